@@ -1,0 +1,1 @@
+//! Trains Qwen2.5- and Llama-architecture language models with the losses of rl-losses.

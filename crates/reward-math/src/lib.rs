@@ -1,0 +1,1 @@
+//! Decides whether a model's mathematical answer is right.

@@ -1,0 +1,1 @@
+//! CPU reference simulator: proves the formulas numerically and exercises the losses.

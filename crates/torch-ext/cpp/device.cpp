@@ -1,0 +1,39 @@
+// What this libtorch is, and CUDA through device-generic interfaces: no CUDA header, no link to libtorch_cuda.so.
+#include <ATen/Context.h>
+#include <ATen/Version.h>
+#include <ATen/DeviceAccelerator.h>
+#include <dlfcn.h>
+#include <torch/version.h>
+
+#include <cstring>
+
+#include "guard.h"
+
+extern "C" {
+// 1: libtorch's CUDA half is loaded now. 0: it is not, and torch_ext_take_error says why.
+int torch_ext_load_cuda() {
+  if (dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL)) {
+    dlopen("libtorch_cuda_linalg.so", RTLD_NOW | RTLD_GLOBAL);
+    return 1;
+  }
+  torch_ext::set_error(dlerror());
+  return 0;
+}
+
+const char* torch_ext_built_against() { return TORCH_VERSION; }
+
+// The caller frees the answer with free().
+char* torch_ext_show_config() { return strdup(at::show_config().c_str()); }
+
+// allocated now, peak; reserved now, peak: bytes on the CUDA device.
+int torch_ext_cuda_memory(int device, int64_t out[4]) {
+  return torch_ext::guard(-1, [&] {
+    auto stats = at::getDeviceAllocator(c10::DeviceType::CUDA)->getDeviceStats(device);
+    out[0] = stats.allocated_bytes[0].current;
+    out[1] = stats.allocated_bytes[0].peak;
+    out[2] = stats.reserved_bytes[0].current;
+    out[3] = stats.reserved_bytes[0].peak;
+    return 0;
+  });
+}
+}

@@ -1,0 +1,57 @@
+//! What libtorch has and `tch` leaves out: vector–Jacobian products with a given cotangent, registered operators
+//! by name, and CUDA loaded at run time by a binary that was built without it.
+//!
+//! The one crate of the workspace with `unsafe`; each block says why it is sound. A libtorch exception becomes
+//! [`TorchError`], never an abort.
+
+mod autograd;
+mod device;
+mod operator;
+
+pub use autograd::{backward, vector_jacobian_product};
+pub use device::{CudaMemory, Libtorch, cuda_memory, libtorch, load_cuda};
+pub use operator::{Argument, call, fused_adamw};
+
+use std::ffi::{CStr, c_char};
+
+use thiserror::Error;
+
+/// What a libtorch exception said, without its C++ stack trace.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("libtorch: {message}")]
+pub struct TorchError {
+    message: String,
+}
+
+unsafe extern "C" {
+    fn torch_ext_take_error() -> *mut c_char;
+}
+
+impl TorchError {
+    /// The error that the last failed call on this thread left behind.
+    fn take() -> Self {
+        // SAFETY: takes no argument; the answer is null or a string that `owned_string` frees once.
+        let message = unsafe { owned_string(torch_ext_take_error()) };
+        Self { message: message.unwrap_or_else(|| "no message".to_owned()) }
+    }
+
+    fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into() }
+    }
+}
+
+/// Copies and frees a C string; null is `None`.
+///
+/// # Safety
+///
+/// `text` is null or a NUL-terminated string from `malloc` that nothing else owns.
+unsafe fn owned_string(text: *mut c_char) -> Option<String> {
+    if text.is_null() {
+        return None;
+    }
+    // SAFETY: not null, and by the contract NUL-terminated.
+    let copy = unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned();
+    // SAFETY: by the contract from `malloc`, and not used after this.
+    unsafe { libc::free(text.cast()) };
+    Some(copy)
+}

@@ -1,0 +1,157 @@
+//! Registered operators by name: those that tch's generator leaves out.
+
+use std::ffi::{CString, c_char, c_int};
+
+use tch::Tensor;
+use torch_sys::{C_tensor, CIValue};
+
+use crate::TorchError;
+
+unsafe extern "C" {
+    fn torch_ext_call(
+        name: *const c_char,
+        overload: *const c_char,
+        arguments: *const *mut CIValue,
+        count: c_int,
+        results: *mut *mut CIValue,
+        capacity: c_int,
+    ) -> c_int;
+}
+
+/// Most results an operator may have here.
+const CAPACITY: usize = 16;
+/// What `ati_tag` answers for a tensor.
+const TENSOR_TAG: c_int = 1;
+
+/// An argument of [`call`].
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub enum Argument<'a> {
+    /// Python's `None`.
+    None,
+    /// An integer; becomes a float where the schema wants one.
+    Int(i64),
+    /// A float.
+    Float(f64),
+    /// A truth value.
+    Bool(bool),
+    /// A tensor.
+    Tensor(&'a Tensor),
+    /// A list of tensors.
+    Tensors(&'a [&'a Tensor]),
+    /// A list of integers.
+    Ints(&'a [i64]),
+}
+
+impl Argument<'_> {
+    fn to_raw(self) -> *mut CIValue {
+        // SAFETY: each constructor copies what it is given (a tensor by reference count) and hands back an IValue
+        // that `call` frees once.
+        unsafe {
+            match self {
+                Self::None => torch_sys::ati_none(),
+                Self::Int(value) => torch_sys::ati_int(value),
+                Self::Float(value) => torch_sys::ati_double(value),
+                Self::Bool(value) => torch_sys::ati_bool(c_int::from(value)),
+                Self::Tensor(tensor) => torch_sys::ati_tensor(tensor.as_ptr().cast_mut()),
+                Self::Tensors(tensors) => {
+                    let list: Vec<*mut C_tensor> =
+                        tensors.iter().map(|tensor| tensor.as_ptr().cast_mut()).collect();
+                    torch_sys::ati_tensor_list(list.as_ptr(), length(list.len()))
+                }
+                Self::Ints(values) => torch_sys::ati_int_list(values.as_ptr(), length(values.len())),
+            }
+        }
+    }
+}
+
+/// Calls operator `name` (as `aten::_foreach_mul_`) in its `overload` and returns the tensors among its results.
+///
+/// `arguments` are the leading positional ones; the schema's defaults fill the rest. The call goes through the
+/// dispatcher, so it is differentiable where the operator is.
+///
+/// # Errors
+///
+/// [`TorchError`] if there is no such operator, the arguments do not fit its schema, or it fails.
+pub fn call(
+    name: &str,
+    overload: &str,
+    arguments: &[Argument<'_>],
+) -> Result<Vec<Tensor>, TorchError> {
+    let c_string = |text: &str| {
+        CString::new(text).map_err(|_| TorchError::new(format!("operator name {text:?} has a NUL")))
+    };
+    let (c_name, c_overload) = (c_string(name)?, c_string(overload)?);
+    let raw: Vec<*mut CIValue> = arguments.iter().map(|argument| argument.to_raw()).collect();
+    let mut results = [std::ptr::null_mut(); CAPACITY];
+    // SAFETY: the strings are NUL-terminated, `raw` holds live IValues, `results` has room for CAPACITY pointers.
+    let status = unsafe {
+        torch_ext_call(
+            c_name.as_ptr(),
+            c_overload.as_ptr(),
+            raw.as_ptr(),
+            length(raw.len()),
+            results.as_mut_ptr(),
+            length(CAPACITY),
+        )
+    };
+    for value in raw {
+        // SAFETY: made by `to_raw`, freed once.
+        unsafe { torch_sys::ati_free(value) };
+    }
+    let found = usize::try_from(status).map_err(|_| TorchError::take())?;
+    let mut tensors = Vec::new();
+    for &value in &results[..found] {
+        // SAFETY: the first `found` entries are IValues made by `new` for this call; each is read and freed once,
+        // and `ati_to_tensor` hands back a new owning tensor.
+        unsafe {
+            if torch_sys::ati_tag(value) == TENSOR_TAG {
+                tensors.push(Tensor::from_ptr(torch_sys::ati_to_tensor(value)));
+            }
+            torch_sys::ati_free(value);
+        }
+    }
+    Ok(tensors)
+}
+
+/// One `AdamW` step in place over lists of tensors: `aten::_fused_adamw_`.
+///
+/// `steps` are scalar tensors that count the step about to be taken (the first is 1). Decay is decoupled:
+/// `p ← p·(1 - learning_rate·weight_decay)` before the update.
+///
+/// # Errors
+///
+/// [`TorchError`] if lists differ in length or shapes differ.
+#[expect(clippy::too_many_arguments, reason = "the operator's own argument list")]
+pub fn fused_adamw(
+    parameters: &[&Tensor],
+    gradients: &[&Tensor],
+    first_moments: &[&Tensor],
+    second_moments: &[&Tensor],
+    steps: &[&Tensor],
+    learning_rate: f64,
+    (beta1, beta2): (f64, f64),
+    weight_decay: f64,
+    epsilon: f64,
+) -> Result<(), TorchError> {
+    let arguments = [
+        Argument::Tensors(parameters),
+        Argument::Tensors(gradients),
+        Argument::Tensors(first_moments),
+        Argument::Tensors(second_moments),
+        Argument::Tensors(&[]),
+        Argument::Tensors(steps),
+        Argument::Float(learning_rate),
+        Argument::Float(beta1),
+        Argument::Float(beta2),
+        Argument::Float(weight_decay),
+        Argument::Float(epsilon),
+        Argument::Bool(false),
+        Argument::Bool(false),
+    ];
+    call("aten::_fused_adamw_", "", &arguments).map(|_| ())
+}
+
+fn length(count: usize) -> c_int {
+    c_int::try_from(count).expect("fewer items than c_int holds")
+}

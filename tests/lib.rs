@@ -1,0 +1,1 @@
+//! Nothing to import: the tests stand in `it/`.
