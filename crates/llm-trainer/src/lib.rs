@@ -1,1 +1,3 @@
-//! Trains Qwen2.5- and Llama-architecture language models with the losses of rl-losses.
+//! Trains Qwen2.5- and Llama-architecture language models with the losses of `rl-losses`.
+
+pub mod head;
