@@ -1,1 +1,39 @@
 //! Decides whether a model's mathematical answer is right.
+//!
+//! [`extract`] finds the answer in a response, the reader turns it into an expression, a structure or words, and a
+//! ladder of sound comparisons decides: spelling → exact numbers → structure → normal forms. The verdict is
+//! three-way, [`Verdict::Right`], [`Verdict::Wrong`] or [`Verdict::Unparsed`] with a reason. Work is bounded by
+//! [`Options::fuel`] and by depth and size limits, never by a clock, a signal or a thread: any byte sequence gets
+//! its verdict, the same one everywhere.
+//!
+//! ```
+//! use reward_math::{Options, Reward, verify};
+//!
+//! let verdict = verify(r"So it is \boxed{\dfrac{2}{4}}.", "0.5", &Options::default());
+//! assert!(verdict.is_right());
+//! assert!(Reward::default().of(&verdict) > 0.5);
+//! ```
+
+mod answer;
+mod decide;
+mod extract;
+mod gold;
+mod options;
+mod reward;
+mod verdict;
+
+pub use extract::{Extracted, Rule, extract};
+pub use gold::Gold;
+pub use options::Options;
+pub use reward::Reward;
+pub use verdict::{ParseError, Rung, Side, Verdict};
+
+/// Decides whether a response gives the ground truth.
+///
+/// For many responses to one question, [`Gold::parse`] reads the ground truth once.
+pub fn verify(response: &str, ground_truth: &str, options: &Options) -> Verdict {
+    match Gold::parse(ground_truth, options) {
+        Ok(gold) => gold.verify(response),
+        Err(why) => Verdict::Unparsed { which: Side::GroundTruth, why },
+    }
+}

@@ -1,0 +1,48 @@
+//! A ground truth, read once and compared with many responses.
+
+use crate::answer::Answer;
+use crate::decide::decide;
+use crate::extract::extract;
+use crate::options::Options;
+use crate::verdict::{ParseError, Side, Verdict};
+
+/// A ground truth, read once and compared with the responses of a whole group.
+#[derive(Debug, Clone)]
+pub struct Gold {
+    answer: Answer,
+    options: Options,
+}
+
+impl Gold {
+    /// Reads a ground truth: a bare answer, or a text with the answer in a box or after `####`.
+    ///
+    /// # Errors
+    ///
+    /// If the text holds no readable answer.
+    pub fn parse(ground_truth: &str, options: &Options) -> Result<Self, ParseError> {
+        let marked = ["\\boxed", "\\fbox", "####"].iter().any(|mark| ground_truth.contains(mark));
+        let inner = if marked {
+            extract(ground_truth, &Options { strict: false, ..options.clone() })
+        } else {
+            None
+        };
+        let text = inner.as_ref().map_or(ground_truth, |extracted| extracted.text.as_str());
+        Ok(Self { answer: Answer::parse(text)?, options: options.clone() })
+    }
+
+    /// Compares a response with this ground truth.
+    pub fn verify(&self, response: &str) -> Verdict {
+        let Some(extracted) = extract(response, &self.options) else {
+            return Verdict::Unparsed { which: Side::Response, why: ParseError::NoAnswer };
+        };
+        self.verify_answer(&extracted.text)
+    }
+
+    /// Compares a bare answer, without extraction, with this ground truth.
+    pub fn verify_answer(&self, answer: &str) -> Verdict {
+        match Answer::parse(answer) {
+            Ok(answer) => decide(&answer, &self.answer, self.options.fuel),
+            Err(why) => Verdict::Unparsed { which: Side::Response, why },
+        }
+    }
+}

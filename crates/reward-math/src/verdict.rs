@@ -1,0 +1,114 @@
+//! What was decided, and by which step of the ladder.
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// The outcome of one verification.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "verdict")]
+pub enum Verdict {
+    /// The response gives the ground truth.
+    Right {
+        /// The rung that decided.
+        how: Rung,
+    },
+    /// The response gives something else.
+    Wrong {
+        /// The rung that decided.
+        how: Rung,
+    },
+    /// No decision: one side could not be read.
+    Unparsed {
+        /// The side at fault.
+        which: Side,
+        /// What was the matter with it.
+        why: ParseError,
+    },
+}
+
+impl Verdict {
+    /// Whether the response was found right.
+    pub fn is_right(&self) -> bool {
+        matches!(self, Self::Right { .. })
+    }
+}
+
+/// One of the two texts that are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Side {
+    /// What the model wrote.
+    Response,
+    /// What the data set says.
+    GroundTruth,
+}
+
+/// The step of the ladder that decided, from the cheapest to the dearest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rung {
+    /// The folded texts are the same, character for character.
+    Spelling,
+    /// Letters of a multiple choice.
+    Choice,
+    /// Words, compared without case, articles and final punctuation.
+    Words,
+    /// Exact rational numbers.
+    Number,
+    /// Different units of measurement on the same kind of number.
+    Unit,
+    /// Sets, tuples, intervals, matrices: their kind or number of members.
+    Structure,
+    /// Equations and inequalities, up to rearrangement.
+    Relation,
+    /// Normal forms of expressions over the rationals, radicals, π, variables and function atoms.
+    NormalForm,
+    /// The two are different kinds of answer, such as a word and a number.
+    Kind,
+}
+
+/// Why a text is no answer that can be compared.
+#[derive(Debug, Clone, PartialEq, Eq, Error, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum ParseError {
+    /// The response holds no answer that the options allow.
+    #[error("no answer found, expected a box or one of the allowed phrases")]
+    NoAnswer,
+    /// The place of the answer is empty.
+    #[error("the answer is empty")]
+    Empty,
+    /// More text than an answer can have.
+    #[error("the answer has {found} bytes, expected at most {limit}")]
+    TooLong {
+        /// Bytes found.
+        found: usize,
+        /// Bytes allowed.
+        limit: usize,
+    },
+    /// Brackets within brackets beyond the limit.
+    #[error("brackets are nested deeper than {limit}")]
+    TooDeep {
+        /// Levels allowed.
+        limit: usize,
+    },
+    /// Not mathematics that this crate reads.
+    #[error("unreadable at byte {at} of the normalised answer: found {found}, expected {expected}")]
+    Syntax {
+        /// Byte offset in the normalised answer.
+        at: usize,
+        /// What stands there.
+        found: String,
+        /// What was expected there.
+        expected: String,
+    },
+    /// A value that does not exist, such as a division by zero.
+    #[error("undefined value: {what}")]
+    Undefined {
+        /// What is undefined.
+        what: String,
+    },
+    /// The work exceeded [`crate::Options::fuel`].
+    #[error("out of fuel: the comparison costs more steps than allowed")]
+    OutOfFuel,
+}
