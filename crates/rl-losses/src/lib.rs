@@ -1,1 +1,63 @@
 //! Policy losses as value and gradient with respect to token log-probabilities; advantages and aggregation.
+//!
+//! A loss never sees a tensor: it reads slices and returns numbers, so the same function drives the simulator (chained
+//! through the softmax analytically) and libtorch (as the cotangent of a vector-Jacobian product).
+//!
+//! One optimiser step is two passes over its mini-batch. [`PolicyLoss::plan`] looks at all of it and fixes which tokens
+//! are treated specially and what each weighs; [`PolicyLoss::evaluate`] then takes any run of its tokens, and values,
+//! gradients and sums of the runs add up to those of the whole.
+//!
+//! ```
+//! use rand::SeedableRng;
+//! use rl_losses::{Aggregation, KlCov, PolicyLoss, TokenBatch, TokenColumns};
+//!
+//! let columns = TokenColumns {
+//!     log_prob: &[-0.1, -2.0, -0.5],
+//!     old_log_prob: &[-0.3, -2.0, -0.4],
+//!     advantage: &[1.0, 1.0, -1.0],
+//! };
+//! let batch = TokenBatch::new(columns, &[2, 1])?;
+//! let loss = PolicyLoss::KlCov(KlCov::new(2e-3, 1.0)?);
+//!
+//! let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(0);
+//! let plan = loss.plan(&batch, &Aggregation::TokenMean, &mut rng);
+//! let whole = loss.evaluate(&batch, plan.part(0..3));
+//! let parts = [0..1, 1..3].map(|run| loss.evaluate(&batch.part(run.clone()), plan.part(run)));
+//! assert!((parts[0].value + parts[1].value - whole.value).abs() < 1e-15);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Departures from the paper and from the published codes are numbered in `docs/paper-vs-code.md`.
+
+mod advantage;
+mod aggregation;
+mod batch;
+mod clip_cov;
+mod entropy_bonus;
+mod groups;
+mod kl_cov;
+mod output;
+mod parameter;
+mod plan;
+mod policy_loss;
+mod ppo_clip;
+mod preset;
+mod surrogate;
+
+pub use advantage::{
+    AdvantageError, GroupNormalisation, broadcast_to_tokens, group_relative_advantages,
+    leave_one_out_advantages,
+};
+pub use aggregation::{Aggregation, Divisor};
+pub use batch::{BatchError, TokenBatch, TokenColumns};
+pub use clip_cov::{ClipCov, CovarianceBand};
+pub use entropy_bonus::entropy_bonus;
+pub use groups::informative_groups;
+pub use kl_cov::KlCov;
+pub use output::{LossOutput, LossSums};
+pub use parameter::ParameterError;
+pub use plan::{PlanPart, StepPlan};
+pub use policy_loss::PolicyLoss;
+pub use ppo_clip::{DualClip, PpoClip};
+pub use preset::{Preset, UnknownPreset, presets};
+pub use surrogate::{ClipRange, Term};

@@ -1,0 +1,110 @@
+//! How per-token terms become one number: a weight per token.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{ParameterError, parameter::check};
+
+/// Rule that turns per-token terms into a scalar, `L = Σ_t w_t ℓ_t`.
+///
+/// A rule is nothing but its weights, so it applies to value and gradient alike and to any split of the batch: the
+/// weights are computed once for the optimiser step, then sliced. `N` is the number of tokens, `S` that of sequences
+/// with at least one token, `n_i` the length of sequence `i`.
+///
+/// Names and definitions are verl's (`loss_agg_mode`), without its `1e-8`: row 17 of `docs/paper-vs-code.md`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Aggregation {
+    /// `1 / N`: long sequences weigh more (DAPO, and every script of the paper).
+    #[default]
+    TokenMean,
+    /// `1 / (S n_i)`: each sequence weighs the same (GRPO).
+    SeqMeanTokenMean,
+    /// `1 / S`: the sum over a sequence, averaged over sequences.
+    SeqMeanTokenSum,
+    /// `1 / (S divisor)`: a fixed length in place of the sequence's own (Dr. GRPO).
+    SeqMeanTokenSumNorm {
+        /// The fixed length, in tokens.
+        divisor: Divisor,
+    },
+}
+
+/// A positive length that token sums are divided by.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "f64", into = "f64")]
+pub struct Divisor(f64);
+
+impl Divisor {
+    /// Checks that `tokens` is finite and above 0.
+    ///
+    /// # Errors
+    ///
+    /// [`ParameterError::OutOfRange`] otherwise.
+    pub fn new(tokens: f64) -> Result<Self, ParameterError> {
+        let positive = |x: f64| x.is_finite() && x > 0.0;
+        check("divisor", tokens, "a finite number above 0", positive).map(Self)
+    }
+
+    /// The length, in tokens.
+    pub fn tokens(self) -> f64 {
+        self.0
+    }
+}
+
+impl TryFrom<f64> for Divisor {
+    type Error = ParameterError;
+
+    fn try_from(tokens: f64) -> Result<Self, ParameterError> {
+        Self::new(tokens)
+    }
+}
+
+impl From<Divisor> for f64 {
+    fn from(divisor: Divisor) -> Self {
+        divisor.0
+    }
+}
+
+impl Aggregation {
+    /// One weight per token, `[tokens]`, for sequences of the given lengths laid end to end.
+    ///
+    /// Scope: the lengths of the whole mini-batch. An empty sequence owns no token and does not count as a sequence.
+    pub fn token_weights(&self, sequence_lengths: &[usize]) -> Vec<f64> {
+        let tokens = sequence_lengths.iter().sum::<usize>() as f64;
+        let sequences = sequence_lengths.iter().filter(|&&length| length > 0).count() as f64;
+        let weight = |length: usize| match self {
+            Self::TokenMean => 1.0 / tokens,
+            Self::SeqMeanTokenMean => 1.0 / (sequences * length as f64),
+            Self::SeqMeanTokenSum => 1.0 / sequences,
+            Self::SeqMeanTokenSumNorm { divisor } => 1.0 / (sequences * divisor.0),
+        };
+        sequence_lengths.iter().flat_map(|&n| std::iter::repeat_n(weight(n), n)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn weights_follow_their_definition_and_skip_empty_sequences() {
+        let lengths = [1, 0, 3];
+        let weights = |rule: Aggregation| rule.token_weights(&lengths);
+        let divisor = Divisor::new(10.0).unwrap();
+        assert_eq!(weights(Aggregation::TokenMean), [0.25; 4]);
+        assert_eq!(weights(Aggregation::SeqMeanTokenSum), [0.5; 4]);
+        assert_eq!(weights(Aggregation::SeqMeanTokenSumNorm { divisor }), [0.05; 4]);
+        let sixth = 1.0 / 6.0;
+        assert_eq!(weights(Aggregation::SeqMeanTokenMean), [0.5, sixth, sixth, sixth]);
+    }
+
+    #[test]
+    fn no_tokens_have_no_weights() {
+        assert!(Aggregation::TokenMean.token_weights(&[0, 0]).is_empty());
+    }
+
+    #[test]
+    fn a_divisor_of_zero_is_refused() {
+        let error = Divisor::new(0.0).unwrap_err();
+        assert_eq!(error.to_string(), "`divisor` is 0, expected a finite number above 0");
+    }
+}

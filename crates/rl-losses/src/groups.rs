@@ -1,0 +1,46 @@
+//! Which groups have something to teach.
+
+/// Whether the rewards of each group differ, or the group has one sample: the groups a policy gradient can learn from.
+///
+/// `rewards` is `[samples]`, groups laid end to end with `group_sizes` samples each. This is dynamic sampling as DAPO
+/// and the paper's scripts do it (drop prompts that are all right or all wrong). The codes ask for a standard deviation
+/// above 0, which rounding can make of equal rewards; here the rewards themselves are compared.
+///
+/// # Panics
+///
+/// If `group_sizes` do not add up to the number of rewards.
+pub fn informative_groups(rewards: &[f64], group_sizes: &[usize]) -> Vec<bool> {
+    let samples: usize = group_sizes.iter().sum();
+    assert_eq!(samples, rewards.len(), "group sizes add up to the number of rewards");
+    groups(rewards, group_sizes).map(|group| group.len() == 1 || !all_equal(group)).collect()
+}
+
+/// The groups, one slice each. The sizes must have been checked against the rewards.
+pub(crate) fn groups<'a>(
+    rewards: &'a [f64],
+    group_sizes: &'a [usize],
+) -> impl Iterator<Item = &'a [f64]> {
+    let mut rest = rewards;
+    group_sizes.iter().map(move |&size| {
+        let (group, after) = rest.split_at(size);
+        rest = after;
+        group
+    })
+}
+
+#[expect(clippy::float_cmp, reason = "equal rewards are the same number, not close ones")]
+pub(crate) fn all_equal(group: &[f64]) -> bool {
+    group.windows(2).all(|pair| pair[0] == pair[1])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_rewards_teach_nothing_even_where_their_deviation_rounds_above_zero() {
+        // The mean of three times 0.1 is not 0.1 in f64.
+        let rewards = [0.1, 0.1, 0.1, 0.0, 1.0, 1.0];
+        assert_eq!(informative_groups(&rewards, &[3, 2, 1]), [false, true, true]);
+    }
+}

@@ -1,0 +1,78 @@
+//! What an evaluation returns.
+
+use std::ops::AddAssign;
+
+use serde::{Deserialize, Serialize};
+
+/// Value, gradient and sums of one evaluation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LossOutput {
+    /// `Σ_t w_t ℓ_t`, to be minimised.
+    pub value: f64,
+    /// `∂value/∂log π_θ(y_t)`, `[tokens]`.
+    pub grad_log_prob: Vec<f64>,
+    /// Counts and sums to report.
+    pub sums: LossSums,
+}
+
+/// Additive statistics of an evaluation: add every part and rank, then divide.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct LossSums {
+    /// Tokens seen.
+    pub tokens: usize,
+    /// Tokens in the flat part of the clipped surrogate.
+    pub clipped: usize,
+    /// Tokens held at the dual clip's ceiling.
+    pub clipped_lower: usize,
+    /// Tokens dropped by Clip-Cov or penalised by KL-Cov.
+    pub selected: usize,
+    /// `Σ_t (log π_old - log π_θ)`, in nats (each held to ±20 by PPO).
+    pub neg_log_ratio: f64,
+    /// `Σ_t |log π_θ - log π_old|`, in nats (each held to ±20 by PPO).
+    pub abs_log_ratio: f64,
+}
+
+impl LossSums {
+    /// Mean of `log π_old - log π_θ` over the tokens, in nats: the k1 estimate of `KL(π_old ‖ π_θ)`, for every loss.
+    ///
+    /// verl's `actor/ppo_kl`, except for KL-Cov, where verl reports [`mean_abs_log_ratio`](Self::mean_abs_log_ratio)
+    /// under the same name: row 20 of `docs/paper-vs-code.md`. NaN if there are no tokens.
+    pub fn ppo_kl(&self) -> f64 {
+        self.neg_log_ratio / self.tokens as f64
+    }
+
+    /// Mean of `|log π_θ - log π_old|` over the tokens, in nats. NaN if there are no tokens.
+    pub fn mean_abs_log_ratio(&self) -> f64 {
+        self.abs_log_ratio / self.tokens as f64
+    }
+
+    /// Fraction of the tokens in the flat part of the clipped surrogate, `0..=1`. NaN if there are no tokens.
+    ///
+    /// verl's `actor/pg_clipfrac` of PPO. Under Clip-Cov verl gives that name to
+    /// [`selected_fraction`](Self::selected_fraction): row 19 of `docs/paper-vs-code.md`.
+    pub fn clip_fraction(&self) -> f64 {
+        self.clipped as f64 / self.tokens as f64
+    }
+
+    /// Fraction of the tokens at the dual clip's ceiling, `0..=1`: verl's `actor/pg_clipfrac_lower`. NaN if there are
+    /// no tokens.
+    pub fn clip_fraction_lower(&self) -> f64 {
+        self.clipped_lower as f64 / self.tokens as f64
+    }
+
+    /// Fraction of the tokens that Clip-Cov dropped or KL-Cov penalised, `0..=1`. NaN if there are no tokens.
+    pub fn selected_fraction(&self) -> f64 {
+        self.selected as f64 / self.tokens as f64
+    }
+}
+
+impl AddAssign for LossSums {
+    fn add_assign(&mut self, other: Self) {
+        self.tokens += other.tokens;
+        self.clipped += other.clipped;
+        self.clipped_lower += other.clipped_lower;
+        self.selected += other.selected;
+        self.neg_log_ratio += other.neg_log_ratio;
+        self.abs_log_ratio += other.abs_log_ratio;
+    }
+}

@@ -1,0 +1,60 @@
+//! Checks of the numbers a loss is configured with.
+
+use thiserror::Error;
+
+/// Why a number cannot configure a loss.
+#[derive(Debug, Clone, PartialEq, Error)]
+#[non_exhaustive]
+pub enum ParameterError {
+    /// A value lies outside its range, or is NaN.
+    #[error("`{field}` is {value}, expected {expected}")]
+    OutOfRange {
+        /// Name of the field as the configuration spells it.
+        field: &'static str,
+        /// Its value.
+        value: f64,
+        /// The range it must lie in.
+        expected: &'static str,
+    },
+    /// A lower bound does not lie below its upper bound.
+    #[error("`{low_field}` is {low}, expected less than `{high_field}`, which is {high}")]
+    Order {
+        /// Name of the lower bound.
+        low_field: &'static str,
+        /// Its value.
+        low: f64,
+        /// Name of the upper bound.
+        high_field: &'static str,
+        /// Its value.
+        high: f64,
+    },
+}
+
+/// `value`, if `holds` of it.
+pub(crate) fn check(
+    field: &'static str,
+    value: f64,
+    expected: &'static str,
+    holds: impl FnOnce(f64) -> bool,
+) -> Result<f64, ParameterError> {
+    if holds(value) {
+        Ok(value)
+    } else {
+        Err(ParameterError::OutOfRange { field, value, expected })
+    }
+}
+
+/// A share of the tokens: `0 < value <= 1`.
+pub(crate) fn check_fraction(field: &'static str, value: f64) -> Result<f64, ParameterError> {
+    check(field, value, "a fraction above 0 and at most 1", |x| x > 0.0 && x <= 1.0)
+}
+
+/// A finite number, `0` or above.
+pub(crate) fn check_not_negative(field: &'static str, value: f64) -> Result<f64, ParameterError> {
+    check(field, value, "a finite number, 0 or above", |x| x.is_finite() && x >= 0.0)
+}
+
+/// A finite number.
+pub(crate) fn check_finite(field: &'static str, value: f64) -> Result<f64, ParameterError> {
+    check(field, value, "a finite number", f64::is_finite)
+}
