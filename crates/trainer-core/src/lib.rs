@@ -1,1 +1,24 @@
 //! The half of the trainer that needs no libtorch: configuration, data, prompts, metrics, manifests, reports.
+//!
+//! | module | answers |
+//! |---|---|
+//! | [`config`] | what a run is, checked before anything starts |
+//! | [`dataset`], [`arithmetic`], [`prompt`], [`chat_template`], [`text_tokenizer`] | which tokens a question becomes |
+//! | [`counter_rng`], [`schedule`], [`packing`] | the numbers a step needs: noise, learning rate, micro-batches |
+//! | [`metrics`], [`run_directory`], [`atomic_write`] | what a run leaves on disk |
+
+pub mod arithmetic;
+pub mod atomic_write;
+pub mod chat_template;
+pub mod config;
+pub mod counter_rng;
+pub mod dataset;
+pub mod metrics;
+pub mod packing;
+pub mod prompt;
+pub mod question_order;
+pub mod run_directory;
+pub mod schedule;
+pub mod text_tokenizer;
+
+pub mod model_config;

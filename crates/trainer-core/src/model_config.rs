@@ -1,0 +1,227 @@
+//! The `config.json` of a Qwen2- or Llama-architecture model as a checked type.
+
+mod read;
+mod write;
+
+use std::ops::Deref;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+/// Why a `config.json` does not describe a model this program can run.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ModelConfigError {
+    /// The file cannot be read or written.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The file is not a JSON object.
+    #[error("{}: not JSON: {message}", path.display())]
+    Json {
+        /// The file.
+        path: PathBuf,
+        /// What the parser said.
+        message: String,
+    },
+    /// A field is missing, of the wrong type, or has a value that is not supported.
+    #[error("{}: field `{field}` is {found}, expected {expected}", path.display())]
+    Field {
+        /// The file.
+        path: PathBuf,
+        /// The field's name.
+        field: &'static str,
+        /// The value found, as JSON, or `missing`.
+        found: String,
+        /// What would have been accepted.
+        expected: String,
+    },
+}
+
+/// Which family of decoders: they differ in the biases of attention only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Architecture {
+    /// `Qwen2ForCausalLM`: Qwen2, Qwen2.5 and their kin.
+    Qwen2,
+    /// `LlamaForCausalLM`: Llama 2 and 3, `SmolLM2` and their kin.
+    Llama,
+}
+
+impl Architecture {
+    /// The value in `architectures`.
+    pub fn class_name(self) -> &'static str {
+        match self {
+            Self::Qwen2 => "Qwen2ForCausalLM",
+            Self::Llama => "LlamaForCausalLM",
+        }
+    }
+
+    /// The value of `model_type`.
+    pub fn model_type(self) -> &'static str {
+        match self {
+            Self::Qwen2 => "qwen2",
+            Self::Llama => "llama",
+        }
+    }
+}
+
+/// How the frequencies of the rotary embedding are stretched for long contexts.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum RopeScaling {
+    /// Llama 3.1's piecewise stretch: short wavelengths stay, long ones grow by `factor`, between them it is smooth.
+    Llama3 {
+        /// Stretch of the long wavelengths.
+        factor: f64,
+        /// Wavelengths above `original_max_position_embeddings / low_freq_factor` are stretched fully.
+        low_freq_factor: f64,
+        /// Wavelengths below `original_max_position_embeddings / high_freq_factor` are not stretched.
+        high_freq_factor: f64,
+        /// Context length, in tokens, before stretching.
+        original_max_position_embeddings: usize,
+    },
+}
+
+/// Every number that fixes a decoder's shape and arithmetic, not yet checked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelShape {
+    /// Family.
+    pub architecture: Architecture,
+    /// Width of the residual stream.
+    pub hidden_size: usize,
+    /// Width of the gated feed-forward layer.
+    pub intermediate_size: usize,
+    /// Number of blocks.
+    pub num_hidden_layers: usize,
+    /// Query heads of a block.
+    pub num_attention_heads: usize,
+    /// Key and value heads of a block; divides the query heads.
+    pub num_key_value_heads: usize,
+    /// Width of a head; even.
+    pub head_dim: usize,
+    /// Added to the mean square before the root.
+    pub rms_norm_eps: f64,
+    /// Base of the rotary frequencies.
+    pub rope_theta: f64,
+    /// Stretch of the rotary frequencies, if any.
+    pub rope_scaling: Option<RopeScaling>,
+    /// Rows of the embedding and of the head.
+    pub vocab_size: usize,
+    /// Longest sequence the model was made for, in tokens.
+    pub max_position_embeddings: usize,
+    /// Whether the head is the embedding.
+    pub tie_word_embeddings: bool,
+    /// Whether the query, key and value projections have biases.
+    pub query_key_value_bias: bool,
+    /// Whether the output projection of attention has a bias.
+    pub attention_output_bias: bool,
+    /// Standard deviation of freshly drawn weights.
+    pub initializer_range: f64,
+    /// Token that begins a text, if any.
+    pub bos_token_id: Option<u32>,
+    /// Tokens that end a text.
+    pub eos_token_ids: Vec<u32>,
+    /// Token that fills up, if any.
+    pub pad_token_id: Option<u32>,
+}
+
+/// A [`ModelShape`] that was checked; read its fields through `Deref`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelConfig(ModelShape);
+
+impl Deref for ModelConfig {
+    type Target = ModelShape;
+
+    fn deref(&self) -> &ModelShape {
+        &self.0
+    }
+}
+
+impl ModelConfig {
+    /// Checks a shape made by the program itself.
+    ///
+    /// # Errors
+    ///
+    /// [`ModelConfigError::Field`] for the first field that is out of range; the file it names is `config.json`.
+    pub fn new(shape: ModelShape) -> Result<Self, ModelConfigError> {
+        match shape.first_fault() {
+            None => Ok(Self(shape)),
+            Some((field, found, expected)) => Err(ModelConfigError::Field {
+                path: PathBuf::from("config.json"),
+                field,
+                found,
+                expected: expected.to_owned(),
+            }),
+        }
+    }
+
+    /// Number of parameters, the tied head counted once.
+    pub fn parameter_count(&self) -> usize {
+        let query = self.num_attention_heads * self.head_dim;
+        let key_value = 2 * self.num_key_value_heads * self.head_dim;
+        let bias = |present: bool, width: usize| if present { width } else { 0 };
+        let attention = 2 * query * self.hidden_size
+            + key_value * self.hidden_size
+            + bias(self.query_key_value_bias, query + key_value)
+            + bias(self.attention_output_bias, self.hidden_size);
+        let block =
+            attention + 3 * self.hidden_size * self.intermediate_size + 2 * self.hidden_size;
+        let tables = if self.tie_word_embeddings { 1 } else { 2 };
+        tables * self.vocab_size * self.hidden_size
+            + self.num_hidden_layers * block
+            + self.hidden_size
+    }
+}
+
+impl ModelShape {
+    /// Field, value and expectation of the first thing that cannot be.
+    fn first_fault(&self) -> Option<(&'static str, String, &'static str)> {
+        let counts = [
+            ("hidden_size", self.hidden_size),
+            ("intermediate_size", self.intermediate_size),
+            ("num_hidden_layers", self.num_hidden_layers),
+            ("num_attention_heads", self.num_attention_heads),
+            ("num_key_value_heads", self.num_key_value_heads),
+            ("head_dim", self.head_dim),
+            ("vocab_size", self.vocab_size),
+            ("max_position_embeddings", self.max_position_embeddings),
+        ];
+        for (field, value) in counts {
+            if !(1..=1 << 31).contains(&value) {
+                return Some((field, value.to_string(), "a whole number from 1 to 2^31"));
+            }
+        }
+        if !self.num_attention_heads.is_multiple_of(self.num_key_value_heads) {
+            let found = self.num_key_value_heads.to_string();
+            return Some(("num_key_value_heads", found, "a divisor of num_attention_heads"));
+        }
+        if !self.head_dim.is_multiple_of(2) {
+            return Some(("head_dim", self.head_dim.to_string(), "an even number"));
+        }
+        let positive = [
+            ("rms_norm_eps", self.rms_norm_eps),
+            ("rope_theta", self.rope_theta),
+            ("initializer_range", self.initializer_range),
+        ];
+        for (field, value) in positive {
+            if !(value.is_finite() && value > 0.0) {
+                return Some((field, value.to_string(), "a finite number above 0"));
+            }
+        }
+        if let Some(RopeScaling::Llama3 { factor, low_freq_factor, high_freq_factor, .. }) =
+            self.rope_scaling
+            && !(factor >= 1.0 && low_freq_factor > 0.0 && high_freq_factor > low_freq_factor)
+        {
+            let found = format!("{:?}", self.rope_scaling);
+            return Some((
+                "rope_scaling",
+                found,
+                "factor of at least 1 and 0 < low_freq_factor < high_freq_factor",
+            ));
+        }
+        None
+    }
+}

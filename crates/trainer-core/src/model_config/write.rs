@@ -1,0 +1,88 @@
+//! [`ModelConfig`] → `config.json`.
+
+use serde_json::{Map, Value, json};
+
+use super::{Architecture, ModelConfig, RopeScaling};
+
+impl ModelConfig {
+    /// The content of `config.json` as transformers reads it.
+    ///
+    /// `torch_dtype` is `float32`, `bfloat16` or `float16`, the kind of the stored weights.
+    pub fn to_json(&self, torch_dtype: &str) -> Value {
+        let mut object = json!({
+            "architectures": [self.architecture.class_name()],
+            "model_type": self.architecture.model_type(),
+            "attention_dropout": 0.0,
+            "head_dim": self.head_dim,
+            "hidden_act": "silu",
+            "hidden_size": self.hidden_size,
+            "initializer_range": self.initializer_range,
+            "intermediate_size": self.intermediate_size,
+            "max_position_embeddings": self.max_position_embeddings,
+            "num_attention_heads": self.num_attention_heads,
+            "num_hidden_layers": self.num_hidden_layers,
+            "num_key_value_heads": self.num_key_value_heads,
+            "rms_norm_eps": self.rms_norm_eps,
+            "rope_scaling": self.rope_scaling.map(scaling),
+            "rope_theta": self.rope_theta,
+            "tie_word_embeddings": self.tie_word_embeddings,
+            "torch_dtype": torch_dtype,
+            "use_cache": true,
+            "vocab_size": self.vocab_size,
+        });
+        let fields = object.as_object_mut().expect("made as an object just above");
+        match self.architecture {
+            Architecture::Qwen2 => {
+                fields.insert("use_sliding_window".into(), false.into());
+            }
+            Architecture::Llama => {
+                fields.insert("attention_bias".into(), self.query_key_value_bias.into());
+                fields.insert("mlp_bias".into(), false.into());
+            }
+        }
+        fields.append(&mut self.special_tokens());
+        object
+    }
+
+    /// The content of `generation_config.json`: the special tokens and nothing else.
+    pub fn to_generation_json(&self) -> Value {
+        Value::Object(self.special_tokens())
+    }
+
+    fn special_tokens(&self) -> Map<String, Value> {
+        let mut fields = Map::new();
+        if let Some(id) = self.bos_token_id {
+            fields.insert("bos_token_id".into(), id.into());
+        }
+        match self.eos_token_ids.as_slice() {
+            [] => {}
+            [id] => {
+                fields.insert("eos_token_id".into(), (*id).into());
+            }
+            ids => {
+                fields.insert("eos_token_id".into(), ids.into());
+            }
+        }
+        if let Some(id) = self.pad_token_id {
+            fields.insert("pad_token_id".into(), id.into());
+        }
+        fields
+    }
+}
+
+fn scaling(scaling: RopeScaling) -> Value {
+    match scaling {
+        RopeScaling::Llama3 {
+            factor,
+            low_freq_factor,
+            high_freq_factor,
+            original_max_position_embeddings,
+        } => json!({
+            "rope_type": "llama3",
+            "factor": factor,
+            "low_freq_factor": low_freq_factor,
+            "high_freq_factor": high_freq_factor,
+            "original_max_position_embeddings": original_max_position_embeddings,
+        }),
+    }
+}
