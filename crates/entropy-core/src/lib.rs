@@ -1,1 +1,33 @@
-//! Softmax-policy mathematics: entropy, covariance, the entropy-change lemma and theorems, the R-H law.
+//! Softmax-policy mathematics over slices of `f64`: entropy, covariance, the entropy-change lemma and
+//! theorems with a rigorous bound, covariances of tokens, and the law that ties reward to entropy.
+//!
+//! Every formula has its derivation in `docs/theory.md`; the anchors are named in the items' own
+//! documentation. The crate knows no tensors, files, clocks or threads.
+//!
+//! ```
+//! use entropy_core::{Categorical, UpdateRule};
+//!
+//! let policy = Categorical::from_logits(&[1.0, -0.5, 0.25])?;
+//! let advantage = [0.5, -1.0, 0.2];
+//! let step = UpdateRule::NaturalPolicyGradient.step(&policy, &advantage, 1e-2);
+//! let error = policy.entropy_change(&step) - policy.entropy_change_first_order(&step);
+//! assert!(error.abs() <= policy.remainder_bound(&step));
+//! # Ok::<(), entropy_core::LogitsError>(())
+//! ```
+
+mod categorical;
+mod covariance_summary;
+mod entropy_change;
+pub mod logit_step;
+mod paired_moments;
+mod performance_law;
+mod quadrature;
+mod summation;
+mod token_covariance;
+
+pub use categorical::{Categorical, LogitsError};
+pub use covariance_summary::{CovarianceSummary, Quantile, TopMean};
+pub use logit_step::UpdateRule;
+pub use paired_moments::PairedMoments;
+pub use performance_law::{FitError, PerformanceLaw};
+pub use token_covariance::token_covariances;

@@ -1,0 +1,140 @@
+//! How unevenly covariance is spread over the tokens of a batch.
+
+use crate::summation::{mean, sum};
+use serde::{Deserialize, Serialize};
+
+/// Mean over the largest covariances of a batch.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct TopMean {
+    /// Share of the tokens, within `0..=1`.
+    pub fraction: f64,
+    /// The number of tokens that is: rounded up, at least one.
+    pub tokens: usize,
+    /// Their mean covariance, in nat·reward.
+    pub mean: f64,
+}
+
+/// One quantile of the covariances of a batch.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Quantile {
+    /// Share of the tokens below, within `0..=1`.
+    pub level: f64,
+    /// Covariance, in nat·reward; linear between neighbouring tokens.
+    pub value: f64,
+}
+
+/// Distribution of the token covariances of one batch.
+///
+/// Of no tokens every figure is 0, and [`tokens`](Self::tokens) says so.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CovarianceSummary {
+    /// Number of tokens.
+    pub tokens: usize,
+    /// Mean over all of them: the covariance over the batch, in nat·reward.
+    pub mean: f64,
+    /// Means over the top [`FRACTIONS`](Self::FRACTIONS), in that order: the paper's Table 1.
+    pub top_means: Vec<TopMean>,
+    /// Values at the [`LEVELS`](Self::LEVELS), in that order.
+    pub quantiles: Vec<Quantile>,
+}
+
+impl CovarianceSummary {
+    /// The shares of arXiv:2505.22617, Table 1 (there in percent).
+    pub const FRACTIONS: [f64; 6] = [0.0002, 0.002, 0.02, 0.2, 0.5, 1.0];
+
+    /// The quantiles reported; the first and the last are the smallest and the largest value.
+    pub const LEVELS: [f64; 9] = [0.0, 0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 1.0];
+
+    /// Summarises `covariances`, one value per token, as made by
+    /// [`token_covariances`](crate::token_covariances).
+    pub fn of(covariances: &[f64]) -> Self {
+        let mut ascending = covariances.to_vec();
+        ascending.sort_unstable_by(f64::total_cmp);
+        Self {
+            tokens: covariances.len(),
+            mean: mean(covariances),
+            top_means: Self::FRACTIONS.map(|fraction| top_mean(&ascending, fraction)).to_vec(),
+            quantiles: Self::LEVELS
+                .map(|level| Quantile { level, value: quantile(&ascending, level) })
+                .to_vec(),
+        }
+    }
+
+    /// Mean of the top `fraction`, one of [`FRACTIONS`](Self::FRACTIONS).
+    pub fn top_mean(&self, fraction: f64) -> Option<f64> {
+        let same = |top: &&TopMean| (top.fraction - fraction).abs() < f64::EPSILON;
+        self.top_means.iter().find(same).map(|top| top.mean)
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a share of a token count is within 0..=count"
+)]
+fn top_mean(ascending: &[f64], fraction: f64) -> TopMean {
+    let count = ascending.len();
+    // The slack keeps 0.002 · 1500 at 3 tokens whatever the product rounds to.
+    let wanted = (fraction * count as f64 - 1e-9).ceil().max(1.0) as usize;
+    let tokens = wanted.min(count);
+    let total = sum(ascending[count - tokens..].iter().copied());
+    TopMean { fraction, tokens, mean: if tokens == 0 { 0.0 } else { total / tokens as f64 } }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a level within 0..=1 times the last index is an index"
+)]
+fn quantile(ascending: &[f64], level: f64) -> f64 {
+    let Some(last) = ascending.len().checked_sub(1) else { return 0.0 };
+    let position = level * last as f64;
+    let below = position.floor() as usize;
+    let (low, high) = (ascending[below], ascending[(below + 1).min(last)]);
+    (position - below as f64).mul_add(high - low, low)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hundred() -> Vec<f64> {
+        (1..=100).rev().map(f64::from).collect()
+    }
+
+    #[test]
+    fn top_means_are_means_of_the_largest_values() {
+        let summary = CovarianceSummary::of(&hundred());
+        let found: Vec<(usize, f64)> =
+            summary.top_means.iter().map(|top| (top.tokens, top.mean)).collect();
+        assert_eq!(found, [(1, 100.0), (1, 100.0), (2, 99.5), (20, 90.5), (50, 75.5), (100, 50.5)]);
+        assert_eq!(summary.top_mean(0.2), Some(90.5));
+        assert_eq!(summary.top_mean(0.3), None);
+    }
+
+    #[test]
+    fn quantiles_interpolate_between_neighbours() {
+        let values: Vec<f64> =
+            CovarianceSummary::of(&hundred()).quantiles.iter().map(|q| q.value).collect();
+        let expected = [1.0, 1.99, 5.95, 25.75, 50.5, 75.25, 95.05, 99.01, 100.0];
+        for (value, expected) in std::iter::zip(values, expected) {
+            assert!((value - expected).abs() < 1e-12, "{value} vs {expected}");
+        }
+    }
+
+    #[test]
+    fn no_tokens_give_zeros() {
+        let summary = CovarianceSummary::of(&[]);
+        assert_eq!(summary.tokens, 0);
+        assert!(summary.top_means.iter().all(|top| top.tokens == 0 && top.mean == 0.0));
+        assert!(summary.quantiles.iter().all(|quantile| quantile.value == 0.0));
+    }
+
+    #[test]
+    fn a_share_that_is_a_whole_number_of_tokens_is_not_rounded_up() {
+        let values = vec![1.0; 15_000];
+        let top_means = CovarianceSummary::of(&values).top_means;
+        let tokens: Vec<usize> = top_means.iter().map(|top| top.tokens).collect();
+        assert_eq!(tokens, [3, 30, 300, 3000, 7500, 15_000]);
+    }
+}

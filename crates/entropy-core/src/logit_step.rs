@@ -1,0 +1,86 @@
+//! Steps that update rules take in logit space, and the entropy changes predicted for them.
+
+use crate::categorical::Categorical;
+use serde::{Deserialize, Serialize};
+
+/// How an advantage becomes a step of the logits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum UpdateRule {
+    /// Ascent along the gradient of the expected advantage: [`policy_gradient`].
+    PolicyGradient,
+    /// Ascent along the natural gradient: [`natural_policy_gradient`].
+    NaturalPolicyGradient,
+}
+
+impl UpdateRule {
+    /// Step of the logits, shape `[actions]`, for an `advantage` of shape `[actions]` in reward and
+    /// step size `eta`.
+    ///
+    /// # Panics
+    ///
+    /// If `advantage` does not hold one value per action.
+    pub fn step(self, policy: &Categorical, advantage: &[f64], eta: f64) -> Vec<f64> {
+        match self {
+            Self::PolicyGradient => policy_gradient(policy, advantage, eta),
+            Self::NaturalPolicyGradient => natural_policy_gradient(policy, advantage, eta),
+        }
+    }
+
+    /// Change of entropy predicted to first order in `eta`, in nats: Theorem 1 for the policy
+    /// gradient, Theorem 2 for the natural one.
+    ///
+    /// ```text
+    /// Theorem 1: ΔH ≈ -η Cov_{a~π}(log π(a), π(a) (A(a) - E A))
+    /// Theorem 2: ΔH ≈ -η Cov_{a~π}(log π(a), A(a))
+    /// ```
+    ///
+    /// Source: arXiv:2505.22617, Theorems 1 and 2; derivations in `docs/theory.md#theorem-1` and
+    /// `docs/theory.md#theorem-2`.
+    ///
+    /// # Panics
+    ///
+    /// If `advantage` does not hold one value per action.
+    pub fn predicted_entropy_change(
+        self,
+        policy: &Categorical,
+        advantage: &[f64],
+        eta: f64,
+    ) -> f64 {
+        policy.entropy_change_first_order(&self.step(policy, advantage, eta))
+    }
+}
+
+/// Vanilla policy-gradient step `η π(a) (A(a) - E_π A)`, the exact gradient of `E_π A` with the
+/// advantage held fixed; shape `[actions]`. Impossible actions stay where they are.
+///
+/// The paper's Proposition 1 leaves the centring out: there the advantage already has mean 0 under
+/// the policy. The gradient of a softmax centres by itself.
+///
+/// Source: arXiv:2505.22617, Proposition 1; derivation in `docs/theory.md#proposition-1`.
+///
+/// # Panics
+///
+/// If `advantage` does not hold one value per action.
+pub fn policy_gradient(policy: &Categorical, advantage: &[f64], eta: f64) -> Vec<f64> {
+    let centred = policy.centred(advantage);
+    std::iter::zip(policy.probs(), centred).map(|(prob, centred)| eta * prob * centred).collect()
+}
+
+/// Natural policy-gradient step `η A(a)`; shape `[actions]`. Impossible actions stay where they are.
+///
+/// The Fisher information of a softmax undoes the factor `π`; a constant added to the advantage
+/// moves all logits alike and so changes nothing.
+///
+/// Source: arXiv:2505.22617, Theorem 2; derivation in `docs/theory.md#theorem-2`.
+///
+/// # Panics
+///
+/// If `advantage` does not hold one value per action.
+pub fn natural_policy_gradient(policy: &Categorical, advantage: &[f64], eta: f64) -> Vec<f64> {
+    policy.check_length(advantage);
+    let step = |(action, advantage): (usize, &f64)| {
+        if policy.is_possible(action) { eta * advantage } else { 0.0 }
+    };
+    advantage.iter().enumerate().map(step).collect()
+}
