@@ -1,1 +1,258 @@
+//! The folder of one run, `runs/NAME`.
+//!
+//! ```text
+//! config.toml       as the user wrote it          metrics.jsonl       one object a step
+//! resolved.json     every field with its value    samples/step-N.jsonl
+//! environment.json  commit, versions, device      checkpoints/step-N/ Hugging Face folder + trainer/
+//! report.html                                     checkpoints/latest  name of the last whole one
+//! ```
 
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use thiserror::Error;
+
+use crate::atomic_write::{DirectoryInProgress, WriteError, write_atomically};
+
+/// Why a run directory cannot be used.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum RunDirectoryError {
+    /// There is a run in it already.
+    #[error(
+        "{}: already holds a run, expected an empty or new folder (resume it, or choose another name)",
+        path.display()
+    )]
+    Occupied {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// There is no run in it.
+    #[error("{}: holds no run, expected a folder with config.toml and checkpoints", path.display())]
+    NoRun {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// `checkpoints/latest` names what is not there.
+    #[error("{}: is {found:?}, expected the name of a folder beside it, step-N", path.display())]
+    Latest {
+        /// The pointer.
+        path: PathBuf,
+        /// What it says.
+        found: String,
+    },
+    /// Something cannot be read.
+    #[error("{}: cannot read: {source}", path.display())]
+    Read {
+        /// What.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// Something cannot be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
+/// A checkpoint on disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checkpoint {
+    /// Training steps done when it was taken.
+    pub step: u64,
+    /// Its folder.
+    pub path: PathBuf,
+}
+
+/// The folder of one run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunDirectory {
+    root: PathBuf,
+}
+
+impl RunDirectory {
+    /// Makes the folder for a new run.
+    ///
+    /// # Errors
+    ///
+    /// [`RunDirectoryError::Occupied`] where it holds metrics or checkpoints already, or a write that failed.
+    pub fn create(root: &Path) -> Result<Self, RunDirectoryError> {
+        let directory = Self { root: root.to_path_buf() };
+        if directory.metrics().exists() || directory.checkpoints().exists() {
+            return Err(RunDirectoryError::Occupied { path: root.to_path_buf() });
+        }
+        for folder in [directory.samples(), directory.checkpoints()] {
+            fs::create_dir_all(&folder).map_err(WriteError::of(&folder, "create the folder"))?;
+        }
+        Ok(directory)
+    }
+
+    /// The folder of a run that was started before.
+    ///
+    /// # Errors
+    ///
+    /// [`RunDirectoryError::NoRun`].
+    pub fn open(root: &Path) -> Result<Self, RunDirectoryError> {
+        let directory = Self { root: root.to_path_buf() };
+        if directory.checkpoints().is_dir() {
+            Ok(directory)
+        } else {
+            Err(RunDirectoryError::NoRun { path: root.to_path_buf() })
+        }
+    }
+
+    /// The folder itself.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The configuration as the user wrote it.
+    pub fn config(&self) -> PathBuf {
+        self.root.join("config.toml")
+    }
+
+    /// The configuration with every default filled in.
+    pub fn resolved(&self) -> PathBuf {
+        self.root.join("resolved.json")
+    }
+
+    /// Commit, versions, device.
+    pub fn environment(&self) -> PathBuf {
+        self.root.join("environment.json")
+    }
+
+    /// One JSON object a step.
+    pub fn metrics(&self) -> PathBuf {
+        self.root.join("metrics.jsonl")
+    }
+
+    /// The report.
+    pub fn report(&self) -> PathBuf {
+        self.root.join("report.html")
+    }
+
+    /// Responses of one step, one JSON object a line.
+    pub fn step_samples(&self, step: u64) -> PathBuf {
+        self.samples().join(format!("step-{step}.jsonl"))
+    }
+
+    /// The checkpoint after `step` steps.
+    pub fn checkpoint(&self, step: u64) -> PathBuf {
+        self.checkpoints().join(format!("step-{step}"))
+    }
+
+    fn samples(&self) -> PathBuf {
+        self.root.join("samples")
+    }
+
+    fn checkpoints(&self) -> PathBuf {
+        self.root.join("checkpoints")
+    }
+
+    fn latest(&self) -> PathBuf {
+        self.checkpoints().join("latest")
+    }
+
+    /// Writes what the run is: the configuration as written, as resolved, and the environment.
+    ///
+    /// # Errors
+    ///
+    /// A write that failed.
+    ///
+    /// # Panics
+    ///
+    /// If a value cannot be serialised to JSON: a bug in its type.
+    pub fn write_description(
+        &self,
+        config_text: &str,
+        resolved: &impl Serialize,
+        environment: &impl Serialize,
+    ) -> Result<(), RunDirectoryError> {
+        write_atomically(&self.config(), config_text.as_bytes())?;
+        write_atomically(&self.resolved(), &pretty_json(resolved))?;
+        write_atomically(&self.environment(), &pretty_json(environment))?;
+        Ok(())
+    }
+
+    /// Starts the checkpoint after `step` steps; fill the folder, then pass it to [`RunDirectory::finish_checkpoint`].
+    ///
+    /// # Errors
+    ///
+    /// A write that failed.
+    pub fn begin_checkpoint(&self, step: u64) -> Result<DirectoryInProgress, RunDirectoryError> {
+        Ok(DirectoryInProgress::begin(&self.checkpoint(step))?)
+    }
+
+    /// Gives the checkpoint its name, points `latest` at it, then removes all but the last `keep` (0 keeps all).
+    ///
+    /// # Errors
+    ///
+    /// A write that failed; `latest` then still names the checkpoint before.
+    pub fn finish_checkpoint(
+        &self,
+        step: u64,
+        folder: DirectoryInProgress,
+        keep: usize,
+    ) -> Result<(), RunDirectoryError> {
+        folder.commit()?;
+        write_atomically(&self.latest(), format!("step-{step}\n").as_bytes())?;
+        let mut others = self.list_checkpoints()?;
+        others.retain(|checkpoint| checkpoint.step <= step);
+        let surplus = if keep == 0 { 0 } else { others.len().saturating_sub(keep) };
+        for checkpoint in &others[..surplus] {
+            fs::remove_dir_all(&checkpoint.path)
+                .map_err(WriteError::of(&checkpoint.path, "remove the old checkpoint"))?;
+        }
+        Ok(())
+    }
+
+    /// The checkpoint that `latest` names; `None` before the first.
+    ///
+    /// # Errors
+    ///
+    /// A pointer that cannot be read or names no checkpoint.
+    pub fn latest_checkpoint(&self) -> Result<Option<Checkpoint>, RunDirectoryError> {
+        let pointer = self.latest();
+        let text = match fs::read_to_string(&pointer) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(source) => return Err(RunDirectoryError::Read { path: pointer, source }),
+        };
+        let found = text.trim();
+        let path = self.checkpoints().join(found);
+        match step_of(found) {
+            Some(step) if path.is_dir() => Ok(Some(Checkpoint { step, path })),
+            _ => Err(RunDirectoryError::Latest { path: pointer, found: found.to_owned() }),
+        }
+    }
+
+    /// All whole checkpoints, by step.
+    ///
+    /// # Errors
+    ///
+    /// A folder that cannot be read.
+    pub fn list_checkpoints(&self) -> Result<Vec<Checkpoint>, RunDirectoryError> {
+        let folder = self.checkpoints();
+        let read_error = |source| RunDirectoryError::Read { path: folder.clone(), source };
+        let mut checkpoints = Vec::new();
+        for entry in fs::read_dir(&folder).map_err(read_error)? {
+            let path = entry.map_err(read_error)?.path();
+            let step = path.file_name().and_then(|name| name.to_str()).and_then(step_of);
+            if let Some(step) = step {
+                checkpoints.push(Checkpoint { step, path });
+            }
+        }
+        checkpoints.sort_by_key(|checkpoint| checkpoint.step);
+        Ok(checkpoints)
+    }
+}
+
+fn step_of(name: &str) -> Option<u64> {
+    name.strip_prefix("step-")?.parse().ok()
+}
+
+fn pretty_json(value: &impl Serialize) -> Vec<u8> {
+    let mut text = serde_json::to_vec_pretty(value).expect("plain structs are valid JSON");
+    text.push(b'\n');
+    text
+}

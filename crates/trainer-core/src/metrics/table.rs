@@ -1,0 +1,206 @@
+//! Name, unit and definition of every metric, once.
+
+/// One metric.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Metric {
+    /// As it stands in `metrics.jsonl`.
+    pub name: &'static str,
+    /// Its unit; `1` for a pure number, a `fraction` lies in 0..=1.
+    pub unit: &'static str,
+    /// What it is and over what it is taken.
+    pub definition: &'static str,
+}
+
+const fn row(name: &'static str, unit: &'static str, definition: &'static str) -> Metric {
+    Metric { name, unit, definition }
+}
+
+/// Every metric but the family `val-core/<source>/acc/mean@<n>`, grouped.
+pub const METRICS: &[Metric] = &[
+    row(
+        "training/global_step",
+        "step",
+        "Training steps done, this one included; a step is one rollout batch.",
+    ),
+    row("training/epoch", "epoch", "Whole passes over the training questions before this step."),
+    row(
+        "training/omitted_metrics",
+        "1",
+        "Metrics of this step left out because their value was not finite.",
+    ),
+    row(
+        "critic/score/mean",
+        "reward",
+        "Mean score of the verifier over all responses of the step.",
+    ),
+    row("critic/rewards/mean", "reward", "Mean reward over all responses."),
+    row("critic/rewards/max", "reward", "Largest reward of a response."),
+    row("critic/rewards/min", "reward", "Smallest reward of a response."),
+    row("critic/advantages/mean", "reward", "Mean advantage over all response tokens."),
+    row("critic/advantages/max", "reward", "Largest advantage of a response token."),
+    row("critic/advantages/min", "reward", "Smallest advantage of a response token."),
+    row(
+        "response_length/mean",
+        "token",
+        "Mean length of a response, its end-of-sequence token included.",
+    ),
+    row("response_length/max", "token", "Length of the longest response."),
+    row("response_length/min", "token", "Length of the shortest response."),
+    row(
+        "response_length/clip_ratio",
+        "fraction",
+        "Responses whose length equals max_response_tokens (verl's name).",
+    ),
+    row("prompt_length/mean", "token", "Mean length of a prompt over the responses of the step."),
+    row(
+        "rollout/truncated_fraction",
+        "fraction",
+        "Responses cut at max_response_tokens before an end-of-sequence token.",
+    ),
+    row(
+        "rollout/unparsed_fraction",
+        "fraction",
+        "Responses in which the verifier found no answer it could read.",
+    ),
+    row(
+        "rollout/informative_group_fraction",
+        "fraction",
+        "Groups whose rewards are not all equal: only these give a gradient.",
+    ),
+    row(
+        "rollout/mismatch_kl",
+        "nat",
+        "Mean over response tokens of rollout_log_prob - old_log_prob (k1 estimate of the KL between sampler and trainer); 0 where both run the same kernels.",
+    ),
+    row(
+        "actor/entropy",
+        "nat",
+        "Mean over response tokens of the exact entropy of the policy before the update, over the whole vocabulary, at the sampling temperature.",
+    ),
+    row(
+        "actor/pg_loss",
+        "reward",
+        "Policy loss, without the entropy bonus; mean over the optimiser steps of this step.",
+    ),
+    row(
+        "actor/ppo_kl",
+        "nat",
+        "Mean over trained tokens of old_log_prob - log_prob (k1 estimate), over all optimiser steps of this step.",
+    ),
+    row(
+        "actor/pg_clipfrac",
+        "fraction",
+        "Trained tokens in the flat part of the clipped surrogate.",
+    ),
+    row(
+        "actor/pg_clipfrac_lower",
+        "fraction",
+        "Trained tokens held by the dual clip: negative advantage and a ratio above its bound.",
+    ),
+    row(
+        "actor/grad_norm",
+        "1",
+        "L2 norm of the whole gradient before clipping; mean over the optimiser steps of this step.",
+    ),
+    row("actor/lr", "1", "Learning rate of the last optimiser step of this step."),
+    row("entropy/at_temperature_1", "nat", "As actor/entropy, but at temperature 1."),
+    row(
+        "entropy/measured_change",
+        "nat",
+        "Mean entropy after the update minus before it, on the same states (response tokens of this step's probe).",
+    ),
+    row(
+        "entropy/predicted_change_lemma1",
+        "nat",
+        "First-order prediction of entropy/measured_change, by the lemma 1 of docs/theory.md: minus the mean covariance of log-probability and change of logit over the same states.",
+    ),
+    row(
+        "cov/mean",
+        "nat·reward",
+        "Mean over response tokens of (A - mean A)(log_prob - mean log_prob), both means over the tokens of the step.",
+    ),
+    row(
+        "cov/top_0.0002",
+        "nat·reward",
+        "Mean of that product over the largest 0.0002 of the tokens (at least one).",
+    ),
+    row(
+        "cov/top_0.002",
+        "nat·reward",
+        "Mean of that product over the largest 0.002 of the tokens (at least one).",
+    ),
+    row(
+        "cov/top_0.02",
+        "nat·reward",
+        "Mean of that product over the largest 0.02 of the tokens (at least one).",
+    ),
+    row(
+        "cov/top_0.2",
+        "nat·reward",
+        "Mean of that product over the largest 0.2 of the tokens (at least one).",
+    ),
+    row(
+        "cov/top_0.5",
+        "nat·reward",
+        "Mean of that product over the largest 0.5 of the tokens (at least one).",
+    ),
+    row(
+        "cov/selected_fraction",
+        "fraction",
+        "Trained tokens that the loss treats specially: dropped by Clip-Cov, penalised by KL-Cov.",
+    ),
+    row(
+        "cov/theorem1",
+        "nat",
+        "Change of entropy that theorem 1 of docs/theory.md predicts for this step, from the covariance of log-probability and advantage under the policy.",
+    ),
+    row(
+        "law/a",
+        "reward",
+        "Coefficient a of the law R = -a·exp(H) + b, fitted to all steps so far.",
+    ),
+    row("law/b", "reward", "Coefficient b of that law."),
+    row("law/ceiling", "reward", "Reward the law gives at entropy 0: b - a."),
+    row("law/r_squared", "fraction", "Share of the variance of R that the law explains."),
+    row("timing_s/gen", "s", "Wall time of the rollout."),
+    row("timing_s/reward", "s", "Wall time of the verifier."),
+    row(
+        "timing_s/old_log_prob",
+        "s",
+        "Wall time of the pass for old log-probabilities and entropy.",
+    ),
+    row("timing_s/update_actor", "s", "Wall time of all optimiser steps."),
+    row("timing_s/step", "s", "Wall time of the whole step, without evaluation and checkpoint."),
+    row(
+        "perf/total_num_tokens",
+        "token",
+        "Prompt and response tokens of all sequences of the step.",
+    ),
+    row("perf/throughput", "token/s", "perf/total_num_tokens / timing_s/step, per device."),
+    row(
+        "perf/max_memory_bytes",
+        "byte",
+        "Peak memory since the start: of the device on CUDA, resident of the process on CPU.",
+    ),
+];
+
+/// `docs/metrics.md`, printed from [`METRICS`].
+pub fn metrics_page() -> String {
+    let mut page = String::from(
+        "# Metrics\n\n\
+         One JSON object a training step in `runs/NAME/metrics.jsonl`, `step` first. Names follow verl's where the\n\
+         meaning is the same. A key whose value would not be finite (the mean of nothing) is absent. A fraction lies\n\
+         in 0..=1, entropy and KL are in nats, time in seconds, memory in bytes.\n\n\
+         This page is printed from `METRICS` in `crates/trainer-core/src/metrics/table.rs`; a test compares the two.\n\
+         Rewrite it with `UPDATE_DOCS=1 cargo test -p trainer-core --test documents`.\n\n\
+         | name | unit | definition |\n|---|---|---|\n",
+    );
+    for Metric { name, unit, definition } in METRICS {
+        page.push_str(&format!("| `{name}` | {unit} | {definition} |\n"));
+    }
+    page.push_str(
+        "| `val-core/<source>/acc/mean@<n>` | fraction | Right answers in the evaluation, mean over `n` responses to \
+         each question, then over the questions of that source. |\n",
+    );
+    page
+}
