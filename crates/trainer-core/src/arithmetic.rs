@@ -6,6 +6,7 @@ use rand::Rng;
 use rand::seq::IndexedRandom;
 use serde::{Deserialize, Serialize};
 
+use crate::config::Problem;
 use crate::counter_rng::{Purpose, hash, step_rng};
 use crate::dataset::{DatasetError, Question};
 
@@ -60,21 +61,29 @@ impl Default for ArithmeticTask {
 }
 
 impl ArithmeticTask {
-    /// What is wrong with the task, with the field's name; empty where nothing is.
-    pub fn problems(&self) -> Vec<(&'static str, String)> {
-        let mut problems = Vec::new();
-        if self.operations.is_empty() {
-            problems.push(("operations", "is empty, expected at least one operation".to_owned()));
-        }
+    /// What is wrong with the task; `prefix` is the dotted path it stands at. Empty where nothing is.
+    pub fn problems(&self, prefix: &str) -> Vec<Problem> {
         let (fewest, most) = self.digits;
-        if fewest < 1 || fewest > most || most > 9 {
-            problems
-                .push(("digits", format!("is [{fewest}, {most}], expected 1 ≤ fewest ≤ most ≤ 9")));
-        }
-        if self.count == 0 {
-            problems.push(("count", "is 0, expected at least 1".to_owned()));
-        }
-        problems
+        let checks = [
+            (
+                !self.operations.is_empty(),
+                "operations",
+                format!("{:?}", self.operations),
+                "at least one operation",
+            ),
+            (
+                1 <= fewest && fewest <= most && most <= 9,
+                "digits",
+                format!("[{fewest}, {most}]"),
+                "[fewest, most] with 1 ≤ fewest ≤ most ≤ 9",
+            ),
+            (self.count > 0, "count", self.count.to_string(), "at least 1"),
+        ];
+        let problem = |(good, field, value, expected): (bool, &str, String, &str)| {
+            let field = format!("{prefix}.arithmetic.{field}");
+            (!good).then(|| Problem { field, value, expected: expected.to_owned() })
+        };
+        checks.into_iter().filter_map(problem).collect()
     }
 
     /// `count` questions of a split, the same for the same task.
@@ -86,8 +95,8 @@ impl ArithmeticTask {
     ///
     /// [`DatasetError::Arithmetic`] where [`ArithmeticTask::problems`] finds any, or the split is empty.
     pub fn questions(&self, split: Split) -> Result<Vec<Question>, DatasetError> {
-        if let Some((field, problem)) = self.problems().first() {
-            return Err(DatasetError::Arithmetic { problem: format!("`{field}` {problem}") });
+        if let Some(problem) = self.problems("data").first() {
+            return Err(DatasetError::Arithmetic { problem: problem.to_string() });
         }
         let mut seen = HashSet::new();
         let mut questions = Vec::new();

@@ -1,0 +1,70 @@
+//! Why a configuration does not become a run.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+/// One field that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// Dotted path of the field.
+    pub field: String,
+    /// Its value.
+    pub value: String,
+    /// What was expected.
+    pub expected: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "`{}` is {}, expected {}", self.field, self.value, self.expected)
+    }
+}
+
+/// Why a configuration does not become a run.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// The file is not there or cannot be read.
+    #[error("{}: cannot read: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The file is not TOML, or a key or type in it is wrong.
+    #[error("{}:{line}:{column}: {message}", path.display())]
+    Syntax {
+        /// The file.
+        path: PathBuf,
+        /// Counted from 1.
+        line: usize,
+        /// In characters, counted from 1.
+        column: usize,
+        /// What is wrong and what was expected.
+        message: String,
+    },
+    /// A `--set` cannot be applied.
+    #[error("--set {argument}: {message}")]
+    Override {
+        /// As given.
+        argument: String,
+        /// What is wrong and what was expected.
+        message: String,
+    },
+    /// Values are out of range or contradict each other; all of them, one a line.
+    #[error("{origin}: {}", list(problems))]
+    Invalid {
+        /// The file, or the name of the run.
+        origin: String,
+        /// At least one.
+        problems: Vec<Problem>,
+    },
+}
+
+fn list(problems: &[Problem]) -> String {
+    let lines: Vec<String> = problems.iter().map(Problem::to_string).collect();
+    lines.join("\n  ")
+}

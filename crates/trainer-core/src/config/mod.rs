@@ -1,0 +1,19 @@
+//! What a run is: as written ([`RunConfig`]), and checked ([`Run`]). Only a [`Run`] can start.
+//!
+//! Every field with its default is listed in `docs/configuration.md`, printed from [`FIELDS`].
+
+mod error;
+mod fields;
+mod load;
+mod nearest;
+mod resolve;
+mod sections;
+
+pub use error::{ConfigError, Problem};
+pub use fields::{FIELDS, Field, configuration_page};
+pub use resolve::Run;
+pub use sections::{
+    Advantage, AlgorithmSection, CheckpointSection, DataSection, Device, Dtype, EvaluationSection,
+    MetricsSection, ModelSection, OptimizerSection, RewardSection, RolloutSection, RunConfig,
+    TrainingSection,
+};

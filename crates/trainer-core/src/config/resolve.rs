@@ -1,0 +1,291 @@
+//! Ranges and contradictions: [`RunConfig`] to [`Run`].
+
+use std::fmt::Debug;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::{Advantage, ConfigError, Problem, RunConfig};
+use crate::dataset::DataSource;
+use crate::schedule::Schedule;
+
+/// A checked configuration: the only thing a trainer starts from.
+///
+/// Paths are absolute or relative to the working directory, every value is in range.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(transparent)]
+pub struct Run {
+    config: RunConfig,
+}
+
+impl Run {
+    /// Reads, overrides and checks a file; its paths are relative to its own folder.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`], naming the file.
+    pub fn load(path: &Path, overrides: &[String]) -> Result<Self, ConfigError> {
+        let folder = path.parent().unwrap_or(Path::new(""));
+        RunConfig::load(path, overrides)?.resolve(folder).map_err(|error| match error {
+            ConfigError::Invalid { problems, .. } => {
+                ConfigError::Invalid { origin: path.display().to_string(), problems }
+            }
+            other => other,
+        })
+    }
+
+    /// The checked values.
+    pub fn config(&self) -> &RunConfig {
+        &self.config
+    }
+
+    /// The folder of the run.
+    pub fn output_directory(&self) -> PathBuf {
+        PathBuf::from(self.config.output_directory.replace("{name}", &self.config.name))
+    }
+
+    /// Optimiser steps in one training step, where no group is dropped.
+    pub fn optimizer_steps_per_step(&self) -> u64 {
+        let mini_batches =
+            self.config.rollout.prompts_per_step / self.config.algorithm.mini_batch_prompts;
+        (mini_batches * self.config.algorithm.epochs) as u64
+    }
+
+    /// Factor on the learning rate of each optimiser step of the run.
+    pub fn schedule(&self) -> Schedule {
+        Schedule {
+            decay: self.config.optimizer.schedule,
+            warmup_steps: self.config.optimizer.warmup_steps,
+            total_steps: self.config.training.steps.saturating_mul(self.optimizer_steps_per_step()),
+        }
+    }
+
+    /// Whether to evaluate after `step` training steps (0: before the first).
+    pub fn evaluates_at(&self, step: u64) -> bool {
+        let every = self.config.evaluation.every;
+        every > 0 && (step.is_multiple_of(every) || step == self.config.training.steps)
+    }
+
+    /// Whether to save after `step` training steps.
+    pub fn saves_at(&self, step: u64) -> bool {
+        let every = self.config.checkpoint.every;
+        step == self.config.training.steps || (every > 0 && step > 0 && step.is_multiple_of(every))
+    }
+
+    /// Checks that the model directory and the files of questions are there.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError::Invalid`] with all that are not.
+    pub fn check_files(&self) -> Result<(), ConfigError> {
+        let mut problems = Problems::default();
+        let model = &self.config.model.path;
+        if !model.join("config.json").is_file() {
+            let expected = "a Hugging Face model directory with config.json";
+            problems.add("model.path", model.display(), expected);
+        }
+        let data = &self.config.data;
+        let sources = [("train", Some(&data.train)), ("evaluation", data.evaluation.as_ref())];
+        for (name, source) in sources {
+            if let Some(DataSource::File(file)) = source
+                && !file.path.is_file()
+            {
+                let field = format!("data.{name}.file.path");
+                problems.add(&field, file.path.display(), "a .jsonl or .jsonl.zst file");
+            }
+        }
+        problems.finish(&self.config.name)
+    }
+}
+
+impl RunConfig {
+    /// Checks every value, and makes the paths of `[model]` and `[data]` relative to `folder`.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError::Invalid`] with every problem there is, each naming field, value and what was expected.
+    pub fn resolve(mut self, folder: &Path) -> Result<Run, ConfigError> {
+        let mut problems = Problems::default();
+        self.check_name(&mut problems);
+        self.check_data(&mut problems);
+        self.check_rollout(&mut problems);
+        self.check_algorithm(&mut problems);
+        self.check_optimizer(&mut problems);
+        self.check_evaluation(&mut problems);
+        problems.finish(&self.name)?;
+        self.model.path = folder.join(&self.model.path);
+        for source in [Some(&mut self.data.train), self.data.evaluation.as_mut()] {
+            if let Some(DataSource::File(file)) = source {
+                file.path = folder.join(&file.path);
+            }
+        }
+        Ok(Run { config: self })
+    }
+
+    fn check_name(&self, problems: &mut Problems) {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+        let good = !self.name.starts_with(['.', '-'])
+            && !self.name.is_empty()
+            && self.name.chars().all(plain);
+        let expected = "letters, digits, `.`, `_` and `-`, starting with a letter, digit or `_`: it names a folder";
+        problems.require(good, "name", &self.name, expected);
+        let output = &self.output_directory;
+        problems.require(!output.is_empty(), "output_directory", output, "a folder");
+        let path = &self.model.path;
+        problems.require(!path.as_os_str().is_empty(), "model.path", path, "a folder");
+    }
+
+    fn check_data(&self, problems: &mut Problems) {
+        let data = &self.data;
+        check_source("data.train", &data.train, problems);
+        if let Some(source) = &data.evaluation {
+            check_source("data.evaluation", source, problems);
+        }
+        let template = &data.prompt.template;
+        let has_problem = template.contains("{problem}");
+        problems.require(
+            has_problem,
+            "data.prompt.template",
+            template,
+            "a text with {problem} in it",
+        );
+        let system = &data.prompt.system;
+        let heard = system.is_empty() || data.prompt.chat;
+        problems.require(
+            heard,
+            "data.prompt.system",
+            system,
+            "\"\" where data.prompt.chat is false",
+        );
+        problems.at_least_one("data.max_prompt_tokens", data.max_prompt_tokens);
+    }
+
+    fn check_rollout(&self, problems: &mut Problems) {
+        let rollout = &self.rollout;
+        problems.at_least_one("rollout.prompts_per_step", rollout.prompts_per_step);
+        problems.at_least_one("rollout.group_size", rollout.group_size);
+        problems.at_least_one("rollout.max_response_tokens", rollout.max_response_tokens);
+        problems.at_least_one("rollout.rows", rollout.rows);
+        problems.positive("rollout.temperature", rollout.temperature);
+        let reward = self.reward.values;
+        for (field, value) in [
+            ("reward.values.right", reward.right),
+            ("reward.values.wrong", reward.wrong),
+            ("reward.values.unparsed", reward.unparsed),
+        ] {
+            problems.require(value.is_finite(), field, value, "a finite number");
+        }
+        // Written so that a NaN, reported above, is not reported twice.
+        let contradicts = reward.right <= reward.wrong;
+        let expected = format!("more than reward.values.wrong = {}", reward.wrong);
+        problems.require(!contradicts, "reward.values.right", reward.right, &expected);
+        let fuel = self.reward.grading.fuel;
+        problems.require(fuel > 0, "reward.grading.fuel", fuel, "at least 1");
+    }
+
+    fn check_algorithm(&self, problems: &mut Problems) {
+        let (algorithm, rollout) = (&self.algorithm, &self.rollout);
+        let mini_batch = algorithm.mini_batch_prompts;
+        let divides = mini_batch > 0 && rollout.prompts_per_step.is_multiple_of(mini_batch);
+        let expected =
+            format!("a divisor of rollout.prompts_per_step = {}", rollout.prompts_per_step);
+        problems.require(divides, "algorithm.mini_batch_prompts", mini_batch, &expected);
+        problems.at_least_one("algorithm.epochs", algorithm.epochs);
+        let coefficient = algorithm.entropy_coefficient;
+        let finite = coefficient.is_finite();
+        problems.require(finite, "algorithm.entropy_coefficient", coefficient, "a finite number");
+        let lonely = algorithm.advantage == Advantage::Rloo && rollout.group_size == 1;
+        let expected = "at least 2 where algorithm.advantage is \"rloo\"";
+        problems.require(!lonely, "rollout.group_size", rollout.group_size, expected);
+        let training = &self.training;
+        problems.require(training.steps > 0, "training.steps", training.steps, "at least 1");
+        let longest = self.data.max_prompt_tokens.saturating_add(rollout.max_response_tokens);
+        let expected = format!(
+            "at least {longest}, the longest sequence (data.max_prompt_tokens + rollout.max_response_tokens)"
+        );
+        let fits = training.micro_batch_tokens >= longest;
+        let field = "training.micro_batch_tokens";
+        problems.require(fits, field, training.micro_batch_tokens, &expected);
+    }
+
+    fn check_optimizer(&self, problems: &mut Problems) {
+        let optimizer = &self.optimizer;
+        problems.positive("optimizer.learning_rate", optimizer.learning_rate);
+        problems.positive("optimizer.epsilon", optimizer.epsilon);
+        problems.positive("optimizer.max_grad_norm", optimizer.max_grad_norm);
+        let decay = optimizer.weight_decay;
+        let good = decay.is_finite() && decay >= 0.0;
+        problems.require(good, "optimizer.weight_decay", decay, "a finite number of at least 0");
+        let (first, second) = optimizer.betas;
+        let good = (0.0..1.0).contains(&first) && (0.0..1.0).contains(&second);
+        let value = format!("[{first}, {second}]");
+        problems.add_unless(good, "optimizer.betas", value, "two numbers in 0..1, 1 excluded");
+    }
+
+    fn check_evaluation(&self, problems: &mut Problems) {
+        let evaluation = &self.evaluation;
+        let has_source = evaluation.every == 0 || self.data.evaluation.is_some();
+        let expected = "0 where data.evaluation is absent";
+        problems.require(has_source, "evaluation.every", evaluation.every, expected);
+        problems.at_least_one("evaluation.samples", evaluation.samples);
+        let temperature = evaluation.temperature;
+        let good = temperature.is_finite() && temperature >= 0.0;
+        let expected = "a finite number of at least 0 (0: the likeliest token)";
+        problems.require(good, "evaluation.temperature", temperature, expected);
+        let greedy_twice = temperature <= 0.0 && evaluation.samples > 1;
+        let expected = "1 where evaluation.temperature is 0: all samples would be equal";
+        problems.require(!greedy_twice, "evaluation.samples", evaluation.samples, expected);
+    }
+}
+
+fn check_source(field: &str, source: &DataSource, problems: &mut Problems) {
+    match source {
+        DataSource::File(file) => {
+            let named = |part: &str| format!("{field}.file.{part}");
+            let given = !file.path.as_os_str().is_empty();
+            problems.require(given, &named("path"), &file.path, "a .jsonl or .jsonl.zst file");
+            for (part, name) in
+                [("problem_field", &file.problem_field), ("answer_field", &file.answer_field)]
+            {
+                problems.require(!name.is_empty(), &named(part), name, "the name of a field");
+            }
+        }
+        DataSource::Arithmetic(task) => problems.0.extend(task.problems(field)),
+    }
+}
+
+#[derive(Default)]
+struct Problems(Vec<Problem>);
+
+impl Problems {
+    fn add(&mut self, field: &str, value: impl ToString, expected: &str) {
+        let (field, value) = (field.to_owned(), value.to_string());
+        self.0.push(Problem { field, value, expected: expected.to_owned() });
+    }
+
+    fn add_unless(&mut self, good: bool, field: &str, value: String, expected: &str) {
+        if !good {
+            self.add(field, value, expected);
+        }
+    }
+
+    fn require(&mut self, good: bool, field: &str, value: impl Debug, expected: &str) {
+        self.add_unless(good, field, format!("{value:?}"), expected);
+    }
+
+    fn at_least_one(&mut self, field: &str, value: usize) {
+        self.require(value > 0, field, value, "at least 1");
+    }
+
+    fn positive(&mut self, field: &str, value: f64) {
+        let good = value.is_finite() && value > 0.0;
+        self.require(good, field, value, "a finite number above 0");
+    }
+
+    fn finish(self, origin: &str) -> Result<(), ConfigError> {
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        Err(ConfigError::Invalid { origin: origin.to_owned(), problems: self.0 })
+    }
+}

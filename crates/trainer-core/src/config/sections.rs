@@ -1,0 +1,332 @@
+//! The configuration as written: one struct a section, one default a field.
+
+use std::path::PathBuf;
+
+use rl_losses::{Aggregation, PolicyLoss, PpoClip};
+use serde::{Deserialize, Serialize};
+
+use crate::dataset::DataSource;
+use crate::prompt::{OverLongPrompt, PromptFormat};
+use crate::schedule::Decay;
+
+/// A run as the user wrote it, defaults filled in, nothing checked yet.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunConfig {
+    /// Name of the run: letters, digits, `.`, `_`, `-`.
+    pub name: String,
+    /// Seed of everything random in the run.
+    #[serde(default)]
+    pub seed: u64,
+    /// Folder of the run; `{name}` stands for the name. Relative to the working directory.
+    #[serde(default = "default_output_directory")]
+    pub output_directory: String,
+    /// The model trained.
+    pub model: ModelSection,
+    /// The questions.
+    pub data: DataSection,
+    /// How responses are sampled.
+    #[serde(default)]
+    pub rollout: RolloutSection,
+    /// What a response earns.
+    #[serde(default)]
+    pub reward: RewardSection,
+    /// The loss and its batches.
+    #[serde(default)]
+    pub algorithm: AlgorithmSection,
+    /// `AdamW` and its learning rate.
+    #[serde(default)]
+    pub optimizer: OptimizerSection,
+    /// How long, and how much at a time.
+    pub training: TrainingSection,
+    /// Accuracy on questions that are not trained on.
+    #[serde(default)]
+    pub evaluation: EvaluationSection,
+    /// What is kept.
+    #[serde(default)]
+    pub checkpoint: CheckpointSection,
+    /// What is measured.
+    #[serde(default)]
+    pub metrics: MetricsSection,
+}
+
+fn default_output_directory() -> String {
+    "runs/{name}".to_owned()
+}
+
+/// Number format of weights and activations; the optimiser's state is always f32.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Dtype {
+    /// 32-bit floating point.
+    #[default]
+    F32,
+    /// bfloat16.
+    Bf16,
+}
+
+/// Where the model runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Device {
+    /// The first CUDA device where there is one, else the CPU.
+    #[default]
+    Auto,
+    /// The CPU.
+    Cpu,
+    /// The CUDA device of that number.
+    Cuda(usize),
+}
+
+impl TryFrom<String> for Device {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        match text.as_str() {
+            "auto" => Ok(Self::Auto),
+            "cpu" => Ok(Self::Cpu),
+            other => other
+                .strip_prefix("cuda:")
+                .and_then(|number| number.parse().ok())
+                .map(Self::Cuda)
+                .ok_or_else(|| {
+                    format!("device is {text:?}, expected \"auto\", \"cpu\" or \"cuda:N\"")
+                }),
+        }
+    }
+}
+
+impl From<Device> for String {
+    fn from(device: Device) -> Self {
+        match device {
+            Device::Auto => "auto".to_owned(),
+            Device::Cpu => "cpu".to_owned(),
+            Device::Cuda(number) => format!("cuda:{number}"),
+        }
+    }
+}
+
+/// `[model]`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelSection {
+    /// Hugging Face directory; relative to the folder of the configuration.
+    pub path: PathBuf,
+    /// Number format of weights and activations.
+    #[serde(default)]
+    pub dtype: Dtype,
+    /// Where it runs.
+    #[serde(default)]
+    pub device: Device,
+    /// CPU threads; 0 takes one per core.
+    #[serde(default)]
+    pub threads: usize,
+}
+
+/// `[data]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DataSection {
+    /// Questions to train on.
+    pub train: DataSource,
+    /// Questions to evaluate on; without them there is no evaluation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evaluation: Option<DataSource>,
+    /// How a question becomes text.
+    #[serde(default)]
+    pub prompt: PromptFormat,
+    /// Longest prompt, in tokens.
+    #[serde(default = "default_max_prompt_tokens")]
+    pub max_prompt_tokens: usize,
+    /// What happens to a longer one.
+    #[serde(default)]
+    pub over_long_prompts: OverLongPrompt,
+}
+
+fn default_max_prompt_tokens() -> usize {
+    1024
+}
+
+/// `[rollout]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RolloutSection {
+    /// Questions asked in one training step.
+    pub prompts_per_step: usize,
+    /// Responses sampled to each: the group.
+    pub group_size: usize,
+    /// Longest response, in tokens, its end-of-sequence token included.
+    pub max_response_tokens: usize,
+    /// Softmax temperature of sampling; log-probabilities and entropy are taken at the same one.
+    pub temperature: f64,
+    /// Sequences that decode together.
+    pub rows: usize,
+}
+
+impl Default for RolloutSection {
+    fn default() -> Self {
+        Self {
+            prompts_per_step: 32,
+            group_size: 8,
+            max_response_tokens: 1024,
+            temperature: 1.0,
+            rows: 64,
+        }
+    }
+}
+
+/// `[reward]`
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RewardSection {
+    /// What each verdict earns.
+    pub values: reward_math::Reward,
+    /// How an answer is found and read.
+    pub grading: reward_math::Options,
+}
+
+/// How the rewards of a group become advantages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Advantage {
+    /// `(r - mean) / (std + 1e-6)` within the group.
+    #[default]
+    Grpo,
+    /// `r - mean` within the group (Dr. GRPO).
+    DrGrpo,
+    /// `r -` mean of the others of the group (RLOO).
+    Rloo,
+}
+
+/// `[algorithm]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AlgorithmSection {
+    /// How the rewards of a group become advantages.
+    pub advantage: Advantage,
+    /// How the terms of tokens become one number.
+    pub aggregation: Aggregation,
+    /// The loss.
+    pub policy_loss: PolicyLoss,
+    /// Prompts of one optimiser step; divides `rollout.prompts_per_step`.
+    pub mini_batch_prompts: usize,
+    /// Passes over the responses of a step.
+    pub epochs: usize,
+    /// Weight of the entropy bonus in the loss, reward per nat.
+    pub entropy_coefficient: f64,
+    /// Leave out groups whose rewards are all equal: they carry no gradient.
+    pub drop_uninformative_groups: bool,
+}
+
+impl Default for AlgorithmSection {
+    fn default() -> Self {
+        Self {
+            advantage: Advantage::default(),
+            aggregation: Aggregation::default(),
+            policy_loss: PolicyLoss::PpoClip(PpoClip::default()),
+            mini_batch_prompts: 8,
+            epochs: 1,
+            entropy_coefficient: 0.0,
+            drop_uninformative_groups: false,
+        }
+    }
+}
+
+/// `[optimizer]`: `AdamW`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct OptimizerSection {
+    /// Peak learning rate.
+    pub learning_rate: f64,
+    /// Decoupled weight decay.
+    pub weight_decay: f64,
+    /// Decay of the first and second moment.
+    pub betas: (f64, f64),
+    /// Added to the root of the second moment.
+    pub epsilon: f64,
+    /// The gradient is scaled down to this L2 norm.
+    pub max_grad_norm: f64,
+    /// Optimiser steps below the peak at the start.
+    pub warmup_steps: u64,
+    /// Shape of the learning rate afterwards.
+    pub schedule: Decay,
+}
+
+impl Default for OptimizerSection {
+    fn default() -> Self {
+        Self {
+            learning_rate: 1e-6,
+            weight_decay: 0.0,
+            betas: (0.9, 0.999),
+            epsilon: 1e-8,
+            max_grad_norm: 1.0,
+            warmup_steps: 0,
+            schedule: Decay::default(),
+        }
+    }
+}
+
+/// `[training]`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TrainingSection {
+    /// Training steps; each is one rollout batch.
+    pub steps: u64,
+    /// Padded tokens that run through the model at once.
+    #[serde(default = "default_micro_batch_tokens")]
+    pub micro_batch_tokens: usize,
+}
+
+fn default_micro_batch_tokens() -> usize {
+    16_384
+}
+
+/// `[evaluation]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct EvaluationSection {
+    /// Evaluate before training and after every so many steps; 0 is never.
+    pub every: u64,
+    /// Questions asked, the first ones; 0 is all.
+    pub questions: usize,
+    /// Responses to each.
+    pub samples: usize,
+    /// Softmax temperature; 0 takes the likeliest token.
+    pub temperature: f64,
+}
+
+impl Default for EvaluationSection {
+    fn default() -> Self {
+        Self { every: 0, questions: 0, samples: 1, temperature: 0.0 }
+    }
+}
+
+/// `[checkpoint]`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct CheckpointSection {
+    /// Save after every so many steps; 0 saves after the last step only.
+    pub every: u64,
+    /// Checkpoints kept, the last ones; 0 keeps all.
+    pub keep: usize,
+}
+
+impl Default for CheckpointSection {
+    fn default() -> Self {
+        Self { every: 0, keep: 2 }
+    }
+}
+
+/// `[metrics]`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct MetricsSection {
+    /// Memory for the logits that are kept to measure and predict the change of entropy; 0 switches it off.
+    pub probe_bytes: usize,
+}
+
+impl Default for MetricsSection {
+    fn default() -> Self {
+        Self { probe_bytes: 64 * 1024 * 1024 }
+    }
+}
