@@ -1,0 +1,73 @@
+//! What the fit of `R = -a e^H + b` accepts and refuses.
+
+use entropy_core::{FitError, PerformanceLaw};
+
+#[test]
+fn a_law_without_noise_is_found_again() {
+    let entropy = [1.5, 1.0, 0.5, 0.1];
+    let reward = entropy.map(|h: f64| 0.75 - 0.125 * h.exp());
+    let law = PerformanceLaw::fit(&entropy, &reward).unwrap();
+    assert!((law.a - 0.125).abs() < 1e-15, "{law:?}");
+    assert!((law.b - 0.75).abs() < 1e-15, "{law:?}");
+    assert!((law.ceiling() - 0.625).abs() < 1e-15);
+    assert!((law.predict(0.0) - law.ceiling()).abs() < 1e-15);
+    assert!(law.r_squared.unwrap() > 1.0 - 1e-14);
+    assert!(law.linear_r_squared.unwrap() < 0.99);
+}
+
+#[test]
+fn two_points_have_no_standard_error() {
+    let law = PerformanceLaw::fit(&[0.0, 1.0], &[0.5, 0.25]).unwrap();
+    assert_eq!((law.standard_error_a, law.standard_error_b), (None, None));
+    assert!(law.rmse < 1e-16);
+}
+
+#[test]
+fn a_constant_reward_has_a_law_but_no_r_squared() {
+    let law = PerformanceLaw::fit(&[0.1, 0.7, 1.3], &[0.1; 3]).unwrap();
+    assert!(law.a.abs() < 1e-16, "{law:?}");
+    assert!((law.b - 0.1).abs() < 1e-15);
+    assert_eq!((law.r_squared, law.linear_r_squared), (None, None));
+}
+
+#[test]
+fn large_entropies_keep_their_digits() {
+    let entropy: Vec<f64> = (0..50).map(|i| 10.0 + 1e-6 * f64::from(i)).collect();
+    let reward: Vec<f64> = entropy.iter().map(|h| 3.0 - 1e-4 * h.exp()).collect();
+    let law = PerformanceLaw::fit(&entropy, &reward).unwrap();
+    assert!((law.a / 1e-4 - 1.0).abs() < 1e-8, "{law:?}");
+}
+
+#[test]
+fn columns_that_determine_no_law_are_named() {
+    let message = |entropy: &[f64], reward: &[f64]| {
+        PerformanceLaw::fit(entropy, reward).unwrap_err().to_string()
+    };
+    assert_eq!(
+        message(&[1.0], &[1.0, 2.0]),
+        "1 entropies and 2 rewards; expected one of each per point"
+    );
+    assert_eq!(message(&[1.0], &[1.0]), "1 points; a fit of two coefficients needs at least 2");
+    assert_eq!(
+        message(&[1.0, 2.0], &[1.0, f64::NAN]),
+        "`reward` is NaN at point 1; expected a finite number"
+    );
+    assert_eq!(
+        message(&[1.0, 800.0], &[1.0, 2.0]),
+        "`exp(entropy)` is inf at point 1; expected a finite number"
+    );
+    assert_eq!(
+        message(&[0.3, 0.3, 0.3], &[1.0, 2.0, 3.0]),
+        "entropy is 0.3 at all 3 points; a fit needs two different entropies"
+    );
+}
+
+#[test]
+fn results_are_written_with_their_names() {
+    let law = PerformanceLaw::fit(&[0.0, 1.0], &[0.5, 0.5]).unwrap();
+    let json = serde_json::to_value(&law).unwrap();
+    assert_eq!(json["points"], 2);
+    assert!(json["r_squared"].is_null());
+    assert_eq!(serde_json::from_value::<PerformanceLaw>(json).unwrap(), law);
+    assert!(matches!(PerformanceLaw::fit(&[], &[]), Err(FitError::TooFewPoints { found: 0 })));
+}
