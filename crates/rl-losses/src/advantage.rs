@@ -5,8 +5,8 @@ use thiserror::Error;
 
 use crate::groups::{all_equal, groups};
 
-/// Added to the standard deviation a reward is divided by, as in verl; the paper has none (row 24 of
-/// `docs/paper-vs-code.md`).
+/// Added to the standard deviation a reward is divided by, as in verl; the paper has none (row 24
+/// of `docs/paper-vs-code.md`).
 const DEVIATION_FLOOR: f64 = 1e-6;
 
 /// Why rewards have no advantages.
@@ -42,12 +42,14 @@ pub enum GroupNormalisation {
     None,
 }
 
-/// Advantage of each sample relative to its group, `[samples]`: `(R - mean) / (std + 1e-6)` or `R - mean`.
+/// Advantage of each sample relative to its group, `[samples]`: `(R - mean) / (std + 1e-6)` or `R -
+/// mean`.
 ///
-/// `rewards` is `[samples]`, groups laid end to end with `group_sizes` samples each. A group of equal rewards gives
-/// exactly 0. A group of one has mean 0 and deviation 1, as in verl.
+/// `rewards` is `[samples]`, groups laid end to end with `group_sizes` samples each. A group of
+/// equal rewards gives exactly 0. A group of one has mean 0 and deviation 1, as in verl.
 ///
-/// Source: Shao et al. 2024, [Sec. 4.1](https://arxiv.org/abs/2402.03300); Liu et al. 2025, Dr. GRPO.
+/// Source: Shao et al. 2024, [Sec. 4.1](https://arxiv.org/abs/2402.03300); Liu et al. 2025, Dr.
+/// GRPO.
 ///
 /// # Errors
 ///
@@ -70,7 +72,8 @@ pub fn group_relative_advantages(
     })
 }
 
-/// Advantage of each sample over the mean of the **others** in its group, `[samples]`: `n / (n - 1) · (R - mean)`.
+/// Advantage of each sample over the mean of the **others** in its group, `[samples]`: `n / (n - 1)
+/// · (R - mean)`.
 ///
 /// A group of one keeps its reward, as verl's `rloo` (its vectorised variant gives 0).
 ///

@@ -6,11 +6,12 @@ use crate::{ParameterError, parameter::check};
 
 /// Rule that turns per-token terms into a scalar, `L = Σ_t w_t ℓ_t`.
 ///
-/// A rule is nothing but its weights, so it applies to value and gradient alike and to any split of the batch: the
-/// weights are computed once for the optimiser step, then sliced. `N` is the number of tokens, `S` that of sequences
-/// with at least one token, `n_i` the length of sequence `i`.
+/// A rule is nothing but its weights, so it applies to value and gradient alike and to any split of
+/// the batch: the weights are computed once for the optimiser step, then sliced. `N` is the number
+/// of tokens, `S` that of sequences with at least one token, `n_i` the length of sequence `i`.
 ///
-/// Names and definitions are verl's (`loss_agg_mode`), without its `1e-8`: row 17 of `docs/paper-vs-code.md`.
+/// Names and definitions are verl's (`loss_agg_mode`), without its `1e-8`: row 17 of
+/// `docs/paper-vs-code.md`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Aggregation {
@@ -67,7 +68,8 @@ impl From<Divisor> for f64 {
 impl Aggregation {
     /// One weight per token, `[tokens]`, for sequences of the given lengths laid end to end.
     ///
-    /// Scope: the lengths of the whole mini-batch. An empty sequence owns no token and does not count as a sequence.
+    /// Scope: the lengths of the whole mini-batch. An empty sequence owns no token and does not
+    /// count as a sequence.
     pub fn token_weights(&self, sequence_lengths: &[usize]) -> Vec<f64> {
         let tokens = sequence_lengths.iter().sum::<usize>() as f64;
         let sequences = sequence_lengths.iter().filter(|&&length| length > 0).count() as f64;

@@ -55,8 +55,8 @@ pub struct TokenBatch<'a> {
 }
 
 impl<'a> TokenBatch<'a> {
-    /// Checks that the columns agree with each other and with `sequence_lengths` (`[sequences]`, in tokens), and that
-    /// every value is finite.
+    /// Checks that the columns agree with each other and with `sequence_lengths` (`[sequences]`, in
+    /// tokens), and that every value is finite.
     ///
     /// # Errors
     ///
@@ -134,8 +134,8 @@ impl<'a> TokenBatch<'a> {
 
     /// A run of tokens as a batch of its own; it may begin and end inside a sequence.
     ///
-    /// A part is for [`PolicyLoss::evaluate`](crate::PolicyLoss::evaluate). To plan from it would centre the
-    /// covariances over the part alone.
+    /// A part is for [`PolicyLoss::evaluate`](crate::PolicyLoss::evaluate). To plan from it would
+    /// centre the covariances over the part alone.
     ///
     /// # Panics
     ///

@@ -55,7 +55,8 @@ impl CovarianceBand {
 ///
 /// A dropped token has no value and no gradient, but still counts in the denominator of the mean.
 ///
-/// Default: the paper's scripts, `fraction = 2e-4`, band `(1, 5)`, clip 1 on both sides (ratio in `[0, 2]`).
+/// Default: the paper's scripts, `fraction = 2e-4`, band `(1, 5)`, clip 1 on both sides (ratio in
+/// `[0, 2]`).
 ///
 /// Source: arXiv:2505.22617, Eqs. 11 and 12; rows 3 to 6 of `docs/paper-vs-code.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -105,9 +106,11 @@ impl ClipCov {
         self.clip
     }
 
-    /// Tokens that may be dropped, in order: covariance inside the band, and not clipped by the surrogate already.
+    /// Tokens that may be dropped, in order: covariance inside the band, and not clipped by the
+    /// surrogate already.
     ///
-    /// Scope: `batch` is the mini-batch, as the covariance is centred over it (row 1 of `docs/paper-vs-code.md`).
+    /// Scope: `batch` is the mini-batch, as the covariance is centred over it (row 1 of
+    /// `docs/paper-vs-code.md`).
     pub fn eligible(&self, batch: &TokenBatch<'_>) -> Vec<usize> {
         token_covariances(batch.advantage(), batch.log_prob())
             .into_iter()
@@ -120,8 +123,8 @@ impl ClipCov {
             .collect()
     }
 
-    /// Draws the tokens to drop: a share of **all** tokens, but at least one, uniformly without replacement from the
-    /// eligible ones; all of these if they are fewer.
+    /// Draws the tokens to drop: a share of **all** tokens, but at least one, uniformly without
+    /// replacement from the eligible ones; all of these if they are fewer.
     pub fn select(&self, batch: &TokenBatch<'_>, rng: &mut (impl Rng + ?Sized)) -> Vec<bool> {
         let eligible = self.eligible(batch);
         let count = share(self.fraction, batch.len()).min(eligible.len());

@@ -1,9 +1,11 @@
 //! The entropy bonus, as a value and a gradient.
 
-/// Entropy bonus `-coefficient · Σ_t w_t H_t`, to be added to a loss, and its derivative with respect to each `H_t`.
+/// Entropy bonus `-coefficient · Σ_t w_t H_t`, to be added to a loss, and its derivative with
+/// respect to each `H_t`.
 ///
-/// `entropy` (nats) and `weights` are `[tokens]`; with the weights of the [`StepPlan`](crate::StepPlan) the bonus is
-/// averaged as the policy loss is. The bonus of a split batch is the sum over its parts.
+/// `entropy` (nats) and `weights` are `[tokens]`; with the weights of the
+/// [`StepPlan`](crate::StepPlan) the bonus is averaged as the policy loss is. The bonus of a split
+/// batch is the sum over its parts.
 ///
 /// # Panics
 ///

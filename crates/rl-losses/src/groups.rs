@@ -1,10 +1,12 @@
 //! Which groups have something to teach.
 
-/// Whether the rewards of each group differ, or the group has one sample: the groups a policy gradient can learn from.
+/// Whether the rewards of each group differ, or the group has one sample: the groups a policy
+/// gradient can learn from.
 ///
-/// `rewards` is `[samples]`, groups laid end to end with `group_sizes` samples each. This is dynamic sampling as DAPO
-/// and the paper's scripts do it (drop prompts that are all right or all wrong). The codes ask for a standard deviation
-/// above 0, which rounding can make of equal rewards; here the rewards themselves are compared.
+/// `rewards` is `[samples]`, groups laid end to end with `group_sizes` samples each. This is
+/// dynamic sampling as DAPO and the paper's scripts do it (drop prompts that are all right or all
+/// wrong). The codes ask for a standard deviation above 0, which rounding can make of equal
+/// rewards; here the rewards themselves are compared.
 ///
 /// # Panics
 ///

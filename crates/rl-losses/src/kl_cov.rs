@@ -11,10 +11,12 @@ use crate::{
     plan::share,
 };
 
-/// The unclipped surrogate `-r A`, plus `coefficient · |log r|` on the tokens of highest covariance.
+/// The unclipped surrogate `-r A`, plus `coefficient · |log r|` on the tokens of highest
+/// covariance.
 ///
-/// The penalty is the absolute log-ratio to the policy before the update, not a KL divergence: row 8 of
-/// `docs/paper-vs-code.md`. It is inert where the ratio is 1, so KL-Cov needs at least two updates per rollout batch.
+/// The penalty is the absolute log-ratio to the policy before the update, not a KL divergence: row
+/// 8 of `docs/paper-vs-code.md`. It is inert where the ratio is 1, so KL-Cov needs at least two
+/// updates per rollout batch.
 ///
 /// Default: the paper's 7B script, `fraction = 2e-3`, `coefficient = 1` (row 9).
 ///
@@ -37,7 +39,8 @@ impl KlCov {
     ///
     /// # Errors
     ///
-    /// [`ParameterError::OutOfRange`] unless `0 < fraction <= 1` and `coefficient` is finite and not negative.
+    /// [`ParameterError::OutOfRange`] unless `0 < fraction <= 1` and `coefficient` is finite and
+    /// not negative.
     pub fn new(fraction: f64, coefficient: f64) -> Result<Self, ParameterError> {
         Ok(Self {
             fraction: check_fraction("fraction", fraction)?,
@@ -55,10 +58,12 @@ impl KlCov {
         self.coefficient
     }
 
-    /// Marks the tokens of highest covariance: a share of all tokens, but at least one. Ties go to the earlier token.
+    /// Marks the tokens of highest covariance: a share of all tokens, but at least one. Ties go to
+    /// the earlier token.
     ///
-    /// There is no test of the sign: with few tokens the highest covariance may be negative, and is marked all the same.
-    /// Scope: `batch` is the mini-batch, as the covariance is centred over it (row 1 of `docs/paper-vs-code.md`).
+    /// There is no test of the sign: with few tokens the highest covariance may be negative, and is
+    /// marked all the same. Scope: `batch` is the mini-batch, as the covariance is centred over it
+    /// (row 1 of `docs/paper-vs-code.md`).
     pub fn select(&self, batch: &TokenBatch<'_>) -> Vec<bool> {
         let covariances = token_covariances(batch.advantage(), batch.log_prob());
         let mut order: Vec<usize> = (0..batch.len()).collect();

@@ -1,11 +1,14 @@
-//! Policy losses as value and gradient with respect to token log-probabilities; advantages and aggregation.
+//! Policy losses as value and gradient with respect to token log-probabilities; advantages and
+//! aggregation.
 //!
-//! A loss never sees a tensor: it reads slices and returns numbers, so the same function drives the simulator (chained
-//! through the softmax analytically) and libtorch (as the cotangent of a vector-Jacobian product).
+//! A loss never sees a tensor: it reads slices and returns numbers, so the same function drives the
+//! simulator (chained through the softmax analytically) and libtorch (as the cotangent of a
+//! vector-Jacobian product).
 //!
-//! One optimiser step is two passes over its mini-batch. [`PolicyLoss::plan`] looks at all of it and fixes which tokens
-//! are treated specially and what each weighs; [`PolicyLoss::evaluate`] then takes any run of its tokens, and values,
-//! gradients and sums of the runs add up to those of the whole.
+//! One optimiser step is two passes over its mini-batch. [`PolicyLoss::plan`] looks at all of it
+//! and fixes which tokens are treated specially and what each weighs; [`PolicyLoss::evaluate`] then
+//! takes any run of its tokens, and values, gradients and sums of the runs add up to those of the
+//! whole.
 //!
 //! ```
 //! use rand::SeedableRng;

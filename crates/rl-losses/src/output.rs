@@ -33,10 +33,12 @@ pub struct LossSums {
 }
 
 impl LossSums {
-    /// Mean of `log π_old - log π_θ` over the tokens, in nats: the k1 estimate of `KL(π_old ‖ π_θ)`, for every loss.
+    /// Mean of `log π_old - log π_θ` over the tokens, in nats: the k1 estimate of `KL(π_old ‖
+    /// π_θ)`, for every loss.
     ///
-    /// verl's `actor/ppo_kl`, except for KL-Cov, where verl reports [`mean_abs_log_ratio`](Self::mean_abs_log_ratio)
-    /// under the same name: row 20 of `docs/paper-vs-code.md`. NaN if there are no tokens.
+    /// verl's `actor/ppo_kl`, except for KL-Cov, where verl reports
+    /// [`mean_abs_log_ratio`](Self::mean_abs_log_ratio) under the same name: row 20 of
+    /// `docs/paper-vs-code.md`. NaN if there are no tokens.
     pub fn ppo_kl(&self) -> f64 {
         self.neg_log_ratio / self.tokens as f64
     }
@@ -46,7 +48,8 @@ impl LossSums {
         self.abs_log_ratio / self.tokens as f64
     }
 
-    /// Fraction of the tokens in the flat part of the clipped surrogate, `0..=1`. NaN if there are no tokens.
+    /// Fraction of the tokens in the flat part of the clipped surrogate, `0..=1`. NaN if there are
+    /// no tokens.
     ///
     /// verl's `actor/pg_clipfrac` of PPO. Under Clip-Cov verl gives that name to
     /// [`selected_fraction`](Self::selected_fraction): row 19 of `docs/paper-vs-code.md`.
@@ -54,13 +57,14 @@ impl LossSums {
         self.clipped as f64 / self.tokens as f64
     }
 
-    /// Fraction of the tokens at the dual clip's ceiling, `0..=1`: verl's `actor/pg_clipfrac_lower`. NaN if there are
-    /// no tokens.
+    /// Fraction of the tokens at the dual clip's ceiling, `0..=1`: verl's
+    /// `actor/pg_clipfrac_lower`. NaN if there are no tokens.
     pub fn clip_fraction_lower(&self) -> f64 {
         self.clipped_lower as f64 / self.tokens as f64
     }
 
-    /// Fraction of the tokens that Clip-Cov dropped or KL-Cov penalised, `0..=1`. NaN if there are no tokens.
+    /// Fraction of the tokens that Clip-Cov dropped or KL-Cov penalised, `0..=1`. NaN if there are
+    /// no tokens.
     pub fn selected_fraction(&self) -> f64 {
         self.selected as f64 / self.tokens as f64
     }

@@ -29,7 +29,8 @@ impl StepPlan {
         Self { selected, weights }
     }
 
-    /// Multiplies the weights by per-token importance weights, `[tokens]`: all that a rollout correction is.
+    /// Multiplies the weights by per-token importance weights, `[tokens]`: all that a rollout
+    /// correction is.
     ///
     /// # Panics
     ///
@@ -73,7 +74,8 @@ impl<'a> PlanPart<'a> {
     }
 }
 
-/// `fraction` of `tokens`, rounded down, but at least one of a non-empty batch: row 3 of `docs/paper-vs-code.md`.
+/// `fraction` of `tokens`, rounded down, but at least one of a non-empty batch: row 3 of
+/// `docs/paper-vs-code.md`.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -20,7 +20,8 @@ impl Term {
         Self { value, d_log_prob: 0.0 }
     }
 
-    /// The surrogate of the policy gradient theorem, `-r A` with `r = exp(log_ratio)`; it is its own derivative.
+    /// The surrogate of the policy gradient theorem, `-r A` with `r = exp(log_ratio)`; it is its
+    /// own derivative.
     pub(crate) fn unclipped(log_ratio: f64, advantage: f64) -> Self {
         let value = -log_ratio.exp() * advantage;
         Self { value, d_log_prob: value }
@@ -57,7 +58,8 @@ impl ClipRange {
         self.high
     }
 
-    /// Whether the surrogate is flat here: the ratio has left the region on the side the advantage pushes it to.
+    /// Whether the surrogate is flat here: the ratio has left the region on the side the advantage
+    /// pushes it to.
     pub fn is_clipped(self, log_ratio: f64, advantage: f64) -> bool {
         let ratio = log_ratio.exp();
         (advantage > 0.0 && ratio > 1.0 + self.high) || (advantage < 0.0 && ratio < 1.0 - self.low)
@@ -65,8 +67,8 @@ impl ClipRange {
 
     /// Clipped surrogate `-min(r A, clip(r, 1 - low, 1 + high) A)`, with `r = exp(log_ratio)`.
     ///
-    /// Inside the region both branches are the same number, so the derivative is `-r A`; where the ratio has left it on
-    /// the pushed side, the loss is flat.
+    /// Inside the region both branches are the same number, so the derivative is `-r A`; where the
+    /// ratio has left it on the pushed side, the loss is flat.
     ///
     /// Source: Schulman et al. 2017, [Eq. 7](https://arxiv.org/abs/1707.06347).
     pub fn surrogate(self, log_ratio: f64, advantage: f64) -> Term {
@@ -98,14 +100,14 @@ mod tests {
     proptest! {
         /// The pessimistic bound of PPO: clipping never lowers the loss.
         #[test]
-        fn clipping_never_lowers_the_loss(x in -1.0f64..1.0, advantage in -3.0..3.0) {
+        fn clipping_never_lowers_the_loss(x in -1.0f64..1.0, advantage in -3.0f64..3.0) {
             let unclipped = -x.exp() * advantage;
             prop_assert!(CLIP.surrogate(x, advantage).value >= unclipped - 1e-12);
         }
 
         /// The branches of Eq. 7 written as they stand in the paper.
         #[test]
-        fn surrogate_is_the_minimum_of_eq_7(x in -1.0f64..1.0, advantage in -3.0..3.0) {
+        fn surrogate_is_the_minimum_of_eq_7(x in -1.0f64..1.0, advantage in -3.0f64..3.0) {
             let ratio = x.exp();
             let clipped = ratio.clamp(0.8, 1.28);
             let expected = -(ratio * advantage).min(clipped * advantage);

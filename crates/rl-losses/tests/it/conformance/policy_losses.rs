@@ -1,0 +1,138 @@
+//! Cases of the policy losses: selection, value, gradient and metrics.
+
+use entropy_core::token_covariances;
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use rl_losses::{
+    Aggregation, ClipCov, ClipRange, CovarianceBand, DualClip, KlCov, LossOutput, PolicyLoss,
+    PpoClip, StepPlan, TokenBatch,
+};
+
+use super::recorded::{
+    Case, Columns, Mask, assert_all_close, assert_close, assert_metric, number, numbers,
+};
+
+pub(crate) fn vanilla(case: &Case) {
+    let dual_clip = DualClip::at(case.param_number("clip_c")).expect("a ceiling above 1");
+    let loss = PolicyLoss::PpoClip(PpoClip::new(clip_range(case), dual_clip));
+    let (mask, columns) = (case.mask(), Columns::of(case, &case.mask()));
+    let output = evaluate(case, &mask, &loss, &columns.batch(), vec![false; mask.tokens()]);
+    assert_metric(case, "ppo_kl", output.sums.ppo_kl());
+    assert_metric(case, "pg_clipfrac", output.sums.clip_fraction());
+    assert_metric(case, "pg_clipfrac_lower", output.sums.clip_fraction_lower());
+}
+
+pub(crate) fn clip_cov(case: &Case) {
+    let band =
+        CovarianceBand::new(case.param_number("clip_cov_lb"), case.param_number("clip_cov_ub"));
+    let band = band.expect("a band");
+    let loss = ClipCov::new(case.param_number("clip_cov_ratio"), band, clip_range(case));
+    let loss = loss.expect("parameters of Clip-Cov");
+    let (mask, columns) = (case.mask(), Columns::of(case, &case.mask()));
+    let batch = columns.batch();
+
+    let eligible = marks_of(&loss.eligible(&batch), batch.len());
+    assert_eq!(eligible, mask.marks(case.output("eligible")), "eligible of {}", case.name());
+    let chosen = mask.marks(case.output("chosen"));
+    let selected = loss.select(&batch, &mut ChaCha8Rng::seed_from_u64(0));
+    assert_eq!(count(&selected), count(&chosen), "tokens chosen in {}", case.name());
+    assert!(std::iter::zip(&selected, &eligible).all(|(selected, eligible)| selected <= eligible));
+
+    let output = evaluate(case, &mask, &PolicyLoss::ClipCov(loss), &batch, chosen);
+    assert_metric(case, "ppo_kl", output.sums.ppo_kl());
+    assert_metric(case, "pg_clipfrac", output.sums.selected_fraction());
+    assert_eq!(output.sums.clipped, case.output("ppo_clipped").as_array().map_or(0, Vec::len));
+}
+
+pub(crate) fn kl_cov(case: &Case) {
+    let loss = KlCov::new(case.param_number("kl_cov_ratio"), case.param_number("ppo_kl_coef"));
+    let loss = loss.expect("parameters of KL-Cov");
+    let (mask, columns) = (case.mask(), Columns::of(case, &case.mask()));
+    let batch = columns.batch();
+    let recorded = mask.marks(case.output("selected"));
+
+    // Which of equal covariances torch takes is not specified; their values are.
+    let covariances = numbers(case.output("cov_valid"));
+    let selected = chosen(&loss.select(&batch), &covariances);
+    assert_all_close(&selected, &chosen(&recorded, &covariances), case.name());
+
+    let output = evaluate(case, &mask, &PolicyLoss::KlCov(loss), &batch, recorded);
+    assert_metric(case, "ppo_kl", output.sums.mean_abs_log_ratio());
+}
+
+/// The fork's share in percent truncates elsewhere (`docs/paper-vs-code.md`, row 2), so its
+/// selection is taken as recorded.
+pub(crate) fn kl_cov_percent(case: &Case) {
+    let loss = KlCov::new(1.0, case.param_number("ppo_kl_coef")).expect("a coefficient");
+    let (mask, columns) = (case.mask(), Columns::of(case, &case.mask()));
+    let selected = mask.marks(case.output("selected"));
+    let output = evaluate(case, &mask, &PolicyLoss::KlCov(loss), &columns.batch(), selected);
+    assert_metric(case, "ppo_kl", output.sums.mean_abs_log_ratio());
+}
+
+/// Planning each micro-batch by itself reproduces the published codes, and their dependence on the
+/// split.
+pub(crate) fn selection_by_micro_batch(case: &Case) {
+    let loss = KlCov::new(case.param_number("kl_cov_ratio"), case.param_number("ppo_kl_coef"));
+    let loss = loss.expect("parameters of KL-Cov");
+    let (mask, columns) = (case.mask(), Columns::of(case, &case.mask()));
+    let batch = columns.batch();
+    let sequences = batch.sequence_lengths().len();
+    for (split, parts) in [("full", 1), ("two_micro", 2), ("eight_micro", 8)] {
+        let (losses, size) = (numbers(&case.output(split)["losses"]), sequences / parts);
+        assert_eq!(losses.len(), parts);
+        for (part, expected) in losses.into_iter().enumerate() {
+            let run = part * size..(part + 1) * size;
+            let micro = batch.part(batch.token_range(run.clone()));
+            let recorded = mask.marks(&case.output(split)["selected"][part]);
+            let recorded = recorded[batch.token_range(run)].to_vec();
+            let covariances = token_covariances(micro.advantage(), micro.log_prob());
+            let selected = chosen(&loss.select(&micro), &covariances);
+            assert_all_close(&selected, &chosen(&recorded, &covariances), split);
+
+            let weights = Aggregation::TokenMean.token_weights(micro.sequence_lengths());
+            let plan = StepPlan::new(recorded, weights);
+            let loss = PolicyLoss::KlCov(loss);
+            assert_close(loss.evaluate(&micro, plan.part(0..micro.len())).value, expected, split);
+        }
+    }
+}
+
+/// Evaluates with a recorded selection and compares loss and gradient.
+fn evaluate(
+    case: &Case,
+    mask: &Mask,
+    loss: &PolicyLoss,
+    batch: &TokenBatch<'_>,
+    selected: Vec<bool>,
+) -> LossOutput {
+    let mut plan = StepPlan::new(selected, case.weights(mask));
+    if !case.input("rollout_is_weights").is_null() {
+        plan.reweight(&mask.pack(case.input("rollout_is_weights")));
+    }
+    let output = loss.evaluate(batch, plan.part(0..batch.len()));
+    assert_close(output.value, number(case.output("loss")), case.name());
+    assert_all_close(&output.grad_log_prob, &mask.pack(case.output("grad_log_prob")), case.name());
+    output
+}
+
+fn clip_range(case: &Case) -> ClipRange {
+    ClipRange::new(case.param_number("clip_low"), case.param_number("clip_high"))
+        .expect("a clip range")
+}
+
+/// Covariances of the marked tokens, in order of size.
+fn chosen(marks: &[bool], covariances: &[f64]) -> Vec<f64> {
+    let pairs = std::iter::zip(marks, covariances);
+    let mut values: Vec<f64> = pairs.filter(|(mark, _)| **mark).map(|(_, c)| *c).collect();
+    values.sort_by(f64::total_cmp);
+    values
+}
+
+fn marks_of(tokens: &[usize], length: usize) -> Vec<bool> {
+    (0..length).map(|token| tokens.contains(&token)).collect()
+}
+
+fn count(marks: &[bool]) -> usize {
+    marks.iter().filter(|&&mark| mark).count()
+}

@@ -1,0 +1,118 @@
+//! Cases of what surrounds a loss: aggregation, advantages, the filter of groups.
+
+use std::collections::BTreeMap;
+
+use rl_losses::{
+    Aggregation, GroupNormalisation, broadcast_to_tokens, group_relative_advantages,
+    informative_groups, leave_one_out_advantages,
+};
+
+use serde_json::Value;
+
+use super::recorded::{
+    Case, Mask, assert_all_close, assert_close, number, rows, weighted_sum, weights,
+};
+
+pub(crate) fn scaling_by_micro_batch(case: &Case) {
+    let mask = case.mask();
+    let (terms, lengths) = (mask.pack(case.input("loss_mat")), mask.lengths());
+    let weighted = weighted_sum(&Aggregation::TokenMean.token_weights(&lengths), &terms);
+    assert_close(weighted, number(case.output("true_token_mean")), "true token mean");
+    assert_close(weighted, number(case.output("engine_sum_with_batch_num_tokens")), "engine");
+
+    let micro_batches: Vec<Vec<usize>> =
+        serde_json::from_value(case.param("micro_batches").clone()).expect("lists of sequences");
+    let starts: Vec<usize> = (0..lengths.len()).map(|i| lengths[..i].iter().sum()).collect();
+    let legacy: f64 = micro_batches
+        .iter()
+        .map(|sequences| {
+            let lengths: Vec<usize> = sequences.iter().map(|&i| lengths[i]).collect();
+            let tokens =
+                sequences.iter().zip(&lengths).flat_map(|(&i, n)| starts[i]..starts[i] + n);
+            let terms: Vec<f64> = tokens.map(|token| terms[token]).collect();
+            let mean = weighted_sum(&Aggregation::TokenMean.token_weights(&lengths), &terms);
+            mean * sequences.len() as f64 / case.param_number("mini_batch_size")
+        })
+        .sum();
+    assert_close(legacy, number(case.output("legacy_sum_of_scaled_micro_losses")), "legacy");
+}
+
+pub(crate) fn advantages(case: &Case) {
+    let mask = case.mask();
+    let scores: Vec<f64> =
+        rows(case.input("token_level_rewards")).iter().map(|row| row.iter().sum()).collect();
+    let mut samples_of: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (sample, uid) in case.input("uid").as_array().expect("identifiers").iter().enumerate() {
+        samples_of.entry(uid.as_str().expect("a name")).or_default().push(sample);
+    }
+    let order: Vec<usize> = samples_of.values().flatten().copied().collect();
+    let group_sizes: Vec<usize> = samples_of.values().map(Vec::len).collect();
+    let rewards: Vec<f64> = order.iter().map(|&sample| scores[sample]).collect();
+    let grouped = if case.function() == "adv/rloo" {
+        leave_one_out_advantages(&rewards, &group_sizes)
+    } else {
+        let normalisation = match case.param("norm_by_std").as_bool() {
+            Some(true) => GroupNormalisation::StandardDeviation,
+            _ => GroupNormalisation::None,
+        };
+        group_relative_advantages(&rewards, &group_sizes, normalisation)
+    };
+    let mut per_sample = vec![0.0; order.len()];
+    for (&sample, advantage) in order.iter().zip(grouped.expect("finite rewards in groups")) {
+        per_sample[sample] = advantage;
+    }
+    let found = broadcast_to_tokens(&per_sample, &mask.lengths());
+    assert_all_close(&found, &mask.pack(case.output("advantages")), case.name());
+}
+
+pub(crate) fn aggregation(case: &Case) {
+    let mode = case.param("mode").as_str().expect("a mode");
+    for (mask_name, loss_name, gradient_name) in [
+        ("loss_mask", "loss", "dloss_dmat"),
+        ("loss_mask_empty_row", "loss_with_empty_row", "dloss_dmat_with_empty_row"),
+    ] {
+        let mask = Mask::new(case.input(mask_name));
+        let terms = mask.pack(case.input("loss_mat"));
+        let weights = weights(mode, &mask, mask.width() as f64);
+        assert_close(weighted_sum(&weights, &terms), number(case.output(loss_name)), mode);
+        assert_all_close(&weights, &mask.pack(case.output(gradient_name)), mode);
+    }
+
+    // Counts over all ranks in place of this rank's: a factor on the weights.
+    let global = |key: &str| number(&case.param("global_info")[key]);
+    let mask = Mask::new(case.input("loss_mask"));
+    let (tokens, sequences) = (mask.tokens() as f64, mask.lengths().len() as f64);
+    let factor = match mode {
+        "token-mean" => tokens / global("batch_num_tokens"),
+        "token-sum" => 1.0,
+        _ => sequences / global("global_batch_size"),
+    };
+    let weights = weights(mode, &mask, global("loss_scale_factor"));
+    let local = weighted_sum(&weights, &mask.pack(case.input("loss_mat")));
+    let expected = number(case.output("loss_global_info"));
+    assert_close(local * factor * global("dp_size"), expected, mode);
+}
+
+/// verl gives NaN where nothing was sampled (0/0); here there is nothing to weigh and the sum is 0.
+pub(crate) fn aggregation_of_nothing(case: &Case) {
+    let mask = Mask::new(case.input("loss_mask"));
+    assert_eq!(mask.tokens(), 0);
+    assert!(number(case.output("token-mean")).is_nan());
+    assert!(weights("token-mean", &mask, 1.0).is_empty());
+}
+
+pub(crate) fn filter(case: &Case) {
+    let groups = case.input("acc").as_object().expect("groups by name");
+    let accuracy = |json: &Value| json.as_bool().map_or_else(|| number(json), f64::from);
+    let rewards: Vec<Vec<f64>> = groups
+        .values()
+        .map(|group| group.as_array().expect("a list").iter().map(accuracy).collect())
+        .collect();
+    let sizes: Vec<usize> = rewards.iter().map(Vec::len).collect();
+    let kept = informative_groups(&rewards.concat(), &sizes);
+    let kept: Vec<&String> =
+        groups.keys().zip(kept).filter(|(_, kept)| *kept).map(|(name, _)| name).collect();
+    let expected: Vec<String> =
+        serde_json::from_value(case.output("kept").clone()).expect("names of groups");
+    assert_eq!(kept, expected.iter().collect::<Vec<_>>());
+}

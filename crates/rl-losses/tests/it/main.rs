@@ -1,0 +1,6 @@
+//! Behaviour of the losses: recorded cases, properties, snapshots, configuration.
+
+mod configuration;
+mod conformance;
+mod properties;
+mod snapshots;
