@@ -14,11 +14,10 @@ pub mod config;
 pub mod counter_rng;
 pub mod dataset;
 pub mod metrics;
+pub mod model_config;
 pub mod packing;
 pub mod prompt;
 pub mod question_order;
 pub mod run_directory;
 pub mod schedule;
 pub mod text_tokenizer;
-
-pub mod model_config;

@@ -275,7 +275,7 @@ mod tests {
             r#"m/config.json: field `architectures` is ["MambaForCausalLM"], expected ["Qwen2ForCausalLM"] or ["LlamaForCausalLM"]"#
         );
         assert_eq!(
-            message(&QWEN.replace(r#""vocab_size": 256, "#, "")),
+            message(&QWEN.replace(r#""vocab_size": 256,"#, "")),
             "m/config.json: field `vocab_size` is missing, expected a whole number"
         );
         assert_eq!(

@@ -1,0 +1,57 @@
+//! Grouped-query attention with rotary positions.
+
+use tch::Tensor;
+
+use super::rope::Angles;
+
+/// A linear map with an optional bias.
+#[derive(Debug)]
+pub(super) struct Projection {
+    /// `[out, in]`.
+    pub(super) weight: Tensor,
+    /// `[out]`.
+    pub(super) bias: Option<Tensor>,
+}
+
+impl Projection {
+    fn forward(&self, x: &Tensor) -> Tensor {
+        x.linear(&self.weight, self.bias.as_ref())
+    }
+}
+
+/// The four projections of a block's attention.
+#[derive(Debug)]
+pub(super) struct Attention {
+    pub(super) query: Projection,
+    pub(super) key: Projection,
+    pub(super) value: Projection,
+    pub(super) output: Projection,
+    pub(super) head_dim: i64,
+}
+
+impl Attention {
+    /// `x` is `[rows, len, hidden]`; `attend` maps rotated queries `[rows, heads, len, head_dim]` and keys and values
+    /// `[rows, kv_heads, len, head_dim]` to the mix of values, in the shape of the queries.
+    pub(super) fn forward(
+        &self,
+        x: &Tensor,
+        angles: &Angles,
+        attend: impl FnOnce(&Tensor, &Tensor, &Tensor) -> Tensor,
+    ) -> Tensor {
+        let (rows, len) = (x.size()[0], x.size()[1]);
+        let heads = |projection: &Projection| {
+            projection.forward(x).view([rows, len, -1, self.head_dim]).transpose(1, 2)
+        };
+        let query = angles.rotate(&heads(&self.query));
+        let key = angles.rotate(&heads(&self.key));
+        let mixed = attend(&query, &key, &heads(&self.value));
+        self.output.forward(&mixed.transpose(1, 2).reshape([rows, len, -1]))
+    }
+}
+
+/// Each position attends to itself and those before it; scores are scaled by `1 / sqrt(head_dim)`.
+///
+/// `query` is `[rows, heads, len, head_dim]`, `key` and `value` `[rows, kv_heads, len, head_dim]`.
+pub fn causal_attention(query: &Tensor, key: &Tensor, value: &Tensor) -> Tensor {
+    Tensor::scaled_dot_product_attention(query, key, value, None::<&Tensor>, 0.0, true, None, true)
+}

@@ -1,0 +1,43 @@
+//! Fresh weights that depend on the seed alone.
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use tch::{Kind, Tensor};
+
+/// Draws the parameters of a new model, each from a stream of its own.
+#[derive(Debug)]
+pub(super) struct Draw {
+    pub(super) seed: u64,
+    pub(super) standard_deviation: f64,
+}
+
+impl Draw {
+    /// Tensor `name` of `shape` on the CPU, f32: norms 1, biases 0, the rest normal around 0.
+    pub(super) fn tensor(&self, name: &str, shape: &[i64], stream: u64) -> Tensor {
+        let options = (Kind::Float, tch::Device::Cpu);
+        if name.ends_with("norm.weight") {
+            return Tensor::ones(shape, options);
+        }
+        if name.ends_with(".bias") {
+            return Tensor::zeros(shape, options);
+        }
+        let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
+        rng.set_stream(stream);
+        let count = usize::try_from(shape.iter().product::<i64>()).expect("sizes are positive");
+        let mut values = Vec::with_capacity(count + 1);
+        while values.len() < count {
+            let (first, second) = normal_pair(&mut rng);
+            values.push(first * self.standard_deviation);
+            values.push(second * self.standard_deviation);
+        }
+        values.truncate(count);
+        Tensor::from_slice(&values).to_kind(Kind::Float).view(shape)
+    }
+}
+
+/// Two independent standard normal numbers (Box and Muller).
+fn normal_pair(rng: &mut impl Rng) -> (f64, f64) {
+    let radius = (-2.0 * (1.0 - rng.random::<f64>()).ln()).sqrt();
+    let (sine, cosine) = (2.0 * std::f64::consts::PI * rng.random::<f64>()).sin_cos();
+    (radius * cosine, radius * sine)
+}

@@ -1,0 +1,20 @@
+//! Qwen2- and Llama-architecture decoders over libtorch, read from and written to Hugging Face directories.
+//!
+//! The two families share one block; they differ in the biases of attention, which are present or absent tensors.
+//! A decoder is `embed → blocks → final_norm → head`, and each part can be called alone.
+
+mod attention;
+mod block;
+mod decoder;
+mod draw;
+mod mlp;
+mod rms_norm;
+mod rope;
+mod save;
+mod weights;
+
+pub use attention::causal_attention;
+pub use decoder::{Decoder, DecoderError};
+pub use rope::Angles;
+pub use save::SaveError;
+pub use weights::WeightsError;

@@ -1,0 +1,18 @@
+//! Root-mean-square normalisation.
+
+use tch::Tensor;
+
+/// `x / sqrt(mean(x²) + eps) · weight` over the last dimension.
+#[derive(Debug)]
+pub(super) struct RmsNorm {
+    /// `[hidden]`.
+    pub(super) weight: Tensor,
+    pub(super) eps: f64,
+}
+
+impl RmsNorm {
+    /// `x` is `[.., hidden]`; libtorch computes in f32 for narrower kinds and answers in the kind of `x`.
+    pub(super) fn forward(&self, x: &Tensor) -> Tensor {
+        x.rms_norm(self.weight.size(), Some(&self.weight), self.eps)
+    }
+}

@@ -1,0 +1,158 @@
+//! Rotary position embedding, in the "half" layout of Hugging Face checkpoints.
+
+use tch::{Device, Kind, Tensor};
+use trainer_core::model_config::{ModelConfig, RopeScaling};
+
+/// The frequencies of the rotary embedding.
+#[derive(Debug)]
+pub(super) struct Rope {
+    /// Radians per position, `[head_dim / 2]` f32.
+    frequency: Tensor,
+}
+
+/// Cosine and sine of every position's angles, f32, `[.., len, head_dim / 2]` with a dimension of one for the heads.
+#[derive(Debug)]
+pub struct Angles {
+    cosine: Tensor,
+    sine: Tensor,
+}
+
+impl Rope {
+    pub(super) fn new(config: &ModelConfig, device: Device) -> Self {
+        let frequencies: Vec<f32> = frequencies(config).into_iter().map(round_to_f32).collect();
+        Self { frequency: Tensor::from_slice(&frequencies).to_device(device) }
+    }
+
+    /// Angles of `positions`, i64 `[rows, len]` or `[1, len]` for all rows alike.
+    pub(super) fn angles(&self, positions: &Tensor) -> Angles {
+        // [rows, 1, len, 1] times [head_dim / 2]
+        let angle = positions.to_kind(Kind::Float).unsqueeze(1).unsqueeze(-1) * &self.frequency;
+        Angles { cosine: angle.cos(), sine: angle.sin() }
+    }
+}
+
+impl Angles {
+    /// Rotates `x`, `[rows, heads, len, head_dim]`, in f32, and answers in the kind of `x`.
+    pub(super) fn rotate(&self, x: &Tensor) -> Tensor {
+        let kind = x.kind();
+        let half = x.size()[3] / 2;
+        let x = x.to_kind(Kind::Float);
+        let (first, second) = (x.narrow(3, 0, half), x.narrow(3, half, half));
+        let rotated = [
+            &first * &self.cosine - &second * &self.sine,
+            &second * &self.cosine + &first * &self.sine,
+        ];
+        Tensor::cat(&rotated, 3).to_kind(kind)
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the frequencies are kept in f32, as the reference does"
+)]
+fn round_to_f32(value: f64) -> f32 {
+    value as f32
+}
+
+/// `theta^(-2i / head_dim)`, stretched as the config says.
+fn frequencies(config: &ModelConfig) -> Vec<f64> {
+    let plain = (0..config.head_dim / 2)
+        .map(|index| config.rope_theta.powf(-2.0 * index as f64 / config.head_dim as f64));
+    match config.rope_scaling {
+        None => plain.collect(),
+        Some(RopeScaling::Llama3 {
+            factor,
+            low_freq_factor,
+            high_freq_factor,
+            original_max_position_embeddings,
+        }) => plain
+            .map(|frequency| {
+                let turns = original_max_position_embeddings as f64 * frequency
+                    / (2.0 * std::f64::consts::PI);
+                let kept = (turns - low_freq_factor) / (high_freq_factor - low_freq_factor);
+                let kept = kept.clamp(0.0, 1.0);
+                frequency * (kept + (1.0 - kept) / factor)
+            })
+            .collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trainer_core::model_config::{Architecture, ModelShape};
+
+    fn config(rope_scaling: Option<RopeScaling>) -> ModelConfig {
+        ModelConfig::new(ModelShape {
+            architecture: Architecture::Llama,
+            hidden_size: 128,
+            intermediate_size: 8,
+            num_hidden_layers: 1,
+            num_attention_heads: 2,
+            num_key_value_heads: 1,
+            head_dim: 64,
+            rms_norm_eps: 1e-5,
+            rope_theta: 500_000.0,
+            rope_scaling,
+            vocab_size: 8,
+            max_position_embeddings: 131_072,
+            tie_word_embeddings: true,
+            query_key_value_bias: false,
+            attention_output_bias: false,
+            initializer_range: 0.02,
+            bos_token_id: None,
+            eos_token_ids: vec![],
+            pad_token_id: None,
+        })
+        .expect("a valid shape")
+    }
+
+    /// Llama 3.2 1B's numbers: the ends of the spectrum are exact, and between them frequencies fall.
+    #[test]
+    fn llama3_keeps_short_wavelengths_and_stretches_long_ones() {
+        let plain = frequencies(&config(None));
+        let scaled = frequencies(&config(Some(RopeScaling::Llama3 {
+            factor: 32.0,
+            low_freq_factor: 1.0,
+            high_freq_factor: 4.0,
+            original_max_position_embeddings: 8192,
+        })));
+        for (index, (plain, scaled)) in plain.iter().zip(&scaled).enumerate() {
+            let wavelength = 2.0 * std::f64::consts::PI / plain;
+            let ratio = plain / scaled;
+            if wavelength < 8192.0 / 4.0 {
+                assert!((ratio - 1.0).abs() < 1e-12, "{index}: {ratio}");
+            } else if wavelength > 8192.0 {
+                assert!((ratio - 32.0).abs() < 1e-9, "{index}: {ratio}");
+            } else {
+                assert!(ratio > 1.0 && ratio < 32.0, "{index}: {ratio}");
+            }
+        }
+    }
+
+    /// The rotation of a pair by its angle is a multiplication of complex numbers.
+    #[test]
+    fn rotation_is_complex_multiplication() {
+        let config = config(None);
+        let rope = Rope::new(&config, Device::Cpu);
+        let angles = rope.angles(&Tensor::from_slice(&[0i64, 3, 1000]).unsqueeze(0));
+        let x = Tensor::arange(3 * 64, (Kind::Float, Device::Cpu)).sin().view([1, 1, 3, 64]);
+        let y = angles.rotate(&x);
+        for (row, position) in [0.0, 3.0, 1000.0].into_iter().enumerate() {
+            for pair in 0..32 {
+                let at = |tensor: &Tensor, dim: usize| {
+                    tensor.double_value(&[
+                        0,
+                        0,
+                        i64::try_from(row).unwrap(),
+                        i64::try_from(dim).unwrap(),
+                    ])
+                };
+                let angle = position * 500_000f64.powf(-(pair as f64) / 32.0);
+                let (a, b) = (at(&x, pair), at(&x, pair + 32));
+                assert!((at(&y, pair) - (a * angle.cos() - b * angle.sin())).abs() < 2e-4);
+                assert!((at(&y, pair + 32) - (b * angle.cos() + a * angle.sin())).abs() < 2e-4);
+            }
+        }
+    }
+}
