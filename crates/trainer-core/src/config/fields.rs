@@ -19,9 +19,332 @@ const fn field(path: &'static str, default: &'static str, meaning: &'static str)
 pub(crate) const REQUIRED: &str = "required";
 
 /// Every field.
-pub const FIELDS: &[Field] = &[];
+pub const FIELDS: &[Field] = &[
+    field("name", "required", "Name of the run: letters, digits, `.`, `_`, `-`."),
+    field(
+        "seed",
+        "0",
+        "Seed of everything random in the run: the same seed, configuration and machine give the same run.",
+    ),
+    field(
+        "output_directory",
+        "\"runs/{name}\"",
+        "Folder of the run; `{name}` stands for the name. Relative to the working directory.",
+    ),
+    field(
+        "model.path",
+        "required",
+        "Hugging Face model directory. Relative to the folder of the configuration.",
+    ),
+    field(
+        "model.dtype",
+        "\"f32\"",
+        "Number format of weights and activations, `\"f32\"` or `\"bf16\"`; the optimiser keeps f32.",
+    ),
+    field(
+        "model.device",
+        "\"auto\"",
+        "`\"auto\"` (the first CUDA device, else the CPU), `\"cpu\"` or `\"cuda:N\"`.",
+    ),
+    field("model.threads", "0", "CPU threads; 0 takes one per core."),
+    field(
+        "data.train.file.path",
+        "required",
+        "Questions to train on. From a file, one JSON object a line, `.jsonl` or `.jsonl.zst`. Relative to the folder of the configuration.",
+    ),
+    field("data.train.file.problem_field", "\"problem\"", "Field that holds the problem."),
+    field(
+        "data.train.file.answer_field",
+        "\"answer\"",
+        "Field that holds the answer: text, a number, or a solution that ends in `#### answer`.",
+    ),
+    field("data.train.file.limit", "0", "Take only the first so many questions; 0 takes all."),
+    field(
+        "data.train.arithmetic.operations",
+        "[\"add\", \"subtract\"]",
+        "Questions to train on. Made up: operations to choose from, of `\"add\"`, `\"subtract\"`, `\"multiply\"`.",
+    ),
+    field(
+        "data.train.arithmetic.digits",
+        "[1, 2]",
+        "Fewest and most digits of an operand, 1 to 9.",
+    ),
+    field(
+        "data.train.arithmetic.word_problems",
+        "false",
+        "A short story about each sum in place of `47+38=`.",
+    ),
+    field("data.train.arithmetic.count", "2048", "How many questions, at least 1."),
+    field(
+        "data.train.arithmetic.seed",
+        "0",
+        "Seed of the questions. Questions of `train` and `evaluation` never coincide, whatever the seeds.",
+    ),
+    field(
+        "data.evaluation.file.path",
+        "required",
+        "Questions to evaluate on. From a file, one JSON object a line, `.jsonl` or `.jsonl.zst`. Relative to the folder of the configuration.",
+    ),
+    field("data.evaluation.file.problem_field", "\"problem\"", "Field that holds the problem."),
+    field(
+        "data.evaluation.file.answer_field",
+        "\"answer\"",
+        "Field that holds the answer: text, a number, or a solution that ends in `#### answer`.",
+    ),
+    field("data.evaluation.file.limit", "0", "Take only the first so many questions; 0 takes all."),
+    field(
+        "data.evaluation.arithmetic.operations",
+        "[\"add\", \"subtract\"]",
+        "Questions to evaluate on. Made up: operations to choose from, of `\"add\"`, `\"subtract\"`, `\"multiply\"`.",
+    ),
+    field(
+        "data.evaluation.arithmetic.digits",
+        "[1, 2]",
+        "Fewest and most digits of an operand, 1 to 9.",
+    ),
+    field(
+        "data.evaluation.arithmetic.word_problems",
+        "false",
+        "A short story about each sum in place of `47+38=`.",
+    ),
+    field("data.evaluation.arithmetic.count", "2048", "How many questions, at least 1."),
+    field(
+        "data.evaluation.arithmetic.seed",
+        "0",
+        "Seed of the questions. Questions of `train` and `evaluation` never coincide, whatever the seeds.",
+    ),
+    field("data.prompt.system", "\"\"", "System message; empty for none. Needs `chat = true`."),
+    field(
+        "data.prompt.template",
+        "\"{problem}\"",
+        "Text of the question; `{problem}` stands for the problem.",
+    ),
+    field(
+        "data.prompt.chat",
+        "true",
+        "Whether that text is a user's turn in the model's chat template; otherwise it is the prompt as it stands.",
+    ),
+    field("data.max_prompt_tokens", "1024", "Longest prompt, at least 1."),
+    field(
+        "data.over_long_prompts",
+        "\"error\"",
+        "What a longer prompt does: `\"error\"` stops the run before it starts, `\"drop\"` leaves the question out and counts it.",
+    ),
+    field("rollout.prompts_per_step", "32", "Questions asked in one training step."),
+    field(
+        "rollout.group_size",
+        "8",
+        "Responses sampled to each question, at least 1 (2 for `\"rloo\"`).",
+    ),
+    field(
+        "rollout.max_response_tokens",
+        "1024",
+        "Longest response, its end-of-sequence token included.",
+    ),
+    field(
+        "rollout.temperature",
+        "1.0",
+        "Softmax temperature of sampling, above 0; log-probabilities and entropy are taken at the same one.",
+    ),
+    field(
+        "rollout.rows",
+        "64",
+        "Sequences that decode together. Changes speed and memory, never the tokens drawn.",
+    ),
+    field("reward.values.right", "1.0", "Reward of a right answer; above `wrong`."),
+    field("reward.values.wrong", "0.0", "Reward of a wrong answer."),
+    field("reward.values.unparsed", "0.0", "Reward where no answer could be read."),
+    field(
+        "reward.grading.strict",
+        "false",
+        "Only `\\boxed{…}` and `\\fbox{…}` count as an answer.",
+    ),
+    field(
+        "reward.grading.last_number",
+        "false",
+        "Where nothing else is found, take the last formula or number of the response.",
+    ),
+    field(
+        "reward.grading.fuel",
+        "400000",
+        "Steps of work that one verification may spend, at least 1. A count, never a clock.",
+    ),
+    field(
+        "algorithm.advantage",
+        "\"grpo\"",
+        "`\"grpo\"`: (r - mean) / (std + 1e-6) in the group; `\"dr-grpo\"`: r - mean; `\"rloo\"`: r - mean of the others.",
+    ),
+    field(
+        "algorithm.aggregation",
+        "\"token-mean\"",
+        "How token terms become one number: `\"token-mean\"`, `\"seq-mean-token-mean\"`, `\"seq-mean-token-sum\"`, or the next row.",
+    ),
+    field(
+        "algorithm.aggregation.seq-mean-token-sum-norm.divisor",
+        "required",
+        "As `\"seq-mean-token-sum\"`, divided by this length in tokens, above 0.",
+    ),
+    field(
+        "algorithm.policy_loss.ppo-clip.clip_ratio_low",
+        "0.2",
+        "PPO-clip (the default loss): the ratio may fall to 1 - this.",
+    ),
+    field(
+        "algorithm.policy_loss.ppo-clip.clip_ratio_high",
+        "0.2",
+        "PPO-clip: the ratio may rise to 1 + this; more than `clip_ratio_low` is clip-higher.",
+    ),
+    field(
+        "algorithm.policy_loss.ppo-clip.clip_ratio_c",
+        "3.0",
+        "PPO-clip: ceiling on the ratio where the advantage is negative (dual clip), above 1, or `\"off\"`.",
+    ),
+    field(
+        "algorithm.policy_loss.clip-cov.fraction",
+        "0.0002",
+        "Clip-Cov: share of the tokens whose gradient is dropped, in 0..=1.",
+    ),
+    field(
+        "algorithm.policy_loss.clip-cov.covariance_low",
+        "1.0",
+        "Clip-Cov: lower end of the covariance band that tokens are drawn from.",
+    ),
+    field(
+        "algorithm.policy_loss.clip-cov.covariance_high",
+        "5.0",
+        "Clip-Cov: upper end of that band.",
+    ),
+    field(
+        "algorithm.policy_loss.clip-cov.clip_ratio_low",
+        "1.0",
+        "Clip-Cov: the ratio may fall to 1 - this.",
+    ),
+    field(
+        "algorithm.policy_loss.clip-cov.clip_ratio_high",
+        "1.0",
+        "Clip-Cov: the ratio may rise to 1 + this.",
+    ),
+    field(
+        "algorithm.policy_loss.kl-cov.fraction",
+        "0.002",
+        "KL-Cov: share of the tokens whose move is penalised, those of highest covariance, in 0..=1.",
+    ),
+    field(
+        "algorithm.policy_loss.kl-cov.coefficient",
+        "1.0",
+        "KL-Cov: weight of the penalty, at least 0.",
+    ),
+    field(
+        "algorithm.mini_batch_prompts",
+        "8",
+        "Prompts of one optimiser step; divides `rollout.prompts_per_step`.",
+    ),
+    field("algorithm.epochs", "1", "Passes over the responses of a step."),
+    field(
+        "algorithm.entropy_coefficient",
+        "0.0",
+        "Weight of the entropy bonus in the loss, reward per nat.",
+    ),
+    field(
+        "algorithm.drop_uninformative_groups",
+        "false",
+        "Leave out groups whose rewards are all equal: they carry no gradient.",
+    ),
+    field("optimizer.learning_rate", "1e-6", "Peak learning rate of AdamW, above 0."),
+    field("optimizer.weight_decay", "0.0", "Decoupled weight decay, at least 0."),
+    field(
+        "optimizer.betas",
+        "[0.9, 0.999]",
+        "Decay of the first and second moment, each at least 0 and below 1.",
+    ),
+    field("optimizer.epsilon", "1e-8", "Added to the root of the second moment, above 0."),
+    field(
+        "optimizer.max_grad_norm",
+        "1.0",
+        "The gradient is scaled down to this L2 norm, above 0.",
+    ),
+    field(
+        "optimizer.warmup_steps",
+        "0",
+        "Optimiser steps below the peak at the start: step k of them runs at (k + 1) / (warmup_steps + 1).",
+    ),
+    field(
+        "optimizer.schedule",
+        "\"constant\"",
+        "Learning rate afterwards: `\"constant\"`, `\"linear\"` or `\"cosine\"`, the latter two towards 0 at the end of the run.",
+    ),
+    field("training.steps", "required", "Training steps, at least 1; each is one rollout batch."),
+    field(
+        "training.micro_batch_tokens",
+        "16384",
+        "Padded tokens that run through the model at once; at least `data.max_prompt_tokens + rollout.max_response_tokens`.",
+    ),
+    field(
+        "evaluation.every",
+        "0",
+        "Evaluate before training, after every so many steps and at the end; 0 is never. Needs `data.evaluation`.",
+    ),
+    field("evaluation.questions", "0", "Questions asked, the first ones; 0 is all."),
+    field("evaluation.samples", "1", "Responses to each question; 1 where `temperature` is 0."),
+    field("evaluation.temperature", "0.0", "Softmax temperature; 0 takes the likeliest token."),
+    field(
+        "checkpoint.every",
+        "0",
+        "Save after every so many steps; the last step is always saved.",
+    ),
+    field("checkpoint.keep", "2", "Checkpoints kept, the last ones; 0 keeps all."),
+    field(
+        "metrics.probe_bytes",
+        "67108864",
+        "Memory for the logits kept to measure and predict the change of entropy; 0 switches that off.",
+    ),
+];
 
 /// `docs/configuration.md`, printed from [`FIELDS`].
 pub fn configuration_page() -> String {
-    String::new()
+    let mut page = String::from(INTRODUCTION);
+    let mut section = None;
+    for Field { path, default, meaning } in FIELDS {
+        let own = path.split_once('.').map(|(section, _)| section);
+        if own != section || section.is_none() && page.ends_with(INTRODUCTION) {
+            let title = own.map_or("The run".to_owned(), |own| format!("`[{own}]`"));
+            page.push_str(&format!(
+                "\n## {title}\n\n| field | default | meaning |\n|---|---|---|\n"
+            ));
+            section = own;
+        }
+        let default =
+            if *default == REQUIRED { REQUIRED.to_owned() } else { format!("`{default}`") };
+        page.push_str(&format!("| `{path}` | {default} | {meaning} |\n"));
+    }
+    page
 }
+
+const INTRODUCTION: &str = "# Configuration of a run
+
+`llm-trainer train CONFIG.toml --set key.path=value …`. A misspelt key, a wrong type and a value out of range stop the
+run before it starts, all at once, with field, value and what was expected. `--set` takes TOML; a bare word is a string
+(`--set model.dtype=bf16`). Where a field is one of several (`data.train`, `algorithm.policy_loss`, …), setting
+another one replaces it: `--set algorithm.policy_loss.kl-cov.fraction=0.002`.
+
+A field marked *required* must be given where its section or choice is used. `data.evaluation` may be left out.
+
+```toml
+name = \"example\"
+
+[model]
+path = \"../models/smollm2-135m-instruct\"
+
+[data.train.arithmetic]
+word_problems = true
+
+[algorithm.policy_loss.kl-cov]
+fraction = 0.002
+
+[training]
+steps = 100
+```
+
+This page is printed from `FIELDS` in `crates/trainer-core/src/config/fields.rs`; a test compares the two.
+Rewrite it with `UPDATE_DOCS=1 cargo test -p trainer-core --test documents`.
+";
