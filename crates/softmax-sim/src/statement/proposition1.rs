@@ -1,0 +1,116 @@
+//! Proposition 1: one step of the policy gradient moves the logits by `η π(a|s) (A(s,a) - E A)`, up to
+//! the weight of the state.
+
+use crate::decision_process::{DecisionProcess, STATES};
+use crate::population::{Population, State};
+use crate::report::Row;
+use entropy_core::{Categorical, UpdateRule};
+use rayon::prelude::*;
+
+/// Number of random decision processes.
+const PROCESSES: u64 = 24;
+
+/// The proposition's step for an advantage and a step size, `[actions]`.
+pub fn step(policy: &Categorical, advantage: &[f64], eta: f64) -> Vec<f64> {
+    UpdateRule::PolicyGradient.step(policy, advantage, eta)
+}
+
+/// Checks `step` against gradients that do not use it: of the expected advantage, numerically and as
+/// a sum of score functions, and of the return of random decision processes.
+pub fn check(
+    populations: &[Population],
+    seed: u64,
+    step: impl Fn(&Categorical, &[f64], f64) -> Vec<f64> + Sync,
+) -> Vec<Row> {
+    let over_states = |gradient: fn(&State<'_>) -> Vec<f64>| {
+        let gap = |state: State<'_>| {
+            largest_gap(&step(&state.policy, state.advantage, 1.0), &gradient(&state))
+                / largest(state.advantage)
+        };
+        populations.iter().flat_map(|population| population.map(gap)).collect::<Vec<f64>>()
+    };
+    let processes: Vec<f64> = (0..PROCESSES)
+        .into_par_iter()
+        .flat_map_iter(|index| process_gaps(&DecisionProcess::random(seed, index), &step))
+        .collect();
+    vec![
+        Row::of(
+            "Proposition 1",
+            "distance from the numerical gradient of the expected advantage",
+            1e-10,
+            over_states(numerical_gradient),
+        ),
+        Row::of(
+            "Proposition 1",
+            "distance from the expected score function times advantage",
+            1e-14,
+            over_states(score_function_gradient),
+        ),
+        Row::of(
+            "Proposition 1",
+            "visits times step, distance from the numerical gradient of the return",
+            1e-9,
+            processes,
+        ),
+    ]
+}
+
+/// Gradient of `E_π A` with respect to the logits, by fourth-order differences.
+fn numerical_gradient(state: &State<'_>) -> Vec<f64> {
+    let mean_at = |action: usize, shift: f64| {
+        let mut logits = state.logits.to_vec();
+        logits[action] += shift;
+        Categorical::from_logits(&logits).expect("a shifted logit is valid").mean(state.advantage)
+    };
+    (0..state.logits.len()).map(|action| difference(|shift| mean_at(action, shift))).collect()
+}
+
+/// `E_{a~π}[A(a) ∇ log π(a)]`.
+fn score_function_gradient(state: &State<'_>) -> Vec<f64> {
+    let mut gradient = vec![0.0; state.logits.len()];
+    for (action, prob) in state.policy.probs().iter().enumerate() {
+        state.policy.pull_back(action, prob * state.advantage[action], &mut gradient);
+    }
+    gradient
+}
+
+/// For each state of the process, the gap between `ρ(s) · step` and the gradient of the return, in
+/// units of the largest advantage of the process times the visits.
+fn process_gaps(
+    process: &DecisionProcess,
+    step: impl Fn(&Categorical, &[f64], f64) -> Vec<f64>,
+) -> Vec<f64> {
+    let advantage = process.advantage();
+    let visits = process.visits();
+    let unit = advantage.iter().fold(0.0f64, |largest, a| largest.max(a.abs()));
+    (0..STATES)
+        .map(|state| {
+            let predicted =
+                step(&process.policy(state), &advantage.row(state).to_vec(), visits[state]);
+            let gradient: Vec<f64> = (0..predicted.len())
+                .map(|action| {
+                    difference(|shift| {
+                        process.with_shifted_logit(state, action, shift).expected_return()
+                    })
+                })
+                .collect();
+            largest_gap(&predicted, &gradient) / (unit * visits[state])
+        })
+        .collect()
+}
+
+/// Derivative at 0 by a difference whose error falls with the fourth power of its width.
+fn difference(f: impl Fn(f64) -> f64) -> f64 {
+    let width = 2e-3;
+    let slope = |width: f64| (f(width) - f(-width)) / (2.0 * width);
+    (4.0 * slope(0.5 * width) - slope(width)) / 3.0
+}
+
+fn largest_gap(found: &[f64], expected: &[f64]) -> f64 {
+    let gaps = std::iter::zip(found, expected).map(|(found, expected)| (found - expected).abs());
+    gaps.fold(0.0, |largest, gap| if gap.is_nan() { f64::INFINITY } else { largest.max(gap) })
+}
+
+fn largest(values: &[f64]) -> f64 {
+    values.iter().fold(0.0, |largest, value| largest.max(value.abs()))
+}

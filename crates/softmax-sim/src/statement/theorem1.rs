@@ -1,0 +1,53 @@
+//! Theorem 1: under the vanilla policy gradient, `ΔH ≈ -η Cov_{a~π}(log π(a), π(a) (A(a) - E A))`.
+
+use super::entropy_prediction;
+use crate::population::{Population, State};
+use crate::report::Row;
+use entropy_core::{Categorical, UpdateRule};
+
+/// The theorem's prediction for an advantage and a step size, in nats.
+pub fn predict(policy: &Categorical, advantage: &[f64], eta: f64) -> f64 {
+    UpdateRule::PolicyGradient.predicted_entropy_change(policy, advantage, eta)
+}
+
+/// Checks `predict` against exact policy-gradient steps, and against the covariance spelled out.
+pub fn check(
+    populations: &[Population],
+    predict: impl Fn(&Categorical, &[f64], f64) -> f64 + Sync,
+) -> Vec<Row> {
+    let mut rows = entropy_prediction::check(
+        "Theorem 1",
+        populations,
+        |state, eta| UpdateRule::PolicyGradient.step(&state.policy, state.advantage, eta),
+        |state, eta| predict(&state.policy, state.advantage, eta),
+    );
+    let spelled_out = |state: State<'_>| {
+        let (found, expected) = (predict(&state.policy, state.advantage, 1.0), spelled_out(&state));
+        (found - expected).abs() / scale(&state)
+    };
+    rows.push(Row::of(
+        "Theorem 1",
+        "distance from the covariance of log π with πA, less that due to E A",
+        1e-13,
+        populations.iter().flat_map(|population| population.map(spelled_out)),
+    ));
+    rows
+}
+
+/// `-(Cov(log π, πA) - E A · Cov(log π, π))`: the paper's covariance, and what an advantage that is
+/// not centred adds to it.
+fn spelled_out(state: &State<'_>) -> f64 {
+    let policy = &state.policy;
+    let weighted: Vec<f64> =
+        std::iter::zip(policy.probs(), state.advantage).map(|(p, a)| p * a).collect();
+    let raw = policy.covariance(policy.log_probs(), &weighted);
+    let excess =
+        policy.mean(state.advantage) * policy.covariance(policy.log_probs(), policy.probs());
+    -(raw - excess)
+}
+
+/// Size of the terms that cancel: nats times reward.
+fn scale(state: &State<'_>) -> f64 {
+    let largest = state.advantage.iter().fold(0.0f64, |largest, a| largest.max(a.abs()));
+    largest * state.policy.entropy().max(f64::MIN_POSITIVE)
+}

@@ -1,0 +1,51 @@
+//! Theorem 2: under the natural policy gradient, `ΔH ≈ -η Cov_{a~π}(log π(a), A(a))`.
+
+use super::entropy_prediction;
+use crate::population::{Population, State};
+use crate::report::Row;
+use entropy_core::{Categorical, UpdateRule};
+
+/// The theorem's prediction for an advantage and a step size, in nats.
+pub fn predict(policy: &Categorical, advantage: &[f64], eta: f64) -> f64 {
+    UpdateRule::NaturalPolicyGradient.predicted_entropy_change(policy, advantage, eta)
+}
+
+/// Checks `predict` against natural steps, and that the natural step is the one which the Fisher
+/// information maps to the gradient.
+pub fn check(
+    populations: &[Population],
+    predict: impl Fn(&Categorical, &[f64], f64) -> f64 + Sync,
+) -> Vec<Row> {
+    let mut rows = entropy_prediction::check(
+        "Theorem 2",
+        populations,
+        |state, eta| UpdateRule::NaturalPolicyGradient.step(&state.policy, state.advantage, eta),
+        |state, eta| predict(&state.policy, state.advantage, eta),
+    );
+    rows.push(Row::of(
+        "Theorem 2",
+        "Fisher information times the natural step, distance from the gradient",
+        1e-14,
+        populations.iter().flat_map(|population| population.map(|state| fisher_gap(&state))),
+    ));
+    rows
+}
+
+/// Largest component of `E[∇log π (∇log π · δ)] - ∇J`, over the largest advantage.
+fn fisher_gap(state: &State<'_>) -> f64 {
+    let policy = &state.policy;
+    let natural = UpdateRule::NaturalPolicyGradient.step(policy, state.advantage, 1.0);
+    let gradient = UpdateRule::PolicyGradient.step(policy, state.advantage, 1.0);
+    let mut image = vec![0.0; policy.actions()];
+    for (action, prob) in policy.probs().iter().enumerate() {
+        let mut score = vec![0.0; policy.actions()];
+        policy.pull_back(action, 1.0, &mut score);
+        let along: f64 = std::iter::zip(&score, &natural).map(|(s, d)| s * d).sum();
+        for (image, score) in std::iter::zip(&mut image, &score) {
+            *image += prob * along * score;
+        }
+    }
+    let largest = state.advantage.iter().fold(0.0f64, |largest, a| largest.max(a.abs()));
+    let gap = std::iter::zip(image, gradient).map(|(image, g)| (image - g).abs());
+    gap.fold(0.0, f64::max) / largest
+}

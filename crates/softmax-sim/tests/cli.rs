@@ -1,0 +1,85 @@
+//! The command `softmax-sim` as it is called from outside.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn softmax_sim(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_softmax-sim"))
+        .args(arguments)
+        .output()
+        .expect("the binary was built with the tests")
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).expect("output is UTF-8")
+}
+
+fn entries(folder: &Path) -> usize {
+    fs::read_dir(folder).expect("the folder exists").count()
+}
+
+#[test]
+fn verify_prints_one_line_per_check_and_succeeds() {
+    let output = softmax_sim(&["verify", "--seed", "3", "--policies", "20"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let report = softmax_sim::verify(3, 20);
+    assert_eq!(text(&output.stdout), report.table());
+    assert_eq!(text(&output.stdout).lines().count(), report.rows.len() + 1);
+    assert!(output.stderr.is_empty());
+}
+
+#[test]
+fn json_holds_the_rows_of_the_table() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rows.json");
+    let output = softmax_sim(&[
+        "verify",
+        "--seed",
+        "9",
+        "--policies",
+        "5",
+        "--json",
+        path.to_str().unwrap(),
+    ]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let json: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    assert_eq!(json["seed"], 9);
+    let rows = json["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), softmax_sim::verify(9, 5).rows.len());
+    for row in rows {
+        let mut fields: Vec<&str> = row.as_object().unwrap().keys().map(String::as_str).collect();
+        fields.sort_unstable();
+        assert_eq!(fields, ["allowed", "cases", "check", "passed", "statement", "worst"]);
+        assert!(row["worst"].is_f64() && row["passed"] == true, "{row}");
+    }
+    assert_eq!(entries(folder.path()), 1);
+}
+
+#[test]
+fn bad_arguments_end_with_2_and_are_named() {
+    for (arguments, named) in [
+        (&["verify", "--policies", "0"][..], "--policies"),
+        (&["verify", "--seed", "-1"], "-1"),
+        (&["verify", "--sed", "1"], "--sed"),
+        (&["prove"], "prove"),
+        (&[], "Usage"),
+    ] {
+        let output = softmax_sim(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(text(&output.stderr).contains(named), "{arguments:?}: {output:?}");
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_written_ends_with_2_and_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("missing").join("rows.json");
+    let output = softmax_sim(&["verify", "--policies", "1", "--json", path.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(2));
+    let expected = format!("error: cannot write {}: ", path.display());
+    assert!(text(&output.stderr).starts_with(&expected), "{output:?}");
+    assert_eq!(text(&output.stderr).lines().count(), 1);
+    assert_eq!(entries(folder.path()), 0);
+}
