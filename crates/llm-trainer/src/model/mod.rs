@@ -16,5 +16,4 @@ mod weights;
 pub use attention::causal_attention;
 pub use decoder::{Decoder, DecoderError};
 pub use rope::Angles;
-pub use save::SaveError;
 pub use weights::WeightsError;

@@ -32,11 +32,11 @@ impl Rope {
 }
 
 impl Angles {
-    /// Rotates `x`, `[rows, heads, len, head_dim]`, in f32, and answers in the kind of `x`.
+    /// Rotates `x`, `[rows, heads, len, head_dim]`, in at least f32, and answers in the kind of `x`.
     pub(super) fn rotate(&self, x: &Tensor) -> Tensor {
         let kind = x.kind();
         let half = x.size()[3] / 2;
-        let x = x.to_kind(Kind::Float);
+        let x = if kind == Kind::Double { x.shallow_clone() } else { x.to_kind(Kind::Float) };
         let (first, second) = (x.narrow(3, 0, half), x.narrow(3, half, half));
         let rotated = [
             &first * &self.cosine - &second * &self.sine,

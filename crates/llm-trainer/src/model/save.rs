@@ -1,13 +1,13 @@
-//! Writing a Hugging Face directory: everything under a temporary name, synced, then renamed.
+//! Writing a Hugging Face directory, all or nothing.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::{Value, json};
 use tch::{Device, Kind, Tensor};
-use thiserror::Error;
+use trainer_core::atomic_write::{DirectoryInProgress, WriteError};
 
 use super::decoder::Decoder;
 
@@ -26,28 +26,20 @@ const COPIED: [&str; 9] = [
     "generation_config.json",
 ];
 
-/// Why a model could not be written.
-#[derive(Debug, Error)]
-#[error("{}: {source}", path.display())]
-pub struct SaveError {
-    path: PathBuf,
-    source: io::Error,
-}
-
-fn at<T>(path: &Path, result: io::Result<T>) -> Result<T, SaveError> {
-    result.map_err(|source| SaveError { path: path.to_owned(), source })
+fn at<T>(path: &Path, result: io::Result<T>) -> Result<T, WriteError> {
+    result.map_err(|source| WriteError { path: path.to_owned(), action: "write", source })
 }
 
 impl Decoder {
     /// Writes config.json, the weights in the model's kind, generation_config.json and the tokenizer files of
-    /// `tokenizer_source` to the new directory `directory`.
+    /// `tokenizer_source` to `directory`, replacing it.
     ///
-    /// Everything is written beside it first, synced and then renamed, so `directory` is whole or absent.
+    /// Everything is written beside it first, synced and then renamed, so `directory` is never half written.
     ///
     /// # Errors
     ///
-    /// [`SaveError`] with the path and the system's reason: `directory` exists and is not empty, the disk is full.
-    pub fn save(&self, directory: &Path, tokenizer_source: &Path) -> Result<(), SaveError> {
+    /// [`WriteError`] with the path and the system's reason, such as a full disk.
+    pub fn save(&self, directory: &Path, tokenizer_source: &Path) -> Result<(), WriteError> {
         self.save_in_shards(directory, tokenizer_source, SHARD_BYTES)
     }
 
@@ -61,23 +53,10 @@ impl Decoder {
         directory: &Path,
         tokenizer_source: &Path,
         shard_bytes: u64,
-    ) -> Result<(), SaveError> {
-        let name = directory.file_name().unwrap_or_default().to_string_lossy();
-        let parent = match directory.parent() {
-            Some(parent) if parent != Path::new("") => parent,
-            _ => Path::new("."),
-        };
-        at(parent, fs::create_dir_all(parent))?;
-        let staging = parent.join(format!(".{name}.{}.partial", std::process::id()));
-        at(&staging, fs::create_dir(&staging))?;
-        let written = self
-            .write_files(&staging, tokenizer_source, shard_bytes)
-            .and_then(|()| at(directory, fs::rename(&staging, directory)));
-        if written.is_err() {
-            // The first error is the one to report; what cannot be removed is only clutter.
-            let _ = fs::remove_dir_all(&staging);
-        }
-        written.and_then(|()| sync(parent))
+    ) -> Result<(), WriteError> {
+        let staging = DirectoryInProgress::begin(directory)?;
+        self.write_files(staging.path(), tokenizer_source, shard_bytes)?;
+        staging.commit()
     }
 
     fn write_files(
@@ -85,12 +64,11 @@ impl Decoder {
         staging: &Path,
         tokenizer_source: &Path,
         shard_bytes: u64,
-    ) -> Result<(), SaveError> {
+    ) -> Result<(), WriteError> {
         for name in COPIED {
             let (from, to) = (tokenizer_source.join(name), staging.join(name));
             if from.is_file() {
                 at(&to, fs::copy(&from, &to))?;
-                sync(&to)?;
             }
         }
         let generation = staging.join("generation_config.json");
@@ -101,8 +79,7 @@ impl Decoder {
         write_json(&staging.join("config.json"), &self.config().to_json(torch_dtype))?;
         let shards = shards(self.named_parameters(), shard_bytes);
         if let [only] = shards.as_slice() {
-            write_weights(&staging.join("model.safetensors"), only)?;
-            return sync(staging);
+            return write_weights(&staging.join("model.safetensors"), only);
         }
         let mut weight_map = BTreeMap::new();
         for (number, shard) in shards.iter().enumerate() {
@@ -112,8 +89,7 @@ impl Decoder {
         }
         let total: u64 = shards.iter().flatten().map(|(_, tensor)| byte_count(tensor)).sum();
         let index = json!({ "metadata": { "total_size": total }, "weight_map": weight_map });
-        write_json(&staging.join("model.safetensors.index.json"), &index)?;
-        sync(staging)
+        write_json(&staging.join("model.safetensors.index.json"), &index)
     }
 }
 
@@ -148,7 +124,7 @@ fn kind_names(kind: Kind) -> (&'static str, &'static str) {
     }
 }
 
-fn write_weights(path: &Path, named: &[(String, &Tensor)]) -> Result<(), SaveError> {
+fn write_weights(path: &Path, named: &[(String, &Tensor)]) -> Result<(), WriteError> {
     let mut header = serde_json::Map::new();
     header.insert("__metadata__".to_owned(), json!({ "format": "pt" }));
     let mut offset = 0;
@@ -170,16 +146,10 @@ fn write_weights(path: &Path, named: &[(String, &Tensor)]) -> Result<(), SaveErr
         tensor.copy_data_u8(&mut bytes, tensor.numel());
         at(path, out.write_all(&bytes))?;
     }
-    let file = at(path, out.into_inner().map_err(io::IntoInnerError::into_error))?;
-    at(path, file.sync_all())
+    at(path, out.flush())
 }
 
-fn write_json(path: &Path, value: &Value) -> Result<(), SaveError> {
+fn write_json(path: &Path, value: &Value) -> Result<(), WriteError> {
     let text = serde_json::to_string_pretty(value).expect("a JSON value is always writable");
-    at(path, fs::write(path, text + "\n"))?;
-    sync(path)
-}
-
-fn sync(path: &Path) -> Result<(), SaveError> {
-    at(path, File::open(path).and_then(|file| file.sync_all()))
+    at(path, fs::write(path, text + "\n"))
 }
