@@ -14,13 +14,20 @@
 //! assert!(Reward::default().of(&verdict) > 0.5);
 //! ```
 
+mod algebra;
 mod answer;
 mod decide;
+mod expression;
 mod extract;
+mod fold;
 mod gold;
 mod options;
+mod parser;
+mod relation;
 mod reward;
+mod token;
 mod verdict;
+mod words;
 
 pub use extract::{Extracted, Rule, extract};
 pub use gold::Gold;

@@ -1,0 +1,215 @@
+//! Normal forms: fractions of polynomials over the rationals in *atoms* with rational exponents.
+//!
+//! Atoms are primes (so that `\sqrt{12}` is `2·3^{1/2}`), π, e, i, variables, roots of sums and function values.
+//! Every rewriting is an identity (roots of variables by the competition convention that they are positive),
+//! so equal normal forms are equal values. For rational functions, radicals of rationals, π and i the converse
+//! holds too: powers of distinct primes with exponents in `[0, 1)` are linearly independent over the rationals
+//! (Besicovitch 1940). Between function values some identities are not known here, and are then missed.
+
+mod atom;
+mod fraction;
+mod function;
+mod polynomial;
+mod root;
+mod trigonometry;
+
+use std::collections::BTreeMap;
+
+use num_bigint::BigInt;
+use num_rational::BigRational;
+use num_traits::{One, ToPrimitive, Zero};
+
+pub(crate) use atom::Atom;
+pub(crate) use fraction::Fraction;
+pub(crate) use polynomial::{Exponent, Monomial, Polynomial};
+
+use crate::expression::Expression;
+use crate::verdict::ParseError;
+
+/// Largest size of an integer, in bits.
+const MAX_BITS: u64 = 1 << 15;
+
+/// The atoms of one comparison and the work that it may still do.
+pub(crate) struct Algebra {
+    atoms: Vec<Atom>,
+    ids: BTreeMap<Atom, u32>,
+    fuel: u64,
+}
+
+pub(crate) type Result<T> = std::result::Result<T, ParseError>;
+
+impl Algebra {
+    pub(crate) fn new(fuel: u64) -> Self {
+        Self { atoms: Vec::new(), ids: BTreeMap::new(), fuel }
+    }
+
+    /// Pays for a piece of work before it is done.
+    pub(crate) fn spend(&mut self, steps: u64) -> Result<()> {
+        self.fuel = self.fuel.checked_sub(steps).ok_or(ParseError::OutOfFuel)?;
+        Ok(())
+    }
+
+    fn atom(&self, id: u32) -> &Atom {
+        &self.atoms[id as usize]
+    }
+
+    fn intern(&mut self, atom: Atom) -> u32 {
+        if let Some(&id) = self.ids.get(&atom) {
+            return id;
+        }
+        let id = u32::try_from(self.atoms.len()).unwrap_or(u32::MAX);
+        self.atoms.push(atom.clone());
+        self.ids.insert(atom, id);
+        id
+    }
+
+    /// The fraction that is this atom.
+    fn of_atom(&mut self, atom: Atom) -> Fraction {
+        let id = self.intern(atom);
+        Fraction::from(Polynomial::term(vec![(id, Exponent::one())], BigRational::one()))
+    }
+
+    /// The normal form of an expression; `plus` chooses the sign of every `\pm`.
+    pub(crate) fn normalise(&mut self, expression: &Expression, plus: bool) -> Result<Fraction> {
+        self.spend(1)?;
+        Ok(match expression {
+            Expression::Number(value) => Fraction::constant(value.clone()),
+            Expression::Symbol(name) => self.symbol(name),
+            Expression::Sum(items) => {
+                let mut sum = Fraction::zero();
+                for item in items {
+                    let item = self.normalise(item, plus)?;
+                    sum = self.add(&sum, &item)?;
+                }
+                sum
+            }
+            Expression::Product(items) => {
+                let mut product = Fraction::one();
+                for item in items {
+                    let item = self.normalise(item, plus)?;
+                    product = self.multiply(&product, &item)?;
+                }
+                product
+            }
+            Expression::Negative(inner) => self.normalise(inner, plus)?.negated(),
+            Expression::Quotient(top, bottom) => {
+                let (top, bottom) = (self.normalise(top, plus)?, self.normalise(bottom, plus)?);
+                self.divide(&top, &bottom)?
+            }
+            Expression::Power(base, exponent) => {
+                let (base, exponent) =
+                    (self.normalise(base, plus)?, self.normalise(exponent, plus)?);
+                self.power(&base, &exponent)?
+            }
+            Expression::Root(radicand, index) => {
+                let radicand = self.normalise(radicand, plus)?;
+                self.root(&radicand, *index)?
+            }
+            Expression::Absolute(inner) => {
+                let inner = self.normalise(inner, plus)?;
+                self.absolute(&inner)?
+            }
+            Expression::Factorial(inner) => {
+                let inner = self.normalise(inner, plus)?;
+                self.factorial(&inner)?
+            }
+            Expression::Binomial(n, k) => {
+                let (n, k) = (self.normalise(n, plus)?, self.normalise(k, plus)?);
+                self.binomial(&n, &k)?
+            }
+            Expression::Logarithm(base, argument) => {
+                let argument = self.normalise(argument, plus)?;
+                let top = self.natural_logarithm(&argument)?;
+                match base {
+                    None => top,
+                    Some(base) => {
+                        let base = self.normalise(base, plus)?;
+                        let bottom = self.natural_logarithm(&base)?;
+                        self.divide(&top, &bottom)?
+                    }
+                }
+            }
+            Expression::Function(name, arguments) => {
+                let arguments = arguments
+                    .iter()
+                    .map(|argument| self.normalise(argument, plus))
+                    .collect::<Result<Vec<_>>>()?;
+                self.function(name, arguments)?
+            }
+            Expression::Degrees(inner) => {
+                let value = self.normalise(inner, plus)?;
+                let pi = self.symbol("\\pi");
+                let radians = self.multiply(&value, &pi)?;
+                radians.scaled(&BigRational::new(BigInt::one(), BigInt::from(180)))
+            }
+            Expression::PlusMinus(inner, flipped) => {
+                let value = self.normalise(inner, plus)?;
+                if plus == *flipped { value.negated() } else { value }
+            }
+        })
+    }
+
+    fn symbol(&mut self, name: &str) -> Fraction {
+        let atom = if name == "i" { Atom::Imaginary } else { Atom::Symbol(name.to_owned()) };
+        self.of_atom(atom)
+    }
+
+    /// Whether two fractions are equal: the cross products have the same normal form.
+    pub(crate) fn equal(&mut self, left: &Fraction, right: &Fraction) -> Result<bool> {
+        if left == right {
+            return Ok(true);
+        }
+        let difference = self.cross_difference(left, right)?;
+        Ok(difference.is_zero())
+    }
+
+    /// `left.numerator · right.denominator - right.numerator · left.denominator`.
+    pub(crate) fn cross_difference(
+        &mut self,
+        left: &Fraction,
+        right: &Fraction,
+    ) -> Result<Polynomial> {
+        let first = self.multiply_polynomials(&left.numerator, &right.denominator)?;
+        let second = self.multiply_polynomials(&right.numerator, &left.denominator)?;
+        self.spend((first.len() + second.len()) as u64)?;
+        Ok(first.plus(&second.scaled(&-BigRational::one())))
+    }
+
+    /// An approximate value and the sum of the absolute terms, if every atom is a known real constant.
+    pub(crate) fn approximate(&self, polynomial: &Polynomial) -> Option<(f64, f64)> {
+        let (mut value, mut magnitude) = (0.0, 0.0);
+        for (monomial, coefficient) in polynomial.terms() {
+            let mut term = coefficient.to_f64()?;
+            for (id, exponent) in monomial {
+                let power = *exponent.numer() as f64 / *exponent.denom() as f64;
+                term *= self.atom(*id).approximate(self)?.powf(power);
+            }
+            value += term;
+            magnitude += term.abs();
+        }
+        (value.is_finite() && magnitude.is_finite()).then_some((value, magnitude))
+    }
+
+    /// The sign, if the value is a real constant that is clearly not zero at double precision.
+    pub(crate) fn sign(&self, fraction: &Fraction) -> Option<i8> {
+        let side = |polynomial: &Polynomial| {
+            if polynomial.is_zero() {
+                return Some(0_i8);
+            }
+            // At most some hundred roundings: 1e-9 of the terms is far above their sum.
+            let (value, magnitude) = self.approximate(polynomial)?;
+            (value.abs() > 1e-9 * magnitude).then_some(if value > 0.0 { 1 } else { -1 })
+        };
+        Some(side(&fraction.numerator)? * side(&fraction.denominator)?)
+    }
+}
+
+/// The integer as `i64`, if the fraction is one of at most that size.
+pub(crate) fn small_integer(value: &BigRational) -> Option<i64> {
+    if value.is_integer() { value.numer().to_i64() } else { None }
+}
+
+/// Bits of the larger of numerator and denominator.
+pub(crate) fn bits(value: &BigRational) -> u64 {
+    if value.is_zero() { 1 } else { value.numer().bits().max(value.denom().bits()) }
+}

@@ -1,0 +1,72 @@
+//! Expression trees, as parsed.
+
+use num_rational::BigRational;
+
+/// An expression. Sums and products are flat, so the depth of the tree is the depth of the brackets.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Expression {
+    Number(BigRational),
+    /// A variable, or a constant: `\pi`, `e`, `i`.
+    Symbol(String),
+    Sum(Vec<Expression>),
+    Product(Vec<Expression>),
+    Negative(Box<Expression>),
+    Quotient(Box<Expression>, Box<Expression>),
+    Power(Box<Expression>, Box<Expression>),
+    /// Radicand and index.
+    Root(Box<Expression>, u32),
+    Absolute(Box<Expression>),
+    Factorial(Box<Expression>),
+    Binomial(Box<Expression>, Box<Expression>),
+    /// Base (`None`: natural) and argument.
+    Logarithm(Option<Box<Expression>>, Box<Expression>),
+    /// A function by name.
+    Function(String, Vec<Expression>),
+    /// Degrees of arc.
+    Degrees(Box<Expression>),
+    /// `\pm a`, or `\mp a` when the flag is set.
+    PlusMinus(Box<Expression>, bool),
+}
+
+impl Expression {
+    /// The value, if the expression is a literal with an optional sign.
+    pub(crate) fn literal(&self) -> Option<BigRational> {
+        match self {
+            Self::Number(value) => Some(value.clone()),
+            Self::Negative(inner) => inner.literal().map(|value| -value),
+            _ => None,
+        }
+    }
+
+    /// Whether any node satisfies the predicate.
+    pub(crate) fn any(&self, holds: &dyn Fn(&Self) -> bool) -> bool {
+        holds(self)
+            || match self {
+                Self::Number(_) | Self::Symbol(_) => false,
+                Self::Sum(items) | Self::Product(items) | Self::Function(_, items) => {
+                    items.iter().any(|item| item.any(holds))
+                }
+                Self::Negative(a)
+                | Self::Root(a, _)
+                | Self::Absolute(a)
+                | Self::Factorial(a)
+                | Self::Degrees(a)
+                | Self::PlusMinus(a, _)
+                | Self::Logarithm(None, a) => a.any(holds),
+                Self::Quotient(a, b)
+                | Self::Power(a, b)
+                | Self::Binomial(a, b)
+                | Self::Logarithm(Some(a), b) => a.any(holds) || b.any(holds),
+            }
+    }
+
+    /// Whether it holds a variable, that is a symbol other than π, e and i.
+    pub(crate) fn has_variable(&self) -> bool {
+        self.any(&|node| matches!(node, Self::Symbol(name) if !is_constant(name)))
+    }
+}
+
+/// Whether the symbol is a constant rather than a variable.
+pub(crate) fn is_constant(name: &str) -> bool {
+    matches!(name, "\\pi" | "e" | "i" | "\\infty")
+}

@@ -1,0 +1,203 @@
+//! Equations and inequalities: labels, rearrangement, intervals.
+
+use num_rational::BigRational;
+use num_traits::Signed;
+
+use crate::algebra::{Algebra, Fraction, Polynomial};
+use crate::answer::{Node, Relation};
+use crate::expression::{Expression, is_constant};
+use crate::verdict::ParseError;
+
+/// `x = 5` or `f(x) = …` or `answer = 5` or `x ∈ S`: the label and the value behind it.
+pub(crate) fn labelled(chain: &Node) -> Option<(&Node, &Node)> {
+    let Node::Chain { sides, relations } = chain else { return None };
+    let label = sides.first()?;
+    let (first, rest) = relations.split_first()?;
+    if !matches!(first, Relation::Equal | Relation::In | Relation::Approximately) {
+        return None;
+    }
+    // x = 1/3 ≈ 0.333: the exact side counts.
+    if !rest.iter().all(|relation| matches!(relation, Relation::Approximately)) {
+        return None;
+    }
+    let is_label = match label {
+        Node::Words(_) => true,
+        Node::Value { expression, .. } => match expression {
+            Expression::Symbol(name) => !is_constant(name),
+            Expression::Function(name, arguments) => {
+                is_plain_function(name) && arguments.iter().all(is_symbol_or_number)
+            }
+            _ => false,
+        },
+        Node::List { open: '(', items, .. } => items
+            .iter()
+            .all(|item| matches!(item, Node::Value { expression: Expression::Symbol(_), .. })),
+        _ => false,
+    };
+    let value = &sides[1];
+    // `x = x + 1` labels nothing.
+    let circular = match (label, value) {
+        (
+            Node::Value { expression: Expression::Symbol(name), .. },
+            Node::Value { expression, .. },
+        ) => expression.any(&|node| matches!(node, Expression::Symbol(other) if other == name)),
+        _ => false,
+    };
+    (is_label && !circular).then_some((label, value))
+}
+
+fn is_plain_function(name: &str) -> bool {
+    matches!(name.trim_end_matches('\'').split('_').next(), Some("f" | "g" | "h" | "F" | "G" | "P"))
+}
+
+fn is_symbol_or_number(expression: &Expression) -> bool {
+    matches!(expression, Expression::Symbol(_) | Expression::Number(_))
+}
+
+/// Whether two labels may name the same thing: equal ones, or a variable and a function (`y`, `f(x)`).
+pub(crate) fn same_label(left: &Node, right: &Node) -> bool {
+    if left == right {
+        return true;
+    }
+    let is_function =
+        |node: &Node| matches!(node, Node::Value { expression: Expression::Function(..), .. });
+    let is_y = |node: &Node| matches!(node, Node::Value { expression: Expression::Symbol(name), .. } if name == "y");
+    (is_function(left) && is_y(right)) || (is_y(left) && is_function(right))
+}
+
+/// The values of `x = 1, y = 2` in the order of their names, if all are labelled and differ.
+pub(crate) fn named_values(items: &[Node]) -> Option<Vec<Node>> {
+    let mut named = Vec::new();
+    for item in items {
+        let (Node::Value { expression: Expression::Symbol(name), .. }, value) = labelled(item)?
+        else {
+            return None;
+        };
+        named.push((name.clone(), value.clone()));
+    }
+    named.sort_by(|a, b| a.0.cmp(&b.0));
+    let distinct = named.windows(2).all(|pair| pair[0].0 != pair[1].0);
+    distinct.then(|| named.into_iter().map(|(_, value)| value).collect())
+}
+
+/// The variable that an interval is about.
+pub(crate) fn variable(chain: &Node) -> Option<&str> {
+    let Node::Chain { sides, .. } = chain else { return None };
+    sides.iter().find_map(symbol)
+}
+
+fn symbol(node: &Node) -> Option<&str> {
+    match node {
+        Node::Value { expression: Expression::Symbol(name), .. } if !is_constant(name) => {
+            Some(name)
+        }
+        _ => None,
+    }
+}
+
+/// `x > 3`, `-2 \le x < 7`: the interval of a variable between constants.
+pub(crate) fn interval(chain: &Node) -> Option<Node> {
+    let Node::Chain { sides, relations } = chain else { return None };
+    let constant = |node: &Node| matches!(node, Node::Value { expression, unit: None, percent: false, .. } if !expression.has_variable());
+    let infinity = |negative: bool| {
+        let infinity = Expression::Symbol("\\infty".to_owned());
+        let expression = if negative { Expression::Negative(Box::new(infinity)) } else { infinity };
+        Node::Value { expression, unit: None, percent: false, plus: true }
+    };
+    // Bring everything to: low < x < high.
+    let (low, high): (Option<(&Node, Relation)>, Option<(&Node, Relation)>) =
+        match (sides.as_slice(), relations.as_slice()) {
+            ([x, bound], [relation]) if symbol(x).is_some() && constant(bound) => match relation {
+                Relation::Less | Relation::LessEqual => (None, Some((bound, *relation))),
+                Relation::Greater | Relation::GreaterEqual => {
+                    (Some((bound, relation.flipped())), None)
+                }
+                _ => return None,
+            },
+            ([bound, x], [relation]) if symbol(x).is_some() && constant(bound) => match relation {
+                Relation::Less | Relation::LessEqual => (Some((bound, *relation)), None),
+                Relation::Greater | Relation::GreaterEqual => {
+                    (None, Some((bound, relation.flipped())))
+                }
+                _ => return None,
+            },
+            ([first, x, second], [a, b])
+                if symbol(x).is_some() && constant(first) && constant(second) =>
+            {
+                match (a, b) {
+                    (
+                        Relation::Less | Relation::LessEqual,
+                        Relation::Less | Relation::LessEqual,
+                    ) => (Some((first, *a)), Some((second, *b))),
+                    (
+                        Relation::Greater | Relation::GreaterEqual,
+                        Relation::Greater | Relation::GreaterEqual,
+                    ) => (Some((second, b.flipped())), Some((first, a.flipped()))),
+                    _ => return None,
+                }
+            }
+            _ => return None,
+        };
+    let closed = |bound: &Option<(&Node, Relation)>| {
+        bound.as_ref().is_some_and(|(_, relation)| *relation == Relation::LessEqual)
+    };
+    let end = |bound: &Option<(&Node, Relation)>, negative| {
+        bound.as_ref().map_or_else(|| infinity(negative), |(node, _)| (*node).clone())
+    };
+    Some(Node::List {
+        open: if closed(&low) { '[' } else { '(' },
+        close: if closed(&high) { ']' } else { ')' },
+        items: vec![end(&low, true), end(&high, false)],
+    })
+}
+
+/// Whether `p REL 0` and `q REL' 0` are multiples of each other by a rational (positive, or turning the relation).
+pub(crate) fn proportional(
+    algebra: &mut Algebra,
+    (p, p_relation): (&Fraction, Relation),
+    (q, q_relation): (&Fraction, Relation),
+) -> Result<bool, ParseError> {
+    let equation =
+        p_relation == q_relation && matches!(p_relation, Relation::Equal | Relation::NotEqual);
+    let polynomial = |value: &Fraction| value.as_polynomial().is_some();
+    if !equation && !(polynomial(p) && polynomial(q)) {
+        return Ok(false);
+    }
+    let (first, second) = (cleared(algebra, &p.numerator)?, cleared(algebra, &q.numerator)?);
+    // Negative exponents may only be multiplied away in an equation.
+    if !equation && (first != p.numerator || second != q.numerator) {
+        return Ok(false);
+    }
+    let (Some(a), Some(b)) = (first.leading().cloned(), second.leading().cloned()) else {
+        return Ok(first.is_zero() && second.is_zero() && p_relation == q_relation);
+    };
+    // A relation between constants says nothing about the variables.
+    if first.as_constant().is_some() || second.as_constant().is_some() {
+        return Ok(false);
+    }
+    let factor: BigRational = a / b;
+    let turned = if factor.is_negative() { q_relation.flipped() } else { q_relation };
+    if p_relation != turned {
+        return Ok(false);
+    }
+    Ok(algebra.equal(&Fraction::from(first), &Fraction::from(second.scaled(&factor)))?)
+}
+
+/// The polynomial times the lowest powers of its atoms, so that no exponent is negative.
+fn cleared(algebra: &mut Algebra, polynomial: &Polynomial) -> Result<Polynomial, ParseError> {
+    let mut lowest = std::collections::BTreeMap::new();
+    for (monomial, _) in polynomial.terms() {
+        for (id, exponent) in monomial {
+            if exponent.is_negative() {
+                let slot = lowest.entry(*id).or_insert(*exponent);
+                *slot = (*slot).min(*exponent);
+            }
+        }
+    }
+    if lowest.is_empty() {
+        return Ok(polynomial.clone());
+    }
+    let inverse = lowest.into_iter().map(|(id, exponent)| (id, -exponent)).collect();
+    let factor = Polynomial::term(inverse, BigRational::from_integer(1.into()));
+    algebra.multiply_polynomials(polynomial, &factor)
+}

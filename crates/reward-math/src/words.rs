@@ -1,0 +1,186 @@
+//! Plain language: words, choices and units.
+
+/// Words without case, articles, LaTeX and punctuation; `None` where there is no word.
+pub(crate) fn normalise(folded: &str) -> Option<String> {
+    let mut plain = String::with_capacity(folded.len());
+    let mut rest = folded;
+    while let Some(c) = rest.chars().next() {
+        if c == '\\' {
+            let name = rest[1..].find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len() - 1);
+            let command = &rest[1..=name];
+            let decoration = command.starts_with("text")
+                || matches!(
+                    command,
+                    "mathrm" | "mathbf" | "mbox" | "left" | "right" | "operatorname"
+                );
+            if !decoration && !command.is_empty() {
+                plain.push_str(command);
+            }
+            plain.push(' ');
+            let skip = 1 + name.max(
+                rest[1..].chars().next().map_or(0, |c| if name == 0 { c.len_utf8() } else { 0 }),
+            );
+            rest = &rest[skip..];
+            continue;
+        }
+        match c {
+            '{' | '}' | '$' | '.' | '!' | '?' | '"' | '(' | ')' => plain.push(' '),
+            c => plain.extend(c.to_lowercase()),
+        }
+        rest = &rest[c.len_utf8()..];
+    }
+    let words: Vec<&str> = plain
+        .split_whitespace()
+        .filter(|word| !matches!(*word, "the" | "a" | "an" | "there" | "is" | "are" | "it"))
+        .map(|word| word.trim_end_matches([',', ':', ';']))
+        .filter(|word| !word.is_empty())
+        .collect();
+    let joined = words.join(" ");
+    if !joined.chars().any(char::is_alphabetic) {
+        return None;
+    }
+    Some(match joined.as_str() {
+        "dne" | "does not exist" | "doesn't exist" => "does not exist".to_owned(),
+        "no solutions" | "no solution exists" | "no solutions exist" => "no solution".to_owned(),
+        "all reals" | "all real number" | "all real numbers" | "mathbb r" | "reals" => {
+            "all reals".to_owned()
+        }
+        _ => joined,
+    })
+}
+
+/// The letter of a multiple choice: `B`, `(B)`, `B.`, `\textbf{(B)} 12`, `option B`, `B: 5`.
+pub(crate) fn choice(folded: &str) -> Option<char> {
+    let mut text = folded.trim();
+    for name in ["\\textbf", "\\text", "\\mathrm", "\\mathbf", "\\mbox"] {
+        text =
+            text.strip_prefix(name).map_or(text, |rest| rest.trim_start().trim_start_matches('{'));
+    }
+    for prefix in ["option", "Option", "choice", "Choice", "选"] {
+        text = text.strip_prefix(prefix).map_or(text, str::trim_start);
+    }
+    let bracketed = text.strip_prefix('(');
+    let text = bracketed.unwrap_or(text);
+    let mut characters = text.chars();
+    let letter = characters.next().filter(|c| ('A'..='J').contains(c))?;
+    let rest = characters.as_str().trim_start_matches([' ', '}']);
+    let closed = rest.starts_with(')');
+    if bracketed.is_some() {
+        return closed.then_some(letter);
+    }
+    (rest.is_empty() || closed || rest.starts_with(['.', ':'])).then_some(letter)
+}
+
+/// The canonical name of a unit phrase; `None` where nothing was said.
+pub(crate) fn unit(phrase: &str) -> Option<String> {
+    let lower = phrase.trim().to_lowercase();
+    let cleaned: String = lower
+        .chars()
+        .map(|c| if matches!(c, '{' | '}' | '.' | '(' | ')' | '\\') { ' ' } else { c })
+        .collect();
+    let words: Vec<&str> = cleaned.split_whitespace().map(singular).collect();
+    let name = words.join(" ").replace(" ^", "^").replace("^ ", "^");
+    if name.is_empty() {
+        return None;
+    }
+    Some(
+        match name.as_str() {
+            "dollar" | "usd" | "us dollar" => "dollar",
+            "centimeter" | "centimetre" => "cm",
+            "meter" | "metre" => "m",
+            "kilometer" | "kilometre" => "km",
+            "millimeter" | "millimetre" => "mm",
+            "inche" | "in" => "inch",
+            "feet" | "ft" => "foot",
+            "hr" | "h" => "hour",
+            "min" => "minute",
+            "sec" | "s" => "second",
+            "degree" | "deg" => "degree",
+            "mile per hour" | "mi/hr" | "mile/hour" => "mph",
+            "pound" | "lb" => "pound",
+            "gram" => "g",
+            "kilogram" => "kg",
+            other => other,
+        }
+        .to_owned(),
+    )
+}
+
+fn singular(word: &str) -> &str {
+    if word.len() > 3 && !word.ends_with("ss") {
+        word.strip_suffix('s').unwrap_or(word)
+    } else {
+        word
+    }
+}
+
+/// Units that contradict each other when the numbers are equal; other nouns ("apples", "ways") do not.
+pub(crate) fn is_measure(unit: &str) -> bool {
+    const MEASURES: &[&str] = &[
+        "dollar",
+        "euro",
+        "pound sterling",
+        "yen",
+        "cent",
+        "cm",
+        "m",
+        "km",
+        "mm",
+        "inch",
+        "foot",
+        "yard",
+        "mile",
+        "second",
+        "minute",
+        "hour",
+        "day",
+        "week",
+        "month",
+        "year",
+        "g",
+        "kg",
+        "mg",
+        "pound",
+        "ounce",
+        "liter",
+        "litre",
+        "ml",
+        "gallon",
+        "mph",
+        "degree",
+        "radian",
+    ];
+    MEASURES.contains(&unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{choice, normalise, unit};
+
+    #[test]
+    fn case_articles_and_decoration_do_not_count() {
+        for text in ["\\text{The ellipse}", "ellipse.", "an Ellipse"] {
+            assert_eq!(normalise(text).as_deref(), Some("ellipse"), "{text}");
+        }
+        assert_eq!(normalise("(("), None);
+    }
+
+    #[test]
+    fn choices_are_single_letters_with_or_without_their_value() {
+        for text in
+            ["E", "(E)", "E.", "E)", "\\textbf{(E)}\\ 12", "\\text{(E)}", "option E", "E: 5"]
+        {
+            assert_eq!(choice(text), Some('E'), "{text}");
+        }
+        for text in ["E+1", "Evelyn", "EF", "x", "(E", "E, F"] {
+            assert_eq!(choice(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn units_have_one_name() {
+        assert_eq!(unit(" centimeters"), unit("cm"));
+        assert_eq!(unit(" miles per hour"), unit("mph"));
+        assert_eq!(unit("  "), None);
+    }
+}

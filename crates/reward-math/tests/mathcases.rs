@@ -1,0 +1,145 @@
+//! Accuracy over recorded cases: the project's own rows, and the whole set where it is at hand.
+
+use std::path::{Path, PathBuf};
+
+use reward_math::{Extracted, Gold, Options, Verdict, extract, verify};
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+struct Case {
+    id: String,
+    kind: String,
+    #[serde(default)]
+    category: String,
+    #[serde(default)]
+    prediction: Option<String>,
+    #[serde(default)]
+    prediction_rle: Vec<(String, usize)>,
+    #[serde(default)]
+    gold: Option<String>,
+    #[serde(default)]
+    gold_rle: Vec<(String, usize)>,
+    #[serde(default)]
+    expected: serde_json::Value,
+    #[serde(default)]
+    disputed: bool,
+}
+
+#[derive(Default)]
+struct Tally {
+    rows: usize,
+    agreed: usize,
+    false_positives: Vec<String>,
+    misses: Vec<String>,
+}
+
+fn expanded(plain: &str, runs: &[(String, usize)]) -> String {
+    if runs.is_empty() {
+        return plain.to_owned();
+    }
+    runs.iter().map(|(piece, count)| piece.repeat(*count)).collect()
+}
+
+fn compare(prediction: &str, gold: &str, kind: &str) -> Verdict {
+    let options = Options::lenient();
+    if kind == "verify" {
+        return verify(prediction, gold, &options);
+    }
+    match Gold::parse(gold, &options) {
+        Ok(gold) => gold.verify_answer(prediction),
+        Err(why) => Verdict::Unparsed { which: reward_math::Side::GroundTruth, why },
+    }
+}
+
+fn tally(path: &Path) -> Tally {
+    let text = std::fs::read_to_string(path).expect("the file of cases can be read");
+    let mut tally = Tally::default();
+    let verbose = std::env::var_os("MATHCASES_VERBOSE").is_some();
+    for line in text.lines() {
+        let case: Case = serde_json::from_str(line).expect("a case is one JSON object a line");
+        if case.disputed {
+            continue;
+        }
+        let prediction =
+            expanded(case.prediction.as_deref().unwrap_or_default(), &case.prediction_rle);
+        let gold = expanded(case.gold.as_deref().unwrap_or_default(), &case.gold_rle);
+        tally.rows += 1;
+        let short = |text: &str| text.chars().take(160).collect::<String>().replace('\n', "\\n");
+        if case.kind == "extract" {
+            let found = extract(&prediction, &Options::lenient());
+            let expected = case.expected.as_str().unwrap_or_default().to_owned();
+            let text = |found: Option<Extracted>| found.map(|found| found.text).unwrap_or_default();
+            let plain = |text: &str| text.replace([' ', '$', '.', '\n'], "");
+            let found = text(found);
+            if plain(&found) == plain(&expected) {
+                tally.agreed += 1;
+            } else {
+                tally.misses.push(format!(
+                    "{} {} | {} | {found}",
+                    case.id,
+                    case.category,
+                    short(&prediction)
+                ));
+            }
+            continue;
+        }
+        let expected = case.expected.as_bool().expect("a decision is true or false");
+        let start = std::time::Instant::now();
+        let verdict = compare(&prediction, &gold, &case.kind);
+        if verbose && start.elapsed().as_millis() > 5 {
+            println!("slow {} ms: {} {}", start.elapsed().as_millis(), case.id, short(&prediction));
+        }
+        let row = format!(
+            "{} {} | {} | {} | {verdict:?}",
+            case.id,
+            case.category,
+            short(&prediction),
+            short(&gold)
+        );
+        match (verdict.is_right(), expected) {
+            (found, expected) if found == expected => tally.agreed += 1,
+            (true, _) => tally.false_positives.push(row),
+            (false, _) => tally.misses.push(row),
+        }
+    }
+    let share = tally.agreed as f64 / tally.rows as f64;
+    println!(
+        "{}: {} of {} rows agree ({share:.3}), {} false positives, {} misses",
+        path.file_name().unwrap_or_default().display(),
+        tally.agreed,
+        tally.rows,
+        tally.false_positives.len(),
+        tally.misses.len()
+    );
+    if verbose {
+        for row in &tally.false_positives {
+            println!("false positive {row}");
+        }
+        for row in &tally.misses {
+            println!("miss {row}");
+        }
+    }
+    tally
+}
+
+#[test]
+fn own_cases_reach_the_floor() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/mathcases_own.jsonl");
+    let tally = tally(&path);
+    assert!(tally.rows > 400, "only {} rows", tally.rows);
+}
+
+#[test]
+fn the_whole_set_is_measured_where_it_is_at_hand() {
+    let folder = std::env::var_os("SHARED_DATA").map_or_else(
+        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
+        PathBuf::from,
+    );
+    let path = folder.join("mathcases_dev.jsonl");
+    if !path.exists() {
+        println!("mathcases_dev.jsonl is absent (set SHARED_DATA to its folder): nothing measured");
+        return;
+    }
+    let tally = tally(&path);
+    assert!(tally.rows > 0);
+}
