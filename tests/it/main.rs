@@ -1,1 +1,5 @@
 //! Tests that span crates.
+
+mod architecture;
+mod documents;
+mod theorem_through_losses;
