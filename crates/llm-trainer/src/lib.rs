@@ -1,5 +1,11 @@
 //! Trains Qwen2.5- and Llama-architecture language models with the losses of `rl-losses`.
 
+pub mod cli;
+pub mod command;
+pub mod device;
 pub mod generation;
 pub mod head;
 pub mod model;
+pub mod progress;
+pub mod training;
+pub mod warmup;

@@ -1,0 +1,102 @@
+//! `doctor`: what this program found on the machine, and whether its arithmetic is right.
+
+use std::io::Write;
+
+use anyhow::{Context, bail};
+use tch::{Cuda, Device, Kind, Tensor};
+
+/// Arguments of `doctor`: none.
+#[derive(Debug, clap::Args)]
+pub struct Args {}
+
+/// Prints libtorch, CUDA, devices, threads and memory, then the outcome of a self-test on each device.
+///
+/// # Errors
+///
+/// A self-test that fails.
+pub fn run(_args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
+    // Before any question about CUDA: libtorch keeps the first answer.
+    let cuda = torch_ext::load_cuda();
+    let libtorch = torch_ext::libtorch();
+    writeln!(out, "libtorch     built against {}", libtorch.built_against)?;
+    for line in libtorch.configuration.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        // The build settings are one line of some thousand characters.
+        let shown: String = line.chars().take(160).collect();
+        writeln!(out, "             {shown}")?;
+    }
+    let devices = if cuda.is_ok() { Cuda::device_count() } else { 0 };
+    match cuda {
+        Ok(()) if devices > 0 => writeln!(out, "CUDA         yes, {devices} devices")?,
+        Ok(()) => writeln!(out, "CUDA         no: its libraries are there, no device is")?,
+        Err(reason) => writeln!(out, "CUDA         no: {reason}")?,
+    }
+    writeln!(
+        out,
+        "threads      {} within an operation, {} between, {} cores",
+        tch::get_num_threads(),
+        tch::get_num_interop_threads(),
+        std::thread::available_parallelism().map_or(0, usize::from)
+    )?;
+    match memory_bytes() {
+        Some((total, available)) => writeln!(
+            out,
+            "memory       {:.1} GiB, {:.1} GiB available",
+            gibibytes(total),
+            gibibytes(available)
+        )?,
+        None => writeln!(out, "memory       unknown: /proc/meminfo cannot be read")?,
+    }
+    let cuda_devices = (0..usize::try_from(devices).unwrap_or(0)).map(Device::Cuda);
+    for device in std::iter::once(Device::Cpu).chain(cuda_devices) {
+        let error = self_test(device).with_context(|| format!("self-test on {device:?}"))?;
+        writeln!(out, "self-test    {device:?}: ok, largest error {error:.1e}")?;
+    }
+    Ok(())
+}
+
+/// Product and gradient of two matrices against their closed form; answers with the largest difference.
+///
+/// With `Y = X W` and cotangent `G`, the gradients are `G Wᵀ` and `Xᵀ G`.
+fn self_test(device: Device) -> anyhow::Result<f64> {
+    const TOLERANCE: f64 = 1e-4;
+    let wave = |rows: i64, columns: i64, step: f64| {
+        (Tensor::arange(rows * columns, (Kind::Double, device)) * step).sin().view([rows, columns])
+    };
+    let (exact_x, exact_w, exact_g) = (wave(37, 64, 0.37), wave(64, 29, 0.73), wave(37, 29, 0.11));
+    let single = |tensor: &Tensor| tensor.to_kind(Kind::Float);
+    let (x, w) =
+        (single(&exact_x).set_requires_grad(true), single(&exact_w).set_requires_grad(true));
+    let y = x.f_matmul(&w)?;
+    let gradients = torch_ext::vector_jacobian_product(&[&y], &[&single(&exact_g)], &[&x, &w])?;
+    let [Some(grad_x), Some(grad_w)] = gradients.as_slice() else {
+        bail!("a gradient is missing, expected two");
+    };
+    let pairs = [
+        (&y, exact_x.f_matmul(&exact_w)?),
+        (grad_x, exact_g.f_matmul(&exact_w.f_tr()?)?),
+        (grad_w, exact_x.f_tr()?.f_matmul(&exact_g)?),
+    ];
+    let error = pairs
+        .iter()
+        .map(|(found, exact)| (found.to_kind(Kind::Double) - exact).abs().max().double_value(&[]))
+        .fold(0.0, f64::max);
+    if error < TOLERANCE {
+        Ok(error)
+    } else {
+        bail!("error is {error}, expected below {TOLERANCE}")
+    }
+}
+
+/// Total and available memory.
+fn memory_bytes() -> Option<(u64, u64)> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let field = |name: &str| -> Option<u64> {
+        let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+        Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
+    };
+    Some((field("MemTotal:")?, field("MemAvailable:")?))
+}
+
+fn gibibytes(bytes: u64) -> f64 {
+    bytes as f64 / f64::from(1 << 30)
+}

@@ -1,0 +1,137 @@
+//! `generate`: responses to one prompt or to a file of them.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::Context;
+use serde::{Deserialize, Serialize};
+use trainer_core::chat_template::{ChatTemplate, Message};
+
+use super::json_lines;
+use super::model_options::ModelOptions;
+use crate::generation::{
+    Finish, Generated, GenerationOptions, PromptRequest, SamplingKey, generate,
+};
+
+/// Arguments of `generate`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    model: ModelOptions,
+    #[command(flatten)]
+    source: Source,
+    /// Put each prompt into the model's chat template, as the user's turn
+    #[arg(long)]
+    chat: bool,
+    /// Responses to each prompt
+    #[arg(long, default_value_t = 1)]
+    samples: usize,
+    /// Longest response, in tokens
+    #[arg(long, default_value_t = 256)]
+    max_new_tokens: usize,
+    /// Logits are divided by it; 0 takes the likeliest token
+    #[arg(long, default_value_t = 1.0)]
+    temperature: f64,
+    /// Draw only the likeliest tokens whose probabilities first add up to this
+    #[arg(long, default_value_t = 1.0)]
+    top_p: f64,
+    /// Draw only this many of the likeliest tokens; 0 is all
+    #[arg(long, default_value_t = 0)]
+    top_k: usize,
+    /// Seed of the noise
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Sequences that decode together; changes speed and memory, not the tokens
+    #[arg(long, default_value_t = 64)]
+    rows: usize,
+}
+
+#[derive(Debug, clap::Args)]
+#[group(required = true, multiple = false)]
+struct Source {
+    /// The prompt
+    #[arg(long, value_name = "TEXT")]
+    prompt: Option<String>,
+    /// JSON lines with "prompt"; - is standard input
+    #[arg(long, value_name = "FILE")]
+    input: Option<PathBuf>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Request {
+    prompt: String,
+}
+
+/// One response.
+#[derive(Debug, Serialize)]
+struct Answer<'a> {
+    prompt: usize,
+    sample: usize,
+    text: String,
+    token_ids: &'a [u32],
+    /// Nats.
+    log_prob: &'a [f64],
+    finish: &'static str,
+}
+
+/// Writes one JSON object a line and response.
+///
+/// # Errors
+///
+/// A model, tokenizer, prompt or option that cannot be used.
+pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
+    let mut texts: Vec<String> = args.source.prompt.iter().cloned().collect();
+    if let Some(path) = &args.source.input {
+        json_lines::for_each(path, |request: Request| {
+            texts.push(request.prompt);
+            Ok(())
+        })?;
+    }
+    let decoder = args.model.load()?;
+    let tokenizer = args.model.load_tokenizer(&decoder)?;
+    if args.chat {
+        let directory = &args.model.model;
+        let template = ChatTemplate::load(directory)?.with_context(|| {
+            format!("{}: no chat template, expected one for --chat", directory.display())
+        })?;
+        for text in &mut texts {
+            *text = template.render(&[Message::new("user", text.as_str())], true)?;
+        }
+    }
+    let token_ids: Vec<Vec<u32>> =
+        texts.iter().map(|text| tokenizer.encode(text)).collect::<Result<_, _>>()?;
+    let prompts: Vec<PromptRequest<'_>> = (0..)
+        .zip(&token_ids)
+        .map(|(prompt, token_ids)| PromptRequest {
+            token_ids,
+            key: SamplingKey { seed: args.seed, step: 0, prompt },
+        })
+        .collect();
+    let options = GenerationOptions {
+        samples: args.samples,
+        max_new_tokens: args.max_new_tokens,
+        temperature: args.temperature,
+        top_p: args.top_p,
+        top_k: args.top_k,
+        stop_ids: tokenizer.eos_ids(&args.model.model)?,
+        rows: args.rows,
+    };
+    let generated = generate(&decoder, &prompts, &options)?;
+    for (index, Generated { token_ids, log_prob, finish }) in generated.iter().enumerate() {
+        let answer = Answer {
+            prompt: index / args.samples,
+            sample: index % args.samples,
+            text: tokenizer.decode(token_ids)?,
+            token_ids,
+            log_prob,
+            finish: match finish {
+                Finish::Stop => "stop",
+                Finish::Length => "length",
+            },
+        };
+        serde_json::to_writer(&mut *out, &answer)?;
+        writeln!(out)?;
+    }
+    Ok(())
+}

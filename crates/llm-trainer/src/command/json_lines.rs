@@ -1,0 +1,34 @@
+//! Input of commands: one JSON object a line, from a file or from standard input.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+
+use anyhow::Context;
+use serde::de::DeserializeOwned;
+
+/// Calls `each` with every object of `path`, `-` for standard input; blank lines are passed over.
+///
+/// # Errors
+///
+/// A line that is no object of type `T`, by file and line number, or the first error of `each`.
+pub(super) fn for_each<T: DeserializeOwned>(
+    path: &Path,
+    mut each: impl FnMut(T) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let reader: Box<dyn BufRead> = if path == Path::new("-") {
+        Box::new(std::io::stdin().lock())
+    } else {
+        let file = File::open(path).with_context(|| path.display().to_string())?;
+        Box::new(BufReader::new(file))
+    };
+    for (number, line) in (1..).zip(reader.lines()) {
+        let at = || format!("{}: line {number}", path.display());
+        let line = line.with_context(at)?;
+        if !line.trim().is_empty() {
+            let object = serde_json::from_str(&line).with_context(at)?;
+            each(object).with_context(at)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,45 @@
+//! The subcommands, one module each: `Args`, and `run(args, out)` that writes data to `out`.
+
+pub mod doctor;
+pub mod generate;
+mod json_lines;
+pub mod model_options;
+pub mod score;
+pub mod train;
+pub mod warmup;
+
+use std::io::Write;
+
+use clap::Subcommand;
+
+/// A subcommand and its arguments.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Show libtorch, CUDA, threads and memory, and test the arithmetic
+    Doctor(doctor::Args),
+    /// Log-probability and entropy of every token of given texts
+    Score(score::Args),
+    /// Draw responses from a model
+    Generate(generate::Args),
+    /// Train a small model from scratch on worked arithmetic until it is right often enough to learn from rewards
+    Warmup(warmup::Args),
+    /// Train a model by reinforcement learning, or go on with a run that was interrupted
+    Train(train::Args),
+}
+
+impl Command {
+    /// Runs it.
+    ///
+    /// # Errors
+    ///
+    /// What the user has to know, as one line.
+    pub fn run(&self, out: &mut impl Write) -> anyhow::Result<()> {
+        match self {
+            Self::Doctor(args) => doctor::run(args, out),
+            Self::Score(args) => score::run(args, out),
+            Self::Generate(args) => generate::run(args, out),
+            Self::Warmup(args) => warmup::run(args, out),
+            Self::Train(args) => train::run(args, out),
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Which model a command reads, where it puts it and in which precision.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, bail};
+use clap::{Args, ValueEnum};
+use tch::{Cuda, Device, Kind};
+use trainer_core::text_tokenizer::TextTokenizer;
+
+use crate::model::Decoder;
+
+/// Options shared by the commands that run a model.
+#[derive(Debug, Clone, Args)]
+pub struct ModelOptions {
+    /// Hugging Face directory with config.json, safetensors and tokenizer.json
+    #[arg(long, value_name = "DIR")]
+    pub model: PathBuf,
+    /// auto, cpu, cuda or cuda:N; auto takes the first CUDA device if there is one
+    #[arg(long, default_value = "auto")]
+    pub device: String,
+    /// Kind of the weights in memory; auto is f32 on the CPU and bf16 on CUDA
+    #[arg(long, value_enum, default_value_t = Precision::Auto)]
+    pub dtype: Precision,
+    /// Threads of one operation; default: one for each core
+    #[arg(long)]
+    pub threads: Option<i32>,
+}
+
+/// A kind of weights.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Precision {
+    /// f32 on the CPU, bf16 on CUDA.
+    Auto,
+    /// 32-bit floats.
+    F32,
+    /// 16-bit floats with the range of f32.
+    Bf16,
+}
+
+impl Precision {
+    fn kind(self, device: Device) -> Kind {
+        match self {
+            Self::F32 => Kind::Float,
+            Self::Bf16 => Kind::BFloat16,
+            Self::Auto if device.is_cuda() => Kind::BFloat16,
+            Self::Auto => Kind::Float,
+        }
+    }
+}
+
+impl ModelOptions {
+    /// Loads the model.
+    ///
+    /// # Errors
+    ///
+    /// An unknown device or number of threads, or what [`Decoder::load`] says.
+    pub fn load(&self) -> anyhow::Result<Decoder> {
+        if let Some(threads) = self.threads {
+            if threads < 1 {
+                bail!("--threads is {threads}, expected at least 1");
+            }
+            tch::set_num_threads(threads);
+        }
+        let device = parse_device(&self.device)?;
+        Ok(Decoder::load(&self.model, device, self.dtype.kind(device))?)
+    }
+
+    /// Loads the tokenizer and checks that it fits `decoder`.
+    ///
+    /// # Errors
+    ///
+    /// No readable `tokenizer.json`, or token ids beyond the model's vocabulary.
+    pub fn load_tokenizer(&self, decoder: &Decoder) -> anyhow::Result<TextTokenizer> {
+        let tokenizer = TextTokenizer::load(&self.model)?;
+        tokenizer.check_vocabulary(decoder.config().vocab_size)?;
+        Ok(tokenizer)
+    }
+}
+
+/// `auto`, `cpu`, `cuda` or `cuda:N`.
+///
+/// # Errors
+///
+/// A name that is none of these, or a CUDA device that is not there, with the reason.
+pub fn parse_device(name: &str) -> anyhow::Result<Device> {
+    let cuda = torch_ext::load_cuda();
+    let devices = if cuda.is_ok() { Cuda::device_count() } else { 0 };
+    let ordinal = match name {
+        "cpu" => return Ok(Device::Cpu),
+        "auto" if devices == 0 => return Ok(Device::Cpu),
+        "auto" | "cuda" => 0,
+        _ => name
+            .strip_prefix("cuda:")
+            .and_then(|number| number.parse::<usize>().ok())
+            .with_context(|| format!("--device is `{name}`, expected auto, cpu, cuda or cuda:N"))?,
+    };
+    if i64::try_from(ordinal).is_ok_and(|ordinal| ordinal < devices) {
+        return Ok(Device::Cuda(ordinal));
+    }
+    match cuda {
+        Ok(()) => bail!("--device is `{name}`, expected one of the {devices} CUDA devices seen"),
+        Err(reason) => {
+            Err(reason).with_context(|| format!("--device is `{name}`, but CUDA is not usable"))
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! `score`: log-probability and entropy of every token of given texts.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::bail;
+use serde::{Deserialize, Serialize};
+use tch::{Kind, Tensor};
+use trainer_core::text_tokenizer::TextTokenizer;
+
+use super::json_lines;
+use super::model_options::ModelOptions;
+use crate::head::token_statistics;
+use crate::model::Decoder;
+
+/// Arguments of `score`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    model: ModelOptions,
+    /// JSON lines with "text" or "token_ids"; - is standard input
+    #[arg(long, value_name = "FILE")]
+    input: PathBuf,
+    /// Logits are divided by it
+    #[arg(long, default_value_t = 1.0)]
+    temperature: f64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "snake_case")]
+enum Request {
+    Text(String),
+    TokenIds(Vec<u32>),
+}
+
+/// Entry `t` of the two columns is about token `t + 1`, given tokens `0..=t`: the first token has none.
+#[derive(Debug, Serialize)]
+struct Answer {
+    token_ids: Vec<u32>,
+    /// Nats.
+    log_prob: Vec<f64>,
+    /// Nats, over the whole vocabulary.
+    entropy: Vec<f64>,
+}
+
+/// Writes one JSON object a line: `token_ids`, and `log_prob` and `entropy` of all tokens but the first.
+///
+/// # Errors
+///
+/// A model, tokenizer or line of input that cannot be used.
+pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
+    if !(args.temperature.is_finite() && args.temperature > 0.0) {
+        bail!("--temperature is {}, expected a number above 0", args.temperature);
+    }
+    let decoder = args.model.load()?;
+    let tokenizer = args.model.load_tokenizer(&decoder)?;
+    json_lines::for_each(&args.input, |request| {
+        let answer = score(&decoder, &tokenizer, request, args.temperature)?;
+        serde_json::to_writer(&mut *out, &answer)?;
+        Ok(writeln!(out)?)
+    })
+}
+
+fn score(
+    decoder: &Decoder,
+    tokenizer: &TextTokenizer,
+    request: Request,
+    temperature: f64,
+) -> anyhow::Result<Answer> {
+    let token_ids = match request {
+        Request::Text(text) => tokenizer.encode(&text)?,
+        Request::TokenIds(token_ids) => token_ids,
+    };
+    let vocab_size = decoder.config().vocab_size;
+    if let Some(token_id) = token_ids.iter().find(|id| **id as usize >= vocab_size) {
+        bail!("token id {token_id}, expected ids below vocab_size = {vocab_size}");
+    }
+    let limit = decoder.config().max_position_embeddings;
+    if token_ids.len() > limit {
+        bail!("{} tokens, expected at most max_position_embeddings = {limit}", token_ids.len());
+    }
+    if token_ids.len() < 2 {
+        return Ok(Answer { token_ids, log_prob: Vec::new(), entropy: Vec::new() });
+    }
+    let _no_grad = tch::no_grad_guard();
+    let ids: Vec<i64> = token_ids.iter().map(|&id| i64::from(id)).collect();
+    let ids = Tensor::from_slice(&ids).to_device(decoder.device());
+    let predicted = ids.size()[0] - 1;
+    let hidden = decoder.forward(&ids.narrow(0, 0, predicted).unsqueeze(0)).squeeze_dim(0);
+    let targets = ids.narrow(0, 1, predicted);
+    let statistics = token_statistics(&hidden, decoder.head(), &targets, temperature);
+    let column = |tensor: Tensor| Vec::<f64>::try_from(tensor.to_kind(Kind::Double));
+    let (log_prob, entropy) = (column(statistics.log_prob)?, column(statistics.entropy)?);
+    Ok(Answer { token_ids, log_prob, entropy })
+}

@@ -1,0 +1,40 @@
+//! `llm-trainer`: data goes to standard output, one error line to standard error, and the exit code is 0 or 2.
+
+use std::io::{self, BufWriter, Write};
+use std::process::ExitCode;
+
+use clap::Parser;
+use llm_trainer::cli::Cli;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    // Must come before the first question about CUDA; a machine without it is no error here.
+    let _cuda = torch_ext::load_cuda();
+    let mut out = BufWriter::new(io::stdout().lock());
+    match cli.command.run(&mut out).and_then(|()| Ok(out.flush()?)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {}", one_line(&error));
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// The error and its causes; a cause that the line ends with already is not said twice.
+fn one_line(error: &anyhow::Error) -> String {
+    error.chain().map(ToString::to_string).fold(String::new(), |line, cause| {
+        if line.is_empty() {
+            cause
+        } else if line.ends_with(&cause) {
+            line
+        } else {
+            format!("{line}: {cause}")
+        }
+    })
+}
+
+/// Whoever reads the output has seen enough.
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
