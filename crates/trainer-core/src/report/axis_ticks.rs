@@ -1,0 +1,89 @@
+//! Round numbers along an axis.
+
+use super::number_format::{fixed, power_of_ten};
+
+/// Tick positions with their labels.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ticks {
+    /// Positions, rising, inside the range asked for.
+    pub positions: Vec<f64>,
+    /// One label per position.
+    pub labels: Vec<String>,
+    /// `×10⁻⁵` if the labels have to be multiplied by that, else empty: belongs on the axis.
+    pub factor: String,
+}
+
+/// About `target` multiples of 1, 2 or 5 times a power of ten inside `low..=high`.
+///
+/// No ticks if the range is empty or not finite.
+pub fn axis_ticks(low: f64, high: f64, target: usize) -> Ticks {
+    let span = high - low;
+    if !(span.is_finite() && span > 0.0) {
+        return Ticks { positions: vec![], labels: vec![], factor: String::new() };
+    }
+    let step = nice_step(span / target.max(1) as f64);
+    let slack = 1e-9 * step;
+    let first = ((low - slack) / step).ceil();
+    let positions: Vec<f64> = (0..=4 * target.max(1))
+        .map(|index| (first + index as f64) * step)
+        .take_while(|&position| position <= high + slack)
+        .map(|position| if position.abs() < slack { 0.0 } else { position })
+        .collect();
+    let largest = positions.iter().fold(0.0_f64, |largest, position| largest.max(position.abs()));
+    let magnitude = if largest > 0.0 { order(largest) } else { 0 };
+    let exponent = if (-2..=4).contains(&magnitude) { 0 } else { magnitude };
+    let unit = 10_f64.powi(exponent);
+    let decimals = usize::try_from(exponent - order(step * (1.0 + 1e-9))).unwrap_or(0);
+    let labels = positions.iter().map(|position| fixed(position / unit, decimals)).collect();
+    let factor = if exponent == 0 { String::new() } else { power_of_ten(exponent) };
+    Ticks { positions, labels, factor }
+}
+
+/// The smallest of 1, 2, 5 times a power of ten that is at least `step`.
+fn nice_step(step: f64) -> f64 {
+    let power = 10_f64.powi(order(step));
+    let candidates = [1.0, 2.0, 5.0, 10.0];
+    let found = candidates.iter().find(|&&candidate| candidate * power >= step * (1.0 - 1e-9));
+    found.unwrap_or(&10.0) * power
+}
+
+/// Exponent of the power of ten just below a positive value.
+#[expect(clippy::cast_possible_truncation, reason = "the logarithm of an f64 is within ±324")]
+fn order(value: f64) -> i32 {
+    value.log10().floor() as i32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(low: f64, high: f64, target: usize) -> (Vec<String>, String) {
+        let ticks = axis_ticks(low, high, target);
+        (ticks.labels, ticks.factor)
+    }
+
+    #[test]
+    fn multiples_of_one_two_five() {
+        assert_eq!(labels(0.0, 1.0, 5).0, ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]);
+        assert_eq!(labels(1.0, 200.0, 5).0, ["50", "100", "150", "200"]);
+        assert_eq!(labels(-0.3, 0.21, 5).0, ["−0.2", "0.0", "0.2"]);
+        assert_eq!(labels(0.11, 0.14, 4).0, ["0.11", "0.12", "0.13", "0.14"]);
+    }
+
+    #[test]
+    fn tiny_and_huge_values_share_a_factor() {
+        let (small, factor) = labels(-2e-5, 4e-5, 3);
+        assert_eq!((small.join(" "), factor.as_str()), ("−2 0 2 4".to_owned(), "×10⁻⁵"));
+        assert_eq!(
+            labels(0.0, 3e6, 3),
+            (["0", "1", "2", "3"].map(String::from).into(), "×10⁶".into())
+        );
+    }
+
+    #[test]
+    fn an_empty_range_has_no_ticks() {
+        assert!(axis_ticks(1.0, 1.0, 5).positions.is_empty());
+        assert!(axis_ticks(f64::NAN, 1.0, 5).positions.is_empty());
+        assert!(axis_ticks(2.0, 1.0, 5).positions.is_empty());
+    }
+}

@@ -1,0 +1,47 @@
+//! How much of the covariance sits in few tokens.
+
+use super::curves::not_recorded;
+use super::html::{Column, Table, paragraph};
+use super::metric::{COVARIANCE, series};
+use super::number_format::significant;
+use super::summary::name_cell;
+use super::{Block, Report, Section};
+
+const TOPS: [(&str, &str); 6] = [
+    ("cov/top_0.0002", "top 0.0002"),
+    ("cov/top_0.002", "top 0.002"),
+    ("cov/top_0.02", "top 0.02"),
+    ("cov/top_0.2", "top 0.2"),
+    ("cov/top_0.5", "top 0.5"),
+    (COVARIANCE, "all"),
+];
+
+/// The mean covariance of the top fractions, at the first and the last step that recorded them.
+pub(super) fn section(report: &Report) -> Section {
+    let intro = "Mean covariance of the tokens with the largest one, by fraction of tokens, in nat · reward. A \
+                 long tail is what Clip-Cov and KL-Cov act on: very few tokens carry most of the push \
+                 towards low entropy.";
+    let mut columns = vec![(Column::Text, "Run"), (Column::Number, "Step")];
+    columns.extend(TOPS.map(|(_, heading)| (Column::Number, heading)));
+    let mut table = Table::new("Mean covariance in the top fraction of tokens.", &columns);
+    for (colour, run) in report.runs.iter().enumerate() {
+        let tops = TOPS.map(|(name, _)| series(run, name));
+        let steps = || tops[..5].iter().flatten().map(|&(step, _)| step);
+        let (first, last) = (steps().fold(f64::INFINITY, f64::min), steps().fold(0.0, f64::max));
+        let ends = if last > first { vec![first, last] } else { vec![first] };
+        for step in ends.into_iter().filter(|step| step.is_finite()) {
+            let mut cells = vec![name_cell(colour, &run.name), format!("{step:.0}")];
+            cells.extend(tops.iter().map(|points| {
+                let found = points.iter().find(|&&(at, _)| (at - step).abs() < 0.5);
+                significant(found.map_or(f64::NAN, |&(_, value)| value), 3)
+            }));
+            table.html_row(cells);
+        }
+    }
+    let html = if table.is_empty() {
+        not_recorded("Covariance tail", "cov/top_…")
+    } else {
+        paragraph(intro) + &table.html()
+    };
+    Section { id: "tail", heading: "The covariance tail", blocks: vec![Block::Html(html)] }
+}

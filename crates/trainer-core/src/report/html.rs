@@ -1,0 +1,119 @@
+//! Text and tables as HTML that no input can break out of.
+
+/// `text` with the five characters that mean something to HTML and XML replaced, and control
+/// characters that neither allows shown as `�`.
+pub fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            '\n' | '\t' => escaped.push(character),
+            control if control.is_control() => escaped.push('\u{fffd}'),
+            '\u{fffe}' | '\u{ffff}' => escaped.push('\u{fffd}'),
+            other => escaped.push(other),
+        }
+    }
+    escaped
+}
+
+/// A paragraph of plain text.
+pub fn paragraph(text: &str) -> String {
+    format!("<p>{}</p>\n", escape(text))
+}
+
+/// The sentence that stands where a chart cannot.
+pub fn absent(text: &str) -> String {
+    format!("<p class=\"absent\">{}</p>\n", escape(text))
+}
+
+/// How a column of a [`Table`] is set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Column {
+    /// Text, to the left.
+    Text,
+    /// Numbers, to the right, digits of equal width.
+    Number,
+}
+
+/// A table under construction; the first cell of each row is its heading.
+#[derive(Debug, Clone)]
+pub struct Table {
+    caption: String,
+    columns: Vec<(Column, String)>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// An empty table; headings are plain text.
+    pub fn new(caption: &str, columns: &[(Column, &str)]) -> Self {
+        let columns = columns.iter().map(|&(column, text)| (column, escape(text))).collect();
+        Self { caption: escape(caption), columns, rows: vec![] }
+    }
+
+    /// Adds a row of plain-text cells, escaped here.
+    pub fn row(&mut self, cells: &[String]) {
+        self.rows.push(cells.iter().map(|cell| escape(cell)).collect());
+    }
+
+    /// Adds a row whose cells are HTML already.
+    pub fn html_row(&mut self, cells: Vec<String>) {
+        self.rows.push(cells);
+    }
+
+    /// Whether no row was added.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// The table in a box that scrolls sideways on narrow screens.
+    pub fn html(&self) -> String {
+        let class = |index: usize| match self.columns.get(index) {
+            Some((Column::Number, _)) => " class=\"n\"",
+            _ => "",
+        };
+        let mut html = format!(
+            "<div class=\"scroll\"><table>\n<caption>{}</caption>\n<thead><tr>",
+            self.caption
+        );
+        for (index, (_, heading)) in self.columns.iter().enumerate() {
+            html += &format!("<th scope=\"col\"{}>{heading}</th>", class(index));
+        }
+        html += "</tr></thead>\n<tbody>\n";
+        for row in &self.rows {
+            html += "<tr>";
+            for (index, cell) in row.iter().enumerate() {
+                let (open, close) =
+                    if index == 0 { ("th scope=\"row\"", "th") } else { ("td", "td") };
+                html += &format!("<{open}{}>{cell}</{close}>", class(index));
+            }
+            html += "</tr>\n";
+        }
+        html + "</tbody></table></div>\n"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hostile_text_stays_text() {
+        assert_eq!(
+            escape("</script><img onerror=\"x('1')\">&\u{0}\u{1b}"),
+            "&lt;/script&gt;&lt;img onerror=&quot;x(&#39;1&#39;)&quot;&gt;&amp;\u{fffd}\u{fffd}"
+        );
+    }
+
+    #[test]
+    fn a_table_marks_numbers_and_row_headings() {
+        let mut table = Table::new("A & B", &[(Column::Text, "name"), (Column::Number, "value")]);
+        table.row(&["x<y".to_owned(), "1".to_owned()]);
+        let html = table.html();
+        assert!(html.contains("<caption>A &amp; B</caption>"));
+        assert!(html.contains("<th scope=\"row\">x&lt;y</th><td class=\"n\">1</td>"), "{html}");
+    }
+}

@@ -1,0 +1,61 @@
+//! Metrics as columns: which names the page reads, and their values over the steps.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{ReportRun, StepRecord};
+
+pub(super) const ENTROPY: &str = "actor/entropy";
+pub(super) const REWARD: &str = "critic/rewards/mean";
+pub(super) const MEASURED_CHANGE: &str = "entropy/measured_change";
+pub(super) const PREDICTED_CHANGE: &str = "entropy/predicted_change_lemma1";
+pub(super) const COVARIANCE: &str = "cov/mean";
+pub(super) const STEP_SECONDS: &str = "timing_s/step";
+
+/// Finite values of a metric with their steps.
+pub(super) fn series(run: &ReportRun, name: &str) -> Vec<(f64, f64)> {
+    let value = |(index, record): (usize, &StepRecord)| {
+        let value = *record.get(name)?;
+        value.is_finite().then(|| (step(index, record), value))
+    };
+    run.steps.iter().enumerate().filter_map(value).collect()
+}
+
+/// Finite values of a metric, without the steps.
+pub(super) fn values(run: &ReportRun, name: &str) -> Vec<f64> {
+    series(run, name).into_iter().map(|(_, value)| value).collect()
+}
+
+/// Steps at which both metrics are finite, as `(x, y)`.
+pub(super) fn pairs(run: &ReportRun, x: &str, y: &str) -> Vec<(f64, f64)> {
+    let pair = |record: &StepRecord| Some((*record.get(x)?, *record.get(y)?));
+    let finite = |&(x, y): &(f64, f64)| x.is_finite() && y.is_finite();
+    run.steps.iter().filter_map(pair).filter(finite).collect()
+}
+
+/// Names of held-out accuracies, `val-core/SOURCE/acc/mean@N`, of all runs.
+pub(super) fn accuracies(runs: &[ReportRun]) -> Vec<String> {
+    let names = runs.iter().flat_map(|run| run.steps.iter().flat_map(BTreeMap::keys));
+    let wanted = names.filter(|name| name.starts_with("val-core/") && name.contains("/acc/mean@"));
+    wanted.cloned().collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+/// `SOURCE (mean of N)` for `val-core/SOURCE/acc/mean@N`.
+pub(super) fn accuracy_source(name: &str) -> String {
+    let inner = name.strip_prefix("val-core/").unwrap_or(name);
+    match inner.split_once("/acc/mean@") {
+        Some((source, "1")) => source.to_owned(),
+        Some((source, samples)) => format!("{source} (mean of {samples} answers)"),
+        None => inner.to_owned(),
+    }
+}
+
+/// The largest step of a run; 0 of none.
+pub(super) fn last_step(run: &ReportRun) -> f64 {
+    let steps = run.steps.iter().enumerate().map(|(index, record)| step(index, record));
+    steps.fold(0.0, f64::max)
+}
+
+fn step(index: usize, record: &StepRecord) -> f64 {
+    let written = record.get("step").copied().filter(|step| step.is_finite());
+    written.unwrap_or((index + 1) as f64)
+}

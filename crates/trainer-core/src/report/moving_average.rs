@@ -1,0 +1,75 @@
+//! Smoothing of a noisy curve.
+
+/// Window for a curve of `steps` points: a twentieth of it, odd, at least 1.
+pub fn window(steps: usize) -> usize {
+    (steps / 20) | 1
+}
+
+/// Centred moving average, one value per input value.
+///
+/// Near the ends the window shrinks evenly on both sides, so a straight line stays the same line.
+/// A window of 0 or 1 returns the values; an even window acts as the next odd one.
+pub fn moving_average(values: &[f64], window: usize) -> Vec<f64> {
+    let reach = window / 2;
+    (0..values.len())
+        .map(|index| {
+            let reach = reach.min(index).min(values.len() - 1 - index);
+            mean(&values[index - reach..=index + reach])
+        })
+        .collect()
+}
+
+/// Arithmetic mean; NaN of nothing.
+pub fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// Means over the first and the last tenth of the values (at least one value each); NaN of nothing.
+pub fn first_and_last_tenth(values: &[f64]) -> (f64, f64) {
+    let tenth = tenth(values.len()).min(values.len());
+    (mean(&values[..tenth]), mean(&values[values.len() - tenth..]))
+}
+
+/// How many values a tenth of `count` holds, at least 1.
+pub fn tenth(count: usize) -> usize {
+    (count / 10).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn averages_by_hand() {
+        let smoothed = moving_average(&[1.0, 2.0, 6.0, 3.0, 1.0], 3);
+        let expected = [1.0, 3.0, 11.0 / 3.0, 10.0 / 3.0, 1.0];
+        for (found, expected) in smoothed.iter().zip(expected) {
+            assert!((found - expected).abs() < 1e-12, "{smoothed:?}");
+        }
+        assert_eq!(smoothed.len(), 5);
+    }
+
+    #[test]
+    fn a_straight_line_is_left_alone() {
+        let line: Vec<f64> = (0..40).map(|step| 3.0 - 0.5 * f64::from(step)).collect();
+        for (found, expected) in moving_average(&line, 7).iter().zip(&line) {
+            assert!((found - expected).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn nothing_and_window_one_change_nothing() {
+        assert_eq!(moving_average(&[], 5), Vec::<f64>::new());
+        assert_eq!(moving_average(&[4.0, 8.0], 1), vec![4.0, 8.0]);
+        assert_eq!((window(0), window(19), window(40), window(200)), (1, 1, 3, 11));
+    }
+
+    #[test]
+    fn tenths_take_at_least_one_value() {
+        assert_eq!(first_and_last_tenth(&[5.0, 1.0, 2.0]), (5.0, 2.0));
+        let values: Vec<f64> = (0..20).map(f64::from).collect();
+        assert_eq!(first_and_last_tenth(&values), (0.5, 18.5));
+        let (first, last) = first_and_last_tenth(&[]);
+        assert!(first.is_nan() && last.is_nan());
+    }
+}

@@ -1,0 +1,82 @@
+//! Numbers as a reader wants them: few digits, a real minus sign, powers of ten.
+
+/// `value` with `digits` significant digits; `–` if it is not finite.
+///
+/// Below 0.001 and from 100 000 on as `1.2×10⁻⁵`.
+pub fn significant(value: f64, digits: usize) -> String {
+    if !value.is_finite() {
+        return "–".to_owned();
+    }
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    let scientific = format!("{value:.*e}", digits.saturating_sub(1));
+    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    let plain = if (-3..5).contains(&exponent) {
+        let whole = i32::try_from(digits).unwrap_or(i32::MAX);
+        let decimals = usize::try_from(whole - 1 - exponent).unwrap_or(0);
+        format!("{value:.decimals$}")
+    } else {
+        format!("{mantissa}{}", power_of_ten(exponent))
+    };
+    with_minus_sign(&plain)
+}
+
+/// `value` with a fixed number of decimals; `–` if it is not finite.
+pub fn fixed(value: f64, decimals: usize) -> String {
+    if !value.is_finite() {
+        return "–".to_owned();
+    }
+    let text = format!("{value:.decimals$}");
+    let is_zero = text.bytes().all(|byte| matches!(byte, b'-' | b'0' | b'.'));
+    if is_zero { text.trim_start_matches('-').to_owned() } else { with_minus_sign(&text) }
+}
+
+/// `×10⁻⁵` for −5.
+pub fn power_of_ten(exponent: i32) -> String {
+    let digits = exponent.to_string();
+    let superscript = digits.chars().map(|digit| match digit {
+        '-' => '⁻',
+        '1' => '¹',
+        '2' => '²',
+        '3' => '³',
+        other => char::from_u32(0x2070 + other.to_digit(10).unwrap_or(0)).unwrap_or(other),
+    });
+    format!("×10{}", superscript.collect::<String>())
+}
+
+fn with_minus_sign(text: &str) -> String {
+    text.replacen('-', "−", 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn significant_digits() {
+        let cases = [
+            (0.123_456, "0.123"),
+            (12.345, "12.3"),
+            (-0.05, "−0.0500"),
+            (1234.0, "1234"),
+            (0.9999, "1.00"),
+            (1.234e-5, "1.23×10⁻⁵"),
+            (-2.5e12, "−2.50×10¹²"),
+            (0.0, "0"),
+            (f64::NAN, "–"),
+            (f64::INFINITY, "–"),
+        ];
+        for (value, expected) in cases {
+            assert_eq!(significant(value, 3), expected);
+        }
+    }
+
+    #[test]
+    fn fixed_decimals_never_show_minus_zero() {
+        assert_eq!(fixed(-0.001, 2), "0.00");
+        assert_eq!(fixed(-1.256, 2), "−1.26");
+        assert_eq!(fixed(f64::NAN, 2), "–");
+    }
+}

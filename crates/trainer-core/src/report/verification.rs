@@ -1,0 +1,49 @@
+//! The theory, checked on random policies.
+
+use super::html::{Column, Table, absent, escape, paragraph};
+use super::number_format::significant;
+use super::{Block, Report, Section};
+
+/// The table of `softmax-sim verify`.
+pub(super) fn section(report: &Report) -> Section {
+    let html = match &report.verification {
+        None => absent("Left out: softmax-sim verify was not run for this page."),
+        Some(verification) if verification.rows.is_empty() => {
+            absent("softmax-sim verify reported no check.")
+        }
+        Some(verification) => {
+            let rows = &verification.rows;
+            let passed = rows.iter().filter(|row| row.passed).count();
+            let intro = format!(
+                "{passed} of {} checks hold on random softmax policies (softmax-sim verify, seed {}).",
+                rows.len(),
+                verification.seed
+            );
+            let mut table = Table::new(
+                "Worst case of each check, beside what was allowed.",
+                &[
+                    (Column::Text, "Statement"),
+                    (Column::Text, "Check"),
+                    (Column::Number, "Cases"),
+                    (Column::Number, "Worst"),
+                    (Column::Number, "Allowed"),
+                    (Column::Text, "Verdict"),
+                ],
+            );
+            for row in rows {
+                let verdict = if row.passed { "✓ holds" } else { "✗ fails" };
+                let class = if row.passed { "pass" } else { "fail" };
+                table.html_row(vec![
+                    escape(&row.statement),
+                    format!("<span class=\"wrap\">{}</span>", escape(&row.check)),
+                    row.cases.to_string(),
+                    significant(row.worst, 2),
+                    significant(row.allowed, 2),
+                    format!("<span class=\"{class}\">{verdict}</span>"),
+                ]);
+            }
+            paragraph(&intro) + &table.html()
+        }
+    };
+    Section { id: "verification", heading: "The theory, verified", blocks: vec![Block::Html(html)] }
+}
