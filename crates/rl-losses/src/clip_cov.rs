@@ -8,6 +8,7 @@ use crate::{
     ClipRange, ParameterError, Term, TokenBatch,
     parameter::{check_finite, check_fraction},
     plan::share,
+    surrogate::Branch,
 };
 
 /// Open interval of covariances, in nat·reward, that Clip-Cov draws its tokens from.
@@ -137,7 +138,20 @@ impl ClipCov {
 
     /// One token's loss.
     pub fn term(&self, log_ratio: f64, advantage: f64, selected: bool) -> Term {
-        if selected { Term::ZERO } else { self.clip.surrogate(log_ratio, advantage) }
+        self.term_and_branch(log_ratio, advantage, selected).0
+    }
+
+    pub(crate) fn term_and_branch(
+        &self,
+        log_ratio: f64,
+        advantage: f64,
+        selected: bool,
+    ) -> (Term, Branch) {
+        if selected {
+            (Term::ZERO, Branch::Open)
+        } else {
+            self.clip.surrogate_at(log_ratio.exp(), advantage)
+        }
     }
 }
 

@@ -82,7 +82,7 @@ impl KlCov {
 
     /// One token's loss; the penalty has subgradient 0 at `log r = 0`.
     pub fn term(&self, log_ratio: f64, advantage: f64, selected: bool) -> Term {
-        let term = Term::unclipped(log_ratio, advantage);
+        let term = Term::unclipped(log_ratio.exp(), advantage);
         if !selected || log_ratio == 0.0 {
             return term;
         }

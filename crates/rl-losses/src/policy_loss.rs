@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Aggregation, ClipCov, KlCov, LossOutput, LossSums, PlanPart, PpoClip, StepPlan, Term,
-    TokenBatch, ppo_clip::limited,
+    TokenBatch, ppo_clip::limited, surrogate::Branch,
 };
 
 /// A policy loss: the configuration is the algorithm.
@@ -63,8 +63,12 @@ impl PolicyLoss {
             .zip(batch.advantage())
             .zip(std::iter::zip(plan.selected(), plan.weights()))
             .map(|((log_ratio, &advantage), (&selected, &weight))| {
-                let term = self.term(log_ratio, advantage, selected);
-                self.count(&mut sums, log_ratio, advantage, selected);
+                let (term, branch, reported) = self.term(log_ratio, advantage, selected);
+                sums.clipped += usize::from(branch == Branch::Clipped);
+                sums.clipped_lower += usize::from(branch == Branch::Ceiling);
+                sums.selected += usize::from(selected);
+                sums.neg_log_ratio -= reported;
+                sums.abs_log_ratio += reported.abs();
                 value += weight * term.value;
                 weight * term.d_log_prob
             })
@@ -72,30 +76,20 @@ impl PolicyLoss {
         LossOutput { value, grad_log_prob, sums }
     }
 
-    fn term(&self, log_ratio: f64, advantage: f64, selected: bool) -> Term {
+    /// One token's loss, the branch it lies on, and its log-ratio as reported.
+    fn term(&self, log_ratio: f64, advantage: f64, selected: bool) -> (Term, Branch, f64) {
         match self {
-            Self::PpoClip(loss) => loss.term(log_ratio, advantage),
-            Self::ClipCov(loss) => loss.term(log_ratio, advantage, selected),
-            Self::KlCov(loss) => loss.term(log_ratio, advantage, selected),
-        }
-    }
-
-    fn count(&self, sums: &mut LossSums, log_ratio: f64, advantage: f64, selected: bool) {
-        let reported = match self {
             Self::PpoClip(loss) => {
-                let held = limited(log_ratio);
-                sums.clipped += usize::from(loss.clip().is_clipped(held, advantage));
-                sums.clipped_lower += usize::from(loss.is_dual_clipped(held, advantage));
-                held
+                let (term, branch) = loss.term_and_branch(log_ratio, advantage);
+                (term, branch, limited(log_ratio))
             }
             Self::ClipCov(loss) => {
-                sums.clipped += usize::from(loss.clip().is_clipped(log_ratio, advantage));
-                log_ratio
+                let (term, branch) = loss.term_and_branch(log_ratio, advantage, selected);
+                (term, branch, log_ratio)
             }
-            Self::KlCov(_) => log_ratio,
-        };
-        sums.selected += usize::from(selected);
-        sums.neg_log_ratio -= reported;
-        sums.abs_log_ratio += reported.abs();
+            Self::KlCov(loss) => {
+                (loss.term(log_ratio, advantage, selected), Branch::Open, log_ratio)
+            }
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use crate::{ClipRange, ParameterError, Term, parameter::check};
+use crate::{ClipRange, ParameterError, Term, parameter::check, surrogate::Branch};
 
 /// `|log r|` beyond this is held constant, in nats: `exp` stays far from overflow and the token
 /// gives no gradient.
@@ -38,8 +38,8 @@ impl DualClip {
         Ok(Self { ceiling })
     }
 
-    fn is_clipped(self, log_ratio: f64, advantage: f64) -> bool {
-        advantage < 0.0 && log_ratio.exp() > self.ceiling
+    fn is_clipped_at(self, ratio: f64, advantage: f64) -> bool {
+        advantage < 0.0 && ratio > self.ceiling
     }
 }
 
@@ -121,20 +121,20 @@ impl PpoClip {
         self.dual_clip
     }
 
-    /// One token's loss, with the log-ratio held to ±20.
+    /// One token's loss, with the log-ratio held to ±20 nats.
     pub fn term(&self, log_ratio: f64, advantage: f64) -> Term {
-        let held = limited(log_ratio);
-        let term = if self.dual_clip.is_clipped(held, advantage) {
-            Term::flat(-self.dual_clip.ceiling * advantage)
-        } else {
-            self.clip.surrogate(held, advantage)
-        };
-        if log_ratio.abs() > LOG_RATIO_LIMIT { Term::flat(term.value) } else { term }
+        self.term_and_branch(log_ratio, advantage).0
     }
 
-    /// Whether the token is held at the ceiling for negative advantages.
-    pub fn is_dual_clipped(&self, log_ratio: f64, advantage: f64) -> bool {
-        self.dual_clip.is_clipped(limited(log_ratio), advantage)
+    pub(crate) fn term_and_branch(&self, log_ratio: f64, advantage: f64) -> (Term, Branch) {
+        let ratio = limited(log_ratio).exp();
+        let (term, branch) = if self.dual_clip.is_clipped_at(ratio, advantage) {
+            (Term::flat(-self.dual_clip.ceiling * advantage), Branch::Ceiling)
+        } else {
+            self.clip.surrogate_at(ratio, advantage)
+        };
+        let beyond = log_ratio.abs() > LOG_RATIO_LIMIT;
+        (if beyond { Term::flat(term.value) } else { term }, branch)
     }
 }
 
@@ -190,7 +190,7 @@ mod tests {
         let without = PpoClip { dual_clip: DualClip::OFF, ..loss }.term(grown, -2.0);
         assert!((without.value - 8.0).abs() < 1e-14);
         // A good token that grew is the business of the upper bound, not of this one.
-        assert!(!loss.is_dual_clipped(grown, 2.0));
+        assert_eq!(loss.term_and_branch(grown, 2.0).1, Branch::Clipped);
     }
 
     #[test]

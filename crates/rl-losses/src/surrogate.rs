@@ -28,6 +28,17 @@ impl Term {
     }
 }
 
+/// Which piece of a loss a token lies on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Branch {
+    /// The one with a slope, or dropped by the method.
+    Open,
+    /// The flat part of the clipped surrogate.
+    Clipped,
+    /// The dual clip's ceiling.
+    Ceiling,
+}
+
 /// Trust region of the importance ratio, `[1 - low, 1 + high]`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ClipRange {
@@ -61,8 +72,7 @@ impl ClipRange {
     /// Whether the surrogate is flat here: the ratio has left the region on the side the advantage
     /// pushes it to.
     pub fn is_clipped(self, log_ratio: f64, advantage: f64) -> bool {
-        let ratio = log_ratio.exp();
-        (advantage > 0.0 && ratio > 1.0 + self.high) || (advantage < 0.0 && ratio < 1.0 - self.low)
+        self.is_clipped_at(log_ratio.exp(), advantage)
     }
 
     /// Clipped surrogate `-min(r A, clip(r, 1 - low, 1 + high) A)`, with `r = exp(log_ratio)`.
@@ -72,12 +82,21 @@ impl ClipRange {
     ///
     /// Source: Schulman et al. 2017, [Eq. 7](https://arxiv.org/abs/1707.06347).
     pub fn surrogate(self, log_ratio: f64, advantage: f64) -> Term {
-        if self.is_clipped(log_ratio, advantage) {
-            let bound = log_ratio.exp().clamp(1.0 - self.low, 1.0 + self.high);
-            Term::flat(-bound * advantage)
+        self.surrogate_at(log_ratio.exp(), advantage).0
+    }
+
+    /// [`surrogate`](Self::surrogate) of a ratio, and which of its branches holds.
+    pub(crate) fn surrogate_at(self, ratio: f64, advantage: f64) -> (Term, Branch) {
+        if self.is_clipped_at(ratio, advantage) {
+            let bound = ratio.clamp(1.0 - self.low, 1.0 + self.high);
+            (Term::flat(-bound * advantage), Branch::Clipped)
         } else {
-            Term::unclipped(log_ratio, advantage)
+            (Term::unclipped(ratio, advantage), Branch::Open)
         }
+    }
+
+    fn is_clipped_at(self, ratio: f64, advantage: f64) -> bool {
+        (advantage > 0.0 && ratio > 1.0 + self.high) || (advantage < 0.0 && ratio < 1.0 - self.low)
     }
 }
 
