@@ -97,3 +97,120 @@ pub fn step_rng(seed: u64, step: u64, purpose: Purpose) -> ChaCha8Rng {
 pub fn purpose_seed(seed: u64, purpose: Purpose) -> u64 {
     hash([seed, purpose as u64])
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use proptest::prelude::*;
+    use rand::Rng;
+
+    use super::*;
+
+    fn key(words: [u64; 5]) -> NoiseKey {
+        let [seed, step, prompt, sample, position] = words;
+        NoiseKey { seed, step, prompt, sample, position }
+    }
+
+    #[test]
+    fn first_output_of_split_mix_64_is_the_published_one() {
+        assert_eq!(mix(0x9e37_79b9_7f4a_7c15), 0xe220_a839_7b1d_cdaf);
+    }
+
+    /// A run of another build must draw the same tokens. Recorded from the formula written in Python.
+    #[test]
+    fn recorded_numbers_stay() {
+        let recorded = [
+            ([0; 5], 0.461_673_199_146_367_95),
+            ([1, 2, 3, 4, 5], 0.891_265_624_402_627_5),
+            ([u64::MAX; 5], 0.561_351_948_306_128_3),
+            ([42, 7, 31, 7, 1023], 0.639_494_909_733_123_8),
+        ];
+        for (words, expected) in recorded {
+            assert!((uniform(key(words)) - expected).abs() < 1e-16, "{words:?}");
+        }
+    }
+
+    /// χ² over 256 bins against its 99.9999 % quantile (255 degrees of freedom: 255 + 4.75·√510 + …).
+    #[test]
+    fn numbers_along_each_field_are_uniform() {
+        for field in 0..5 {
+            let mut bins = [0_u32; 256];
+            let draws = 65_536_u64;
+            for value in 0..draws {
+                let mut words = [3, 1, 4, 1, 5];
+                words[field] = value;
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    reason = "a number in 0..256"
+                )]
+                let bin = (uniform(key(words)) * 256.0) as usize;
+                bins[bin] += 1;
+            }
+            let expected = draws as f64 / 256.0;
+            let statistic: f64 =
+                bins.iter().map(|&n| (f64::from(n) - expected).powi(2) / expected).sum();
+            assert!((150.0..380.0).contains(&statistic), "field {field}: χ² = {statistic}");
+        }
+    }
+
+    /// Correlation of neighbours is within 5 standard errors of 0, along every field.
+    #[test]
+    fn neighbours_along_each_field_are_uncorrelated() {
+        let draws = 40_000_u64;
+        for field in 0..5 {
+            let at = |value| {
+                let mut words = [7; 5];
+                words[field] = value;
+                uniform(key(words)) - 0.5
+            };
+            let sum: f64 = (0..draws).map(|value| at(value) * at(value + 1)).sum();
+            let correlation = sum / draws as f64 * 12.0;
+            let bound = 5.0 / (draws as f64).sqrt();
+            assert!(correlation.abs() < bound, "field {field}: {correlation}");
+        }
+    }
+
+    #[test]
+    fn swapping_two_fields_changes_the_number() {
+        let numbers: HashSet<u64> =
+            [[1, 2, 0, 0, 0], [2, 1, 0, 0, 0], [0, 1, 2, 0, 0], [0, 0, 0, 1, 2]]
+                .map(|words| uniform(key(words)).to_bits())
+                .into();
+        assert_eq!(numbers.len(), 4);
+    }
+
+    proptest! {
+        /// The same sample gets the same noise whether it decodes alone, first or last among others.
+        #[test]
+        fn noise_does_not_depend_on_the_shape_of_the_batch(rows in 1_u64..9, seed: u64) {
+            let draw = |prompt, position| uniform(key([seed, 5, prompt, 0, position]));
+            let together: Vec<Vec<f64>> =
+                (0..4).map(|t| (0..12).map(|row| draw(row, t)).collect()).collect();
+            for start in (0..12).step_by(usize::try_from(rows).unwrap()) {
+                for row in (start..(start + rows).min(12)).rev() {
+                    for (t, column) in together.iter().enumerate() {
+                        let alone = draw(row, t as u64);
+                        prop_assert!((0.0..1.0).contains(&alone));
+                        prop_assert_eq!(alone.to_bits(), column[usize::try_from(row).unwrap()].to_bits());
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn streams_of_two_purposes_steps_or_seeds_differ() {
+        let first = |seed, step, purpose| step_rng(seed, step, purpose).random::<u64>();
+        let numbers = HashSet::from([
+            first(1, 1, Purpose::TokenSelection),
+            first(1, 1, Purpose::QuestionOrder),
+            first(1, 2, Purpose::TokenSelection),
+            first(2, 1, Purpose::TokenSelection),
+        ]);
+        assert_eq!(numbers.len(), 4);
+        assert_eq!(first(1, 1, Purpose::Warmup), first(1, 1, Purpose::Warmup));
+        assert_ne!(purpose_seed(1, Purpose::Evaluation), 1);
+    }
+}

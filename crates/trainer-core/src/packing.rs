@@ -61,3 +61,62 @@ pub fn scatter<T>(parts: &[MicroBatch], results: impl IntoIterator<Item = T>) ->
     assert_eq!(count, rows.len(), "one result per row");
     slots.into_iter().map(|slot| slot.expect("each row occurs once in what pack returns")).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn every_row_occurs_once_and_no_part_of_several_rows_exceeds_the_budget(
+            lengths in prop::collection::vec(0_usize..200, 0..60),
+            budget in 1_usize..600,
+        ) {
+            let parts = pack(&lengths, budget);
+            let mut rows: Vec<usize> = parts.iter().flat_map(|part| part.rows.clone()).collect();
+            rows.sort_unstable();
+            prop_assert_eq!(rows, (0..lengths.len()).collect::<Vec<_>>());
+            for part in &parts {
+                let longest = part.rows.iter().map(|&row| lengths[row]).max().unwrap();
+                prop_assert_eq!(part.width, longest);
+                prop_assert!(part.rows.len() == 1 || part.rows.len() * longest <= budget);
+            }
+        }
+
+        #[test]
+        fn two_neighbouring_parts_never_fit_in_one(
+            lengths in prop::collection::vec(1_usize..200, 0..60),
+            budget in 1_usize..600,
+        ) {
+            for pair in pack(&lengths, budget).windows(2) {
+                prop_assert!((pair[0].rows.len() + pair[1].rows.len()) * pair[0].width > budget);
+            }
+        }
+
+        #[test]
+        fn scatter_restores_the_order(
+            lengths in prop::collection::vec(0_usize..50, 0..40),
+            budget in 1_usize..200,
+        ) {
+            let parts = pack(&lengths, budget);
+            let results = parts.iter().flat_map(|part| part.rows.iter().map(|&row| row * 10));
+            let expected: Vec<usize> = (0..lengths.len()).map(|row| row * 10).collect();
+            prop_assert_eq!(scatter(&parts, results), expected);
+        }
+    }
+
+    #[test]
+    fn a_sequence_longer_than_the_budget_stands_alone() {
+        let parts = pack(&[100, 3, 3], 10);
+        assert_eq!(parts[0], MicroBatch { rows: vec![0], width: 100 });
+        assert_eq!(parts[1], MicroBatch { rows: vec![1, 2], width: 3 });
+        assert_eq!(parts[1].padded_tokens(), 6);
+    }
+
+    #[test]
+    #[should_panic(expected = "one result per row")]
+    fn a_missing_result_is_a_bug() {
+        scatter(&pack(&[1, 2], 10), [1]);
+    }
+}

@@ -67,3 +67,43 @@ impl QuestionOrder {
         self.permutation.shuffle(&mut rng);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn each_epoch_asks_every_question_once_in_another_order() {
+        let mut order = QuestionOrder::new(7, 50, DataCursor::default());
+        let epochs: Vec<Vec<usize>> = (0..3).map(|_| order.next_batch(50)).collect();
+        for epoch in &epochs {
+            let mut sorted = epoch.clone();
+            sorted.sort_unstable();
+            assert_eq!(sorted, (0..50).collect::<Vec<_>>());
+        }
+        assert_ne!(epochs[0], epochs[1]);
+        assert_ne!(epochs[1], epochs[2]);
+        assert_ne!(epochs[0], QuestionOrder::new(8, 50, DataCursor::default()).next_batch(50));
+    }
+
+    proptest! {
+        #[test]
+        fn a_resumed_order_goes_on_exactly(
+            questions in 1_usize..30,
+            before in prop::collection::vec(1_usize..20, 0..6),
+            after in 1_usize..40,
+            seed: u64,
+        ) {
+            let mut order = QuestionOrder::new(seed, questions, DataCursor::default());
+            for count in before {
+                order.next_batch(count);
+            }
+            let saved = serde_json::to_string(&order.cursor()).unwrap();
+            let cursor = serde_json::from_str(&saved).unwrap();
+            let mut resumed = QuestionOrder::new(seed, questions, cursor);
+            prop_assert_eq!(resumed.next_batch(after), order.next_batch(after));
+            prop_assert_eq!(resumed.cursor(), order.cursor());
+        }
+    }
+}

@@ -51,3 +51,51 @@ impl Schedule {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn factors(decay: Decay, warmup_steps: u64, total_steps: u64) -> Vec<f64> {
+        let schedule = Schedule { decay, warmup_steps, total_steps };
+        (0..total_steps).map(|step| schedule.factor(step)).collect()
+    }
+
+    fn assert_close(found: &[f64], expected: &[f64]) {
+        assert_eq!(found.len(), expected.len());
+        for (found, expected) in found.iter().zip(expected) {
+            assert!((found - expected).abs() < 1e-15, "{found} for {expected}");
+        }
+    }
+
+    #[test]
+    fn warm_up_rises_in_equal_steps_to_the_peak() {
+        assert_close(&factors(Decay::Constant, 3, 5), &[0.25, 0.5, 0.75, 1.0, 1.0]);
+    }
+
+    #[test]
+    fn linear_decay_would_reach_zero_just_after_the_last_step() {
+        assert_close(&factors(Decay::Linear, 1, 5), &[0.5, 1.0, 0.75, 0.5, 0.25]);
+    }
+
+    #[test]
+    fn cosine_decay_is_half_way_at_half_time() {
+        let cos_45 = 0.5_f64.sqrt();
+        let expected = [1.0, (1.0 + cos_45) / 2.0, 0.5, (1.0 - cos_45) / 2.0];
+        assert_close(&factors(Decay::Cosine, 0, 4), &expected);
+    }
+
+    proptest! {
+        #[test]
+        fn no_step_of_the_run_is_wasted(
+            warmup_steps in 0_u64..20,
+            total_steps in 1_u64..60,
+            decay in prop::sample::select(vec![Decay::Constant, Decay::Linear, Decay::Cosine]),
+        ) {
+            for factor in factors(decay, warmup_steps, total_steps) {
+                prop_assert!(factor > 0.0 && factor <= 1.0, "{factor}");
+            }
+        }
+    }
+}

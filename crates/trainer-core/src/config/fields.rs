@@ -166,7 +166,7 @@ pub const FIELDS: &[Field] = &[
     ),
     field(
         "reward.grading.fuel",
-        "400000",
+        "200000",
         "Steps of work that one verification may spend, at least 1. A count, never a clock.",
     ),
     field(

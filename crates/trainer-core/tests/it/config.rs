@@ -1,0 +1,302 @@
+use std::path::{Path, PathBuf};
+
+use rl_losses::{KlCov, PolicyLoss};
+use trainer_core::config::{ConfigError, Device, Dtype, Run, RunConfig};
+use trainer_core::dataset::DataSource;
+
+use crate::{folder, message};
+
+const SMALL: &str = r#"name = "small"
+
+[model]
+path = "model"
+
+[data.train.arithmetic]
+digits = [1, 2]
+
+[algorithm.policy_loss.clip-cov]
+fraction = 0.002
+
+[training]
+steps = 10
+"#;
+
+fn parse(text: &str, overrides: &[&str]) -> Result<RunConfig, ConfigError> {
+    let overrides: Vec<String> = overrides.iter().map(|text| (*text).to_owned()).collect();
+    RunConfig::parse(text, Path::new("run.toml"), &overrides)
+}
+
+fn resolve(overrides: &[&str]) -> Result<Run, ConfigError> {
+    parse(SMALL, overrides).expect("it parses").resolve(Path::new("configs"))
+}
+
+fn error(overrides: &[&str]) -> String {
+    match parse(SMALL, overrides) {
+        Ok(config) => config.resolve(Path::new("")).expect_err("this must fail").to_string(),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[test]
+fn paths_are_relative_to_the_folder_of_the_configuration() {
+    let run =
+        resolve(&["data.evaluation.file.path=q.jsonl", "output_directory=\"out/{name}\""]).unwrap();
+    assert_eq!(run.config().model.path, PathBuf::from("configs/model"));
+    let Some(DataSource::File(file)) = &run.config().data.evaluation else { panic!("a file") };
+    assert_eq!(file.path, PathBuf::from("configs/q.jsonl"));
+    assert_eq!(run.output_directory(), PathBuf::from("out/small"));
+}
+
+#[test]
+fn values_are_set_by_path_as_toml_or_bare_words() {
+    let config = parse(
+        SMALL,
+        &[
+            "seed=7",
+            "model.dtype=bf16",
+            "model.device=\"cuda:3\"",
+            "optimizer.betas=[0.8, 0.9]",
+            "optimizer.learning_rate=1e-5",
+            "algorithm.policy_loss.kl-cov.fraction=0.2",
+            "name=a-b",
+        ],
+    )
+    .unwrap();
+    assert_eq!((config.seed, config.name.as_str()), (7, "a-b"));
+    assert_eq!((config.model.dtype, config.model.device), (Dtype::Bf16, Device::Cuda(3)));
+    assert_eq!(config.optimizer.betas, (0.8, 0.9));
+    assert!((config.optimizer.learning_rate - 1e-5).abs() < 1e-20);
+    let expected = PolicyLoss::KlCov(KlCov::new(0.2, KlCov::default().coefficient()).unwrap());
+    assert_eq!(config.algorithm.policy_loss, expected, "the choice in the file is replaced");
+}
+
+#[test]
+fn a_value_set_can_supply_what_the_file_lacks() {
+    let text = SMALL.replace("steps = 10", "");
+    assert!(parse(&text, &[]).unwrap_err().to_string().contains("missing field `steps`"));
+    assert_eq!(parse(&text, &["training.steps=3"]).unwrap().training.steps, 3);
+}
+
+#[test]
+fn a_configuration_written_out_reads_back_the_same() {
+    let config = parse(SMALL, &["data.evaluation.arithmetic.count=9"]).unwrap();
+    let text = toml::to_string(&config).unwrap();
+    assert_eq!(parse(&text, &[]).unwrap(), config);
+    serde_json::to_string(&config.resolve(Path::new("")).unwrap()).unwrap();
+}
+
+#[test]
+fn a_misspelt_key_is_named_with_its_place_and_the_nearest_one() {
+    let cases = [
+        ("steps = 10", "setps = 10", "run.toml:13:1: unknown field `setps`"),
+        ("digits =", "digit =", "run.toml:7:1: unknown field `digit`"),
+        ("fraction =", "fracton =", "unknown field `fracton`"),
+        ("[training]", "[trainin]", "unknown field `trainin`"),
+    ];
+    for (right, wrong, expected) in cases {
+        let text = parse(&SMALL.replace(right, wrong), &[]).unwrap_err().to_string();
+        assert!(text.contains(expected), "{text}");
+        assert!(text.contains("(did you mean `"), "{text}");
+        assert!(!text.contains('\n'), "{text}");
+    }
+}
+
+#[test]
+fn a_misspelt_choice_and_a_wrong_type_are_named_with_their_place() {
+    let text = parse(&SMALL.replace("clip-cov", "clip-conv"), &[]).unwrap_err().to_string();
+    assert!(text.contains("unknown variant `clip-conv`"), "{text}");
+    assert!(text.contains("did you mean `clip-cov`"), "{text}");
+    let text = parse(&SMALL.replace("10", "\"ten\""), &[]).unwrap_err().to_string();
+    assert!(
+        text.starts_with("run.toml:13:9: invalid type: string \"ten\", expected u64"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_syntax_error_has_file_line_and_column() {
+    let text = parse("name = \"é\" x\n", &[]).unwrap_err().to_string();
+    assert!(text.starts_with("run.toml:1:12: "), "{text}");
+    let text = parse("name = \"a\"\nseed = = 3\n", &["seed=3"]).unwrap_err().to_string();
+    assert!(text.starts_with("run.toml:2:8: "), "{text}");
+}
+
+#[test]
+fn a_missing_file_is_named() {
+    let folder = folder(&[]);
+    let text = message(Run::load(&folder.path().join("no.toml"), &[]), folder.path());
+    assert!(text.starts_with("DIR/no.toml: cannot read: "), "{text}");
+}
+
+#[test]
+fn unknown_keys_set_are_answered_with_the_nearest() {
+    let cases = [
+        ("optimizer.learningrate=1", "did you mean `optimizer.learning_rate`"),
+        ("training.step=1", "did you mean `training.steps`"),
+        ("learning_rate=1", "did you mean `optimizer.learning_rate`?"),
+        ("qqqqqqqqq=1", "expected one of docs/configuration.md"),
+    ];
+    for (argument, expected) in cases {
+        let text = error(&[argument]);
+        assert!(text.starts_with(&format!("--set {argument}: unknown key `")), "{text}");
+        assert!(text.contains(expected), "{text}");
+    }
+}
+
+#[test]
+fn values_set_that_cannot_be_read_are_named() {
+    let cases = [
+        ("training.steps", "has no `=`, expected key.path=value"),
+        ("training.steps=[1", "value \"[1\" is not TOML"),
+        ("training.steps=1\nseed = 2", "holds more than one value, expected one"),
+        ("training.steps=ten", "invalid type: string \"ten\", expected u64"),
+        ("algorithm.policy_loss.kl-cov.fraction=2", "fraction"),
+    ];
+    for (argument, expected) in cases {
+        let text = error(&[argument]);
+        assert!(text.starts_with("--set "), "{text}");
+        assert!(text.contains(expected), "{text}");
+    }
+}
+
+/// One bad value each: the message names the field, the value and what was expected.
+#[test]
+fn values_out_of_range_are_named_with_what_was_expected() {
+    let cases = [
+        ("name=\"a/b\"", "`name` is \"a/b\", expected letters"),
+        ("name=\"..\"", "`name` is \"..\", expected letters"),
+        (
+            "optimizer.learning_rate=-1e-6",
+            "`optimizer.learning_rate` is -1e-6, expected a finite number above 0",
+        ),
+        ("optimizer.learning_rate=0.0", "`optimizer.learning_rate` is 0.0, expected"),
+        ("optimizer.learning_rate=inf", "`optimizer.learning_rate` is inf, expected"),
+        ("optimizer.learning_rate=nan", "`optimizer.learning_rate` is NaN, expected"),
+        ("optimizer.weight_decay=-0.1", "`optimizer.weight_decay` is -0.1, expected"),
+        ("optimizer.betas=[0.9, 1.0]", "`optimizer.betas` is [0.9, 1], expected two numbers"),
+        ("optimizer.epsilon=0.0", "`optimizer.epsilon` is 0.0, expected"),
+        ("optimizer.max_grad_norm=0.0", "`optimizer.max_grad_norm` is 0.0, expected"),
+        (
+            "rollout.temperature=0.0",
+            "`rollout.temperature` is 0.0, expected a finite number above 0",
+        ),
+        ("rollout.group_size=0", "`rollout.group_size` is 0, expected at least 1"),
+        ("rollout.rows=0", "`rollout.rows` is 0, expected at least 1"),
+        (
+            "rollout.max_response_tokens=0",
+            "`rollout.max_response_tokens` is 0, expected at least 1",
+        ),
+        (
+            "algorithm.mini_batch_prompts=5",
+            "`algorithm.mini_batch_prompts` is 5, expected a divisor of rollout.prompts_per_step = 32",
+        ),
+        (
+            "algorithm.mini_batch_prompts=0",
+            "`algorithm.mini_batch_prompts` is 0, expected a divisor",
+        ),
+        ("algorithm.epochs=0", "`algorithm.epochs` is 0, expected at least 1"),
+        (
+            "algorithm.entropy_coefficient=nan",
+            "`algorithm.entropy_coefficient` is NaN, expected a finite number",
+        ),
+        ("training.steps=0", "`training.steps` is 0, expected at least 1"),
+        (
+            "training.micro_batch_tokens=2047",
+            "`training.micro_batch_tokens` is 2047, expected at least 2048",
+        ),
+        ("data.max_prompt_tokens=0", "`data.max_prompt_tokens` is 0, expected at least 1"),
+        (
+            "data.prompt.template=\"x\"",
+            "`data.prompt.template` is \"x\", expected a text with {problem} in it",
+        ),
+        (
+            "data.train.arithmetic.digits=[0, 2]",
+            "`data.train.arithmetic.digits` is [0, 2], expected",
+        ),
+        (
+            "data.train.arithmetic.operations=[]",
+            "`data.train.arithmetic.operations` is [], expected at least one",
+        ),
+        ("data.train.file={path=\"\"}", "`data.train.file.path` is \"\", expected"),
+        (
+            "reward.values.right=0.0",
+            "`reward.values.right` is 0.0, expected more than reward.values.wrong = 0",
+        ),
+        ("reward.values.unparsed=inf", "`reward.values.unparsed` is inf, expected a finite number"),
+        ("reward.grading.fuel=0", "`reward.grading.fuel` is 0, expected at least 1"),
+        (
+            "evaluation.every=5",
+            "`evaluation.every` is 5, expected 0 where data.evaluation is absent",
+        ),
+        (
+            "evaluation.samples=2",
+            "`evaluation.samples` is 2, expected 1 where evaluation.temperature is 0",
+        ),
+        ("evaluation.temperature=-1.0", "`evaluation.temperature` is -1.0, expected"),
+    ];
+    for (argument, expected) in cases {
+        let text = error(&[argument]);
+        assert!(text.contains(expected), "{argument}: {text}");
+    }
+}
+
+#[test]
+fn contradictions_between_fields_are_named() {
+    let text = error(&["algorithm.advantage=rloo", "rollout.group_size=1"]);
+    assert!(text.contains("`rollout.group_size` is 1, expected at least 2"), "{text}");
+    let text = error(&["data.prompt.system=\"s\"", "data.prompt.chat=false"]);
+    assert!(text.contains("`data.prompt.system` is \"s\", expected \"\""), "{text}");
+}
+
+#[test]
+fn all_problems_are_reported_at_once_under_the_name_of_the_file() {
+    let text = SMALL.replace("steps = 10", "steps = 0\n[rollout]\nrows = 0");
+    let folder = folder(&[("run.toml", &text)]);
+    let overrides = ["optimizer.learning_rate=-1".to_owned()];
+    assert_eq!(
+        message(Run::load(&folder.path().join("run.toml"), &overrides), folder.path()),
+        "DIR/run.toml: `rollout.rows` is 0, expected at least 1\n  \
+         `training.steps` is 0, expected at least 1\n  \
+         `optimizer.learning_rate` is -1.0, expected a finite number above 0"
+    );
+}
+
+#[test]
+fn device_names_are_checked() {
+    for name in ["gpu", "cuda", "cuda:x", "cuda:-1"] {
+        let text = error(&[&format!("model.device=\"{name}\"")]);
+        let expected = format!("device is \"{name}\", expected \"auto\", \"cpu\" or \"cuda:N\"");
+        assert!(text.contains(&expected), "{text}");
+    }
+}
+
+#[test]
+fn files_that_are_not_there_are_named_all_at_once() {
+    let run = resolve(&["data.evaluation.file.path=none.jsonl"]).unwrap();
+    assert_eq!(
+        run.check_files().unwrap_err().to_string(),
+        "small: `model.path` is configs/model, expected a Hugging Face model directory with config.json\n  \
+         `data.evaluation.file.path` is configs/none.jsonl, expected a .jsonl or .jsonl.zst file"
+    );
+}
+
+#[test]
+fn steps_are_counted_in_rollout_batches_and_mini_batches() {
+    let run = resolve(&["algorithm.epochs=3", "optimizer.warmup_steps=4"]).unwrap();
+    assert_eq!(run.optimizer_steps_per_step(), 12, "32 / 8 mini-batches, 3 epochs");
+    let schedule = run.schedule();
+    assert_eq!((schedule.warmup_steps, schedule.total_steps), (4, 120));
+}
+
+#[test]
+fn evaluation_and_checkpoints_come_when_due_and_at_the_end() {
+    let run =
+        resolve(&["evaluation.every=4", "data.evaluation.arithmetic.seed=1", "checkpoint.every=3"])
+            .unwrap();
+    let due = |at: &dyn Fn(u64) -> bool| (0..=10).filter(|&step| at(step)).collect::<Vec<_>>();
+    assert_eq!(due(&|step| run.evaluates_at(step)), [0, 4, 8, 10]);
+    assert_eq!(due(&|step| run.saves_at(step)), [3, 6, 9, 10]);
+    let run = resolve(&[]).unwrap();
+    assert_eq!(due(&|step| run.evaluates_at(step)), [0; 0]);
+    assert_eq!(due(&|step| run.saves_at(step)), [10]);
+}

@@ -1,0 +1,161 @@
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::Path;
+
+use serde_json::json;
+use trainer_core::atomic_write::{DirectoryInProgress, write_atomically, write_atomically_with};
+use trainer_core::run_directory::{Checkpoint, RunDirectory};
+
+use crate::{folder, message};
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).expect("the folder is there");
+    let name = |entry: std::io::Result<fs::DirEntry>| {
+        entry.expect("it can be read").file_name().to_string_lossy().into_owned()
+    };
+    let mut names: Vec<String> = entries.map(name).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_written_file_replaces_the_old_one_and_leaves_nothing_else() {
+    let folder = folder(&[("f", "old")]);
+    let path = folder.path().join("f");
+    write_atomically(&path, b"new").unwrap();
+    assert_eq!(fs::read(&path).unwrap(), b"new");
+    assert_eq!(names(folder.path()), ["f"]);
+}
+
+/// `/dev/full` gives the error of a full disk after the first half was written.
+#[test]
+fn a_full_disk_leaves_the_old_file_and_no_half_of_the_new_one() {
+    let folder = folder(&[("f", "old")]);
+    let path = folder.path().join("f");
+    let result = write_atomically_with(&path, |file| {
+        file.write_all(b"the first half")?;
+        File::options().write(true).open("/dev/full")?.write_all(b"the second half")
+    });
+    let text = message(result, folder.path());
+    assert!(text.starts_with("DIR/f: cannot write: No space left on device"), "{text}");
+    assert_eq!(fs::read(&path).unwrap(), b"old");
+    assert_eq!(names(folder.path()), ["f"]);
+}
+
+#[test]
+fn a_place_that_cannot_be_written_is_named() {
+    let folder = folder(&[("file", "")]);
+    let text = message(write_atomically(&folder.path().join("file/x"), b""), folder.path());
+    assert!(text.starts_with("DIR/file/x: cannot write: "), "{text}");
+    let text = message(DirectoryInProgress::begin(&folder.path().join("file/x")), folder.path());
+    assert!(text.starts_with("DIR/file/x: cannot create the folder: "), "{text}");
+}
+
+#[test]
+fn a_folder_appears_whole_on_commit() {
+    let folder = folder(&[]);
+    let target = folder.path().join("a/step-1");
+    let progress = DirectoryInProgress::begin(&target).unwrap();
+    fs::create_dir(progress.path().join("trainer")).unwrap();
+    fs::write(progress.path().join("trainer/state"), "s").unwrap();
+    assert!(!target.exists());
+    progress.commit().unwrap();
+    assert_eq!(fs::read_to_string(target.join("trainer/state")).unwrap(), "s");
+    assert_eq!(names(&folder.path().join("a")), ["step-1"]);
+}
+
+#[test]
+fn a_dropped_folder_vanishes() {
+    let folder = folder(&[]);
+    let progress = DirectoryInProgress::begin(&folder.path().join("step-1")).unwrap();
+    fs::write(progress.path().join("half"), "h").unwrap();
+    drop(progress);
+    assert!(names(folder.path()).is_empty());
+}
+
+#[test]
+fn a_committed_folder_replaces_an_older_one_and_what_a_crash_left() {
+    let folder = folder(&[]);
+    let target = folder.path().join("step-1");
+    for (round, name) in ["old", "new"].into_iter().enumerate() {
+        if round == 1 {
+            let crashed = DirectoryInProgress::begin(&target).unwrap();
+            fs::write(crashed.path().join("torn"), "").unwrap();
+            std::mem::forget(crashed);
+        }
+        let progress = DirectoryInProgress::begin(&target).unwrap();
+        fs::write(progress.path().join(name), "").unwrap();
+        progress.commit().unwrap();
+    }
+    assert_eq!(names(&target), ["new"]);
+    assert_eq!(names(folder.path()), ["step-1"]);
+}
+
+fn save(directory: &RunDirectory, step: u64, keep: usize) {
+    let progress = directory.begin_checkpoint(step).expect("the folder can be made");
+    fs::write(progress.path().join("weights"), step.to_string()).expect("it can be written");
+    directory.finish_checkpoint(step, progress, keep).expect("it can be finished");
+}
+
+#[test]
+fn a_run_directory_has_its_layout() {
+    let folder = folder(&[]);
+    let root = folder.path().join("runs/x");
+    let directory = RunDirectory::create(&root).unwrap();
+    directory
+        .write_description("name = \"x\"\n", &json!({"name": "x"}), &json!({"cpu": 2}))
+        .unwrap();
+    save(&directory, 5, 0);
+    fs::write(directory.step_samples(5), "").unwrap();
+    assert_eq!(
+        names(&root),
+        ["checkpoints", "config.toml", "environment.json", "resolved.json", "samples"]
+    );
+    assert_eq!(names(&root.join("checkpoints")), ["latest", "step-5"]);
+    assert_eq!(names(&root.join("samples")), ["step-5.jsonl"]);
+    assert_eq!(fs::read_to_string(root.join("config.toml")).unwrap(), "name = \"x\"\n");
+}
+
+#[test]
+fn latest_names_the_last_whole_checkpoint_and_old_ones_go() {
+    let folder = folder(&[]);
+    let directory = RunDirectory::create(folder.path()).unwrap();
+    assert_eq!(directory.latest_checkpoint().unwrap(), None);
+    for step in [9, 10, 11] {
+        save(&directory, step, 2);
+    }
+    let unfinished = directory.begin_checkpoint(12).unwrap();
+    fs::write(unfinished.path().join("weights"), "half").unwrap();
+    std::mem::forget(unfinished);
+    let latest = Checkpoint { step: 11, path: directory.checkpoint(11) };
+    assert_eq!(directory.latest_checkpoint().unwrap(), Some(latest));
+    let steps: Vec<u64> =
+        directory.list_checkpoints().unwrap().iter().map(|checkpoint| checkpoint.step).collect();
+    assert_eq!(steps, [10, 11]);
+}
+
+#[test]
+fn a_pointer_to_nothing_is_an_error() {
+    let folder = folder(&[]);
+    let directory = RunDirectory::create(folder.path()).unwrap();
+    fs::write(folder.path().join("checkpoints/latest"), "step-4\n").unwrap();
+    assert_eq!(
+        message(directory.latest_checkpoint(), folder.path()),
+        "DIR/checkpoints/latest: is \"step-4\", expected the name of a folder beside it, step-N"
+    );
+}
+
+#[test]
+fn a_run_is_not_started_over_another_nor_resumed_from_nothing() {
+    let folder = folder(&[]);
+    let root = folder.path().join("x");
+    let text = message(RunDirectory::open(&root), folder.path());
+    assert_eq!(text, "DIR/x: holds no run, expected a folder with config.toml and checkpoints");
+    RunDirectory::create(&root).unwrap();
+    RunDirectory::open(&root).unwrap();
+    let text = message(RunDirectory::create(&root), folder.path());
+    assert!(
+        text.starts_with("DIR/x: already holds a run, expected an empty or new folder"),
+        "{text}"
+    );
+}

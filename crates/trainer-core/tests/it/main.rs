@@ -1,0 +1,31 @@
+//! Behaviour of the torch-free half of the trainer, through its public interface.
+
+mod chat_template;
+mod config;
+mod dataset;
+mod disk;
+mod metrics;
+mod prompt;
+mod text_tokenizer;
+
+use std::path::{Path, PathBuf};
+
+/// A file of `tests/data`.
+fn data(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
+}
+
+/// A new folder with these files.
+fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for (name, content) in files {
+        std::fs::write(folder.path().join(name), content).expect("the folder can be written");
+    }
+    folder
+}
+
+/// The message of an error, with the temporary folder's name left out.
+fn message<T>(result: Result<T, impl std::error::Error>, folder: &Path) -> String {
+    let error = result.err().expect("this must fail");
+    error.to_string().replace(&folder.display().to_string(), "DIR")
+}

@@ -1,0 +1,84 @@
+use trainer_core::text_tokenizer::TextTokenizer;
+
+use crate::{data, folder, message};
+
+fn tiny() -> TextTokenizer {
+    TextTokenizer::load(&data("tiny_qwen2")).expect("the tiny tokenizer loads")
+}
+
+/// The tiny model's vocabulary is the 256 bytes, id = byte.
+#[test]
+fn ids_of_the_byte_tokenizer_are_the_bytes() {
+    let tokenizer = tiny();
+    for text in ["", "47+38=", " Ünïcode 漢字\n\t😀 "] {
+        let expected: Vec<u32> = text.bytes().map(u32::from).collect();
+        assert_eq!(tokenizer.encode(text).unwrap(), expected);
+        assert_eq!(tokenizer.decode(&expected).unwrap(), text);
+    }
+    assert_eq!(tokenizer.vocab_size(), 256);
+    assert_eq!(tokenizer.token_id("A"), Some(65));
+    assert_eq!(tokenizer.token_id("<|im_end|>"), None);
+}
+
+#[test]
+fn special_text_becomes_one_token_which_decode_skips() {
+    let text = std::fs::read_to_string(data("tiny_qwen2/tokenizer.json")).unwrap();
+    let special = r#""added_tokens": [{"id": 256, "content": "<|im_end|>", "single_word": false, "lstrip": false,
+        "rstrip": false, "normalized": false, "special": true}]"#;
+    let text = text.replace("\"added_tokens\": []", special);
+    let folder = folder(&[("tokenizer.json", &text)]);
+    let tokenizer = TextTokenizer::load(folder.path()).unwrap();
+    let ids = tokenizer.encode("a<|im_end|>b").unwrap();
+    assert_eq!(ids, [97, 256, 98]);
+    assert_eq!(tokenizer.decode(&ids).unwrap(), "ab");
+    assert_eq!(tokenizer.decode_raw(&ids).unwrap(), "a<|im_end|>b");
+    assert_eq!(tokenizer.vocab_size(), 257);
+    assert_eq!(
+        message(tokenizer.check_vocabulary(256), folder.path()),
+        "DIR/tokenizer.json: token id 256 is outside the model's vocabulary, expected ids below vocab_size = 256"
+    );
+    tokenizer.check_vocabulary(257).unwrap();
+}
+
+#[test]
+fn a_missing_or_broken_tokenizer_names_the_file() {
+    let missing = folder(&[]);
+    let text = message(TextTokenizer::load(missing.path()), missing.path());
+    assert!(text.starts_with("DIR/tokenizer.json: cannot read: "), "{text}");
+    let broken = folder(&[("tokenizer.json", "{\"model\": 3")]);
+    let text = message(TextTokenizer::load(broken.path()), broken.path());
+    assert!(text.starts_with("DIR/tokenizer.json: not a tokenizer: "), "{text}");
+}
+
+#[test]
+fn end_of_sequence_ids_come_from_the_first_file_that_names_them() {
+    let tokenizer = tiny();
+    assert_eq!(tokenizer.eos_ids(&data("tiny_qwen2")).unwrap(), [0]);
+    let cases: [(&[(&str, &str)], &[u32]); 3] = [
+        (
+            &[
+                ("generation_config.json", r#"{"eos_token_id": [9, 7]}"#),
+                ("config.json", r#"{"eos_token_id": 1}"#),
+            ],
+            &[7, 9],
+        ),
+        (&[("generation_config.json", "{}"), ("config.json", r#"{"eos_token_id": 1}"#)], &[1]),
+        (&[("tokenizer_config.json", r#"{"eos_token": {"content": "A"}}"#)], &[65]),
+    ];
+    for (files, expected) in cases {
+        assert_eq!(tokenizer.eos_ids(folder(files).path()).unwrap(), expected);
+    }
+}
+
+#[test]
+fn an_end_of_sequence_id_that_is_none_names_file_and_value() {
+    let tokenizer = tiny();
+    let wrong = folder(&[("config.json", r#"{"eos_token_id": -1}"#)]);
+    assert_eq!(
+        message(tokenizer.eos_ids(wrong.path()), wrong.path()),
+        "DIR/config.json: eos_token_id is -1, expected a token id or a list of them"
+    );
+    let absent = folder(&[("config.json", "{}")]);
+    let text = message(tokenizer.eos_ids(absent.path()), absent.path());
+    assert!(text.starts_with("DIR: no end-of-sequence token, expected eos_token_id in "), "{text}");
+}
