@@ -20,10 +20,9 @@ impl Term {
         Self { value, d_log_prob: 0.0 }
     }
 
-    /// The surrogate of the policy gradient theorem, `-r A` with `r = exp(log_ratio)`; it is its
-    /// own derivative.
-    pub(crate) fn unclipped(log_ratio: f64, advantage: f64) -> Self {
-        let value = -log_ratio.exp() * advantage;
+    /// The surrogate of the policy gradient theorem, `-r A`; it is its own derivative.
+    pub(crate) fn unclipped(ratio: f64, advantage: f64) -> Self {
+        let value = -ratio * advantage;
         Self { value, d_log_prob: value }
     }
 }
