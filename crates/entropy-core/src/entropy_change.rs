@@ -176,7 +176,11 @@ fn relative_entropy_term(x: f64) -> f64 {
     let mut sum = 0.0;
     for n in 2..=22 {
         power *= x / f64::from(n);
-        sum += f64::from(n - 1) * power;
+        let term = f64::from(n - 1) * power;
+        sum += term;
+        if term.abs() <= 1e-18 * sum {
+            break;
+        }
     }
     sum
 }

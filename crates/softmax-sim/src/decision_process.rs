@@ -9,9 +9,9 @@ use rand_chacha::ChaCha8Rng;
 /// Number of states.
 pub const STATES: usize = 5;
 const ACTIONS: usize = 4;
-const DISCOUNT: f64 = 0.7;
-/// Iterations of a contraction by [`DISCOUNT`] until nothing of the start is left: `0.7^130 < 1e-20`.
-const ITERATIONS: usize = 130;
+const DISCOUNT: f64 = 0.5;
+/// Iterations of a contraction by [`DISCOUNT`] until nothing of the start is left: `0.5^64 < 1e-19`.
+const ITERATIONS: usize = 64;
 
 /// A discounted decision process and a policy on it.
 #[derive(Debug, Clone)]

@@ -11,7 +11,7 @@ pub mod population;
 mod report;
 pub mod statement;
 
-pub use report::{Report, Row};
+pub use report::{Report, Row, WriteError};
 
 use population::Population;
 

@@ -1,8 +1,10 @@
 //! The command `softmax-sim`.
 
+use anyhow::Context;
 use clap::{Args, Parser, Subcommand};
+use softmax_sim::Report;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// CPU reference simulator for the entropy of softmax policies
@@ -48,13 +50,40 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints the table, writes the file, and tells whether every check passed.
 fn run_verify(args: &VerifyArgs, out: &mut impl Write) -> anyhow::Result<bool> {
-    let report = softmax_sim::verify(args.seed, args.policies as usize);
-    out.write_all(report.table().as_bytes())?;
-    out.flush()?;
-    if let Some(path) = &args.json {
+    deliver(&softmax_sim::verify(args.seed, args.policies as usize), args.json.as_deref(), out)
+}
+
+/// Prints the table, writes the file if there is to be one, and tells whether every check passed.
+fn deliver(report: &Report, json: Option<&Path>, out: &mut impl Write) -> anyhow::Result<bool> {
+    out.write_all(report.table().as_bytes()).and_then(|()| out.flush()).context("cannot print")?;
+    if let Some(path) = json {
         report.write_json(path)?;
     }
     Ok(report.passed())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+    use softmax_sim::Row;
+
+    #[test]
+    fn a_failed_check_is_printed_written_and_told() {
+        let row = Row::of("Lemma 1", "remainder over its bound", 1.0, [2.0]);
+        let report = Report { seed: 4, rows: vec![row] };
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rows.json");
+        let mut out = Vec::new();
+        assert!(!deliver(&report, Some(&path), &mut out).unwrap());
+        assert!(String::from_utf8(out).unwrap().ends_with("FAIL\n"));
+        let written = std::fs::read_to_string(path).unwrap();
+        assert_eq!(serde_json::from_str::<Report>(&written).unwrap(), report);
+    }
+
+    #[test]
+    fn arguments_are_consistent() {
+        Cli::command().debug_assert();
+    }
 }

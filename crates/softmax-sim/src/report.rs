@@ -1,11 +1,11 @@
 //! What a verification found: rows, a table, a file.
 
-use anyhow::Context;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 use std::fs::{self, File};
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use thiserror::Error;
 
 /// One check of one statement over many cases.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -97,31 +97,42 @@ impl Report {
     ///
     /// # Errors
     ///
-    /// If the file cannot be written; the message names it.
-    pub fn write_json(&self, path: &Path) -> anyhow::Result<()> {
-        let json = serde_json::to_string_pretty(self).context("report as JSON")?;
-        let partial = partial_path(path)?;
-        let written = write_synced(&partial, &json).and_then(|()| fs::rename(&partial, path));
-        if written.is_err() {
-            // Nothing half-written stays behind; the first error is the one to report.
-            let _ = fs::remove_file(&partial);
-        }
-        written.with_context(|| format!("cannot write {}", path.display()))
+    /// [`WriteError`] if the file cannot be written.
+    pub fn write_json(&self, path: &Path) -> Result<(), WriteError> {
+        let write = || {
+            let partial = partial_path(path)?;
+            let json = serde_json::to_string_pretty(self)?;
+            let written = write_synced(&partial, &json).and_then(|()| fs::rename(&partial, path));
+            if written.is_err() {
+                // Nothing half-written stays behind; the first error is the one to report.
+                let _ = fs::remove_file(&partial);
+            }
+            written
+        };
+        write().map_err(|source| WriteError { path: path.to_owned(), source })
     }
 }
 
+/// A report could not be written.
+#[derive(Debug, Error)]
+#[error("cannot write {}", path.display())]
+pub struct WriteError {
+    path: PathBuf,
+    source: io::Error,
+}
+
 /// A name beside `path`, so that renaming stays within one file system.
-fn partial_path(path: &Path) -> anyhow::Result<PathBuf> {
-    let name = path
-        .file_name()
-        .with_context(|| format!("cannot write {}: expected a file name", path.display()))?;
+fn partial_path(path: &Path) -> io::Result<PathBuf> {
+    let name = path.file_name().ok_or_else(|| {
+        io::Error::new(io::ErrorKind::InvalidInput, "expected a path that ends in a file name")
+    })?;
     let mut partial = std::ffi::OsString::from(".");
     partial.push(name);
     partial.push(format!(".{}.partial", std::process::id()));
     Ok(path.with_file_name(partial))
 }
 
-fn write_synced(path: &Path, text: &str) -> std::io::Result<()> {
+fn write_synced(path: &Path, text: &str) -> io::Result<()> {
     let mut file = File::create(path)?;
     file.write_all(text.as_bytes())?;
     file.write_all(b"\n")?;
@@ -181,8 +192,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("verify.json");
         fs::create_dir(&path).unwrap();
-        let message = format!("{:#}", report().write_json(&path).unwrap_err());
-        assert!(message.starts_with(&format!("cannot write {}: ", path.display())), "{message}");
+        let error = report().write_json(&path).unwrap_err();
+        assert_eq!(error.to_string(), format!("cannot write {}", path.display()));
+        assert!(std::error::Error::source(&error).is_some());
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 }

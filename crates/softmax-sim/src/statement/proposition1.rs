@@ -8,7 +8,7 @@ use entropy_core::{Categorical, UpdateRule};
 use rayon::prelude::*;
 
 /// Number of random decision processes.
-const PROCESSES: u64 = 24;
+const PROCESSES: u64 = 12;
 
 /// The proposition's step for an advantage and a step size, `[actions]`.
 pub fn step(policy: &Categorical, advantage: &[f64], eta: f64) -> Vec<f64> {
