@@ -182,6 +182,16 @@ impl Comparison {
         if left.len() != right.len() {
             return Ok((false, Rung::Structure));
         }
+        // `1:00` is a time of day: no multiple of it is the same.
+        let clock = |items: &[Expression]| matches!(items, [_, Expression::Number(minutes), ..] if minutes.numer().bits() > 3 || minutes.numer().sign() == num_bigint::Sign::NoSign);
+        if clock(left)
+            && clock(right)
+            && left[0] != right[0]
+            && left.len() == 2
+            && left[1] == right[1]
+        {
+            return Ok((false, Rung::Number));
+        }
         let normal = |comparison: &mut Self, items: &[Expression]| {
             items.iter().map(|e| comparison.algebra.normalise(e, true)).collect::<Result<Vec<_>>>()
         };

@@ -78,7 +78,10 @@ fn last_box(response: &str) -> Option<Range<usize>> {
         } else {
             continue;
         };
-        if let Some(span) = box_content(response, at + name, &closing) {
+        // An empty box is the format quoted from the question, not an answer.
+        if let Some(span) = box_content(response, at + name, &closing)
+            && !response[span.clone()].trim().is_empty()
+        {
             return Some(span);
         }
     }
@@ -173,7 +176,7 @@ fn last_phrase(text: &str) -> Option<(usize, usize)> {
 /// How much of the text after "answer" belongs to the announcement, if it is one.
 fn announcement(rest: &str) -> Option<usize> {
     let mut at = rest.find(|c: char| c != '*' && c != ' ' && c != '_').unwrap_or(rest.len());
-    for filler in ["to the problem", "to this problem", "to the question", "choice", "option"] {
+    for filler in ["to the problem", "to this problem", "to the question", "choice"] {
         if starts_with_ignoring_case(&rest[at..], filler) {
             at += filler.len();
             at += rest[at..].len() - rest[at..].trim_start_matches(['*', ' ', '_']).len();
@@ -246,6 +249,9 @@ fn bold(response: &str) -> Option<Range<usize>> {
 
 /// The last formula, else the last number.
 fn last_number(response: &str) -> Option<Range<usize>> {
+    if let Some(formula) = last_formula(response) {
+        return Some(formula);
+    }
     let bytes = response.as_bytes();
     let end = bytes.iter().rposition(u8::is_ascii_digit)? + 1;
     let mut start = end;
@@ -261,8 +267,39 @@ fn last_number(response: &str) -> Option<Range<usize>> {
     if start > 0 && bytes[start - 1] == b'-' && !before.is_some_and(|b| b.is_ascii_alphanumeric()) {
         start -= 1;
     }
+    let glued =
+        |at: Option<&u8>| at.is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_');
+    if glued(bytes.get(end)) || (start > 0 && glued(bytes.get(start - 1))) {
+        return None;
+    }
     let percent = if bytes.get(end) == Some(&b'%') { end + 1 } else { end };
     Some(start..percent)
+}
+
+/// The last `$…$`, `\\(…\\)` or `\\[…\\]` with no digit behind it.
+fn last_formula(response: &str) -> Option<Range<usize>> {
+    let (close, end) = ["$$", "$", "\\)", "\\]"]
+        .into_iter()
+        .filter_map(|close| response.rfind(close).map(|at| (close, at)))
+        .max_by_key(|&(close, at)| (at + close.len(), close.len()))?;
+    let open = match close {
+        "\\)" => "\\(",
+        "\\]" => "\\[",
+        dollars => dollars,
+    };
+    let start = response[..end].rfind(open)? + open.len();
+    let after = &response[end + close.len()..];
+    if after.contains(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    let inner = some_text(response, start..end)?;
+    // The last side of a calculation is its result.
+    let text = &response[inner.clone()];
+    let cut = text.rfind('=').filter(|_| text.contains(|c: char| c.is_ascii_digit()));
+    let side = cut.map_or(inner.start, |at| inner.start + at + 1);
+    let keep_label =
+        text.matches('=').count() == 1 && text.trim_start().find('=').is_some_and(|at| at <= 3);
+    some_text(response, if keep_label { inner.start } else { side }..inner.end)
 }
 
 fn some_text(response: &str, span: Range<usize>) -> Option<Range<usize>> {

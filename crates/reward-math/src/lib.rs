@@ -17,10 +17,12 @@
 mod algebra;
 mod answer;
 mod decide;
+mod explain;
 mod expression;
 mod extract;
 mod fold;
 mod gold;
+mod grade;
 mod options;
 mod parser;
 mod relation;
@@ -29,8 +31,10 @@ mod token;
 mod verdict;
 mod words;
 
+pub use explain::explain;
 pub use extract::{Extracted, Rule, extract};
 pub use gold::Gold;
+pub use grade::{Counts, GradeError, grade};
 pub use options::Options;
 pub use reward::Reward;
 pub use verdict::{ParseError, Rung, Side, Verdict};

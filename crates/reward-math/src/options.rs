@@ -21,7 +21,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { strict: false, last_number: false, fuel: 200_000 }
+        Self { strict: false, last_number: false, fuel: 100_000 }
     }
 }
 

@@ -5,6 +5,11 @@ use std::path::{Path, PathBuf};
 use reward_math::{Extracted, Gold, Options, Verdict, extract, verify};
 use serde::Deserialize;
 
+/// Share of the own rows on which the verdict agrees with the label.
+const OWN_FLOOR: f64 = 0.905;
+/// The same over the whole set, the rows of other projects included.
+const WHOLE_FLOOR: f64 = 0.91;
+
 #[derive(Deserialize)]
 struct Case {
     id: String,
@@ -127,6 +132,9 @@ fn own_cases_reach_the_floor() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/mathcases_own.jsonl");
     let tally = tally(&path);
     assert!(tally.rows > 400, "only {} rows", tally.rows);
+    assert!(tally.false_positives.is_empty(), "{}", tally.false_positives.join("\n"));
+    let share = tally.agreed as f64 / tally.rows as f64;
+    assert!(share >= OWN_FLOOR, "{share} of the own rows agree, {OWN_FLOOR} was reached before");
 }
 
 #[test]
@@ -141,5 +149,7 @@ fn the_whole_set_is_measured_where_it_is_at_hand() {
         return;
     }
     let tally = tally(&path);
-    assert!(tally.rows > 0);
+    assert!(tally.false_positives.is_empty(), "{}", tally.false_positives.join("\n"));
+    let share = tally.agreed as f64 / tally.rows as f64;
+    assert!(share >= WHOLE_FLOOR, "{share} of all rows agree, {WHOLE_FLOOR} was reached before");
 }

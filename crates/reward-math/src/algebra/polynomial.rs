@@ -278,6 +278,10 @@ impl Algebra {
             }
             return self.reduce(raised, power);
         }
+        // A binomial to this power already costs more than any answer is worth.
+        if exponent > 400 && base.len() > 1 {
+            return Err(ParseError::OutOfFuel);
+        }
         let (mut result, mut square) = (Polynomial::constant(BigRational::one()), base.clone());
         let mut left = exponent;
         while left > 0 {

@@ -1,0 +1,89 @@
+//! The binary: rows in, rows out, one clear error for a bad line.
+
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+fn run(arguments: &[&str], input: &str) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_reward-math"))
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    let mut stdin = child.stdin.take().expect("stdin is piped");
+    stdin.write_all(input.as_bytes()).expect("the binary reads its input");
+    drop(stdin);
+    child.wait_with_output().expect("the binary ends")
+}
+
+fn rows(output: &Output) -> Vec<Value> {
+    let text = String::from_utf8_lossy(&output.stdout);
+    text.lines().map(|line| serde_json::from_str(line).expect("a row is JSON")).collect()
+}
+
+#[test]
+fn grade_keeps_fields_and_adds_the_verdict() {
+    let input = concat!(
+        r#"{"id": 7, "response": "so \\boxed{1/2}", "ground_truth": "0.5"}"#,
+        "\n\n",
+        r#"{"response": "The answer is 3.", "answer": 4}"#,
+        "\n",
+        r#"{"response": "no idea", "answer": "4"}"#,
+        "\n",
+    );
+    let output = run(&["grade"], input);
+    assert!(output.status.success());
+    let rows = rows(&output);
+    assert_eq!(rows.len(), 3);
+    assert_eq!(rows[0]["id"], 7);
+    assert_eq!((&rows[0]["verdict"], &rows[0]["how"]), (&"right".into(), &"number".into()));
+    assert_eq!((&rows[0]["reward"], &rows[0]["extracted"]), (&1.0.into(), &"1/2".into()));
+    assert_eq!((&rows[1]["verdict"], &rows[1]["reward"]), (&"wrong".into(), &0.0.into()));
+    assert_eq!((&rows[2]["verdict"], &rows[2]["which"]), (&"unparsed".into(), &"response".into()));
+}
+
+#[test]
+fn a_bad_line_is_one_error_with_its_number_and_exit_code_two() {
+    let good = r#"{"response": "\\boxed{1}", "answer": "1"}"#;
+    for (bad, expected) in [
+        ("not json", "error: line 2: expected a JSON object"),
+        (
+            r#"{"response": "x"}"#,
+            "error: line 2: field `answer` is absent, expected a string or a number",
+        ),
+        (r#"{"response": null, "answer": "1"}"#, "error: line 2: field `response` is null"),
+    ] {
+        let output = run(&["grade"], &format!("{good}\n{bad}\n{good}\n"));
+        assert_eq!(output.status.code(), Some(2), "{bad}");
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert!(message.starts_with(expected), "{message}");
+        assert_eq!(message.lines().count(), 1, "{message}");
+        assert_eq!(rows(&output).len(), 1, "the row before the bad one is written");
+    }
+}
+
+#[test]
+fn a_missing_file_is_named() {
+    let output = run(&["grade", "no-such-file.jsonl"], "");
+    assert_eq!(output.status.code(), Some(2));
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(message.contains("no-such-file.jsonl"), "{message}");
+}
+
+#[test]
+fn strict_mode_takes_boxes_alone() {
+    let row = "{\"response\": \"The answer is 4.\", \"answer\": \"4\"}\n";
+    assert_eq!(rows(&run(&["grade"], row))[0]["verdict"], "right");
+    assert_eq!(rows(&run(&["grade", "--strict"], row))[0]["verdict"], "unparsed");
+}
+
+#[test]
+fn explain_names_the_deciding_rung() {
+    let output = run(&["explain", r"\boxed{\sqrt{12}}", r"2\sqrt{3}"], "");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success());
+    assert!(text.contains("right, decided by NormalForm"), "{text}");
+}

@@ -1,0 +1,287 @@
+//! Properties of the verdict over arbitrary and over generated text.
+
+use std::time::{Duration, Instant};
+
+use proptest::prelude::*;
+use reward_math::{Gold, Options, Side, Verdict, extract, verify};
+
+/// Whether two bare answers are found equal.
+fn equal(left: &str, right: &str) -> bool {
+    Gold::parse(right, &Options::default()).is_ok_and(|gold| gold.verify_answer(left).is_right())
+}
+
+/// LaTeX of an expression in `x`, `y`, numbers and functions, nested up to four levels.
+fn latex() -> impl Strategy<Value = String> {
+    let leaf = prop_oneof![
+        (0_i64..2000).prop_map(|n| n.to_string()),
+        (0_i64..100, 1_i64..1000).prop_map(|(n, d)| format!("{n}.{d:03}")),
+        prop_oneof!["x", "y", "n", r"\\pi", "e", "i", r"\\theta", r"\\infty"],
+    ];
+    leaf.prop_recursive(4, 48, 3, |inner| {
+        prop_oneof![
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| format!(r"\frac{{{a}}}{{{b}}}")),
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("({a})+({b})")),
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("{a} - {b}")),
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| format!(r"({a})\cdot({b})")),
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("({a})^{{{b}}}")),
+            inner.clone().prop_map(|a| format!(r"\sqrt{{{a}}}")),
+            inner.clone().prop_map(|a| format!(r"\sqrt[3]{{{a}}}")),
+            inner.clone().prop_map(|a| format!(r"\sin({a})")),
+            inner.clone().prop_map(|a| format!(r"\ln({a})")),
+            inner.clone().prop_map(|a| format!("|{a}|")),
+            inner.clone().prop_map(|a| format!("({a})!")),
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("({a},{b})")),
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("{a} = {b}")),
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("{a} < {b}")),
+            inner.prop_map(|a| format!(r"\{{{a}, 1\pm 2\}}")),
+        ]
+    })
+}
+
+/// Pieces of LaTeX in any order: mostly unreadable.
+fn fragments() -> impl Strategy<Value = String> {
+    let piece = prop::sample::select(vec![
+        r"\frac",
+        r"\sqrt",
+        r"\boxed",
+        "{",
+        "}",
+        "(",
+        ")",
+        "[",
+        "]",
+        "^",
+        "_",
+        "!",
+        "1",
+        "23",
+        "4.5",
+        ",",
+        "x",
+        "y",
+        r"\pi",
+        "+",
+        "-",
+        "*",
+        "/",
+        "=",
+        "<",
+        r"\le",
+        "|",
+        r"\text{cm}",
+        r"\{",
+        r"\}",
+        "%",
+        "$",
+        r"\cup",
+        r"\begin{pmatrix}",
+        r"\end{pmatrix}",
+        "&",
+        r"\\",
+        r"\sin",
+        r"\log_",
+        r"\binom",
+        "^\\circ",
+        "…",
+        "①",
+        r"\pm",
+        "####",
+        "answer is",
+        "e",
+        "i",
+        " ",
+        "\n",
+        "²",
+        "½",
+        ":",
+        "9999999999",
+    ]);
+    prop::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    /// No text panics or hangs, on either side, and a span is always inside the response.
+    #[test]
+    fn arbitrary_text_gets_a_verdict(response in ".{0,200}", gold in ".{0,40}") {
+        let boxed = format!("\\boxed{{{response}}}");
+        for text in [&response, &boxed] {
+            for options in [Options::default(), Options::strict(), Options::lenient()] {
+                let _ = verify(text, &gold, &options);
+                if let Some(found) = extract(text, &options) {
+                    prop_assert_eq!(&text[found.span], &found.text);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn fragments_of_latex_get_a_verdict_in_time(response in fragments(), gold in fragments()) {
+        let start = Instant::now();
+        let _ = verify(&response, &gold, &Options::lenient());
+        let _ = equal(&response, &gold);
+        // Far above the budget of one verdict: this fails for a hang, not for a busy machine.
+        prop_assert!(start.elapsed() < Duration::from_secs(20));
+    }
+
+    /// An answer equals itself: a readable text is right against itself, whatever the fuel.
+    #[test]
+    fn every_expression_equals_itself(text in latex()) {
+        prop_assert!(equal(&text, &text), "{text}");
+    }
+
+    /// Comparing is symmetric wherever both directions reach a verdict.
+    #[test]
+    fn equality_is_symmetric(left in latex(), right in latex()) {
+        prop_assert_eq!(equal(&left, &right), equal(&right, &left));
+    }
+
+    /// The normal form does not depend on the order of a sum or a product, nor on brackets.
+    #[test]
+    fn order_and_brackets_do_not_matter(a in latex(), b in latex()) {
+        prop_assume!(![&a, &b].iter().any(|t| t.contains([',', '=', '<', '{']) || t.contains("infty")));
+        let options = Options::default();
+        for (left, right) in [
+            (format!("({a})+({b})"), format!("({b})+({a})")),
+            (format!("({a})({b})"), format!(r"\left({b}\right)\cdot\left({a}\right)")),
+        ] {
+            let verdict = Gold::parse(&right, &options).map(|gold| gold.verify_answer(&left));
+            let wrong = matches!(verdict, Ok(Verdict::Wrong { .. }));
+            prop_assert!(!wrong, "{left} | {right} | {verdict:?}");
+        }
+    }
+
+    /// A whole number and its spellings are one number, and the next number is another.
+    #[test]
+    fn spellings_of_an_integer_are_equal(n in 0_i64..10_000_000) {
+        let digits = n.to_string();
+        let grouped = group_by_three(&digits, ",");
+        let spellings = [
+            format!("{n}.0"), format!("{n}."), format!("+{n}"), format!("00{n}"), format!("${n}$"),
+            format!(r"\text{{{n}}}"), format!("{}/2", 2 * n), format!(r"\frac{{{}}}{{3}}", 3 * n),
+            grouped, group_by_three(&digits, r"{,}"), group_by_three(&digits, r"\,"),
+            format!("({n})"), format!("{n} apples"), format!(r"\${n}"), format!(r"{n}\text{{ cm}}"),
+            format!("{n}e0"), format!("{}0e-1", n), format!("x = {n}"), format!(r"\sqrt{{{}}}", n * n),
+        ];
+        for spelling in spellings {
+            prop_assert!(equal(&spelling, &digits), "{spelling} = {digits}");
+            prop_assert!(equal(&digits, &spelling), "{digits} = {spelling}");
+            prop_assert!(!equal(&spelling, &(n + 1).to_string()), "{spelling} = {}", n + 1);
+        }
+    }
+
+    /// A fraction and its spellings are one number, and its negative is another.
+    #[test]
+    fn spellings_of_a_fraction_are_equal(top in 1_i64..500, bottom in 2_i64..500, scale in 2_i64..9) {
+        let fraction = format!(r"\frac{{{top}}}{{{bottom}}}");
+        let (whole, rest) = (top / bottom, top % bottom);
+        let mut spellings = vec![
+            format!("{top}/{bottom}"), format!(r"\dfrac{{{top}}}{{{bottom}}}"),
+            format!(r"\tfrac{{{}}}{{{}}}", top * scale, bottom * scale),
+            format!(r"\frac{{-{top}}}{{-{bottom}}}"), format!(r"-\frac{{-{top}}}{{{bottom}}}"),
+            format!(r"{top}\cdot {bottom}^{{-1}}"), format!(r"{top} \div {bottom}"),
+            format!(r"\sqrt{{\frac{{{}}}{{{}}}}}", top * top, bottom * bottom),
+        ];
+        if whole > 0 && rest > 0 {
+            spellings.push(format!(r"{whole}\frac{{{rest}}}{{{bottom}}}"));
+            spellings.push(format!("{whole} {rest}/{bottom}"));
+        }
+        for spelling in spellings {
+            prop_assert!(equal(&spelling, &fraction), "{spelling} = {fraction}");
+            prop_assert!(!equal(&spelling, &format!("-{fraction}")), "{spelling} = -{fraction}");
+        }
+    }
+
+    /// A product of linear factors equals its expansion, and not the expansion with one coefficient changed.
+    #[test]
+    fn factored_and_expanded_polynomials_are_equal(a in -9_i64..10, b in -9_i64..10, c in 1_i64..9) {
+        let factored = format!("{c}(x-({a}))(x-({b}))");
+        let expanded = |constant: i64| format!("{c}x^2 - ({})x + ({constant})", c * (a + b));
+        prop_assert!(equal(&factored, &expanded(c * a * b)));
+        prop_assert!(!equal(&factored, &expanded(c * a * b + 1)));
+    }
+
+    /// Sets ignore order, tuples do not.
+    #[test]
+    fn order_counts_in_tuples_alone(items in prop::collection::hash_set(-50_i64..50, 2..6)) {
+        let forward: Vec<String> = items.iter().map(ToString::to_string).collect();
+        let backward: Vec<String> = forward.iter().rev().cloned().collect();
+        let (f, b) = (forward.join(", "), backward.join(", "));
+        let set = |items: &str| format!(r"\{{{items}\}}");
+        let tuple = |items: &str| format!("({items})");
+        let bare = equal(&f, &b);
+        let sets = equal(&set(&f), &set(&b));
+        let tuples = equal(&tuple(&f), &tuple(&b));
+        prop_assert!(bare && sets && !tuples, "{} | {}", f, b);
+    }
+}
+
+fn group_by_three(digits: &str, separator: &str) -> String {
+    let groups: Vec<&str> =
+        digits.as_bytes().rchunks(3).rev().filter_map(|g| std::str::from_utf8(g).ok()).collect();
+    groups.join(separator)
+}
+
+/// Towers, deep nesting and long inputs: a verdict within a bounded time, and never "right" by mistake.
+#[test]
+fn bombs_are_defused() {
+    let deep =
+        |open: &str, close: &str, count: usize| open.repeat(count) + "1" + &close.repeat(count);
+    let bombs = [
+        "9^{9^{9^9}}".to_owned(),
+        "9^9^9^9^9".to_owned(),
+        "10^{10^{10}}".to_owned(),
+        "1000000000!".to_owned(),
+        "5".to_owned() + &"!".repeat(5000),
+        r"\binom{1000000000}{500000000}".to_owned(),
+        "(x+y)^{5000}(x-y)^{5000}".to_owned(),
+        "(x+1)^{1000000}".to_owned(),
+        "(a+b+c+d+e+f)^{60}".to_owned(),
+        deep("(", ")", 100_000),
+        deep("{", "}", 100_000),
+        deep("(", ")", 2000),
+        deep(r"\frac{1}{1+", "}", 1000),
+        deep(r"\sqrt{", "}", 1000),
+        deep("x^{", "}", 1000),
+        deep("|", "|", 3000),
+        deep(r"\boxed{", "}", 3000),
+        "-".repeat(10_000) + "1",
+        "1+".repeat(3000) + "1",
+        "(".repeat(10_000),
+        "1e999999999".to_owned(),
+        "0.".to_owned() + &"3".repeat(15_000),
+        r"\sin(".repeat(500),
+        "a".repeat(1_000_000),
+        "1,".repeat(200_000),
+        r"\boxed{".repeat(200_000),
+        "answer is ".repeat(100_000),
+        (0..60).map(|n| format!("(x+{n})")).collect(),
+        (1..=60).map(|n| format!(r"\frac{{1}}{{x+{n}}}+")).collect::<String>() + "0",
+        r"\frac{1}{2}\frac{1}{3}".repeat(150),
+        (1..400).map(|n| format!("{n},")).collect::<String>() + "7",
+    ];
+    for bomb in &bombs {
+        let start = Instant::now();
+        for (response, gold) in [(bomb.as_str(), "195"), ("195", bomb.as_str())] {
+            let boxed = format!("\\boxed{{{response}}}");
+            let verdict = verify(&boxed, gold, &Options::lenient());
+            let shown: String = bomb.chars().take(40).collect();
+            assert!(!verdict.is_right(), "{shown}: {verdict:?}");
+            let _ = verify(response, gold, &Options::lenient());
+        }
+        let elapsed = start.elapsed();
+        let shown: String = bomb.chars().take(40).collect();
+        println!("{:>8.1} ms  {shown}", elapsed.as_secs_f64() * 1e3);
+        assert!(elapsed < Duration::from_secs(5), "{elapsed:?} for {shown}");
+    }
+}
+
+#[test]
+fn running_out_of_fuel_is_said_and_blames_the_right_side() {
+    let options = Options { fuel: 50, ..Options::default() };
+    let verdict = verify(r"\boxed{(x+1)^{30}}", "x", &options);
+    assert!(matches!(verdict, Verdict::Unparsed { which: Side::Response, .. }), "{verdict:?}");
+    let verdict = verify(r"\boxed{x}", "(x+1)^{30}", &options);
+    assert!(matches!(verdict, Verdict::Unparsed { which: Side::GroundTruth, .. }), "{verdict:?}");
+}
