@@ -16,7 +16,7 @@ use tch::{Kind, Tensor};
 /// Most logits of a chunk: 64 MiB in `f32`, a few such buffers live at once.
 pub const CHUNK_LOGITS: i64 = 1 << 24;
 
-/// What a policy says of each chosen token, `f32`, both `[tokens]`.
+/// What a policy says of each chosen token, both `[tokens]`; `f64` for an `f64` model, else `f32`.
 #[derive(Debug)]
 pub struct TokenStatistics {
     /// `log π(y_t)` at the given temperature, in nats.
@@ -32,6 +32,8 @@ pub struct HeadGradient {
     pub hidden: Tensor,
     /// With respect to the head's weight, `[vocab, hidden]`.
     pub weight: Tensor,
+    /// `log π(y_t)`, met on the way, `[tokens]`.
+    pub log_prob: Tensor,
 }
 
 /// Log-probability and entropy of `targets` under `softmax(hidden · weightᵀ / temperature)`, without a graph.
@@ -54,17 +56,14 @@ pub fn token_statistics(
         log_probs.push(chunk.target_log_prob());
         entropies.push(chunk.entropy());
     }
-    let join = |parts: &[Tensor]| match parts {
-        [] => Tensor::zeros([0], (Kind::Float, hidden.device())),
-        parts => Tensor::cat(parts, 0),
-    };
-    TokenStatistics { log_prob: join(&log_probs), entropy: join(&entropies) }
+    let empty = || Tensor::zeros([0], (statistics_kind(hidden), hidden.device()));
+    TokenStatistics { log_prob: join(&log_probs, empty), entropy: join(&entropies, empty) }
 }
 
 /// Pulls cotangents of log-probability and entropy back to hidden states and weight.
 ///
-/// Shapes as in [`token_statistics`]; `d_log_prob` and `d_entropy` are `[tokens]` of `f32`. Sums over tokens are
-/// taken in `f32`; results have the kind of `hidden` and `weight`.
+/// Shapes as in [`token_statistics`]; `d_log_prob` and `d_entropy` are `[tokens]`. Sums over tokens are taken in the
+/// kind of the statistics; gradients have the kind of `hidden` and `weight`.
 ///
 /// # Panics
 ///
@@ -78,12 +77,14 @@ pub fn token_statistics_backward(
     d_entropy: Option<&Tensor>,
 ) -> HeadGradient {
     let _no_grad = tch::no_grad_guard();
-    let mut d_hidden = Vec::new();
-    let mut d_weight = Tensor::zeros(weight.size(), (Kind::Float, weight.device()));
+    let (mut d_hidden, mut log_probs) = (Vec::new(), Vec::new());
+    let kind = statistics_kind(hidden);
+    let mut d_weight = Tensor::zeros(weight.size(), (kind, weight.device()));
     for (start, length) in chunks(targets.size()[0], weight.size()[0]) {
         let chunk = Chunk::new(hidden, weight, targets, temperature, start, length);
-        let column = |values: &Tensor| values.narrow(0, start, length).unsqueeze(1);
+        let column = |values: &Tensor| values.narrow(0, start, length).unsqueeze(1).to_kind(kind);
         let gradient = column(d_log_prob);
+        log_probs.push(chunk.target_log_prob());
         let prob = chunk.log_prob.exp();
         let mut d_logits = -(&prob * &gradient);
         if let Some(d_entropy) = d_entropy {
@@ -93,13 +94,22 @@ pub fn token_statistics_backward(
         let d_logits = d_logits.scatter_add(1, &chunk.targets, &gradient) / temperature;
         let d_logits = d_logits.to_kind(hidden.kind());
         d_hidden.push(d_logits.matmul(weight));
-        d_weight += d_logits.tr().matmul(&hidden.narrow(0, start, length)).to_kind(Kind::Float);
+        d_weight += d_logits.tr().matmul(&hidden.narrow(0, start, length)).to_kind(kind);
     }
-    let hidden = match d_hidden.as_slice() {
-        [] => hidden.zeros_like(),
-        parts => Tensor::cat(parts, 0),
-    };
-    HeadGradient { hidden, weight: d_weight.to_kind(weight.kind()) }
+    HeadGradient {
+        hidden: join(&d_hidden, || hidden.zeros_like()),
+        weight: d_weight.to_kind(weight.kind()),
+        log_prob: join(&log_probs, || Tensor::zeros([0], (kind, hidden.device()))),
+    }
+}
+
+fn join(parts: &[Tensor], empty: impl FnOnce() -> Tensor) -> Tensor {
+    if parts.is_empty() { empty() } else { Tensor::cat(parts, 0) }
+}
+
+/// `f32` at least, whatever the model's own kind.
+fn statistics_kind(hidden: &Tensor) -> Kind {
+    if hidden.kind() == Kind::Double { Kind::Double } else { Kind::Float }
 }
 
 /// Runs of tokens whose logits fit [`CHUNK_LOGITS`].
@@ -126,10 +136,11 @@ impl Chunk {
         start: i64,
         length: i64,
     ) -> Self {
-        let logits = hidden.narrow(0, start, length).matmul(&weight.tr()).to_kind(Kind::Float);
+        let kind = statistics_kind(hidden);
+        let logits = hidden.narrow(0, start, length).matmul(&weight.tr()).to_kind(kind);
         let logits = if (temperature - 1.0).abs() > 0.0 { logits / temperature } else { logits };
         Self {
-            log_prob: logits.log_softmax(-1, Kind::Float),
+            log_prob: logits.log_softmax(-1, kind),
             targets: targets.narrow(0, start, length).unsqueeze(1),
         }
     }
@@ -141,6 +152,6 @@ impl Chunk {
     fn entropy(&self) -> Tensor {
         // A token of probability 0 adds nothing: 0 · (-∞) must not become NaN.
         let finite = self.log_prob.clamp_min(f64::from(f32::MIN));
-        -(finite.exp() * finite).sum_dim_intlist(-1, false, Kind::Float)
+        -(finite.exp() * &finite).sum_dim_intlist(-1, false, finite.kind())
     }
 }

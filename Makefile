@@ -1,0 +1,27 @@
+# The two commands of the README, and what developers run. `make help` lists them.
+CARGO ?= cargo
+
+.PHONY: help setup demo test lint bench docs clean-demo
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+setup: ## fetch libtorch 2.11.0 into .libtorch/ unless it or LIBTORCH is there
+	@scripts/setup-libtorch.sh
+
+demo: setup ## check the theory, train a small model by GRPO, Clip-Cov and KL-Cov, write runs/demo/report.html
+	@scripts/demo.sh
+
+test: setup ## the whole test suite, the trainer's included
+	@scripts/test.sh
+
+lint: setup ## formatting, clippy, rustdoc, as CI wants them
+	$(CARGO) fmt --all -- --check
+	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps
+
+bench: setup ## criterion benches of losses, softmax, verifier and generation
+	$(CARGO) bench --workspace
+
+clean-demo: ## remove what `make demo` made, so that it starts from the warm-up again
+	rm -rf runs/demo

@@ -1,0 +1,96 @@
+//! `llm-trainer train`: one run from its configuration to its last checkpoint.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::Context;
+use trainer_core::config::Run;
+use trainer_core::run_directory::RunDirectory;
+
+use crate::progress::Progress;
+use crate::training::{StepReport, Trainer};
+
+/// Arguments of `train`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// TOML file of the run; `docs/configuration.md` lists every field
+    config: PathBuf,
+    /// Set one field, as `--set training.steps=10`; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    overrides: Vec<String>,
+    /// Check the configuration and the files it names, print it in full, and stop
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// Runs the command; the run's folder is printed at the end.
+///
+/// # Errors
+///
+/// If the configuration is wrong, or the run fails; what was saved stays.
+pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
+    let run = Run::load(&args.config, &args.overrides)?;
+    run.check_files()?;
+    let resolved = toml::to_string_pretty(run.config())?;
+    if args.dry_run {
+        write!(out, "{resolved}")?;
+        return Ok(());
+    }
+    let root = run.output_directory();
+    let directory = open_or_create(&root, &run, &resolved)?;
+    let steps = run.config().training.steps;
+    let name = run.config().name.clone();
+    let mut trainer = Trainer::start(run, directory)?;
+    if trainer.is_finished() {
+        writeln!(out, "{name}: all {steps} steps are done; see {}", root.display())?;
+        return Ok(());
+    }
+    if trainer.step() > 0 {
+        writeln!(out, "{name}: going on after step {} of {steps}", trainer.step())?;
+    }
+    let progress = Progress::new(&name, steps, trainer.step());
+    trainer.evaluate_at_start()?;
+    while !trainer.is_finished() {
+        let report = trainer.train_step()?;
+        progress.advance(report.metrics.step(), &summary(&report));
+    }
+    progress.finish();
+    writeln!(out, "{name}: {steps} steps done; see {}", root.display())?;
+    Ok(())
+}
+
+/// The folder of a new run, or of the same run begun before.
+fn open_or_create(root: &std::path::Path, run: &Run, resolved: &str) -> anyhow::Result<RunDirectory> {
+    let earlier = root.join("config.toml");
+    if earlier.exists() {
+        let text = std::fs::read_to_string(&earlier).with_context(|| earlier.display().to_string())?;
+        anyhow::ensure!(
+            text == resolved,
+            "{}: holds a run with another configuration, expected the same one (remove the folder, or choose \
+             another `name`)",
+            root.display()
+        );
+        return Ok(RunDirectory::open(root)?);
+    }
+    let directory = RunDirectory::create(root)?;
+    let environment = serde_json::json!({
+        "llm_trainer": env!("CARGO_PKG_VERSION"),
+        "libtorch": torch_ext::libtorch().built_against,
+        "cuda_devices": tch::Cuda::device_count(),
+        "threads": tch::get_num_threads(),
+    });
+    directory.write_description(resolved, run, &environment)?;
+    Ok(directory)
+}
+
+/// What a person watches for: reward, entropy, and how long it takes.
+fn summary(report: &StepReport) -> String {
+    let value = |name: &str| report.metrics.get(name).unwrap_or(f64::NAN);
+    format!(
+        "reward {:.3}  entropy {:.3} nat  length {:.0}  {:.1} s/step",
+        value("critic/rewards/mean"),
+        value("actor/entropy"),
+        value("response_length/mean"),
+        value("timing_s/step"),
+    )
+}

@@ -1,0 +1,53 @@
+//! `llm-trainer warmup`: a small model from nothing to where reinforcement learning can begin.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+
+use crate::progress::Progress;
+use crate::warmup::{WarmupConfig, cached, warm_up};
+
+/// Arguments of `warmup`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// TOML file of the warm-up
+    config: PathBuf,
+    /// Train even if the output was made by the same configuration
+    #[arg(long)]
+    again: bool,
+}
+
+/// Runs the command.
+///
+/// # Errors
+///
+/// If the configuration is wrong, the target accuracy is missed, or a file cannot be written.
+pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
+    let config = WarmupConfig::load(&args.config)?;
+    let output = config.output.display();
+    if let Some(record) = cached(&config).filter(|_| !args.again) {
+        writeln!(
+            out,
+            "warm-up: {output} is there already: accuracy {:.3}, entropy {:.3} nat per token",
+            record.accuracy, record.entropy
+        )?;
+        return Ok(());
+    }
+    let progress = Progress::new("warm-up", config.training.max_steps, 0);
+    let record = warm_up(&config, |now| {
+        progress.advance(
+            now.step,
+            &format!(
+                "loss {:.3}  accuracy {:.3}  entropy {:.3} nat",
+                now.loss, now.accuracy, now.entropy
+            ),
+        );
+    })?;
+    progress.finish();
+    writeln!(
+        out,
+        "warm-up: {} steps, accuracy {:.3}, entropy {:.3} nat per token; model in {output}",
+        record.steps, record.accuracy, record.entropy
+    )?;
+    Ok(())
+}

@@ -1,0 +1,52 @@
+//! Which device to run on, and what this process has taken of its memory.
+
+use anyhow::Context;
+use tch::Device;
+use trainer_core::config::Device as Choice;
+
+/// The device a configuration asks for; loads CUDA first, as libtorch keeps its first answer about it.
+///
+/// # Errors
+///
+/// If a CUDA device is asked for by number and is not there.
+pub fn resolve(choice: Choice) -> anyhow::Result<Device> {
+    if choice == Choice::Cpu {
+        return Ok(Device::Cpu);
+    }
+    let loaded = torch_ext::load_cuda();
+    match choice {
+        Choice::Auto => Ok(Device::cuda_if_available()),
+        Choice::Cpu => Ok(Device::Cpu),
+        Choice::Cuda(index) => {
+            loaded.with_context(|| format!("`model.device` is cuda:{index}, but CUDA does not load"))?;
+            let found = tch::Cuda::device_count();
+            anyhow::ensure!(
+                i64::try_from(index).is_ok_and(|index| index < found),
+                "`model.device` is cuda:{index}, expected one of {found} CUDA devices"
+            );
+            Ok(Device::Cuda(index))
+        }
+    }
+}
+
+/// Sets libtorch's threads for one operation; 0 leaves them as libtorch sets them.
+///
+/// # Errors
+///
+/// If the number is larger than libtorch takes.
+pub fn set_threads(threads: usize) -> anyhow::Result<()> {
+    if threads > 0 {
+        let count = i32::try_from(threads)
+            .with_context(|| format!("`model.threads` is {threads}, expected at most {}", i32::MAX))?;
+        tch::set_num_threads(count);
+    }
+    Ok(())
+}
+
+/// Peak resident memory of this process, in bytes, where the system says.
+pub fn peak_memory_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kibibytes * 1024)
+}

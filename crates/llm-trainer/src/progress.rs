@@ -1,0 +1,55 @@
+//! Progress of long work: a bar on a terminal, plain lines otherwise.
+
+use std::cell::Cell;
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// Longest silence where there is no terminal.
+const LINE_EVERY: Duration = Duration::from_secs(10);
+
+/// Progress of one job of a known number of steps, on standard error.
+#[derive(Debug)]
+pub struct Progress {
+    name: String,
+    total: u64,
+    bar: Option<ProgressBar>,
+    last_line: Cell<Option<Instant>>,
+}
+
+impl Progress {
+    /// A job of `total` steps of which `done` are done.
+    pub fn new(name: &str, total: u64, done: u64) -> Self {
+        let bar = std::io::stderr().is_terminal().then(|| {
+            let style = ProgressStyle::with_template("{prefix} {bar:30} {pos}/{len} {msg} [{elapsed}, {eta} left]")
+                .expect("a constant template that is valid");
+            let bar = ProgressBar::new(total).with_style(style).with_prefix(name.to_owned());
+            bar.set_position(done);
+            bar.reset_eta();
+            bar
+        });
+        Self { name: name.to_owned(), total, bar, last_line: Cell::new(None) }
+    }
+
+    /// `step` steps are done; `message` says what they came to.
+    pub fn advance(&self, step: u64, message: &str) {
+        if let Some(bar) = &self.bar {
+            bar.set_message(message.to_owned());
+            bar.set_position(step);
+            return;
+        }
+        let quiet = self.last_line.get().is_some_and(|last| last.elapsed() < LINE_EVERY);
+        if !quiet || step >= self.total {
+            eprintln!("{} {step}/{} {message}", self.name, self.total);
+            self.last_line.set(Some(Instant::now()));
+        }
+    }
+
+    /// The job is over.
+    pub fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish();
+        }
+    }
+}

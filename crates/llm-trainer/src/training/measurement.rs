@@ -1,0 +1,183 @@
+//! From the columns of a step to its metrics. Sums first, one division at the end.
+
+use entropy_core::{CovarianceSummary, token_covariances};
+use rl_losses::broadcast_to_tokens;
+use serde::Serialize;
+use trainer_core::config::RunConfig;
+use trainer_core::metric;
+use trainer_core::metrics::StepMetrics;
+use trainer_core::prompt::Prompt;
+
+use super::policy_pass::{Sequence, Statistics};
+use super::rollout::Sample;
+use super::update::UpdateSums;
+
+/// Wall times of one step.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Timings {
+    pub(super) generation_seconds: f64,
+    pub(super) judging_seconds: f64,
+    pub(super) old_log_prob_seconds: f64,
+    pub(super) update_seconds: f64,
+    pub(super) step_seconds: f64,
+}
+
+impl Timings {
+    pub(super) fn record(&self, metrics: &mut StepMetrics, sequences: &[&Sequence]) {
+        let tokens: usize = sequences.iter().map(|s| s.prompt.len() + s.response.len()).sum();
+        metrics.insert(metric!("timing_s/gen"), self.generation_seconds);
+        metrics.insert(metric!("timing_s/reward"), self.judging_seconds);
+        metrics.insert(metric!("timing_s/old_log_prob"), self.old_log_prob_seconds);
+        metrics.insert(metric!("timing_s/update_actor"), self.update_seconds);
+        metrics.insert(metric!("timing_s/step"), self.step_seconds);
+        metrics.insert(metric!("perf/total_num_tokens"), tokens as f64);
+        metrics.insert(metric!("perf/throughput"), tokens as f64 / self.step_seconds);
+        if let Some(bytes) = crate::device::peak_memory_bytes() {
+            metrics.insert(metric!("perf/max_memory_bytes"), bytes as f64);
+        }
+    }
+}
+
+/// What can be said before the update: rewards, lengths, entropy and covariances of the whole rollout batch.
+pub(super) fn record_rollout(
+    metrics: &mut StepMetrics,
+    samples: &[Sample],
+    advantages: &[f64],
+    old: &Statistics,
+    informative: &[bool],
+    config: &RunConfig,
+) {
+    let share = |count: usize| count as f64 / samples.len() as f64;
+    let right = samples.iter().filter(|sample| sample.verdict.is_right()).count();
+    metrics.insert(metric!("critic/score/mean"), share(right));
+    let rewards =
+        [metric!("critic/rewards/mean"), metric!("critic/rewards/max"), metric!("critic/rewards/min")];
+    metrics.insert_spread(rewards, samples.iter().map(|sample| sample.reward));
+
+    let lengths: Vec<usize> = samples.iter().map(|s| s.sequence.response.len()).collect();
+    let names = [
+        metric!("response_length/mean"),
+        metric!("response_length/max"),
+        metric!("response_length/min"),
+    ];
+    metrics.insert_spread(names, lengths.iter().map(|&length| length as f64));
+    let longest = config.rollout.max_response_tokens;
+    let at_limit = lengths.iter().filter(|&&length| length == longest).count();
+    metrics.insert(metric!("response_length/clip_ratio"), share(at_limit));
+    let prompt_tokens: usize = samples.iter().map(|s| s.sequence.prompt.len()).sum();
+    metrics.insert(metric!("prompt_length/mean"), share(prompt_tokens));
+
+    let truncated = samples.iter().filter(|sample| sample.truncated).count();
+    metrics.insert(metric!("rollout/truncated_fraction"), share(truncated));
+    let unparsed = samples.iter().filter(|sample| sample.is_unparsed()).count();
+    metrics.insert(metric!("rollout/unparsed_fraction"), share(unparsed));
+    let groups = informative.iter().filter(|&&informative| informative).count();
+    metrics.insert(
+        metric!("rollout/informative_group_fraction"),
+        groups as f64 / informative.len() as f64,
+    );
+    let sampled = samples.iter().flat_map(|sample| &sample.rollout_log_prob);
+    let mismatch: f64 = sampled.zip(&old.log_prob).map(|(rollout, old)| rollout - old).sum();
+    metrics.insert(metric!("rollout/mismatch_kl"), mismatch / old.log_prob.len() as f64);
+
+    let advantage = broadcast_to_tokens(advantages, &lengths);
+    let names = [
+        metric!("critic/advantages/mean"),
+        metric!("critic/advantages/max"),
+        metric!("critic/advantages/min"),
+    ];
+    metrics.insert_spread(names, advantage.iter().copied());
+    metrics.insert(metric!("actor/entropy"), mean(&old.entropy));
+    record_covariances(metrics, &advantage, &old.log_prob);
+}
+
+/// Covariances of the whole rollout batch: Eq. 10 with its tail, and Theorem 1's.
+fn record_covariances(metrics: &mut StepMetrics, advantage: &[f64], log_prob: &[f64]) {
+    if log_prob.is_empty() {
+        return;
+    }
+    let summary = CovarianceSummary::of(&token_covariances(advantage, log_prob));
+    metrics.insert(metric!("cov/mean"), summary.mean);
+    let tops = [
+        (metric!("cov/top_0.0002"), 0.0002),
+        (metric!("cov/top_0.002"), 0.002),
+        (metric!("cov/top_0.02"), 0.02),
+        (metric!("cov/top_0.2"), 0.2),
+        (metric!("cov/top_0.5"), 0.5),
+    ];
+    for (name, fraction) in tops {
+        if let Some(top) = summary.top_mean(fraction) {
+            metrics.insert(name, top);
+        }
+    }
+    let weighted: Vec<f64> =
+        advantage.iter().zip(log_prob).map(|(advantage, log_prob)| log_prob.exp() * advantage).collect();
+    metrics.insert(metric!("cov/theorem1"), mean(&token_covariances(&weighted, log_prob)));
+}
+
+/// What the updates of the step came to.
+pub(super) fn record_update(metrics: &mut StepMetrics, sums: &UpdateSums, learning_rate: f64) {
+    let per_update = |sum: f64| sum / sums.updates as f64;
+    metrics.insert(metric!("actor/lr"), learning_rate);
+    if sums.updates == 0 {
+        return;
+    }
+    metrics.insert(metric!("actor/pg_loss"), per_update(sums.loss));
+    metrics.insert(metric!("actor/grad_norm"), per_update(sums.gradient_norm));
+    metrics.insert(metric!("actor/ppo_kl"), sums.policy.ppo_kl());
+    metrics.insert(metric!("actor/pg_clipfrac"), sums.policy.clip_fraction());
+    metrics.insert(metric!("actor/pg_clipfrac_lower"), sums.policy.clip_fraction_lower());
+    metrics.insert(metric!("cov/selected_fraction"), sums.policy.selected_fraction());
+}
+
+/// `(entropy, reward)` of every step of a run so far.
+pub(super) fn law_of_history(steps: &[StepMetrics]) -> Vec<(f64, f64)> {
+    let pair = |step: &StepMetrics| step.get("actor/entropy").zip(step.get("critic/rewards/mean"));
+    steps.iter().filter_map(pair).collect()
+}
+
+/// One line of `samples/step-N.jsonl`.
+#[derive(Serialize)]
+struct SampleLine<'a> {
+    question: &'a str,
+    problem: &'a str,
+    answer: &'a str,
+    response: &'a str,
+    reward: f64,
+    advantage: f64,
+    response_tokens: usize,
+    truncated: bool,
+    verdict: String,
+}
+
+/// All responses of a step, one JSON object a line; samples in groups, group after group.
+pub(super) fn describe_samples(
+    prompts: &[&Prompt],
+    samples: &[Sample],
+    advantages: &[f64],
+) -> serde_json::Result<String> {
+    let group_size = samples.len() / prompts.len().max(1);
+    let mut lines = String::new();
+    for (index, (sample, &advantage)) in samples.iter().zip(advantages).enumerate() {
+        let question = &prompts[index / group_size].question;
+        let line = SampleLine {
+            question: &question.id,
+            problem: &question.problem,
+            answer: &question.answer,
+            response: &sample.text,
+            reward: sample.reward,
+            advantage,
+            response_tokens: sample.sequence.response.len(),
+            truncated: sample.truncated,
+            verdict: format!("{:?}", sample.verdict),
+        };
+        lines.push_str(&serde_json::to_string(&line)?);
+        lines.push('\n');
+    }
+    Ok(lines)
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+

@@ -1,0 +1,79 @@
+//! Entropy change of an update on fixed states: measured, and predicted to first order from the logits' own move.
+
+use tch::{Kind, Tensor};
+
+use super::policy_pass::{PolicyPass, Sequence};
+
+/// Bytes of one log-probability of a probe.
+const BYTES_PER_LOGIT: usize = 4;
+
+/// Full distributions of the policy at the states of a few sequences, before an update.
+#[derive(Debug)]
+pub struct EntropyProbe<'a> {
+    sequences: Vec<&'a Sequence>,
+    log_prob: Vec<Tensor>,
+}
+
+/// Means over the probe's states of one update, in nats per token.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct EntropyChange {
+    /// `H(after) - H(before)`.
+    pub measured: f64,
+    /// `-Cov_{a~π}(log π(a), Δz_a)` with `Δz` the logits' actual move: Lemma 1, `docs/theory.md#lemma-1`.
+    pub predicted_lemma1: f64,
+    /// Response tokens whose states were probed.
+    pub tokens: usize,
+}
+
+impl<'a> EntropyProbe<'a> {
+    /// Records the distributions at the response tokens of as many whole sequences, evenly spaced, as fit in `bytes`.
+    ///
+    /// `None` if not even one fits, or there are none.
+    pub fn before(pass: &PolicyPass<'_>, sequences: &[&'a Sequence], bytes: usize) -> Option<Self> {
+        let vocab = usize::try_from(pass.model.head().size()[0]).expect("a size");
+        let budget = bytes / (BYTES_PER_LOGIT * vocab);
+        let chosen = evenly_spaced_within(sequences, budget);
+        if chosen.is_empty() {
+            return None;
+        }
+        let log_prob = pass.distributions(&chosen);
+        Some(Self { sequences: chosen, log_prob })
+    }
+
+    /// Compares with the policy after the update.
+    pub fn after(&self, pass: &PolicyPass<'_>) -> EntropyChange {
+        let _no_grad = tch::no_grad_guard();
+        let (mut measured, mut predicted, mut tokens) = (0.0, 0.0, 0);
+        for (before, after) in self.log_prob.iter().zip(pass.distributions(&self.sequences)) {
+            let (before, after) = (before.to_kind(Kind::Double), after.to_kind(Kind::Double));
+            // Log-probabilities differ from logits by a constant of the state, which no covariance sees.
+            let step = &after - &before;
+            let prob = before.exp();
+            let mean = |x: &Tensor| (&prob * x).sum_dim_intlist(-1, true, Kind::Double);
+            let covariance = mean(&((&before - mean(&before)) * (&step - mean(&step))));
+            predicted -= covariance.sum(Kind::Double).double_value(&[]);
+            let entropy = |log_prob: &Tensor| -(log_prob.exp() * log_prob).sum(Kind::Double);
+            measured += (entropy(&after) - entropy(&before)).double_value(&[]);
+            tokens += usize::try_from(before.size()[0]).expect("a size");
+        }
+        let mean = |sum: f64| sum / tokens as f64;
+        EntropyChange { measured: mean(measured), predicted_lemma1: mean(predicted), tokens }
+    }
+}
+
+/// Whole sequences, evenly spaced over the batch, with at most `budget` response tokens together.
+fn evenly_spaced_within<'a>(sequences: &[&'a Sequence], budget: usize) -> Vec<&'a Sequence> {
+    let candidates: Vec<&Sequence> =
+        sequences.iter().copied().filter(|sequence| !sequence.response.is_empty()).collect();
+    let total: usize = candidates.iter().map(|sequence| sequence.response.len()).sum();
+    let stride = total.div_ceil(budget.max(1)).max(1);
+    let mut left = budget;
+    let mut chosen = Vec::new();
+    for sequence in candidates.into_iter().step_by(stride) {
+        if sequence.response.len() <= left {
+            left -= sequence.response.len();
+            chosen.push(sequence);
+        }
+    }
+    chosen
+}

@@ -1,0 +1,347 @@
+//! The training loop of one run.
+
+use std::time::Instant;
+
+use anyhow::Context;
+use rl_losses::informative_groups;
+use tch::Kind;
+use trainer_core::chat_template::ChatTemplate;
+use trainer_core::config::{Advantage, Dtype, Run, RunConfig};
+use trainer_core::arithmetic::Split;
+use trainer_core::counter_rng::{Purpose, purpose_seed};
+use trainer_core::metric;
+use trainer_core::metrics::{MetricName, MetricsWriter, StepMetrics, read_metrics};
+use trainer_core::prompt::{Prompt, Prompts};
+use trainer_core::question_order::QuestionOrder;
+use trainer_core::run_directory::RunDirectory;
+use trainer_core::schedule::Schedule;
+use trainer_core::text_tokenizer::TextTokenizer;
+
+use super::adamw::AdamW;
+use super::checkpoint::{self, TrainerState};
+use super::measurement::{Timings, describe_samples, law_of_history, record_rollout, record_update};
+use super::policy_pass::{PolicyPass, Sequence};
+use super::probe::EntropyProbe;
+use super::rollout::{Judge, Rollout, Sample, roll_out};
+use super::update::{UpdateBatch, update};
+use crate::generation::GenerationOptions;
+use crate::model::Decoder;
+
+/// A run in progress.
+#[derive(Debug)]
+pub struct Trainer {
+    run: Run,
+    directory: RunDirectory,
+    model: Decoder,
+    tokenizer: TextTokenizer,
+    stop_ids: Vec<u32>,
+    optimizer: AdamW,
+    schedule: Schedule,
+    questions: Prompts,
+    held_out: Option<Prompts>,
+    order: QuestionOrder,
+    metrics: MetricsWriter,
+    state: TrainerState,
+    /// `(entropy, reward)` of every step so far, for the R–H law.
+    history: Vec<(f64, f64)>,
+}
+
+/// What one step came to.
+#[derive(Debug, Clone)]
+pub struct StepReport {
+    /// Everything that was measured; already in `metrics.jsonl`.
+    pub metrics: StepMetrics,
+    /// Steps in all.
+    pub steps: u64,
+}
+
+impl Trainer {
+    /// Starts a new run, or goes on with the one in `directory` after its latest checkpoint.
+    ///
+    /// # Errors
+    ///
+    /// If the model, the data or the run directory cannot be used; each names file, field and what was expected.
+    pub fn start(run: Run, directory: RunDirectory) -> anyhow::Result<Self> {
+        let config = run.config();
+        crate::device::set_threads(config.model.threads)?;
+        let device = crate::device::resolve(config.model.device)?;
+        let kind = match config.model.dtype {
+            Dtype::F32 => Kind::Float,
+            Dtype::Bf16 => Kind::BFloat16,
+        };
+        let tokenizer = TextTokenizer::load(&config.model.path)?;
+        let stop_ids = tokenizer.eos_ids(&config.model.path)?;
+        let chat_template = ChatTemplate::load(&config.model.path)?;
+        let prompts = |questions| {
+            config.data.prompt.prompts(
+                questions,
+                &tokenizer,
+                chat_template.as_ref(),
+                config.data.max_prompt_tokens,
+                config.data.over_long_prompts,
+            )
+        };
+        let questions = prompts(config.data.train.questions(Split::Train)?)?;
+        let held_out = match &config.data.evaluation {
+            Some(source) => {
+                let mut questions = source.questions(Split::HeldOut)?;
+                questions.truncate(config.evaluation.questions);
+                Some(prompts(questions)?)
+            }
+            None => None,
+        };
+
+        let resumed = directory.latest_checkpoint()?;
+        let source = resumed.as_ref().map_or(config.model.path.as_path(), |checkpoint| &checkpoint.path);
+        let model = Decoder::load(source, device, kind)?;
+        tokenizer.check_vocabulary(model.config().vocab_size)?;
+        model.set_trainable(true);
+        let mut optimizer = AdamW::new(&model, &config.optimizer);
+        let (state, metrics, history) = match &resumed {
+            None => (TrainerState::default(), MetricsWriter::create(&directory.metrics())?, Vec::new()),
+            Some(checkpoint) => {
+                let state = checkpoint::restore(&checkpoint.path, &mut optimizer)?;
+                let metrics = MetricsWriter::resume(&directory.metrics(), state.step)?;
+                (state, metrics, law_of_history(&read_metrics(&directory.metrics())?))
+            }
+        };
+        let order = QuestionOrder::new(config.seed, questions.prompts.len(), state.cursor);
+        Ok(Self {
+            directory, model, tokenizer, stop_ids, optimizer, schedule: run.schedule(), questions, held_out, order, metrics,
+            state, history, run,
+        })
+    }
+
+    /// Steps done.
+    pub fn step(&self) -> u64 {
+        self.state.step
+    }
+
+    /// Whether every step is done.
+    pub fn is_finished(&self) -> bool {
+        self.state.step >= self.config().training.steps
+    }
+
+    /// Measures the untrained policy on the held-out questions, as step 0, if the run evaluates at all.
+    ///
+    /// # Errors
+    ///
+    /// If generation or a write fails.
+    pub fn evaluate_at_start(&mut self) -> anyhow::Result<()> {
+        if self.state.step == 0 && self.evaluates() {
+            let mut metrics = StepMetrics::new(0);
+            self.evaluate(0, &mut metrics)?;
+            self.metrics.append(&metrics)?;
+        }
+        Ok(())
+    }
+
+    /// One step: rollout, rewards, updates, measurements, and a checkpoint where one is due.
+    ///
+    /// # Errors
+    ///
+    /// If generation, the update or a write fails; the run can be resumed from its latest checkpoint.
+    pub fn train_step(&mut self) -> anyhow::Result<StepReport> {
+        let step = self.state.step + 1;
+        let mut timings = Timings::default();
+        let started = Instant::now();
+        let chosen = self.order.next_batch(self.config().rollout.prompts_per_step);
+        let prompts: Vec<&Prompt> = chosen.iter().map(|&i| &self.questions.prompts[i]).collect();
+        let options = self.generation_options(self.config().rollout.group_size, self.config().rollout.temperature);
+        let Rollout { samples, generation_seconds, judging_seconds } =
+            roll_out(&self.model, &prompts, &options, self.judge(), (self.config().seed, step))
+                .with_context(|| format!("rollout of step {step}"))?;
+        timings.generation_seconds = generation_seconds;
+        timings.judging_seconds = judging_seconds;
+
+        let mut metrics = StepMetrics::new(step);
+        let sequences: Vec<&Sequence> = samples.iter().map(|sample| &sample.sequence).collect();
+        let rewards: Vec<f64> = samples.iter().map(|sample| sample.reward).collect();
+        let group_sizes = vec![self.config().rollout.group_size; prompts.len()];
+        let advantages = self.advantages(&rewards, &group_sizes)?;
+
+        let pass_started = Instant::now();
+        let pass = self.pass();
+        let old = pass.statistics(&sequences);
+        let probe = EntropyProbe::before(&pass, &sequences, self.config().metrics.probe_bytes);
+        timings.old_log_prob_seconds = pass_started.elapsed().as_secs_f64();
+        let informative = informative_groups(&rewards, &group_sizes);
+        record_rollout(&mut metrics, &samples, &advantages, &old, &informative, self.config());
+
+        let kept = self.kept_sequences(&informative);
+        let update_started = Instant::now();
+        let config = self.run.config();
+        let sums = {
+            let pick = |values: &[f64]| kept.iter().map(|&i| values[i]).collect::<Vec<f64>>();
+            let kept_sequences: Vec<&Sequence> = kept.iter().map(|&i| sequences[i]).collect();
+            let kept_old = old.of_sequences(&sequences, &kept);
+            let batch = UpdateBatch {
+                sequences: &kept_sequences,
+                advantages: &pick(&advantages),
+                old: &kept_old,
+                mini_batch_sequences: config.algorithm.mini_batch_prompts * config.rollout.group_size,
+            };
+            let pass = PolicyPass {
+                model: &self.model,
+                temperature: config.rollout.temperature,
+                micro_batch_tokens: config.training.micro_batch_tokens,
+            };
+            let (schedule, done) = (&self.schedule, self.state.updates);
+            let peak = config.optimizer.learning_rate;
+            update(
+                &pass,
+                &mut self.optimizer,
+                &config.algorithm,
+                batch,
+                (config.seed, step),
+                |n| peak * schedule.factor(done + n as u64),
+            )?
+        };
+        timings.update_seconds = update_started.elapsed().as_secs_f64();
+        let last_update = (self.state.updates + sums.updates as u64).saturating_sub(1);
+        let rate = self.config().optimizer.learning_rate * self.schedule.factor(last_update);
+        record_update(&mut metrics, &sums, rate);
+        if let Some(probe) = probe {
+            let change = probe.after(&self.pass());
+            metrics.insert(metric!("entropy/measured_change"), change.measured);
+            metrics.insert(metric!("entropy/predicted_change_lemma1"), change.predicted_lemma1);
+        }
+        record_law(&mut self.history, &mut metrics);
+
+        self.state.step = step;
+        self.state.updates += sums.updates as u64;
+        self.state.cursor = self.order.cursor();
+        metrics.insert(metric!("training/global_step"), step as f64);
+        metrics.insert(metric!("training/epoch"), self.state.cursor.epoch as f64);
+        timings.step_seconds = started.elapsed().as_secs_f64();
+        timings.record(&mut metrics, &sequences);
+        if self.evaluates() && self.run.evaluates_at(step) {
+            self.evaluate(step, &mut metrics)?;
+        }
+
+        let lines = describe_samples(&prompts, &samples, &advantages)?;
+        trainer_core::atomic_write::write_atomically(
+            &self.directory.step_samples(step),
+            lines.as_bytes(),
+        )?;
+        self.metrics.append(&metrics)?;
+        if self.run.saves_at(step) {
+            self.save_checkpoint()?;
+        }
+        Ok(StepReport { metrics, steps: self.config().training.steps })
+    }
+
+    /// Writes a checkpoint of the present state, if there is none yet.
+    ///
+    /// # Errors
+    ///
+    /// If a write fails; the latest checkpoint is then the one before.
+    pub fn save_checkpoint(&self) -> anyhow::Result<()> {
+        checkpoint::save(
+            &self.directory,
+            &self.model,
+            &self.optimizer,
+            &self.state,
+            &self.config().model.path,
+            self.config().checkpoint.keep,
+        )
+    }
+
+    fn advantages(&self, rewards: &[f64], group_sizes: &[usize]) -> anyhow::Result<Vec<f64>> {
+        use rl_losses::{GroupNormalisation, group_relative_advantages, leave_one_out_advantages};
+        Ok(match self.config().algorithm.advantage {
+            Advantage::Grpo => group_relative_advantages(
+                rewards,
+                group_sizes,
+                GroupNormalisation::StandardDeviation,
+            )?,
+            Advantage::DrGrpo => {
+                group_relative_advantages(rewards, group_sizes, GroupNormalisation::None)?
+            }
+            Advantage::Rloo => leave_one_out_advantages(rewards, group_sizes)?,
+        })
+    }
+
+    fn config(&self) -> &RunConfig {
+        self.run.config()
+    }
+
+    /// Indices of the samples that take part in the update.
+    fn kept_sequences(&self, informative: &[bool]) -> Vec<usize> {
+        let size = self.config().rollout.group_size;
+        let drop = self.config().algorithm.drop_uninformative_groups;
+        (0..informative.len() * size).filter(|&i| !drop || informative[i / size]).collect()
+    }
+
+    fn evaluates(&self) -> bool {
+        self.held_out.is_some() && self.config().evaluation.every > 0
+    }
+
+    fn evaluate(&self, step: u64, metrics: &mut StepMetrics) -> anyhow::Result<()> {
+        let Some(held_out) = &self.held_out else { return Ok(()) };
+        let settings = &self.config().evaluation;
+        let prompts: Vec<&Prompt> = held_out.prompts.iter().collect();
+        let options = self.generation_options(settings.samples, settings.temperature);
+        let noise = (purpose_seed(self.config().seed, Purpose::Evaluation), step);
+        let samples = roll_out(&self.model, &prompts, &options, self.judge(), noise)
+            .with_context(|| format!("evaluation after step {step}"))?
+            .samples;
+        let mut sources: Vec<&str> = prompts.iter().map(|p| p.question.source.as_str()).collect();
+        sources.sort_unstable();
+        sources.dedup();
+        for source in sources {
+            let of_source = prompts
+                .iter()
+                .zip(samples.chunks(settings.samples))
+                .filter(|(prompt, _)| prompt.question.source == source)
+                .flat_map(|(_, group)| group);
+            let verdicts: Vec<bool> = of_source.map(|sample: &Sample| sample.verdict.is_right()).collect();
+            let right = verdicts.iter().filter(|&&right| right).count();
+            metrics.insert(
+                MetricName::validation_accuracy(source, settings.samples),
+                right as f64 / verdicts.len() as f64,
+            );
+        }
+        Ok(())
+    }
+
+    fn generation_options(&self, samples: usize, temperature: f64) -> GenerationOptions {
+        GenerationOptions {
+            samples,
+            max_new_tokens: self.config().rollout.max_response_tokens,
+            temperature,
+            stop_ids: self.stop_ids.clone(),
+            rows: self.config().rollout.rows,
+            ..GenerationOptions::default()
+        }
+    }
+
+    fn judge(&self) -> Judge<'_> {
+        Judge {
+            tokenizer: &self.tokenizer,
+            options: &self.config().reward.grading,
+            reward: self.config().reward.values,
+        }
+    }
+
+    fn pass(&self) -> PolicyPass<'_> {
+        PolicyPass {
+            model: &self.model,
+            temperature: self.config().rollout.temperature,
+            micro_batch_tokens: self.config().training.micro_batch_tokens,
+        }
+    }
+}
+
+/// Fits the R–H law to all steps so far, this one included.
+fn record_law(history: &mut Vec<(f64, f64)>, metrics: &mut StepMetrics) {
+    history.extend(metrics.get("actor/entropy").zip(metrics.get("critic/rewards/mean")));
+    let (entropy, reward): (Vec<f64>, Vec<f64>) = history.iter().copied().unzip();
+    // Too few points, or all alike, have no law; the metrics are then absent.
+    if let Ok(law) = entropy_core::PerformanceLaw::fit(&entropy, &reward) {
+        metrics.insert(metric!("law/a"), law.a);
+        metrics.insert(metric!("law/b"), law.b);
+        metrics.insert(metric!("law/ceiling"), law.ceiling());
+        metrics.insert(metric!("law/r_squared"), law.r_squared.unwrap_or(f64::NAN));
+    }
+}

@@ -1,0 +1,130 @@
+//! What a warm-up is: a small architecture, a teacher, and the accuracy to stop at.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use serde::{Deserialize, Serialize};
+use trainer_core::arithmetic::ArithmeticTask;
+
+use super::teacher::Teacher;
+
+/// A supervised warm-up as its TOML file writes it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WarmupConfig {
+    /// Seed of the initial weights, the order of questions and the teacher.
+    pub seed: u64,
+    /// Where the model goes, as a Hugging Face directory.
+    pub output: PathBuf,
+    /// Threads of libtorch; 0 leaves them as libtorch sets them.
+    #[serde(default)]
+    pub threads: usize,
+    /// Sizes of the Qwen2-architecture model.
+    pub model: ModelSizes,
+    /// Questions to learn from; their held-out split measures the accuracy.
+    pub questions: ArithmeticTask,
+    /// How they are answered.
+    pub teacher: Teacher,
+    /// How long and how fast.
+    pub training: WarmupTraining,
+}
+
+/// Sizes of a Qwen2-architecture model over bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelSizes {
+    /// Width of the residual stream.
+    pub hidden_size: usize,
+    /// Width of the gated feed-forward layer.
+    pub intermediate_size: usize,
+    /// Blocks.
+    pub num_hidden_layers: usize,
+    /// Query heads of a block.
+    pub num_attention_heads: usize,
+    /// Key and value heads of a block.
+    pub num_key_value_heads: usize,
+}
+
+/// How a warm-up trains and when it stops.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WarmupTraining {
+    /// Peak learning rate of `AdamW`.
+    pub learning_rate: f64,
+    /// Steps over which the learning rate rises from its first fraction to the peak.
+    pub warmup_steps: u64,
+    /// Sequences of one step.
+    pub sequences: usize,
+    /// Steps after which a warm-up that has not reached its accuracy has failed.
+    pub max_steps: u64,
+    /// Steps between measurements of the accuracy.
+    pub evaluate_every: u64,
+    /// Held-out questions of a measurement.
+    pub evaluation_questions: usize,
+    /// Accuracy to stop at, `[lowest, highest]`, fractions: sampled at temperature 1 on held-out questions.
+    pub target_accuracy: (f64, f64),
+    /// Longest answer that is sampled, in tokens.
+    pub max_response_tokens: usize,
+    /// Most tokens, padding included, of one forward pass.
+    pub micro_batch_tokens: usize,
+}
+
+impl WarmupConfig {
+    /// Reads and checks a TOML file.
+    ///
+    /// # Errors
+    ///
+    /// Names the file, the field, its value and what was expected.
+    pub fn load(path: &Path) -> anyhow::Result<Self> {
+        let text = std::fs::read_to_string(path)
+            .with_context(|| format!("{}: cannot read", path.display()))?;
+        let config: Self = toml::from_str(&text)
+            .map_err(|error| anyhow::anyhow!("{}: {}", path.display(), one_line(&error)))?;
+        config.check().with_context(|| path.display().to_string())?;
+        Ok(config)
+    }
+
+    fn check(&self) -> anyhow::Result<()> {
+        if let Some(problem) = self.questions.problems("questions").first() {
+            anyhow::bail!("{problem}");
+        }
+        let teacher = [
+            ("worked_fraction", self.teacher.worked_fraction),
+            ("direct_slip_fraction", self.teacher.direct_slip_fraction),
+            ("worked_slip_fraction", self.teacher.worked_slip_fraction),
+        ];
+        for (field, value) in teacher {
+            anyhow::ensure!(
+                (0.0..=1.0).contains(&value),
+                "`teacher.{field}` is {value}, expected a fraction from 0 to 1"
+            );
+        }
+        let training = &self.training;
+        let rate = training.learning_rate;
+        anyhow::ensure!(
+            rate.is_finite() && rate > 0.0,
+            "`training.learning_rate` is {rate}, expected a finite number above 0"
+        );
+        let (low, high) = training.target_accuracy;
+        anyhow::ensure!(
+            0.0 <= low && low < high && high <= 1.0,
+            "`training.target_accuracy` is [{low}, {high}], expected two ascending fractions"
+        );
+        let counts = [
+            ("sequences", training.sequences),
+            ("evaluation_questions", training.evaluation_questions),
+            ("max_response_tokens", training.max_response_tokens),
+            ("micro_batch_tokens", training.micro_batch_tokens),
+        ];
+        for (field, value) in counts {
+            anyhow::ensure!(value > 0, "`training.{field}` is 0, expected at least 1");
+        }
+        anyhow::ensure!(training.evaluate_every > 0, "`training.evaluate_every` is 0, expected at least 1");
+        Ok(())
+    }
+}
+
+/// A TOML error in one line: where, and what.
+fn one_line(error: &toml::de::Error) -> String {
+    error.to_string().lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(": ")
+}

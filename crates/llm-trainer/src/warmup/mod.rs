@@ -1,0 +1,248 @@
+//! Supervised warm-up of a small model over bytes: a start with entropy to lose, made reproducibly and cached.
+
+mod byte_tokenizer;
+mod config;
+mod teacher;
+
+use std::path::Path;
+
+use anyhow::Context;
+use rand::Rng;
+use rand::seq::IndexedRandom;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use tch::{Device, Kind};
+use trainer_core::arithmetic::Split;
+use trainer_core::atomic_write::DirectoryInProgress;
+use trainer_core::config::OptimizerSection;
+use trainer_core::counter_rng::{Purpose, purpose_seed, step_rng};
+use trainer_core::dataset::Question;
+use trainer_core::model_config::{Architecture, ModelConfig, ModelShape};
+use trainer_core::prompt::Prompt;
+use trainer_core::schedule::{Decay, Schedule};
+use trainer_core::text_tokenizer::TextTokenizer;
+
+pub use byte_tokenizer::{END_OF_TEXT_ID, tokenizer_json};
+pub use config::{ModelSizes, WarmupConfig, WarmupTraining};
+pub use teacher::{Sum, Teacher};
+
+use crate::generation::GenerationOptions;
+use crate::model::Decoder;
+use crate::training::adamw::AdamW;
+use crate::training::policy_pass::{Cotangent, PolicyPass, Sequence};
+use crate::training::rollout::{Judge, roll_out};
+
+/// File in the model directory that says which configuration made it.
+const RECORD: &str = "warmup.json";
+
+/// What a warm-up came to; kept beside the model it made.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WarmupRecord {
+    /// The configuration, its output path apart.
+    pub config: WarmupConfig,
+    /// Steps taken.
+    pub steps: u64,
+    /// Share of held-out questions answered rightly, sampled at temperature 1.
+    pub accuracy: f64,
+    /// Mean entropy of the sampled tokens, in nats.
+    pub entropy: f64,
+}
+
+/// One measurement or step, for progress.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct WarmupProgress {
+    /// Steps taken.
+    pub step: u64,
+    /// Mean negative log-likelihood of the last batch's answers, in nats per token.
+    pub loss: f64,
+    /// The latest measured accuracy, a fraction.
+    pub accuracy: f64,
+    /// The latest measured entropy, in nats per token.
+    pub entropy: f64,
+}
+
+/// The record of an earlier warm-up at `config.output`, if it was made by the same configuration.
+pub fn cached(config: &WarmupConfig) -> Option<WarmupRecord> {
+    let text = std::fs::read_to_string(config.output.join(RECORD)).ok()?;
+    let record: WarmupRecord = serde_json::from_str(&text).ok()?;
+    let same = WarmupConfig { output: config.output.clone(), ..record.config.clone() } == *config;
+    (same && config.output.join("model.safetensors").exists()).then_some(record)
+}
+
+/// Trains until the accuracy is within the target, and writes the model.
+///
+/// # Errors
+///
+/// If the accuracy passes over the target or never reaches it, or a file cannot be written; nothing is written then.
+pub fn warm_up(
+    config: &WarmupConfig,
+    mut progress: impl FnMut(WarmupProgress),
+) -> anyhow::Result<WarmupRecord> {
+    let staging = tempfile::tempdir().context("no temporary folder")?;
+    write_tokenizer(staging.path())?;
+    let tokenizer = TextTokenizer::load(staging.path())?;
+    let training = &config.training;
+    crate::device::set_threads(config.threads)?;
+
+    let model_seed = purpose_seed(config.seed, Purpose::Initialisation);
+    let model = Decoder::initialise(model_config(&config.model)?, model_seed, Device::Cpu, Kind::Float);
+    model.set_trainable(true);
+    let mut optimizer = AdamW::new(&model, &OptimizerSection::default());
+    let schedule =
+        Schedule { decay: Decay::Constant, warmup_steps: training.warmup_steps, total_steps: training.max_steps };
+
+    let questions = config.questions.questions(Split::Train)?;
+    let held_out: Vec<Prompt> = config
+        .questions
+        .questions(Split::HeldOut)?
+        .into_iter()
+        .take(training.evaluation_questions)
+        .map(|question| prompt(&tokenizer, question))
+        .collect::<anyhow::Result<_>>()?;
+
+    let mut state = WarmupProgress { step: 0, loss: f64::NAN, accuracy: 0.0, entropy: f64::NAN };
+    while state.step < training.max_steps {
+        let mut rng = step_rng(config.seed, state.step, Purpose::Warmup);
+        let sequences = (0..training.sequences)
+            .map(|_| example(&tokenizer, &questions, &config.teacher, &mut rng))
+            .collect::<anyhow::Result<Vec<_>>>()?;
+        let rate = training.learning_rate * schedule.factor(state.step);
+        state.loss = supervised_step(&model, &mut optimizer, &sequences, rate, training)?;
+        state.step += 1;
+        if state.step % training.evaluate_every == 0 {
+            (state.accuracy, state.entropy) =
+                measure(&model, &tokenizer, &held_out, training, (config.seed, state.step))?;
+        }
+        progress(state);
+        if state.accuracy >= training.target_accuracy.0 {
+            break;
+        }
+    }
+    let (low, high) = training.target_accuracy;
+    anyhow::ensure!(
+        (low..=high).contains(&state.accuracy),
+        "after {} steps the warm-up answers {:.3} of held-out questions, expected {low} to {high}",
+        state.step,
+        state.accuracy
+    );
+    let record = WarmupRecord {
+        config: config.clone(),
+        steps: state.step,
+        accuracy: state.accuracy,
+        entropy: state.entropy,
+    };
+    let folder = DirectoryInProgress::begin(&config.output)?;
+    model.save(folder.path(), staging.path())?;
+    let path = folder.path().join(RECORD);
+    std::fs::write(&path, serde_json::to_string_pretty(&record)?)
+        .with_context(|| path.display().to_string())?;
+    folder.commit()?;
+    Ok(record)
+}
+
+/// One step on the answers' mean negative log-likelihood, which is returned.
+fn supervised_step(
+    model: &Decoder,
+    optimizer: &mut AdamW,
+    sequences: &[Sequence],
+    learning_rate: f64,
+    training: &WarmupTraining,
+) -> anyhow::Result<f64> {
+    let pass =
+        PolicyPass { model, temperature: 1.0, micro_batch_tokens: training.micro_batch_tokens };
+    let sequences: Vec<&Sequence> = sequences.iter().collect();
+    let tokens: usize = sequences.iter().map(|sequence| sequence.response.len()).sum();
+    let weight = 1.0 / tokens as f64;
+    let cotangent = Cotangent { log_prob: vec![-weight; tokens], entropy: None };
+    let log_prob = pass.accumulate_gradient(&sequences, &cotangent)?;
+    optimizer.step(learning_rate)?;
+    Ok(-weight * log_prob.iter().sum::<f64>())
+}
+
+/// Accuracy and mean entropy of sampled answers to held-out questions.
+fn measure(
+    model: &Decoder,
+    tokenizer: &TextTokenizer,
+    held_out: &[Prompt],
+    training: &WarmupTraining,
+    (seed, step): (u64, u64),
+) -> anyhow::Result<(f64, f64)> {
+    let options = GenerationOptions {
+        samples: 1,
+        max_new_tokens: training.max_response_tokens,
+        stop_ids: vec![END_OF_TEXT_ID],
+        ..GenerationOptions::default()
+    };
+    let judge = Judge {
+        tokenizer,
+        options: &reward_math::Options::default(),
+        reward: reward_math::Reward::default(),
+    };
+    let prompts: Vec<&Prompt> = held_out.iter().collect();
+    let noise = (purpose_seed(seed, Purpose::Evaluation), step);
+    let samples = roll_out(model, &prompts, &options, judge, noise)?.samples;
+    let right = samples.iter().filter(|sample| sample.verdict.is_right()).count();
+    let pass = PolicyPass { model, temperature: 1.0, micro_batch_tokens: training.micro_batch_tokens };
+    let sequences: Vec<&Sequence> = samples.iter().map(|sample| &sample.sequence).collect();
+    let entropy = pass.statistics(&sequences).entropy;
+    Ok((
+        right as f64 / samples.len() as f64,
+        entropy.iter().sum::<f64>() / entropy.len() as f64,
+    ))
+}
+
+fn example(
+    tokenizer: &TextTokenizer,
+    questions: &[Question],
+    teacher: &Teacher,
+    rng: &mut impl Rng,
+) -> anyhow::Result<Sequence> {
+    let question = questions.choose(rng).context("no questions to learn from")?;
+    let sum = Sum::find(&question.problem).with_context(|| {
+        format!("question {}: {:?} is neither a sum nor a difference", question.id, question.problem)
+    })?;
+    let mut response = tokenizer.encode(&teacher.answer(sum, rng))?;
+    response.push(END_OF_TEXT_ID);
+    Ok(Sequence { prompt: tokenizer.encode(&question.problem)?, response })
+}
+
+fn prompt(tokenizer: &TextTokenizer, question: Question) -> anyhow::Result<Prompt> {
+    Ok(Prompt { tokens: tokenizer.encode(&question.problem)?, question })
+}
+
+fn write_tokenizer(directory: &Path) -> anyhow::Result<()> {
+    let files = [
+        ("tokenizer.json", tokenizer_json()),
+        ("tokenizer_config.json", json!({ "tokenizer_class": "PreTrainedTokenizerFast", "eos_token": byte_tokenizer::END_OF_TEXT })),
+        ("generation_config.json", json!({ "eos_token_id": END_OF_TEXT_ID })),
+    ];
+    for (name, content) in files {
+        std::fs::write(directory.join(name), format!("{content:#}\n"))?;
+    }
+    Ok(())
+}
+
+fn model_config(sizes: &ModelSizes) -> anyhow::Result<ModelConfig> {
+    let shape = ModelShape {
+        hidden_size: sizes.hidden_size,
+        intermediate_size: sizes.intermediate_size,
+        num_hidden_layers: sizes.num_hidden_layers,
+        num_attention_heads: sizes.num_attention_heads,
+        num_key_value_heads: sizes.num_key_value_heads,
+        head_dim: sizes.hidden_size / sizes.num_attention_heads.max(1),
+        vocab_size: byte_tokenizer::VOCABULARY,
+        architecture: Architecture::Qwen2,
+        rms_norm_eps: 1e-6,
+        rope_theta: 10_000.0,
+        rope_scaling: None,
+        max_position_embeddings: 512,
+        tie_word_embeddings: true,
+        query_key_value_bias: true,
+        attention_output_bias: false,
+        initializer_range: 0.02,
+        bos_token_id: None,
+        eos_token_ids: vec![END_OF_TEXT_ID],
+        pad_token_id: None,
+    };
+    Ok(ModelConfig::new(shape)?)
+}

@@ -1,0 +1,203 @@
+//! The program as its users see it: data on standard output, one line on standard error, exit code 0 or 2.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+use crate::fixture::{Expected, copy_to, directory};
+
+fn run(arguments: &[&str], input: &str) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_llm-trainer"))
+        .args(arguments)
+        .env("OMP_NUM_THREADS", "1")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary was built for this test");
+    // A command that fails early does not read its input.
+    let _ = child.stdin.take().expect("piped").write_all(input.as_bytes());
+    child.wait_with_output().expect("the program ends")
+}
+
+fn objects(output: &Output) -> Vec<Value> {
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8_lossy(&output.stdout);
+    text.lines().map(|line| serde_json::from_str(line).expect("one object a line")).collect()
+}
+
+/// The one line of a refusal, with `model`'s path as `DIR`.
+fn refusal(output: &Output, model: &Path) -> String {
+    assert_eq!(output.status.code(), Some(2));
+    assert!(output.stdout.is_empty(), "{}", String::from_utf8_lossy(&output.stdout));
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(text.lines().count(), 1, "{text}");
+    text.trim_end().replace(&model.display().to_string(), "DIR")
+}
+
+fn text_of(path: &Path) -> &str {
+    path.to_str().expect("a path in UTF-8")
+}
+
+#[test]
+fn doctor_tests_itself_and_says_ok() {
+    let output = run(&["doctor"], "");
+    assert_eq!(output.status.code(), Some(0));
+    let text = String::from_utf8_lossy(&output.stdout);
+    for expected in
+        ["libtorch     built against 2.", "CUDA  ", "threads  ", "memory  ", "self-test    Cpu: ok"]
+    {
+        assert!(text.contains(expected), "{expected} in {text}");
+    }
+}
+
+#[test]
+fn score_gives_the_recorded_log_probs_and_entropies() {
+    let (model, expected) = (directory("tiny_qwen2_untied"), Expected::load("tiny_qwen2_untied"));
+    let input = "{\"text\": \"What is 2 + 3? \\\\boxed{5}\"}\n\n{\"token_ids\": [65]}\n";
+    let output = run(&["score", "--model", text_of(&model), "--input", "-"], input);
+    let found = objects(&output);
+    assert_eq!(found.len(), 2);
+    let numbers = |value: &Value| -> Vec<f64> {
+        value.as_array().unwrap().iter().map(|number| number.as_f64().unwrap()).collect()
+    };
+    assert_eq!(found[0]["token_ids"].as_array().unwrap().len(), expected.ids("seq0.ids").len());
+    for (column, name) in [("log_prob", "seq0.logprob"), ("entropy", "seq0.entropy")] {
+        let recorded = Vec::<f64>::try_from(expected.get(name).to_kind(tch::Kind::Double)).unwrap();
+        let found = numbers(&found[0][column]);
+        assert_eq!(found.len(), expected.ids("seq0.ids").len() - 1);
+        for (found, recorded) in found.iter().zip(recorded) {
+            assert!((found - recorded).abs() < 1e-4, "{column}: {found} {recorded}");
+        }
+    }
+    assert_eq!(found[1], serde_json::json!({"token_ids": [65], "log_prob": [], "entropy": []}));
+}
+
+#[test]
+fn generate_gives_the_recorded_greedy_tokens() {
+    let (model, expected) = (directory("tiny_qwen2_tied"), Expected::load("tiny_qwen2_tied"));
+    let arguments = ["generate", "--model", text_of(&model), "--temperature", "0"];
+    let prompt = ["--max-new-tokens", "24", "--prompt", "What is 2 + 3? \\boxed{5}"];
+    let found = objects(&run(&[arguments.as_slice(), &prompt].concat(), ""));
+    let tokens: Vec<u32> = serde_json::from_value(found[0]["token_ids"].clone()).unwrap();
+    let greedy = expected.ids("greedy.ids");
+    let end = greedy.iter().position(|&id| id == 0).map_or(greedy.len(), |at| at + 1);
+    assert_eq!(tokens, greedy[..end]);
+}
+
+#[test]
+fn generate_repeats_itself_for_a_seed_and_numbers_its_samples() {
+    let model = directory("tiny_qwen2_tied");
+    let with_rows = |rows: &str| {
+        let arguments = ["generate", "--model", text_of(&model), "--input", "-", "--samples", "3"];
+        let more = ["--max-new-tokens", "5", "--seed", "8", "--rows", rows];
+        let input = "{\"prompt\": \"one\"}\n{\"prompt\": \"three\"}\n";
+        objects(&run(&[arguments.as_slice(), &more].concat(), input))
+    };
+    let (few, many) = (with_rows("2"), with_rows("6"));
+    let places: Vec<(u64, u64)> = few
+        .iter()
+        .map(|object| (object["prompt"].as_u64().unwrap(), object["sample"].as_u64().unwrap()))
+        .collect();
+    assert_eq!(places, [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)]);
+    for (few, many) in few.iter().zip(&many) {
+        assert_eq!(few["token_ids"], many["token_ids"]);
+    }
+}
+
+#[test]
+fn a_truncated_weight_file_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    copy_to("tiny_qwen2_tied", folder.path());
+    let weights = folder.path().join("model.safetensors");
+    let whole = fs::read(&weights).unwrap();
+    fs::write(&weights, &whole[..whole.len() - 1]).unwrap();
+    let output = run(&["score", "--model", text_of(folder.path()), "--input", "-"], "");
+    let line = refusal(&output, folder.path());
+    assert!(line.starts_with("error: DIR/model.safetensors: truncated: tensor `model."), "{line}");
+    assert!(line.ends_with("ends at byte 365408, the file at 365407"), "{line}");
+}
+
+#[test]
+fn a_missing_weight_file_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    copy_to("tiny_qwen2_tied", folder.path());
+    fs::remove_file(folder.path().join("model.safetensors")).unwrap();
+    let output = run(&["score", "--model", text_of(folder.path()), "--input", "-"], "");
+    assert_eq!(
+        refusal(&output, folder.path()),
+        "error: DIR: no weights found, expected model.safetensors or model.safetensors.index.json"
+    );
+}
+
+#[test]
+fn a_missing_model_is_refused() {
+    let output = run(&["generate", "--model", "nowhere", "--prompt", "x"], "");
+    assert_eq!(
+        refusal(&output, Path::new("nowhere")),
+        "error: DIR/config.json: No such file or directory (os error 2)"
+    );
+}
+
+#[test]
+fn a_config_of_another_architecture_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    copy_to("tiny_qwen2_tied", folder.path());
+    let config = folder.path().join("config.json");
+    let text = fs::read_to_string(&config).unwrap();
+    fs::write(&config, text.replace("Qwen2ForCausalLM", "GPT2LMHeadModel")).unwrap();
+    let output = run(&["generate", "--model", text_of(folder.path()), "--prompt", "x"], "");
+    assert_eq!(
+        refusal(&output, folder.path()),
+        "error: DIR/config.json: field `architectures` is [\"GPT2LMHeadModel\"], expected \
+         [\"Qwen2ForCausalLM\"] or [\"LlamaForCausalLM\"]"
+    );
+}
+
+#[test]
+fn a_tokenizer_larger_than_the_model_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    copy_to("tiny_qwen2_tied", folder.path());
+    let path = folder.path().join("tokenizer.json");
+    let mut tokenizer: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    tokenizer["model"]["vocab"]["extra"] = 256.into();
+    fs::write(&path, tokenizer.to_string()).unwrap();
+    let output = run(&["generate", "--model", text_of(folder.path()), "--prompt", "x"], "");
+    assert_eq!(
+        refusal(&output, folder.path()),
+        "error: DIR/tokenizer.json: token id 256 is outside the model's vocabulary, expected ids below vocab_size = 256"
+    );
+}
+
+#[test]
+fn a_bad_line_of_input_is_named_by_file_and_number() {
+    let model = directory("tiny_qwen2_tied");
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("input.jsonl");
+    let with = |text: &str| {
+        fs::write(&input, text).unwrap();
+        let output = run(&["score", "--model", text_of(&model), "--input", text_of(&input)], "");
+        refusal(&output, folder.path())
+    };
+    assert!(
+        with("{\"texts\": \"x\"}\n")
+            .starts_with("error: DIR/input.jsonl: line 1: unknown variant `texts`"),
+    );
+    assert_eq!(
+        with("\n{\"token_ids\": [1, 256]}\n"),
+        "error: DIR/input.jsonl: line 2: token id 256, expected ids below vocab_size = 256"
+    );
+}
+
+#[test]
+fn an_unknown_device_is_refused() {
+    let model = directory("tiny_qwen2_tied");
+    let arguments = ["generate", "--model", text_of(&model), "--prompt", "x", "--device", "tpu"];
+    assert_eq!(
+        refusal(&run(&arguments, ""), &model),
+        "error: --device is `tpu`, expected auto, cpu, cuda or cuda:N"
+    );
+}

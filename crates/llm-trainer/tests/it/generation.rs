@@ -1,0 +1,161 @@
+//! Generation from the cache is the same as computing everything again.
+
+use llm_trainer::generation::{
+    Finish, Generated, GenerationError, GenerationOptions, PromptRequest, SamplingKey, generate,
+};
+use llm_trainer::model::Decoder;
+use tch::{Kind, Tensor};
+
+use crate::fixture::{decoder, logits};
+
+const PROMPTS: [&[u32]; 4] = [&[87, 104, 97, 116], &[65], &[7, 7, 7, 7, 7, 7, 7, 7, 7], &[200, 3]];
+
+fn requests(seed: u64) -> Vec<PromptRequest<'static>> {
+    (0..)
+        .zip(PROMPTS)
+        .map(|(prompt, token_ids)| PromptRequest {
+            token_ids,
+            key: SamplingKey { seed, step: 3, prompt },
+        })
+        .collect()
+}
+
+fn options() -> GenerationOptions {
+    GenerationOptions { samples: 3, max_new_tokens: 20, temperature: 0.8, ..Default::default() }
+}
+
+/// Log-probabilities of every next token after `ids`, `[vocab]`, by one pass over the whole sequence.
+fn next_log_prob(decoder: &Decoder, ids: &[u32], temperature: f64) -> Tensor {
+    let ids: Vec<i64> = ids.iter().map(|&id| i64::from(id)).collect();
+    let last = logits(decoder, &Tensor::from_slice(&ids).unsqueeze(0)).get(0).get(-1);
+    (last.to_kind(Kind::Double) / temperature).log_softmax(-1, None)
+}
+
+#[test]
+fn greedy_tokens_and_log_probs_equal_full_recomputation() {
+    let decoder = decoder("tiny_qwen2_untied");
+    let options = GenerationOptions { samples: 1, temperature: 0.0, ..options() };
+    let generated = generate(&decoder, &requests(0), &options).unwrap();
+    for (prompt, response) in PROMPTS.iter().zip(&generated) {
+        let mut sequence = prompt.to_vec();
+        for (&token, &log_prob) in response.token_ids.iter().zip(&response.log_prob) {
+            let expected = next_log_prob(&decoder, &sequence, 1.0);
+            assert_eq!(expected.argmax(-1, false).int64_value(&[]), i64::from(token));
+            assert!((expected.max().double_value(&[]) - log_prob).abs() < 1e-4);
+            sequence.push(token);
+        }
+        assert_eq!(response.token_ids.len(), 20);
+    }
+}
+
+#[test]
+fn log_probs_of_samples_equal_full_recomputation() {
+    let decoder = decoder("tiny_qwen2_tied");
+    let generated = generate(&decoder, &requests(11), &options()).unwrap();
+    assert_eq!(generated.len(), 12);
+    for (index, response) in generated.iter().enumerate() {
+        let mut sequence = PROMPTS[index / 3].to_vec();
+        for (&token, &log_prob) in response.token_ids.iter().zip(&response.log_prob) {
+            let expected =
+                next_log_prob(&decoder, &sequence, 0.8).double_value(&[i64::from(token)]);
+            assert!((expected - log_prob).abs() < 1e-4, "{expected} {log_prob}");
+            sequence.push(token);
+        }
+    }
+}
+
+/// Stop tokens make rows end at different times, so rows are dropped along the way.
+#[test]
+fn tokens_do_not_depend_on_how_many_rows_decode_together() {
+    let decoder = decoder("tiny_qwen2_untied");
+    let stop_ids: Vec<u32> = (0..32).collect();
+    let with_rows = |rows| {
+        let options = GenerationOptions { rows, stop_ids: stop_ids.clone(), ..options() };
+        generate(&decoder, &requests(5), &options).unwrap()
+    };
+    let tokens = |generated: &[Generated]| -> Vec<Vec<u32>> {
+        generated.iter().map(|response| response.token_ids.clone()).collect()
+    };
+    let alone = with_rows(1);
+    let stopped = alone.iter().filter(|response| response.finish == Finish::Stop).count();
+    assert!((1..12).contains(&stopped), "{stopped} of 12 stopped: the test shows nothing");
+    for response in &alone {
+        let end = response.token_ids.last().is_some_and(|id| stop_ids.contains(id));
+        assert_eq!(response.finish == Finish::Stop, end);
+        let before = &response.token_ids[..response.token_ids.len() - 1];
+        assert!(before.iter().all(|id| !stop_ids.contains(id)));
+    }
+    for rows in [3, 8, 64] {
+        assert_eq!(tokens(&with_rows(rows)), tokens(&alone), "{rows} rows");
+    }
+}
+
+#[test]
+fn noise_depends_on_seed_step_prompt_and_sample() {
+    let decoder = decoder("tiny_qwen2_untied");
+    let first = |seed, step, prompt| {
+        let key = SamplingKey { seed, step, prompt };
+        let request = PromptRequest { token_ids: PROMPTS[0], key };
+        generate(&decoder, &[request], &GenerationOptions { samples: 2, ..options() }).unwrap()
+    };
+    let base = first(1, 1, 1);
+    assert_ne!(base[0].token_ids, base[1].token_ids);
+    for other in [first(2, 1, 1), first(1, 2, 1), first(1, 1, 2)] {
+        assert_ne!(base[0].token_ids, other[0].token_ids);
+    }
+    assert_eq!(base, first(1, 1, 1));
+}
+
+/// 4000 draws of one token: each frequency lies within 5 standard errors of its probability.
+#[test]
+fn sampled_frequencies_match_the_softmax() {
+    const DRAWS: usize = 4000;
+    let decoder = decoder("tiny_qwen2_tied");
+    let options = GenerationOptions {
+        samples: DRAWS,
+        max_new_tokens: 1,
+        temperature: 2.0,
+        rows: 1000,
+        ..Default::default()
+    };
+    let drawn = generate(&decoder, &requests(9)[..1], &options).unwrap();
+    let mut counts = [0usize; 256];
+    for response in &drawn {
+        counts[response.token_ids[0] as usize] += 1;
+    }
+    let expected = Vec::<f64>::try_from(next_log_prob(&decoder, PROMPTS[0], 2.0).exp()).unwrap();
+    let draws = DRAWS as f64;
+    let mut likely = 0;
+    for (count, probability) in counts.iter().zip(expected) {
+        let standard_error = (probability * (1.0 - probability) / draws).sqrt();
+        let error = (*count as f64 / draws - probability).abs();
+        assert!(error < 5.0 * standard_error + 1.0 / draws, "{count} {probability}");
+        likely += usize::from(probability > 0.01);
+    }
+    assert!(likely >= 5, "{likely} likely tokens: the test shows little");
+}
+
+#[test]
+fn bad_requests_are_refused_with_numbers() {
+    let decoder = decoder("tiny_qwen2_tied");
+    let key = SamplingKey { seed: 0, step: 0, prompt: 0 };
+    let message = |token_ids: &[u32], options: &GenerationOptions| {
+        let error = generate(&decoder, &[PromptRequest { token_ids, key }], options);
+        error.expect_err("must be refused").to_string()
+    };
+    assert_eq!(message(&[], &options()), "prompt 0 is empty, expected at least one token");
+    assert_eq!(
+        message(&[256], &options()),
+        "prompt 0 holds token id 256, expected ids below vocab_size = 256"
+    );
+    assert_eq!(
+        message(&[1; 500], &options()),
+        "prompt 0 has 500 tokens and may grow by 20, expected at most max_position_embeddings = 512 in all"
+    );
+    let negative = GenerationOptions { temperature: -1.0, ..options() };
+    assert_eq!(message(&[1], &negative), "temperature is -1, expected a number of at least 0");
+    assert!(matches!(
+        generate(&decoder, &[], &GenerationOptions { rows: 0, ..options() }),
+        Err(GenerationError::Option { option: "rows", .. })
+    ));
+}

@@ -1,0 +1,77 @@
+//! The chunked head against formulas over the whole matrix, and its pull-back against autograd.
+
+use llm_trainer::head::{token_statistics, token_statistics_backward};
+use tch::{Device, Kind, Tensor};
+
+use crate::largest_difference;
+
+struct Case {
+    hidden: Tensor,
+    weight: Tensor,
+    targets: Tensor,
+}
+
+/// More tokens than one chunk holds at this vocabulary, so that chunks are really joined.
+fn case() -> Case {
+    let options = (Kind::Double, Device::Cpu);
+    let vocab = 1 << 20;
+    let wave = |n: i64, scale: f64| (Tensor::arange(n, options) * scale).sin();
+    Case {
+        hidden: wave(37 * 3, 0.7).view([37, 3]) * 2.0,
+        weight: wave(vocab * 3, 0.013).view([vocab, 3]) * 3.0,
+        targets: (Tensor::arange(37, (Kind::Int64, Device::Cpu)) * 27_644_437i64).fmod(vocab),
+    }
+}
+
+/// `(log_prob, entropy)` by definition, differentiable.
+fn by_definition(case: &Case, temperature: f64) -> (Tensor, Tensor) {
+    let logits = case.hidden.matmul(&case.weight.tr()) / temperature;
+    let log_prob = logits.log_softmax(-1, Kind::Double);
+    let entropy = -(log_prob.exp() * &log_prob).sum_dim_intlist(-1, false, Kind::Double);
+    (log_prob.gather(1, &case.targets.unsqueeze(1), false).squeeze_dim(1), entropy)
+}
+
+#[test]
+fn chunks_give_the_statistics_of_the_whole_matrix() {
+    let case = case();
+    assert!(37 * case.weight.size()[0] > llm_trainer::head::CHUNK_LOGITS);
+    for temperature in [1.0, 0.6] {
+        let (log_prob, entropy) = by_definition(&case, temperature);
+        let found = token_statistics(&case.hidden, &case.weight, &case.targets, temperature);
+        assert!(largest_difference(&found.log_prob, &log_prob) < 1e-12);
+        assert!(largest_difference(&found.entropy, &entropy) < 1e-12);
+    }
+}
+
+#[test]
+fn closed_form_backward_equals_autograd() {
+    let case = case();
+    let (hidden, weight) = (
+        case.hidden.detach().set_requires_grad(true),
+        case.weight.detach().set_requires_grad(true),
+    );
+    let attached = Case { hidden, weight, targets: case.targets.shallow_clone() };
+    let d_log_prob = (Tensor::arange(37, (Kind::Double, Device::Cpu)) * 0.3).cos();
+    let d_entropy = (Tensor::arange(37, (Kind::Double, Device::Cpu)) * 0.9).sin();
+    let (log_prob, entropy) = by_definition(&attached, 0.6);
+    (log_prob * &d_log_prob + entropy * &d_entropy).sum(Kind::Double).backward();
+
+    let found = token_statistics_backward(
+        &case.hidden,
+        &case.weight,
+        &case.targets,
+        0.6,
+        &d_log_prob,
+        Some(&d_entropy),
+    );
+    assert!(largest_difference(&found.hidden, &attached.hidden.grad()) < 1e-10);
+    assert!(largest_difference(&found.weight, &attached.weight.grad()) < 1e-10);
+}
+
+#[test]
+fn an_impossible_token_does_not_make_the_entropy_nan() {
+    let weight = Tensor::from_slice(&[0f32, 0.0, f32::NEG_INFINITY]).view([3, 1]);
+    let hidden = Tensor::from_slice(&[1f32]).view([1, 1]);
+    let found = token_statistics(&hidden, &weight, &Tensor::from_slice(&[0i64]), 1.0);
+    assert!((found.entropy.double_value(&[0]) - 2f64.ln()).abs() < 1e-6);
+}

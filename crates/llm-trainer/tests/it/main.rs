@@ -1,0 +1,8 @@
+//! Behaviour of the trainer as a whole, in one binary: each that links libtorch is large and slow to start.
+
+mod cli;
+mod fixture;
+mod generation;
+mod loading;
+mod parity;
+mod recomputation;

@@ -1,0 +1,222 @@
+//! One update by `rl-losses` and the closed-form head equals the same update in plain autograd.
+
+use llm_trainer::model::Decoder;
+use llm_trainer::training::adamw::AdamW;
+use llm_trainer::training::policy_pass::{PolicyPass, Sequence, Statistics};
+use llm_trainer::training::update::{UpdateBatch, update};
+use rl_losses::{Aggregation, PolicyLoss};
+use tch::{Device, Kind, Tensor};
+use trainer_core::config::{AlgorithmSection, OptimizerSection};
+
+use crate::{largest_difference, tiny_config};
+
+const TEMPERATURE: f64 = 0.8;
+
+fn model(tied: bool) -> Decoder {
+    let model = Decoder::initialise(tiny_config(tied), 7, Device::Cpu, Kind::Double);
+    model.set_trainable(true);
+    model
+}
+
+/// Eight sequences of different lengths, two groups of four.
+fn sequences() -> Vec<Sequence> {
+    (0..8u32)
+        .map(|i| Sequence {
+            prompt: (0..2 + i % 3).map(|t| (i * 5 + t * 7) % 31).collect(),
+            response: (0..3 + (i * 2) % 5).map(|t| (i * 11 + t * 3 + 1) % 31).collect(),
+        })
+        .collect()
+}
+
+const ADVANTAGES: [f64; 8] = [1.2, -0.7, 0.4, -0.9, -1.4, 0.3, 0.8, 0.3];
+
+/// `(log_prob, entropy)` of one sequence's response, with a graph.
+fn plain_statistics(model: &Decoder, sequence: &Sequence) -> (Tensor, Tensor) {
+    let ids: Vec<i64> =
+        sequence.prompt.iter().chain(&sequence.response).map(|&id| i64::from(id)).collect();
+    let hidden = model.forward(&Tensor::from_slice(&ids).unsqueeze(0)).squeeze_dim(0);
+    let logits = hidden.matmul(&model.head().tr()) / TEMPERATURE;
+    let (first, count) = (sequence.prompt.len(), sequence.response.len());
+    let (first, count) = (i64::try_from(first).unwrap_or(0), i64::try_from(count).unwrap_or(0));
+    let log_prob = logits.narrow(0, first - 1, count).log_softmax(-1, Kind::Double);
+    let targets = Tensor::from_slice(&ids[sequence.prompt.len()..]).unsqueeze(1);
+    let entropy = -(log_prob.exp() * &log_prob).sum_dim_intlist(-1, false, Kind::Double);
+    (log_prob.gather(1, &targets, false).squeeze_dim(1), entropy)
+}
+
+/// Plain autograd over one mini-batch: the loss of each method written out with tensors.
+fn plain_loss(
+    model: &Decoder,
+    sequences: &[&Sequence],
+    advantages: &[f64],
+    old: &Tensor,
+    method: &PolicyLoss,
+    entropy_coefficient: f64,
+) -> Tensor {
+    let (mut log_probs, mut entropies, mut columns) = (Vec::new(), Vec::new(), Vec::new());
+    for (sequence, &advantage) in sequences.iter().zip(advantages) {
+        let (log_prob, entropy) = plain_statistics(model, sequence);
+        columns.push(log_prob.full_like(advantage));
+        log_probs.push(log_prob);
+        entropies.push(entropy);
+    }
+    let (log_prob, entropy) = (Tensor::cat(&log_probs, 0), Tensor::cat(&entropies, 0));
+    let advantage = Tensor::cat(&columns, 0);
+    let log_ratio = &log_prob - old;
+    let ratio = log_ratio.exp();
+    let unclipped = -(&ratio * &advantage);
+    let detached = log_prob.detach();
+    let covariance =
+        (&advantage - advantage.mean(Kind::Double)) * (&detached - detached.mean(Kind::Double));
+    let tokens = covariance.size()[0];
+    let terms = match method {
+        PolicyLoss::PpoClip(_) => {
+            let clipped = -(ratio.clamp(0.8, 1.2) * &advantage);
+            let upper = unclipped.maximum(&clipped);
+            // Dual clip at 3: it only binds where the advantage is negative.
+            let dual = -(&advantage * 3.0);
+            upper.where_self(&advantage.ge(0.0), &upper.minimum(&dual))
+        }
+        PolicyLoss::ClipCov(_) => {
+            let clipped = -(ratio.clamp(0.0, 2.0) * &advantage);
+            let in_band = covariance.gt(0.05).logical_and(&covariance.lt(5.0));
+            unclipped.maximum(&clipped) * in_band.logical_not().to_kind(Kind::Double)
+        }
+        PolicyLoss::KlCov(_) => {
+            let count = tokens / 5;
+            let (_, top) = covariance.topk(count, 0, true, false);
+            let chosen = covariance.zeros_like().index_fill(0, &top, 1.0);
+            unclipped + log_ratio.abs() * chosen * 0.7
+        }
+        other => panic!("no plain form of {other:?} is written here"),
+    };
+    terms.mean(Kind::Double) - entropy.mean(Kind::Double) * entropy_coefficient
+}
+
+fn methods() -> [PolicyLoss; 3] {
+    let parse = |text: &str| -> PolicyLoss { toml::from_str(text).expect("a policy loss") };
+    [
+        parse("[ppo-clip]"),
+        // A fraction of 1 drops the whole band, so that no draw is involved.
+        parse("[clip-cov]\nfraction = 1.0\ncovariance_low = 0.05\ncovariance_high = 5.0"),
+        parse("[kl-cov]\nfraction = 0.2\ncoefficient = 0.7"),
+    ]
+}
+
+#[test]
+fn updates_equal_plain_autograd_for_every_method_and_any_micro_batch() {
+    let _one_thread = crate::one_thread();
+    let sequences = sequences();
+    let sequences: Vec<&Sequence> = sequences.iter().collect();
+    let options = OptimizerSection { learning_rate: 1e-2, weight_decay: 0.1, ..Default::default() };
+    for (tied, entropy_coefficient) in [(true, 0.0), (false, 0.02)] {
+        for method in methods() {
+            let expected = model(tied);
+            plain_updates(&expected, &sequences, &method, entropy_coefficient, &options);
+            for micro_batch_tokens in [16, 40, 10_000] {
+                let found = model(tied);
+                let pass =
+                    PolicyPass { model: &found, temperature: TEMPERATURE, micro_batch_tokens };
+                let old: Statistics = pass.statistics(&sequences);
+                let algorithm = AlgorithmSection {
+                    policy_loss: method.clone(),
+                    aggregation: Aggregation::TokenMean,
+                    entropy_coefficient,
+                    epochs: 2,
+                    ..Default::default()
+                };
+                let batch = UpdateBatch {
+                    sequences: &sequences,
+                    advantages: &ADVANTAGES,
+                    old: &old,
+                    mini_batch_sequences: 4,
+                };
+                let mut optimizer = AdamW::new(&found, &options);
+                let rate = |_| options.learning_rate;
+                let sums = update(&pass, &mut optimizer, &algorithm, batch, (1, 1), rate).unwrap();
+                assert_eq!((sums.updates, sums.skipped), (4, 0));
+                for ((name, a), (_, b)) in
+                    expected.named_parameters().iter().zip(found.named_parameters())
+                {
+                    let difference = largest_difference(a, b);
+                    assert!(
+                        difference < 1e-9,
+                        "{method:?} {micro_batch_tokens} {name}: {difference}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// Two epochs of two mini-batches: gradients by autograd, `AdamW` written out.
+fn plain_updates(
+    model: &Decoder,
+    sequences: &[&Sequence],
+    method: &PolicyLoss,
+    entropy_coefficient: f64,
+    options: &OptimizerSection,
+) {
+    let old: Vec<Tensor> =
+        sequences.iter().map(|sequence| plain_statistics(model, sequence).0.detach()).collect();
+    let named = model.named_parameters();
+    let mut moments: Vec<(Tensor, Tensor)> =
+        named.iter().map(|(_, p)| (p.zeros_like().detach(), p.zeros_like().detach())).collect();
+    let (beta1, beta2) = options.betas;
+    for step in 0..4 {
+        let half = step % 2 * 4;
+        let loss = plain_loss(
+            model,
+            &sequences[half..half + 4],
+            &ADVANTAGES[half..half + 4],
+            &Tensor::cat(&old[half..half + 4], 0),
+            method,
+            entropy_coefficient,
+        );
+        loss.backward();
+        let _no_grad = tch::no_grad_guard();
+        let squares: f64 =
+            named.iter().map(|(_, p)| p.grad().square().sum(Kind::Double).double_value(&[])).sum();
+        let norm = squares.sqrt();
+        let scale =
+            if norm > options.max_grad_norm { options.max_grad_norm / (norm + 1e-6) } else { 1.0 };
+        let t = f64::from(i32::try_from(step).unwrap_or(0) + 1);
+        for ((_, parameter), (first, second)) in named.iter().zip(&mut moments) {
+            let gradient = parameter.grad() * scale;
+            *first = &*first * beta1 + &gradient * (1.0 - beta1);
+            *second = &*second * beta2 + gradient.square() * (1.0 - beta2);
+            let mean = &*first / (1.0 - beta1.powf(t));
+            let root = (&*second / (1.0 - beta2.powf(t))).sqrt() + options.epsilon;
+            let decayed = *parameter * (1.0 - options.learning_rate * options.weight_decay);
+            let moved = decayed - mean / root * options.learning_rate;
+            parameter.shallow_clone().copy_(&moved);
+            parameter.shallow_clone().zero_grad();
+        }
+    }
+}
+
+#[test]
+fn a_gradient_that_is_not_finite_moves_nothing_and_is_counted() {
+    let model = model(true);
+    let before: Vec<Tensor> =
+        model.named_parameters().iter().map(|(_, p)| p.detach().copy()).collect();
+    let sequences = sequences();
+    let sequences: Vec<&Sequence> = sequences.iter().collect();
+    let pass = PolicyPass { model: &model, temperature: 1.0, micro_batch_tokens: 100 };
+    let old = pass.statistics(&sequences);
+    let mut advantages = ADVANTAGES;
+    advantages[2] = 1e308;
+    let batch = UpdateBatch {
+        sequences: &sequences,
+        advantages: &advantages,
+        old: &old,
+        mini_batch_sequences: 8,
+    };
+    let mut optimizer = AdamW::new(&model, &OptimizerSection::default());
+    let sums = update(&pass, &mut optimizer, &AlgorithmSection::default(), batch, (1, 1), |_| 1e-3)
+        .unwrap();
+    assert_eq!((sums.updates, sums.skipped), (1, 1));
+    for (before, (name, after)) in before.iter().zip(model.named_parameters()) {
+        assert!(largest_difference(before, after) <= 0.0, "{name} moved");
+    }
+}

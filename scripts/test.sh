@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# Runs every test of the workspace. libtorch must be set up (`make test` sees to it).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+if ! cargo fetch --locked --offline >/dev/null 2>&1; then
+  echo "crates: downloading the Rust dependencies from crates.io (about 60 MB)"
+fi
+# One OpenMP thread: cargo runs tests in parallel threads already, and teams of spinning threads starve each other.
+export OMP_NUM_THREADS=1
+# A snapshot that differs must fail, not be written.
+export INSTA_UPDATE=no
+cargo test --workspace --locked --doc "$@"
+cargo test --workspace --locked --lib --bins --tests "$@"
