@@ -13,6 +13,23 @@ pub struct Ticks {
     pub factor: String,
 }
 
+impl Ticks {
+    /// Only the ticks at whole numbers, with labels to match.
+    #[must_use]
+    pub fn whole(self) -> Self {
+        let positions = self.positions.iter().copied();
+        if !self.factor.is_empty()
+            || positions.clone().all(|position| position.fract().abs() <= 0.0)
+        {
+            return self;
+        }
+        let positions: Vec<f64> =
+            positions.filter(|position| (position - position.round()).abs() < 1e-6).collect();
+        let labels = positions.iter().map(|&position| fixed(position, 0)).collect();
+        Self { positions, labels, factor: self.factor }
+    }
+}
+
 /// About `target` multiples of 1, 2 or 5 times a power of ten inside `low..=high`.
 ///
 /// No ticks if the range is empty or not finite.
@@ -39,12 +56,13 @@ pub fn axis_ticks(low: f64, high: f64, target: usize) -> Ticks {
     Ticks { positions, labels, factor }
 }
 
-/// The smallest of 1, 2, 5 times a power of ten that is at least `step`.
+/// Of 1, 2, 5 times powers of ten the one nearest to `step`, as a ratio.
 fn nice_step(step: f64) -> f64 {
     let power = 10_f64.powi(order(step));
-    let candidates = [1.0, 2.0, 5.0, 10.0];
-    let found = candidates.iter().find(|&&candidate| candidate * power >= step * (1.0 - 1e-9));
-    found.unwrap_or(&10.0) * power
+    let mantissa = step / power;
+    let steps = [(2_f64.sqrt(), 1.0), (10_f64.sqrt(), 2.0), (50_f64.sqrt(), 5.0)];
+    let found = steps.iter().find(|&&(below, _)| mantissa < below);
+    found.map_or(10.0, |&(_, nice)| nice) * power
 }
 
 /// Exponent of the power of ten just below a positive value.
@@ -66,7 +84,7 @@ mod tests {
     fn multiples_of_one_two_five() {
         assert_eq!(labels(0.0, 1.0, 5).0, ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]);
         assert_eq!(labels(1.0, 200.0, 5).0, ["50", "100", "150", "200"]);
-        assert_eq!(labels(-0.3, 0.21, 5).0, ["−0.2", "0.0", "0.2"]);
+        assert_eq!(labels(-0.3, 0.21, 5).0, ["−0.3", "−0.2", "−0.1", "0.0", "0.1", "0.2"]);
         assert_eq!(labels(0.11, 0.14, 4).0, ["0.11", "0.12", "0.13", "0.14"]);
     }
 
@@ -78,6 +96,12 @@ mod tests {
             labels(0.0, 3e6, 3),
             (["0", "1", "2", "3"].map(String::from).into(), "×10⁶".into())
         );
+    }
+
+    #[test]
+    fn steps_are_whole() {
+        assert_eq!(axis_ticks(1.0, 3.0, 6).whole().labels, ["1", "2", "3"]);
+        assert_eq!(axis_ticks(0.0, 40.0, 4).whole().labels, ["0", "10", "20", "30", "40"]);
     }
 
     #[test]

@@ -26,6 +26,8 @@ pub struct Axis {
     pub low: f64,
     /// Upper end.
     pub high: f64,
+    /// Whether only whole numbers lie on it.
+    pub whole: bool,
 }
 
 impl Axis {
@@ -47,10 +49,20 @@ impl Axis {
         let span = high - low;
         if span <= 1e-12 * high.abs().max(low.abs()).max(1e-12) {
             let half = if high.abs() > 0.0 { 0.5 * high.abs() } else { 0.5 };
-            return Self { label: label.to_owned(), low: low - half, high: high + half };
+            return Self {
+                label: label.to_owned(),
+                low: low - half,
+                high: high + half,
+                whole: false,
+            };
         }
         let pad = |end: f64| if zero && end.abs() <= 0.0 { 0.0 } else { air * span };
-        Self { label: label.to_owned(), low: low - pad(low), high: high + pad(high) }
+        Self { label: label.to_owned(), low: low - pad(low), high: high + pad(high), whole: false }
+    }
+
+    /// The axis of training steps.
+    pub fn steps(values: impl IntoIterator<Item = f64>, air: f64) -> Self {
+        Self { whole: true, ..Self::around("Training step", values, false, air) }
     }
 
     /// Whether `value` lies on the axis.

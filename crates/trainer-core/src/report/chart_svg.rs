@@ -45,6 +45,7 @@ struct Drawing<'a> {
 impl<'a> Drawing<'a> {
     fn new(chart: &'a Chart) -> Self {
         let x_ticks = axis_ticks(chart.x.low, chart.x.high, 6);
+        let x_ticks = if chart.x.whole { x_ticks.whole() } else { x_ticks };
         let y_ticks = axis_ticks(chart.y.low, chart.y.high, 5);
         let widest = |texts: &mut dyn Iterator<Item = &str>| {
             texts.map(|text| text.chars().count()).max().unwrap_or(0)
@@ -235,7 +236,7 @@ impl<'a> Drawing<'a> {
         let mut ends: Vec<_> = self.named().filter_map(end).collect();
         ends.sort_by(|a, b| a.2.total_cmp(&b.2));
         let wanted: Vec<f64> = ends.iter().map(|&(_, _, y)| y).collect();
-        let places = spread(&wanted, 17.0, self.top + 4.0, self.bottom - 6.0);
+        let places = spread(&wanted, 18.0, self.top + 4.0, self.bottom - 6.0);
         let mut svg = String::new();
         for (&(series, x, y), place) in ends.iter().zip(places) {
             let (text_x, name) = (self.right + 20.0, escape(&series.name));
@@ -283,8 +284,8 @@ fn marker(colour: usize, x: f64, y: f64, size: f64, class: &str, title: &str) ->
             format!("M{:.1} {y:.1}{arc} {double:.1} 0{arc} -{double:.1} 0z", x - size)
         }
         1 => {
-            let (corner, side) = (0.9 * size, 1.8 * size);
-            format!("M{:.1} {:.1}h{side:.1}v{side:.1}h-{side:.1}z", x - corner, y - corner)
+            let (to_corner, edge) = (0.9 * size, 1.8 * size);
+            format!("M{:.1} {:.1}h{edge:.1}v{edge:.1}h-{edge:.1}z", x - to_corner, y - to_corner)
         }
         2 => {
             let (half, tall) = (1.15 * size, 2.1 * size);
@@ -342,8 +343,8 @@ mod tests {
             stem: "tiny".to_owned(),
             title: "Tiny <chart>".to_owned(),
             description: "Two curves.".to_owned(),
-            x: Axis { label: "Step".to_owned(), low: 0.0, high: 2.0 },
-            y: Axis { label: "Value (nat)".to_owned(), low: 0.0, high: 1.0 },
+            x: Axis { label: "Step".to_owned(), low: 0.0, high: 2.0, whole: true },
+            y: Axis { label: "Value (nat)".to_owned(), low: 0.0, high: 1.0, whole: false },
             series: vec![
                 series("A", 0, Mark::Line, &[(0.0, 0.0), (1.0, f64::NAN), (2.0, 1.0)]),
                 series("B", 1, Mark::Line, &[(0.0, 1.0), (2.0, 0.5)]),

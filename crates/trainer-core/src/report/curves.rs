@@ -9,6 +9,9 @@ use super::{Block, Figure, Report, ReportRun, Section};
 /// Part of the raw values that the vertical axis need not hold, at each end.
 const OUTLIERS: f64 = 0.01;
 
+/// Colour, name and points of a run.
+type Curve = (usize, String, Vec<(f64, f64)>);
+
 /// A metric to draw for every run.
 pub(super) struct Metric<'a> {
     pub(super) name: &'a str,
@@ -147,7 +150,7 @@ pub(super) fn over_steps(runs: &[ReportRun], metric: &Metric<'_>) -> Option<Figu
     let kept = raw_values[cut..raw_values.len() - cut].iter().copied();
     let y = Axis::around(metric.label, kept.chain(smooth_values), metric.zero, 0.04);
     let steps = columns.iter().flat_map(|(_, _, points)| points.iter().map(|&(step, _)| step));
-    let x = Axis::around("Training step", steps, false, 0.0);
+    let x = Axis::steps(steps, 0.0);
     let outside = raw_values.iter().filter(|&&value| !y.holds(value)).count();
     let mut caption = metric.reading.to_owned();
     if widest > 1 {
@@ -168,7 +171,7 @@ fn accuracy(report: &Report, metric: &Metric<'_>) -> Option<Figure> {
     let columns = columns(&report.runs, metric);
     let points = || columns.iter().flat_map(|(_, _, points)| points.iter());
     points().next()?;
-    let x = Axis::around("Training step", points().map(|&(step, _)| step), false, 0.02);
+    let x = Axis::steps(points().map(|&(step, _)| step), 0.02);
     let y = Axis::around(metric.label, points().map(|&(_, value)| value), true, 0.04);
     let description = description(&columns);
     let drawn = |(colour, name, points)| Series { name, colour, mark: Mark::Marked, points };
@@ -179,7 +182,7 @@ fn accuracy(report: &Report, metric: &Metric<'_>) -> Option<Figure> {
 }
 
 /// `(colour, name, points)` of the runs that have the metric.
-fn columns(runs: &[ReportRun], metric: &Metric<'_>) -> Vec<(usize, String, Vec<(f64, f64)>)> {
+fn columns(runs: &[ReportRun], metric: &Metric<'_>) -> Vec<Curve> {
     let column = |(colour, run): (usize, &ReportRun)| {
         let points = series(run, metric.name).into_iter();
         let points = points.map(|(step, value)| (step, metric.factor * value)).collect::<Vec<_>>();
@@ -189,7 +192,7 @@ fn columns(runs: &[ReportRun], metric: &Metric<'_>) -> Vec<(usize, String, Vec<(
 }
 
 /// The curves in words: where each begins and ends.
-fn description(columns: &[(usize, String, Vec<(f64, f64)>)]) -> String {
+fn description(columns: &[Curve]) -> String {
     use super::moving_average::first_and_last_tenth;
     use super::number_format::significant;
     let sentences = columns.iter().map(|(_, name, points)| {

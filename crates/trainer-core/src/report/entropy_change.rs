@@ -57,8 +57,8 @@ pub(super) fn theorem_2(report: &Report) -> Section {
     let id = "theorem-2";
     let heading = "Covariance drives the entropy";
     let intro = "Theorem 2: under a natural policy gradient of step size η, ΔH ≈ −η·Cov(log π, A). The \
-                 scales differ by η and by the optimiser, so the two are drawn below each on its own axis: \
-                 what the theory claims is that they move together.";
+                 scales differ by η and by the optimiser, so each is drawn on its own axis: what the theory \
+                 claims is that they move together.";
     let mut blocks = vec![Block::Html(paragraph(intro))];
     let metric = |name, stem: &str, title: &str, label, factor| Metric {
         name,
@@ -177,7 +177,7 @@ fn both_over_steps(run: &ReportRun) -> Option<Figure> {
     let (_, predicted) = smooth(PREDICTED_CHANGE);
     let all = || measured.iter().chain(&predicted);
     all().next()?;
-    let x = Axis::around("Training step", all().map(|p| p.0), false, 0.0);
+    let x = Axis::steps(all().map(|p| p.0), 0.0);
     let y = Axis::around("ΔH per step (nats per token)", all().map(|p| p.1), false, 0.05);
     let series =
         |name: &str, colour, mark, points| Series { name: name.to_owned(), colour, mark, points };

@@ -20,7 +20,7 @@ const ROWS: [(&str, &str, &str); 11] = [
     ),
     ("η", "step size of the theory", "1"),
     ("R", "reward: 1 for a right answer, 0 for a wrong one, mean over responses", "0 to 1"),
-    ("a, b", "constants of R = −a·e^H + b; b − a is the reward at zero entropy", "reward"),
+    ("a, b", "constants of R = −a·exp(H) + b; b − a is the reward at zero entropy", "reward"),
     ("fraction", "a share; never a percentage", "0 to 1"),
     ("KL", "Kullback–Leibler divergence", "nat per token"),
 ];

@@ -76,7 +76,7 @@ impl Table {
             _ => "",
         };
         let mut html = format!(
-            "<div class=\"scroll\"><table>\n<caption>{}</caption>\n<thead><tr>",
+            "<div class=\"scroll\"><table>\n<caption><span>{}</span></caption>\n<thead><tr>",
             self.caption
         );
         for (index, (_, heading)) in self.columns.iter().enumerate() {
@@ -113,7 +113,7 @@ mod tests {
         let mut table = Table::new("A & B", &[(Column::Text, "name"), (Column::Number, "value")]);
         table.row(&["x<y".to_owned(), "1".to_owned()]);
         let html = table.html();
-        assert!(html.contains("<caption>A &amp; B</caption>"));
+        assert!(html.contains("<caption><span>A &amp; B</span></caption>"));
         assert!(html.contains("<th scope=\"row\">x&lt;y</th><td class=\"n\">1</td>"), "{html}");
     }
 }

@@ -38,11 +38,11 @@ mod tests {
 
     #[test]
     fn fits_by_hand() {
-        // Means 2 and 3; xx = 2, xy = 3, yy = 14/3.
+        // Means 2 and 3; xx = 2, xy = 3, yy = 6.
         let fit = LineFit::new(&[(1.0, 2.0), (2.0, 2.0), (3.0, 5.0)]).unwrap();
         assert!((fit.slope - 1.5).abs() < 1e-12);
         assert!(fit.intercept.abs() < 1e-12);
-        assert!((fit.correlation - 3.0 / (28.0_f64 / 3.0).sqrt()).abs() < 1e-12);
+        assert!((fit.correlation - 3.0 / 12.0_f64.sqrt()).abs() < 1e-12);
     }
 
     #[test]

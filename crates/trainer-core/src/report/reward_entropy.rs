@@ -1,4 +1,4 @@
-//! The law `R = −a e^H + b`, fitted per run.
+//! The law `R = −a exp(H) + b`, fitted per run.
 
 use entropy_core::PerformanceLaw;
 
@@ -18,7 +18,7 @@ const CURVE_POINTS: usize = 41;
 pub(super) fn section(report: &Report) -> Section {
     let id = "law";
     let heading = "Reward against entropy";
-    let intro = "The law R = −a·e^H + b says that reward is bought with entropy, and that b − a is the most \
+    let intro = "The law R = −a·exp(H) + b says that reward is bought with entropy, and that b − a is the most \
                  a policy can earn by spending all of it. It is empirical: believe it only where its R² \
                  is clearly above that of a straight line.";
     let mut blocks = vec![Block::Html(paragraph(intro))];
