@@ -1,0 +1,73 @@
+//! Why a GGUF file cannot be imported.
+
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+/// Why a GGUF file cannot be imported. Each message is one line and names the file.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum GgufError {
+    /// The system refused to open, read, write or rename.
+    #[error("{}: cannot {action}: {source}", path.display())]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// What was tried: "read", "write", …
+        action: &'static str,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The bytes are not a whole GGUF file.
+    #[error("{}: byte {offset}: {field}: {problem}", path.display())]
+    Malformed {
+        /// The GGUF file.
+        path: PathBuf,
+        /// Where the field starts.
+        offset: u64,
+        /// The field, such as ``metadata `general.architecture` ``.
+        field: String,
+        /// What is wrong and what was expected.
+        problem: String,
+    },
+    /// A metadata entry is missing or its value cannot be used.
+    #[error("{}: metadata `{key}`: {problem}", path.display())]
+    Metadata {
+        /// The GGUF file.
+        path: PathBuf,
+        /// The entry's key.
+        key: String,
+        /// What is wrong and what was expected.
+        problem: String,
+    },
+    /// A tensor is missing, has the wrong shape or holds impossible values.
+    #[error("{}: tensor `{tensor}`: {problem}", path.display())]
+    Tensor {
+        /// The GGUF file.
+        path: PathBuf,
+        /// The tensor's name in the GGUF file.
+        tensor: String,
+        /// What is wrong and what was expected.
+        problem: String,
+    },
+    /// The directory to write is there already and not empty.
+    #[error("{}: exists already, expected a new or empty directory", path.display())]
+    Occupied {
+        /// The directory.
+        path: PathBuf,
+    },
+}
+
+impl GgufError {
+    pub(super) fn io(path: &Path, action: &'static str) -> impl FnOnce(std::io::Error) -> Self {
+        move |source| Self::Io { path: path.to_owned(), action, source }
+    }
+
+    pub(super) fn metadata(path: &Path, key: &str, problem: impl Into<String>) -> Self {
+        Self::Metadata { path: path.to_owned(), key: key.to_owned(), problem: problem.into() }
+    }
+
+    pub(super) fn tensor(path: &Path, tensor: &str, problem: impl Into<String>) -> Self {
+        Self::Tensor { path: path.to_owned(), tensor: tensor.to_owned(), problem: problem.into() }
+    }
+}

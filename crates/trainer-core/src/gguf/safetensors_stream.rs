@@ -1,0 +1,73 @@
+//! A safetensors file written front to back: length of the header, header, data.
+//!
+//! Source: <https://github.com/huggingface/safetensors#format>. The names keep their order, so the
+//! data stands in the file as it is written.
+
+use std::io::Write;
+
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
+use sha2::{Digest, Sha256};
+
+/// One tensor of the header.
+pub(super) struct Entry {
+    pub(super) name: String,
+    pub(super) dtype: &'static str,
+    /// Row-major, slowest dimension first.
+    pub(super) shape: Vec<u64>,
+    pub(super) bytes: u64,
+}
+
+#[derive(Serialize)]
+struct EntryJson<'a> {
+    dtype: &'static str,
+    shape: &'a [u64],
+    data_offsets: [u64; 2],
+}
+
+struct Header<'a>(&'a [Entry]);
+
+impl Serialize for Header<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len() + 1))?;
+        let mut start = 0;
+        for Entry { name, dtype, shape, bytes } in self.0 {
+            let data_offsets = [start, start + bytes];
+            map.serialize_entry(name, &EntryJson { dtype, shape, data_offsets })?;
+            start += bytes;
+        }
+        map.serialize_entry("__metadata__", &std::collections::BTreeMap::from([("format", "pt")]))?;
+        map.end()
+    }
+}
+
+/// Passes everything on to `W` and keeps count and SHA-256 of it.
+pub(super) struct SafetensorsStream<W> {
+    writer: W,
+    digest: Sha256,
+    pub(super) written_bytes: u64,
+}
+
+impl<W: Write> SafetensorsStream<W> {
+    /// Writes the header, padded with spaces to a multiple of 8 bytes.
+    pub(super) fn start(writer: W, entries: &[Entry]) -> std::io::Result<Self> {
+        let mut header = serde_json::to_vec(&Header(entries))?;
+        header.resize(header.len().next_multiple_of(8), b' ');
+        let mut stream = Self { writer, digest: Sha256::new(), written_bytes: 0 };
+        stream.write(&(header.len() as u64).to_le_bytes())?;
+        stream.write(&header)?;
+        Ok(stream)
+    }
+
+    pub(super) fn write(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        self.writer.write_all(bytes)?;
+        self.digest.update(bytes);
+        self.written_bytes += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// The writer, not flushed, and the SHA-256 of all that went through, in hexadecimal.
+    pub(super) fn finish(self) -> (W, String) {
+        (self.writer, format!("{:x}", self.digest.finalize()))
+    }
+}

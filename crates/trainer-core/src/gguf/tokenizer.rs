@@ -1,0 +1,319 @@
+//! `tokenizer.json` and `tokenizer_config.json` from the vocabulary in the file.
+//!
+//! A GGUF file names its pre-tokenizer (`tokenizer.ggml.pre`) and holds vocabulary, merges and
+//! token types; the pattern, the normaliser and the flags of the added tokens are known per name.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
+use serde_json::{Value, json};
+
+use super::error::GgufError;
+use super::hyperparameters::{Architecture, Hyperparameters};
+use super::metadata::Metadata;
+
+/// The pattern of Qwen2's `tokenizer.json`.
+const QWEN2_PATTERN: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+
+/// Added tokens of Qwen2.5 that its `tokenizer.json` does not call special, though the GGUF does.
+const QWEN2_NOT_SPECIAL: [&str; 8] = [
+    "<tool_call>",
+    "</tool_call>",
+    "<|fim_prefix|>",
+    "<|fim_middle|>",
+    "<|fim_suffix|>",
+    "<|fim_pad|>",
+    "<|repo_name|>",
+    "<|file_sep|>",
+];
+
+const TOKENS: &str = "tokenizer.ggml.tokens";
+const TYPES: &str = "tokenizer.ggml.token_type";
+const MERGES: &str = "tokenizer.ggml.merges";
+
+/// The two files of a tokenizer.
+#[derive(Debug, Clone)]
+pub struct TokenizerFiles {
+    /// Contents of `tokenizer.json`.
+    pub tokenizer: String,
+    /// Contents of `tokenizer_config.json`, the chat template included.
+    pub tokenizer_config: Value,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PreTokenizer {
+    Qwen2,
+    SmolLm,
+}
+
+#[derive(Serialize)]
+struct AddedToken<'a> {
+    id: usize,
+    content: &'a str,
+    single_word: bool,
+    lstrip: bool,
+    rstrip: bool,
+    normalized: bool,
+    special: bool,
+}
+
+/// The vocabulary as a JSON object in the order of ids.
+struct Vocabulary<'a>(Vec<(&'a str, usize)>);
+
+impl Serialize for Vocabulary<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (token, id) in &self.0 {
+            map.serialize_entry(token, id)?;
+        }
+        map.end()
+    }
+}
+
+/// The `model` part of `tokenizer.json`.
+#[derive(Serialize)]
+struct Bpe<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    dropout: Option<f32>,
+    unk_token: Option<&'static str>,
+    continuing_subword_prefix: &'static str,
+    end_of_word_suffix: &'static str,
+    fuse_unk: bool,
+    byte_fallback: bool,
+    ignore_merges: bool,
+    vocab: Vocabulary<'a>,
+    merges: &'a [String],
+}
+
+#[derive(Serialize)]
+struct TokenizerJson<'a> {
+    version: &'static str,
+    truncation: Option<Value>,
+    padding: Option<Value>,
+    added_tokens: Vec<AddedToken<'a>>,
+    normalizer: Value,
+    pre_tokenizer: Value,
+    post_processor: Value,
+    decoder: Value,
+    model: Bpe<'a>,
+}
+
+/// Builds both files.
+///
+/// # Errors
+///
+/// [`GgufError::Metadata`] if an entry is missing, inconsistent, or names a tokenizer that is not
+/// byte-level BPE of the Qwen2 or SmolLM kind.
+pub fn build(metadata: &Metadata, model: &Hyperparameters) -> Result<TokenizerFiles, GgufError> {
+    let kind = metadata.text("tokenizer.ggml.model")?;
+    if kind != "gpt2" {
+        let problem = format!("is \"{kind}\", expected \"gpt2\" (byte-level BPE)");
+        return Err(metadata.error("tokenizer.ggml.model", problem));
+    }
+    let pre = match metadata.text("tokenizer.ggml.pre")? {
+        "qwen2" => PreTokenizer::Qwen2,
+        "smollm" | "starcoder" | "refact" | "command-r" => PreTokenizer::SmolLm,
+        other => {
+            let problem = format!("is \"{other}\", expected \"qwen2\" or \"smollm\"");
+            return Err(metadata.error("tokenizer.ggml.pre", problem));
+        }
+    };
+    let tokens = metadata.texts(TOKENS)?;
+    if tokens.len() as u64 > model.vocab_size {
+        let problem = format!("has {} tokens, expected at most {}", tokens.len(), model.vocab_size);
+        return Err(metadata.error(TOKENS, problem));
+    }
+    let (added, vocabulary) = sort_tokens(metadata, pre, tokens)?;
+    let merges = metadata.texts(MERGES)?;
+    check_merges(metadata, &vocabulary, merges)?;
+    let tokenizer_config = config(metadata, model, tokens, &added)?;
+    let tokenizer = TokenizerJson { added_tokens: added, ..skeleton(pre, vocabulary, merges) };
+    let tokenizer = serde_json::to_string(&tokenizer)
+        .map_err(|error| metadata.error(TOKENS, format!("cannot become JSON: {error}")))?;
+    Ok(TokenizerFiles { tokenizer, tokenizer_config })
+}
+
+/// Splits the tokens by type: added ones, and those that merges can make.
+fn sort_tokens<'a>(
+    metadata: &Metadata,
+    pre: PreTokenizer,
+    tokens: &'a [String],
+) -> Result<(Vec<AddedToken<'a>>, Vocabulary<'a>), GgufError> {
+    let types = metadata.integers(TYPES)?;
+    if types.len() != tokens.len() {
+        let problem =
+            format!("has {} types, expected one for each of {} tokens", types.len(), tokens.len());
+        return Err(metadata.error(TYPES, problem));
+    }
+    let (mut added, mut vocabulary) = (Vec::new(), Vec::new());
+    for (id, (token, kind)) in tokens.iter().zip(types).enumerate() {
+        match kind {
+            1 | 2 | 6 => vocabulary.push((token.as_str(), id)),
+            3 | 4 => {
+                let demoted =
+                    pre == PreTokenizer::Qwen2 && QWEN2_NOT_SPECIAL.contains(&token.as_str());
+                added.push(AddedToken {
+                    id,
+                    content: token,
+                    single_word: false,
+                    lstrip: false,
+                    rstrip: false,
+                    normalized: false,
+                    special: *kind == 3 && !demoted,
+                });
+                // SmolLM2's file lists its special tokens in the vocabulary as well.
+                if pre == PreTokenizer::SmolLm {
+                    vocabulary.push((token, id));
+                }
+            }
+            5 => {} // rows that only pad the embedding
+            other => {
+                return Err(
+                    metadata.error(TYPES, format!("token {id} has type {other}, expected 1 to 6"))
+                );
+            }
+        }
+    }
+    Ok((added, Vocabulary(vocabulary)))
+}
+
+/// Each merge joins two tokens of the vocabulary into a third.
+fn check_merges(
+    metadata: &Metadata,
+    vocabulary: &Vocabulary<'_>,
+    merges: &[String],
+) -> Result<(), GgufError> {
+    let mut ids = HashMap::with_capacity(vocabulary.0.len());
+    for (token, id) in &vocabulary.0 {
+        if let Some(first) = ids.insert(*token, *id) {
+            let problem =
+                format!("tokens {first} and {id} are both {token:?}, expected distinct ones");
+            return Err(metadata.error(TOKENS, problem));
+        }
+    }
+    for (rank, merge) in merges.iter().enumerate() {
+        let known = merge.split_once(' ').is_some_and(|(left, right)| {
+            let joined = format!("{left}{right}");
+            [left, right, &joined].iter().all(|token| ids.contains_key(token))
+        });
+        if !known {
+            let problem =
+                format!("merge {rank} is {merge:?}, expected two tokens that join into a third");
+            return Err(metadata.error(MERGES, problem));
+        }
+    }
+    Ok(())
+}
+
+fn byte_level(add_prefix_space: bool, trim_offsets: bool, use_regex: bool) -> Value {
+    json!({
+        "type": "ByteLevel",
+        "add_prefix_space": add_prefix_space,
+        "trim_offsets": trim_offsets,
+        "use_regex": use_regex,
+    })
+}
+
+fn skeleton<'a>(
+    pre: PreTokenizer,
+    vocab: Vocabulary<'a>,
+    merges: &'a [String],
+) -> TokenizerJson<'a> {
+    let (normalizer, split, post_processor, decoder) = match pre {
+        PreTokenizer::Qwen2 => (
+            json!({"type": "NFC"}),
+            json!([
+                {
+                    "type": "Split",
+                    "pattern": {"Regex": QWEN2_PATTERN},
+                    "behavior": "Isolated",
+                    "invert": false,
+                },
+                byte_level(false, false, false),
+            ]),
+            byte_level(false, false, false),
+            byte_level(false, false, false),
+        ),
+        PreTokenizer::SmolLm => (
+            Value::Null,
+            json!([
+                {"type": "Digits", "individual_digits": true},
+                byte_level(false, true, true),
+            ]),
+            Value::Null,
+            byte_level(true, true, true),
+        ),
+    };
+    TokenizerJson {
+        version: "1.0",
+        truncation: None,
+        padding: None,
+        added_tokens: Vec::new(),
+        normalizer,
+        pre_tokenizer: json!({"type": "Sequence", "pretokenizers": split}),
+        post_processor,
+        decoder,
+        model: Bpe {
+            kind: "BPE",
+            dropout: None,
+            unk_token: None,
+            continuing_subword_prefix: "",
+            end_of_word_suffix: "",
+            fuse_unk: false,
+            byte_fallback: false,
+            ignore_merges: false,
+            vocab,
+            merges,
+        },
+    }
+}
+
+fn config(
+    metadata: &Metadata,
+    model: &Hyperparameters,
+    tokens: &[String],
+    added: &[AddedToken<'_>],
+) -> Result<Value, GgufError> {
+    let spelled = |name: &str| {
+        let key = format!("tokenizer.ggml.{name}_token_id");
+        let Some(id) = metadata.optional_count(&key)? else { return Ok(None) };
+        match tokens.get(id as usize) {
+            Some(token) => Ok(Some(token)),
+            None => {
+                let problem = format!("is {id}, expected an id below {}", tokens.len());
+                Err(metadata.error(&key, problem))
+            }
+        }
+    };
+    let (bos, unknown, class) = match model.architecture {
+        Architecture::Qwen2 => (None, None, "Qwen2Tokenizer"),
+        Architecture::Llama => (spelled("bos")?, spelled("unknown")?, "GPT2Tokenizer"),
+    };
+    let decoder = added.iter().map(|token| {
+        let AddedToken { id, content, single_word, lstrip, rstrip, normalized, special } = token;
+        let flags = json!({
+            "content": content,
+            "single_word": single_word,
+            "lstrip": lstrip,
+            "rstrip": rstrip,
+            "normalized": normalized,
+            "special": special,
+        });
+        (id.to_string(), flags)
+    });
+    Ok(json!({
+        "add_bos_token": metadata.optional_bool("tokenizer.ggml.add_bos_token")?.unwrap_or(false),
+        "add_prefix_space": false,
+        "added_tokens_decoder": decoder.collect::<serde_json::Map<_, _>>(),
+        "bos_token": bos,
+        "eos_token": spelled("eos")?,
+        "pad_token": spelled("padding")?,
+        "unk_token": unknown,
+        "clean_up_tokenization_spaces": false,
+        "chat_template": metadata.optional_text("tokenizer.chat_template")?,
+        "model_max_length": model.context_tokens,
+        "tokenizer_class": class,
+    }))
+}
