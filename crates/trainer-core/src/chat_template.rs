@@ -166,7 +166,7 @@ fn template_of(field: &Value) -> Result<Option<&str>, String> {
     }
 }
 
-/// `strftime` in UTC for the fields that chat templates use (`%d %b %B %m %Y %y %H %M %S %j %A %a %e %%`).
+/// `strftime` in UTC for the fields that chat templates use (`%d %e %m %b %B %a %A %Y %y %H %M %S %%`).
 fn format_utc(format: &str, unix_seconds: u64) -> String {
     const MONTHS: [&str; 12] = [
         "January",
@@ -196,22 +196,23 @@ fn format_utc(format: &str, unix_seconds: u64) -> String {
             text.push(character);
             continue;
         }
-        match characters.next() {
-            Some('d') => text.push_str(&format!("{day:02}")),
-            Some('e') => text.push_str(&format!("{day:2}")),
-            Some('m') => text.push_str(&format!("{month:02}")),
-            Some('b') => text.push_str(&month_name[..3]),
-            Some('B') => text.push_str(month_name),
-            Some('a') => text.push_str(&day_name[..3]),
-            Some('A') => text.push_str(day_name),
-            Some('Y') => text.push_str(&year.to_string()),
-            Some('y') => text.push_str(&format!("{:02}", year % 100)),
-            Some('H') => text.push_str(&format!("{:02}", seconds / 3600)),
-            Some('M') => text.push_str(&format!("{:02}", seconds / 60 % 60)),
-            Some('S') => text.push_str(&format!("{:02}", seconds % 60)),
-            Some('%') | None => text.push('%'),
-            Some(other) => text.extend(['%', other]),
-        }
+        let field = match characters.next() {
+            Some('d') => format!("{day:02}"),
+            Some('e') => format!("{day:2}"),
+            Some('m') => format!("{month:02}"),
+            Some('b') => month_name[..3].to_owned(),
+            Some('B') => month_name.to_owned(),
+            Some('a') => day_name[..3].to_owned(),
+            Some('A') => day_name.to_owned(),
+            Some('Y') => year.to_string(),
+            Some('y') => format!("{:02}", year % 100),
+            Some('H') => format!("{:02}", seconds / 3600),
+            Some('M') => format!("{:02}", seconds / 60 % 60),
+            Some('S') => format!("{:02}", seconds % 60),
+            Some('%') | None => "%".to_owned(),
+            Some(other) => format!("%{other}"),
+        };
+        text.push_str(&field);
     }
     text
 }
@@ -229,4 +230,22 @@ fn civil_date(days: u64) -> (u64, u64, u64) {
     let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
     let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
     (400 * era + year_of_era + u64::from(month <= 2), month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Recorded from `date -u`.
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        let recorded = [
+            (0, "01 Jan 1970, Thursday 00:00:00"),
+            (951_827_696, "29 Feb 2000, Tuesday 12:34:56"),
+            (1_735_689_599, "31 Dec 2024, Tuesday 23:59:59"),
+        ];
+        for (seconds, expected) in recorded {
+            assert_eq!(format_utc("%d %b %Y, %A %H:%M:%S", seconds), expected);
+        }
+    }
 }

@@ -171,8 +171,8 @@ pub fn read_questions(file: &QuestionFile) -> Result<Vec<Question>, DatasetError
 
 fn open(path: &Path, name: &str) -> Result<Box<dyn BufRead>, DatasetError> {
     let read_error = |source| DatasetError::Read { path: path.to_path_buf(), source };
-    let zstd = name.ends_with(".jsonl.zst");
-    if !zstd && !name.ends_with(".jsonl") {
+    let zstd = name.strip_suffix(".jsonl.zst").is_some();
+    if !zstd && name.strip_suffix(".jsonl").is_none() {
         return Err(DatasetError::Extension { path: path.to_path_buf() });
     }
     let file = File::open(path).map_err(read_error)?;

@@ -166,7 +166,7 @@ pub const FIELDS: &[Field] = &[
     ),
     field(
         "reward.grading.fuel",
-        "200000",
+        "100000",
         "Steps of work that one verification may spend, at least 1. A count, never a clock.",
     ),
     field(
@@ -308,14 +308,13 @@ pub fn configuration_page() -> String {
         let own = path.split_once('.').map(|(section, _)| section);
         if own != section || section.is_none() && page.ends_with(INTRODUCTION) {
             let title = own.map_or("The run".to_owned(), |own| format!("`[{own}]`"));
-            page.push_str(&format!(
-                "\n## {title}\n\n| field | default | meaning |\n|---|---|---|\n"
-            ));
+            let heading = format!("\n## {title}\n\n| field | default | meaning |\n|---|---|---|\n");
+            page.push_str(&heading);
             section = own;
         }
         let default =
             if *default == REQUIRED { REQUIRED.to_owned() } else { format!("`{default}`") };
-        page.push_str(&format!("| `{path}` | {default} | {meaning} |\n"));
+        page.extend(["| `", path, "` | ", &default, " | ", meaning, " |\n"]);
     }
     page
 }

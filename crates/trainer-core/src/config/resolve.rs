@@ -82,7 +82,7 @@ impl Run {
         let model = &self.config.model.path;
         if !model.join("config.json").is_file() {
             let expected = "a Hugging Face model directory with config.json";
-            problems.add("model.path", model.display(), expected);
+            problems.add("model.path", model.display().to_string(), expected);
         }
         let data = &self.config.data;
         let sources = [("train", Some(&data.train)), ("evaluation", data.evaluation.as_ref())];
@@ -91,7 +91,11 @@ impl Run {
                 && !file.path.is_file()
             {
                 let field = format!("data.{name}.file.path");
-                problems.add(&field, file.path.display(), "a .jsonl or .jsonl.zst file");
+                problems.add(
+                    &field,
+                    file.path.display().to_string(),
+                    "a .jsonl or .jsonl.zst file",
+                );
             }
         }
         problems.finish(&self.config.name)
@@ -258,9 +262,9 @@ fn check_source(field: &str, source: &DataSource, problems: &mut Problems) {
 struct Problems(Vec<Problem>);
 
 impl Problems {
-    fn add(&mut self, field: &str, value: impl ToString, expected: &str) {
-        let (field, value) = (field.to_owned(), value.to_string());
-        self.0.push(Problem { field, value, expected: expected.to_owned() });
+    fn add(&mut self, field: &str, value: String, expected: &str) {
+        let (field, expected) = (field.to_owned(), expected.to_owned());
+        self.0.push(Problem { field, value, expected });
     }
 
     fn add_unless(&mut self, good: bool, field: &str, value: String, expected: &str) {

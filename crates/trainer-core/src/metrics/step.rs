@@ -129,7 +129,7 @@ impl StepMetrics {
         for (name, value) in &self.values {
             let name = serde_json::Value::from(name.as_str());
             let value = serde_json::Value::from(*value);
-            line.push_str(&format!(",{name}:{value}"));
+            line.extend([",", &name.to_string(), ":", &value.to_string()]);
         }
         line.push_str("}\n");
         line

@@ -196,7 +196,7 @@ pub fn metrics_page() -> String {
          | name | unit | definition |\n|---|---|---|\n",
     );
     for Metric { name, unit, definition } in METRICS {
-        page.push_str(&format!("| `{name}` | {unit} | {definition} |\n"));
+        page.extend(["| `", name, "` | ", unit, " | ", definition, " |\n"]);
     }
     page.push_str(
         "| `val-core/<source>/acc/mean@<n>` | fraction | Right answers in the evaluation, mean over `n` responses to \

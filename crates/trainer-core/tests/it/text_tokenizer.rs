@@ -52,9 +52,10 @@ fn a_missing_or_broken_tokenizer_names_the_file() {
 
 #[test]
 fn end_of_sequence_ids_come_from_the_first_file_that_names_them() {
+    type Files<'a> = &'a [(&'a str, &'a str)];
     let tokenizer = tiny();
     assert_eq!(tokenizer.eos_ids(&data("tiny_qwen2")).unwrap(), [0]);
-    let cases: [(&[(&str, &str)], &[u32]); 3] = [
+    let cases: [(Files, &[u32]); 3] = [
         (
             &[
                 ("generation_config.json", r#"{"eos_token_id": [9, 7]}"#),
