@@ -448,7 +448,7 @@ impl Parser {
                 Some(Kind::Symbol(c)) if currency_name(&Kind::Symbol(*c)).is_some() => {
                     unit.push_str(currency_name(&Kind::Symbol(*c)).unwrap_or_default());
                 }
-                Some(Kind::Symbol('/' | '^' | '{' | '}')) | Some(Kind::Number { .. })
+                Some(Kind::Symbol('/' | '^' | '{' | '}') | Kind::Number { .. })
                     if !unit.is_empty() =>
                 {
                     let inside = matches!(self.peek(), Some(Kind::Symbol('}')));

@@ -327,10 +327,9 @@ impl Comparison {
         // y = 2x + 1 and f(x) = 2x + 1: the labels are dropped where they differ in kind.
         if let (Some((a_label, a)), Some((b_label, b))) =
             (relation::labelled(left), relation::labelled(right))
+            && relation::same_label(a_label, b_label)
         {
-            if relation::same_label(a_label, b_label) {
-                return Ok((self.compare(a, b)?.0, Rung::Relation));
-            }
+            return Ok((self.compare(a, b)?.0, Rung::Relation));
         }
         Ok((false, Rung::Relation))
     }

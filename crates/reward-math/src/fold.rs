@@ -49,9 +49,16 @@ fn script_digit(c: char) -> (Option<char>, Option<char>) {
 
 fn fold_character(c: char, folded: &mut String) {
     let replacement = match c {
-        '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{ad}' => "",
-        '\u{a0}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{3000}' | '~' => " ",
-        '\t' | '\n' | '\r' => " ",
+        '\u{200b}'..='\u{200f}'
+        | '\u{2060}'..='\u{2064}'
+        | '\u{feff}'
+        | '\u{ad}'
+        | '“'
+        | '”'
+        | '"' => "",
+        '\u{a0}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{3000}' | '~' | '\t' | '\n' | '\r' => {
+            " "
+        }
         '−' | '–' | '—' | '‐' | '‑' | '－' => "-",
         '×' | '·' | '⋅' | '∙' | '∗' | '✕' => "*",
         '÷' | '∕' | '⁄' => "/",
@@ -90,10 +97,8 @@ fn fold_character(c: char, folded: &mut String) {
         'ω' => "\\omega ",
         '⟨' => "\\langle ",
         '⟩' => "\\rangle ",
-        '、' | '，' => ",",
+        '、' | '，' | '和' | '或' => ",",
         '。' | '．' => ".",
-        '和' | '或' => ",",
-        '“' | '”' | '"' => "",
         // Full-width forms of ASCII.
         '\u{ff01}'..='\u{ff5e}' => {
             folded.extend(char::from_u32(c as u32 - 0xff01 + 0x21));

@@ -19,7 +19,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Grade JSON lines {"response": …, "ground_truth" or "answer": …}; rows go to stdout with their verdict
+    /// Grade JSON lines `{"response": …, "ground_truth" or "answer": …}`; rows go to stdout with their verdict
     Grade {
         /// File to read; standard input if absent
         file: Option<PathBuf>,

@@ -261,8 +261,7 @@ impl Parser {
         match self.peek() {
             // Two literals side by side are no product, `2^6 3^5` is.
             Some(Kind::Number { .. }) => !matches!(last, Some(Expression::Number(_)) | None),
-            Some(Kind::Letter(_)) => true,
-            Some(Kind::Symbol('(' | '{')) => true,
+            Some(Kind::Letter(_) | Kind::Symbol('(' | '{')) => true,
             Some(Kind::Symbol('|')) => !self.in_bars,
             Some(Kind::Command(name)) => starts_primary(name) || function_name(name).is_some(),
             Some(Kind::Word(name) | Kind::Text(name)) => {
@@ -493,7 +492,7 @@ impl Parser {
                 self.deeper(|parser| {
                     let index = if parser.eat_symbol('[') {
                         let index = parser.sum()?.literal();
-                        let index = index.filter(|v| v.is_integer()).map(|v| v.to_integer());
+                        let index = index.filter(BigRational::is_integer).map(|v| v.to_integer());
                         let index = index.and_then(|v| u32::try_from(v).ok());
                         let index =
                             index.ok_or_else(|| parser.unexpected("a whole index of the root"))?;

@@ -95,6 +95,9 @@ fn symbol(node: &Node) -> Option<&str> {
     }
 }
 
+/// One end of an interval: the number and how it relates to what lies inside.
+type Bound<'a> = Option<(&'a Node, Relation)>;
+
 /// `x > 3`, `-2 \le x < 7`: the interval of a variable between constants.
 pub(crate) fn interval(chain: &Node) -> Option<Node> {
     let Node::Chain { sides, relations } = chain else { return None };
@@ -105,43 +108,37 @@ pub(crate) fn interval(chain: &Node) -> Option<Node> {
         Node::Value { expression, unit: None, percent: false, plus: true }
     };
     // Bring everything to: low < x < high.
-    let (low, high): (Option<(&Node, Relation)>, Option<(&Node, Relation)>) =
-        match (sides.as_slice(), relations.as_slice()) {
-            ([x, bound], [relation]) if symbol(x).is_some() && constant(bound) => match relation {
-                Relation::Less | Relation::LessEqual => (None, Some((bound, *relation))),
-                Relation::Greater | Relation::GreaterEqual => {
-                    (Some((bound, relation.flipped())), None)
-                }
-                _ => return None,
-            },
-            ([bound, x], [relation]) if symbol(x).is_some() && constant(bound) => match relation {
-                Relation::Less | Relation::LessEqual => (Some((bound, *relation)), None),
-                Relation::Greater | Relation::GreaterEqual => {
-                    (None, Some((bound, relation.flipped())))
-                }
-                _ => return None,
-            },
-            ([first, x, second], [a, b])
-                if symbol(x).is_some() && constant(first) && constant(second) =>
-            {
-                match (a, b) {
-                    (
-                        Relation::Less | Relation::LessEqual,
-                        Relation::Less | Relation::LessEqual,
-                    ) => (Some((first, *a)), Some((second, *b))),
-                    (
-                        Relation::Greater | Relation::GreaterEqual,
-                        Relation::Greater | Relation::GreaterEqual,
-                    ) => (Some((second, b.flipped())), Some((first, a.flipped()))),
-                    _ => return None,
-                }
-            }
+    let (low, high): (Bound<'_>, Bound<'_>) = match (sides.as_slice(), relations.as_slice()) {
+        ([x, bound], [relation]) if symbol(x).is_some() && constant(bound) => match relation {
+            Relation::Less | Relation::LessEqual => (None, Some((bound, *relation))),
+            Relation::Greater | Relation::GreaterEqual => (Some((bound, relation.flipped())), None),
             _ => return None,
-        };
-    let closed = |bound: &Option<(&Node, Relation)>| {
+        },
+        ([bound, x], [relation]) if symbol(x).is_some() && constant(bound) => match relation {
+            Relation::Less | Relation::LessEqual => (Some((bound, *relation)), None),
+            Relation::Greater | Relation::GreaterEqual => (None, Some((bound, relation.flipped()))),
+            _ => return None,
+        },
+        ([first, x, second], [a, b])
+            if symbol(x).is_some() && constant(first) && constant(second) =>
+        {
+            match (a, b) {
+                (Relation::Less | Relation::LessEqual, Relation::Less | Relation::LessEqual) => {
+                    (Some((first, *a)), Some((second, *b)))
+                }
+                (
+                    Relation::Greater | Relation::GreaterEqual,
+                    Relation::Greater | Relation::GreaterEqual,
+                ) => (Some((second, b.flipped())), Some((first, a.flipped()))),
+                _ => return None,
+            }
+        }
+        _ => return None,
+    };
+    let closed = |bound: &Bound<'_>| {
         bound.as_ref().is_some_and(|(_, relation)| *relation == Relation::LessEqual)
     };
-    let end = |bound: &Option<(&Node, Relation)>, negative| {
+    let end = |bound: &Bound<'_>, negative| {
         bound.as_ref().map_or_else(|| infinity(negative), |(node, _)| (*node).clone())
     };
     Some(Node::List {
@@ -160,7 +157,7 @@ pub(crate) fn proportional(
     let equation =
         p_relation == q_relation && matches!(p_relation, Relation::Equal | Relation::NotEqual);
     let polynomial = |value: &Fraction| value.as_polynomial().is_some();
-    if !equation && !(polynomial(p) && polynomial(q)) {
+    if !(equation || polynomial(p) && polynomial(q)) {
         return Ok(false);
     }
     let (first, second) = (cleared(algebra, &p.numerator)?, cleared(algebra, &q.numerator)?);
@@ -180,7 +177,7 @@ pub(crate) fn proportional(
     if p_relation != turned {
         return Ok(false);
     }
-    Ok(algebra.equal(&Fraction::from(first), &Fraction::from(second.scaled(&factor)))?)
+    algebra.equal(&Fraction::from(first), &Fraction::from(second.scaled(&factor)))
 }
 
 /// The polynomial times the lowest powers of its atoms, so that no exponent is negative.

@@ -124,9 +124,8 @@ impl Lexer<'_> {
             let c = rest.chars().next();
             let length = 1 + c.map_or(0, char::len_utf8);
             match c {
-                Some('!') => self.at += length,
                 Some('$') => self.push(Kind::Symbol('$'), length),
-                Some('(' | ')' | '[' | ']') => self.at += length,
+                Some('!' | '(' | ')' | '[' | ']') => self.at += length,
                 Some(c @ ('{' | '}' | '%' | '|')) => {
                     match c {
                         '{' => self.depth += 1,
@@ -149,7 +148,7 @@ impl Lexer<'_> {
         match name.as_str() {
             "left" | "right" | "big" | "Big" | "bigg" | "Bigg" | "bigl" | "bigr" | "Bigl"
             | "Bigr" | "displaystyle" | "textstyle" | "limits" | "rm" | "bf" | "it" => {
-                self.at += length
+                self.at += length;
             }
             "quad" | "qquad" | "space" | "hspace" | "enspace" | "thinspace" => {
                 self.spaced = true;
@@ -157,7 +156,7 @@ impl Lexer<'_> {
             }
             "text" | "textbf" | "textit" | "textrm" | "textsf" | "mbox" | "hbox" | "mathrm"
             | "mathbf" | "mathit" | "mathsf" | "operatorname" | "emph" | "textnormal" => {
-                self.text_group(length)
+                self.text_group(length);
             }
             "color" | "textcolor" => {
                 self.at += length;
@@ -183,8 +182,7 @@ impl Lexer<'_> {
         if words.is_empty() {
             self.spaced = true;
             self.at += total;
-        } else if words.chars().any(|c| c.is_alphabetic()) && !words.contains(['\\', '$', '{', '_'])
-        {
+        } else if words.chars().any(char::is_alphabetic) && !words.contains(['\\', '$', '{', '_']) {
             self.push(Kind::Text(words.to_owned()), total);
         } else {
             // Read on inside; the closing brace is left as a group of its own.
@@ -223,7 +221,9 @@ impl Lexer<'_> {
                 repeating = repeat;
             }
         }
-        let mut exponent: i64 = whole as i64 - digits.len() as i64;
+        // At most `MAX_BYTES` digits: no count is near the limit of the type.
+        let places = i64::try_from(digits.len() - whole).unwrap_or(i64::MAX);
+        let mut exponent = -places;
         if repeating.is_empty()
             && let Some((power, power_length)) = scientific(&rest[length..])
         {

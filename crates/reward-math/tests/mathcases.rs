@@ -1,5 +1,7 @@
 //! Accuracy over recorded cases: the project's own rows, and the whole set where it is at hand.
 
+#![expect(clippy::print_stdout, reason = "the measurements are read by people")]
+
 use std::path::{Path, PathBuf};
 
 use reward_math::{Extracted, Gold, Options, Verdict, extract, verify};

@@ -1,5 +1,7 @@
 //! Properties of the verdict over arbitrary and over generated text.
 
+#![expect(clippy::print_stdout, reason = "the measurements are read by people")]
+
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
@@ -34,6 +36,20 @@ fn latex() -> impl Strategy<Value = String> {
             (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("{a} = {b}")),
             (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("{a} < {b}")),
             inner.prop_map(|a| format!(r"\{{{a}, 1\pm 2\}}")),
+        ]
+    })
+}
+
+/// Sums, products, fractions and roots of small numbers and variables.
+fn arithmetic() -> impl Strategy<Value = String> {
+    let leaf =
+        prop_oneof![(1_i64..40).prop_map(|n| n.to_string()), Just("x".into()), Just("y".into())];
+    leaf.prop_recursive(3, 12, 2, |inner| {
+        prop_oneof![
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("({a}+{b})")),
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| format!(r"{a}\cdot({b})")),
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| format!(r"\frac{{{a}}}{{{b}}}")),
+            inner.prop_map(|a| format!(r"\sqrt{{{a}}}")),
         ]
     })
 }
@@ -100,7 +116,7 @@ fn fragments() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// No text panics or hangs, on either side, and a span is always inside the response.
     #[test]
@@ -139,8 +155,7 @@ proptest! {
 
     /// The normal form does not depend on the order of a sum or a product, nor on brackets.
     #[test]
-    fn order_and_brackets_do_not_matter(a in latex(), b in latex()) {
-        prop_assume!(![&a, &b].iter().any(|t| t.contains([',', '=', '<', '{']) || t.contains("infty")));
+    fn order_and_brackets_do_not_matter(a in arithmetic(), b in arithmetic()) {
         let options = Options::default();
         for (left, right) in [
             (format!("({a})+({b})"), format!("({b})+({a})")),

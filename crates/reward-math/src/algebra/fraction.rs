@@ -59,12 +59,12 @@ impl Algebra {
         }
         if left.denominator == right.denominator {
             let numerator = left.numerator.plus(&right.numerator);
-            return self.fraction(numerator, left.denominator.clone());
+            return self.fraction(numerator, &left.denominator);
         }
         let first = self.multiply_polynomials(&left.numerator, &right.denominator)?;
         let second = self.multiply_polynomials(&right.numerator, &left.denominator)?;
         let denominator = self.multiply_polynomials(&left.denominator, &right.denominator)?;
-        self.fraction(first.plus(&second), denominator)
+        self.fraction(first.plus(&second), &denominator)
     }
 
     pub(crate) fn subtract(&mut self, left: &Fraction, right: &Fraction) -> Result<Fraction> {
@@ -74,17 +74,17 @@ impl Algebra {
     pub(crate) fn multiply(&mut self, left: &Fraction, right: &Fraction) -> Result<Fraction> {
         let numerator = self.multiply_polynomials(&left.numerator, &right.numerator)?;
         let denominator = self.multiply_polynomials(&left.denominator, &right.denominator)?;
-        self.fraction(numerator, denominator)
+        self.fraction(numerator, &denominator)
     }
 
     pub(crate) fn divide(&mut self, left: &Fraction, right: &Fraction) -> Result<Fraction> {
         let numerator = self.multiply_polynomials(&left.numerator, &right.denominator)?;
         let denominator = self.multiply_polynomials(&left.denominator, &right.numerator)?;
-        self.fraction(numerator, denominator)
+        self.fraction(numerator, &denominator)
     }
 
     /// Canonical sign and scale; a denominator of one term moves into the numerator.
-    fn fraction(&mut self, numerator: Polynomial, denominator: Polynomial) -> Result<Fraction> {
+    fn fraction(&mut self, numerator: Polynomial, denominator: &Polynomial) -> Result<Fraction> {
         if denominator.is_zero() {
             return Err(ParseError::Undefined { what: "division by zero".to_owned() });
         }
@@ -95,11 +95,11 @@ impl Algebra {
             return Ok(Fraction::zero());
         }
         let Some((monomial, coefficient)) = denominator.single() else {
-            if numerator == denominator {
+            if numerator == *denominator {
                 return Ok(Fraction::one());
             }
             let scale = denominator.leading().map_or_else(BigRational::one, BigRational::recip);
-            for polynomial in [&numerator, &denominator] {
+            for polynomial in [&numerator, denominator] {
                 for (_, coefficient) in polynomial.terms() {
                     self.spend_on(coefficient, &scale)?;
                 }
@@ -140,7 +140,7 @@ impl Algebra {
         if left.as_constant().is_some_and(|value| value.is_one()) {
             return Ok(Fraction::from(numerator));
         }
-        self.fraction(numerator, left)
+        self.fraction(numerator, &left)
     }
 
     pub(crate) fn power(&mut self, base: &Fraction, exponent: &Fraction) -> Result<Fraction> {
@@ -177,7 +177,7 @@ impl Algebra {
         let count = small_integer(&count).ok_or(ParseError::OutOfFuel)?;
         let top = self.polynomial_power(&root.numerator, count.unsigned_abs())?;
         let bottom = self.polynomial_power(&root.denominator, count.unsigned_abs())?;
-        if count < 0 { self.fraction(bottom, top) } else { self.fraction(top, bottom) }
+        if count < 0 { self.fraction(bottom, &top) } else { self.fraction(top, &bottom) }
     }
 
     /// `b^E` with `E` a sum of terms `c·m`: the product of the atoms `b^m` to the powers `c`.

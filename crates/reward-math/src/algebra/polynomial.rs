@@ -151,7 +151,7 @@ impl Algebra {
             return Err(ParseError::OutOfFuel);
         }
         let whole = left.is_integer() && right.is_integer();
-        self.spend(2 + if whole { left_bits * right_bits >> 18 } else { total * total >> 14 })
+        self.spend(2 + if whole { (left_bits * right_bits) >> 18 } else { (total * total) >> 14 })
     }
 
     /// Adds exponents; the flag tells that no atom needs reducing.
@@ -166,7 +166,8 @@ impl Algebra {
                 (Some(x), Some(y)) if x.0 == y.0 => {
                     let exponent = x.1.checked_add(&y.1).ok_or(ParseError::OutOfFuel)?;
                     let id = x.0;
-                    (a.next(), b.next());
+                    a.next();
+                    b.next();
                     (id, exponent)
                 }
                 (Some(x), Some(y)) if x.0 > y.0 => {
@@ -314,7 +315,7 @@ impl Algebra {
         }
         let size = base.bits().checked_mul(exponent).filter(|&size| size <= MAX_BITS);
         let size = size.ok_or(ParseError::OutOfFuel)?;
-        self.spend(size * size >> 18)?;
+        self.spend((size * size) >> 18)?;
         Ok(base.pow(exponent.to_u32().ok_or(ParseError::OutOfFuel)?))
     }
 }

@@ -76,7 +76,7 @@ impl Algebra {
                 return Ok(self.of_atom(Atom::Function(format!("root {index}"), vec![radicand])));
             }
             if !positive
-                && index % 2 == 0
+                && index.is_multiple_of(2)
                 && even
                 && divided.is_integer()
                 && divided.to_integer() % 2 != 0
