@@ -198,6 +198,9 @@ impl<'a> Drawing<'a> {
         if points.len() > 1 {
             let path = points.iter().map(|&(x, y)| format!("{:.1} {:.1}", self.x(x), self.y(y)));
             let path = path.collect::<Vec<_>>().join("L");
+            if series.mark == Mark::Fit {
+                svg += &format!("<path class=\"halo\" d=\"M{path}\"/>\n");
+            }
             svg += &format!("<path class=\"{class}\" d=\"M{path}\"/>\n");
         }
         if matches!(series.mark, Mark::Faint | Mark::Fit | Mark::Reference) {
