@@ -82,7 +82,7 @@ mod tests {
     #[test]
     fn cosine_decay_is_half_way_at_half_time() {
         let root_half = std::f64::consts::FRAC_1_SQRT_2;
-        let expected = [1.0, (1.0 + root_half) / 2.0, 0.5, (1.0 - root_half) / 2.0];
+        let expected = [1.0, 0.5 + root_half / 2.0, 0.5, 0.5 - root_half / 2.0];
         assert_close(&factors(Decay::Cosine, 0, 4), &expected);
     }
 
