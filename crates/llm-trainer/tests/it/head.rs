@@ -3,7 +3,7 @@
 use llm_trainer::head::{token_statistics, token_statistics_backward};
 use tch::{Device, Kind, Tensor};
 
-use crate::largest_difference;
+use crate::fixture::{distance, one_thread};
 
 struct Case {
     hidden: Tensor,
@@ -13,6 +13,7 @@ struct Case {
 
 /// More tokens than one chunk holds at this vocabulary, so that chunks are really joined.
 fn case() -> Case {
+    one_thread();
     let options = (Kind::Double, Device::Cpu);
     let vocab = 1 << 20;
     let wave = |n: i64, scale: f64| (Tensor::arange(n, options) * scale).sin();
@@ -38,8 +39,8 @@ fn chunks_give_the_statistics_of_the_whole_matrix() {
     for temperature in [1.0, 0.6] {
         let (log_prob, entropy) = by_definition(&case, temperature);
         let found = token_statistics(&case.hidden, &case.weight, &case.targets, temperature);
-        assert!(largest_difference(&found.log_prob, &log_prob) < 1e-12);
-        assert!(largest_difference(&found.entropy, &entropy) < 1e-12);
+        assert!(distance(&found.log_prob, &log_prob) < 1e-12);
+        assert!(distance(&found.entropy, &entropy) < 1e-12);
     }
 }
 
@@ -64,8 +65,8 @@ fn closed_form_backward_equals_autograd() {
         &d_log_prob,
         Some(&d_entropy),
     );
-    assert!(largest_difference(&found.hidden, &attached.hidden.grad()) < 1e-10);
-    assert!(largest_difference(&found.weight, &attached.weight.grad()) < 1e-10);
+    assert!(distance(&found.hidden, &attached.hidden.grad()) < 1e-10);
+    assert!(distance(&found.weight, &attached.weight.grad()) < 1e-10);
 }
 
 #[test]

@@ -3,6 +3,9 @@
 mod cli;
 mod fixture;
 mod generation;
+mod head;
 mod loading;
 mod parity;
 mod recomputation;
+mod training_run;
+mod update;

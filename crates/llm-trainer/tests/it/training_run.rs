@@ -1,0 +1,148 @@
+//! Whole runs through the binary: resuming, repeating, the files they leave.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use trainer_core::metrics::read_metrics;
+
+use crate::fixture::directory;
+
+const CONFIG: &str = r#"
+name = "tiny"
+seed = 3
+output_directory = "OUT"
+
+[model]
+path = "MODEL"
+device = "cpu"
+threads = 1
+
+[data]
+train = { arithmetic = { operations = ["add"], digits = [1, 1], count = 30, seed = 1 } }
+evaluation = { arithmetic = { operations = ["add"], digits = [1, 1], count = 5, seed = 1 } }
+prompt = { chat = false }
+max_prompt_tokens = 8
+
+[rollout]
+prompts_per_step = 4
+group_size = 3
+max_response_tokens = 6
+rows = 5
+
+# With rewards for anything but silence, random weights have something to learn.
+[reward]
+values = { right = 1.0, wrong = 0.25, unparsed = 0.0 }
+grading = { last_number = true }
+
+[algorithm]
+mini_batch_prompts = 2
+policy_loss = { kl-cov = { fraction = 0.1, coefficient = 1.0 } }
+
+[optimizer]
+learning_rate = 1e-3
+
+[training]
+steps = 4
+micro_batch_tokens = 64
+
+[evaluation]
+every = 2
+questions = 5
+temperature = 1.0
+
+[checkpoint]
+every = 2
+"#;
+
+/// Runs `llm-trainer train` with its output under `root`.
+fn train(root: &Path, overrides: &[&str]) -> Output {
+    let config = root.join("tiny.toml");
+    let text = CONFIG
+        .replace("OUT", &root.join("run").display().to_string())
+        .replace("MODEL", &directory("tiny_qwen2_tied").display().to_string());
+    std::fs::write(&config, text).expect("a temporary folder is writable");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_llm-trainer"));
+    command.arg("train").arg(&config);
+    for assignment in overrides {
+        command.arg("--set").arg(assignment);
+    }
+    command.output().expect("the binary of this crate runs")
+}
+
+fn assert_success(output: &Output) {
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{text}");
+}
+
+/// All metrics but wall times and memory, which no two runs share.
+fn comparable_metrics(root: &Path) -> Vec<Vec<(String, f64)>> {
+    read_metrics(&root.join("run/metrics.jsonl"))
+        .expect("a run leaves metrics")
+        .iter()
+        .map(|step| {
+            step.iter()
+                .filter(|(name, _)| !name.starts_with("timing_s/") && !name.starts_with("perf/"))
+                .map(|(name, value)| (name.to_owned(), value))
+                .collect()
+        })
+        .collect()
+}
+
+fn weights(root: &Path) -> Vec<u8> {
+    std::fs::read(root.join("run/checkpoints/step-4/model.safetensors"))
+        .expect("the last step leaves a checkpoint")
+}
+
+#[test]
+fn two_and_two_steps_equal_four_bit_for_bit() {
+    let (whole, parts) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    assert_success(&train(whole.path(), &[]));
+
+    assert_success(&train(parts.path(), &[]));
+    // As after a crash in step 4: the checkpoint of step 2 is the latest, and metrics go on beyond it.
+    let checkpoints = parts.path().join("run/checkpoints");
+    std::fs::remove_dir_all(checkpoints.join("step-4")).unwrap();
+    std::fs::write(checkpoints.join("latest"), "step-2\n").unwrap();
+    let resumed = train(parts.path(), &[]);
+    assert_success(&resumed);
+    let text = String::from_utf8_lossy(&resumed.stdout);
+    assert!(text.contains("going on after step 2 of 4"), "{text}");
+
+    assert_eq!(comparable_metrics(whole.path()), comparable_metrics(parts.path()));
+    assert!(weights(whole.path()) == weights(parts.path()), "the weights differ");
+    let again = train(whole.path(), &[]);
+    assert!(String::from_utf8_lossy(&again.stdout).contains("all 4 steps are done"));
+}
+
+#[test]
+fn a_run_measures_entropy_covariance_and_their_prediction() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_success(&train(folder.path(), &["algorithm.mini_batch_prompts=4", "optimizer.learning_rate=1e-5"]));
+    let steps = read_metrics(&folder.path().join("run/metrics.jsonl")).unwrap();
+    assert_eq!(steps.iter().map(|step| step.step()).collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
+    assert!(steps[0].get("val-core/arithmetic/acc/mean@1").is_some());
+    for step in &steps[1..] {
+        let get = |name: &str| step.get(name).unwrap_or_else(|| panic!("{name} is missing: {step:?}"));
+        assert!(get("rollout/mismatch_kl").abs() < 1e-5, "{step:?}");
+        assert!(get("actor/entropy") > 0.0);
+        if let Some(norm) = step.get("actor/grad_norm").filter(|&norm| norm > 0.0) {
+            // A small step: the change of entropy is what Lemma 1 says of the logits' move.
+            let (measured, predicted) =
+                (get("entropy/measured_change"), get("entropy/predicted_change_lemma1"));
+            let tolerance = 0.05 * predicted.abs() + 1e-7;
+            assert!((measured - predicted).abs() < tolerance, "{measured} {predicted} {norm}");
+        }
+    }
+    let samples = std::fs::read_to_string(folder.path().join("run/samples/step-1.jsonl")).unwrap();
+    assert_eq!(samples.lines().count(), 12);
+}
+
+#[test]
+fn another_configuration_in_the_same_folder_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_success(&train(folder.path(), &["training.steps=1"]));
+    let refused = train(folder.path(), &["training.steps=1", "seed=4"]);
+    assert_eq!(refused.status.code(), Some(2));
+    let text = String::from_utf8_lossy(&refused.stderr);
+    assert!(text.contains("another configuration") && text.lines().count() == 1, "{text}");
+}
