@@ -284,7 +284,7 @@ fn write_tensors<W: Write>(
                 let mut elements = Vec::new();
                 gguf.read_run(&tensor.source, 0, tensor.source.elements(), &mut elements)?;
                 let columns = tensor.source.shape.get(1).map_or(1, |columns| *columns);
-                put(&unpermute(&elements, heads as usize, columns as usize))?;
+                put(&unpermute(&elements, heads, columns))?;
             }
         }
     }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::error::GgufError;
 use super::hyperparameters::{Architecture, Hyperparameters};
-use super::reader::{GgufFile, TensorInfo};
+use super::reader::{GgufFile, TensorInfo, in_memory};
 
 /// One tensor to write.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,7 +89,7 @@ pub fn plan(
     }
 }
 
-fn part<'a>(source: &'a str) -> &'a str {
+fn part(source: &str) -> &str {
     source.rsplit('.').next().unwrap_or(source)
 }
 
@@ -130,7 +130,8 @@ fn needs_bias(source: &str, model: &Hyperparameters) -> bool {
 /// # Panics
 ///
 /// If `elements` is not `heads` heads of an even number of rows.
-pub fn unpermute(elements: &[f32], heads: usize, columns: usize) -> Vec<f32> {
+pub fn unpermute(elements: &[f32], heads: u64, columns: u64) -> Vec<f32> {
+    let (heads, columns) = (in_memory(heads), in_memory(columns));
     let rows = elements.len() / columns;
     let width = rows / heads;
     assert!(rows * columns == elements.len() && width * heads == rows, "heads cut a row");

@@ -18,6 +18,11 @@ const LARGEST_ARRAY: u64 = 1 << 24;
 /// Elements dequantised at once: 4 MiB of `f32`, and a whole number of blocks of every format.
 const CHUNK_ELEMENTS: u64 = 1 << 20;
 
+/// A length that was held against the file's size, as an index.
+pub(super) fn in_memory(length: u64) -> usize {
+    usize::try_from(length).expect("a length within a file fits the address space")
+}
+
 /// Where a tensor stands and how it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TensorInfo {
@@ -107,10 +112,12 @@ impl GgufFile {
     ) -> Result<(), GgufError> {
         let total = tensor.elements();
         let mut elements = Vec::new();
-        for start in (0..total).step_by(CHUNK_ELEMENTS as usize) {
+        let mut start = 0;
+        while start < total {
             let count = CHUNK_ELEMENTS.min(total - start);
             self.read_run(tensor, start, count, &mut elements)?;
             sink(&elements)?;
+            start += count;
         }
         Ok(())
     }
@@ -135,7 +142,7 @@ impl GgufFile {
             (tensor.format.block_elements() as u64, tensor.format.block_bytes() as u64);
         assert!(start.is_multiple_of(elements) && count.is_multiple_of(elements), "a block is cut");
         assert!(start + count <= tensor.elements(), "the run leaves `{}`", tensor.name);
-        let mut blocks = vec![0; (count / elements * bytes) as usize];
+        let mut blocks = vec![0; in_memory(count / elements * bytes)];
         self.file
             .read_exact_at(&mut blocks, tensor.offset + start / elements * bytes)
             .map_err(GgufError::io(&self.path, "read"))?;
@@ -192,7 +199,7 @@ impl Cursor<'_> {
         let start = self.position;
         let length = self.u64(field)?;
         let length = self.expect_left(length, 1, field)?;
-        let mut bytes = vec![0; length as usize];
+        let mut bytes = vec![0; in_memory(length)];
         self.reader.read_exact(&mut bytes).map_err(GgufError::io(self.path, "read"))?;
         self.position += length;
         String::from_utf8(bytes).map_err(|_| self.malformed(start, field, "is not UTF-8"))

@@ -71,3 +71,52 @@ impl<W: Write> SafetensorsStream<W> {
         (self.writer, format!("{:x}", self.digest.finalize()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A disk with room for so many bytes.
+    struct SmallDisk(usize);
+
+    impl Write for SmallDisk {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            if self.0 == 0 {
+                return Err(std::io::ErrorKind::StorageFull.into());
+            }
+            let count = bytes.len().min(self.0);
+            self.0 -= count;
+            Ok(count)
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn entry() -> Entry {
+        Entry { name: "w".to_owned(), dtype: "F32", shape: vec![2, 1], bytes: 8 }
+    }
+
+    #[test]
+    fn the_file_is_length_padded_header_and_data() {
+        let mut stream = SafetensorsStream::start(Vec::new(), &[entry()]).unwrap();
+        stream.write(&[1, 2, 3, 4, 5, 6, 7, 8]).unwrap();
+        let (file, _) = stream.finish();
+        let header = br#"{"w":{"dtype":"F32","shape":[2,1],"data_offsets":[0,8]},"__metadata__":{"format":"pt"}}"#;
+        let padded = header.len().next_multiple_of(8);
+        assert_eq!(file[..8], (padded as u64).to_le_bytes());
+        assert_eq!(&file[8..8 + header.len()], header);
+        assert!(file[8 + header.len()..8 + padded].iter().all(|byte| *byte == b' '));
+        assert_eq!(file[8 + padded..], [1, 2, 3, 4, 5, 6, 7, 8]);
+    }
+
+    #[test]
+    fn a_full_disk_is_an_error_in_header_and_data() {
+        let kind = |outcome: std::io::Result<()>| outcome.unwrap_err().kind();
+        let header = SafetensorsStream::start(SmallDisk(20), &[entry()]).map(|_| ());
+        assert_eq!(kind(header), std::io::ErrorKind::StorageFull);
+        let mut stream = SafetensorsStream::start(SmallDisk(100), &[entry()]).unwrap();
+        assert_eq!(kind(stream.write(&[0; 64])), std::io::ErrorKind::StorageFull);
+    }
+}

@@ -48,6 +48,7 @@ enum PreTokenizer {
 }
 
 #[derive(Serialize)]
+#[expect(clippy::struct_excessive_bools, reason = "the flags of the file format")]
 struct AddedToken<'a> {
     id: usize,
     content: &'a str,
@@ -279,13 +280,10 @@ fn config(
     let spelled = |name: &str| {
         let key = format!("tokenizer.ggml.{name}_token_id");
         let Some(id) = metadata.optional_count(&key)? else { return Ok(None) };
-        match tokens.get(id as usize) {
-            Some(token) => Ok(Some(token)),
-            None => {
-                let problem = format!("is {id}, expected an id below {}", tokens.len());
-                Err(metadata.error(&key, problem))
-            }
-        }
+        let token = tokens.get(id as usize).ok_or_else(|| {
+            metadata.error(&key, format!("is {id}, expected an id below {}", tokens.len()))
+        })?;
+        Ok(Some(token))
     };
     let (bos, unknown, class) = match model.architecture {
         Architecture::Qwen2 => (None, None, "Qwen2Tokenizer"),
