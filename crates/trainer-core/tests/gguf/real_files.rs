@@ -70,7 +70,7 @@ fn check_tensors(model: &Model) {
         let name = row["name"].as_str().expect("a name");
         let tensor = gguf.tensor(name).expect("the tensor");
         assert_eq!(tensor.format.name(), row["type"], "{name}");
-        let (mut digest, mut first, mut largest) = (Sha256::new(), Vec::new(), 0.0_f32);
+        let (mut digest, mut first, mut largest) = (Sha256::new(), Vec::<f32>::new(), 0.0_f32);
         gguf.read_elements(tensor, |elements| {
             first.extend(elements.iter().take(8 - first.len()));
             for element in elements {

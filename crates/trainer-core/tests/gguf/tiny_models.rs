@@ -15,12 +15,12 @@ const F32: ImportOptions = ImportOptions { dtype: TensorDtype::F32, tie: TiePoli
 /// Imports into `OUT` of a fresh directory.
 fn imported(
     model: &Builder,
-    options: &ImportOptions,
+    options: ImportOptions,
 ) -> (TempDir, Result<ImportSummary, GgufError>) {
     let home = tempfile::tempdir().expect("a temporary directory");
     let file = home.path().join("tiny.gguf");
     std::fs::write(&file, model.bytes()).expect("writable");
-    let outcome = import(&file, &home.path().join("out"), options, &mut |_| {});
+    let outcome = import(&file, &home.path().join("out"), &options, &mut |_| {});
     (home, outcome)
 }
 
@@ -42,7 +42,7 @@ fn ramp(range: std::ops::Range<u16>) -> Vec<f32> {
 
 #[track_caller]
 fn assert_refused(model: &Builder, fragments: &[&str]) {
-    let (home, outcome) = imported(model, &F32);
+    let (home, outcome) = imported(model, F32);
     let message = outcome.expect_err("a refusal").to_string();
     for fragment in fragments.iter().chain(&["tiny.gguf"]) {
         assert!(message.contains(fragment), "{message:?} lacks {fragment:?}");
@@ -54,7 +54,7 @@ fn assert_refused(model: &Builder, fragments: &[&str]) {
 
 #[test]
 fn llama_rows_of_q_and_k_are_put_back_in_order() {
-    let (_home, outcome) = imported(&tiny_model("llama"), &F32);
+    let (_home, outcome) = imported(&tiny_model("llama"), F32);
     let directory = outcome.unwrap().directory;
     // Head of four rows 0 1 2 3 in the file: even rows are the first half, odd rows the second.
     let rows =
@@ -68,7 +68,7 @@ fn llama_rows_of_q_and_k_are_put_back_in_order() {
 
 #[test]
 fn qwen2_keeps_order_and_biases_and_config_says_what_it_is() {
-    let (_home, outcome) = imported(&tiny_model("qwen2"), &F32);
+    let (_home, outcome) = imported(&tiny_model("qwen2"), F32);
     let summary = outcome.unwrap();
     let directory = &summary.directory;
     assert_eq!((summary.tensors, summary.tied), (14, true));
@@ -96,7 +96,7 @@ fn qwen2_keeps_order_and_biases_and_config_says_what_it_is() {
 #[test]
 fn the_tokenizer_loads_merges_and_recognises_added_tokens() {
     for architecture in ["qwen2", "llama"] {
-        let (_home, outcome) = imported(&tiny_model(architecture), &F32);
+        let (_home, outcome) = imported(&tiny_model(architecture), F32);
         let file = outcome.unwrap().directory.join("tokenizer.json");
         let tokenizer = Tokenizer::from_file(file).unwrap();
         let encoding = tokenizer.encode("abba<|im_end|>ab", false).unwrap();
@@ -113,7 +113,7 @@ fn bf16_rounds_to_nearest_even() {
     let norm = norm.into_iter().chain([0x4000_0000_u32]).flat_map(u32::to_le_bytes);
     let norm_at = model.tensors.iter().position(|t| t.name == "output_norm.weight").unwrap();
     model.tensors[norm_at].bytes = norm.collect();
-    let (_home, outcome) = imported(&model, &ImportOptions::default());
+    let (_home, outcome) = imported(&model, ImportOptions::default());
     let bytes = std::fs::read(outcome.unwrap().directory.join("model.safetensors")).unwrap();
     let file = SafeTensors::deserialize(&bytes).unwrap();
     let data = file.tensor("model.norm.weight").unwrap().data();
@@ -129,19 +129,19 @@ fn an_output_matrix_is_shared_where_it_agrees_and_kept_where_it_does_not() {
     let reversed = (0..32_u8).rev().flat_map(|n| f32::from(n).to_le_bytes()).collect();
     different.add("output.weight", &[8, 4], 0, reversed);
 
-    let (_home, outcome) = imported(&agreeing, &F32);
+    let (_home, outcome) = imported(&agreeing, F32);
     let summary = outcome.unwrap();
     assert!(summary.tied);
     assert_eq!(tensor(&summary.directory, "model.embed_tokens.weight"), ramp(1..33));
 
-    let (_home, outcome) = imported(&different, &F32);
+    let (_home, outcome) = imported(&different, F32);
     let summary = outcome.unwrap();
     assert!(!summary.tied, "{summary:?}");
     assert_eq!(tensor(&summary.directory, "model.embed_tokens.weight"), ramp(0..32));
     assert_eq!(tensor(&summary.directory, "lm_head.weight")[0].to_bits(), 31_f32.to_bits());
 
     let options = ImportOptions { tie: TiePolicy::Embedding, ..F32 };
-    let (_home, outcome) = imported(&different, &options);
+    let (_home, outcome) = imported(&different, options);
     let summary = outcome.unwrap();
     assert!(summary.tied);
     assert_eq!(tensor(&summary.directory, "model.embed_tokens.weight"), ramp(0..32));
@@ -181,7 +181,7 @@ fn what_cannot_be_represented_is_refused_by_name() {
 
 #[test]
 fn a_directory_that_holds_something_is_left_alone() {
-    let (home, outcome) = imported(&tiny_model("llama"), &F32);
+    let (home, outcome) = imported(&tiny_model("llama"), F32);
     let directory = outcome.unwrap().directory;
     let before = std::fs::read(directory.join("config.json")).unwrap();
     let again = import(&home.path().join("tiny.gguf"), &directory, &F32, &mut |_| {});
