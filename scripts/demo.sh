@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-if ! cargo fetch --locked --offline >/dev/null 2>&1; then
+if ! cargo fetch --locked --offline --target x86_64-unknown-linux-gnu >/dev/null 2>&1; then
   echo "crates: downloading the Rust dependencies from crates.io (about 60 MB)"
 fi
 echo "build: softmax-sim and llm-trainer (several minutes the first time)"
@@ -20,12 +20,16 @@ echo
 echo "2/4  warm-up: a small Qwen2-architecture model learns arithmetic from worked examples"
 "$target/llm-trainer" warmup configs/demo-warmup.toml
 echo
-echo "3/4  reinforcement learning on new questions, three ways"
-for method in grpo clip-cov kl-cov; do
-  "$target/llm-trainer" train "configs/demo-$method.toml"
-done
+echo "3/4  reinforcement learning on new questions, three ways: same model, seed and budget"
+train() {
+  "$target/llm-trainer" train configs/demo.toml --set "name=$1" --set "algorithm.policy_loss = $2"
+}
+train GRPO '{ ppo-clip = {} }'
+train Clip-Cov '{ clip-cov = { fraction = 0.02, covariance_low = 1.0, covariance_high = 5.0 } }'
+train KL-Cov '{ kl-cov = { fraction = 0.05, coefficient = 1.0 } }'
 echo
 echo "4/4  report"
-"$target/llm-trainer" report runs/demo-grpo runs/demo-clip-cov runs/demo-kl-cov \
-  --verification runs/demo/verification.json --output runs/demo/report.html
+"$target/llm-trainer" report runs/demo/GRPO runs/demo/Clip-Cov runs/demo/KL-Cov \
+  --title "GRPO, Clip-Cov and KL-Cov on arithmetic" \
+  --verification runs/demo/verification.json --output runs/demo/report.html --command "make demo"
 echo "took $((SECONDS - started)) s after the build"

@@ -2,7 +2,7 @@
 # Runs every test of the workspace. libtorch must be set up (`make test` sees to it).
 set -euo pipefail
 cd "$(dirname "$0")/.."
-if ! cargo fetch --locked --offline >/dev/null 2>&1; then
+if ! cargo fetch --locked --offline --target x86_64-unknown-linux-gnu >/dev/null 2>&1; then
   echo "crates: downloading the Rust dependencies from crates.io (about 60 MB)"
 fi
 # One OpenMP thread: cargo runs tests in parallel threads already, and teams of spinning threads starve each other.

@@ -4,6 +4,7 @@ pub mod doctor;
 pub mod generate;
 mod json_lines;
 pub mod model_options;
+pub mod report;
 pub mod score;
 pub mod train;
 pub mod warmup;
@@ -25,6 +26,8 @@ pub enum Command {
     Warmup(warmup::Args),
     /// Train a model by reinforcement learning, or go on with a run that was interrupted
     Train(train::Args),
+    /// Write one self-contained HTML page, and its figures as SVG, about one or several runs
+    Report(report::Args),
 }
 
 impl Command {
@@ -40,6 +43,7 @@ impl Command {
             Self::Generate(args) => generate::run(args, out),
             Self::Warmup(args) => warmup::run(args, out),
             Self::Train(args) => train::run(args, out),
+            Self::Report(args) => report::run(args, out),
         }
     }
 }

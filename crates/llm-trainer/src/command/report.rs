@@ -24,6 +24,9 @@ pub struct Args {
     /// Where to write the page [default: report.html in the folder of the first run]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Command that makes the runs again, for the foot of the page
+    #[arg(long, default_value = "")]
+    command: String,
     /// Title of the page
     #[arg(long, default_value = "Entropy and reward")]
     title: String,
@@ -41,19 +44,17 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
         Some(path) => path.clone(),
         None => RunDirectory::open(&args.runs[0])?.report(),
     };
-    let folder = output.parent().map(Path::to_path_buf).unwrap_or_default();
+    let folder = output.parent().unwrap_or(Path::new(".")).join("charts");
+    std::fs::create_dir_all(&folder).with_context(|| format!("{}: cannot create", folder.display()))?;
     let report = Report {
         title: args.title.clone(),
         introduction: Vec::new(),
         runs,
         verification,
-        command: std::env::args().collect::<Vec<_>>().join(" "),
+        command: args.command.clone(),
     };
     report.write(&output)?;
-    for (name, svg) in report.charts() {
-        let path = folder.join(format!("{name}.svg"));
-        trainer_core::atomic_write::write_atomically(&path, svg.as_bytes())?;
-    }
+    report.write_charts(&folder)?;
     writeln!(out, "report: {}", output.display())?;
     Ok(())
 }

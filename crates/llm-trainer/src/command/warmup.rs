@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 
 use crate::progress::Progress;
-use crate::warmup::{WarmupConfig, cached, warm_up};
+use crate::warmup::{Measurement, WarmupConfig, cached, warm_up};
 
 /// Arguments of `warmup`.
 #[derive(Debug, clap::Args)]
@@ -35,13 +35,12 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     }
     let progress = Progress::new("warm-up", config.training.max_steps, 0);
     let record = warm_up(&config, |now| {
-        progress.advance(
-            now.step,
-            &format!(
-                "loss {:.3}  accuracy {:.3}  entropy {:.3} nat",
-                now.loss, now.accuracy, now.entropy
-            ),
-        );
+        let mut message = format!("loss {:.3}", now.loss);
+        if let Some(measured) = now.measured {
+            let Measurement { accuracy, entropy } = measured;
+            message += &format!("  accuracy {accuracy:.3}  entropy {entropy:.3} nat");
+        }
+        progress.advance(now.step, &message);
     })?;
     progress.finish();
     writeln!(

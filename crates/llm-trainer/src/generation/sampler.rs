@@ -25,7 +25,7 @@ pub(super) fn draw(logits: &Tensor, uniforms: &[f64], options: &GenerationOption
         let cumulative = truncated(log_prob.exp(), options).cumsum(-1, Kind::Double);
         let total = cumulative.narrow(-1, cumulative.size()[1] - 1, 1);
         let target = Tensor::from_slice(uniforms).to_device(total.device()).unsqueeze(1) * total;
-        cumulative.searchsorted(&target, false, true, "right", None::<&Tensor>)
+        target.searchsorted(&cumulative, false, true, "right", None::<&Tensor>)
     };
     let log_prob = log_prob.gather(-1, &tokens, false);
     let tokens: Vec<i64> = tokens.view(-1).try_into().expect("a one-dimensional tensor of i64");

@@ -3,11 +3,11 @@
 use serde_json::{Map, Value, json};
 
 /// Text of the end-of-text token.
-pub const END_OF_TEXT: &str = "<|endoftext|>";
+pub(super) const END_OF_TEXT: &str = "<|endoftext|>";
 /// Its id.
 pub const END_OF_TEXT_ID: u32 = 256;
 /// Tokens in all.
-pub const VOCABULARY: usize = 257;
+pub(super) const VOCABULARY: usize = 257;
 
 /// The tokenizer in Hugging Face's format; the id of a byte is the byte.
 pub fn tokenizer_json() -> Value {

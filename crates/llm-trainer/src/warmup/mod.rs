@@ -55,9 +55,16 @@ pub struct WarmupProgress {
     pub step: u64,
     /// Mean negative log-likelihood of the last batch's answers, in nats per token.
     pub loss: f64,
-    /// The latest measured accuracy, a fraction.
+    /// The latest measurement, once there is one.
+    pub measured: Option<Measurement>,
+}
+
+/// How the model answers held-out questions at temperature 1.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Measurement {
+    /// Share of right answers.
     pub accuracy: f64,
-    /// The latest measured entropy, in nats per token.
+    /// Mean entropy of the sampled tokens, in nats.
     pub entropy: f64,
 }
 
@@ -100,7 +107,8 @@ pub fn warm_up(
         .map(|question| prompt(&tokenizer, question))
         .collect::<anyhow::Result<_>>()?;
 
-    let mut state = WarmupProgress { step: 0, loss: f64::NAN, accuracy: 0.0, entropy: f64::NAN };
+    let (low, high) = training.target_accuracy;
+    let mut state = WarmupProgress { step: 0, loss: f64::NAN, measured: None };
     while state.step < training.max_steps {
         let mut rng = step_rng(config.seed, state.step, Purpose::Warmup);
         let sequences = (0..training.sequences)
@@ -109,28 +117,23 @@ pub fn warm_up(
         let rate = training.learning_rate * schedule.factor(state.step);
         state.loss = supervised_step(&model, &mut optimizer, &sequences, rate, training)?;
         state.step += 1;
-        if state.step % training.evaluate_every == 0 {
-            (state.accuracy, state.entropy) =
-                measure(&model, &tokenizer, &held_out, training, (config.seed, state.step))?;
+        if state.step.is_multiple_of(training.evaluate_every) {
+            let noise = (config.seed, state.step);
+            state.measured = Some(measure(&model, &tokenizer, &held_out, training, noise)?);
         }
         progress(state);
-        if state.accuracy >= training.target_accuracy.0 {
+        if state.measured.is_some_and(|measured| measured.accuracy >= low) {
             break;
         }
     }
-    let (low, high) = training.target_accuracy;
+    let Measurement { accuracy, entropy } =
+        state.measured.context("`training.max_steps` is below `training.evaluate_every`")?;
     anyhow::ensure!(
-        (low..=high).contains(&state.accuracy),
-        "after {} steps the warm-up answers {:.3} of held-out questions, expected {low} to {high}",
+        (low..=high).contains(&accuracy),
+        "after {} steps the warm-up answers {accuracy:.3} of held-out questions, expected {low} to {high}",
         state.step,
-        state.accuracy
     );
-    let record = WarmupRecord {
-        config: config.clone(),
-        steps: state.step,
-        accuracy: state.accuracy,
-        entropy: state.entropy,
-    };
+    let record = WarmupRecord { config: config.clone(), steps: state.step, accuracy, entropy };
     let folder = DirectoryInProgress::begin(&config.output)?;
     model.save(folder.path(), staging.path())?;
     let path = folder.path().join(RECORD);
@@ -166,7 +169,7 @@ fn measure(
     held_out: &[Prompt],
     training: &WarmupTraining,
     (seed, step): (u64, u64),
-) -> anyhow::Result<(f64, f64)> {
+) -> anyhow::Result<Measurement> {
     let options = GenerationOptions {
         samples: 1,
         max_new_tokens: training.max_response_tokens,
@@ -185,10 +188,10 @@ fn measure(
     let pass = PolicyPass { model, temperature: 1.0, micro_batch_tokens: training.micro_batch_tokens };
     let sequences: Vec<&Sequence> = samples.iter().map(|sample| &sample.sequence).collect();
     let entropy = pass.statistics(&sequences).entropy;
-    Ok((
-        right as f64 / samples.len() as f64,
-        entropy.iter().sum::<f64>() / entropy.len() as f64,
-    ))
+    Ok(Measurement {
+        accuracy: right as f64 / samples.len() as f64,
+        entropy: entropy.iter().sum::<f64>() / entropy.len() as f64,
+    })
 }
 
 fn example(
