@@ -18,11 +18,11 @@ pub fn resolve(choice: Choice) -> anyhow::Result<Device> {
         Choice::Auto => Ok(Device::cuda_if_available()),
         Choice::Cpu => Ok(Device::Cpu),
         Choice::Cuda(index) => {
-            loaded.with_context(|| format!("`model.device` is cuda:{index}, but CUDA does not load"))?;
+            loaded.with_context(|| format!("device is cuda:{index}, but CUDA does not load"))?;
             let found = tch::Cuda::device_count();
             anyhow::ensure!(
                 i64::try_from(index).is_ok_and(|index| index < found),
-                "`model.device` is cuda:{index}, expected one of {found} CUDA devices"
+                "device is cuda:{index}, expected one of {found} CUDA devices"
             );
             Ok(Device::Cuda(index))
         }
@@ -36,8 +36,9 @@ pub fn resolve(choice: Choice) -> anyhow::Result<Device> {
 /// If the number is larger than libtorch takes.
 pub fn set_threads(threads: usize) -> anyhow::Result<()> {
     if threads > 0 {
-        let count = i32::try_from(threads)
-            .with_context(|| format!("`model.threads` is {threads}, expected at most {}", i32::MAX))?;
+        let count = i32::try_from(threads).with_context(|| {
+            format!("`model.threads` is {threads}, expected at most {}", i32::MAX)
+        })?;
         tch::set_num_threads(count);
     }
     Ok(())

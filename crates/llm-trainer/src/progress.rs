@@ -22,8 +22,10 @@ impl Progress {
     /// A job of `total` steps of which `done` are done.
     pub fn new(name: &str, total: u64, done: u64) -> Self {
         let bar = std::io::stderr().is_terminal().then(|| {
-            let style = ProgressStyle::with_template("{prefix} {bar:30} {pos}/{len} {msg} [{elapsed}, {eta} left]")
-                .expect("a constant template that is valid");
+            let template = "{prefix} {bar:30} {pos}/{len} {msg} [{elapsed}, {eta} left]";
+            // A template that did not parse would cost the bar its looks and nothing else.
+            let style = ProgressStyle::with_template(template)
+                .unwrap_or_else(|_| ProgressStyle::default_bar());
             let bar = ProgressBar::new(total).with_style(style).with_prefix(name.to_owned());
             bar.set_position(done);
             bar.reset_eta();

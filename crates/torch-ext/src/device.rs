@@ -69,7 +69,8 @@ pub struct CudaMemory {
 ///
 /// [`TorchError`] if there is no such device.
 pub fn cuda_memory(device: usize) -> Result<CudaMemory, TorchError> {
-    let device = c_int::try_from(device).map_err(|_| TorchError::new(format!("no CUDA device {device}")))?;
+    let device =
+        c_int::try_from(device).map_err(|_| TorchError::new(format!("no CUDA device {device}")))?;
     let mut out = [0; 4];
     // SAFETY: `out` has room for the four numbers that are written.
     if unsafe { torch_ext_cuda_memory(device, out.as_mut_ptr()) } != 0 {

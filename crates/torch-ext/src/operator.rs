@@ -59,7 +59,9 @@ impl Argument<'_> {
                         tensors.iter().map(|tensor| tensor.as_ptr().cast_mut()).collect();
                     torch_sys::ati_tensor_list(list.as_ptr(), length(list.len()))
                 }
-                Self::Ints(values) => torch_sys::ati_int_list(values.as_ptr(), length(values.len())),
+                Self::Ints(values) => {
+                    torch_sys::ati_int_list(values.as_ptr(), length(values.len()))
+                }
             }
         }
     }

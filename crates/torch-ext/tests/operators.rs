@@ -16,8 +16,7 @@ fn vector_jacobian_product_equals_the_gradient_of_the_weighted_sum() {
     let cotangent = Tensor::randn([5, 3], F64);
     let outputs = || x.tanh().matmul(&Tensor::ones([4, 3], F64));
 
-    let gradients =
-        vector_jacobian_product(&[&outputs()], &[&cotangent], &[&x, &unused]).unwrap();
+    let gradients = vector_jacobian_product(&[&outputs()], &[&cotangent], &[&x, &unused]).unwrap();
 
     (outputs() * &cotangent).sum(Kind::Double).backward();
     assert!(largest_difference(gradients[0].as_ref().unwrap(), &x.grad()) < 1e-15);

@@ -2,6 +2,7 @@
 
 pub mod doctor;
 pub mod generate;
+pub mod import_gguf;
 mod json_lines;
 pub mod model_options;
 pub mod report;
@@ -28,6 +29,8 @@ pub enum Command {
     Train(train::Args),
     /// Write one self-contained HTML page, and its figures as SVG, about one or several runs
     Report(report::Args),
+    /// Turn a GGUF file of the Qwen2 or Llama architecture into a Hugging Face directory
+    ImportGguf(import_gguf::Args),
 }
 
 impl Command {
@@ -44,6 +47,7 @@ impl Command {
             Self::Warmup(args) => warmup::run(args, out),
             Self::Train(args) => train::run(args, out),
             Self::Report(args) => report::run(args, out),
+            Self::ImportGguf(args) => import_gguf::run(args, out),
         }
     }
 }

@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use clap::{Args, ValueEnum};
-use tch::{Cuda, Device, Kind};
+use tch::{Device, Kind};
+use trainer_core::config::Device as DeviceChoice;
 use trainer_core::text_tokenizer::TextTokenizer;
 
 use crate::model::Decoder;
@@ -15,9 +16,9 @@ pub struct ModelOptions {
     /// Hugging Face directory with config.json, safetensors and tokenizer.json
     #[arg(long, value_name = "DIR")]
     pub model: PathBuf,
-    /// auto, cpu, cuda or cuda:N; auto takes the first CUDA device if there is one
-    #[arg(long, default_value = "auto")]
-    pub device: String,
+    /// auto, cpu or cuda:N; auto takes the first CUDA device if there is one
+    #[arg(long, default_value = "auto", value_parser = parse_device)]
+    pub device: DeviceChoice,
     /// Kind of the weights in memory; auto is f32 on the CPU and bf16 on CUDA
     #[arg(long, value_enum, default_value_t = Precision::Auto)]
     pub dtype: Precision,
@@ -40,10 +41,9 @@ pub enum Precision {
 impl Precision {
     fn kind(self, device: Device) -> Kind {
         match self {
-            Self::F32 => Kind::Float,
             Self::Bf16 => Kind::BFloat16,
             Self::Auto if device.is_cuda() => Kind::BFloat16,
-            Self::Auto => Kind::Float,
+            Self::F32 | Self::Auto => Kind::Float,
         }
     }
 }
@@ -61,7 +61,7 @@ impl ModelOptions {
             }
             tch::set_num_threads(threads);
         }
-        let device = parse_device(&self.device)?;
+        let device = crate::device::resolve(self.device)?;
         Ok(Decoder::load(&self.model, device, self.dtype.kind(device))?)
     }
 
@@ -77,30 +77,6 @@ impl ModelOptions {
     }
 }
 
-/// `auto`, `cpu`, `cuda` or `cuda:N`.
-///
-/// # Errors
-///
-/// A name that is none of these, or a CUDA device that is not there, with the reason.
-pub fn parse_device(name: &str) -> anyhow::Result<Device> {
-    let cuda = torch_ext::load_cuda();
-    let devices = if cuda.is_ok() { Cuda::device_count() } else { 0 };
-    let ordinal = match name {
-        "cpu" => return Ok(Device::Cpu),
-        "auto" if devices == 0 => return Ok(Device::Cpu),
-        "auto" | "cuda" => 0,
-        _ => name
-            .strip_prefix("cuda:")
-            .and_then(|number| number.parse::<usize>().ok())
-            .with_context(|| format!("--device is `{name}`, expected auto, cpu, cuda or cuda:N"))?,
-    };
-    if i64::try_from(ordinal).is_ok_and(|ordinal| ordinal < devices) {
-        return Ok(Device::Cuda(ordinal));
-    }
-    match cuda {
-        Ok(()) => bail!("--device is `{name}`, expected one of the {devices} CUDA devices seen"),
-        Err(reason) => {
-            Err(reason).with_context(|| format!("--device is `{name}`, but CUDA is not usable"))
-        }
-    }
+fn parse_device(name: &str) -> Result<DeviceChoice, String> {
+    name.to_owned().try_into()
 }

@@ -45,7 +45,8 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
         None => RunDirectory::open(&args.runs[0])?.report(),
     };
     let folder = output.parent().unwrap_or(Path::new(".")).join("charts");
-    std::fs::create_dir_all(&folder).with_context(|| format!("{}: cannot create", folder.display()))?;
+    std::fs::create_dir_all(&folder)
+        .with_context(|| format!("{}: cannot create", folder.display()))?;
     let report = Report {
         title: args.title.clone(),
         introduction: Vec::new(),
@@ -95,7 +96,11 @@ fn describe(config_toml: &str) -> String {
     let table: Option<toml::Table> = config_toml.parse().ok();
     let loss = table.as_ref().and_then(|table| table.get("algorithm")?.get("policy_loss")).cloned();
     loss.map_or_else(String::new, |loss| match loss {
-        toml::Value::Table(table) => table.iter().map(|(name, value)| format!("{name} {value}")).collect(),
+        toml::Value::Table(table) => table
+            .iter()
+            .map(|(name, value)| format!("{name} {value}"))
+            .collect::<Vec<_>>()
+            .join(", "),
         other => other.to_string(),
     })
 }
@@ -111,7 +116,8 @@ fn read_samples(path: &Path, step: u64) -> anyhow::Result<Vec<SampleRecord>> {
     if !path.exists() {
         return Ok(Vec::new());
     }
-    let text = std::fs::read_to_string(path).with_context(|| format!("{}: cannot read", path.display()))?;
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("{}: cannot read", path.display()))?;
     let mut samples = Vec::new();
     for (index, line) in text.lines().enumerate().take(SAMPLES_SHOWN) {
         let Line { problem, response, answer, reward } = serde_json::from_str(line)
@@ -122,6 +128,7 @@ fn read_samples(path: &Path, step: u64) -> anyhow::Result<Vec<SampleRecord>> {
 }
 
 fn read_verification(path: &Path) -> anyhow::Result<Verification> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("{}: cannot read", path.display()))?;
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("{}: cannot read", path.display()))?;
     serde_json::from_str(&text).with_context(|| format!("{}: not a verification", path.display()))
 }

@@ -18,7 +18,7 @@ use crate::model::Decoder;
 pub struct Args {
     #[command(flatten)]
     model: ModelOptions,
-    /// JSON lines with "text" or "token_ids"; - is standard input
+    /// JSON lines with `text` or `token_ids`; - is standard input
     #[arg(long, value_name = "FILE")]
     input: PathBuf,
     /// Logits are divided by it

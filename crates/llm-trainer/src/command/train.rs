@@ -60,10 +60,15 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
 }
 
 /// The folder of a new run, or of the same run begun before.
-fn open_or_create(root: &std::path::Path, run: &Run, resolved: &str) -> anyhow::Result<RunDirectory> {
+fn open_or_create(
+    root: &std::path::Path,
+    run: &Run,
+    resolved: &str,
+) -> anyhow::Result<RunDirectory> {
     let earlier = root.join("config.toml");
     if earlier.exists() {
-        let text = std::fs::read_to_string(&earlier).with_context(|| earlier.display().to_string())?;
+        let text =
+            std::fs::read_to_string(&earlier).with_context(|| earlier.display().to_string())?;
         anyhow::ensure!(
             text == resolved,
             "{}: holds a run with another configuration, expected the same one (remove the folder, or choose \

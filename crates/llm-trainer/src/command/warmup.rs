@@ -3,7 +3,6 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-
 use crate::progress::Progress;
 use crate::warmup::{Measurement, WarmupConfig, cached, warm_up};
 
@@ -35,11 +34,11 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     }
     let progress = Progress::new("warm-up", config.training.max_steps, 0);
     let record = warm_up(&config, |now| {
-        let mut message = format!("loss {:.3}", now.loss);
-        if let Some(measured) = now.measured {
-            let Measurement { accuracy, entropy } = measured;
-            message += &format!("  accuracy {accuracy:.3}  entropy {entropy:.3} nat");
-        }
+        let measured =
+            now.measured.map_or_else(String::new, |Measurement { accuracy, entropy }| {
+                format!("  accuracy {accuracy:.3}  entropy {entropy:.3} nat")
+            });
+        let message = format!("loss {:.3}{measured}", now.loss);
         progress.advance(now.step, &message);
     })?;
     progress.finish();

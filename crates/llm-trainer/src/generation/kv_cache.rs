@@ -28,7 +28,7 @@ impl KvCache {
     /// Spreads prefilled keys and values, `[prompts, kv_heads, len, head_dim]` for each block, over rows: row `r` copies
     /// prompt `sources[r]`, of which `lengths[r]` tokens count, and has room for `capacity` tokens.
     pub(super) fn replicate(
-        prefilled: Vec<(Tensor, Tensor)>,
+        prefilled: &[(Tensor, Tensor)],
         sources: &[i64],
         lengths: Vec<i64>,
         capacity: i64,

@@ -54,7 +54,7 @@ pub(super) fn run(
     let lengths: Vec<i64> =
         wave.iter().map(|&(prompt, _)| length(prompts[prompt].token_ids)).collect();
     let capacity = lengths.iter().max().copied().unwrap_or(0) + whole(options.max_new_tokens);
-    let mut cache = KvCache::replicate(cache, &sources, lengths, capacity);
+    let mut cache = KvCache::replicate(&cache, &sources, lengths, capacity);
     let mut hidden =
         last_hidden.index_select(0, &Tensor::from_slice(&sources).to_device(decoder.device()));
     // Index of the sequence that each row of the cache holds; finished ones are dropped from time to time.

@@ -18,7 +18,7 @@ impl Draw {
         if name.ends_with("norm.weight") {
             return Tensor::ones(shape, options);
         }
-        if name.ends_with(".bias") {
+        if name.rsplit('.').next() == Some("bias") {
             return Tensor::zeros(shape, options);
         }
         let mut rng = ChaCha8Rng::seed_from_u64(self.seed);

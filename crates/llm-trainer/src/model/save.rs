@@ -31,7 +31,7 @@ fn at<T>(path: &Path, result: io::Result<T>) -> Result<T, WriteError> {
 }
 
 impl Decoder {
-    /// Writes config.json, the weights in the model's kind, generation_config.json and the tokenizer files of
+    /// Writes config.json, the weights in the model's kind, `generation_config.json` and the tokenizer files of
     /// `tokenizer_source` to `directory`, replacing it.
     ///
     /// Everything is written beside it first, synced and then renamed, so `directory` is never half written.

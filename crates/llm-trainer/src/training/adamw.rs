@@ -43,7 +43,10 @@ impl AdamW {
             names: named.into_iter().map(|(name, _)| name).collect(),
             first_moments: zeros(),
             second_moments: zeros(),
-            steps: master.iter().map(|p| Tensor::zeros([0i64; 0], (Kind::Float, p.device()))).collect(),
+            steps: master
+                .iter()
+                .map(|p| Tensor::zeros([0i64; 0], (Kind::Float, p.device())))
+                .collect(),
             parameters,
             master,
             options: options.clone(),
@@ -64,7 +67,8 @@ impl AdamW {
             let gradient = if gradient.defined() { gradient } else { parameter.zeros_like() };
             let gradient =
                 if is_narrow(parameter) { gradient.to_kind(Kind::Float) } else { gradient };
-            sum_of_squares += gradient.to_kind(Kind::Double).square().sum(Kind::Double).double_value(&[]);
+            sum_of_squares +=
+                gradient.to_kind(Kind::Double).square().sum(Kind::Double).double_value(&[]);
             gradients.push(gradient);
         }
         let gradient_norm = sum_of_squares.sqrt();
@@ -73,14 +77,16 @@ impl AdamW {
             if gradient_norm > self.options.max_grad_norm {
                 for gradient in &mut gradients {
                     // As torch's clip_grad_norm_: the 1e-6 keeps a norm at the bound from being scaled up.
-                    let _ = gradient.f_mul_scalar_(self.options.max_grad_norm / (gradient_norm + 1e-6));
+                    let _ =
+                        gradient.f_mul_scalar_(self.options.max_grad_norm / (gradient_norm + 1e-6));
                 }
             }
             for step in &mut self.steps {
                 let _ = step.f_add_scalar_(1.0);
             }
-            let lists = [&self.master, &gradients, &self.first_moments, &self.second_moments, &self.steps]
-                .map(|list| list.iter().collect::<Vec<&Tensor>>());
+            let lists =
+                [&self.master, &gradients, &self.first_moments, &self.second_moments, &self.steps]
+                    .map(|list| list.iter().collect::<Vec<&Tensor>>());
             let [master, gradients, first, second, steps] = &lists;
             let (beta1, beta2) = self.options.betas;
             fused_adamw(
@@ -121,7 +127,10 @@ impl AdamW {
                 ("step", &self.steps[i]),
             ];
             for (column, tensor) in columns {
-                tensors.push((format!("{column}/{name}"), tensor.detach().to_device(Device::Cpu).contiguous()));
+                tensors.push((
+                    format!("{column}/{name}"),
+                    tensor.detach().to_device(Device::Cpu).contiguous(),
+                ));
             }
         }
         Tensor::write_safetensors(&tensors, path)?;

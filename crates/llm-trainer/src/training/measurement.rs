@@ -12,26 +12,26 @@ use super::policy_pass::{Sequence, Statistics};
 use super::rollout::Sample;
 use super::update::UpdateSums;
 
-/// Wall times of one step.
+/// Wall times of one step, in seconds.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Timings {
-    pub(super) generation_seconds: f64,
-    pub(super) judging_seconds: f64,
-    pub(super) old_log_prob_seconds: f64,
-    pub(super) update_seconds: f64,
-    pub(super) step_seconds: f64,
+    pub(super) generation: f64,
+    pub(super) judging: f64,
+    pub(super) old_log_prob: f64,
+    pub(super) update: f64,
+    pub(super) step: f64,
 }
 
 impl Timings {
     pub(super) fn record(&self, metrics: &mut StepMetrics, sequences: &[&Sequence]) {
         let tokens: usize = sequences.iter().map(|s| s.prompt.len() + s.response.len()).sum();
-        metrics.insert(metric!("timing_s/gen"), self.generation_seconds);
-        metrics.insert(metric!("timing_s/reward"), self.judging_seconds);
-        metrics.insert(metric!("timing_s/old_log_prob"), self.old_log_prob_seconds);
-        metrics.insert(metric!("timing_s/update_actor"), self.update_seconds);
-        metrics.insert(metric!("timing_s/step"), self.step_seconds);
+        metrics.insert(metric!("timing_s/gen"), self.generation);
+        metrics.insert(metric!("timing_s/reward"), self.judging);
+        metrics.insert(metric!("timing_s/old_log_prob"), self.old_log_prob);
+        metrics.insert(metric!("timing_s/update_actor"), self.update);
+        metrics.insert(metric!("timing_s/step"), self.step);
         metrics.insert(metric!("perf/total_num_tokens"), tokens as f64);
-        metrics.insert(metric!("perf/throughput"), tokens as f64 / self.step_seconds);
+        metrics.insert(metric!("perf/throughput"), tokens as f64 / self.step);
         if let Some(bytes) = crate::device::peak_memory_bytes() {
             metrics.insert(metric!("perf/max_memory_bytes"), bytes as f64);
         }
@@ -50,8 +50,11 @@ pub(super) fn record_rollout(
     let share = |count: usize| count as f64 / samples.len() as f64;
     let right = samples.iter().filter(|sample| sample.verdict.is_right()).count();
     metrics.insert(metric!("critic/score/mean"), share(right));
-    let rewards =
-        [metric!("critic/rewards/mean"), metric!("critic/rewards/max"), metric!("critic/rewards/min")];
+    let rewards = [
+        metric!("critic/rewards/mean"),
+        metric!("critic/rewards/max"),
+        metric!("critic/rewards/min"),
+    ];
     metrics.insert_spread(rewards, samples.iter().map(|sample| sample.reward));
 
     let lengths: Vec<usize> = samples.iter().map(|s| s.sequence.response.len()).collect();
@@ -76,8 +79,8 @@ pub(super) fn record_rollout(
         metric!("rollout/informative_group_fraction"),
         groups as f64 / informative.len() as f64,
     );
-    let sampled = samples.iter().flat_map(|sample| &sample.rollout_log_prob);
-    let mismatch: f64 = sampled.zip(&old.log_prob).map(|(rollout, old)| rollout - old).sum();
+    let drawn = samples.iter().flat_map(|sample| &sample.rollout_log_prob);
+    let mismatch: f64 = drawn.zip(&old.log_prob).map(|(rollout, old)| rollout - old).sum();
     metrics.insert(metric!("rollout/mismatch_kl"), mismatch / old.log_prob.len() as f64);
 
     let advantage = broadcast_to_tokens(advantages, &lengths);
@@ -110,8 +113,11 @@ fn record_covariances(metrics: &mut StepMetrics, advantage: &[f64], log_prob: &[
             metrics.insert(name, top);
         }
     }
-    let weighted: Vec<f64> =
-        advantage.iter().zip(log_prob).map(|(advantage, log_prob)| log_prob.exp() * advantage).collect();
+    let weighted: Vec<f64> = advantage
+        .iter()
+        .zip(log_prob)
+        .map(|(advantage, log_prob)| log_prob.exp() * advantage)
+        .collect();
     metrics.insert(metric!("cov/theorem1"), mean(&token_covariances(&weighted, log_prob)));
 }
 
@@ -180,4 +186,3 @@ pub(super) fn describe_samples(
 fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
-

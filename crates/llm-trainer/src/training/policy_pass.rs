@@ -35,6 +35,7 @@ pub struct Statistics {
 
 impl Statistics {
     /// The statistics of a run of tokens.
+    #[must_use]
     pub fn of_tokens(&self, tokens: Range<usize>) -> Self {
         Self {
             log_prob: self.log_prob[tokens.clone()].to_vec(),
@@ -43,6 +44,7 @@ impl Statistics {
     }
 
     /// The statistics of some of `sequences`, in the order of `chosen`.
+    #[must_use]
     pub fn of_sequences(&self, sequences: &[&Sequence], chosen: &[usize]) -> Self {
         let first_token = first_tokens(sequences);
         let mut part = Self::default();
@@ -187,12 +189,7 @@ struct PaddedRows {
 }
 
 impl PaddedRows {
-    fn new(
-        sequences: &[&Sequence],
-        rows: &[usize],
-        first_token: &[usize],
-        device: Device,
-    ) -> Self {
+    fn new(sequences: &[&Sequence], rows: &[usize], first_token: &[usize], device: Device) -> Self {
         let longest = rows.iter().map(|&row| sequences[row].len()).max().unwrap_or(0);
         let mut token_ids = vec![0i64; rows.len() * longest];
         let (mut positions, mut targets, mut runs) = (Vec::new(), Vec::new(), Vec::new());

@@ -30,7 +30,7 @@ impl<'a> EntropyProbe<'a> {
     ///
     /// `None` if not even one fits, or there are none.
     pub fn before(pass: &PolicyPass<'_>, sequences: &[&'a Sequence], bytes: usize) -> Option<Self> {
-        let vocab = usize::try_from(pass.model.head().size()[0]).expect("a size");
+        let vocab = pass.model.config().vocab_size;
         let budget = bytes / (BYTES_PER_LOGIT * vocab);
         let chosen = evenly_spaced_within(sequences, budget);
         if chosen.is_empty() {
@@ -43,7 +43,7 @@ impl<'a> EntropyProbe<'a> {
     /// Compares with the policy after the update.
     pub fn after(&self, pass: &PolicyPass<'_>) -> EntropyChange {
         let _no_grad = tch::no_grad_guard();
-        let (mut measured, mut predicted, mut tokens) = (0.0, 0.0, 0);
+        let (mut measured, mut predicted) = (0.0, 0.0);
         for (before, after) in self.log_prob.iter().zip(pass.distributions(&self.sequences)) {
             let (before, after) = (before.to_kind(Kind::Double), after.to_kind(Kind::Double));
             // Log-probabilities differ from logits by a constant of the state, which no covariance sees.
@@ -54,8 +54,8 @@ impl<'a> EntropyProbe<'a> {
             predicted -= covariance.sum(Kind::Double).double_value(&[]);
             let entropy = |log_prob: &Tensor| -(log_prob.exp() * log_prob).sum(Kind::Double);
             measured += (entropy(&after) - entropy(&before)).double_value(&[]);
-            tokens += usize::try_from(before.size()[0]).expect("a size");
         }
+        let tokens = self.sequences.iter().map(|sequence| sequence.response.len()).sum();
         let mean = |sum: f64| sum / tokens as f64;
         EntropyChange { measured: mean(measured), predicted_lemma1: mean(predicted), tokens }
     }

@@ -5,9 +5,9 @@ use std::time::Instant;
 use anyhow::Context;
 use rl_losses::informative_groups;
 use tch::Kind;
+use trainer_core::arithmetic::Split;
 use trainer_core::chat_template::ChatTemplate;
 use trainer_core::config::{Advantage, Dtype, Run, RunConfig};
-use trainer_core::arithmetic::Split;
 use trainer_core::counter_rng::{Purpose, purpose_seed};
 use trainer_core::metric;
 use trainer_core::metrics::{MetricName, MetricsWriter, StepMetrics, read_metrics};
@@ -19,7 +19,9 @@ use trainer_core::text_tokenizer::TextTokenizer;
 
 use super::adamw::AdamW;
 use super::checkpoint::{self, TrainerState};
-use super::measurement::{Timings, describe_samples, law_of_history, record_rollout, record_update};
+use super::measurement::{
+    Timings, describe_samples, law_of_history, record_rollout, record_update,
+};
 use super::policy_pass::{PolicyPass, Sequence};
 use super::probe::EntropyProbe;
 use super::rollout::{Judge, Rollout, Sample, roll_out};
@@ -92,13 +94,22 @@ impl Trainer {
         };
 
         let resumed = directory.latest_checkpoint()?;
-        let source = resumed.as_ref().map_or(config.model.path.as_path(), |checkpoint| &checkpoint.path);
+        let source =
+            resumed.as_ref().map_or(config.model.path.as_path(), |checkpoint| &checkpoint.path);
         let model = Decoder::load(source, device, kind)?;
         tokenizer.check_vocabulary(model.config().vocab_size)?;
         model.set_trainable(true);
         let mut optimizer = AdamW::new(&model, &config.optimizer);
         let (state, metrics, history) = match &resumed {
-            None => (TrainerState::default(), MetricsWriter::create(&directory.metrics())?, Vec::new()),
+            None => {
+                // A run that was cut off before its first checkpoint begins again.
+                let metrics = directory.metrics();
+                if metrics.exists() {
+                    std::fs::remove_file(&metrics)
+                        .with_context(|| metrics.display().to_string())?;
+                }
+                (TrainerState::default(), MetricsWriter::create(&metrics)?, Vec::new())
+            }
             Some(checkpoint) => {
                 let state = checkpoint::restore(&checkpoint.path, &mut optimizer)?;
                 let metrics = MetricsWriter::resume(&directory.metrics(), state.step)?;
@@ -107,8 +118,19 @@ impl Trainer {
         };
         let order = QuestionOrder::new(config.seed, questions.prompts.len(), state.cursor);
         Ok(Self {
-            directory, model, tokenizer, stop_ids, optimizer, schedule: run.schedule(), questions, held_out, order, metrics,
-            state, history, run,
+            directory,
+            model,
+            tokenizer,
+            stop_ids,
+            optimizer,
+            schedule: run.schedule(),
+            questions,
+            held_out,
+            order,
+            metrics,
+            state,
+            history,
+            run,
         })
     }
 
@@ -147,12 +169,15 @@ impl Trainer {
         let started = Instant::now();
         let chosen = self.order.next_batch(self.config().rollout.prompts_per_step);
         let prompts: Vec<&Prompt> = chosen.iter().map(|&i| &self.questions.prompts[i]).collect();
-        let options = self.generation_options(self.config().rollout.group_size, self.config().rollout.temperature);
+        let options = self.generation_options(
+            self.config().rollout.group_size,
+            self.config().rollout.temperature,
+        );
         let Rollout { samples, generation_seconds, judging_seconds } =
             roll_out(&self.model, &prompts, &options, self.judge(), (self.config().seed, step))
                 .with_context(|| format!("rollout of step {step}"))?;
-        timings.generation_seconds = generation_seconds;
-        timings.judging_seconds = judging_seconds;
+        timings.generation = generation_seconds;
+        timings.judging = judging_seconds;
 
         let mut metrics = StepMetrics::new(step);
         let sequences: Vec<&Sequence> = samples.iter().map(|sample| &sample.sequence).collect();
@@ -164,7 +189,7 @@ impl Trainer {
         let pass = self.pass();
         let old = pass.statistics(&sequences);
         let probe = EntropyProbe::before(&pass, &sequences, self.config().metrics.probe_bytes);
-        timings.old_log_prob_seconds = pass_started.elapsed().as_secs_f64();
+        timings.old_log_prob = pass_started.elapsed().as_secs_f64();
         let informative = informative_groups(&rewards, &group_sizes);
         record_rollout(&mut metrics, &samples, &advantages, &old, &informative, self.config());
 
@@ -179,7 +204,8 @@ impl Trainer {
                 sequences: &kept_sequences,
                 advantages: &pick(&advantages),
                 old: &kept_old,
-                mini_batch_sequences: config.algorithm.mini_batch_prompts * config.rollout.group_size,
+                mini_batch_sequences: config.algorithm.mini_batch_prompts
+                    * config.rollout.group_size,
             };
             let pass = PolicyPass {
                 model: &self.model,
@@ -197,7 +223,7 @@ impl Trainer {
                 |n| peak * schedule.factor(done + n as u64),
             )?
         };
-        timings.update_seconds = update_started.elapsed().as_secs_f64();
+        timings.update = update_started.elapsed().as_secs_f64();
         let last_update = (self.state.updates + sums.updates as u64).saturating_sub(1);
         let rate = self.config().optimizer.learning_rate * self.schedule.factor(last_update);
         record_update(&mut metrics, &sums, rate);
@@ -213,7 +239,7 @@ impl Trainer {
         self.state.cursor = self.order.cursor();
         metrics.insert(metric!("training/global_step"), step as f64);
         metrics.insert(metric!("training/epoch"), self.state.cursor.epoch as f64);
-        timings.step_seconds = started.elapsed().as_secs_f64();
+        timings.step = started.elapsed().as_secs_f64();
         timings.record(&mut metrics, &sequences);
         if self.evaluates() && self.run.evaluates_at(step) {
             self.evaluate(step, &mut metrics)?;
@@ -295,7 +321,8 @@ impl Trainer {
                 .zip(samples.chunks(settings.samples))
                 .filter(|(prompt, _)| prompt.question.source == source)
                 .flat_map(|(_, group)| group);
-            let verdicts: Vec<bool> = of_source.map(|sample: &Sample| sample.verdict.is_right()).collect();
+            let verdicts: Vec<bool> =
+                of_source.map(|sample: &Sample| sample.verdict.is_right()).collect();
             let right = verdicts.iter().filter(|&&right| right).count();
             metrics.insert(
                 MetricName::validation_accuracy(source, settings.samples),

@@ -1,6 +1,8 @@
 //! The update: mini-batches of a rollout batch, each planned over all its tokens before any is differentiated.
 
-use rl_losses::{BatchError, LossSums, TokenBatch, TokenColumns, broadcast_to_tokens, entropy_bonus};
+use rl_losses::{
+    BatchError, LossSums, TokenBatch, TokenColumns, broadcast_to_tokens, entropy_bonus,
+};
 use thiserror::Error;
 use torch_ext::TorchError;
 use trainer_core::config::AlgorithmSection;
@@ -101,8 +103,10 @@ pub fn update(
             let mini_batch = sums.updates;
             let token_batch = TokenBatch::new(columns, &lengths)
                 .map_err(|source| UpdateError::Batch { step, mini_batch, source })?;
-            let plan = algorithm.policy_loss.plan(&token_batch, &algorithm.aggregation, &mut selection);
-            let output = algorithm.policy_loss.evaluate(&token_batch, plan.part(0..token_batch.len()));
+            let plan =
+                algorithm.policy_loss.plan(&token_batch, &algorithm.aggregation, &mut selection);
+            let output =
+                algorithm.policy_loss.evaluate(&token_batch, plan.part(0..token_batch.len()));
             let (bonus, grad_entropy) =
                 entropy_bonus(algorithm.entropy_coefficient, &current.entropy, plan.weights());
             let has_bonus = algorithm.entropy_coefficient.abs() > 0.0;

@@ -13,8 +13,7 @@ pub(super) const VOCABULARY: usize = 257;
 pub fn tokenizer_json() -> Value {
     let vocabulary: Map<String, Value> =
         (0..=u8::MAX).map(|byte| (spelling(byte).to_string(), json!(byte))).collect();
-    let byte_level =
-        json!({ "type": "ByteLevel", "add_prefix_space": false, "trim_offsets": false, "use_regex": false });
+    let byte_level = json!({ "type": "ByteLevel", "add_prefix_space": false, "trim_offsets": false, "use_regex": false });
     json!({
         "version": "1.0",
         "truncation": null,
@@ -55,7 +54,8 @@ mod tests {
     #[test]
     fn every_byte_string_survives_and_the_end_of_text_is_one_token() {
         let directory = tempfile::tempdir().unwrap();
-        std::fs::write(directory.path().join("tokenizer.json"), tokenizer_json().to_string()).unwrap();
+        std::fs::write(directory.path().join("tokenizer.json"), tokenizer_json().to_string())
+            .unwrap();
         let tokenizer = TextTokenizer::load(directory.path()).unwrap();
         let text = "47+38=#### 85\n\té漢\u{7f}";
         let ids = tokenizer.encode(text).unwrap();

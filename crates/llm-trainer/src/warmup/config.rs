@@ -119,12 +119,21 @@ impl WarmupConfig {
         for (field, value) in counts {
             anyhow::ensure!(value > 0, "`training.{field}` is 0, expected at least 1");
         }
-        anyhow::ensure!(training.evaluate_every > 0, "`training.evaluate_every` is 0, expected at least 1");
+        anyhow::ensure!(
+            training.evaluate_every > 0,
+            "`training.evaluate_every` is 0, expected at least 1"
+        );
         Ok(())
     }
 }
 
 /// A TOML error in one line: where, and what.
 fn one_line(error: &toml::de::Error) -> String {
-    error.to_string().lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(": ")
+    error
+        .to_string()
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .collect::<Vec<_>>()
+        .join(": ")
 }

@@ -92,11 +92,15 @@ pub fn warm_up(
     crate::device::set_threads(config.threads)?;
 
     let model_seed = purpose_seed(config.seed, Purpose::Initialisation);
-    let model = Decoder::initialise(model_config(&config.model)?, model_seed, Device::Cpu, Kind::Float);
+    let model =
+        Decoder::initialise(model_config(&config.model)?, model_seed, Device::Cpu, Kind::Float);
     model.set_trainable(true);
     let mut optimizer = AdamW::new(&model, &OptimizerSection::default());
-    let schedule =
-        Schedule { decay: Decay::Constant, warmup_steps: training.warmup_steps, total_steps: training.max_steps };
+    let schedule = Schedule {
+        decay: Decay::Constant,
+        warmup_steps: training.warmup_steps,
+        total_steps: training.max_steps,
+    };
 
     let questions = config.questions.questions(Split::Train)?;
     let held_out: Vec<Prompt> = config
@@ -185,7 +189,8 @@ fn measure(
     let noise = (purpose_seed(seed, Purpose::Evaluation), step);
     let samples = roll_out(model, &prompts, &options, judge, noise)?.samples;
     let right = samples.iter().filter(|sample| sample.verdict.is_right()).count();
-    let pass = PolicyPass { model, temperature: 1.0, micro_batch_tokens: training.micro_batch_tokens };
+    let pass =
+        PolicyPass { model, temperature: 1.0, micro_batch_tokens: training.micro_batch_tokens };
     let sequences: Vec<&Sequence> = samples.iter().map(|sample| &sample.sequence).collect();
     let entropy = pass.statistics(&sequences).entropy;
     Ok(Measurement {
@@ -202,7 +207,10 @@ fn example(
 ) -> anyhow::Result<Sequence> {
     let question = questions.choose(rng).context("no questions to learn from")?;
     let sum = Sum::find(&question.problem).with_context(|| {
-        format!("question {}: {:?} is neither a sum nor a difference", question.id, question.problem)
+        format!(
+            "question {}: {:?} is neither a sum nor a difference",
+            question.id, question.problem
+        )
     })?;
     let mut response = tokenizer.encode(&teacher.answer(sum, rng))?;
     response.push(END_OF_TEXT_ID);
@@ -216,7 +224,10 @@ fn prompt(tokenizer: &TextTokenizer, question: Question) -> anyhow::Result<Promp
 fn write_tokenizer(directory: &Path) -> anyhow::Result<()> {
     let files = [
         ("tokenizer.json", tokenizer_json()),
-        ("tokenizer_config.json", json!({ "tokenizer_class": "PreTrainedTokenizerFast", "eos_token": byte_tokenizer::END_OF_TEXT })),
+        (
+            "tokenizer_config.json",
+            json!({ "tokenizer_class": "PreTrainedTokenizerFast", "eos_token": byte_tokenizer::END_OF_TEXT }),
+        ),
         ("generation_config.json", json!({ "eos_token_id": END_OF_TEXT_ID })),
     ];
     for (name, content) in files {

@@ -34,9 +34,8 @@ pub struct Sum {
 impl Sum {
     /// Reads the first `a + b` or `a - b` of a text, spaces or none.
     pub fn find(text: &str) -> Option<Self> {
-        let mut numbers = text
-            .split(|c: char| !c.is_ascii_digit() && c != '+' && c != '-')
-            .collect::<String>();
+        let mut numbers =
+            text.split(|c: char| !c.is_ascii_digit() && c != '+' && c != '-').collect::<String>();
         let operator = numbers.find(['+', '-'])?;
         let right = numbers.split_off(operator);
         Some(Self { left: numbers.parse().ok()?, right: right.parse().ok()? })
@@ -49,6 +48,10 @@ impl Sum {
 
 impl Teacher {
     /// An answer to `sum`, ending in `#### value`.
+    ///
+    /// # Panics
+    ///
+    /// If a fraction is not within `0..=1`.
     pub fn answer(&self, sum: Sum, rng: &mut impl Rng) -> String {
         let opening = OPENINGS.choose(rng).expect("a constant list that is not empty");
         if rng.random_bool(self.worked_fraction) {
@@ -101,11 +104,8 @@ mod tests {
 
     #[test]
     fn a_teacher_that_never_slips_is_right_and_shows_its_work() {
-        let teacher = Teacher {
-            worked_fraction: 1.0,
-            direct_slip_fraction: 0.0,
-            worked_slip_fraction: 0.0,
-        };
+        let teacher =
+            Teacher { worked_fraction: 1.0, direct_slip_fraction: 0.0, worked_slip_fraction: 0.0 };
         let mut rng = ChaCha8Rng::seed_from_u64(1);
         for (left, right) in [(47, 38), (47, -38), (5, 60), (13, -90)] {
             let answer = teacher.answer(Sum { left, right }, &mut rng);
@@ -117,11 +117,8 @@ mod tests {
 
     #[test]
     fn slips_occur_as_often_as_asked() {
-        let teacher = Teacher {
-            worked_fraction: 0.0,
-            direct_slip_fraction: 0.3,
-            worked_slip_fraction: 0.0,
-        };
+        let teacher =
+            Teacher { worked_fraction: 0.0, direct_slip_fraction: 0.3, worked_slip_fraction: 0.0 };
         let mut rng = ChaCha8Rng::seed_from_u64(2);
         let right = (0..4000)
             .filter(|_| teacher.answer(Sum { left: 20, right: 22 }, &mut rng).ends_with("#### 42"))

@@ -196,8 +196,28 @@ fn a_bad_line_of_input_is_named_by_file_and_number() {
 fn an_unknown_device_is_refused() {
     let model = directory("tiny_qwen2_tied");
     let arguments = ["generate", "--model", text_of(&model), "--prompt", "x", "--device", "tpu"];
-    assert_eq!(
-        refusal(&run(&arguments, ""), &model),
-        "error: --device is `tpu`, expected auto, cpu, cuda or cuda:N"
-    );
+    let output = run(&arguments, "");
+    assert_eq!(output.status.code(), Some(2));
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(text.contains(r#"device is "tpu", expected "auto", "cpu" or "cuda:N""#), "{text}");
+}
+
+#[test]
+fn a_cuda_device_that_is_not_there_is_refused() {
+    let model = directory("tiny_qwen2_tied");
+    let arguments =
+        ["generate", "--model", text_of(&model), "--prompt", "x", "--device", "cuda:99"];
+    let text = refusal(&run(&arguments, ""), &model);
+    assert!(text.starts_with("error: device is cuda:99, "), "{text}");
+}
+
+#[test]
+fn a_file_that_is_no_gguf_is_refused_and_nothing_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("model.gguf");
+    std::fs::write(&file, b"GGUX and no more").unwrap();
+    let target = folder.path().join("model");
+    let text = refusal(&run(&["import-gguf", text_of(&file), text_of(&target)], ""), folder.path());
+    assert!(text.starts_with("error: DIR/model.gguf: "), "{text}");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "only the file itself");
 }

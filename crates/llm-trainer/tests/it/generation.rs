@@ -124,12 +124,12 @@ fn sampled_frequencies_match_the_softmax() {
         counts[response.token_ids[0] as usize] += 1;
     }
     let expected = Vec::<f64>::try_from(next_log_prob(&decoder, PROMPTS[0], 2.0).exp()).unwrap();
-    let draws = DRAWS as f64;
+    let total = DRAWS as f64;
     let mut likely = 0;
     for (count, probability) in counts.iter().zip(expected) {
-        let standard_error = (probability * (1.0 - probability) / draws).sqrt();
-        let error = (*count as f64 / draws - probability).abs();
-        assert!(error < 5.0 * standard_error + 1.0 / draws, "{count} {probability}");
+        let standard_error = (probability * (1.0 - probability) / total).sqrt();
+        let error = (*count as f64 / total - probability).abs();
+        assert!(error < 5.0 * standard_error + 1.0 / total, "{count} {probability}");
         likely += usize::from(probability > 0.01);
     }
     assert!(likely >= 5, "{likely} likely tokens: the test shows little");

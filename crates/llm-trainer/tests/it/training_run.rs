@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use trainer_core::metrics::read_metrics;
+use trainer_core::metrics::{StepMetrics, read_metrics};
 
 use crate::fixture::directory;
 
@@ -115,14 +115,30 @@ fn two_and_two_steps_equal_four_bit_for_bit() {
 }
 
 #[test]
+fn a_run_cut_off_before_its_first_checkpoint_begins_again() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_success(&train(folder.path(), &[]));
+    let expected = comparable_metrics(folder.path());
+    let checkpoints = folder.path().join("run/checkpoints");
+    std::fs::remove_dir_all(&checkpoints).unwrap();
+    std::fs::create_dir(&checkpoints).unwrap();
+    assert_success(&train(folder.path(), &[]));
+    assert_eq!(comparable_metrics(folder.path()), expected);
+}
+
+#[test]
 fn a_run_measures_entropy_covariance_and_their_prediction() {
     let folder = tempfile::tempdir().unwrap();
-    assert_success(&train(folder.path(), &["algorithm.mini_batch_prompts=4", "optimizer.learning_rate=1e-5"]));
+    assert_success(&train(
+        folder.path(),
+        &["algorithm.mini_batch_prompts=4", "optimizer.learning_rate=1e-5"],
+    ));
     let steps = read_metrics(&folder.path().join("run/metrics.jsonl")).unwrap();
-    assert_eq!(steps.iter().map(|step| step.step()).collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
+    assert_eq!(steps.iter().map(StepMetrics::step).collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
     assert!(steps[0].get("val-core/arithmetic/acc/mean@1").is_some());
     for step in &steps[1..] {
-        let get = |name: &str| step.get(name).unwrap_or_else(|| panic!("{name} is missing: {step:?}"));
+        let get =
+            |name: &str| step.get(name).unwrap_or_else(|| panic!("{name} is missing: {step:?}"));
         assert!(get("rollout/mismatch_kl").abs() < 1e-5, "{step:?}");
         assert!(get("actor/entropy") > 0.0);
         if let Some(norm) = step.get("actor/grad_norm").filter(|&norm| norm > 0.0) {
@@ -145,4 +161,55 @@ fn another_configuration_in_the_same_folder_is_refused() {
     assert_eq!(refused.status.code(), Some(2));
     let text = String::from_utf8_lossy(&refused.stderr);
     assert!(text.contains("another configuration") && text.lines().count() == 1, "{text}");
+}
+
+/// Log-probabilities of `token_ids` after the first, as transformers computes them from a checkpoint.
+const TRANSFORMERS: &str = r"
+import json, sys, torch, transformers
+model = transformers.AutoModelForCausalLM.from_pretrained(sys.argv[1], torch_dtype=torch.float32)
+ids = torch.tensor([json.loads(sys.argv[2])])
+log_prob = torch.log_softmax(model(ids).logits[0, :-1], -1)
+print(json.dumps(log_prob.gather(1, ids[0, 1:, None])[:, 0].tolist()))
+";
+
+/// Python with transformers is never required; where it is there (`PYTHON`, or python3), it must read what we write.
+#[test]
+fn transformers_reads_a_checkpoint_as_we_do() {
+    let python = std::env::var("PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let has_transformers =
+        Command::new(&python).args(["-c", "import torch, transformers"]).output();
+    if !has_transformers.is_ok_and(|output| output.status.success()) {
+        eprintln!("{python} has no transformers: checkpoints are not compared with it");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    assert_success(&train(folder.path(), &[]));
+    let checkpoint = folder.path().join("run/checkpoints/step-4");
+    let token_ids = "[49, 43, 50, 61, 200, 7, 99]";
+
+    let theirs = Command::new(&python)
+        .args(["-c", TRANSFORMERS])
+        .arg(&checkpoint)
+        .arg(token_ids)
+        .output()
+        .unwrap();
+    assert_success(&theirs);
+    let theirs: Vec<f64> = serde_json::from_slice(&theirs.stdout).unwrap();
+
+    let input = folder.path().join("input.jsonl");
+    std::fs::write(&input, format!("{{\"token_ids\": {token_ids}}}\n")).unwrap();
+    let ours = Command::new(env!("CARGO_BIN_EXE_llm-trainer"))
+        .args(["score", "--device", "cpu", "--model"])
+        .arg(&checkpoint)
+        .arg("--input")
+        .arg(&input)
+        .output()
+        .unwrap();
+    assert_success(&ours);
+    let ours: serde_json::Value = serde_json::from_slice(&ours.stdout).unwrap();
+    assert_eq!(theirs.len(), 6);
+    for (index, theirs) in theirs.iter().enumerate() {
+        let ours = ours["log_prob"][index].as_f64().unwrap();
+        assert!((ours - theirs).abs() < 1e-4, "token {index}: {ours} and {theirs}");
+    }
 }

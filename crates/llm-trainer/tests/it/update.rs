@@ -113,7 +113,6 @@ fn plain_loss(
             let chosen = covariance.zeros_like().index_fill(0, &top, 1.0);
             unclipped + log_ratio.abs() * chosen * 0.7
         }
-        other => panic!("no plain form of {other:?} is written here"),
     };
     terms.mean(Kind::Double) - entropy.mean(Kind::Double) * entropy_coefficient
 }
@@ -143,7 +142,7 @@ fn updates_equal_plain_autograd_for_every_method_and_any_micro_batch() {
                     PolicyPass { model: &found, temperature: TEMPERATURE, micro_batch_tokens };
                 let old: Statistics = pass.statistics(&sequences);
                 let algorithm = AlgorithmSection {
-                    policy_loss: method.clone(),
+                    policy_loss: method,
                     aggregation: Aggregation::TokenMean,
                     entropy_coefficient,
                     epochs: 2,

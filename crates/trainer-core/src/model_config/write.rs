@@ -30,17 +30,16 @@ impl ModelConfig {
             "use_cache": true,
             "vocab_size": self.vocab_size,
         });
-        let fields = object.as_object_mut().expect("made as an object just above");
         match self.architecture {
-            Architecture::Qwen2 => {
-                fields.insert("use_sliding_window".into(), false.into());
-            }
+            Architecture::Qwen2 => object["use_sliding_window"] = false.into(),
             Architecture::Llama => {
-                fields.insert("attention_bias".into(), self.query_key_value_bias.into());
-                fields.insert("mlp_bias".into(), false.into());
+                object["attention_bias"] = self.query_key_value_bias.into();
+                object["mlp_bias"] = false.into();
             }
         }
-        fields.append(&mut self.special_tokens());
+        for (name, id) in self.special_tokens() {
+            object[name] = id;
+        }
         object
     }
 

@@ -1,0 +1,91 @@
+//! `import-gguf`: a quantised GGUF file as a Hugging Face directory.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+use trainer_core::gguf::{ImportOptions, TensorDtype, TiePolicy, import};
+
+use crate::progress::Progress;
+
+const MEBIBYTE: u64 = 1 << 20;
+
+/// Arguments of `import-gguf`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The GGUF file, of architecture qwen2 or llama
+    file: PathBuf,
+    /// Directory to make: config.json, model.safetensors, tokenizer.json and the rest
+    directory: PathBuf,
+    /// Kind of the weights written
+    #[arg(long, value_enum, default_value_t = Dtype::Bf16)]
+    dtype: Dtype,
+    /// Which of embedding and head is kept where the file holds both
+    #[arg(long, value_enum, default_value_t = Tie::Auto)]
+    tie: Tie,
+}
+
+/// Kind of the weights written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Dtype {
+    /// 16-bit floats with the range of f32
+    Bf16,
+    /// IEEE half precision
+    F16,
+    /// 32-bit floats
+    F32,
+}
+
+/// What becomes of embedding and head.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Tie {
+    /// One matrix, the finer of the two, where the two are nearly alike
+    Auto,
+    /// As in the file
+    Keep,
+    /// One matrix, the head's
+    Output,
+    /// One matrix, the embedding's
+    Embedding,
+}
+
+/// Converts the file; prints what was written.
+///
+/// # Errors
+///
+/// A file that is damaged or of another architecture, or a directory that cannot be written; nothing is left behind.
+pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
+    let options = ImportOptions {
+        dtype: match args.dtype {
+            Dtype::Bf16 => TensorDtype::Bf16,
+            Dtype::F16 => TensorDtype::F16,
+            Dtype::F32 => TensorDtype::F32,
+        },
+        tie: match args.tie {
+            Tie::Auto => TiePolicy::Auto,
+            Tie::Keep => TiePolicy::Keep,
+            Tie::Output => TiePolicy::Output,
+            Tie::Embedding => TiePolicy::Embedding,
+        },
+    };
+    let mut progress: Option<Progress> = None;
+    let summary = import(&args.file, &args.directory, &options, &mut |now| {
+        let total = now.total_bytes.div_ceil(MEBIBYTE);
+        progress
+            .get_or_insert_with(|| Progress::new("import, MiB", total, 0))
+            .advance(now.written_bytes / MEBIBYTE, now.tensor);
+    })?;
+    if let Some(progress) = &progress {
+        progress.finish();
+    }
+    writeln!(
+        out,
+        "{}: {} with {} tensors, {} MiB; sha256 of the weights {}",
+        summary.directory.display(),
+        summary.architecture,
+        summary.tensors,
+        summary.bytes / MEBIBYTE,
+        summary.sha256
+    )?;
+    Ok(())
+}
