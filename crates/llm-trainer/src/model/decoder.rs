@@ -173,7 +173,9 @@ impl Decoder {
     ///
     /// If a token id is not below the vocabulary's size.
     pub fn embed(&self, token_ids: &Tensor) -> Tensor {
-        Tensor::embedding(&self.embedding, token_ids, -1, false, false)
+        // As transformers: looking up the padding token teaches its row nothing; -1 is none.
+        let padding = self.config.pad_token_id.map_or(-1, i64::from);
+        Tensor::embedding(&self.embedding, token_ids, padding, false, false)
     }
 
     /// Rotary angles of `positions`, i64 `[rows, len]` or `[1, len]`.
