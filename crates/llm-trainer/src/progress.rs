@@ -48,6 +48,17 @@ impl Progress {
         }
     }
 
+    /// `step` steps are done and a part of the next begins; said in a line only after a silence.
+    pub fn phase(&self, step: u64, phase: &str) {
+        if let Some(bar) = &self.bar {
+            bar.set_message(phase.to_owned());
+            bar.tick();
+        } else if self.last_line.get().is_none_or(|last| last.elapsed() >= LINE_EVERY) {
+            eprintln!("{} {step}/{} {phase} of step {}", self.name, self.total, step + 1);
+            self.last_line.set(Some(Instant::now()));
+        }
+    }
+
     /// The job is over.
     pub fn finish(&self) {
         if let Some(bar) = &self.bar {

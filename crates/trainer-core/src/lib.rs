@@ -6,6 +6,8 @@
 //! | [`dataset`], [`arithmetic`], [`prompt`], [`chat_template`], [`text_tokenizer`] | which tokens a question becomes |
 //! | [`counter_rng`], [`schedule`], [`packing`] | the numbers a step needs: noise, learning rate, micro-batches |
 //! | [`metrics`], [`run_directory`], [`atomic_write`] | what a run leaves on disk |
+//! | [`report`] | what a person sees of it |
+//! | [`model_config`], [`gguf`] | what a model is, and how one comes out of a GGUF file |
 
 pub mod arithmetic;
 pub mod atomic_write;

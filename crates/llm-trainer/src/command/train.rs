@@ -49,9 +49,11 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
         writeln!(out, "{name}: going on after step {} of {steps}", trainer.step())?;
     }
     let progress = Progress::new(&name, steps, trainer.step());
+    progress.phase(trainer.step(), "evaluating");
     trainer.evaluate_at_start()?;
     while !trainer.is_finished() {
-        let report = trainer.train_step()?;
+        let done = trainer.step();
+        let report = trainer.train_step(|phase| progress.phase(done, phase))?;
         progress.advance(report.metrics.step(), &summary(&report));
     }
     progress.finish();

@@ -104,6 +104,17 @@ impl PolicyPass<'_> {
         all
     }
 
+    /// Mean entropy at temperature 1, in nats per token: that of `own`, the statistics at the pass's own temperature,
+    /// where that is 1, else of a pass more.
+    pub fn mean_entropy_at_temperature_1(&self, sequences: &[&Sequence], own: &Statistics) -> f64 {
+        let mean = |entropy: &[f64]| entropy.iter().sum::<f64>() / entropy.len() as f64;
+        if (self.temperature - 1.0).abs() > 0.0 {
+            mean(&PolicyPass { temperature: 1.0, ..*self }.statistics(sequences).entropy)
+        } else {
+            mean(&own.entropy)
+        }
+    }
+
     /// Full log-probabilities `[tokens, vocab]` (`f32`, at the sampling temperature) of each micro-batch.
     ///
     /// For probes of a bounded number of tokens; training never forms this matrix.

@@ -158,13 +158,15 @@ impl Trainer {
         Ok(())
     }
 
-    /// One step: rollout, rewards, updates, measurements, and a checkpoint where one is due.
+    /// One step: rollout, rewards, updates, measurements, and a checkpoint where one is due. `phase` is told what
+    /// begins, as steps of large models take minutes.
     ///
     /// # Errors
     ///
     /// If generation, the update or a write fails; the run can be resumed from its latest checkpoint.
-    pub fn train_step(&mut self) -> anyhow::Result<StepReport> {
+    pub fn train_step(&mut self, phase: impl Fn(&str)) -> anyhow::Result<StepReport> {
         let step = self.state.step + 1;
+        phase("sampling responses");
         let mut timings = Timings::default();
         let started = Instant::now();
         let chosen = self.order.next_batch(self.config().rollout.prompts_per_step);
@@ -185,15 +187,19 @@ impl Trainer {
         let group_sizes = vec![self.config().rollout.group_size; prompts.len()];
         let advantages = self.advantages(&rewards, &group_sizes)?;
 
+        phase("scoring the responses");
         let pass_started = Instant::now();
         let pass = self.pass();
         let old = pass.statistics(&sequences);
+        let entropy_at_1 = pass.mean_entropy_at_temperature_1(&sequences, &old);
+        metrics.insert(metric!("entropy/at_temperature_1"), entropy_at_1);
         let probe = EntropyProbe::before(&pass, &sequences, self.config().metrics.probe_bytes);
         timings.old_log_prob = pass_started.elapsed().as_secs_f64();
         let informative = informative_groups(&rewards, &group_sizes);
         record_rollout(&mut metrics, &samples, &advantages, &old, &informative, self.config());
 
         let kept = self.kept_sequences(&informative);
+        phase("updating the policy");
         let update_started = Instant::now();
         let config = self.run.config();
         let sums = {
@@ -242,6 +248,7 @@ impl Trainer {
         timings.step = started.elapsed().as_secs_f64();
         timings.record(&mut metrics, &sequences);
         if self.evaluates() && self.run.evaluates_at(step) {
+            phase("evaluating");
             self.evaluate(step, &mut metrics)?;
         }
 

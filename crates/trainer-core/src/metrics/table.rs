@@ -151,8 +151,8 @@ pub const METRICS: &[Metric] = &[
     ),
     row(
         "cov/theorem1",
-        "nat",
-        "Change of entropy that theorem 1 of docs/theory.md predicts for this step, from the covariance of log-probability and advantage under the policy.",
+        "nat·reward",
+        "Mean over response tokens of (pi·A - mean pi·A)(log_prob - mean log_prob), pi = exp(log_prob): the covariance of theorem 1 of docs/theory.md; minus the step size times it is the change of entropy that the theorem predicts.",
     ),
     row(
         "law/a",
