@@ -156,6 +156,8 @@ impl Fields<'_> {
         let one = |value: &Value| value.as_u64().and_then(|id| u32::try_from(id).ok());
         let ids = match self.present(field) {
             None => Some(Vec::new()),
+            // How some Llama files say that there is none.
+            Some(value) if value.as_i64() == Some(-1) => Some(Vec::new()),
             Some(Value::Array(values)) => values.iter().map(one).collect(),
             Some(value) => one(value).map(|id| vec![id]),
         };
@@ -243,6 +245,17 @@ mod tests {
         assert!(!parse(&llama).unwrap().query_key_value_bias);
         let biased = llama.replacen('{', r#"{"attention_bias": true, "#, 1);
         assert!(parse(&biased).unwrap().attention_output_bias);
+    }
+
+    #[test]
+    fn a_padding_token_of_minus_one_is_none() {
+        let without = QWEN.replace(r#""pad_token_id": 0"#, r#""pad_token_id": -1"#);
+        assert_eq!(parse(&without).unwrap().pad_token_id, None);
+        let field = message(&QWEN.replace(r#""pad_token_id": 0"#, r#""pad_token_id": -2"#));
+        assert_eq!(
+            field,
+            "m/config.json: field `pad_token_id` is -2, expected a token id or a list of token ids"
+        );
     }
 
     #[test]
