@@ -1,5 +1,6 @@
 //! Tests that span crates.
 
 mod architecture;
+mod configurations;
 mod documents;
 mod theorem_through_losses;

@@ -50,7 +50,7 @@ pub struct UpdateSums {
     pub updates: usize,
     /// Optimiser steps skipped because the gradient was not finite.
     pub skipped: usize,
-    /// Sum of the loss values.
+    /// Sum of the policy loss's values, the entropy bonus apart.
     pub loss: f64,
     /// Sum of gradient norms before clipping.
     pub gradient_norm: f64,
@@ -107,7 +107,7 @@ pub fn update(
                 algorithm.policy_loss.plan(&token_batch, &algorithm.aggregation, &mut selection);
             let output =
                 algorithm.policy_loss.evaluate(&token_batch, plan.part(0..token_batch.len()));
-            let (bonus, grad_entropy) =
+            let (_bonus, grad_entropy) =
                 entropy_bonus(algorithm.entropy_coefficient, &current.entropy, plan.weights());
             let has_bonus = algorithm.entropy_coefficient.abs() > 0.0;
             let cotangent = Cotangent {
@@ -118,7 +118,7 @@ pub fn update(
             let outcome = optimizer.step(learning_rate(sums.updates))?;
             sums.updates += 1;
             sums.skipped += usize::from(!outcome.applied);
-            sums.loss += output.value + bonus;
+            sums.loss += output.value;
             sums.gradient_norm += outcome.gradient_norm;
             sums.policy += output.sums;
         }

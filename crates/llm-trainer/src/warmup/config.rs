@@ -137,3 +137,42 @@ fn one_line(error: &toml::de::Error) -> String {
         .collect::<Vec<_>>()
         .join(": ")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DEMO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../configs/demo-warmup.toml");
+
+    fn refusal(from: &str, to: &str) -> String {
+        let text = std::fs::read_to_string(DEMO).unwrap();
+        assert!(text.contains(from), "the demo's warm-up has no {from:?}");
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("warmup.toml");
+        std::fs::write(&path, text.replace(from, to)).unwrap();
+        let error = WarmupConfig::load(&path).expect_err("must be refused");
+        format!("{error:#}").replace(&folder.path().display().to_string(), "DIR")
+    }
+
+    #[test]
+    fn the_demos_warm_up_is_read() {
+        WarmupConfig::load(Path::new(DEMO)).unwrap();
+    }
+
+    #[test]
+    fn a_bad_value_is_named_with_file_and_field_in_one_line() {
+        let cases = [
+            ("worked_fraction = 0.5", "worked_fraction = 50", "`teacher.worked_fraction` is 50"),
+            ("learning_rate = 3e-3", "learning_rate = -1.0", "`training.learning_rate` is -1"),
+            ("sequences = 64", "sequences = 0", "`training.sequences` is 0"),
+            ("[0.28, 0.55]", "[0.6, 0.5]", "`training.target_accuracy` is [0.6, 0.5]"),
+            ("hidden_size", "hiden_size", "unknown field `hiden_size`"),
+        ];
+        for (from, to, expected) in cases {
+            let message = refusal(from, to);
+            assert!(message.starts_with("DIR/warmup.toml: "), "{message}");
+            assert!(message.contains(expected), "{message}");
+            assert_eq!(message.lines().count(), 1, "{message}");
+        }
+    }
+}
