@@ -1,7 +1,7 @@
 //! `llm-trainer train`: one run from its configuration to its last checkpoint.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use trainer_core::config::Run;
@@ -37,10 +37,10 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
         return Ok(());
     }
     let root = run.output_directory();
-    let directory = open_or_create(&root, &run, &resolved)?;
+    let begun = begun_before(&root, &resolved)?;
     let steps = run.config().training.steps;
     let name = run.config().name.clone();
-    let mut trainer = Trainer::start(run, directory)?;
+    let mut trainer = Trainer::start(run, begun, |run| create(&root, run, &resolved))?;
     if trainer.is_finished() {
         writeln!(out, "{name}: all {steps} steps are done; see {}", root.display())?;
         return Ok(());
@@ -61,24 +61,24 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The folder of a new run, or of the same run begun before.
-fn open_or_create(
-    root: &std::path::Path,
-    run: &Run,
-    resolved: &str,
-) -> anyhow::Result<RunDirectory> {
+/// The folder of the same run, if it was begun before.
+fn begun_before(root: &Path, resolved: &str) -> anyhow::Result<Option<RunDirectory>> {
     let earlier = root.join("config.toml");
-    if earlier.exists() {
-        let text =
-            std::fs::read_to_string(&earlier).with_context(|| earlier.display().to_string())?;
-        anyhow::ensure!(
-            text == resolved,
-            "{}: holds a run with another configuration, expected the same one (remove the folder, or choose \
-             another `name`)",
-            root.display()
-        );
-        return Ok(RunDirectory::open(root)?);
+    if !earlier.exists() {
+        return Ok(None);
     }
+    let text = std::fs::read_to_string(&earlier).with_context(|| earlier.display().to_string())?;
+    anyhow::ensure!(
+        text == resolved,
+        "{}: holds a run with another configuration, expected the same one (remove the folder, or choose another \
+         `name`)",
+        root.display()
+    );
+    Ok(Some(RunDirectory::open(root)?))
+}
+
+/// The folder of a new run, with what describes it.
+fn create(root: &Path, run: &Run, resolved: &str) -> anyhow::Result<RunDirectory> {
     let directory = RunDirectory::create(root)?;
     let environment = serde_json::json!({
         "llm_trainer": env!("CARGO_PKG_VERSION"),

@@ -58,12 +58,17 @@ pub struct StepReport {
 }
 
 impl Trainer {
-    /// Starts a new run, or goes on with the one in `directory` after its latest checkpoint.
+    /// Starts a new run in the folder that `create` makes once nothing else can be wrong, or goes on with the one
+    /// `begun` before after its latest checkpoint.
     ///
     /// # Errors
     ///
     /// If the model, the data or the run directory cannot be used; each names file, field and what was expected.
-    pub fn start(run: Run, directory: RunDirectory) -> anyhow::Result<Self> {
+    pub fn start(
+        run: Run,
+        begun: Option<RunDirectory>,
+        create: impl FnOnce(&Run) -> anyhow::Result<RunDirectory>,
+    ) -> anyhow::Result<Self> {
         let config = run.config();
         crate::device::set_threads(config.model.threads)?;
         let device = crate::device::resolve(config.model.device)?;
@@ -93,13 +98,20 @@ impl Trainer {
             None => None,
         };
 
-        let resumed = directory.latest_checkpoint()?;
+        let resumed = match &begun {
+            Some(directory) => directory.latest_checkpoint()?,
+            None => None,
+        };
         let source =
             resumed.as_ref().map_or(config.model.path.as_path(), |checkpoint| &checkpoint.path);
         let model = Decoder::load(source, device, kind)?;
         tokenizer.check_vocabulary(model.config().vocab_size)?;
         model.set_trainable(true);
         let mut optimizer = AdamW::new(&model, &config.optimizer);
+        let directory = match begun {
+            Some(directory) => directory,
+            None => create(&run)?,
+        };
         let (state, metrics, history) = match &resumed {
             None => {
                 // A run that was cut off before its first checkpoint begins again.

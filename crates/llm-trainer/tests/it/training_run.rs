@@ -154,6 +154,31 @@ fn a_run_measures_entropy_covariance_and_their_prediction() {
 }
 
 #[test]
+fn bad_input_is_one_line_and_leaves_no_run_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let empty = folder.path().join("empty.jsonl");
+    std::fs::write(&empty, "").unwrap();
+    let model = folder.path().join("model");
+    crate::fixture::copy_to("tiny_qwen2_tied", &model);
+    let weights = model.join("model.safetensors");
+    let bytes = std::fs::read(&weights).unwrap();
+    std::fs::write(&weights, &bytes[..bytes.len() / 2]).unwrap();
+    let cases = [
+        (format!("data.train={{file={{path={:?}}}}}", empty.display().to_string()), "no questions"),
+        (format!("model.path={:?}", model.display().to_string()), "model.safetensors"),
+        ("optimizer.learning_rate=-1".to_owned(), "`optimizer.learning_rate` is -1"),
+        ("training.setps=1".to_owned(), "did you mean `training.steps`?"),
+    ];
+    for (assignment, expected) in &cases {
+        let output = train(folder.path(), &[assignment]);
+        assert_eq!(output.status.code(), Some(2), "{assignment}");
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(text.contains(expected) && text.lines().count() == 1, "{assignment}: {text}");
+        assert!(!folder.path().join("run").exists(), "{assignment} left a run behind");
+    }
+}
+
+#[test]
 fn another_configuration_in_the_same_folder_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     assert_success(&train(folder.path(), &["training.steps=1"]));
