@@ -92,7 +92,9 @@ impl Trainer {
         let held_out = match &config.data.evaluation {
             Some(source) => {
                 let mut questions = source.questions(Split::HeldOut)?;
-                questions.truncate(config.evaluation.questions);
+                if config.evaluation.questions > 0 {
+                    questions.truncate(config.evaluation.questions);
+                }
                 Some(prompts(questions)?)
             }
             None => None,
