@@ -56,12 +56,16 @@ every = 2
 
 /// Runs `llm-trainer train` with its output under `root`.
 fn train(root: &Path, overrides: &[&str]) -> Output {
+    train_by(Command::new(env!("CARGO_BIN_EXE_llm-trainer")), root, overrides)
+}
+
+/// As [`train`], with a command that runs the binary in its own way.
+fn train_by(mut command: Command, root: &Path, overrides: &[&str]) -> Output {
     let config = root.join("tiny.toml");
     let text = CONFIG
         .replace("OUT", &root.join("run").display().to_string())
         .replace("MODEL", &directory("tiny_qwen2_tied").display().to_string());
     std::fs::write(&config, text).expect("a temporary folder is writable");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_llm-trainer"));
     command.arg("train").arg(&config);
     for assignment in overrides {
         command.arg("--set").arg(assignment);
@@ -176,6 +180,35 @@ fn bad_input_is_one_line_and_leaves_no_run_behind() {
         assert!(text.contains(expected) && text.lines().count() == 1, "{assignment}: {text}");
         assert!(!folder.path().join("run").exists(), "{assignment} left a run behind");
     }
+}
+
+/// A limit on the size of files fails a write as a full disk does, without filling one.
+#[test]
+fn a_checkpoint_that_cannot_be_written_is_one_line_and_leaves_the_one_before() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_success(&train(folder.path(), &["training.steps=4"]));
+    let checkpoints = folder.path().join("run/checkpoints");
+    std::fs::remove_dir_all(checkpoints.join("step-4")).unwrap();
+    std::fs::write(checkpoints.join("latest"), "step-2\n").unwrap();
+
+    let mut limited = Command::new("bash");
+    // In KiB: metrics and samples fit, weights do not.
+    limited.args(["-c", "trap '' XFSZ; ulimit -f 64; exec \"$0\" \"$@\""]);
+    limited.arg(env!("CARGO_BIN_EXE_llm-trainer"));
+    let output = train_by(limited, folder.path(), &["training.steps=4"]);
+
+    assert_eq!(output.status.code(), Some(2));
+    let text = String::from_utf8_lossy(&output.stderr);
+    let error = text.lines().last().unwrap_or_default();
+    assert!(error.starts_with("error: ") && error.contains("File too large"), "{text}");
+    assert!(error.contains("checkpoints"), "the path is named: {text}");
+    let mut left: Vec<String> = std::fs::read_dir(&checkpoints)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+        .collect();
+    left.sort();
+    assert_eq!(left, ["latest", "step-2"]);
+    assert_success(&train(folder.path(), &["training.steps=4"]));
 }
 
 #[test]
