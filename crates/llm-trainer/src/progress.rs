@@ -54,7 +54,7 @@ impl Progress {
             bar.set_message(phase.to_owned());
             bar.tick();
         } else if self.last_line.get().is_none_or(|last| last.elapsed() >= LINE_EVERY) {
-            eprintln!("{} {step}/{} {phase} of step {}", self.name, self.total, step + 1);
+            eprintln!("{} {step}/{} {phase}", self.name, self.total);
             self.last_line.set(Some(Instant::now()));
         }
     }

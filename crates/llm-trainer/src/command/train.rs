@@ -49,8 +49,7 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
         writeln!(out, "{name}: going on after step {} of {steps}", trainer.step())?;
     }
     let progress = Progress::new(&name, steps, trainer.step());
-    progress.phase(trainer.step(), "evaluating");
-    trainer.evaluate_at_start()?;
+    trainer.evaluate_at_start(|phase| progress.phase(0, phase))?;
     while !trainer.is_finished() {
         let done = trainer.step();
         let report = trainer.train_step(|phase| progress.phase(done, phase))?;

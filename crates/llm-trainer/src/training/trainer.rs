@@ -163,8 +163,9 @@ impl Trainer {
     /// # Errors
     ///
     /// If generation or a write fails.
-    pub fn evaluate_at_start(&mut self) -> anyhow::Result<()> {
+    pub fn evaluate_at_start(&mut self, phase: impl Fn(&str)) -> anyhow::Result<()> {
         if self.state.step == 0 && self.evaluates() {
+            phase("evaluating");
             let mut metrics = StepMetrics::new(0);
             self.evaluate(0, &mut metrics)?;
             self.metrics.append(&metrics)?;
