@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use serde::Deserialize;
-use trainer_core::metrics::read_metrics;
+use trainer_core::metrics::{StepMetrics, read_metrics};
 use trainer_core::report::{Report, ReportRun, SampleRecord, StepRecord, Verification};
 use trainer_core::run_directory::RunDirectory;
 
@@ -62,18 +62,14 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
 
 fn read_run(root: &Path) -> anyhow::Result<ReportRun> {
     let directory = RunDirectory::open(root)?;
-    let mut steps: Vec<StepRecord> = Vec::new();
-    for step in read_metrics(&directory.metrics())? {
-        let mut record: StepRecord =
-            step.iter().map(|(name, value)| (name.to_owned(), value)).collect();
-        record.insert("step".to_owned(), step.step() as f64);
-        steps.push(record);
-    }
-    let trained: Vec<u64> = read_metrics(&directory.metrics())?
-        .iter()
-        .map(trainer_core::metrics::StepMetrics::step)
-        .filter(|&step| step > 0)
-        .collect();
+    let measured = read_metrics(&directory.metrics())?;
+    let record = |step: &StepMetrics| -> StepRecord {
+        let values = step.iter().map(|(name, value)| (name.to_owned(), value));
+        values.chain([("step".to_owned(), step.step() as f64)]).collect()
+    };
+    let steps = measured.iter().map(record).collect();
+    let trained: Vec<u64> =
+        measured.iter().map(StepMetrics::step).filter(|&step| step > 0).collect();
     let mut samples = Vec::new();
     for step in [trained.first(), trained.last()].into_iter().flatten() {
         samples.extend(read_samples(&directory.step_samples(*step), *step)?);

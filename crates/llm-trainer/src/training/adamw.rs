@@ -77,12 +77,12 @@ impl AdamW {
             if gradient_norm > self.options.max_grad_norm {
                 for gradient in &mut gradients {
                     // As torch's clip_grad_norm_: the 1e-6 keeps a norm at the bound from being scaled up.
-                    let _ =
-                        gradient.f_mul_scalar_(self.options.max_grad_norm / (gradient_norm + 1e-6));
+                    let _same =
+                        gradient.g_mul_scalar_(self.options.max_grad_norm / (gradient_norm + 1e-6));
                 }
             }
             for step in &mut self.steps {
-                let _ = step.f_add_scalar_(1.0);
+                let _same = step.g_add_scalar_(1.0);
             }
             let lists =
                 [&self.master, &gradients, &self.first_moments, &self.second_moments, &self.steps]

@@ -9,8 +9,8 @@ const BYTES_PER_LOGIT: usize = 4;
 
 /// Full distributions of the policy at the states of a few sequences, before an update.
 #[derive(Debug)]
-pub struct EntropyProbe<'a> {
-    sequences: Vec<&'a Sequence>,
+pub struct EntropyProbe {
+    sequences: Vec<Sequence>,
     log_prob: Vec<Tensor>,
 }
 
@@ -25,26 +25,27 @@ pub struct EntropyChange {
     pub tokens: usize,
 }
 
-impl<'a> EntropyProbe<'a> {
-    /// Records the distributions at the response tokens of as many whole sequences, evenly spaced, as fit in `bytes`.
+impl EntropyProbe {
+    /// Records the distributions at as many response tokens, of sequences evenly spaced, as fit in `bytes`.
     ///
     /// `None` if not even one fits, or there are none.
-    pub fn before(pass: &PolicyPass<'_>, sequences: &[&'a Sequence], bytes: usize) -> Option<Self> {
+    pub fn before(pass: &PolicyPass<'_>, sequences: &[&Sequence], bytes: usize) -> Option<Self> {
         let vocab = pass.model.config().vocab_size;
         let budget = bytes / (BYTES_PER_LOGIT * vocab);
         let chosen = evenly_spaced_within(sequences, budget);
         if chosen.is_empty() {
             return None;
         }
-        let log_prob = pass.distributions(&chosen);
+        let log_prob = pass.distributions(&chosen.iter().collect::<Vec<_>>());
         Some(Self { sequences: chosen, log_prob })
     }
 
     /// Compares with the policy after the update.
     pub fn after(&self, pass: &PolicyPass<'_>) -> EntropyChange {
         let _no_grad = tch::no_grad_guard();
+        let sequences: Vec<&Sequence> = self.sequences.iter().collect();
         let (mut measured, mut predicted) = (0.0, 0.0);
-        for (before, after) in self.log_prob.iter().zip(pass.distributions(&self.sequences)) {
+        for (before, after) in self.log_prob.iter().zip(pass.distributions(&sequences)) {
             let (before, after) = (before.to_kind(Kind::Double), after.to_kind(Kind::Double));
             // Log-probabilities differ from logits by a constant of the state, which no covariance sees.
             let step = &after - &before;
@@ -61,19 +62,52 @@ impl<'a> EntropyProbe<'a> {
     }
 }
 
-/// Whole sequences, evenly spaced over the batch, with at most `budget` response tokens together.
-fn evenly_spaced_within<'a>(sequences: &[&'a Sequence], budget: usize) -> Vec<&'a Sequence> {
-    let candidates: Vec<&Sequence> =
-        sequences.iter().copied().filter(|sequence| !sequence.response.is_empty()).collect();
-    let total: usize = candidates.iter().map(|sequence| sequence.response.len()).sum();
+/// Sequences evenly spaced over the batch, with at most `budget` response tokens together.
+///
+/// The last may be cut short: under causal attention what follows a state does not change it.
+fn evenly_spaced_within(sequences: &[&Sequence], budget: usize) -> Vec<Sequence> {
+    let total: usize = sequences.iter().map(|sequence| sequence.response.len()).sum();
     let stride = total.div_ceil(budget.max(1)).max(1);
     let mut left = budget;
     let mut chosen = Vec::new();
-    for sequence in candidates.into_iter().step_by(stride) {
-        if sequence.response.len() <= left {
-            left -= sequence.response.len();
-            chosen.push(sequence);
+    let candidates = sequences.iter().filter(|sequence| !sequence.response.is_empty());
+    for sequence in candidates.step_by(stride) {
+        let taken = sequence.response.len().min(left);
+        if taken == 0 {
+            break;
         }
+        left -= taken;
+        chosen.push(Sequence {
+            prompt: sequence.prompt.clone(),
+            response: sequence.response[..taken].to_vec(),
+        });
     }
     chosen
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lengths(response_lengths: &[usize], budget: usize) -> Vec<usize> {
+        let all: Vec<Sequence> = response_lengths
+            .iter()
+            .map(|&length| Sequence { prompt: vec![1], response: vec![2; length] })
+            .collect();
+        let all: Vec<&Sequence> = all.iter().collect();
+        evenly_spaced_within(&all, budget).iter().map(|s| s.response.len()).collect()
+    }
+
+    #[test]
+    fn everything_is_probed_where_it_fits() {
+        assert_eq!(lengths(&[3, 0, 4], 7), [3, 4]);
+    }
+
+    #[test]
+    fn a_response_longer_than_the_budget_is_cut_not_dropped() {
+        assert_eq!(lengths(&[300, 200], 110), [110]);
+        assert_eq!(lengths(&[4, 4, 4, 4], 6), [4, 2]);
+        assert_eq!(lengths(&[4, 9, 4], 10), [4, 4]);
+        assert!(lengths(&[4], 0).is_empty());
+    }
 }
