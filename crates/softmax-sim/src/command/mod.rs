@@ -1,0 +1,26 @@
+//! The subcommands: thin arguments, a writer, one module each.
+
+mod verify;
+
+use clap::Subcommand;
+use std::io::Write;
+
+/// What to do.
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Check Lemma 1, Proposition 1 and Theorems 1 and 2 on random policies
+    ///
+    /// Each statement is checked by its order of convergence (a first-order prediction leaves an error
+    /// that falls with the square of the step) and by its rigorous bound. Prints one row per check and
+    /// ends with 0 if all passed, 1 if one failed, 2 if it could not run.
+    Verify(verify::Args),
+}
+
+impl Command {
+    /// Runs the command, with its data written to `out`; whether all that it checks holds.
+    pub(crate) fn run(&self, out: &mut impl Write) -> anyhow::Result<bool> {
+        match self {
+            Self::Verify(args) => verify::run(args, out),
+        }
+    }
+}
