@@ -45,12 +45,10 @@ mod plan;
 mod policy_loss;
 mod ppo_clip;
 mod preset;
+mod settings;
 mod surrogate;
 
-pub use advantage::{
-    AdvantageError, GroupNormalisation, broadcast_to_tokens, group_relative_advantages,
-    leave_one_out_advantages,
-};
+pub use advantage::*;
 pub use aggregation::{Aggregation, Divisor};
 pub use batch::{BatchError, TokenBatch, TokenColumns};
 pub use clip_cov::{ClipCov, CovarianceBand};

@@ -58,3 +58,8 @@ pub(crate) fn check_not_negative(field: &'static str, value: f64) -> Result<f64,
 pub(crate) fn check_finite(field: &'static str, value: f64) -> Result<f64, ParameterError> {
     check(field, value, "a finite number", f64::is_finite)
 }
+
+/// A number within `0..=1`.
+pub(crate) fn check_unit(field: &'static str, value: f64) -> Result<f64, ParameterError> {
+    check(field, value, "a number within 0..=1", |x| (0.0..=1.0).contains(&x))
+}

@@ -3,4 +3,5 @@
 mod configuration;
 mod conformance;
 mod properties;
+mod recorded_advantages;
 mod snapshots;

@@ -1,35 +1,13 @@
-//! Advantages of samples within their group.
+//! A sample against the others of its group: GRPO, Dr. GRPO, RLOO.
 
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
+use super::columns::{AdvantageError, check_groups};
 use crate::groups::{all_equal, groups};
 
 /// Added to the standard deviation a reward is divided by, as in verl; the paper has none (row 24
 /// of `docs/paper-vs-code.md`).
-const DEVIATION_FLOOR: f64 = 1e-6;
-
-/// Why rewards have no advantages.
-#[derive(Debug, Clone, PartialEq, Error)]
-#[non_exhaustive]
-pub enum AdvantageError {
-    /// The groups do not cover the rewards.
-    #[error("`group_sizes` add up to {grouped} samples, `rewards` has {rewards}")]
-    GroupSizes {
-        /// Samples in all groups.
-        grouped: usize,
-        /// Rewards given.
-        rewards: usize,
-    },
-    /// A reward is NaN or infinite.
-    #[error("`rewards` is {value} at sample {index}, expected a finite number")]
-    NotFinite {
-        /// Position of the sample.
-        index: usize,
-        /// Its reward.
-        value: f64,
-    },
-}
+pub(crate) const DEVIATION_FLOOR: f64 = 1e-6;
 
 /// What a reward, centred on its group's mean, is divided by.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,6 +18,17 @@ pub enum GroupNormalisation {
     StandardDeviation,
     /// Nothing: Dr. GRPO.
     None,
+}
+
+/// What becomes of a group of one, which has nobody to be compared with.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LoneSample {
+    /// Its advantage is its reward: verl's `rloo`.
+    #[default]
+    KeepsReward,
+    /// Its advantage is 0: verl's `rloo_vectorized`.
+    GetsZero,
 }
 
 /// Advantage of each sample relative to its group, `[samples]`: `(R - mean) / (std + 1e-6)` or `R -
@@ -53,7 +42,8 @@ pub enum GroupNormalisation {
 ///
 /// # Errors
 ///
-/// [`AdvantageError`] if the groups do not cover the rewards or a reward is not finite.
+/// [`AdvantageError`] if the groups do not cover the rewards, a group is empty, or a reward is not
+/// finite.
 pub fn group_relative_advantages(
     rewards: &[f64],
     group_sizes: &[usize],
@@ -72,51 +62,47 @@ pub fn group_relative_advantages(
     })
 }
 
-/// Advantage of each sample over the mean of the **others** in its group, `[samples]`: `n / (n - 1)
-/// · (R - mean)`.
-///
-/// A group of one keeps its reward, as verl's `rloo` (its vectorised variant gives 0).
-///
-/// Source: Ahmadian et al. 2024, RLOO, [Sec. 3](https://arxiv.org/abs/2402.14740).
+/// [`rloo_advantages`] where a group of one keeps its reward.
 ///
 /// # Errors
 ///
-/// [`AdvantageError`] if the groups do not cover the rewards or a reward is not finite.
+/// As [`rloo_advantages`].
 pub fn leave_one_out_advantages(
     rewards: &[f64],
     group_sizes: &[usize],
 ) -> Result<Vec<f64>, AdvantageError> {
-    per_group(rewards, group_sizes, |group| match group {
-        [_] => (0.0, 1.0),
+    rloo_advantages(rewards, group_sizes, LoneSample::KeepsReward)
+}
+
+/// Advantage of each sample over the mean of the **others** in its group, `[samples]`: `n / (n - 1)
+/// · (R - mean)`.
+///
+/// Source: Ahmadian et al. 2024, RLOO, [Sec. 3](https://arxiv.org/abs/2402.14740); the two
+/// conventions for a group of one are row 30 of `docs/paper-vs-code.md`.
+///
+/// # Errors
+///
+/// [`AdvantageError`] if the groups do not cover the rewards, a group is empty, or a reward is not
+/// finite.
+pub fn rloo_advantages(
+    rewards: &[f64],
+    group_sizes: &[usize],
+    lone: LoneSample,
+) -> Result<Vec<f64>, AdvantageError> {
+    per_group(rewards, group_sizes, |group| match (group, lone) {
+        ([_], LoneSample::KeepsReward) => (0.0, 1.0),
+        ([reward], LoneSample::GetsZero) => (*reward, 1.0),
         _ => (mean(group), (group.len() as f64 - 1.0) / group.len() as f64),
     })
 }
 
-/// Gives every token the value of its sequence, `[sequences]` to `[tokens]`.
-///
-/// # Panics
-///
-/// If `per_sequence` does not hold one value per sequence.
-pub fn broadcast_to_tokens(per_sequence: &[f64], sequence_lengths: &[usize]) -> Vec<f64> {
-    assert_eq!(per_sequence.len(), sequence_lengths.len(), "one value per sequence");
-    std::iter::zip(per_sequence, sequence_lengths)
-        .flat_map(|(&value, &length)| std::iter::repeat_n(value, length))
-        .collect()
-}
-
-/// `(R - shift) / scale` with the group's own `(shift, scale)`.
-fn per_group(
+/// `(R - shift) / scale` with the group's own `(shift, scale)`; 0 in a group of equal rewards.
+pub(crate) fn per_group(
     rewards: &[f64],
     group_sizes: &[usize],
     shift_and_scale: impl Fn(&[f64]) -> (f64, f64),
 ) -> Result<Vec<f64>, AdvantageError> {
-    let grouped = group_sizes.iter().sum();
-    if grouped != rewards.len() {
-        return Err(AdvantageError::GroupSizes { grouped, rewards: rewards.len() });
-    }
-    if let Some(index) = rewards.iter().position(|reward| !reward.is_finite()) {
-        return Err(AdvantageError::NotFinite { index, value: rewards[index] });
-    }
+    check_groups(rewards, group_sizes, 1)?;
     let mut advantages = Vec::with_capacity(rewards.len());
     for group in groups(rewards, group_sizes) {
         let (shift, scale) = shift_and_scale(group);
@@ -127,11 +113,11 @@ fn per_group(
     Ok(advantages)
 }
 
-fn mean(group: &[f64]) -> f64 {
+pub(crate) fn mean(group: &[f64]) -> f64 {
     group.iter().sum::<f64>() / group.len() as f64
 }
 
-fn unbiased_deviation(group: &[f64]) -> f64 {
+pub(crate) fn unbiased_deviation(group: &[f64]) -> f64 {
     let mean = mean(group);
     let squares: f64 = group.iter().map(|reward| (reward - mean).powi(2)).sum();
     (squares / (group.len() as f64 - 1.0)).sqrt()
@@ -162,6 +148,13 @@ mod tests {
     }
 
     #[test]
+    fn a_lone_sample_keeps_its_reward_or_gets_nothing() {
+        let lone = |convention| rloo_advantages(&[2.0], &[1], convention).unwrap();
+        assert_eq!(lone(LoneSample::KeepsReward), [2.0]);
+        assert_eq!(lone(LoneSample::GetsZero), [0.0]);
+    }
+
+    #[test]
     fn a_group_without_difference_has_no_advantage() {
         for normalisation in [GroupNormalisation::StandardDeviation, GroupNormalisation::None] {
             let advantages = group_relative_advantages(&[0.1; 3], &[3], normalisation).unwrap();
@@ -173,10 +166,7 @@ mod tests {
     fn groups_must_cover_the_rewards() {
         let error = leave_one_out_advantages(&[1.0; 3], &[2]).unwrap_err();
         assert_eq!(error.to_string(), "`group_sizes` add up to 2 samples, `rewards` has 3");
-    }
-
-    #[test]
-    fn a_sequence_without_tokens_gets_no_advantage() {
-        assert_eq!(broadcast_to_tokens(&[1.0, 2.0, 3.0], &[2, 0, 1]), [1.0, 1.0, 3.0]);
+        let error = leave_one_out_advantages(&[1.0; 3], &[3, 0]).unwrap_err();
+        assert_eq!(error.to_string(), "group 1 has 0 samples, expected at least 1");
     }
 }

@@ -1,0 +1,239 @@
+//! What an estimator may read, and how it is checked.
+
+use thiserror::Error;
+
+use crate::ParameterError;
+
+/// Why rewards have no advantages.
+#[derive(Debug, Clone, PartialEq, Error)]
+#[non_exhaustive]
+pub enum AdvantageError {
+    /// The groups do not cover the rewards.
+    #[error("`group_sizes` add up to {grouped} samples, `rewards` has {rewards}")]
+    GroupSizes {
+        /// Samples in all groups.
+        grouped: usize,
+        /// Rewards given.
+        rewards: usize,
+    },
+    /// A group is smaller than the estimator needs.
+    #[error("group {group} has {size} samples, expected at least {least}")]
+    SmallGroup {
+        /// Position of the group.
+        group: usize,
+        /// Its number of samples.
+        size: usize,
+        /// The fewest the estimator can work with.
+        least: usize,
+    },
+    /// A column is not as long as the samples or tokens it describes.
+    #[error("column `{column}` has {found} {unit}s, expected {expected}")]
+    Length {
+        /// Name of the column.
+        column: &'static str,
+        /// `sample` or `token`.
+        unit: &'static str,
+        /// Its length.
+        found: usize,
+        /// The length it must have.
+        expected: usize,
+    },
+    /// A value is NaN or infinite.
+    #[error("`{column}` is {value} at {unit} {index}, expected a finite number")]
+    NotFinite {
+        /// Name of the column.
+        column: &'static str,
+        /// `sample` or `token`.
+        unit: &'static str,
+        /// Position in the column.
+        index: usize,
+        /// The value found there.
+        value: f64,
+    },
+    /// A reward is neither 0 nor 1 where only right and wrong have a meaning.
+    #[error("`rewards` is {value} at sample {index}, expected 0 or 1")]
+    NotBinary {
+        /// Position of the sample.
+        index: usize,
+        /// Its reward.
+        value: f64,
+    },
+    /// The estimator needs a column that was not given.
+    #[error("`{estimator}` needs the column `{column}`, which is missing")]
+    Missing {
+        /// Name of the estimator in a configuration.
+        estimator: &'static str,
+        /// Name of the column.
+        column: &'static str,
+    },
+    /// A number that configures the estimator lies outside its range.
+    #[error(transparent)]
+    Parameter(#[from] ParameterError),
+}
+
+/// The rollouts of one step, as an [`AdvantageEstimator`](crate::AdvantageEstimator) reads them.
+///
+/// | column             | shape       | unit   | meaning                                            |
+/// |--------------------|-------------|--------|----------------------------------------------------|
+/// | `rewards`          | `[samples]` | reward | outcome of each response or episode                |
+/// | `group_sizes`      | `[groups]`  | 1      | samples of each prompt, laid end to end            |
+/// | `sequence_lengths` | `[samples]` | tokens | trained tokens of each sample                      |
+/// | `token_rewards`    | `[tokens]`  | reward | reward of each token; absent: `rewards` at the end |
+/// | `values`           | `[tokens]`  | reward | critic's value **before** each token               |
+/// | `end_values`       | `[samples]` | reward | critic's value after the last token, 0 where the episode ended; absent: all ended |
+/// | `greedy_rewards`   | `[samples]` | reward | outcome of a greedy response to the same prompt    |
+/// | `process_log_ratio`| `[tokens]`  | nat    | implicit process reward model over its reference   |
+///
+/// Scope: whatever an estimator averages over all tokens or samples it averages over these; pass
+/// the whole rollout batch of all ranks.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct RolloutColumns<'a> {
+    /// Outcome of each sample.
+    pub rewards: &'a [f64],
+    /// Samples of each group.
+    pub group_sizes: &'a [usize],
+    /// Trained tokens of each sample.
+    pub sequence_lengths: &'a [usize],
+    /// Reward of each token.
+    pub token_rewards: Option<&'a [f64]>,
+    /// Value before each token.
+    pub values: Option<&'a [f64]>,
+    /// Value after the last token of each sample that was cut off; 0 where it ended by itself.
+    pub end_values: Option<&'a [f64]>,
+    /// Outcome of a greedy response to each sample's prompt.
+    pub greedy_rewards: Option<&'a [f64]>,
+    /// `log π_φ(y_t) - log π_ref(y_t)` of the implicit process reward model, in nats.
+    pub process_log_ratio: Option<&'a [f64]>,
+}
+
+impl<'a> RolloutColumns<'a> {
+    /// Tokens of all samples.
+    pub fn tokens(&self) -> usize {
+        self.sequence_lengths.iter().sum()
+    }
+
+    /// The rewards of the tokens: as given, or each sample's reward at its last token.
+    ///
+    /// # Errors
+    ///
+    /// [`AdvantageError`] if a column has the wrong length or holds a value that is not finite.
+    pub fn token_rewards(&self) -> Result<Vec<f64>, AdvantageError> {
+        if let Some(token_rewards) = self.token_rewards {
+            check_tokens("token_rewards", token_rewards, self.sequence_lengths)?;
+            return Ok(token_rewards.to_vec());
+        }
+        check_samples("rewards", self.rewards, self.sequence_lengths.len())?;
+        let mut token_rewards = vec![0.0; self.tokens()];
+        let mut end = 0;
+        for (&reward, &length) in std::iter::zip(self.rewards, self.sequence_lengths) {
+            end += length;
+            if length > 0 {
+                token_rewards[end - 1] = reward;
+            }
+        }
+        Ok(token_rewards)
+    }
+
+    pub(crate) fn required(
+        estimator: &'static str,
+        column: &'static str,
+        values: Option<&'a [f64]>,
+    ) -> Result<&'a [f64], AdvantageError> {
+        values.ok_or(AdvantageError::Missing { estimator, column })
+    }
+}
+
+/// Gives every token the value of its sequence, `[sequences]` to `[tokens]`.
+///
+/// # Panics
+///
+/// If `per_sequence` does not hold one value per sequence.
+pub fn broadcast_to_tokens(per_sequence: &[f64], sequence_lengths: &[usize]) -> Vec<f64> {
+    assert_eq!(per_sequence.len(), sequence_lengths.len(), "one value per sequence");
+    std::iter::zip(per_sequence, sequence_lengths)
+        .flat_map(|(&value, &length)| std::iter::repeat_n(value, length))
+        .collect()
+}
+
+/// One finite value per sample.
+pub(crate) fn check_samples(
+    column: &'static str,
+    values: &[f64],
+    samples: usize,
+) -> Result<(), AdvantageError> {
+    check(column, "sample", values, samples)
+}
+
+/// One finite value per token.
+pub(crate) fn check_tokens(
+    column: &'static str,
+    values: &[f64],
+    sequence_lengths: &[usize],
+) -> Result<(), AdvantageError> {
+    check(column, "token", values, sequence_lengths.iter().sum())
+}
+
+/// Finite rewards, covered by groups of at least `least` samples.
+pub(crate) fn check_groups(
+    rewards: &[f64],
+    group_sizes: &[usize],
+    least: usize,
+) -> Result<(), AdvantageError> {
+    let grouped = group_sizes.iter().sum();
+    if grouped != rewards.len() {
+        return Err(AdvantageError::GroupSizes { grouped, rewards: rewards.len() });
+    }
+    if let Some(group) = group_sizes.iter().position(|&size| size < least) {
+        return Err(AdvantageError::SmallGroup { group, size: group_sizes[group], least });
+    }
+    check_samples("rewards", rewards, rewards.len())
+}
+
+fn check(
+    column: &'static str,
+    unit: &'static str,
+    values: &[f64],
+    expected: usize,
+) -> Result<(), AdvantageError> {
+    if values.len() != expected {
+        return Err(AdvantageError::Length { column, unit, found: values.len(), expected });
+    }
+    match values.iter().position(|value| !value.is_finite()) {
+        Some(index) => Err(AdvantageError::NotFinite { column, unit, index, value: values[index] }),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sequence_without_tokens_gets_no_advantage() {
+        assert_eq!(broadcast_to_tokens(&[1.0, 2.0, 3.0], &[2, 0, 1]), [1.0, 1.0, 3.0]);
+    }
+
+    #[test]
+    fn an_outcome_stands_at_the_last_token() {
+        let columns = RolloutColumns {
+            rewards: &[1.0, 2.0, 3.0],
+            sequence_lengths: &[2, 0, 1],
+            ..RolloutColumns::default()
+        };
+        assert_eq!(columns.token_rewards(), Ok(vec![0.0, 1.0, 3.0]));
+    }
+
+    #[test]
+    fn a_bad_column_is_located() {
+        let columns = RolloutColumns { sequence_lengths: &[2], ..RolloutColumns::default() };
+        let short = RolloutColumns { token_rewards: Some(&[0.0]), ..columns };
+        let error = short.token_rewards().unwrap_err();
+        assert_eq!(error.to_string(), "column `token_rewards` has 1 tokens, expected 2");
+        let infinite = RolloutColumns { token_rewards: Some(&[0.0, f64::INFINITY]), ..columns };
+        let error = infinite.token_rewards().unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "`token_rewards` is inf at token 1, expected a finite number"
+        );
+    }
+}

@@ -1,0 +1,108 @@
+//! The closed set of estimators: the configuration is the algorithm.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Gae, GroupNormalisation, LoneSample, Reinforce, ReinforcePlusPlus, RolloutColumns,
+    broadcast_to_tokens, columns::AdvantageError, columns::check_samples, generalised_advantages,
+    group_relative_advantages, reinforce_advantages, reinforce_plus_plus_advantages,
+    reinforce_plus_plus_baseline_advantages, remax_advantages, rloo_advantages, whitened,
+};
+
+/// How rewards become the advantage of each token.
+///
+/// In TOML a name, or a table for those with settings; a key that is left out has its default:
+///
+/// ```toml
+/// advantage = "dr-grpo"
+/// # or
+/// advantage.gae = { lambda = 0.95 }
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum AdvantageEstimator {
+    /// `(R - mean) / (std + 1e-6)` in the group.
+    #[default]
+    Grpo,
+    /// `R - mean` in the group.
+    DrGrpo,
+    /// `R -` mean of the others in the group; a group of one keeps its reward.
+    Rloo,
+    /// The same; a group of one gets 0.
+    RlooVectorized,
+    /// Return of each token.
+    Reinforce(Reinforce),
+    /// Return of each token, whitened over the batch.
+    ReinforcePlusPlus(ReinforcePlusPlus),
+    /// `R - mean` in the group, whitened over the tokens of the batch.
+    ReinforcePlusPlusBaseline,
+    /// Return less the reward of a greedy response.
+    Remax,
+    /// Generalised advantages over a critic.
+    Gae(Gae),
+}
+
+impl AdvantageEstimator {
+    /// Advantage of each token, `[tokens]`.
+    ///
+    /// Scope: what is averaged over a batch is averaged over `columns`.
+    ///
+    /// # Errors
+    ///
+    /// [`AdvantageError`] if a column is missing, does not fit the others, or holds a value the
+    /// estimator cannot use.
+    pub fn advantages(&self, columns: &RolloutColumns<'_>) -> Result<Vec<f64>, AdvantageError> {
+        let RolloutColumns { rewards, group_sizes, sequence_lengths, end_values, .. } = *columns;
+        let per_sample = match *self {
+            Self::Grpo => {
+                let normalisation = GroupNormalisation::StandardDeviation;
+                group_relative_advantages(rewards, group_sizes, normalisation)?
+            }
+            Self::DrGrpo => {
+                group_relative_advantages(rewards, group_sizes, GroupNormalisation::None)?
+            }
+            Self::Rloo => rloo_advantages(rewards, group_sizes, LoneSample::KeepsReward)?,
+            Self::RlooVectorized => rloo_advantages(rewards, group_sizes, LoneSample::GetsZero)?,
+            Self::Reinforce(settings) => {
+                let rewards = columns.token_rewards()?;
+                return reinforce_advantages(&rewards, end_values, sequence_lengths, settings);
+            }
+            Self::ReinforcePlusPlus(settings) => {
+                let token_rewards = columns.token_rewards()?;
+                return reinforce_plus_plus_advantages(
+                    &token_rewards,
+                    end_values,
+                    sequence_lengths,
+                    settings,
+                );
+            }
+            Self::ReinforcePlusPlusBaseline => {
+                return reinforce_plus_plus_baseline_advantages(
+                    rewards,
+                    group_sizes,
+                    sequence_lengths,
+                );
+            }
+            Self::Remax => {
+                let greedy =
+                    RolloutColumns::required("remax", "greedy_rewards", columns.greedy_rewards)?;
+                return remax_advantages(&columns.token_rewards()?, greedy, sequence_lengths);
+            }
+            Self::Gae(settings) => {
+                let values = RolloutColumns::required("gae", "values", columns.values)?;
+                let token_rewards = columns.token_rewards()?;
+                let estimate = generalised_advantages(
+                    &token_rewards,
+                    values,
+                    end_values,
+                    sequence_lengths,
+                    settings,
+                )?;
+                let advantages = estimate.advantages;
+                return Ok(if settings.whiten { whitened(&advantages) } else { advantages });
+            }
+        };
+        check_samples("rewards", rewards, sequence_lengths.len())?;
+        Ok(broadcast_to_tokens(&per_sample, sequence_lengths))
+    }
+}

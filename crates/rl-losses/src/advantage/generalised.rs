@@ -1,0 +1,140 @@
+//! Generalised advantage estimation, with a critic.
+
+use serde::{Deserialize, Serialize};
+
+use super::columns::{AdvantageError, check_samples, check_tokens};
+use crate::{
+    ParameterError,
+    parameter::check_unit,
+    settings::{Settings, checked_when_read},
+};
+
+/// Settings of generalised advantage estimation.
+///
+/// Default: verl's, `γ = λ = 1`, whitened.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self", default, deny_unknown_fields)]
+pub struct Gae {
+    /// Factor `γ` on what follows one token later, `0..=1`.
+    pub discount: f64,
+    /// `λ`, `0..=1`: 0 trusts the critic one token ahead, 1 not at all.
+    pub lambda: f64,
+    /// Whether [`AdvantageEstimator`](crate::AdvantageEstimator) whitens the result.
+    pub whiten: bool,
+}
+
+impl Default for Gae {
+    fn default() -> Self {
+        Self { discount: 1.0, lambda: 1.0, whiten: true }
+    }
+}
+
+impl Settings for Gae {
+    fn check(&self) -> Result<(), ParameterError> {
+        check_unit("discount", self.discount)?;
+        check_unit("lambda", self.lambda).map(drop)
+    }
+}
+
+checked_when_read!(Gae);
+
+/// What [`generalised_advantages`] returns, both `[tokens]`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GeneralisedAdvantages {
+    /// `Σ_k (γλ)^k δ_{t+k}`, not whitened.
+    pub advantages: Vec<f64>,
+    /// What the critic is to predict: advantage plus value.
+    pub returns: Vec<f64>,
+}
+
+/// Generalised advantages, not whitened.
+///
+/// ```text
+/// δ_t = r_t + γ V_{t+1} - V_t        A_t = δ_t + γ λ A_{t+1}
+/// ```
+///
+/// `values[t]` is the critic's value of the state **before** token `t`. After the last token of a
+/// sequence `V` is its entry of `end_values` (`[sequences]`): 0 where the episode **ended**, the
+/// critic's value of the last state where it was **cut off**, so that a time limit is not taken for
+/// a failure. `None` says that all ended. `A` after the last token is 0 in both cases.
+///
+/// Tokens that are not trained (observations) are not in the columns; credit passes over them as in
+/// verl.
+///
+/// Source: Schulman et al. 2015, [Eq. 16](https://arxiv.org/abs/1506.02438); Pardo et al. 2018,
+/// [arXiv:1712.00378](https://arxiv.org/abs/1712.00378) for time limits.
+///
+/// # Errors
+///
+/// [`AdvantageError`] if a column has the wrong length, a value is not finite, or `γ` or `λ` is
+/// outside `0..=1`.
+pub fn generalised_advantages(
+    token_rewards: &[f64],
+    values: &[f64],
+    end_values: Option<&[f64]>,
+    sequence_lengths: &[usize],
+    settings: Gae,
+) -> Result<GeneralisedAdvantages, AdvantageError> {
+    settings.check()?;
+    check_tokens("token_rewards", token_rewards, sequence_lengths)?;
+    check_tokens("values", values, sequence_lengths)?;
+    if let Some(end_values) = end_values {
+        check_samples("end_values", end_values, sequence_lengths.len())?;
+    }
+    let Gae { discount, lambda, .. } = settings;
+    let mut advantages = vec![0.0; values.len()];
+    let mut begin = 0;
+    for (sequence, &length) in sequence_lengths.iter().enumerate() {
+        let (mut next_value, mut next_advantage) = (end_values.map_or(0.0, |v| v[sequence]), 0.0);
+        for token in (begin..begin + length).rev() {
+            let delta = token_rewards[token] + discount * next_value - values[token];
+            next_advantage = delta + discount * lambda * next_advantage;
+            next_value = values[token];
+            advantages[token] = next_advantage;
+        }
+        begin += length;
+    }
+    let returns = std::iter::zip(&advantages, values).map(|(a, v)| a + v).collect();
+    Ok(GeneralisedAdvantages { advantages, returns })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REWARDS: [f64; 4] = [1.0, 1.0, 1.0, 0.5];
+    const VALUES: [f64; 4] = [0.2, -0.4, 1.5, 0.7];
+
+    fn gae(lambda: f64, ends: Option<&[f64]>) -> GeneralisedAdvantages {
+        let settings = Gae { discount: 0.9, lambda, whiten: false };
+        generalised_advantages(&REWARDS, &VALUES, ends, &[3, 1], settings).unwrap()
+    }
+
+    #[test]
+    fn with_lambda_one_the_returns_are_those_without_a_critic() {
+        let ends = [2.0, 0.0];
+        let returns = crate::discounted_returns(&REWARDS, Some(&ends), &[3, 1], 0.9).unwrap();
+        for (found, expected) in std::iter::zip(gae(1.0, Some(&ends)).returns, returns) {
+            assert!((found - expected).abs() < 1e-14, "{found} {expected}");
+        }
+    }
+
+    #[test]
+    fn with_lambda_zero_an_advantage_is_the_error_of_one_step() {
+        let found = gae(0.0, None).advantages;
+        let expected = [1.0 - 0.36 - 0.2, 1.0 + 1.35 + 0.4, 1.0 - 1.5, 0.5 - 0.7];
+        for (found, expected) in std::iter::zip(found, expected) {
+            assert!((found - expected).abs() < 1e-14, "{found} {expected}");
+        }
+    }
+
+    #[test]
+    fn a_cut_off_adds_its_value_and_an_end_does_not() {
+        let (ended, cut) = (gae(0.5, None).advantages, gae(0.5, Some(&[2.0, 0.0])).advantages);
+        // γ V at the last token, (γλ) less with each token before it.
+        let expected = [1.8 * 0.45 * 0.45, 1.8 * 0.45, 1.8, 0.0];
+        for ((cut, ended), expected) in std::iter::zip(std::iter::zip(cut, ended), expected) {
+            assert!((cut - ended - expected).abs() < 1e-14);
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! Rewards summed from a token to the end of its sequence: REINFORCE, REINFORCE++, `ReMax`.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    columns::{AdvantageError, broadcast_to_tokens, check_samples, check_tokens},
+    group_relative::{GroupNormalisation, group_relative_advantages},
+    whitening::whitened,
+};
+use crate::{
+    ParameterError,
+    parameter::check_unit,
+    settings::{Settings, checked_when_read},
+};
+
+/// Return of each token, `[tokens]`: `G_t = r_t + γ G_{t+1}`, with `G` after the last token the
+/// sequence's end value.
+///
+/// `token_rewards` is `[tokens]`, `end_values` is `[sequences]`: the value of the state in which a
+/// sequence was **cut off**, 0 where it **ended**; `None` says that all ended.
+///
+/// # Errors
+///
+/// [`AdvantageError`] if a column has the wrong length, a value is not finite, or `discount` is
+/// outside `0..=1`.
+pub fn discounted_returns(
+    token_rewards: &[f64],
+    end_values: Option<&[f64]>,
+    sequence_lengths: &[usize],
+    discount: f64,
+) -> Result<Vec<f64>, AdvantageError> {
+    check_unit("discount", discount)?;
+    check_tokens("token_rewards", token_rewards, sequence_lengths)?;
+    if let Some(end_values) = end_values {
+        check_samples("end_values", end_values, sequence_lengths.len())?;
+    }
+    let mut returns = token_rewards.to_vec();
+    let mut begin = 0;
+    for (sequence, &length) in sequence_lengths.iter().enumerate() {
+        let mut following = end_values.map_or(0.0, |values| values[sequence]);
+        for value in returns[begin..begin + length].iter_mut().rev() {
+            *value += discount * following;
+            following = *value;
+        }
+        begin += length;
+    }
+    Ok(returns)
+}
+
+/// What a return is compared with.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReturnBaseline {
+    /// Nothing: Williams 1992.
+    #[default]
+    None,
+    /// The mean return over all tokens of the batch.
+    BatchMean,
+}
+
+/// Plain REINFORCE: the advantage of a token is its return.
+///
+/// Default: no discount, no baseline.
+///
+/// Source: Williams 1992, Machine Learning 8.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self", default, deny_unknown_fields)]
+pub struct Reinforce {
+    /// Factor `γ` on what follows one token later, `0..=1`.
+    pub discount: f64,
+    /// What is taken off.
+    pub baseline: ReturnBaseline,
+}
+
+impl Default for Reinforce {
+    fn default() -> Self {
+        Self { discount: 1.0, baseline: ReturnBaseline::None }
+    }
+}
+
+impl Settings for Reinforce {
+    fn check(&self) -> Result<(), ParameterError> {
+        check_unit("discount", self.discount).map(drop)
+    }
+}
+
+/// REINFORCE++: returns whitened over all tokens of the batch.
+///
+/// Default: no discount.
+///
+/// Source: Hu 2025, [arXiv:2501.03262](https://arxiv.org/abs/2501.03262); verl
+/// `reinforce_plus_plus`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self", default, deny_unknown_fields)]
+pub struct ReinforcePlusPlus {
+    /// Factor `γ` on what follows one token later, `0..=1`.
+    pub discount: f64,
+}
+
+impl Default for ReinforcePlusPlus {
+    fn default() -> Self {
+        Self { discount: 1.0 }
+    }
+}
+
+impl Settings for ReinforcePlusPlus {
+    fn check(&self) -> Result<(), ParameterError> {
+        check_unit("discount", self.discount).map(drop)
+    }
+}
+
+checked_when_read!(Reinforce, ReinforcePlusPlus);
+
+/// Advantages of [`Reinforce`], `[tokens]`: the [`discounted_returns`], less the baseline.
+///
+/// # Errors
+///
+/// As [`discounted_returns`].
+pub fn reinforce_advantages(
+    token_rewards: &[f64],
+    end_values: Option<&[f64]>,
+    sequence_lengths: &[usize],
+    settings: Reinforce,
+) -> Result<Vec<f64>, AdvantageError> {
+    let Reinforce { discount, baseline } = settings;
+    let mut returns = discounted_returns(token_rewards, end_values, sequence_lengths, discount)?;
+    if baseline == ReturnBaseline::BatchMean {
+        let mean = entropy_core::PairedMoments::of(&returns, &returns).mean_x;
+        for value in &mut returns {
+            *value -= mean;
+        }
+    }
+    Ok(returns)
+}
+
+/// Advantages of [`ReinforcePlusPlus`], `[tokens]`: the [`discounted_returns`],
+/// [`whitened`] over all tokens.
+///
+/// # Errors
+///
+/// As [`discounted_returns`].
+pub fn reinforce_plus_plus_advantages(
+    token_rewards: &[f64],
+    end_values: Option<&[f64]>,
+    sequence_lengths: &[usize],
+    settings: ReinforcePlusPlus,
+) -> Result<Vec<f64>, AdvantageError> {
+    discounted_returns(token_rewards, end_values, sequence_lengths, settings.discount)
+        .map(|returns| whitened(&returns))
+}
+
+/// REINFORCE++ with a group baseline, `[tokens]`: `R - mean` of the group, given to every token of
+/// the sample and [`whitened`] over all tokens.
+///
+/// A longer sample counts more in mean and variance, as in verl. A group of one has mean 0.
+///
+/// Source: Hu 2025, [arXiv:2501.03262](https://arxiv.org/abs/2501.03262); verl
+/// `reinforce_plus_plus_baseline`.
+///
+/// # Errors
+///
+/// [`AdvantageError`] if the columns do not fit each other or a reward is not finite.
+pub fn reinforce_plus_plus_baseline_advantages(
+    rewards: &[f64],
+    group_sizes: &[usize],
+    sequence_lengths: &[usize],
+) -> Result<Vec<f64>, AdvantageError> {
+    check_samples("rewards", rewards, sequence_lengths.len())?;
+    let centred = group_relative_advantages(rewards, group_sizes, GroupNormalisation::None)?;
+    Ok(whitened(&broadcast_to_tokens(&centred, sequence_lengths)))
+}
+
+/// `ReMax`, `[tokens]`: the undiscounted return of the token less the reward of a **greedy**
+/// response to the same prompt.
+///
+/// Source: Li et al. 2023, [arXiv:2310.10505](https://arxiv.org/abs/2310.10505); verl `remax`.
+///
+/// # Errors
+///
+/// [`AdvantageError`] if a column has the wrong length or a value is not finite.
+pub fn remax_advantages(
+    token_rewards: &[f64],
+    greedy_rewards: &[f64],
+    sequence_lengths: &[usize],
+) -> Result<Vec<f64>, AdvantageError> {
+    check_samples("greedy_rewards", greedy_rewards, sequence_lengths.len())?;
+    let mut returns = discounted_returns(token_rewards, None, sequence_lengths, 1.0)?;
+    let baselines = broadcast_to_tokens(greedy_rewards, sequence_lengths);
+    std::iter::zip(&mut returns, baselines).for_each(|(value, baseline)| *value -= baseline);
+    Ok(returns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_return_stops_at_the_end_of_its_sequence() {
+        let returns = discounted_returns(&[1.0, 2.0, 4.0], None, &[2, 1], 0.5).unwrap();
+        assert_eq!(returns, [2.0, 2.0, 4.0]);
+    }
+
+    #[test]
+    fn a_sequence_that_was_cut_off_goes_on_with_the_value_of_its_last_state() {
+        let ends = [8.0, 0.0];
+        let returns = discounted_returns(&[1.0, 2.0, 4.0], Some(&ends), &[2, 1], 0.5).unwrap();
+        assert_eq!(returns, [4.0, 6.0, 4.0]);
+    }
+
+    #[test]
+    fn a_batch_mean_leaves_returns_of_mean_zero() {
+        let settings = Reinforce { baseline: ReturnBaseline::BatchMean, ..Reinforce::default() };
+        let advantages = reinforce_advantages(&[0.0, 3.0, 1.0], None, &[2, 1], settings).unwrap();
+        assert!(advantages.iter().sum::<f64>().abs() < 1e-15);
+        assert!((advantages[0] - advantages[2] - 2.0).abs() < 1e-15);
+    }
+
+    #[test]
+    fn a_discount_above_one_is_refused() {
+        let error = discounted_returns(&[], None, &[], 1.5).unwrap_err();
+        assert_eq!(error.to_string(), "`discount` is 1.5, expected a number within 0..=1");
+    }
+}

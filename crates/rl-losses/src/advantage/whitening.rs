@@ -1,0 +1,55 @@
+//! Advantages of mean 0 and variance 1 over a batch.
+
+use entropy_core::PairedMoments;
+
+use crate::groups::all_equal;
+
+/// Added to the variance, as in verl.
+const VARIANCE_FLOOR: f64 = 1e-8;
+
+/// `(x - mean) / √(variance + 1e-8)` with the unbiased variance, over exactly the values given.
+///
+/// Values that are all equal, one value alone among them, become exactly 0; verl raises an error
+/// for a single one (row 33 of `docs/paper-vs-code.md`). Pass the tokens of the whole rollout
+/// batch; where they are spread over ranks, merge the moments and call [`whitened_by`].
+///
+/// Source: verl `torch_functional.masked_whiten`, without its `+ 1e-8` in the mean.
+pub fn whitened(values: &[f64]) -> Vec<f64> {
+    if all_equal(values) {
+        return vec![0.0; values.len()];
+    }
+    whitened_by(values, &PairedMoments::of(values, values))
+}
+
+/// As [`whitened`], with the moments (of `x`) of a larger batch that holds `values`.
+pub fn whitened_by(values: &[f64], moments: &PairedMoments) -> Vec<f64> {
+    if moments.count < 2 {
+        return vec![0.0; values.len()];
+    }
+    let variance = moments.sum_xx / (moments.count - 1) as f64;
+    let scale = (variance + VARIANCE_FLOOR).sqrt().recip();
+    values.iter().map(|value| (value - moments.mean_x) * scale).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_whitened_by_merged_moments_are_the_whitened_whole() {
+        let values = [0.3, -1.0, 2.5, 0.0, 7.0];
+        let (head, tail) = values.split_at(2);
+        let moments = PairedMoments::of(head, head).merge(PairedMoments::of(tail, tail));
+        let parts = [whitened_by(head, &moments), whitened_by(tail, &moments)].concat();
+        for (part, whole) in std::iter::zip(parts, whitened(&values)) {
+            assert!((part - whole).abs() < 1e-14, "{part} {whole}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_vary_is_zero() {
+        assert_eq!(whitened(&[0.1; 3]), [0.0; 3]);
+        assert_eq!(whitened(&[5.0]), [0.0]);
+        assert!(whitened(&[]).is_empty());
+    }
+}
