@@ -7,6 +7,7 @@
 //! ```
 
 pub mod decision_process;
+pub mod entropy_change;
 pub mod population;
 mod report;
 pub mod statement;

@@ -1,5 +1,6 @@
 //! The subcommands: thin arguments, a writer, one module each.
 
+mod entropy_change;
 mod verify;
 
 use clap::Subcommand;
@@ -14,6 +15,9 @@ pub(crate) enum Command {
     /// that falls with the square of the step) and by its rigorous bound. Prints one row per check and
     /// ends with 0 if all passed, 1 if one failed, 2 if it could not run.
     Verify(verify::Args),
+    /// Change of entropy of one update, for every policy on a line of JSON
+    #[command(after_long_help = entropy_change::HELP)]
+    EntropyChange(entropy_change::Args),
 }
 
 impl Command {
@@ -21,6 +25,7 @@ impl Command {
     pub(crate) fn run(&self, out: &mut impl Write) -> anyhow::Result<bool> {
         match self {
             Self::Verify(args) => verify::run(args, out),
+            Self::EntropyChange(args) => entropy_change::run(args, out),
         }
     }
 }

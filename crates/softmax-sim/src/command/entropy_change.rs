@@ -1,0 +1,51 @@
+//! `softmax-sim entropy-change`.
+
+use anyhow::Context;
+use softmax_sim::entropy_change::stream;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::path::PathBuf;
+
+/// Rows, and what becomes of a bad one.
+pub(crate) const HELP: &str = r#"In, one object a line; null is an impossible action (-inf):
+
+  {"id": 1, "logits": [0.5, -1, null], "advantages": [1, 0, 0], "eta": 0.1, "rule": "pg"}
+
+rule is pg (policy gradient, advantages centred under the policy: Theorem 1) or npg (natural policy
+gradient: Theorem 2). Out, in the same order, in nats, with every digit of a double:
+
+  id, entropy_before, entropy_after, delta, first_order, second_order, remainder,
+  remainder_bound, covariance
+
+  delta       exact change = first_order + remainder
+  first_order -eta * covariance
+  remainder   second_order (that term alone) up to the cube of eta, never above remainder_bound
+
+A bad line is reported on standard error with its number, its field and what was expected; the others
+are answered. Ends with 0 if all lines were answered, 1 if one was not, 2 if it could not run."#;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// JSON lines to answer; `-` or nothing for standard input
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+}
+
+/// Whether every line had an answer.
+pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<bool> {
+    let input: Box<dyn BufRead> = match &args.file {
+        Some(path) if path.as_os_str() != "-" => {
+            let file =
+                File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
+            Box::new(BufReader::new(file))
+        }
+        _ => Box::new(BufReader::new(io::stdin())),
+    };
+    let mut answers = BufWriter::new(out);
+    let tally = stream(input, &mut answers, &mut io::stderr().lock())?;
+    if tally.problems > 0 {
+        let total = tally.answers + tally.problems;
+        let _ = writeln!(io::stderr(), "{} of {total} lines had no answer", tally.problems);
+    }
+    Ok(tally.problems == 0)
+}

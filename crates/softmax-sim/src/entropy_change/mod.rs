@@ -1,0 +1,160 @@
+//! A calculator: JSON lines with a policy and its advantages in, JSON lines with the change of entropy
+//! out.
+//!
+//! A bad line is a [`Problem`] of its own and costs no other line. Lines are read in chunks of bounded
+//! size and computed on all threads; answers keep the order of the lines.
+//!
+//! ```
+//! let lines = br#"{"id": 1, "logits": [0.0, 1.0, null], "advantages": [1.0, 0.0, 0.0], "eta": 0.1, "rule": "pg"}
+//! {"id": 2, "logits": []}"#;
+//! let (mut answers, mut problems) = (Vec::new(), Vec::new());
+//! let tally = softmax_sim::entropy_change::stream(&lines[..], &mut answers, &mut problems)?;
+//! assert_eq!((tally.answers, tally.problems), (1, 1));
+//! assert!(String::from_utf8_lossy(&answers).starts_with(r#"{"id":1,"entropy_before":0.58"#));
+//! assert!(String::from_utf8_lossy(&problems).starts_with("line 2, "));
+//! # Ok::<(), softmax_sim::entropy_change::StreamError>(())
+//! ```
+
+mod answer;
+mod chunk;
+mod number;
+mod request;
+
+pub use answer::Answer;
+pub use request::{Problem, Request, Rule};
+
+use chunk::Chunks;
+use rayon::prelude::*;
+use std::io::{self, BufRead, Write};
+use thiserror::Error;
+
+/// How many lines were answered and how many could not be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tally {
+    /// Lines with an answer.
+    pub answers: u64,
+    /// Lines with a problem.
+    pub problems: u64,
+}
+
+/// Reading or writing failed; the lines themselves never end a stream.
+#[derive(Debug, Error)]
+pub enum StreamError {
+    /// The input could not be read on.
+    #[error("cannot read line {line}")]
+    Read {
+        /// Number of the line, from 1.
+        line: u64,
+        /// Why.
+        source: io::Error,
+    },
+    /// An answer or a problem could not be written.
+    #[error("cannot write")]
+    Write(#[source] io::Error),
+}
+
+/// Answers every line of `input`, a JSON object each, in order: an [`Answer`] as a line of JSON to
+/// `answers`, or `line N: …` to `problems`. Blank lines are passed over.
+///
+/// Memory is bounded by the size of a chunk (a few MiB) and of the longest line, whatever the length
+/// of the input.
+///
+/// # Errors
+///
+/// [`StreamError`] if a line cannot be read or a result cannot be written.
+pub fn stream(
+    input: impl BufRead,
+    answers: &mut impl Write,
+    problems: &mut impl Write,
+) -> Result<Tally, StreamError> {
+    let mut tally = Tally::default();
+    for chunk in Chunks::of(input) {
+        let (lines, failed) = chunk;
+        let results: Vec<Result<String, Problem>> =
+            lines.par_iter().map(|line| answer_line(line.number, &line.bytes)).collect();
+        for result in results {
+            match result {
+                Ok(answer) => {
+                    tally.answers += 1;
+                    writeln!(answers, "{answer}").map_err(StreamError::Write)?;
+                }
+                Err(problem) => {
+                    tally.problems += 1;
+                    writeln!(problems, "{problem}").map_err(StreamError::Write)?;
+                }
+            }
+        }
+        // A pipe sees each chunk's answers as soon as they are there.
+        answers.flush().map_err(StreamError::Write)?;
+        if let Some((line, source)) = failed {
+            return Err(StreamError::Read { line, source });
+        }
+    }
+    Ok(tally)
+}
+
+fn answer_line(line: u64, bytes: &[u8]) -> Result<String, Problem> {
+    let request = Request::parse(line, bytes)?;
+    let answer = request.answer(line)?;
+    Ok(serde_json::to_string(&answer).expect("numbers and the id's own JSON can be written"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answered(input: &[u8]) -> (Tally, String, String) {
+        let (mut answers, mut problems) = (Vec::new(), Vec::new());
+        let tally = stream(input, &mut answers, &mut problems).unwrap();
+        (tally, String::from_utf8(answers).unwrap(), String::from_utf8(problems).unwrap())
+    }
+
+    #[test]
+    fn many_chunks_keep_the_order_of_the_lines() {
+        let rows = 3000;
+        let row = |id: i32| {
+            let eta = if id % 500 == 7 { -1.0 } else { 0.1 };
+            format!(
+                "{{\"id\": {id}, \"logits\": [0, {id}e-3], \"advantages\": [1, 0], \"eta\": {eta}, \
+                 \"rule\": \"npg\"}}"
+            )
+        };
+        let input = (0..rows).map(row).collect::<Vec<String>>().join("\n");
+        let (tally, answers, problems) = answered(input.as_bytes());
+        assert_eq!(tally, Tally { answers: 2994, problems: 6 });
+        let ids: Vec<i64> = answers
+            .lines()
+            .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["id"].as_i64())
+            .map(|id| id.expect("ids are numbers"))
+            .collect();
+        assert!(ids.is_sorted() && ids.len() == 2994);
+        assert!(problems.starts_with("line 8: `eta` is -1; expected"), "{problems}");
+        assert_eq!(problems.lines().count(), 6);
+    }
+
+    #[test]
+    fn blank_lines_and_a_missing_last_line_break_are_no_rows() {
+        let row = r#"{"logits": [0, 1], "advantages": [1, 0], "eta": 0, "rule": "pg"}"#;
+        let (tally, answers, problems) = answered(format!("\n  \r\n{row}\r\n\n{row}").as_bytes());
+        assert_eq!(tally, Tally { answers: 2, problems: 0 }, "{problems}");
+        assert!(answers.starts_with(r#"{"id":null,"entropy_before":"#), "{answers}");
+        assert_eq!(answered(b"").0, Tally::default());
+    }
+
+    #[test]
+    fn an_input_that_cannot_be_read_on_loses_no_earlier_line() {
+        struct Broken;
+        impl io::Read for Broken {
+            fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+                Err(io::Error::other("the cable is out"))
+            }
+        }
+        let row = r#"{"logits": [0, 1], "advantages": [1, 0], "eta": 0, "rule": "pg"}"#;
+        let head = format!("{row}\n");
+        let input = io::BufReader::new(io::Read::chain(head.as_bytes(), Broken));
+        let mut answers = Vec::new();
+        let error = stream(input, &mut answers, &mut Vec::new()).unwrap_err();
+        assert_eq!(error.to_string(), "cannot read line 2");
+        assert_eq!(String::from_utf8(answers).unwrap().lines().count(), 1);
+    }
+}

@@ -1,0 +1,230 @@
+//! One line of input: a policy, its advantages and a step.
+
+use super::chunk::LINE_BYTES;
+use super::number;
+use entropy_core::{Categorical, LogitsError, UpdateRule};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// A policy, the advantage of each action, and the step to take.
+///
+/// As JSON: `{"id": …, "logits": [… or null], "advantages": […], "eta": x, "rule": "pg" | "npg"}`.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    /// Whatever names the line; handed back as it is, null if left out.
+    #[serde(default, deserialize_with = "number::id")]
+    pub id: serde_json::Value,
+    /// Logits, `[actions]`; null in JSON stands for `-∞`, an impossible action.
+    #[serde(deserialize_with = "number::logits")]
+    pub logits: Vec<f64>,
+    /// Advantage of each action, `[actions]`, in reward; may be missing (null) where the action is
+    /// impossible. Any baseline: the policy gradient centres it under the policy.
+    #[serde(deserialize_with = "number::advantages")]
+    pub advantages: Vec<Option<f64>>,
+    /// Step size, finite and not negative.
+    #[serde(deserialize_with = "number::eta")]
+    pub eta: f64,
+    /// How the advantages become a step.
+    #[serde(deserialize_with = "number::rule")]
+    pub rule: Rule,
+}
+
+/// The update rule, by its short name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Rule {
+    /// Vanilla policy gradient: Proposition 1, Theorem 1.
+    Pg,
+    /// Natural policy gradient: Theorem 2.
+    Npg,
+}
+
+impl From<Rule> for UpdateRule {
+    fn from(rule: Rule) -> Self {
+        match rule {
+            Rule::Pg => Self::PolicyGradient,
+            Rule::Npg => Self::NaturalPolicyGradient,
+        }
+    }
+}
+
+/// Why a line has no answer.
+#[derive(Debug, Clone, PartialEq, Error)]
+#[non_exhaustive]
+pub enum Problem {
+    /// Not the JSON of a request.
+    #[error("line {line}, column {column}: {message}")]
+    Json {
+        /// Number of the line, from 1.
+        line: u64,
+        /// Byte within the line, from 1; 0 for the line as a whole.
+        column: usize,
+        /// What was found and what was expected.
+        message: String,
+    },
+    /// The line does not end in time.
+    #[error("line {line}: longer than {LINE_BYTES} bytes; expected one request per line")]
+    TooLong {
+        /// Number of the line, from 1.
+        line: u64,
+    },
+    /// The logits are no policy.
+    #[error("line {line}: `logits`: {source}")]
+    Logits {
+        /// Number of the line, from 1.
+        line: u64,
+        /// Why.
+        source: LogitsError,
+    },
+    /// Columns of different length.
+    #[error("line {line}: `advantages` has {advantages} values; expected {logits}, one per logit")]
+    Length {
+        /// Number of the line, from 1.
+        line: u64,
+        /// Number of advantages.
+        advantages: usize,
+        /// Number of logits.
+        logits: usize,
+    },
+    /// A possible action without an advantage.
+    #[error(
+        "line {line}: `advantages[{index}]` is null; expected a finite number, as action {index} is \
+         possible"
+    )]
+    NoAdvantage {
+        /// Number of the line, from 1.
+        line: u64,
+        /// The action.
+        index: usize,
+    },
+    /// A step size outside its range.
+    #[error("line {line}: `eta` is {eta}; expected a finite number, 0 or above")]
+    Eta {
+        /// Number of the line, from 1.
+        line: u64,
+        /// The step size.
+        eta: f64,
+    },
+    /// The step leaves the range of numbers.
+    #[error(
+        "line {line}: `eta` times `advantages` overflows; expected a step of the logits whose square \
+         is finite"
+    )]
+    Overflow {
+        /// Number of the line, from 1.
+        line: u64,
+    },
+}
+
+impl Request {
+    /// Reads the request on line number `line`.
+    ///
+    /// # Errors
+    ///
+    /// [`Problem`] if the line is not JSON, lacks a field, has an unknown one or one of another type.
+    pub fn parse(line: u64, bytes: &[u8]) -> Result<Self, Problem> {
+        if bytes.len() > LINE_BYTES {
+            return Err(Problem::TooLong { line });
+        }
+        // A struct could be read from an array as well, by position.
+        if bytes.trim_ascii_start().first() != Some(&b'{') {
+            let message =
+                "not a JSON object; expected {\"id\": ..., \"logits\": [...], ...}".into();
+            return Err(Problem::Json { line, column: 1, message });
+        }
+        serde_json::from_slice(bytes).map_err(|error| {
+            let text = error.to_string();
+            let message = text[..text.rfind(" at line ").unwrap_or(text.len())].to_owned();
+            Problem::Json { line, column: error.column(), message }
+        })
+    }
+
+    /// The policy and its advantages, checked; an impossible action's advantage is 0.
+    pub(super) fn checked(&self, line: u64) -> Result<(Categorical, Vec<f64>), Problem> {
+        let policy = Categorical::from_logits(&self.logits)
+            .map_err(|source| Problem::Logits { line, source })?;
+        let (logits, advantages) = (self.logits.len(), self.advantages.len());
+        if logits != advantages {
+            return Err(Problem::Length { line, advantages, logits });
+        }
+        if !(self.eta.is_finite() && self.eta >= 0.0) {
+            return Err(Problem::Eta { line, eta: self.eta });
+        }
+        let advantage = |(index, (logit, advantage)): (usize, (&f64, &Option<f64>))| {
+            if *logit == f64::NEG_INFINITY {
+                return Ok(0.0);
+            }
+            advantage.ok_or(Problem::NoAdvantage { line, index })
+        };
+        let columns = std::iter::zip(&self.logits, &self.advantages);
+        let advantages = columns.enumerate().map(advantage).collect::<Result<Vec<f64>, Problem>>();
+        Ok((policy, advantages?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem(line: &str) -> String {
+        let request = Request::parse(3, line.as_bytes());
+        request.and_then(|request| request.answer(3)).unwrap_err().to_string()
+    }
+
+    /// A line with one field replaced, or added.
+    fn with(field: &str, value: &str) -> String {
+        let fields =
+            [("logits", "[0, 1]"), ("advantages", "[1, 0]"), ("eta", "0.1"), ("rule", "\"pg\"")];
+        let known = fields.iter().any(|(name, _)| *name == field);
+        let mut parts: Vec<String> = fields
+            .iter()
+            .map(|(name, usual)| {
+                format!("\"{name}\": {}", if *name == field { value } else { usual })
+            })
+            .collect();
+        if !known {
+            parts.push(format!("\"{field}\": {value}"));
+        }
+        format!("{{{}}}", parts.join(", "))
+    }
+
+    #[test]
+    fn every_problem_names_line_field_and_what_was_expected() {
+        let lines = [
+            with("logits", "[0, NaN]"),
+            with("logits", "[0, 1e999]"),
+            with("logits", "[0, \"1\"]"),
+            with("logits", "[]"),
+            with("logits", "[null, null]"),
+            with("logits", "3"),
+            with("logits", "[0, 1, 2]"),
+            with("advantages", "[0, -Infinity]"),
+            with("advantages", "[0, null]"),
+            with("eta", "-0.5"),
+            with("eta", "null"),
+            with("eta", "1e999"),
+            with("eta", "\"big\""),
+            with("rule", "\"ppo\""),
+            with("learning_rate", "0.1"),
+            with("advantages", "[1e308, -1e308]"),
+            "{\"logits\": [0, 1]}".into(),
+            "{\"logits\": [0, 1".into(),
+            "[1, 2]".into(),
+            "\u{1}".into(),
+        ];
+        let text: Vec<String> =
+            lines.iter().map(|line| format!("{line}\n  {}", problem(line))).collect();
+        insta::assert_snapshot!(text.join("\n"));
+    }
+
+    #[test]
+    fn an_impossible_action_needs_no_advantage() {
+        let line =
+            r#"{"logits": [0, null, 1], "advantages": [1, null, 0], "eta": 1, "rule": "npg"}"#;
+        let without = r#"{"logits": [0, 1], "advantages": [1, 0], "eta": 1, "rule": "npg"}"#;
+        let answer =
+            |line: &str| Request::parse(1, line.as_bytes()).and_then(|request| request.answer(1));
+        assert_eq!(answer(line), answer(without));
+    }
+}
