@@ -3,10 +3,13 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Gae, GroupNormalisation, LoneSample, Reinforce, ReinforcePlusPlus, RolloutColumns,
-    broadcast_to_tokens, columns::AdvantageError, columns::check_samples, generalised_advantages,
-    group_relative_advantages, reinforce_advantages, reinforce_plus_plus_advantages,
-    reinforce_plus_plus_baseline_advantages, remax_advantages, rloo_advantages, whitened,
+    Gae, GroupNormalisation, LoneSample, PassAtK, Prime, QuantileBaseline, Reinforce,
+    ReinforcePlusPlus, RolloutColumns, best_of_group_advantages, broadcast_to_tokens,
+    columns::{AdvantageError, check_samples},
+    generalised_advantages, gpg_advantages, group_relative_advantages, opo_advantages,
+    pass_at_k_advantages, prime_advantages, quantile_advantages, reinforce_advantages,
+    reinforce_plus_plus_advantages, reinforce_plus_plus_baseline_advantages, remax_advantages,
+    rloo_advantages, whitened,
 };
 
 /// How rewards become the advantage of each token.
@@ -38,6 +41,18 @@ pub enum AdvantageEstimator {
     ReinforcePlusPlusBaseline,
     /// Return less the reward of a greedy response.
     Remax,
+    /// `R -` length-weighted mean of the group.
+    Opo,
+    /// `R - mean` in the group, times samples over rewarded samples.
+    Gpg,
+    /// `(R -` quantile of the group`) / (std + 1e-6)`.
+    Quantile(QuantileBaseline),
+    /// Best of the group over the second best, divided by `std + 1e-6`; the others 0.
+    GrpoPassk,
+    /// Mean advantage of the sets of `k` samples that hold this one.
+    PassAtK(PassAtK),
+    /// Implicit process rewards and outcome.
+    Prime(Prime),
     /// Generalised advantages over a critic.
     Gae(Gae),
 }
@@ -87,6 +102,25 @@ impl AdvantageEstimator {
                 let greedy =
                     RolloutColumns::required("remax", "greedy_rewards", columns.greedy_rewards)?;
                 return remax_advantages(&columns.token_rewards()?, greedy, sequence_lengths);
+            }
+            Self::Opo => opo_advantages(rewards, group_sizes, sequence_lengths)?,
+            Self::Gpg => gpg_advantages(rewards, group_sizes)?,
+            Self::Quantile(settings) => quantile_advantages(rewards, group_sizes, settings)?,
+            Self::GrpoPassk => {
+                let normalisation = GroupNormalisation::StandardDeviation;
+                best_of_group_advantages(rewards, group_sizes, normalisation)?
+            }
+            Self::PassAtK(settings) => pass_at_k_advantages(rewards, group_sizes, settings)?,
+            Self::Prime(settings) => {
+                let column = columns.process_log_ratio;
+                let log_ratio = RolloutColumns::required("prime", "process_log_ratio", column)?;
+                return prime_advantages(
+                    rewards,
+                    log_ratio,
+                    group_sizes,
+                    sequence_lengths,
+                    settings,
+                );
             }
             Self::Gae(settings) => {
                 let values = RolloutColumns::required("gae", "values", columns.values)?;

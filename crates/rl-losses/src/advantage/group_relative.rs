@@ -100,7 +100,7 @@ pub fn rloo_advantages(
 pub(crate) fn per_group(
     rewards: &[f64],
     group_sizes: &[usize],
-    shift_and_scale: impl Fn(&[f64]) -> (f64, f64),
+    mut shift_and_scale: impl FnMut(&[f64]) -> (f64, f64),
 ) -> Result<Vec<f64>, AdvantageError> {
     check_groups(rewards, group_sizes, 1)?;
     let mut advantages = Vec::with_capacity(rewards.len());

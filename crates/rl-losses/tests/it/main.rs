@@ -1,5 +1,6 @@
 //! Behaviour of the losses: recorded cases, properties, snapshots, configuration.
 
+mod advantages;
 mod configuration;
 mod conformance;
 mod properties;

@@ -1,16 +1,15 @@
 //! Advantages against the recorded cases of verl: every estimator it has.
 
 use rl_losses::{
-    AdvantageEstimator, Gae, Reinforce, ReinforcePlusPlus, RolloutColumns, discounted_returns,
-    generalised_advantages,
+    AdvantageEstimator, Gae, Grouping, Reinforce, ReinforcePlusPlus, RolloutColumns,
+    discounted_returns, generalised_advantages,
 };
 use serde_json::Value;
 
 /// A recorded case with its samples ordered by group and its padding taken out.
 struct Case {
     json: Value,
-    order: Vec<usize>,
-    group_sizes: Vec<usize>,
+    grouping: Grouping,
     lengths: Vec<usize>,
 }
 
@@ -25,14 +24,12 @@ impl Case {
     fn new(json: Value) -> Self {
         let uid: Vec<String> =
             serde_json::from_value(json["inputs"]["uid"].clone()).expect("one name per sample");
-        let mut order: Vec<usize> = (0..uid.len()).collect();
-        order.sort_by_key(|&sample| &uid[sample]);
-        let group_sizes = order.chunk_by(|&a, &b| uid[a] == uid[b]).map(<[usize]>::len).collect();
+        let grouping = Grouping::by_id(&uid);
         let mask: Vec<Vec<f64>> =
             serde_json::from_value(json["inputs"]["response_mask"].clone()).expect("rows");
         let length = |&row: &usize| mask[row].iter().filter(|m| **m > 0.0).count();
-        let lengths = order.iter().map(length).collect();
-        Self { json, order, group_sizes, lengths }
+        let lengths = grouping.order().iter().map(length).collect();
+        Self { json, grouping, lengths }
     }
 
     fn name(&self) -> &str {
@@ -41,7 +38,7 @@ impl Case {
 
     fn rows(&self, json: &Value) -> Vec<Vec<f64>> {
         let rows: Vec<Vec<f64>> = serde_json::from_value(json.clone()).expect("rows of numbers");
-        self.order.iter().map(|&row| rows[row].clone()).collect()
+        self.grouping.order().iter().map(|&row| rows[row].clone()).collect()
     }
 
     /// Tokens of padded rows, laid end to end.
@@ -89,12 +86,15 @@ fn estimators(case: &Case) -> Vec<(AdvantageEstimator, &'static str)> {
         "reinforce_plus_plus_baseline" => {
             vec![(AdvantageEstimator::ReinforcePlusPlusBaseline, "advantages")]
         }
+        "opo" => vec![(AdvantageEstimator::Opo, "advantages")],
+        "gpg" => vec![(AdvantageEstimator::Gpg, "advantages")],
+        "grpo_passk" => vec![(AdvantageEstimator::GrpoPassk, "advantages")],
         "remax" => vec![(AdvantageEstimator::Remax, "advantages")],
         "gae" => {
             let (discount, lambda) = (case.param("gamma"), case.param("lam"));
             vec![(AdvantageEstimator::Gae(Gae { discount, lambda, whiten: true }), "advantages")]
         }
-        _ => vec![],
+        kind => panic!("{kind} is recorded but not run"),
     }
 }
 
@@ -117,11 +117,15 @@ fn every_recorded_estimator_is_met() {
         let rewards: Vec<f64> = rows.iter().map(|row| row.iter().sum()).collect();
         let values = inputs.get("values").map(|values| case.tokens(values));
         let greedy: Option<Vec<f64>> = inputs.get("reward_baselines").map(|baselines| {
-            case.order.iter().map(|&i| baselines[i].as_f64().expect("a number")).collect()
+            case.grouping
+                .order()
+                .iter()
+                .map(|&i| baselines[i].as_f64().expect("a number"))
+                .collect()
         });
         let columns = RolloutColumns {
             rewards: &rewards,
-            group_sizes: &case.group_sizes,
+            group_sizes: case.grouping.sizes(),
             sequence_lengths: &case.lengths,
             token_rewards: Some(&token_rewards),
             values: values.as_deref(),
@@ -134,7 +138,7 @@ fn every_recorded_estimator_is_met() {
             run += 1;
         }
     }
-    assert_eq!(run, 15, "cases run");
+    assert_eq!(run, 18, "cases run");
 }
 
 #[test]

@@ -1,0 +1,161 @@
+//! Other baselines within a group: OPO, GPG, quantile.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    columns::{AdvantageError, check_groups, check_samples},
+    group_relative::{DEVIATION_FLOOR, mean, per_group, unbiased_deviation},
+};
+use crate::{
+    ParameterError,
+    groups::groups,
+    parameter::check_unit,
+    settings::{Settings, checked_when_read},
+};
+
+/// OPO, `[samples]`: `R - Σ L R / Σ L` over the group, the baseline of least variance where a long
+/// response has a proportionally larger gradient.
+///
+/// A group of one has baseline 0, as in verl; so has a group without any token.
+///
+/// Source: Hao et al. 2025, [arXiv:2505.23585](https://arxiv.org/abs/2505.23585); verl `opo`.
+///
+/// # Errors
+///
+/// [`AdvantageError`] if the columns do not fit each other or a reward is not finite.
+pub fn opo_advantages(
+    rewards: &[f64],
+    group_sizes: &[usize],
+    sequence_lengths: &[usize],
+) -> Result<Vec<f64>, AdvantageError> {
+    check_groups(rewards, group_sizes, 1)?;
+    check_samples("rewards", rewards, sequence_lengths.len())?;
+    let lengths: Vec<f64> = sequence_lengths.iter().map(|&length| length as f64).collect();
+    let mut of_group = groups(&lengths, group_sizes);
+    // One call a group, in order: the lengths advance beside the rewards.
+    per_group(rewards, group_sizes, |group| {
+        let lengths = of_group.next().unwrap_or_default();
+        let total: f64 = lengths.iter().sum();
+        if group.len() == 1 || total == 0.0 {
+            return (0.0, 1.0);
+        }
+        let weighted: f64 = std::iter::zip(group, lengths).map(|(r, l)| r * l).sum();
+        (weighted / total, 1.0)
+    })
+}
+
+/// GPG, `[samples]`: `α (R - mean)` with `α` = samples / samples with a reward other than 0.
+///
+/// Scope: `α` is counted over exactly the samples given; pass the whole batch. A group of one has
+/// mean 0.
+///
+/// Source: Chu et al. 2025, [arXiv:2504.02546](https://arxiv.org/abs/2504.02546); verl `gpg` with
+/// its `f_norm = 1`.
+///
+/// # Errors
+///
+/// [`AdvantageError`] if the groups do not cover the rewards, a group is empty, or a reward is not
+/// finite.
+pub fn gpg_advantages(rewards: &[f64], group_sizes: &[usize]) -> Result<Vec<f64>, AdvantageError> {
+    let rewarded = rewards.iter().filter(|&&reward| reward != 0.0).count().max(1);
+    let scale = rewarded as f64 / rewards.len() as f64;
+    per_group(rewards, group_sizes, |group| match group {
+        [_] => (0.0, scale),
+        _ => (mean(group), scale),
+    })
+}
+
+/// A quantile of the group as baseline.
+///
+/// Default: `0.4`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self", default, deny_unknown_fields)]
+pub struct QuantileBaseline {
+    /// Level `K` of the quantile, `0..=1`.
+    pub quantile: f64,
+}
+
+impl Default for QuantileBaseline {
+    fn default() -> Self {
+        Self { quantile: 0.4 }
+    }
+}
+
+impl Settings for QuantileBaseline {
+    fn check(&self) -> Result<(), ParameterError> {
+        check_unit("quantile", self.quantile).map(drop)
+    }
+}
+
+checked_when_read!(QuantileBaseline);
+
+/// Quantile advantage estimation (QAE), `[samples]`: `(R - Q_K) / (std + 1e-6)` with the group's
+/// quantile `Q_K = min { r : share of rewards ≤ r is at least K }`.
+///
+/// With rewards 0 and 1 and a share `p` of right answers: where `p ≤ 1 - K` the baseline is 0 and
+/// only right answers count, elsewhere it is 1 and only wrong ones do. A group of one gets 0.
+///
+/// Source: Wu et al. 2025, [arXiv:2509.22611](https://arxiv.org/abs/2509.22611).
+///
+/// # Errors
+///
+/// [`AdvantageError`] if the groups do not cover the rewards, a group is empty, a reward is not
+/// finite, or the level is outside `0..=1`.
+pub fn quantile_advantages(
+    rewards: &[f64],
+    group_sizes: &[usize],
+    settings: QuantileBaseline,
+) -> Result<Vec<f64>, AdvantageError> {
+    settings.check()?;
+    per_group(rewards, group_sizes, |group| match group {
+        [reward] => (*reward, 1.0),
+        _ => {
+            (lower_quantile(group, settings.quantile), unbiased_deviation(group) + DEVIATION_FLOOR)
+        }
+    })
+}
+
+fn lower_quantile(group: &[f64], level: f64) -> f64 {
+    let mut ascending = group.to_vec();
+    ascending.sort_unstable_by(f64::total_cmp);
+    // The slack keeps 0.6 of 10 at 6 whatever the product rounds to.
+    let enough = level * group.len() as f64 - 1e-9;
+    let rank = (1..group.len()).find(|&rank| rank as f64 >= enough).unwrap_or(group.len());
+    ascending[rank - 1]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_response_pulls_the_baseline_towards_its_reward() {
+        let advantages = opo_advantages(&[1.0, 0.0], &[2], &[3, 1]).unwrap();
+        assert_eq!(advantages, [0.25, -0.75]);
+    }
+
+    #[test]
+    fn a_rare_success_weighs_more_in_gpg() {
+        let advantages = gpg_advantages(&[1.0, 0.0, 0.0, 0.0], &[2, 2]).unwrap();
+        assert_eq!(advantages, [2.0, -2.0, 0.0, 0.0]);
+    }
+
+    #[test]
+    fn a_quantile_rewards_rare_success_and_punishes_rare_failure() {
+        let signs = |right: usize| {
+            let rewards: Vec<f64> = (0..10).map(|i| f64::from(i < right)).collect();
+            let settings = QuantileBaseline { quantile: 0.4 };
+            let advantages = quantile_advantages(&rewards, &[10], settings).unwrap();
+            let count = |sign: f64| advantages.iter().filter(|&&a| a * sign > 0.0).count();
+            (count(1.0), count(-1.0))
+        };
+        assert_eq!([1, 6, 7, 9].map(signs), [(1, 0), (6, 0), (0, 3), (0, 1)]);
+    }
+
+    #[test]
+    fn a_level_outside_the_unit_interval_is_refused() {
+        let settings = QuantileBaseline { quantile: f64::NAN };
+        let error = quantile_advantages(&[], &[], settings).unwrap_err();
+        assert_eq!(error.to_string(), "`quantile` is NaN, expected a number within 0..=1");
+    }
+}

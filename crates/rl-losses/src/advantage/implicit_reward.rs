@@ -1,0 +1,211 @@
+//! PRIME: dense rewards from an implicit process reward model.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    columns::{AdvantageError, broadcast_to_tokens, check_groups, check_samples, check_tokens},
+    group_relative::{LoneSample, rloo_advantages},
+    returns::discounted_returns,
+    whitening::whitened,
+};
+use crate::{
+    ParameterError,
+    parameter::{check_not_negative, check_unit},
+    settings::{Settings, checked_when_read},
+};
+
+/// What is taken off a token's process reward.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProcessBaseline {
+    /// The mean over the **other** samples of their mean process reward (Eq. 5 of the paper).
+    #[default]
+    Others,
+    /// As the code has it: the token's reward times `n / (n - 1)`, less the sum of all means over
+    /// `n - 1`. The same in mean over a sample, not token by token.
+    Scaled,
+}
+
+/// Settings of PRIME.
+///
+/// Default: the published scripts, with the paper's baseline.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self", default, deny_unknown_fields)]
+pub struct Prime {
+    /// `β` of the implicit reward, 0 or above.
+    pub beta: f64,
+    /// Weight of the process rewards, 0 or above.
+    pub process_coefficient: f64,
+    /// Weight of the outcome rewards, 0 or above.
+    pub outcome_coefficient: f64,
+    /// Factor `γ` on what follows one token later, `0..=1`.
+    pub discount: f64,
+    /// What is taken off a process reward.
+    pub baseline: ProcessBaseline,
+    /// Whether the sum is whitened over the tokens of the batch, as the code does.
+    pub whiten: bool,
+}
+
+impl Default for Prime {
+    fn default() -> Self {
+        Self {
+            beta: 0.05,
+            process_coefficient: 5.0,
+            outcome_coefficient: 5.0,
+            discount: 1.0,
+            baseline: ProcessBaseline::Others,
+            whiten: true,
+        }
+    }
+}
+
+impl Settings for Prime {
+    fn check(&self) -> Result<(), ParameterError> {
+        check_not_negative("beta", self.beta)?;
+        check_not_negative("process_coefficient", self.process_coefficient)?;
+        check_not_negative("outcome_coefficient", self.outcome_coefficient)?;
+        check_unit("discount", self.discount).map(drop)
+    }
+}
+
+checked_when_read!(Prime);
+
+/// Reward of each token, `[tokens]`, that a language model `φ` trained as an outcome reward model
+/// implies: `β (log π_φ(y_t) - log π_ref(y_t))`.
+///
+/// Source: Yuan et al. 2024, [arXiv:2412.01981](https://arxiv.org/abs/2412.01981), Prop. 3.1.
+pub fn implicit_process_rewards(log_ratio: &[f64], beta: f64) -> Vec<f64> {
+    log_ratio.iter().map(|ratio| beta * ratio).collect()
+}
+
+/// PRIME, `[tokens]`: discounted sum of centred process rewards plus the outcome over the mean of
+/// the others.
+///
+/// ```text
+/// A_t = c_p Σ_{s≥t} γ^(s-t) [r_s - b] + c_o [R - mean of the others' R]
+/// ```
+///
+/// with `r` the [`implicit_process_rewards`] and `b` the [`ProcessBaseline`]. A sample without
+/// tokens counts 0 in `b`.
+///
+/// Source: Cui et al. 2025, [arXiv:2502.01456](https://arxiv.org/abs/2502.01456), Eq. 5; baseline
+/// and whitening: row 61 of `docs/paper-vs-code.md`.
+///
+/// # Errors
+///
+/// [`AdvantageError`] if the columns do not fit each other, a group has fewer than two samples, a
+/// value is not finite, or a setting is out of its range.
+pub fn prime_advantages(
+    rewards: &[f64],
+    process_log_ratio: &[f64],
+    group_sizes: &[usize],
+    sequence_lengths: &[usize],
+    settings: Prime,
+) -> Result<Vec<f64>, AdvantageError> {
+    settings.check()?;
+    check_groups(rewards, group_sizes, 2)?;
+    check_samples("rewards", rewards, sequence_lengths.len())?;
+    check_tokens("process_log_ratio", process_log_ratio, sequence_lengths)?;
+    let mut process = implicit_process_rewards(process_log_ratio, settings.beta);
+    centre(&mut process, group_sizes, sequence_lengths, settings.baseline);
+    let process = discounted_returns(&process, None, sequence_lengths, settings.discount)?;
+    let outcome = rloo_advantages(rewards, group_sizes, LoneSample::KeepsReward)?;
+    let outcome = broadcast_to_tokens(&outcome, sequence_lengths);
+    let advantages: Vec<f64> = std::iter::zip(process, outcome)
+        .map(|(p, o)| settings.process_coefficient * p + settings.outcome_coefficient * o)
+        .collect();
+    Ok(if settings.whiten { whitened(&advantages) } else { advantages })
+}
+
+fn centre(
+    process: &mut [f64],
+    group_sizes: &[usize],
+    sequence_lengths: &[usize],
+    baseline: ProcessBaseline,
+) {
+    let (mut rest, mut lengths) = (process, sequence_lengths);
+    for &size in group_sizes {
+        let (of_group, after) = lengths.split_at(size);
+        let (tokens, after_tokens) =
+            std::mem::take(&mut rest).split_at_mut(of_group.iter().sum::<usize>());
+        (lengths, rest) = (after, after_tokens);
+
+        let others = size as f64 - 1.0;
+        let means = sample_means(tokens, of_group);
+        let total: f64 = means.iter().sum();
+        let mut own = tokens;
+        for (&length, mean) in std::iter::zip(of_group, means) {
+            let (sample, after) = std::mem::take(&mut own).split_at_mut(length);
+            own = after;
+            for reward in sample {
+                *reward = match baseline {
+                    ProcessBaseline::Others => *reward - (total - mean) / others,
+                    ProcessBaseline::Scaled => (*reward * size as f64 - total) / others,
+                };
+            }
+        }
+    }
+}
+
+fn sample_means(tokens: &[f64], lengths: &[usize]) -> Vec<f64> {
+    let mut rest = tokens;
+    lengths
+        .iter()
+        .map(|&length| {
+            let (sample, after) = rest.split_at(length);
+            rest = after;
+            sample.iter().sum::<f64>() / length.max(1) as f64
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOG_RATIO: [f64; 5] = [1.0, 3.0, -1.0, 0.0, 2.0];
+
+    fn process_only(baseline: ProcessBaseline) -> Vec<f64> {
+        let settings = Prime {
+            beta: 1.0,
+            process_coefficient: 1.0,
+            outcome_coefficient: 0.0,
+            baseline,
+            whiten: false,
+            ..Prime::default()
+        };
+        prime_advantages(&[0.0; 2], &LOG_RATIO, &[2], &[2, 3], settings).unwrap()
+    }
+
+    #[test]
+    fn each_process_reward_is_compared_with_the_others_mean() {
+        // Means 2 and 1/3: the first sample is compared with 1/3, the second with 2.
+        let expected = [10.0 / 3.0, 8.0 / 3.0, -5.0, -2.0, 0.0];
+        for (found, expected) in std::iter::zip(process_only(ProcessBaseline::Others), expected) {
+            assert!((found - expected).abs() < 1e-14, "{found} {expected}");
+        }
+    }
+
+    #[test]
+    fn the_two_baselines_agree_in_the_sum_over_a_sample() {
+        let (paper, code) =
+            (process_only(ProcessBaseline::Others), process_only(ProcessBaseline::Scaled));
+        for first in [0, 2] {
+            assert!((paper[first] - code[first]).abs() < 1e-14);
+        }
+        assert!((paper[1] - code[1]).abs() > 0.5, "not token by token");
+    }
+
+    #[test]
+    fn without_process_rewards_it_is_leave_one_out() {
+        let settings = Prime { whiten: false, ..Prime::default() };
+        let found = prime_advantages(&[1.0, 0.0], &[0.0; 3], &[2], &[2, 1], settings).unwrap();
+        assert_eq!(found, [5.0, 5.0, -5.0]);
+    }
+
+    #[test]
+    fn a_lone_sample_is_refused() {
+        let found = prime_advantages(&[1.0], &[0.0], &[1], &[1], Prime::default());
+        assert_eq!(found.unwrap_err().to_string(), "group 0 has 1 samples, expected at least 2");
+    }
+}

@@ -1,0 +1,196 @@
+//! Advantages for groups of attempts of which one has to be right.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    columns::{AdvantageError, check_groups},
+    group_relative::{DEVIATION_FLOOR, GroupNormalisation, unbiased_deviation},
+};
+use crate::{
+    ParameterError,
+    groups::groups,
+    parameter::check,
+    settings::{Settings, checked_when_read},
+};
+
+/// The best of each group over the second best, everyone else 0, `[samples]`.
+///
+/// `R_best - R_second`, divided by `std + 1e-6` or not. The first of several best is taken, and
+/// gets 0.
+///
+/// Source: verl `grpo_passk`, after [arXiv:2503.19595](https://arxiv.org/abs/2503.19595).
+///
+/// # Errors
+///
+/// [`AdvantageError`] if the groups do not cover the rewards, a group has fewer than two samples,
+/// or a reward is not finite.
+pub fn best_of_group_advantages(
+    rewards: &[f64],
+    group_sizes: &[usize],
+    normalisation: GroupNormalisation,
+) -> Result<Vec<f64>, AdvantageError> {
+    check_groups(rewards, group_sizes, 2)?;
+    let mut advantages = vec![0.0; rewards.len()];
+    let mut begin = 0;
+    for group in groups(rewards, group_sizes) {
+        let (mut best, mut second) = (0, f64::NEG_INFINITY);
+        for (sample, &reward) in group.iter().enumerate().skip(1) {
+            if reward > group[best] {
+                second = group[best];
+                best = sample;
+            } else {
+                second = second.max(reward);
+            }
+        }
+        let scale = match normalisation {
+            GroupNormalisation::StandardDeviation => unbiased_deviation(group) + DEVIATION_FLOOR,
+            GroupNormalisation::None => 1.0,
+        };
+        advantages[begin + best] = (group[best] - second) / scale;
+        begin += group.len();
+    }
+    Ok(advantages)
+}
+
+/// Training on pass@k: how many attempts a set has.
+///
+/// Default: `4`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(remote = "Self", default, deny_unknown_fields)]
+pub struct PassAtK {
+    /// Attempts in a set, 1 or more and at most the size of a group.
+    pub k: usize,
+}
+
+impl Default for PassAtK {
+    fn default() -> Self {
+        Self { k: 4 }
+    }
+}
+
+impl Settings for PassAtK {
+    fn check(&self) -> Result<(), ParameterError> {
+        check("k", self.k as f64, "1 or more", |k| k >= 1.0).map(drop)
+    }
+}
+
+checked_when_read!(PassAtK);
+
+/// Pass@k training, `[samples]`: the advantage of a sample is the mean, over all sets of `k` that
+/// hold it, of the set's advantage; a set is right if one of its members is.
+///
+/// With `n` samples of which `w` are wrong, over all sets
+///
+/// ```text
+/// mean  ρ = 1 - C(w, k) / C(n, k)        deviation  σ = √(ρ (1 - ρ))
+/// right   = (1 - ρ) / σ
+/// wrong   = (1 - ρ - C(w-1, k-1) / C(n-1, k-1)) / σ
+/// ```
+///
+/// Where no set or every set is right, 0. For `k = 1` it is GRPO with the population's deviation.
+///
+/// Source: Chen et al. 2025, [arXiv:2508.10751](https://arxiv.org/abs/2508.10751), analytical form.
+///
+/// # Errors
+///
+/// [`AdvantageError`] if the groups do not cover the rewards, a group has fewer than `k` samples, or
+/// a reward is neither 0 nor 1.
+pub fn pass_at_k_advantages(
+    rewards: &[f64],
+    group_sizes: &[usize],
+    settings: PassAtK,
+) -> Result<Vec<f64>, AdvantageError> {
+    settings.check()?;
+    let k = settings.k;
+    check_groups(rewards, group_sizes, k)?;
+    if let Some(index) = rewards.iter().position(|reward| ![0.0, 1.0].contains(reward)) {
+        return Err(AdvantageError::NotBinary { index, value: rewards[index] });
+    }
+    let mut advantages = Vec::with_capacity(rewards.len());
+    for group in groups(rewards, group_sizes) {
+        let wrong = group.iter().filter(|&&reward| reward == 0.0).count();
+        let all_wrong = share_of_sets(wrong, group.len(), k);
+        let deviation = (all_wrong * (1.0 - all_wrong)).sqrt();
+        let of_wrong = if wrong == 0 {
+            0.0
+        } else {
+            all_wrong - share_of_sets(wrong - 1, group.len() - 1, k - 1)
+        };
+        advantages.extend(group.iter().map(|&reward| {
+            let above_mean = if reward == 0.0 { of_wrong } else { all_wrong };
+            if deviation > 0.0 { above_mean / deviation } else { 0.0 }
+        }));
+    }
+    Ok(advantages)
+}
+
+/// `C(part, k) / C(whole, k)`: the share of the sets of `k` that lie inside `part`.
+fn share_of_sets(part: usize, whole: usize, k: usize) -> f64 {
+    if part < k {
+        return 0.0;
+    }
+    (0..k).map(|i| (part - i) as f64 / (whole - i) as f64).product()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The definition: every set of `k`, one by one.
+    fn by_enumeration(rewards: &[f64], k: usize) -> Vec<f64> {
+        let samples = rewards.len();
+        let sets: Vec<u32> =
+            (0u32..1 << samples).filter(|set| set.count_ones() as usize == k).collect();
+        let has = |set: u32, sample: usize| set >> sample & 1 == 1;
+        let right = |set: u32| f64::from((0..samples).any(|i| has(set, i) && rewards[i] > 0.0));
+        let mean = sets.iter().map(|&set| right(set)).sum::<f64>() / sets.len() as f64;
+        let deviation = (mean * (1.0 - mean)).sqrt();
+        (0..samples)
+            .map(|sample| {
+                let own: Vec<f64> =
+                    sets.iter().filter(|&&set| has(set, sample)).map(|&set| right(set)).collect();
+                (own.iter().sum::<f64>() / own.len() as f64 - mean) / deviation
+            })
+            .collect()
+    }
+
+    #[test]
+    fn the_closed_form_is_the_mean_over_all_sets() {
+        for (rewards, k) in [
+            (vec![1.0, 0.0, 0.0, 0.0, 0.0, 0.0], 1),
+            (vec![1.0, 0.0, 0.0, 0.0, 0.0, 0.0], 3),
+            (vec![0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0], 4),
+            (vec![0.0, 1.0, 1.0, 0.0], 2),
+        ] {
+            let found = pass_at_k_advantages(&rewards, &[rewards.len()], PassAtK { k }).unwrap();
+            for (found, expected) in std::iter::zip(found, by_enumeration(&rewards, k)) {
+                assert!((found - expected).abs() < 1e-12, "k = {k}: {found} {expected}");
+            }
+        }
+    }
+
+    #[test]
+    fn where_every_set_is_right_there_is_nothing_to_learn() {
+        let settings = PassAtK { k: 2 };
+        let found = pass_at_k_advantages(&[1.0, 1.0, 0.0, 0.0, 0.0, 0.0], &[3, 3], settings);
+        assert_eq!(found.unwrap(), [0.0; 6]);
+    }
+
+    #[test]
+    fn the_best_must_be_alone() {
+        let best = |rewards: &[f64]| {
+            best_of_group_advantages(rewards, &[rewards.len()], GroupNormalisation::None).unwrap()
+        };
+        assert_eq!(best(&[0.5, 2.0, 1.0]), [0.0, 1.0, 0.0]);
+        assert_eq!(best(&[2.0, 0.5, 1.0]), [1.0, 0.0, 0.0]);
+        assert_eq!(best(&[2.0, 0.5, 2.0]), [0.0; 3]);
+    }
+
+    #[test]
+    fn a_group_that_is_too_small_is_named() {
+        let error = pass_at_k_advantages(&[1.0; 5], &[3, 2], PassAtK { k: 3 }).unwrap_err();
+        assert_eq!(error.to_string(), "group 1 has 2 samples, expected at least 3");
+        let error = pass_at_k_advantages(&[0.5; 3], &[3], PassAtK { k: 3 }).unwrap_err();
+        assert_eq!(error.to_string(), "`rewards` is 0.5 at sample 0, expected 0 or 1");
+    }
+}

@@ -1,0 +1,130 @@
+//! What becomes of responses that are too long.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    ParameterError,
+    parameter::check_not_negative,
+    settings::{Settings, checked_when_read},
+};
+
+/// Soft punishment of long responses, to be added to the reward.
+///
+/// ```text
+/// L ≤ max - buffer          0
+/// max - buffer < L ≤ max    -factor · (L - (max - buffer)) / buffer
+/// max < L                   -factor
+/// ```
+///
+/// A buffer of 0 punishes only what is longer than `max_tokens`.
+///
+/// Source: DAPO, [arXiv:2503.14476](https://arxiv.org/abs/2503.14476), Eq. 13 (factor 1, buffer
+/// 4096).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self", deny_unknown_fields)]
+pub struct OverlongPenalty {
+    /// The longest response a rollout may have, in tokens.
+    pub max_tokens: usize,
+    /// Tokens before it over which the punishment grows; at most `max_tokens`.
+    #[serde(default = "default_buffer_tokens")]
+    pub buffer_tokens: usize,
+    /// The most that is taken off, in reward; 0 or above.
+    #[serde(default = "default_penalty_factor")]
+    pub penalty_factor: f64,
+}
+
+fn default_buffer_tokens() -> usize {
+    4096
+}
+
+fn default_penalty_factor() -> f64 {
+    1.0
+}
+
+impl Settings for OverlongPenalty {
+    fn check(&self) -> Result<(), ParameterError> {
+        check_not_negative("penalty_factor", self.penalty_factor)?;
+        if self.buffer_tokens <= self.max_tokens {
+            return Ok(());
+        }
+        Err(ParameterError::Order {
+            low_field: "buffer_tokens",
+            low: self.buffer_tokens as f64,
+            high_field: "max_tokens",
+            high: self.max_tokens as f64,
+        })
+    }
+}
+
+checked_when_read!(OverlongPenalty);
+
+impl OverlongPenalty {
+    /// Settings with the given numbers.
+    ///
+    /// # Errors
+    ///
+    /// [`ParameterError`] if the buffer is longer than `max_tokens` or the factor is negative.
+    pub fn new(
+        max_tokens: usize,
+        buffer_tokens: usize,
+        penalty_factor: f64,
+    ) -> Result<Self, ParameterError> {
+        let settings = Self { max_tokens, buffer_tokens, penalty_factor };
+        settings.check().map(|()| settings)
+    }
+
+    /// What a response of `tokens` tokens is punished with: 0 or below.
+    pub fn penalty(&self, tokens: usize) -> f64 {
+        let excess = (tokens + self.buffer_tokens).saturating_sub(self.max_tokens);
+        if excess == 0 {
+            return 0.0;
+        }
+        let share = excess as f64 / self.buffer_tokens.max(1) as f64;
+        -self.penalty_factor * share.min(1.0)
+    }
+}
+
+/// Weights, `[tokens]`, that leave responses out which did not come to an end: 1 where `finished`
+/// (`[sequences]`), else 0. To be passed to [`StepPlan::reweight`](crate::StepPlan::reweight); the
+/// tokens stay in the denominator.
+///
+/// Source: overlong filtering of DAPO, [arXiv:2503.14476](https://arxiv.org/abs/2503.14476), Sec.
+/// 3.4.
+///
+/// # Panics
+///
+/// If `finished` does not hold one value per sequence.
+pub fn finished_weights(finished: &[bool], sequence_lengths: &[usize]) -> Vec<f64> {
+    let weights: Vec<f64> = finished.iter().map(|&finished| f64::from(finished)).collect();
+    crate::broadcast_to_tokens(&weights, sequence_lengths)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_punishment_grows_over_the_buffer_and_no_further() {
+        let shaping = OverlongPenalty::new(100, 20, 0.5).unwrap();
+        let penalties = |shaping: OverlongPenalty, lengths: &[usize]| -> Vec<f64> {
+            lengths.iter().map(|&tokens| shaping.penalty(tokens)).collect()
+        };
+        assert_eq!(penalties(shaping, &[0, 80, 90, 100, 500]), [0.0, 0.0, -0.25, -0.5, -0.5]);
+        let hard = OverlongPenalty::new(100, 0, 1.0).unwrap();
+        assert_eq!(penalties(hard, &[100, 101]), [0.0, -1.0]);
+    }
+
+    #[test]
+    fn a_buffer_longer_than_the_response_is_refused() {
+        let error = OverlongPenalty::new(10, 20, 1.0).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "`buffer_tokens` is 20, expected less than `max_tokens`, which is 10"
+        );
+    }
+
+    #[test]
+    fn a_response_that_was_cut_off_weighs_nothing() {
+        assert_eq!(finished_weights(&[true, false], &[1, 2]), [1.0, 0.0, 0.0]);
+    }
+}
