@@ -8,13 +8,14 @@ use std::{
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package, PackageId};
 
 /// Which crates of ours each may import, in the order of the picture in `docs/architecture.md`.
-const ARROWS: [(&str, &[&str]); 7] = [
+const ARROWS: [(&str, &[&str]); 8] = [
     ("entropy-core", &[]),
+    ("figures", &[]),
     ("reward-math", &[]),
     ("torch-ext", &[]),
     ("rl-losses", &["entropy-core"]),
-    ("softmax-sim", &["entropy-core", "rl-losses"]),
-    ("trainer-core", &["entropy-core", "reward-math", "rl-losses"]),
+    ("softmax-sim", &["entropy-core", "figures", "rl-losses"]),
+    ("trainer-core", &["entropy-core", "figures", "reward-math", "rl-losses"]),
     ("llm-trainer", &["entropy-core", "reward-math", "rl-losses", "torch-ext", "trainer-core"]),
 ];
 

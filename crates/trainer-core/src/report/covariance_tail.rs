@@ -1,11 +1,13 @@
 //! How much of the covariance sits in few tokens.
 
+use figures::html::{Column, Table, paragraph};
+use figures::number_format::significant;
+use figures::{Block, Section};
+
+use super::Report;
 use super::curves::not_recorded;
-use super::html::{Column, Table, paragraph};
 use super::metric::{COVARIANCE, series};
-use super::number_format::significant;
 use super::summary::name_cell;
-use super::{Block, Report, Section};
 
 const TOPS: [(&str, &str); 6] = [
     ("cov/top_0.0002", "top 0.0002"),
@@ -43,5 +45,5 @@ pub(super) fn section(report: &Report) -> Section {
     } else {
         paragraph(intro) + &table.html()
     };
-    Section { id: "tail", heading: "The covariance tail", blocks: vec![Block::Html(html)] }
+    Section::new("tail", "The covariance tail", vec![Block::Html(html)])
 }

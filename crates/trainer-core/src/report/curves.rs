@@ -1,10 +1,12 @@
 //! Metrics over the steps of training.
 
-use super::chart::{Axis, Chart, Mark, Series};
-use super::html::absent;
+use figures::chart::{Axis, Chart, Mark, Series};
+use figures::html::absent;
+use figures::moving_average::{moving_average, window};
+use figures::{Block, Figure, Section};
+
 use super::metric::{ENTROPY, REWARD, accuracies, accuracy_source, series};
-use super::moving_average::{moving_average, window};
-use super::{Block, Figure, Report, ReportRun, Section};
+use super::{Report, ReportRun};
 
 /// Part of the raw values that the vertical axis need not hold, at each end.
 const OUTLIERS: f64 = 0.01;
@@ -73,7 +75,7 @@ pub(super) fn learning(report: &Report) -> Section {
         found.extend(accuracy(report, &metric(name, &stem, &title, "Fraction right", reading)));
     }
     blocks.insert(0, Block::Figures(found));
-    Section { id: "curves", heading: "Entropy and reward", blocks }
+    Section::new("curves", "Entropy and reward", blocks)
 }
 
 /// What tells whether a run was healthy.
@@ -109,7 +111,7 @@ pub(super) fn health(report: &Report) -> Section {
         let text = format!("Not recorded, so not drawn: {}.", missing.join(", "));
         blocks.push(Block::Html(absent(&text)));
     }
-    Section { id: "health", heading: "Health of the training", blocks }
+    Section::new("health", "Health of the training", blocks)
 }
 
 /// Says that a chart is left out.
@@ -193,8 +195,8 @@ fn columns(runs: &[ReportRun], metric: &Metric<'_>) -> Vec<Curve> {
 
 /// The curves in words: where each begins and ends.
 fn description(columns: &[Curve]) -> String {
-    use super::moving_average::first_and_last_tenth;
-    use super::number_format::significant;
+    use figures::moving_average::first_and_last_tenth;
+    use figures::number_format::significant;
     let sentences = columns.iter().map(|(_, name, points)| {
         let values: Vec<f64> = points.iter().map(|&(_, value)| value).collect();
         let (first, last) = first_and_last_tenth(&values);

@@ -1,14 +1,16 @@
 //! Predicted against measured change of entropy.
 
-use super::chart::{Axis, Chart, Mark, Series};
+use figures::chart::{Axis, Chart, Mark, Series};
+use figures::html::{Column, Table, paragraph};
+use figures::moving_average::{moving_average, window};
+use figures::number_format::{fixed, significant};
+use figures::{Block, Figure, Section};
+
 use super::curves::{Metric, not_recorded, over_steps};
-use super::html::{Column, Table, paragraph};
 use super::line_fit::LineFit;
 use super::metric::{COVARIANCE, MEASURED_CHANGE, PREDICTED_CHANGE, pairs, series};
-use super::moving_average::{moving_average, window};
-use super::number_format::{fixed, significant};
 use super::summary::name_cell;
-use super::{Block, Figure, Report, ReportRun, Section};
+use super::{Report, ReportRun};
 
 /// More points than this of one run are thinned evenly in a scatter.
 const SCATTER_POINTS: usize = 400;
@@ -25,7 +27,7 @@ pub(super) fn lemma_1(report: &Report) -> Section {
     if columns.is_empty() {
         let name = format!("{PREDICTED_CHANGE} together with {MEASURED_CHANGE}");
         blocks.push(Block::Html(not_recorded("Predicted against measured ΔH", &name)));
-        return Section { id, heading, blocks };
+        return Section::new(id, heading, blocks);
     }
     let mut figures = vec![scatter(&columns)];
     figures.extend(columns.first().and_then(|&(_, run, _)| both_over_steps(run)));
@@ -49,7 +51,7 @@ pub(super) fn lemma_1(report: &Report) -> Section {
         ]);
     }
     blocks.push(Block::Html(table.html()));
-    Section { id, heading, blocks }
+    Section::new(id, heading, blocks)
 }
 
 /// Theorem 2: the covariance a batch shows, against the entropy it costs.
@@ -120,7 +122,7 @@ pub(super) fn theorem_2(report: &Report) -> Section {
     if !table.is_empty() {
         blocks.push(Block::Html(table.html()));
     }
-    Section { id, heading, blocks }
+    Section::new(id, heading, blocks)
 }
 
 /// Colour, run and its points.

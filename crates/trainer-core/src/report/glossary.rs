@@ -1,7 +1,7 @@
 //! Symbols and units.
 
-use super::html::{Column, Table};
-use super::{Block, Section};
+use figures::html::{Column, Table};
+use figures::{Block, Section};
 
 const ROWS: [(&str, &str, &str); 11] = [
     ("H", "entropy of the next-token distribution, mean over the sampled tokens", "nat per token"),
@@ -36,9 +36,5 @@ pub(super) fn section() -> Section {
             unit.to_owned(),
         ]);
     }
-    Section {
-        id: "glossary",
-        heading: "Symbols and units",
-        blocks: vec![Block::Html(table.html())],
-    }
+    Section::new("glossary", "Symbols and units", vec![Block::Html(table.html())])
 }

@@ -1,6 +1,6 @@
 //! One self-contained HTML page about one or several training runs.
 //!
-//! No script, no network: charts are inline SVG ([`chart_svg`]), light and dark by CSS. Every number is
+//! No script, no network: charts are inline SVG ([`figures`]), light and dark by CSS. Every number is
 //! computed here from the step records; where a metric was not recorded a sentence says so.
 
 #![expect(
@@ -8,18 +8,12 @@
     reason = "a page is built once: `write!` with results to discard would only be harder to read"
 )]
 
-pub mod axis_ticks;
-pub mod chart;
-pub mod chart_svg;
 mod covariance_tail;
 mod curves;
 mod entropy_change;
 mod glossary;
-pub mod html;
 pub mod line_fit;
 mod metric;
-pub mod moving_average;
-pub mod number_format;
 mod page;
 mod reward_entropy;
 mod samples;
@@ -29,6 +23,8 @@ mod verification;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use figures::Section;
+use figures::chart_svg::standalone_svg;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -120,7 +116,7 @@ pub enum ReportError {
 impl Report {
     /// The page. Never fails: runs may be empty and values not finite.
     pub fn render(&self) -> String {
-        page::render(self)
+        page::page(self).html()
     }
 
     /// Writes the page, all or nothing.
@@ -136,7 +132,7 @@ impl Report {
     pub fn charts(&self) -> Vec<(String, String)> {
         let sections = page::sections(self);
         let figures = sections.iter().flat_map(Section::figures);
-        figures.map(|f| (f.chart.stem.clone(), chart_svg::standalone_svg(&f.chart))).collect()
+        figures.map(|f| (f.chart.stem.clone(), standalone_svg(&f.chart))).collect()
     }
 
     /// Writes every chart to `directory/STEM.svg`; the directory must exist.
@@ -149,37 +145,5 @@ impl Report {
             write_atomically(&directory.join(format!("{stem}.svg")), svg.as_bytes())?;
         }
         Ok(())
-    }
-}
-
-/// A part of the page.
-struct Section {
-    id: &'static str,
-    heading: &'static str,
-    blocks: Vec<Block>,
-}
-
-/// What a section is made of.
-enum Block {
-    /// HTML, escaped already.
-    Html(String),
-    /// Charts side by side where there is room.
-    Figures(Vec<Figure>),
-    /// Small charts, three abreast where there is room.
-    SmallFigures(Vec<Figure>),
-}
-
-/// A chart with the sentence under it, plain text.
-struct Figure {
-    chart: chart::Chart,
-    caption: String,
-}
-
-impl Section {
-    fn figures(&self) -> impl Iterator<Item = &Figure> {
-        self.blocks.iter().flat_map(|block| match block {
-            Block::Html(_) => [].iter(),
-            Block::Figures(figures) | Block::SmallFigures(figures) => figures.iter(),
-        })
     }
 }

@@ -1,15 +1,17 @@
 //! The law `R = −a exp(H) + b`, fitted per run.
 
+use figures::chart::{Axis, Chart, Mark, Series};
+use figures::html::{Column, Table, escape, paragraph};
+use figures::number_format::{fixed, significant};
+use figures::{Block, Figure, Section};
+
 use entropy_core::PerformanceLaw;
 
-use super::chart::{Axis, Chart, Mark, Series};
+use super::Report;
 use super::curves::not_recorded;
 use super::entropy_change::thinned;
-use super::html::{Column, Table, escape, paragraph};
 use super::metric::{ENTROPY, REWARD, pairs};
-use super::number_format::{fixed, significant};
 use super::summary::name_cell;
-use super::{Block, Figure, Report, Section};
 
 /// Points along a fitted curve.
 const CURVE_POINTS: usize = 41;
@@ -27,7 +29,7 @@ pub(super) fn section(report: &Report) -> Section {
     if all().next().is_none() {
         let name = format!("{ENTROPY} together with {REWARD}");
         blocks.push(Block::Html(not_recorded("Reward against entropy", &name)));
-        return Section { id, heading, blocks };
+        return Section::new(id, heading, blocks);
     }
     let x = Axis::around("Entropy (nats per token)", all().map(|p| p.0), false, 0.04);
     let y = Axis::around("Mean reward (0 to 1)", all().map(|p| p.1), false, 0.05);
@@ -78,7 +80,7 @@ pub(super) fn section(report: &Report) -> Section {
     let chart = Chart { stem, title, description, x, y, series: scatter };
     blocks.push(Block::Figures(vec![Figure { chart, caption }]));
     blocks.push(Block::Html(table.html()));
-    Section { id, heading, blocks }
+    Section::new(id, heading, blocks)
 }
 
 fn curve(colour: usize, name: &str, entropy: &[f64], law: &PerformanceLaw) -> Series {

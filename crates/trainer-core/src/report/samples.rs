@@ -1,9 +1,11 @@
 //! What the policy wrote, early and late.
 
-use super::html::{absent, escape};
-use super::number_format::significant;
+use figures::html::{absent, escape};
+use figures::number_format::significant;
+use figures::{Block, Section};
+
 use super::summary::name_cell;
-use super::{Block, Report, ReportRun, SampleRecord, Section};
+use super::{Report, ReportRun, SampleRecord};
 
 /// Longer responses are cut here, and the cut is said.
 const CHARACTERS: usize = 1500;
@@ -20,7 +22,7 @@ pub(super) fn section(report: &Report) -> Section {
     if html.is_empty() {
         html = absent("No sample responses were recorded.");
     }
-    Section { id: "samples", heading: "Sample responses", blocks: vec![Block::Html(html)] }
+    Section::new("samples", "Sample responses", vec![Block::Html(html)])
 }
 
 fn chosen(run: &ReportRun) -> Vec<&SampleRecord> {

@@ -1,12 +1,14 @@
 //! The finding in a sentence, and the table behind it.
 
-use super::html::{Column, Table, escape};
+use figures::html::{Column, Table, escape};
+use figures::moving_average::{first_and_last_tenth, mean};
+use figures::number_format::significant;
+use figures::{Block, Section};
+
 use super::metric::{
     ENTROPY, REWARD, STEP_SECONDS, accuracies, accuracy_source, last_step, values,
 };
-use super::moving_average::{first_and_last_tenth, mean};
-use super::number_format::significant;
-use super::{Block, Report, ReportRun, Section};
+use super::{Report, ReportRun};
 
 /// First and last tenth of a metric; NaN where it was not recorded.
 fn ends(run: &ReportRun, name: &str) -> (f64, f64) {
@@ -114,7 +116,7 @@ pub(super) fn section(report: &Report) -> Section {
     if !items.is_empty() {
         html += &format!("<ul class=\"plain\">\n{items}</ul>\n");
     }
-    Section { id: "summary", heading: "Summary", blocks: vec![Block::Html(html)] }
+    Section::new("summary", "Summary", vec![Block::Html(html)])
 }
 
 /// A run's name with its colour.

@@ -1,8 +1,10 @@
 //! The theory, checked on random policies.
 
-use super::html::{Column, Table, absent, escape, paragraph};
-use super::number_format::significant;
-use super::{Block, Report, Section};
+use figures::html::{Column, Table, absent, escape, paragraph};
+use figures::number_format::significant;
+use figures::{Block, Section};
+
+use super::Report;
 
 /// The table of `softmax-sim verify`.
 pub(super) fn section(report: &Report) -> Section {
@@ -45,5 +47,5 @@ pub(super) fn section(report: &Report) -> Section {
             paragraph(&intro) + &table.html()
         }
     };
-    Section { id: "verification", heading: "The theory, verified", blocks: vec![Block::Html(html)] }
+    Section::new("verification", "The theory, verified", vec![Block::Html(html)])
 }

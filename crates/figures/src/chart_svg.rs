@@ -1,9 +1,9 @@
 //! A [`Chart`] as SVG: text in the page's font, colours from CSS variables, tooltips by `<title>`.
 
-use super::axis_ticks::{Ticks, axis_ticks};
-use super::chart::{Chart, Mark, Series};
-use super::html::escape;
-use super::number_format::significant;
+use crate::axis_ticks::{Ticks, axis_ticks};
+use crate::chart::{Chart, Mark, Series};
+use crate::html::escape;
+use crate::number_format::significant;
 
 /// Colours and fonts of charts, light and dark; the page and the separate files share it.
 pub const STYLE: &str = include_str!("chart.css");
@@ -325,8 +325,8 @@ fn spread(wanted: &[f64], gap: f64, low: f64, high: f64) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::chart::Axis;
     use super::*;
+    use crate::chart::Axis;
 
     #[test]
     fn labels_move_apart_and_stay_inside() {

@@ -1,7 +1,9 @@
 //! What a chart shows, before it is drawn.
 
+use serde::{Deserialize, Serialize};
+
 /// A chart of curves or points over two linear axes.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Chart {
     /// File stem and id: lower-case letters, digits and hyphens.
     pub stem: String,
@@ -18,7 +20,7 @@ pub struct Chart {
 }
 
 /// Name, unit and range of an axis.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Axis {
     /// Quantity and unit: `Entropy (nats per token)`.
     pub label: String,
@@ -72,7 +74,7 @@ impl Axis {
 }
 
 /// One set of points.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Series {
     /// Name in the legend and the tooltips, plain text.
     pub name: String,
@@ -85,7 +87,7 @@ pub struct Series {
 }
 
 /// How a [`Series`] is drawn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Mark {
     /// Thin pale line behind its average; not named.
     Faint,

@@ -1,6 +1,6 @@
 //! Round numbers along an axis.
 
-use super::number_format::{fixed, power_of_ten};
+use crate::number_format::{fixed, power_of_ten};
 
 /// Tick positions with their labels.
 #[derive(Debug, Clone, PartialEq)]
