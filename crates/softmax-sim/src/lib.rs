@@ -8,9 +8,11 @@
 
 pub mod decision_process;
 pub mod entropy_change;
+pub mod environment;
 pub mod population;
 mod report;
 pub mod statement;
+pub mod training;
 
 pub use report::{Report, Row, WriteError};
 

@@ -1,0 +1,63 @@
+//! Free logits per state, with a prior that knows a little about what is right.
+
+use super::{Environment, Parameters, Questions, Shape, normal, prompt_rng};
+
+/// A tabular policy over tokens with a pretrained-like prior; with one position, a set of bandits.
+///
+/// A state's prior logits are `z_0 = s e^{d N} · N(0, 1)`, one scale per state; the latent merit of
+/// an action is `u = κ z_0 + N(0, 1)`, its quality `e^{-c (max u - u)}`. So the best action of a
+/// state is always right, and the prior leans towards it for `κ > 0`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TabularSetting {
+    /// Prompts, tokens, actions.
+    pub shape: Shape,
+    /// `s`: how peaked the prior is in the median state.
+    pub prior_scale: f64,
+    /// `d`: by how much peakedness differs between states, in nats of its logarithm.
+    pub prior_spread: f64,
+    /// `κ`: what the prior knows about merit; below 0 it misleads.
+    pub prior_merit: f64,
+    /// `c`: how much a token that is not the best costs.
+    pub strictness: f64,
+}
+
+impl TabularSetting {
+    /// The bandits of the law (L1): 1024 prompts, one token, eight actions.
+    pub const LAW: Self = Self {
+        shape: Shape { prompts: 1024, positions: 1, actions: 8 },
+        prior_scale: 2.0,
+        prior_spread: 0.5,
+        prior_merit: 0.3,
+        strictness: 1.5,
+    };
+
+    /// The token world of entropy control (C1 and C2): 256 prompts, eight tokens of eight actions.
+    pub const CONTROL: Self = Self {
+        shape: Shape { prompts: 256, positions: 8, actions: 8 },
+        strictness: 0.3,
+        ..Self::LAW
+    };
+
+    /// Draws the environment number `seed`.
+    pub fn draw(&self, seed: u64) -> Environment {
+        let Shape { prompts, positions, actions } = self.shape;
+        let mut logits = Vec::with_capacity(self.shape.table());
+        let mut quality = Vec::with_capacity(self.shape.table());
+        let mut merit = vec![0.0; actions];
+        for prompt in 0..prompts {
+            let mut rng = prompt_rng(seed, prompt);
+            for _ in 0..positions {
+                let scale = self.prior_scale * (self.prior_spread * normal(&mut rng)).exp();
+                for merit in &mut merit {
+                    let logit = scale * normal(&mut rng);
+                    *merit = self.prior_merit * logit + normal(&mut rng);
+                    logits.push(logit);
+                }
+                let best = merit.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+                quality.extend(merit.iter().map(|merit| (self.strictness * (merit - best)).exp()));
+            }
+        }
+        let training = Questions::new(self.shape, quality, Parameters::Logits);
+        Environment { training, validation: None, start: logits }
+    }
+}

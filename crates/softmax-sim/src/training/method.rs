@@ -1,0 +1,58 @@
+//! What may change between two rollouts.
+
+use rl_losses::{AdvantageEstimator, Aggregation, ClipRange, DualClip, PolicyLoss, PpoClip};
+
+/// The training method: loss, advantages, and regularisers with their coefficients.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Method {
+    /// Policy loss.
+    pub loss: PolicyLoss,
+    /// How rewards become advantages. An estimator that needs a critic cannot be used here.
+    pub advantage: AdvantageEstimator,
+    /// How tokens are averaged.
+    pub aggregation: Aggregation,
+    /// Coefficient of the exact entropy bonus, reward per nat; 0 is none.
+    pub entropy_bonus: f64,
+    /// Coefficient of the exact `KL(π ‖ π_ref)` to the policy before training, reward per nat; 0 is
+    /// none.
+    pub reference_kl: f64,
+}
+
+impl Method {
+    /// A loss with group-relative advantages, averaged over tokens, without regularisers.
+    pub fn of(loss: PolicyLoss) -> Self {
+        Self {
+            loss,
+            advantage: AdvantageEstimator::Grpo,
+            aggregation: Aggregation::TokenMean,
+            entropy_bonus: 0.0,
+            reference_kl: 0.0,
+        }
+    }
+
+    /// The same method with another estimator of advantages.
+    #[must_use]
+    pub fn with_advantage(self, advantage: AdvantageEstimator) -> Self {
+        Self { advantage, ..self }
+    }
+
+    /// The same method with an entropy bonus.
+    #[must_use]
+    pub fn with_entropy_bonus(self, coefficient: f64) -> Self {
+        Self { entropy_bonus: coefficient, ..self }
+    }
+
+    /// The same method with a penalty on the divergence from the starting policy.
+    #[must_use]
+    pub fn with_reference_kl(self, coefficient: f64) -> Self {
+        Self { reference_kl: coefficient, ..self }
+    }
+}
+
+impl Default for Method {
+    /// GRPO as the paper's baseline has it: ratio clipped at 0.2 on both sides, no dual clip.
+    fn default() -> Self {
+        let clip = ClipRange::new(0.2, 0.2).expect("a clip of 0.2 is in range");
+        Self::of(PolicyLoss::PpoClip(PpoClip::new(clip, DualClip::OFF)))
+    }
+}

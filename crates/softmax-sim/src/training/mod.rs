@@ -1,0 +1,68 @@
+//! Sampled training of a softmax policy, with the losses that train the model.
+//!
+//! A [`Trainer`] repeats what a trainer of language models does: sample a group of responses to
+//! each prompt, make advantages of their rewards, and update over mini-batches and epochs with a
+//! [`PolicyLoss`](rl_losses::PolicyLoss), whose gradient is chained through the softmax. What is
+//! measured is exact: [`Evaluation`] sums over states and samples nothing.
+//!
+//! # How to use it
+//!
+//! An experiment picks an [`Environment`](crate::environment::Environment), a [`Method`] and a
+//! [`Schedule`] and gets a [`Curve`]:
+//!
+//! ```
+//! use rl_losses::{KlCov, PolicyLoss};
+//! use softmax_sim::environment::{Shape, TabularSetting};
+//! use softmax_sim::training::{Method, Schedule, train};
+//!
+//! let shape = Shape { prompts: 32, positions: 2, actions: 8 };
+//! let environment = TabularSetting { shape, ..TabularSetting::CONTROL }.draw(0);
+//! let schedule = Schedule { rollouts: 40, evaluate_every: 10, ..Schedule::tabular(0.3) };
+//! let method = Method::of(PolicyLoss::KlCov(KlCov::new(0.05, 1.0)?));
+//! let curve = train(&environment, &method, &schedule, 0);
+//! assert_eq!(curve.points.len(), 5);
+//! assert!(curve.last().reward > curve.points[0].reward);
+//! # Ok::<(), rl_losses::ParameterError>(())
+//! ```
+//!
+//! A [`Method`] is all that may change between rollouts: loss, advantages, aggregation and the
+//! coefficients of the entropy bonus and of the reference KL. So a controller is a loop:
+//!
+//! ```
+//! # use softmax_sim::environment::{Shape, TabularSetting};
+//! # use softmax_sim::training::{Method, Schedule, Trainer};
+//! # let shape = Shape { prompts: 32, positions: 2, actions: 8 };
+//! # let environment = TabularSetting { shape, ..TabularSetting::CONTROL }.draw(0);
+//! # let schedule = Schedule { rollouts: 5, ..Schedule::tabular(0.3) };
+//! let mut trainer = Trainer::new(&environment, Method::default(), schedule, 0);
+//! while let Some(report) = trainer.step() {
+//!     let gap = 0.5 - report.entropy; // nats below the target
+//!     let bonus = &mut trainer.method.entropy_bonus;
+//!     *bonus = (*bonus + 1e-3 * gap).max(0.0);
+//! }
+//! # assert!(trainer.method.entropy_bonus >= 0.0);
+//! ```
+//!
+//! Between two steps, [`Trainer::rollout`] holds the tokens of the last one, and
+//! [`Trainer::parameters`] the policy: enough for any statistic of the theory.
+//!
+//! A run depends on its seed alone, never on the number of threads: every uniform number is a
+//! function of (seed, rollout, prompt, sample, position), and sums are taken in a fixed order.
+//! Run seeds and methods in parallel with rayon; the parallel loops inside a run nest in it.
+
+mod curve;
+mod evaluation;
+mod method;
+mod rollout;
+mod rows;
+mod schedule;
+mod trainer;
+mod update;
+
+pub use curve::{Curve, CurvePoint};
+pub use evaluation::{COOL_TEMPERATURE, Evaluation, evaluate};
+pub use method::Method;
+pub use rollout::Rollout;
+pub use rows::Rows;
+pub use schedule::{Schedule, StepSize};
+pub use trainer::{RolloutReport, Trainer, train};

@@ -1,0 +1,224 @@
+//! A run: rollouts, updates, evaluations.
+
+use super::{
+    curve::{Curve, CurvePoint},
+    evaluation::{evaluate, greedy_reward},
+    method::Method,
+    rollout::{Rollout, rollout_key},
+    rows::Rows,
+    schedule::Schedule,
+    update::{MiniBatch, Workspace},
+};
+use crate::environment::Environment;
+use rand::seq::index;
+use rand_chacha::ChaCha8Rng;
+use rl_losses::{LossSums, RolloutColumns, informative_groups};
+
+/// What is known after one rollout batch and its updates.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RolloutReport {
+    /// Number of the rollout, from 0.
+    pub rollout: usize,
+    /// Mean reward of the responses sampled.
+    pub mean_reward: f64,
+    /// Exact mean entropy over the states of the rollout's prompts, before its updates, in nats.
+    pub entropy: f64,
+    /// Counts and sums of the loss over all updates of the rollout: fractions clipped and selected.
+    pub sums: LossSums,
+}
+
+/// Trains a policy, one rollout batch a step.
+#[derive(Debug, Clone)]
+pub struct Trainer<'a> {
+    /// How it trains; may be changed between steps.
+    pub method: Method,
+    environment: &'a Environment,
+    schedule: Schedule,
+    seed: u64,
+    parameters: Vec<f64>,
+    reference: Vec<f64>,
+    sequence_lengths: Vec<usize>,
+    rollout: Rollout,
+    old_policy: Rows,
+    workspace: Workspace,
+    done: usize,
+}
+
+impl<'a> Trainer<'a> {
+    /// A run from the environment's starting policy.
+    ///
+    /// # Panics
+    ///
+    /// If the schedule has no samples, mini-batches or epochs.
+    pub fn new(
+        environment: &'a Environment,
+        method: Method,
+        schedule: Schedule,
+        seed: u64,
+    ) -> Self {
+        let Schedule { group_size, mini_batches, epochs, evaluate_every, .. } = schedule;
+        let counts = [group_size, mini_batches, epochs, evaluate_every];
+        assert!(counts.iter().all(|count| *count > 0), "counts of a schedule are above 0");
+        let shape = environment.training.shape();
+        let all: Vec<usize> = (0..shape.prompts).collect();
+        let start = Rows::of(&environment.training, &environment.start, &all);
+        let prompts = schedule.prompts.min(shape.prompts);
+        Self {
+            method,
+            environment,
+            schedule,
+            seed,
+            parameters: environment.start.clone(),
+            reference: start.log_probs().to_vec(),
+            sequence_lengths: vec![shape.positions; prompts * group_size],
+            rollout: Rollout::default(),
+            old_policy: Rows::default(),
+            workspace: Workspace::default(),
+            done: 0,
+        }
+    }
+
+    /// The policy's parameters.
+    pub fn parameters(&self) -> &[f64] {
+        &self.parameters
+    }
+
+    /// The last rollout batch; the groups that were left out are not in it.
+    pub fn rollout(&self) -> &Rollout {
+        &self.rollout
+    }
+
+    /// The policy that sampled [`rollout`](Self::rollout), on all prompts that were sampled.
+    pub fn old_policy(&self) -> &Rows {
+        &self.old_policy
+    }
+
+    /// Exact figures of the current policy.
+    pub fn evaluate(&self) -> CurvePoint {
+        let evaluation = evaluate(self.environment, &self.parameters);
+        CurvePoint::new(self.done, evaluation)
+    }
+
+    /// Samples one rollout batch and trains on it; none when the schedule is done.
+    ///
+    /// # Panics
+    ///
+    /// If the method's estimator of advantages needs a critic.
+    pub fn step(&mut self) -> Option<RolloutReport> {
+        if self.done == self.schedule.rollouts {
+            return None;
+        }
+        let (mean_reward, entropy) = self.sample();
+        // The last stream is no prompt's.
+        let mut rng = rollout_key(self.seed, self.done);
+        rng.set_stream(u64::MAX);
+        let sums = self.train(&mut rng);
+        let report = RolloutReport { rollout: self.done, mean_reward, entropy, sums };
+        self.done += 1;
+        Some(report)
+    }
+
+    /// Fills the rollout; mean reward and entropy.
+    fn sample(&mut self) -> (f64, f64) {
+        let questions = &self.environment.training;
+        let shape = questions.shape();
+        let key = rollout_key(self.seed, self.done);
+        let mut order = key.clone();
+        order.set_stream(u64::MAX - 1);
+        let count = self.schedule.prompts.min(shape.prompts);
+        self.rollout.prompts.clear();
+        self.rollout.prompts.extend(index::sample(&mut order, shape.prompts, count));
+        self.old_policy.fill(questions, &self.parameters, &self.rollout.prompts);
+        let group_size = self.schedule.group_size;
+        self.rollout.sample(questions, &self.old_policy, group_size, &key);
+        let rewards = &self.rollout.rewards;
+        let mean_reward = rewards.iter().sum::<f64>() / rewards.len() as f64;
+        self.rollout.advantage = self
+            .method
+            .advantage
+            .advantages(&RolloutColumns {
+                rewards,
+                group_sizes: &vec![group_size; count],
+                sequence_lengths: &self.sequence_lengths,
+                greedy_rewards: Some(&self.greedy_rewards()),
+                ..RolloutColumns::default()
+            })
+            .expect("an estimator that needs no critic");
+        if self.schedule.drop_uninformative {
+            self.rollout.retain(group_size, shape.positions);
+        }
+        (mean_reward, self.old_policy.mean_entropy())
+    }
+
+    /// Expected reward of the greedy response to the prompt of each sample, `[samples]`.
+    fn greedy_rewards(&self) -> Vec<f64> {
+        let questions = &self.environment.training;
+        let row = questions.shape().row();
+        std::iter::zip(&self.rollout.prompts, self.old_policy.log_probs().chunks_exact(row))
+            .map(|(&prompt, log_probs)| greedy_reward(questions, prompt, log_probs))
+            .flat_map(|reward| std::iter::repeat_n(reward, self.schedule.group_size))
+            .collect()
+    }
+
+    /// All epochs and mini-batches over the rollout.
+    fn train(&mut self, rng: &mut ChaCha8Rng) -> LossSums {
+        let mut sums = LossSums::default();
+        let (prompts, parts) = (self.rollout.prompts.len(), self.schedule.mini_batches);
+        for _ in 0..self.schedule.epochs {
+            for part in 0..parts {
+                let slots = part * prompts / parts..(part + 1) * prompts / parts;
+                if slots.is_empty() {
+                    continue;
+                }
+                let batch = MiniBatch {
+                    questions: &self.environment.training,
+                    rollout: &self.rollout,
+                    slots,
+                    group_size: self.schedule.group_size,
+                    sequence_lengths: &self.sequence_lengths,
+                    reference: &self.reference,
+                };
+                let factor =
+                    self.schedule.step_size.factor(batch.tokens(), self.schedule.group_size);
+                let workspace = &mut self.workspace;
+                sums += batch.update(&self.method, factor, &mut self.parameters, workspace, rng);
+            }
+        }
+        sums
+    }
+}
+
+impl Rollout {
+    /// Keeps the groups with something to learn from.
+    fn retain(&mut self, group_size: usize, positions: usize) {
+        let sizes = vec![group_size; self.prompts.len()];
+        let kept = informative_groups(&self.rewards, &sizes);
+        keep(&mut self.prompts, &kept, 1);
+        keep(&mut self.actions, &kept, group_size * positions);
+        keep(&mut self.old_log_prob, &kept, group_size * positions);
+        keep(&mut self.advantage, &kept, group_size * positions);
+        keep(&mut self.rewards, &kept, group_size);
+    }
+}
+
+/// Keeps the runs of `length` values whose group is kept.
+fn keep<T>(values: &mut Vec<T>, kept: &[bool], length: usize) {
+    let mut index = 0;
+    values.retain(|_| {
+        index += 1;
+        kept[(index - 1) / length]
+    });
+}
+
+/// A whole run: the curve of its evaluations.
+pub fn train(environment: &Environment, method: &Method, schedule: &Schedule, seed: u64) -> Curve {
+    let mut trainer = Trainer::new(environment, method.clone(), *schedule, seed);
+    let mut points = vec![trainer.evaluate()];
+    while let Some(report) = trainer.step() {
+        let done = report.rollout + 1;
+        if done % schedule.evaluate_every == 0 || done == schedule.rollouts {
+            points.push(trainer.evaluate());
+        }
+    }
+    Curve { points }
+}

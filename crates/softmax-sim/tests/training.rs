@@ -1,0 +1,275 @@
+//! Properties of the training engine: what it computes, and that a seed says everything.
+
+use entropy_core::Categorical;
+use rl_losses::{ClipCov, ClipRange, CovarianceBand, KlCov, PolicyLoss, PpoClip};
+use softmax_sim::environment::{
+    Environment, Features, LongTailSetting, Parameters, Questions, Shape, SharedSetting,
+    SizeSetting, TabularSetting,
+};
+use softmax_sim::training::{Curve, Method, Rows, Schedule, StepSize, Trainer, evaluate, train};
+
+fn small_tabular(seed: u64) -> Environment {
+    let shape = Shape { prompts: 96, positions: 3, actions: 5 };
+    TabularSetting { shape, ..TabularSetting::CONTROL }.draw(seed)
+}
+
+fn small_shared(seed: u64) -> Environment {
+    let shape = Shape { prompts: 128, ..SharedSetting::HELD_OUT.shape };
+    SharedSetting { shape, validation_prompts: 64, ..SharedSetting::HELD_OUT }.draw(seed)
+}
+
+fn clip_cov() -> PolicyLoss {
+    let band = CovarianceBand::new(0.1, 5.0).expect("in order");
+    let clip = ClipRange::new(1.0, 1.0).expect("not negative");
+    PolicyLoss::ClipCov(ClipCov::new(0.05, band, clip).expect("a fraction"))
+}
+
+fn on_threads<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> T {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    pool.expect("a pool of few threads").install(work)
+}
+
+#[test]
+fn a_run_is_the_same_bit_for_bit_on_one_two_and_three_threads() {
+    let schedule = Schedule { rollouts: 6, evaluate_every: 2, ..Schedule::tabular(0.5) };
+    let shared = Schedule { rollouts: 6, prompts: 100, ..Schedule::shared(1.5) };
+    let method = Method::of(clip_cov()).with_entropy_bonus(0.01).with_reference_kl(0.01);
+    let runs = |threads| -> [Curve; 2] {
+        on_threads(threads, || {
+            [
+                train(&small_tabular(3), &method, &schedule, 3),
+                train(&small_shared(3), &method, &shared, 3),
+            ]
+        })
+    };
+    let one = runs(1);
+    assert_eq!(one, runs(2));
+    assert_eq!(one, runs(3));
+}
+
+#[test]
+fn another_seed_is_another_run() {
+    let schedule = Schedule { rollouts: 2, ..Schedule::tabular(0.5) };
+    let run = |seed| train(&small_tabular(0), &Method::default(), &schedule, seed);
+    assert_ne!(run(0), run(1));
+}
+
+/// Exact expected reward and entropy against an enumeration of all responses.
+#[test]
+fn an_evaluation_sums_over_all_responses() {
+    let shape = Shape { prompts: 3, positions: 2, actions: 3 };
+    let environment = TabularSetting { shape, ..TabularSetting::CONTROL }.draw(1);
+    let found = evaluate(&environment, &environment.start);
+    let policies: Vec<Categorical> = environment
+        .start
+        .chunks(3)
+        .map(|logits| Categorical::from_logits(logits).expect("finite"))
+        .collect();
+    let mut reward = 0.0;
+    for prompt in 0..3 {
+        let quality = environment.training.quality(prompt);
+        for (first, second) in (0..9).map(|index| (index / 3, index % 3)) {
+            let chance =
+                policies[2 * prompt].probs()[first] * policies[2 * prompt + 1].probs()[second];
+            reward += chance * quality[first] * quality[3 + second] / 3.0;
+        }
+    }
+    assert!((found.reward - reward).abs() < 1e-15, "{} and {reward}", found.reward);
+    let entropy = policies.iter().map(Categorical::entropy).sum::<f64>() / 6.0;
+    assert!((found.entropy - entropy).abs() < 1e-15);
+}
+
+/// The rows are those of `Categorical`, to rounding.
+#[test]
+fn rows_are_the_categorical_policies() {
+    let environment = small_tabular(5);
+    let rows = Rows::of(&environment.training, &environment.start, &[7, 2]);
+    for (slot, prompt) in [7, 2].into_iter().enumerate() {
+        for position in 0..3 {
+            let first = (prompt * 3 + position) * 5;
+            let logits = &environment.start[first..first + 5];
+            let policy = Categorical::from_logits(logits).expect("finite");
+            let state = slot * 3 + position;
+            assert!((rows.entropy()[state] - policy.entropy()).abs() < 1e-14);
+            for action in 0..5 {
+                let index = state * 5 + action;
+                assert!((rows.probs()[index] - policy.probs()[action]).abs() < 1e-15);
+                assert!((rows.log_probs()[index] - policy.log_probs()[action]).abs() < 1e-13);
+            }
+        }
+    }
+}
+
+/// One on-policy update without normalisation moves the logits by `η (1/G) Σ A_i (e_i - π)`.
+#[test]
+fn an_on_policy_step_is_the_sampled_policy_gradient() {
+    let environment = small_tabular(2);
+    let shape = environment.training.shape();
+    let mut trainer = Trainer::new(&environment, Method::default(), Schedule::on_policy(0.7), 0);
+    trainer.step().expect("a schedule with rollouts");
+    let rollout = trainer.rollout();
+    let mut expected = environment.start.clone();
+    for (slot, &prompt) in rollout.prompts().iter().enumerate() {
+        for sample in 0..8 {
+            for position in 0..shape.positions {
+                let token = (slot * 8 + sample) * shape.positions + position;
+                let first = (prompt * shape.positions + position) * shape.actions;
+                let logits = &environment.start[first..first + shape.actions];
+                let policy = Categorical::from_logits(logits).expect("finite");
+                let slope = 0.7 / 8.0 * rollout.advantage()[token];
+                let moved = &mut expected[first..first + shape.actions];
+                policy.pull_back(rollout.actions()[token] as usize, slope, moved);
+            }
+        }
+    }
+    for (found, expected) in std::iter::zip(trainer.parameters(), &expected) {
+        assert!((found - expected).abs() < 1e-12, "{found} and {expected}");
+    }
+}
+
+/// A policy gradient through features is that through the logits, times the features.
+#[test]
+fn shared_weights_descend_along_the_gradient() {
+    let environment = small_shared(0);
+    let questions = &environment.training;
+    let (prompts, row) = ([5, 9], questions.shape().row());
+    let slopes: Vec<f64> = (0..2 * row).map(|index| (index as f64).sin()).collect();
+    let inner = |parameters: &[f64]| -> f64 {
+        let mut logits = vec![0.0; row];
+        let each = prompts.iter().zip(slopes.chunks(row));
+        each.map(|(&prompt, slopes)| {
+            questions.write_logits(parameters, prompt, &mut logits);
+            std::iter::zip(&logits, slopes).map(|(z, s)| z * s).sum::<f64>()
+        })
+        .sum()
+    };
+    let mut moved = environment.start.clone();
+    questions.descend(&mut moved, &prompts, &slopes, 1.0);
+    for index in 0..moved.len() {
+        let mut shifted = environment.start.clone();
+        shifted[index] += 1.0; // the logits are linear in the parameters
+        let gradient = inner(&shifted) - inner(&environment.start);
+        assert!((environment.start[index] - moved[index] - gradient).abs() < 1e-10);
+    }
+}
+
+/// Central differences of the exact objective `E reward-free: α H - β KL` in one state.
+#[test]
+fn regularisers_follow_the_gradient_of_entropy_and_divergence() {
+    let shape = Shape { prompts: 1, positions: 1, actions: 4 };
+    // Every answer is right: no advantage, the regularisers act alone.
+    let training = Questions::new(shape, vec![1.0; 4], Parameters::Logits);
+    let start = vec![0.3, -1.0, 0.8, 0.1];
+    let environment = Environment { training, validation: None, start: start.clone() };
+    let (bonus, penalty, rate) = (0.3, 0.7, 0.5);
+    let method = Method::default().with_entropy_bonus(bonus).with_reference_kl(penalty);
+    let mut trainer = Trainer::new(&environment, method, Schedule::on_policy(rate), 0);
+    trainer.step().expect("a rollout");
+    let reference = Categorical::from_logits(&start).expect("finite");
+    let objective = |logits: &[f64]| {
+        let policy = Categorical::from_logits(logits).expect("finite");
+        let divergence: f64 = (0..4)
+            .map(|a| policy.probs()[a] * (policy.log_probs()[a] - reference.log_probs()[a]))
+            .sum();
+        bonus * policy.entropy() - penalty * divergence
+    };
+    // The second step starts off the reference, so both terms have a slope.
+    let before = trainer.parameters().to_vec();
+    trainer.step().expect("a rollout");
+    for action in 0..4 {
+        let mut shifted = before.clone();
+        shifted[action] += 1e-5;
+        let above = objective(&shifted);
+        shifted[action] -= 2e-5;
+        let slope = (above - objective(&shifted)) / 2e-5;
+        let found = (trainer.parameters()[action] - before[action]) / rate;
+        assert!((found - slope).abs() < 1e-9, "action {action}: {found} and {slope}");
+    }
+}
+
+#[test]
+fn dropped_groups_leave_only_prompts_with_right_and_wrong_answers() {
+    let environment = small_shared(1);
+    let schedule = Schedule { prompts: 64, ..Schedule::shared(1.5) };
+    let mut trainer = Trainer::new(&environment, Method::default(), schedule, 1);
+    let report = trainer.step().expect("a rollout");
+    let rollout = trainer.rollout();
+    assert!(rollout.prompts().len() < 64, "some groups of eight agree");
+    assert_eq!(rollout.rewards().len(), 8 * rollout.prompts().len());
+    for rewards in rollout.rewards().chunks(8) {
+        let right: f64 = rewards.iter().sum();
+        assert!(right > 0.0 && right < 8.0);
+    }
+    assert_eq!(rollout.advantage().len(), 8 * 4 * rollout.prompts().len());
+    assert_eq!(report.sums.tokens, rollout.advantage().len());
+}
+
+/// The mean reward of many samples lies within its standard errors of the exact one.
+#[test]
+fn sampled_rewards_have_the_exact_mean() {
+    let shape = Shape { prompts: 2000, positions: 2, actions: 6 };
+    let environment = TabularSetting { shape, ..TabularSetting::CONTROL }.draw(4);
+    let exact = evaluate(&environment, &environment.start).reward;
+    let mut trainer = Trainer::new(&environment, Method::default(), Schedule::tabular(0.0), 4);
+    let sampled = trainer.step().expect("a rollout").mean_reward;
+    let standard_error = 0.5 / 16_000f64.sqrt();
+    assert!((sampled - exact).abs() < 5.5 * standard_error, "{sampled} and {exact}");
+}
+
+/// Without a step the ratio is 1 exactly, so the second epoch changes nothing else either.
+#[test]
+fn a_step_of_zero_leaves_the_policy_and_clips_nothing() {
+    let environment = small_tabular(0);
+    for loss in [PolicyLoss::PpoClip(PpoClip::default()), PolicyLoss::KlCov(KlCov::default())] {
+        let mut trainer = Trainer::new(&environment, Method::of(loss), Schedule::tabular(0.0), 0);
+        let sums = trainer.step().expect("a rollout").sums;
+        assert_eq!(trainer.parameters(), environment.start);
+        assert_eq!((sums.clipped, sums.abs_log_ratio.to_bits()), (0, 0.0f64.to_bits()));
+        assert_eq!(sums.tokens, 2 * 96 * 8 * 3);
+    }
+}
+
+#[test]
+fn environments_are_calibrated_as_they_say() {
+    // Right tokens are drawn from softmax(1.5 z_0 + ..): the prior is right more often than chance.
+    let shared = small_shared(0);
+    assert!(evaluate(&shared, &shared.start).reward > 3.0 / 8f64.powi(4));
+    // A model that sees more starts with less entropy and more reward.
+    let starts = [1, 8, 64].map(|visible| {
+        let environment = SizeSetting::of(visible).draw(0);
+        evaluate(&environment, &environment.start)
+    });
+    assert!(starts.windows(2).all(|pair| pair[1].entropy < pair[0].entropy));
+    assert!(starts.windows(2).all(|pair| pair[1].reward > pair[0].reward));
+    // Of a long response only the critical tokens matter.
+    let shape = Shape { prompts: 4, positions: 16, actions: 8 };
+    let tail = LongTailSetting { shape, ..LongTailSetting::TABLE_1 }.draw(0);
+    for prompt in 0..4 {
+        let states = tail.training.quality(prompt).chunks(8);
+        let decisive = states.filter(|state| state.iter().sum::<f64>() < 2.0).count();
+        assert_eq!(decisive, 3);
+    }
+}
+
+#[test]
+#[should_panic(expected = "a quality is a probability")]
+fn a_quality_above_one_is_the_callers_bug() {
+    let shape = Shape { prompts: 1, positions: 1, actions: 2 };
+    let features = Features { prior: vec![0.0; 2], values: vec![0.0; 2], count: 1 };
+    Questions::new(shape, vec![0.5, 1.5], Parameters::Weights(features));
+}
+
+#[test]
+fn the_learning_rate_of_a_state_does_not_depend_on_the_mini_batches() {
+    // One epoch of disjoint prompts: cutting the batch in four changes nothing but rounding.
+    let environment = small_tabular(6);
+    let run = |mini_batches| {
+        let schedule = Schedule { rollouts: 3, mini_batches, ..Schedule::on_policy(0.5) };
+        let mut trainer = Trainer::new(&environment, Method::default(), schedule, 6);
+        while trainer.step().is_some() {}
+        trainer.parameters().to_vec()
+    };
+    let (whole, quarters) = (run(1), run(4));
+    assert!(std::iter::zip(&whole, &quarters).all(|(a, b)| (a - b).abs() < 1e-12));
+    assert_eq!(Schedule::tabular(0.3).step_size, StepSize::PerState(0.3));
+}
