@@ -63,3 +63,8 @@ pub(crate) fn check_finite(field: &'static str, value: f64) -> Result<f64, Param
 pub(crate) fn check_unit(field: &'static str, value: f64) -> Result<f64, ParameterError> {
     check(field, value, "a number within 0..=1", |x| (0.0..=1.0).contains(&x))
 }
+
+/// A finite number above `0`.
+pub(crate) fn check_positive(field: &'static str, value: f64) -> Result<f64, ParameterError> {
+    check(field, value, "a finite number above 0", |x| x.is_finite() && x > 0.0)
+}

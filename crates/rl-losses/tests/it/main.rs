@@ -3,6 +3,8 @@
 mod advantages;
 mod configuration;
 mod conformance;
+mod kl;
 mod properties;
 mod recorded_advantages;
+mod rollout_correction;
 mod snapshots;

@@ -1,0 +1,84 @@
+//! Columns of tokens that belong together.
+
+use thiserror::Error;
+
+use crate::ParameterError;
+
+/// Why columns cannot be read together.
+#[derive(Debug, Clone, PartialEq, Error)]
+#[non_exhaustive]
+pub enum ColumnError {
+    /// A column is not as long as another.
+    #[error("column `{column}` has {found} entries, `{other}` has {expected}")]
+    Length {
+        /// Name of the offending column.
+        column: &'static str,
+        /// Its length.
+        found: usize,
+        /// Name of the column it is held against.
+        other: &'static str,
+        /// The length of that one.
+        expected: usize,
+    },
+    /// A value is NaN or infinite.
+    #[error("column `{column}` is {value} at entry {index}, expected a finite number")]
+    NotFinite {
+        /// Name of the offending column.
+        column: &'static str,
+        /// Position in it.
+        index: usize,
+        /// The value found there.
+        value: f64,
+    },
+    /// A number that configures the function lies outside its range.
+    #[error(transparent)]
+    Parameter(#[from] ParameterError),
+}
+
+/// A column and its name.
+pub(crate) type Named<'a> = (&'static str, &'a [f64]);
+
+/// Columns of one length with finite values, the first being the measure.
+pub(crate) fn check_columns(columns: &[Named<'_>]) -> Result<(), ColumnError> {
+    let Some(&(other, first)) = columns.first() else { return Ok(()) };
+    for &(column, values) in columns {
+        check_length(column, values.len(), other, first.len())?;
+        if let Some(index) = values.iter().position(|value| !value.is_finite()) {
+            return Err(ColumnError::NotFinite { column, index, value: values[index] });
+        }
+    }
+    Ok(())
+}
+
+/// Sequence lengths that add up to the tokens of a column.
+pub(crate) fn check_sequences(
+    sequence_lengths: &[usize],
+    (other, values): Named<'_>,
+) -> Result<(), ColumnError> {
+    check_length("sequence_lengths", sequence_lengths.iter().sum(), other, values.len())
+}
+
+pub(crate) fn check_length(
+    column: &'static str,
+    found: usize,
+    other: &'static str,
+    expected: usize,
+) -> Result<(), ColumnError> {
+    if found == expected {
+        Ok(())
+    } else {
+        Err(ColumnError::Length { column, found, other, expected })
+    }
+}
+
+/// The runs of tokens that sequences own, in order.
+pub(crate) fn sequence_ranges(
+    sequence_lengths: &[usize],
+) -> impl Iterator<Item = std::ops::Range<usize>> {
+    let mut begin = 0;
+    sequence_lengths.iter().map(move |length| {
+        let range = begin..begin + length;
+        begin = range.end;
+        range
+    })
+}

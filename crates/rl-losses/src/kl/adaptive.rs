@@ -1,0 +1,106 @@
+//! A KL coefficient that holds the divergence near a target.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    ParameterError,
+    control::ControlError,
+    parameter::{check_not_negative, check_positive},
+    settings::{Settings, checked_when_read},
+};
+
+/// The most one update changes the coefficient, relative to `samples / horizon`.
+const ERROR_LIMIT: f64 = 0.2;
+
+/// Settings of the adaptive coefficient.
+///
+/// Default: verl's, 0.001 towards 0.1 nats over 10 000 samples.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self", default, deny_unknown_fields)]
+pub struct AdaptiveKl {
+    /// Coefficient at the start, above 0: a product never leaves 0.
+    pub initial: f64,
+    /// Divergence to hold, in nats, above 0.
+    pub target: f64,
+    /// Samples over which a constant error of 0.2 changes the coefficient by about 20 %, above 0.
+    pub horizon: f64,
+}
+
+impl Default for AdaptiveKl {
+    fn default() -> Self {
+        Self { initial: 0.001, target: 0.1, horizon: 10_000.0 }
+    }
+}
+
+impl Settings for AdaptiveKl {
+    fn check(&self) -> Result<(), ParameterError> {
+        check_positive("initial", self.initial)?;
+        check_positive("target", self.target)?;
+        check_positive("horizon", self.horizon).map(drop)
+    }
+}
+
+checked_when_read!(AdaptiveKl);
+
+/// How the KL coefficient is set.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum KlCoefficient {
+    /// Once and for all, 0 or above.
+    Fixed(f64),
+    /// By the divergence measured at each step.
+    Adaptive(AdaptiveKl),
+}
+
+/// A coefficient and how it moves; serialised, it continues where it was.
+///
+/// ```text
+/// coefficient ← coefficient · (1 + clip(kl / target - 1, ±0.2) · samples / horizon)
+/// ```
+///
+/// Source: Ziegler et al. 2019, [Sec. 2.2](https://arxiv.org/abs/1909.08593); verl
+/// `AdaptiveKLController`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KlController {
+    settings: KlCoefficient,
+    coefficient: f64,
+}
+
+impl KlController {
+    /// A controller at its initial coefficient.
+    ///
+    /// # Errors
+    ///
+    /// [`ParameterError`] if a setting is out of its range.
+    pub fn new(settings: KlCoefficient) -> Result<Self, ParameterError> {
+        let coefficient = match settings {
+            KlCoefficient::Fixed(coefficient) => check_not_negative("fixed", coefficient)?,
+            KlCoefficient::Adaptive(adaptive) => {
+                adaptive.check()?;
+                adaptive.initial
+            }
+        };
+        Ok(Self { settings, coefficient })
+    }
+
+    /// The coefficient of the next step.
+    pub fn coefficient(&self) -> f64 {
+        self.coefficient
+    }
+
+    /// Takes in the divergence of a step (nats) over `samples` responses. The factor is held above
+    /// 0, so that a step of more than five horizons cannot turn the sign.
+    ///
+    /// # Errors
+    ///
+    /// [`ControlError::NotFinite`] if the divergence is; the coefficient then stays.
+    pub fn update(&mut self, divergence: f64, samples: usize) -> Result<(), ControlError> {
+        let KlCoefficient::Adaptive(settings) = self.settings else { return Ok(()) };
+        ControlError::check_finite("divergence", divergence)?;
+        let error = (divergence / settings.target - 1.0).clamp(-ERROR_LIMIT, ERROR_LIMIT);
+        let factor = 1.0 + error * samples as f64 / settings.horizon;
+        self.coefficient = (self.coefficient * factor.max(f64::EPSILON)).min(f64::MAX);
+        Ok(())
+    }
+}

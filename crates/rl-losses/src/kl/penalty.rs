@@ -1,0 +1,141 @@
+//! A divergence as a term of the loss or of the reward.
+
+use serde::{Deserialize, Serialize};
+
+use super::KlEstimator;
+use crate::{
+    ColumnError,
+    column::{Named, check_columns, check_length, check_sequences, sequence_ranges},
+    parameter::check_not_negative,
+};
+
+/// KL penalty `coefficient · Σ_t w_t k(x_t)`, to be added to a loss, and its derivative with
+/// respect to each `log π(y_t)`, `[tokens]`.
+///
+/// `log_prob` and `reference_log_prob` (nats) and `weights` are `[tokens]`; with the weights of the
+/// [`StepPlan`](crate::StepPlan) the penalty is averaged as the policy loss is. The penalty of a
+/// split batch is the sum over its parts.
+///
+/// # Errors
+///
+/// [`ColumnError`] if the columns differ in length, a value is not finite, or `coefficient` is
+/// negative.
+pub fn kl_loss(
+    estimator: KlEstimator,
+    coefficient: f64,
+    log_prob: &[f64],
+    reference_log_prob: &[f64],
+    weights: &[f64],
+) -> Result<(f64, Vec<f64>), ColumnError> {
+    check_not_negative("kl_loss_coefficient", coefficient)?;
+    let columns = columns(log_prob, reference_log_prob);
+    check_columns(&[columns[0], columns[1], ("weights", weights)])?;
+    let mut value = 0.0;
+    let gradient = log_ratios(log_prob, reference_log_prob)
+        .zip(weights)
+        .map(|(log_ratio, weight)| {
+            let (term, weight) = (estimator.term(log_ratio), coefficient * weight);
+            value += weight * term.value;
+            weight * term.d_log_prob
+        })
+        .collect();
+    Ok((value, gradient))
+}
+
+/// Rewards less a KL penalty, `[tokens]`: `r_t - coefficient · k(x_t)`.
+///
+/// `log_prob` is that of the policy that sampled, and a constant: nothing is differentiated. For
+/// the gradient of `KL(π ‖ π_ref)` take `k1` ([`KlEstimator`] says why).
+///
+/// Source: verl `apply_kl_penalty`.
+///
+/// # Errors
+///
+/// [`ColumnError`] if the columns, all `[tokens]`, differ in length, a value is not finite, or
+/// `coefficient` is negative.
+pub fn kl_rewards(
+    estimator: KlEstimator,
+    coefficient: f64,
+    token_rewards: &[f64],
+    log_prob: &[f64],
+    reference_log_prob: &[f64],
+) -> Result<Vec<f64>, ColumnError> {
+    check_not_negative("kl_reward_coefficient", coefficient)?;
+    let columns = columns(log_prob, reference_log_prob);
+    check_columns(&[columns[0], columns[1], ("token_rewards", token_rewards)])?;
+    let rewards = std::iter::zip(token_rewards, log_ratios(log_prob, reference_log_prob));
+    Ok(rewards.map(|(reward, ratio)| reward - coefficient * estimator.term(ratio).value).collect())
+}
+
+/// Additive statistics of a divergence: add every part and rank, then divide.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct KlSums {
+    /// Tokens seen.
+    pub tokens: usize,
+    /// Sequences that hold a token.
+    pub sequences: usize,
+    /// `Σ_t k(x_t)`, in nats.
+    pub divergence: f64,
+    /// Sum over the sequences of their mean `k(x)`, in nats.
+    pub sequence_means: f64,
+}
+
+impl KlSums {
+    /// Mean over the tokens, in nats; NaN if there are none.
+    pub fn token_mean(&self) -> f64 {
+        self.divergence / self.tokens as f64
+    }
+
+    /// Mean over the sequences of their mean, in nats: what verl's controller is given. NaN if
+    /// there are none.
+    pub fn sequence_mean(&self) -> f64 {
+        self.sequence_means / self.sequences as f64
+    }
+}
+
+impl std::ops::AddAssign for KlSums {
+    fn add_assign(&mut self, other: Self) {
+        self.tokens += other.tokens;
+        self.sequences += other.sequences;
+        self.divergence += other.divergence;
+        self.sequence_means += other.sequence_means;
+    }
+}
+
+/// Sums of an estimator over whole sequences.
+///
+/// # Errors
+///
+/// [`ColumnError`] if the columns, both `[tokens]`, or the sequences do not fit each other, or a
+/// value is not finite.
+pub fn kl_sums(
+    estimator: KlEstimator,
+    log_prob: &[f64],
+    reference_log_prob: &[f64],
+    sequence_lengths: &[usize],
+) -> Result<KlSums, ColumnError> {
+    let columns = columns(log_prob, reference_log_prob);
+    check_columns(&columns)?;
+    check_sequences(sequence_lengths, columns[0])?;
+    check_length("reference_log_prob", reference_log_prob.len(), "log_prob", log_prob.len())?;
+    let mut sums = KlSums::default();
+    for tokens in sequence_ranges(sequence_lengths).filter(|tokens| !tokens.is_empty()) {
+        let ratios = log_ratios(&log_prob[tokens.clone()], &reference_log_prob[tokens.clone()]);
+        let divergence: f64 = ratios.map(|ratio| estimator.term(ratio).value).sum();
+        sums += KlSums {
+            tokens: tokens.len(),
+            sequences: 1,
+            divergence,
+            sequence_means: divergence / tokens.len() as f64,
+        };
+    }
+    Ok(sums)
+}
+
+fn columns<'a>(log_prob: &'a [f64], reference_log_prob: &'a [f64]) -> [Named<'a>; 2] {
+    [("log_prob", log_prob), ("reference_log_prob", reference_log_prob)]
+}
+
+fn log_ratios(log_prob: &[f64], reference: &[f64]) -> impl Iterator<Item = f64> {
+    std::iter::zip(log_prob, reference).map(|(log_prob, reference)| log_prob - reference)
+}

@@ -1,0 +1,106 @@
+//! What a correction reports.
+
+use std::ops::AddAssign;
+
+use serde::{Deserialize, Serialize};
+
+/// Additive statistics of a correction: add every part (of whole sequences) and rank, then divide.
+///
+/// `ℓ = old_log_prob - rollout_log_prob`, each token's held to ±20 nats. Weights are those after
+/// the bound and before normalisation, which is a common factor.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct CorrectionSums {
+    /// Tokens seen.
+    pub tokens: usize,
+    /// Sequences that hold a token.
+    pub sequences: usize,
+    /// `Σ_t w_t`.
+    pub weight: f64,
+    /// `Σ_t w_t²`.
+    pub weight_squared: f64,
+    /// Sum of the weights over what they are taken of: tokens, or sequences with a token.
+    pub unit_weight: f64,
+    /// The number of those.
+    pub units: usize,
+    /// Units above the bound.
+    pub above: usize,
+    /// Units below the bound.
+    pub below: usize,
+    /// Sequences that a veto left out.
+    pub vetoed: usize,
+    /// `Σ_t -ℓ_t`, in nats.
+    pub k1: f64,
+    /// `Σ_t (e^ℓ_t - 1 - ℓ_t)`, in nats.
+    pub k3: f64,
+    /// `Σ_t (e^ℓ_t)²`.
+    pub ratio_squared: f64,
+    /// `Σ_t |ℓ_t|`, in nats.
+    pub abs_log_ratio: f64,
+    /// The largest `|ℓ_t|`, in nats; a maximum, not a sum.
+    pub max_abs_log_ratio: f64,
+}
+
+impl CorrectionSums {
+    /// Mean weight of a token. NaN if there are none.
+    pub fn mean_weight(&self) -> f64 {
+        self.weight / self.tokens as f64
+    }
+
+    /// Effective sample size as a fraction of the tokens, `(Σ w)² / (N Σ w²)`, `0..=1`: 1 where all
+    /// weigh alike. NaN if nothing weighs anything.
+    pub fn effective_fraction(&self) -> f64 {
+        self.weight * self.weight / (self.tokens as f64 * self.weight_squared)
+    }
+
+    /// Fraction of the units (tokens or sequences) above the bound. NaN if there are none.
+    pub fn fraction_above(&self) -> f64 {
+        self.above as f64 / self.units as f64
+    }
+
+    /// Fraction of the units below the bound. NaN if there are none.
+    pub fn fraction_below(&self) -> f64 {
+        self.below as f64 / self.units as f64
+    }
+
+    /// Fraction of the sequences that a veto left out. NaN if there are none.
+    pub fn fraction_vetoed(&self) -> f64 {
+        self.vetoed as f64 / self.sequences as f64
+    }
+
+    /// `KL(rollout ‖ old)` per token by its plain estimate, in nats: `mismatch_kl`; 0 where both
+    /// engines agree. NaN if there are no tokens.
+    pub fn mismatch_kl(&self) -> f64 {
+        self.k1 / self.tokens as f64
+    }
+
+    /// `KL(rollout ‖ old)` per token by the estimate that is never negative, in nats. NaN if there
+    /// are no tokens.
+    pub fn mismatch_k3(&self) -> f64 {
+        self.k3 / self.tokens as f64
+    }
+
+    /// `χ²(old ‖ rollout)` per token, the variance of the ratio: `mean ratio² - 1`. NaN if there
+    /// are no tokens.
+    pub fn chi_squared(&self) -> f64 {
+        self.ratio_squared / self.tokens as f64 - 1.0
+    }
+}
+
+impl AddAssign for CorrectionSums {
+    fn add_assign(&mut self, other: Self) {
+        self.tokens += other.tokens;
+        self.sequences += other.sequences;
+        self.weight += other.weight;
+        self.weight_squared += other.weight_squared;
+        self.unit_weight += other.unit_weight;
+        self.units += other.units;
+        self.above += other.above;
+        self.below += other.below;
+        self.vetoed += other.vetoed;
+        self.k1 += other.k1;
+        self.k3 += other.k3;
+        self.ratio_squared += other.ratio_squared;
+        self.abs_log_ratio += other.abs_log_ratio;
+        self.max_abs_log_ratio = self.max_abs_log_ratio.max(other.max_abs_log_ratio);
+    }
+}

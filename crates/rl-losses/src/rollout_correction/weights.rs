@@ -1,0 +1,127 @@
+//! The weights themselves.
+
+use super::{CorrectionLevel, CorrectionSums, RolloutCorrection};
+use crate::{
+    ColumnError,
+    column::{check_columns, check_sequences, sequence_ranges},
+    ppo_clip::limited,
+    settings::Settings,
+};
+
+/// A mean weight at or below this is not divided by, as in verl.
+const LEAST_MEAN: f64 = 1e-8;
+
+/// The importance weight of each token and what they add up to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Correction {
+    /// `[tokens]`, 0 or above, to be passed to [`StepPlan::reweight`](crate::StepPlan::reweight).
+    /// Constants: never differentiated.
+    pub weights: Vec<f64>,
+    /// Statistics over the same tokens.
+    pub sums: CorrectionSums,
+}
+
+impl RolloutCorrection {
+    /// Weights of whole sequences, normalised (if at all) over exactly these.
+    ///
+    /// For a batch in parts take [`bounded_weights`](Self::bounded_weights) of each, add the sums
+    /// and pass them to [`normalise_weights`].
+    ///
+    /// # Errors
+    ///
+    /// As [`bounded_weights`](Self::bounded_weights).
+    pub fn weights(
+        &self,
+        old_log_prob: &[f64],
+        rollout_log_prob: &[f64],
+        sequence_lengths: &[usize],
+    ) -> Result<Correction, ColumnError> {
+        let mut correction =
+            self.bounded_weights(old_log_prob, rollout_log_prob, sequence_lengths)?;
+        if self.normalise {
+            normalise_weights(&mut correction.weights, &correction.sums);
+        }
+        Ok(correction)
+    }
+
+    /// Weights after veto and bound, before normalisation.
+    ///
+    /// `old_log_prob` is the trainer's, `rollout_log_prob` as sampled, both `[tokens]` in nats. A
+    /// log-ratio, or sum of them, is held to ±20 nats before `exp`.
+    ///
+    /// # Errors
+    ///
+    /// [`ColumnError`] if the columns do not fit each other, a value is not finite, or a setting is
+    /// out of its range.
+    pub fn bounded_weights(
+        &self,
+        old_log_prob: &[f64],
+        rollout_log_prob: &[f64],
+        sequence_lengths: &[usize],
+    ) -> Result<Correction, ColumnError> {
+        self.check()?;
+        let old = ("old_log_prob", old_log_prob);
+        check_columns(&[old, ("rollout_log_prob", rollout_log_prob)])?;
+        check_sequences(sequence_lengths, old)?;
+        let log_ratio: Vec<f64> =
+            std::iter::zip(old_log_prob, rollout_log_prob).map(|(old, new)| old - new).collect();
+        let (mut weights, mut sums) =
+            (Vec::with_capacity(log_ratio.len()), divergences(&log_ratio));
+        for tokens in sequence_ranges(sequence_lengths).filter(|tokens| !tokens.is_empty()) {
+            let begin = weights.len();
+            self.push_sequence(&log_ratio[tokens], &mut weights, &mut sums);
+            sums.sequences += 1;
+            sums.weight += weights[begin..].iter().sum::<f64>();
+            sums.weight_squared += weights[begin..].iter().map(|w| w * w).sum::<f64>();
+        }
+        Ok(Correction { weights, sums })
+    }
+
+    fn push_sequence(&self, log_ratio: &[f64], weights: &mut Vec<f64>, sums: &mut CorrectionSums) {
+        let vetoed = log_ratio.iter().any(|ratio| ratio.exp() < self.veto);
+        sums.vetoed += usize::from(vetoed);
+        let mut unit = |log_weight: f64| {
+            let (weight, side) = self.bound.apply(limited(log_weight).exp());
+            sums.above += usize::from(side > 0);
+            sums.below += usize::from(side < 0);
+            let weight = if vetoed { 0.0 } else { weight };
+            sums.unit_weight += weight;
+            sums.units += 1;
+            weight
+        };
+        let total = || log_ratio.iter().sum::<f64>();
+        let of_sequence = match self.level {
+            CorrectionLevel::Token => {
+                weights.extend(log_ratio.iter().map(|&ratio| unit(ratio)));
+                return;
+            }
+            CorrectionLevel::Sequence => unit(total()),
+            CorrectionLevel::Geometric => unit(total() / log_ratio.len() as f64),
+        };
+        weights.extend(std::iter::repeat_n(of_sequence, log_ratio.len()));
+    }
+}
+
+/// Divides weights by the mean that `sums`, added over the whole batch, says they have; leaves them
+/// where that mean is 1e-8 or less.
+pub fn normalise_weights(weights: &mut [f64], sums: &CorrectionSums) {
+    let mean = sums.unit_weight / sums.units as f64;
+    if mean > LEAST_MEAN {
+        for weight in weights {
+            *weight /= mean;
+        }
+    }
+}
+
+fn divergences(log_ratio: &[f64]) -> CorrectionSums {
+    let mut sums = CorrectionSums { tokens: log_ratio.len(), ..CorrectionSums::default() };
+    for &ratio in log_ratio {
+        let held = limited(ratio);
+        sums.k1 -= held;
+        sums.k3 += held.exp_m1() - held;
+        sums.ratio_squared += (2.0 * held).exp();
+        sums.abs_log_ratio += held.abs();
+        sums.max_abs_log_ratio = sums.max_abs_log_ratio.max(held.abs());
+    }
+    sums
+}

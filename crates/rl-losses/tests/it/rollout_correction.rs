@@ -1,0 +1,238 @@
+//! Rollout corrections: recorded weights, what they estimate, merging and bad input.
+
+use entropy_core::Categorical;
+use insta::{assert_snapshot, assert_yaml_snapshot, rounded_redaction};
+use proptest::prelude::*;
+use rl_losses::{
+    CorrectionLevel, CorrectionSums, RolloutCorrection, WeightBound, normalise_weights,
+};
+use serde_json::Value;
+
+fn correction(level: CorrectionLevel, bound: WeightBound) -> RolloutCorrection {
+    RolloutCorrection { level, bound, ..RolloutCorrection::default() }
+}
+
+#[test]
+fn the_recorded_weights_are_met() {
+    let json: Value = serde_json::from_str(include_str!("../data/loss_vectors.json")).unwrap();
+    let case = json["cases"].as_array().unwrap().iter().find(|case| case["fn"] == "tis").unwrap();
+    let rows = |json: &Value| serde_json::from_value::<Vec<Vec<f64>>>(json.clone()).unwrap();
+    let mask = rows(&case["inputs"]["response_mask"]);
+    let tokens = |json: &Value| -> Vec<f64> {
+        let pairs = mask.iter().flatten().zip(rows(json).concat());
+        pairs.filter(|(mask, _)| **mask > 0.0).map(|(_, value)| value).collect()
+    };
+    let lengths: Vec<usize> =
+        mask.iter().map(|row| row.iter().filter(|m| **m > 0.0).count()).collect();
+    let old = tokens(&case["inputs"]["log_ratio"]);
+    let rollout = vec![0.0; old.len()];
+
+    let truncate = WeightBound::Truncate { high: 2.0 };
+    let mask_band = WeightBound::Mask { low: 0.5, high: 2.0 };
+    let token = correction(CorrectionLevel::Token, truncate);
+    for (name, correction) in [
+        ("token", token),
+        ("sequence", correction(CorrectionLevel::Sequence, truncate)),
+        ("icepop_token", correction(CorrectionLevel::Token, mask_band)),
+        ("token_batch_normalised", RolloutCorrection { normalise: true, ..token }),
+    ] {
+        let found = correction.weights(&old, &rollout, &lengths).unwrap().weights;
+        for (found, expected) in std::iter::zip(found, tokens(&case["outputs"][name])) {
+            assert!(
+                (found - expected).abs() <= 1e-9 * expected.max(1.0),
+                "{name}: {found} {expected}"
+            );
+        }
+    }
+}
+
+/// Weights are what turns a mean under one policy into a mean under another.
+#[test]
+fn unbounded_weights_correct_the_mean_exactly() {
+    let (rollout, old) = ([0.3, -0.2, 1.0], [1.0, 0.0, -0.5]);
+    let [rollout, old] = [rollout, old].map(|z| Categorical::from_logits(&z).unwrap());
+    let score = [2.0, -1.0, 0.5];
+    let free = correction(CorrectionLevel::Sequence, WeightBound::Off);
+    // Every response of two tokens, with the probability the rollout gives it.
+    let (mut corrected, mut expected) = (0.0, 0.0);
+    for (first, second) in (0..3).flat_map(|a| (0..3).map(move |b| (a, b))) {
+        let log_probs = |policy: &Categorical| [first, second].map(|a| policy.log_probs()[a]);
+        let weights = free.weights(&log_probs(&old), &log_probs(&rollout), &[2]).unwrap().weights;
+        let value = score[first] * score[second];
+        corrected += rollout.probs()[first] * rollout.probs()[second] * weights[0] * value;
+        expected += old.probs()[first] * old.probs()[second] * value;
+    }
+    assert!((corrected - expected).abs() < 1e-14, "{corrected} {expected}");
+}
+
+#[test]
+fn a_geometric_weight_does_not_grow_with_length() {
+    let geometric = correction(CorrectionLevel::Geometric, WeightBound::Off);
+    let weights = geometric.weights(&[0.1; 500], &[0.0; 500], &[500]).unwrap().weights;
+    assert!((weights[0] - 0.1f64.exp()).abs() < 1e-12);
+}
+
+#[test]
+fn one_impossible_token_vetoes_its_response() {
+    let correction =
+        RolloutCorrection { veto: 1e-3, ..correction(CorrectionLevel::Token, WeightBound::Off) };
+    let found = correction.weights(&[0.0, -9.0, 0.0], &[0.0; 3], &[2, 1]).unwrap();
+    assert_eq!(found.weights, [0.0, 0.0, 1.0]);
+    assert_eq!(found.sums.vetoed, 1);
+    assert!((found.sums.effective_fraction() - 1.0 / 3.0).abs() < 1e-15);
+}
+
+#[test]
+fn policies_that_agree_need_no_correction() {
+    for level in [CorrectionLevel::Token, CorrectionLevel::Sequence, CorrectionLevel::Geometric] {
+        let log_prob = [-0.1, -3.0, -700.0];
+        let found = correction(level, WeightBound::Reject { low: 0.5, high: 2.0 })
+            .weights(&log_prob, &log_prob, &[1, 2])
+            .unwrap();
+        assert_eq!(found.weights, [1.0; 3]);
+        let sums = found.sums;
+        let divergences = vec![sums.mismatch_kl(), sums.mismatch_k3(), sums.chi_squared()];
+        assert_eq!(divergences, [0.0; 3]);
+        assert!((sums.effective_fraction() - 1.0).abs() < 1e-15);
+    }
+}
+
+fn sequences() -> impl Strategy<Value = Vec<Vec<(f64, f64)>>> {
+    prop::collection::vec(prop::collection::vec((-8.0..0.0f64, -8.0..0.0f64), 0..6), 1..8)
+}
+
+fn corrections() -> impl Strategy<Value = RolloutCorrection> {
+    let level = prop::sample::select(vec![
+        CorrectionLevel::Token,
+        CorrectionLevel::Sequence,
+        CorrectionLevel::Geometric,
+    ]);
+    let bound = prop::sample::select(vec![
+        WeightBound::Off,
+        WeightBound::Truncate { high: 2.0 },
+        WeightBound::Mask { low: 0.5, high: 5.0 },
+        WeightBound::Reject { low: 0.0, high: 3.0 },
+    ]);
+    (level, bound, any::<bool>(), prop::sample::select(vec![0.0, 1e-2])).prop_map(
+        |(level, bound, normalise, veto)| RolloutCorrection { level, bound, normalise, veto },
+    )
+}
+
+type Columns = (Vec<f64>, Vec<f64>, Vec<usize>);
+
+fn columns(sequences: &[Vec<(f64, f64)>]) -> Columns {
+    let (old, rollout) = sequences.iter().flatten().copied().unzip();
+    (old, rollout, sequences.iter().map(Vec::len).collect())
+}
+
+proptest! {
+    /// Parts weighed apart and normalised by their added sums are the whole.
+    #[test]
+    fn parts_add_up_to_the_whole(
+        sequences in sequences(),
+        correction in corrections(),
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let (head, tail) = sequences.split_at(cut.index(sequences.len() + 1));
+        let (mut weights, mut sums) = (Vec::new(), CorrectionSums::default());
+        for part in [head, tail] {
+            let (old, rollout, lengths) = columns(part);
+            let found = correction.bounded_weights(&old, &rollout, &lengths)?;
+            weights.extend(found.weights);
+            sums += found.sums;
+        }
+        if correction.normalise {
+            normalise_weights(&mut weights, &sums);
+        }
+        let (old, rollout, lengths) = columns(&sequences);
+        let whole = correction.weights(&old, &rollout, &lengths)?;
+        for (found, expected) in std::iter::zip(&weights, &whole.weights) {
+            prop_assert!((found - expected).abs() <= 1e-12 * expected.max(1.0));
+        }
+        prop_assert_eq!(weights.len(), whole.weights.len());
+        prop_assert_eq!((sums.units, sums.above, sums.below, sums.vetoed),
+            (whole.sums.units, whole.sums.above, whole.sums.below, whole.sums.vetoed));
+        prop_assert!((sums.k3 - whole.sums.k3).abs() <= 1e-9 * whole.sums.k3.max(1.0));
+    }
+
+    #[test]
+    fn weights_keep_to_their_bound(sequences in sequences(), high in 0.5..4.0f64, low in 0.0..0.5f64) {
+        let (old, rollout, lengths) = columns(&sequences);
+        for level in [CorrectionLevel::Token, CorrectionLevel::Sequence, CorrectionLevel::Geometric] {
+            let weights = |bound| {
+                correction(level, bound).weights(&old, &rollout, &lengths).map(|found| found.weights)
+            };
+            let held = weights(WeightBound::Truncate { high })?;
+            prop_assert!(held.iter().all(|w| (0.0..=high).contains(w)));
+            let masked = weights(WeightBound::Mask { low, high })?;
+            prop_assert!(masked.iter().all(|w| *w == 0.0 || (low..=high).contains(w)));
+            let kept = weights(WeightBound::Reject { low, high })?;
+            for (masked, kept) in std::iter::zip(masked, kept) {
+                prop_assert!(kept == 0.0 || (kept - 1.0).abs() < f64::EPSILON);
+                prop_assert_eq!(masked > 0.0, kept > 0.0);
+            }
+        }
+    }
+
+    /// Normalised token weights have mean 1.
+    #[test]
+    fn normalised_weights_have_mean_one(sequences in sequences()) {
+        let (old, rollout, lengths) = columns(&sequences);
+        prop_assume!(!old.is_empty());
+        let bound = WeightBound::Truncate { high: 2.0 };
+        let correction = RolloutCorrection { normalise: true, ..correction(CorrectionLevel::Token, bound) };
+        let weights = correction.weights(&old, &rollout, &lengths)?.weights;
+        let mean = weights.iter().sum::<f64>() / weights.len() as f64;
+        prop_assert!((mean - 1.0).abs() < 1e-12, "{mean}");
+    }
+
+    #[test]
+    fn log_ratios_of_any_size_give_finite_weights(ratios in prop::collection::vec(-700.0..700.0f64, 1..20)) {
+        let found = correction(CorrectionLevel::Sequence, WeightBound::Off)
+            .weights(&ratios, &vec![0.0; ratios.len()], &[ratios.len()])?;
+        prop_assert!(found.weights.iter().all(|w| w.is_finite()));
+        prop_assert!(found.sums.chi_squared().is_finite() && found.sums.k3.is_finite());
+    }
+}
+
+#[test]
+fn sums_of_a_small_batch() {
+    let old = [-0.1, -1.0, -2.0, -0.5, -3.0, -0.2];
+    let rollout = [-0.2, -1.1, -0.5, -0.5, -2.0, -9.0];
+    let correction = RolloutCorrection {
+        normalise: true,
+        veto: 0.3,
+        ..correction(CorrectionLevel::Token, WeightBound::Mask { low: 0.5, high: 2.0 })
+    };
+    let found = correction.weights(&old, &rollout, &[2, 2, 1, 1]).unwrap();
+    assert_yaml_snapshot!((found.weights, found.sums), {".**" => rounded_redaction(10)});
+}
+
+#[test]
+fn bad_input_is_refused_by_name() {
+    let token = |bound| correction(CorrectionLevel::Token, bound);
+    let complain = |correction: RolloutCorrection, old: &[f64], lengths: &[usize]| {
+        correction.weights(old, &[0.0; 2], lengths).expect_err("bad input").to_string()
+    };
+    let complaints = [
+        complain(token(WeightBound::Mask { low: 2.0, high: 0.5 }), &[0.0; 2], &[2]),
+        complain(token(WeightBound::Truncate { high: -1.0 }), &[0.0; 2], &[2]),
+        complain(RolloutCorrection { veto: 1.0, ..RolloutCorrection::default() }, &[0.0; 2], &[2]),
+        complain(RolloutCorrection::default(), &[0.0; 3], &[2]),
+        complain(RolloutCorrection::default(), &[0.0; 2], &[1]),
+        complain(RolloutCorrection::default(), &[0.0, f64::INFINITY], &[2]),
+    ];
+    assert_snapshot!(complaints.join("\n"));
+}
+
+#[test]
+fn a_correction_survives_toml_and_refuses_nonsense() {
+    let correction = RolloutCorrection {
+        veto: 1e-4,
+        ..correction(CorrectionLevel::Geometric, WeightBound::Reject { low: 0.5, high: 1.5 })
+    };
+    let text = toml::to_string(&correction).unwrap();
+    assert_eq!(toml::from_str::<RolloutCorrection>(&text).unwrap(), correction, "{text}");
+    let error = toml::from_str::<RolloutCorrection>("bound.mask = { low = 1.0, high = 0.5 }");
+    assert_eq!(error.unwrap_err().message(), "`low` is 1, expected less than `high`, which is 0.5");
+}
