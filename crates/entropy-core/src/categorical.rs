@@ -185,6 +185,26 @@ impl Categorical {
         }
     }
 
+    /// `κ = Cov_{a~π}(log π(a), π(a)) = Σ π² (log π + H)`, in nats, never negative; 0 only where the
+    /// policy is uniform on its support.
+    ///
+    /// Derivation: `docs/theory.md#uncentred-advantage`.
+    pub fn log_prob_prob_covariance(&self) -> f64 {
+        self.expect(|action| self.entropy_score(action))
+    }
+
+    /// What decides how one sample of each action moves the entropy under the policy gradient:
+    /// `G_a = π_a (log π_a + H) - κ`, in nats, with [`κ`](Self::log_prob_prob_covariance); shape
+    /// `[actions]`, 0 where impossible. Its mean under the policy is 0.
+    ///
+    /// A positive advantage lowers the entropy where `G_a > 0`: being more likely than average is
+    /// not enough. Derivation: `docs/theory.md#sampled-gradient`.
+    pub fn discriminators(&self) -> Vec<f64> {
+        let scores: Vec<f64> = (0..self.actions()).map(|a| self.entropy_score(a)).collect();
+        // κ is the mean of the scores; centring from the mode keeps digits at peaked policies.
+        self.centred(&scores)
+    }
+
     /// Adds to `d_logits` the gradient that reaches the logits through `log π(action)`:
     /// `d_log_prob · (1[k = action] - π_k)` for every action `k`.
     ///
@@ -228,6 +248,12 @@ impl Categorical {
     pub(crate) fn mean_over_mode(&self, x: &[f64]) -> f64 {
         let anchor = x[self.mode];
         self.expect(|action| x[action] - anchor)
+    }
+
+    /// `f(a)` for each possible action, 0 elsewhere.
+    pub(crate) fn over_support(&self, f: impl Fn(usize) -> f64) -> Vec<f64> {
+        let value = |action| if self.is_possible(action) { f(action) } else { 0.0 };
+        (0..self.actions()).map(value).collect()
     }
 
     /// `x(a) - E[x]` for each action; 0 where the action is impossible.

@@ -69,12 +69,17 @@ impl Categorical {
         if self.step_range(step) > LARGEST_ACCURATE_RANGE {
             return self.moved(step, 1.0).entropy() - self.entropy();
         }
+        let log_ratio = self.log_ratio_after(step);
+        let centred = self.centred_log_probs();
+        -self.expect(|action| log_ratio[action].exp_m1() * centred[action])
+            - self.expect(|action| relative_entropy_term(log_ratio[action]))
+    }
+
+    /// `log π_new - log π` at each possible action, from the step itself; 0 elsewhere.
+    pub(crate) fn log_ratio_after(&self, step: &[f64]) -> Vec<f64> {
         let anchor = step[self.mode()];
         let log_mean = self.expect(|action| (step[action] - anchor).exp_m1()).ln_1p();
-        let log_ratio = |action: usize| (step[action] - anchor) - log_mean;
-        let centred = self.centred_log_probs();
-        -self.expect(|action| log_ratio(action).exp_m1() * centred[action])
-            - self.expect(|action| relative_entropy_term(log_ratio(action)))
+        self.over_support(|action| (step[action] - anchor) - log_mean)
     }
 
     /// What Lemma 1 leaves out: exact change less first-order change, in nats.
@@ -139,7 +144,7 @@ impl Categorical {
     }
 
     /// Range of the step over the possible actions.
-    fn step_range(&self, step: &[f64]) -> f64 {
+    pub(crate) fn step_range(&self, step: &[f64]) -> f64 {
         self.check_length(step);
         self.range_over_support(step)
     }
@@ -156,7 +161,7 @@ impl Categorical {
     }
 
     /// The policy after the part `time` of the step.
-    fn moved(&self, step: &[f64], time: f64) -> Self {
+    pub(crate) fn moved(&self, step: &[f64], time: f64) -> Self {
         let move_logit = |(action, log_odds): (usize, &f64)| {
             if self.is_possible(action) { time.mul_add(step[action], *log_odds) } else { *log_odds }
         };
@@ -168,7 +173,7 @@ impl Categorical {
 
 /// `φ(x) = e^x (x - 1) + 1 = Σ_{n≥2} (n-1) xⁿ / n!`, non-negative; its mean under the policy, at
 /// `x = log(π_new / π)`, is `KL(π_new ‖ π)`.
-fn relative_entropy_term(x: f64) -> f64 {
+pub(crate) fn relative_entropy_term(x: f64) -> f64 {
     if x.abs() > 1.0 {
         return x.exp() * (x - 1.0) + 1.0;
     }

@@ -15,19 +15,35 @@
 //! # Ok::<(), entropy_core::LogitsError>(())
 //! ```
 
+mod binary_split;
 mod categorical;
 mod covariance_summary;
 mod entropy_change;
+mod exchange_rate;
+mod group_clock;
+mod input_error;
 pub mod logit_step;
+mod natural_flow;
 mod paired_moments;
 mod performance_law;
+mod policy_gradient_flow;
+pub mod predicted_change;
 mod quadrature;
+mod relative_entropy;
+mod root;
 mod summation;
 mod token_covariance;
 
+pub use binary_split::BinarySplit;
 pub use categorical::{Categorical, LogitsError};
 pub use covariance_summary::{CovarianceSummary, Quantile, TopMean};
+pub use exchange_rate::ExchangeRate;
+pub use group_clock::grpo_clock;
+pub use input_error::{InputError, check_update};
 pub use logit_step::UpdateRule;
+pub use natural_flow::{FlowPoint, NaturalFlow, same_curve_time};
 pub use paired_moments::PairedMoments;
 pub use performance_law::{FitError, PerformanceLaw};
+pub use policy_gradient_flow::PolicyGradientFlow;
+pub use relative_entropy::StepDivergence;
 pub use token_covariance::token_covariances;

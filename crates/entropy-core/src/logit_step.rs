@@ -1,7 +1,14 @@
 //! Steps that update rules take in logit space, and the entropy changes predicted for them.
 
+mod regulariser;
+mod surrogate;
+
 use crate::categorical::Categorical;
 use serde::{Deserialize, Serialize};
+
+pub use regulariser::{entropy_bonus, kl_from_reference, kl_to_reference};
+pub(crate) use surrogate::masked;
+pub use surrogate::{clip_mask, clipped_surrogate, detached, sampled};
 
 /// How an advantage becomes a step of the logits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -65,6 +72,26 @@ impl UpdateRule {
 pub fn policy_gradient(policy: &Categorical, advantage: &[f64], eta: f64) -> Vec<f64> {
     let centred = policy.centred(advantage);
     std::iter::zip(policy.probs(), centred).map(|(prob, centred)| eta * prob * centred).collect()
+}
+
+/// The product `η π(a) A(a)` that the paper's Proposition 1 prints; shape `[actions]`. **Not** the
+/// gradient, unless the advantage has mean 0 under this policy.
+///
+/// Here for checking what the missing centring costs:
+/// [`predicted_change::uncentred_excess`](crate::predicted_change::uncentred_excess). To step, use
+/// [`policy_gradient`].
+///
+/// Source: arXiv:2505.22617, Proposition 1; derivation in `docs/theory.md#uncentred-advantage`.
+///
+/// # Panics
+///
+/// If `advantage` does not hold one value per action.
+pub fn uncentred_product(policy: &Categorical, advantage: &[f64], eta: f64) -> Vec<f64> {
+    policy.check_length(advantage);
+    let step = |(action, advantage): (usize, &f64)| {
+        if policy.is_possible(action) { eta * policy.probs()[action] * advantage } else { 0.0 }
+    };
+    advantage.iter().enumerate().map(step).collect()
 }
 
 /// Natural policy-gradient step `η A(a)`; shape `[actions]`. Impossible actions stay where they are.

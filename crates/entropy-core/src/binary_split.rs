@@ -1,0 +1,112 @@
+//! A policy seen as success or failure: where the entropy lies, and which part a natural flow can
+//! spend.
+
+use crate::categorical::Categorical;
+use serde::{Deserialize, Serialize};
+
+/// Entropy of a policy over actions that are right or wrong, in its three parts.
+///
+/// ```text
+/// H = h(R) + R H_c + (1 - R) H_w,   h(R) = -R ln R - (1 - R) ln(1 - R)
+/// ```
+///
+/// Along the natural flow of a binary reward the last two parts of the *state* stay constant and
+/// only the odds of success move.
+///
+/// Derivation: `docs/theory.md#binary-reward`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct BinarySplit {
+    /// `ln(R / (1 - R))` of the probability of success `R`; infinite where it is 0 or 1.
+    pub log_odds: f64,
+    /// Entropy among the right actions, `H_c`, in nats; 0 where there is none.
+    pub entropy_right: f64,
+    /// Entropy among the wrong actions, `H_w`, in nats; 0 where there is none.
+    pub entropy_wrong: f64,
+}
+
+impl BinarySplit {
+    /// Splits a policy by which of its actions are right.
+    ///
+    /// # Panics
+    ///
+    /// If `is_right` does not hold one value per action.
+    pub fn of(policy: &Categorical, is_right: &[bool]) -> Self {
+        assert!(
+            is_right.len() == policy.actions(),
+            "{} verdicts for {} actions: expected one per action",
+            is_right.len(),
+            policy.actions()
+        );
+        let side = |wanted: bool| {
+            let logits: Vec<f64> = std::iter::zip(policy.log_probs(), is_right)
+                .map(
+                    |(log_prob, right)| {
+                        if *right == wanted { *log_prob } else { f64::NEG_INFINITY }
+                    },
+                )
+                .collect();
+            let side = Categorical::from_logits(&logits).ok();
+            let log_mass = side.as_ref().map_or(f64::NEG_INFINITY, |side| {
+                policy.log_probs()[side.mode()] - side.log_probs()[side.mode()]
+            });
+            (log_mass, side.map_or(0.0, |side| side.entropy()))
+        };
+        let ((log_right, entropy_right), (log_wrong, entropy_wrong)) = (side(true), side(false));
+        Self { log_odds: log_right - log_wrong, entropy_right, entropy_wrong }
+    }
+
+    /// Probability of success, `R`.
+    pub fn success(self) -> f64 {
+        1.0 / (1.0 + (-self.log_odds).exp())
+    }
+
+    /// The entropy `H` put together again, in nats.
+    pub fn entropy(self) -> f64 {
+        let verdict = match Categorical::from_logits(&[self.log_odds, 0.0]) {
+            Ok(verdict) => verdict.entropy(),
+            Err(_) => 0.0, // certain success
+        };
+        let failure = 1.0 / (1.0 + self.log_odds.exp());
+        verdict + self.success() * self.entropy_right + failure * self.entropy_wrong
+    }
+
+    /// The split after `time` of the natural flow whose reward is 1 for right actions and 0 for
+    /// wrong ones: `R = σ(logit R_0 + t)`.
+    #[must_use]
+    pub fn after(self, time: f64) -> Self {
+        Self { log_odds: self.log_odds + time, ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::natural_flow::NaturalFlow;
+
+    #[test]
+    fn the_parts_make_up_the_entropy_along_the_natural_flow() {
+        let start = Categorical::from_logits(&[0.5, -1.0, 2.0, 0.0, -0.5]).unwrap();
+        let is_right = [true, false, false, true, false];
+        let reward = is_right.map(f64::from);
+        let split = BinarySplit::of(&start, &is_right);
+        let flow = NaturalFlow::new(start, &reward).unwrap();
+        for time in [0.0, 0.5, 3.0, 40.0] {
+            let (point, split) = (flow.at(time), split.after(time));
+            assert!((split.success() - point.reward).abs() < 1e-15);
+            let found = split.entropy();
+            assert!((found - point.policy.entropy()).abs() < 1e-14 * found, "{time}: {found}");
+        }
+        assert!(split.after(50.0).entropy() - split.entropy_right < 1e-15);
+    }
+
+    #[test]
+    fn certain_verdicts_have_no_entropy_of_their_own() {
+        let policy = Categorical::from_logits(&[0.0, 0.0, f64::NEG_INFINITY]).unwrap();
+        let all_right = BinarySplit::of(&policy, &[true, true, false]);
+        assert!((all_right.entropy() - 2f64.ln()).abs() < 1e-15, "{all_right:?}");
+        assert!((all_right.success() - 1.0).abs() < 1e-15);
+        let all_wrong = BinarySplit::of(&policy, &[false, false, true]);
+        assert!((all_wrong.entropy() - 2f64.ln()).abs() < 1e-15, "{all_wrong:?}");
+        assert!(all_wrong.success().abs() < 1e-15);
+    }
+}

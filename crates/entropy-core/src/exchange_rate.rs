@@ -1,0 +1,88 @@
+//! How much reward an update buys with entropy: the slope that the R-H law says is `-a e^H`.
+
+use crate::categorical::Categorical;
+use crate::logit_step::UpdateRule;
+use serde::{Deserialize, Serialize};
+
+/// Rates of reward and entropy of a population of states, per unit of `η`, as sums that merge.
+///
+/// ```text
+/// policy gradient:          Σ_s Σ_a π² (A - E A)²   and  -Σ_s Cov_s(log π, π (A - E A))
+/// natural policy gradient:  Σ_s Var_s(A)            and  -Σ_s Cov_s(log π, A)
+/// ```
+///
+/// Derivation: `docs/theory.md#exchange-rate`.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct ExchangeRate {
+    /// Sum of `dR/dη` over the states, in reward; never negative.
+    pub reward: f64,
+    /// Sum of `dH/dη` over the states, in nats.
+    pub entropy: f64,
+}
+
+impl ExchangeRate {
+    /// Rates of one state whose reward per action is `advantage`, up to a constant.
+    ///
+    /// # Panics
+    ///
+    /// If `advantage` does not hold one value per action.
+    pub fn of(policy: &Categorical, advantage: &[f64], rule: UpdateRule) -> Self {
+        let step = rule.step(policy, advantage, 1.0);
+        Self {
+            reward: policy.covariance(advantage, &step),
+            entropy: policy.entropy_change_first_order(&step),
+        }
+    }
+
+    /// The rates of two sets of states together.
+    #[must_use]
+    pub fn merge(self, other: Self) -> Self {
+        Self { reward: self.reward + other.reward, entropy: self.entropy + other.entropy }
+    }
+
+    /// `dR/dH` along the update, in reward per nat; none where the entropy stands still.
+    pub fn d_reward_d_entropy(self) -> Option<f64> {
+        (self.entropy != 0.0).then(|| self.reward / self.entropy)
+    }
+
+    /// The coefficient `a` of the law as it is here, `-e^(-H) dR/dH`, with `H` the mean entropy of
+    /// the same states, in nats. The law holds where this stays the same.
+    pub fn local_a(self, mean_entropy: f64) -> Option<f64> {
+        self.d_reward_d_entropy().map(|slope| -(-mean_entropy).exp() * slope)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The slope of a short step, measured.
+    #[test]
+    fn the_rate_is_the_slope_of_reward_against_entropy() {
+        let policy = Categorical::from_logits(&[0.5, -1.0, 2.0, 0.0]).unwrap();
+        let reward = [1.0, -0.5, 0.25, 2.0];
+        for rule in [UpdateRule::PolicyGradient, UpdateRule::NaturalPolicyGradient] {
+            let step = rule.step(&policy, &reward, 1e-6);
+            let logits: Vec<f64> =
+                std::iter::zip(policy.log_probs(), &step).map(|(z, d)| z + d).collect();
+            let moved = Categorical::from_logits(&logits).unwrap();
+            let gain = moved.mean(&reward) - policy.mean(&reward);
+            let measured = gain / policy.entropy_change(&step);
+            let rate = ExchangeRate::of(&policy, &reward, rule);
+            let found = rate.d_reward_d_entropy().unwrap();
+            assert!((found / measured - 1.0).abs() < 1e-5, "{rule:?}: {found} vs {measured}");
+            let local = rate.local_a(policy.entropy()).unwrap();
+            assert!((local * policy.entropy().exp() + found).abs() < 1e-14);
+        }
+    }
+
+    #[test]
+    fn a_uniform_policy_has_no_rate() {
+        let policy = Categorical::from_logits(&[1.0, 1.0]).unwrap();
+        let rate = ExchangeRate::of(&policy, &[1.0, 0.0], UpdateRule::NaturalPolicyGradient);
+        assert_eq!(rate.d_reward_d_entropy(), None);
+        assert!((rate.reward - 0.25).abs() < 1e-15);
+        let both = rate.merge(ExchangeRate { reward: 0.5, entropy: -0.25 });
+        assert_eq!(both.d_reward_d_entropy(), Some(-3.0));
+    }
+}

@@ -1,0 +1,143 @@
+//! What a caller's data can be wrong about.
+
+use crate::categorical::{Categorical, LogitsError};
+use thiserror::Error;
+
+/// Why columns and parameters do not fit a policy: which, where, and what was expected.
+#[derive(Debug, Clone, PartialEq, Error)]
+#[non_exhaustive]
+pub enum InputError {
+    /// The logits define no distribution.
+    #[error(transparent)]
+    Logits(#[from] LogitsError),
+    /// A column does not hold one value per action (or token, or state).
+    #[error("`{column}` has {found} values; expected {expected}")]
+    Length {
+        /// Name of the column.
+        column: &'static str,
+        /// Number of values found.
+        found: usize,
+        /// Number of values expected.
+        expected: usize,
+    },
+    /// A value is NaN or infinite.
+    #[error("`{column}` is {value} at position {index}; expected a finite number")]
+    NotFinite {
+        /// Name of the column.
+        column: &'static str,
+        /// Position of the value.
+        index: usize,
+        /// The value.
+        value: f64,
+    },
+    /// A single number is out of its range.
+    #[error("`{name}` is {value}; expected {expected}")]
+    Parameter {
+        /// Name of the parameter.
+        name: &'static str,
+        /// Its value.
+        value: f64,
+        /// The range, in words.
+        expected: &'static str,
+    },
+    /// The policy can do what the reference cannot, so that their divergence is infinite.
+    #[error("the reference cannot take action {action}; expected the support of the policy")]
+    Support {
+        /// The first such action.
+        action: usize,
+    },
+}
+
+/// Checks what a step is made from: an advantage `[actions]`, finite at every possible action, and
+/// a step size that is finite and not negative.
+///
+/// The functions that take the two are total afterwards.
+///
+/// # Errors
+///
+/// [`InputError`] that names the column, the place and what was expected.
+pub fn check_update(policy: &Categorical, advantage: &[f64], eta: f64) -> Result<(), InputError> {
+    check_column(policy, "advantage", advantage)?;
+    check_not_negative("eta", eta)
+}
+
+pub(crate) fn check_column(
+    policy: &Categorical,
+    column: &'static str,
+    values: &[f64],
+) -> Result<(), InputError> {
+    check_length(column, values.len(), policy.actions())?;
+    let wrong = |&(index, value): &(usize, &f64)| policy.is_possible(index) && !value.is_finite();
+    match values.iter().enumerate().find(wrong) {
+        Some((index, &value)) => Err(InputError::NotFinite { column, index, value }),
+        None => Ok(()),
+    }
+}
+
+pub(crate) fn check_length(
+    column: &'static str,
+    found: usize,
+    expected: usize,
+) -> Result<(), InputError> {
+    if found == expected { Ok(()) } else { Err(InputError::Length { column, found, expected }) }
+}
+
+pub(crate) fn check_finite(name: &'static str, value: f64) -> Result<(), InputError> {
+    check_parameter(name, value, value.is_finite(), "a finite number")
+}
+
+pub(crate) fn check_not_negative(name: &'static str, value: f64) -> Result<(), InputError> {
+    let expected = "a finite number, 0 or above";
+    check_parameter(name, value, value.is_finite() && value >= 0.0, expected)
+}
+
+pub(crate) fn check_parameter(
+    name: &'static str,
+    value: f64,
+    holds: bool,
+    expected: &'static str,
+) -> Result<(), InputError> {
+    if holds { Ok(()) } else { Err(InputError::Parameter { name, value, expected }) }
+}
+
+/// Checks that `KL(policy ‖ reference)` is finite.
+pub(crate) fn check_reference(
+    policy: &Categorical,
+    reference: &Categorical,
+) -> Result<(), InputError> {
+    check_length("reference", reference.actions(), policy.actions())?;
+    let missing = |&action: &usize| policy.is_possible(action) && !reference.is_possible(action);
+    match (0..policy.actions()).find(missing) {
+        Some(action) => Err(InputError::Support { action }),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_name_the_column_the_place_and_the_expectation() {
+        let policy = Categorical::from_logits(&[0.0, f64::NEG_INFINITY, 1.0]).unwrap();
+        let message =
+            |advantage: &[f64], eta| check_update(&policy, advantage, eta).unwrap_err().to_string();
+        assert_eq!(message(&[1.0], 0.1), "`advantage` has 1 values; expected 3");
+        assert_eq!(
+            message(&[1.0, f64::NAN, f64::NAN], 0.1),
+            "`advantage` is NaN at position 2; expected a finite number"
+        );
+        assert_eq!(message(&[0.0; 3], -0.5), "`eta` is -0.5; expected a finite number, 0 or above");
+        assert!(message(&[0.0; 3], f64::INFINITY).starts_with("`eta` is inf"));
+        assert!(check_update(&policy, &[1.0, f64::NAN, 2.0], 0.0).is_ok());
+    }
+
+    #[test]
+    fn a_reference_without_an_action_of_the_policy_is_refused() {
+        let policy = Categorical::from_logits(&[0.0, 0.0]).unwrap();
+        let reference = Categorical::from_logits(&[0.0, f64::NEG_INFINITY]).unwrap();
+        let error = check_reference(&policy, &reference).unwrap_err();
+        assert_eq!(error, InputError::Support { action: 1 });
+        assert!(check_reference(&reference, &policy).is_ok());
+    }
+}

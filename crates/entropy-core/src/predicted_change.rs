@@ -1,0 +1,191 @@
+//! First-order effects on the entropy, in nats, each in the closed form that holds for it.
+//!
+//! Every figure equals [`Categorical::entropy_change_first_order`] of the step of the same name in
+//! [`logit_step`]; the forms here say why, and sum terms of one sign where there
+//! are such.
+
+use crate::categorical::Categorical;
+use crate::input_error::InputError;
+use crate::logit_step::{self, UpdateRule};
+
+/// What the printed form of Theorem 1 adds when the advantage is not centred: `-η E[A] κ`, with
+/// [`κ`](Categorical::log_prob_prob_covariance).
+///
+/// `-η Cov(log π, π A)` less this is the prediction of [`UpdateRule::PolicyGradient`].
+///
+/// Derivation: `docs/theory.md#uncentred-advantage`.
+///
+/// # Panics
+///
+/// If `advantage` does not hold one value per action.
+pub fn uncentred_excess(policy: &Categorical, advantage: &[f64], eta: f64) -> f64 {
+    -eta * policy.mean(advantage) * policy.log_prob_prob_covariance()
+}
+
+/// Effect of one sample's gradient, `-η A G_a`, with the
+/// [discriminator](Categorical::discriminators) `G`.
+///
+/// Derivation: `docs/theory.md#sampled-gradient`.
+///
+/// # Panics
+///
+/// If there is no such action.
+pub fn sampled(policy: &Categorical, action: usize, advantage: f64, eta: f64) -> f64 {
+    -eta * advantage * policy.discriminators()[action]
+}
+
+/// Variance of [`sampled`] over `action ~ π`: `η² (E[A²G²] - E[AG]²)`, in nats squared.
+///
+/// Derivation: `docs/theory.md#sampled-gradient`.
+///
+/// # Panics
+///
+/// If `advantage` does not hold one value per action.
+pub fn sampled_variance(policy: &Categorical, advantage: &[f64], eta: f64) -> f64 {
+    policy.check_length(advantage);
+    let discriminators = policy.discriminators();
+    let effect = policy.over_support(|action| eta * advantage[action] * discriminators[action]);
+    policy.covariance(&effect, &effect)
+}
+
+/// Effect of the clipped surrogate's expected gradient: `-η Σ π m A G`, with the mask `m` of
+/// [`logit_step::clip_mask`].
+///
+/// Clipping a rare action from above (`A > 0`, `G < 0`) lowers the entropy, from below raises it.
+///
+/// Derivation: `docs/theory.md#clipped-surrogate`.
+///
+/// # Panics
+///
+/// If `advantage` or `mask` does not hold one value per action.
+pub fn clipped_surrogate(policy: &Categorical, advantage: &[f64], mask: &[bool], eta: f64) -> f64 {
+    let kept = logit_step::masked(policy, advantage, mask);
+    let discriminators = policy.discriminators();
+    -eta * policy.expect(|action| kept[action] * discriminators[action])
+}
+
+/// What detaching changes: the effect of [`logit_step::detached`] less that of the whole gradient.
+///
+/// ```text
+/// policy gradient:          η Σ π σ A G
+/// natural policy gradient:  η Σ π σ A (log π + H)
+/// ```
+///
+/// with `σ(a)` the probability that a sample of action `a` is detached. Under the natural gradient
+/// every token of positive covariance raises the entropy by being detached; under the vanilla one
+/// only those with `A G > 0`.
+///
+/// Derivation: `docs/theory.md#detached-tokens`.
+///
+/// # Panics
+///
+/// If `advantage` or `detached` does not hold one value per action.
+pub fn detaching(
+    policy: &Categorical,
+    advantage: &[f64],
+    detached: &[f64],
+    rule: UpdateRule,
+    eta: f64,
+) -> f64 {
+    policy.check_length(advantage);
+    policy.check_length(detached);
+    let weights = match rule {
+        UpdateRule::PolicyGradient => policy.discriminators(),
+        UpdateRule::NaturalPolicyGradient => policy.centred_log_probs().to_vec(),
+    };
+    eta * policy.expect(|action| detached[action] * advantage[action] * weights[action])
+}
+
+/// Effect of an entropy bonus, never negative.
+///
+/// ```text
+/// policy gradient:          η α Σ π² (log π + H)²  =  η α |∇H|²
+/// natural policy gradient:  η α Var(log π)
+/// ```
+///
+/// Derivation: `docs/theory.md#entropy-bonus`.
+pub fn entropy_bonus(policy: &Categorical, rule: UpdateRule, alpha: f64, eta: f64) -> f64 {
+    eta * alpha * bonus_strength(policy, rule)
+}
+
+/// `|∇H|²` in the geometry of the rule.
+fn bonus_strength(policy: &Categorical, rule: UpdateRule) -> f64 {
+    policy.expect(|action| {
+        let square = policy.centred_log_probs()[action].powi(2);
+        match rule {
+            UpdateRule::PolicyGradient => policy.probs()[action] * square,
+            UpdateRule::NaturalPolicyGradient => square,
+        }
+    })
+}
+
+/// Effect of a penalty `β KL(π ‖ π_ref)`. With `D = log π - log π_ref`:
+///
+/// ```text
+/// policy gradient:          η β Σ π² (log π + H)(D - KL)
+/// natural policy gradient:  η β (Var(log π) - Cov(log π, log π_ref))
+/// ```
+///
+/// Derivation: `docs/theory.md#reference-kl`.
+///
+/// # Errors
+///
+/// [`InputError`] if the reference has another number of actions, or lacks one that the policy can
+/// take.
+pub fn kl_to_reference(
+    policy: &Categorical,
+    reference: &Categorical,
+    rule: UpdateRule,
+    beta: f64,
+    eta: f64,
+) -> Result<f64, InputError> {
+    let step = logit_step::kl_to_reference(policy, reference, rule, beta, eta)?;
+    Ok(policy.entropy_change_first_order(&step))
+}
+
+/// Effect of a penalty `β KL(π_ref ‖ π)` under the policy gradient:
+/// `η β Σ π (log π + H)(π - π_ref)`.
+///
+/// Derivation: `docs/theory.md#reference-kl`.
+///
+/// # Errors
+///
+/// [`InputError`] if the reference has another number of actions, or can take one that the policy
+/// cannot.
+pub fn kl_from_reference(
+    policy: &Categorical,
+    reference: &Categorical,
+    beta: f64,
+    eta: f64,
+) -> Result<f64, InputError> {
+    let step = logit_step::kl_from_reference(policy, reference, beta, eta)?;
+    Ok(policy.entropy_change_first_order(&step))
+}
+
+/// The entropy bonus at which the entropy of a population neither falls nor rises, in reward per
+/// nat; none where no policy could answer a bonus (all uniform or certain).
+///
+/// ```text
+/// policy gradient:          α* = Σ_s Cov_s(log π, π (A - E A)) / Σ_s Σ_a π² (log π + H)²
+/// natural policy gradient:  α* = Σ_s Cov_s(log π, A) / Σ_s Var_s(log π)
+/// ```
+///
+/// `states` are policies with their advantages, equally weighted. A negative value says that the
+/// entropy rises without a bonus.
+///
+/// Derivation: `docs/theory.md#entropy-bonus`.
+///
+/// # Panics
+///
+/// If an advantage does not hold one value per action.
+pub fn critical_entropy_bonus<'a>(
+    rule: UpdateRule,
+    states: impl IntoIterator<Item = (&'a Categorical, &'a [f64])>,
+) -> Option<f64> {
+    let (mut fall, mut strength) = (0.0, 0.0);
+    for (policy, advantage) in states {
+        fall -= rule.predicted_entropy_change(policy, advantage, 1.0);
+        strength += bonus_strength(policy, rule);
+    }
+    (strength > 0.0).then(|| fall / strength)
+}
