@@ -6,9 +6,11 @@
 //! assert!(report.passed(), "{}", report.table());
 //! ```
 
+pub mod cart_pole;
 pub mod decision_process;
 pub mod entropy_change;
 pub mod environment;
+pub mod perceptron;
 pub mod population;
 mod report;
 pub mod statement;

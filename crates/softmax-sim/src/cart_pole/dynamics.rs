@@ -1,0 +1,125 @@
+//! Equations of motion of the cart and its pole, without friction.
+//!
+//! Source: Florian 2007, [Correct equations for the dynamics of the cart-pole
+//! system](https://coneural.org/florian/papers/05_cart_pole.pdf), Eqs. 23 and 24 with friction 0, as
+//! the benchmark `CartPole-v1` has them.
+
+/// Gravity, m/s².
+pub const GRAVITY: f64 = 9.8;
+/// Mass of the cart, kg.
+pub const CART_MASS: f64 = 1.0;
+/// Mass of the pole, kg.
+pub const POLE_MASS: f64 = 0.1;
+/// Half the length of the pole, m.
+pub const HALF_LENGTH: f64 = 0.5;
+/// Force of one push, N.
+pub const FORCE: f64 = 10.0;
+/// Time between two pushes, s.
+pub const STEP_SECONDS: f64 = 0.02;
+/// The pole has fallen where it leans further than this, rad: 12°.
+pub const ANGLE_LIMIT: f64 = 12.0 * 2.0 * std::f64::consts::PI / 360.0;
+/// The cart has left the track where it is further out than this, m.
+pub const POSITION_LIMIT: f64 = 2.4;
+
+/// Position and velocity of the cart, angle of the pole and its rate.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct State {
+    /// Position of the cart, m.
+    pub position: f64,
+    /// Velocity of the cart, m/s.
+    pub velocity: f64,
+    /// Angle of the pole from upright, rad.
+    pub angle: f64,
+    /// Its rate, rad/s.
+    pub spin: f64,
+}
+
+/// The two actions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Push {
+    /// Towards negative positions; action 0.
+    Left,
+    /// Towards positive positions; action 1.
+    Right,
+}
+
+impl Push {
+    /// Both, in the order of their numbers.
+    pub const ALL: [Self; 2] = [Self::Left, Self::Right];
+
+    fn force(self) -> f64 {
+        match self {
+            Self::Left => -FORCE,
+            Self::Right => FORCE,
+        }
+    }
+}
+
+impl State {
+    /// The state [`STEP_SECONDS`] later, by one explicit Euler step: positions move with the
+    /// velocities from before the push.
+    #[must_use]
+    pub fn after(self, push: Push) -> Self {
+        let total_mass = CART_MASS + POLE_MASS;
+        let pole_moment = POLE_MASS * HALF_LENGTH;
+        let (sin, cos) = (self.angle.sin(), self.angle.cos());
+        let pull = (push.force() + pole_moment * (self.spin * self.spin) * sin) / total_mass;
+        let spin_rate = (GRAVITY * sin - cos * pull)
+            / (HALF_LENGTH * (4.0 / 3.0 - POLE_MASS * (cos * cos) / total_mass));
+        let acceleration = pull - pole_moment * spin_rate * cos / total_mass;
+        Self {
+            position: self.position + STEP_SECONDS * self.velocity,
+            velocity: self.velocity + STEP_SECONDS * acceleration,
+            angle: self.angle + STEP_SECONDS * self.spin,
+            spin: self.spin + STEP_SECONDS * spin_rate,
+        }
+    }
+
+    /// Whether the pole has fallen or the cart has left the track.
+    pub fn has_failed(self) -> bool {
+        self.position.abs() > POSITION_LIMIT || self.angle.abs() > ANGLE_LIMIT
+    }
+
+    /// Position, velocity, angle and spin: what the policy sees, and the order of the benchmark.
+    pub fn observation(self) -> [f64; 4] {
+        [self.position, self.velocity, self.angle, self.spin]
+    }
+}
+
+impl From<[f64; 4]> for State {
+    fn from([position, velocity, angle, spin]: [f64; 4]) -> Self {
+        Self { position, velocity, angle, spin }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn left_and_right_are_mirror_images() {
+        let state = State::from([0.3, -0.2, 0.1, 0.7]);
+        let mirrored = State::from(state.observation().map(|x| -x));
+        let (right, left) = (state.after(Push::Right), mirrored.after(Push::Left));
+        assert_eq!(right, State::from(left.observation().map(|x| -x)));
+    }
+
+    #[test]
+    fn an_upright_pole_falls_away_from_the_push() {
+        let rest = State::from([0.0; 4]);
+        let pushed = rest.after(Push::Right);
+        // By hand: pull = 10 / 1.1; spin rate = -pull / (0.5 · (4/3 - 0.1/1.1)).
+        let pull = 10.0 / 1.1;
+        let spin_rate = -pull / (0.5 * (4.0 / 3.0 - 0.1 / 1.1));
+        assert!((pushed.spin - 0.02 * spin_rate).abs() < 1e-15);
+        assert!((pushed.velocity - 0.02 * (pull - 0.05 * spin_rate / 1.1)).abs() < 1e-15);
+        assert_eq!(pushed, State { position: 0.0, angle: 0.0, ..pushed });
+    }
+
+    #[test]
+    fn limits_themselves_are_inside() {
+        let at = |position, angle| State { position, velocity: 0.0, angle, spin: 0.0 };
+        assert!(!at(POSITION_LIMIT, -ANGLE_LIMIT).has_failed());
+        assert!(at(2.400_000_1, 0.0).has_failed() && at(0.0, -0.209_44).has_failed());
+    }
+}

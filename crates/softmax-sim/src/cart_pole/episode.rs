@@ -1,0 +1,94 @@
+//! One episode after another, each from a start of its own.
+
+use super::{Push, State};
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+
+/// Steps after which an episode is cut off.
+pub const STEP_LIMIT: u32 = 500;
+/// Every coordinate of a first state is uniform within this of 0.
+const START_RANGE: f64 = 0.05;
+
+/// What a step led to. Each step earns a reward of 1, the last one too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// The episode goes on.
+    Running,
+    /// The pole fell or the cart left the track: nothing more can be earned.
+    Terminated,
+    /// The time was up: more could have been earned from where it stopped.
+    Truncated,
+}
+
+/// A cart and its pole, restarted from a random stream of its own.
+#[derive(Debug, Clone)]
+pub struct Episode {
+    state: State,
+    steps: u32,
+    starts: ChaCha8Rng,
+}
+
+impl Episode {
+    /// The first episode of those that begin where `starts` says.
+    pub fn new(starts: ChaCha8Rng) -> Self {
+        let mut episode = Self { state: State::from([0.0; 4]), steps: 0, starts };
+        episode.restart();
+        episode
+    }
+
+    /// The episode that begins in `state`; later ones begin where `starts` says.
+    pub fn from_state(state: State, starts: ChaCha8Rng) -> Self {
+        Self { state, steps: 0, starts }
+    }
+
+    /// Where cart and pole are.
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// Steps taken since the start, which is also the return so far.
+    pub fn steps(&self) -> u32 {
+        self.steps
+    }
+
+    /// Takes one step. After an end the caller restarts.
+    pub fn push(&mut self, push: Push) -> Progress {
+        self.state = self.state.after(push);
+        self.steps += 1;
+        if self.state.has_failed() {
+            Progress::Terminated
+        } else if self.steps >= STEP_LIMIT {
+            Progress::Truncated
+        } else {
+            Progress::Running
+        }
+    }
+
+    /// Begins the next episode of the stream.
+    pub fn restart(&mut self) {
+        let coordinate = |_| self.starts.random_range(-START_RANGE..START_RANGE);
+        self.state = State::from([0; 4].map(coordinate));
+        self.steps = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Purpose, stream};
+    use super::*;
+
+    #[test]
+    fn streams_differ_and_restarts_move_on() {
+        let episode = |seed, index| Episode::new(stream(seed, Purpose::Starts, index));
+        let mut first = episode(1, 0);
+        let start = first.state();
+        assert!(start.observation().iter().all(|x| x.abs() <= START_RANGE));
+        assert_ne!(start, episode(1, 1).state());
+        assert_ne!(start, episode(2, 0).state());
+        assert_eq!(start, episode(1, 0).state());
+        first.push(Push::Left);
+        first.restart();
+        assert_eq!(first.steps(), 0);
+        assert_ne!(start, first.state());
+    }
+}

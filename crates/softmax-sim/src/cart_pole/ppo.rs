@@ -1,0 +1,252 @@
+//! Proximal policy optimisation on the cart and pole.
+
+use super::evaluation::{Choice, mean_return};
+use super::learner::{Diverged, Learner, MiniBatch, Objective};
+use super::rollout::{Cohort, Rollout};
+use super::stream::{Purpose, stream};
+use rand::seq::SliceRandom;
+use rl_losses::{Gae, LossSums, PolicyLoss, PpoClip};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// Settings of a training run.
+///
+/// The defaults are those usual with this benchmark: 8 environments, 128 steps of each per
+/// iteration, 4 epochs of 4 mini-batches, `γ = 0.99`, `λ = 0.95`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Ppo {
+    /// Loss of the actions, with its own settings.
+    pub policy_loss: PolicyLoss,
+    /// Coefficient of the entropy bonus, reward per nat.
+    pub entropy_coefficient: f64,
+    /// Learning rate of both networks.
+    pub learning_rate: f64,
+    /// Environments stepped side by side.
+    pub environments: usize,
+    /// Steps of each environment between two rounds of learning.
+    pub steps: usize,
+    /// Passes over the steps in one round of learning.
+    pub epochs: usize,
+    /// Optimiser steps in one pass.
+    pub mini_batches: usize,
+    /// Factor `γ` on what is earned one step later.
+    pub discount: f64,
+    /// `λ` of generalised advantage estimation.
+    pub gae_lambda: f64,
+    /// Rounds of collecting and learning.
+    pub iterations: usize,
+    /// Iterations between two evaluations.
+    pub evaluate_every: usize,
+    /// Episodes of an evaluation, for each of the two ways to choose.
+    pub evaluation_episodes: u32,
+}
+
+impl Default for Ppo {
+    fn default() -> Self {
+        Self {
+            policy_loss: PolicyLoss::PpoClip(PpoClip::default()),
+            entropy_coefficient: 0.0,
+            learning_rate: 1e-3,
+            environments: 8,
+            steps: 128,
+            epochs: 4,
+            mini_batches: 4,
+            discount: 0.99,
+            gae_lambda: 0.95,
+            iterations: 100,
+            evaluate_every: 4,
+            evaluation_episodes: 32,
+        }
+    }
+}
+
+/// Why a run did not come to its end.
+#[derive(Debug, Clone, PartialEq, Error)]
+pub enum PpoError {
+    /// A setting with which there is nothing to run.
+    #[error("`{field}` is {value}, expected {expected}")]
+    Setting {
+        /// Name of the setting.
+        field: &'static str,
+        /// Its value.
+        value: f64,
+        /// What it may be.
+        expected: &'static str,
+    },
+    /// The networks stopped being numbers.
+    #[error("after {environment_steps} environment steps {reason}")]
+    Diverged {
+        /// Steps of all environments until then.
+        environment_steps: usize,
+        /// What was found.
+        reason: Diverged,
+    },
+}
+
+/// A point of the learning curve: a policy and the steps it was learned from.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Point {
+    /// Steps of all environments that the policy has learned from.
+    pub environment_steps: usize,
+    /// Exact entropy of the policy in the states it came to next, mean, in nats: 0 to ln 2.
+    pub entropy: f64,
+    /// Mean return with actions drawn from the policy, 1 to 500.
+    pub sampled_return: f64,
+    /// Mean return with the most probable actions, 1 to 500.
+    pub greedy_return: f64,
+    /// Fraction of the steps that Clip-Cov dropped or KL-Cov penalised since the last point.
+    pub selected_fraction: f64,
+    /// Fraction of the steps where the clipped surrogate was flat since the last point.
+    pub clip_fraction: f64,
+}
+
+impl Ppo {
+    /// Steps of all environments in the whole run.
+    pub fn environment_steps(&self) -> usize {
+        self.iterations * self.steps_per_iteration()
+    }
+
+    fn steps_per_iteration(&self) -> usize {
+        self.environments * self.steps
+    }
+
+    fn check(&self) -> Result<(), PpoError> {
+        let counts = [
+            ("environments", self.environments),
+            ("steps", self.steps),
+            ("epochs", self.epochs),
+            ("mini_batches", self.mini_batches),
+            ("evaluate_every", self.evaluate_every),
+            ("evaluation_episodes", self.evaluation_episodes as usize),
+        ];
+        for (field, count) in counts {
+            refuse(field, count as f64, "at least 1", count >= 1)?;
+        }
+        let batch = self.steps_per_iteration();
+        let fits = self.mini_batches <= batch;
+        refuse("mini_batches", self.mini_batches as f64, "at most the steps of a round", fits)?;
+        let positive = self.learning_rate.is_finite() && self.learning_rate > 0.0;
+        refuse("learning_rate", self.learning_rate, "a finite number above 0", positive)?;
+        let bonus = self.entropy_coefficient;
+        refuse("entropy_coefficient", bonus, "a finite number", bonus.is_finite())?;
+        for (field, value) in [("discount", self.discount), ("gae_lambda", self.gae_lambda)] {
+            refuse(field, value, "within 0..=1", (0.0..=1.0).contains(&value))?;
+        }
+        Ok(())
+    }
+}
+
+fn refuse(
+    field: &'static str,
+    value: f64,
+    expected: &'static str,
+    holds: bool,
+) -> Result<(), PpoError> {
+    if holds { Ok(()) } else { Err(PpoError::Setting { field, value, expected }) }
+}
+
+/// Trains from scratch; the points of the learning curve, the first before any learning.
+///
+/// The result depends on the two arguments alone: every random number comes from a stream named by
+/// what it is for.
+///
+/// # Errors
+///
+/// [`PpoError`] for settings out of range, or if the networks stop putting out numbers.
+pub fn train(settings: &Ppo, seed: u64) -> Result<Vec<Point>, PpoError> {
+    settings.check()?;
+    let mut run = Run {
+        settings,
+        seed,
+        learner: Learner::new(seed),
+        cohort: Cohort::new(seed, settings.environments),
+        updates: 0,
+        sums: LossSums::default(),
+    };
+    let mut curve = Vec::new();
+    for iteration in 0..=settings.iterations {
+        run.iterate(iteration, &mut curve).map_err(|reason| PpoError::Diverged {
+            environment_steps: iteration * settings.steps_per_iteration(),
+            reason,
+        })?;
+    }
+    Ok(curve)
+}
+
+/// A run under way.
+struct Run<'a> {
+    settings: &'a Ppo,
+    seed: u64,
+    learner: Learner,
+    cohort: Cohort,
+    updates: u64,
+    /// Of the updates since the last point.
+    sums: LossSums,
+}
+
+impl Run<'_> {
+    /// Collects, notes a point if one is due, and learns unless this is the end.
+    fn iterate(&mut self, iteration: usize, curve: &mut Vec<Point>) -> Result<(), Diverged> {
+        let settings = self.settings;
+        let gae = Gae { discount: settings.discount, lambda: settings.gae_lambda, whiten: true };
+        let rollout = self.cohort.collect(&self.learner, settings.steps, gae)?;
+        let is_last = iteration == settings.iterations;
+        if is_last || iteration.is_multiple_of(settings.evaluate_every) {
+            curve.push(self.point(iteration * settings.steps_per_iteration(), &rollout)?);
+            self.sums = LossSums::default();
+        }
+        if !is_last {
+            self.learn(iteration, &rollout.steps)?;
+        }
+        Ok(())
+    }
+
+    fn learn(&mut self, iteration: usize, steps: &MiniBatch) -> Result<(), Diverged> {
+        let settings = self.settings;
+        let Ppo { policy_loss, entropy_coefficient, .. } = *settings;
+        let objective = Objective { policy_loss, entropy_coefficient };
+        let mut order: Vec<usize> = (0..steps.actions.len()).collect();
+        let mut shuffle = stream(self.seed, Purpose::Order, iteration as u64);
+        for _ in 0..settings.epochs {
+            order.shuffle(&mut shuffle);
+            for part in 0..settings.mini_batches {
+                let edge = |part: usize| part * order.len() / settings.mini_batches;
+                let batch = steps.pick(&order[edge(part)..edge(part + 1)]);
+                let mut rng = stream(self.seed, Purpose::Selection, self.updates);
+                let rate = settings.learning_rate;
+                self.sums += self.learner.update(&batch, &objective, rate, &mut rng)?;
+                self.updates += 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn point(&self, environment_steps: usize, rollout: &Rollout) -> Result<Point, Diverged> {
+        let episodes = self.settings.evaluation_episodes;
+        let evaluate = |choice| mean_return(&self.learner, choice, self.seed, episodes);
+        let any = self.sums.tokens > 0;
+        Ok(Point {
+            environment_steps,
+            entropy: rollout.mean_entropy,
+            sampled_return: evaluate(Choice::Sampled)?,
+            greedy_return: evaluate(Choice::Greedy)?,
+            selected_fraction: if any { self.sums.selected_fraction() } else { 0.0 },
+            clip_fraction: if any { self.sums.clip_fraction() } else { 0.0 },
+        })
+    }
+}
+
+impl MiniBatch {
+    /// The steps of the given numbers.
+    fn pick(&self, steps: &[usize]) -> Self {
+        let column = |column: &[f64]| steps.iter().map(|&step| column[step]).collect();
+        Self {
+            observations: steps.iter().map(|&step| self.observations[step]).collect(),
+            actions: steps.iter().map(|&step| self.actions[step]).collect(),
+            old_log_prob: column(&self.old_log_prob),
+            advantage: column(&self.advantage),
+            returns: column(&self.returns),
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! Experience: environments side by side, and what the learner makes of their steps.
+
+use super::learner::{Diverged, Learner, MiniBatch};
+use super::stream::{Purpose, stream};
+use super::{Episode, Progress, Push, State};
+use entropy_core::Categorical;
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+use rl_losses::{Gae, generalised_advantages, whitened};
+
+/// Environments that are stepped together, each with random streams of its own for first states and
+/// actions.
+#[derive(Debug, Clone)]
+pub struct Cohort {
+    members: Vec<Member>,
+}
+
+#[derive(Debug, Clone)]
+struct Member {
+    episode: Episode,
+    actions: ChaCha8Rng,
+}
+
+/// The same number of steps of each environment.
+///
+/// The columns of [`steps`](Self::steps) hold one environment after the other, so that a stretch of
+/// one episode is a run of them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rollout {
+    /// Observations, actions, log-probabilities, whitened advantages and targets of the critic.
+    pub steps: MiniBatch,
+    /// Exact entropy of the policy in the states seen, mean over the steps, in nats.
+    pub mean_entropy: f64,
+    /// Returns of the episodes that ended, whether by a failure or by the time limit.
+    pub returns: Vec<u32>,
+}
+
+/// A run of steps of one episode, and where it stopped if more could have been earned there.
+struct Stretch {
+    steps: usize,
+    cut_off_at: Option<State>,
+}
+
+/// What one environment did.
+#[derive(Default)]
+struct Track {
+    observations: Vec<[f64; 4]>,
+    actions: Vec<usize>,
+    log_prob: Vec<f64>,
+    entropy: f64,
+    stretches: Vec<Stretch>,
+    returns: Vec<u32>,
+    since: usize,
+}
+
+impl Cohort {
+    /// So many environments, each at the start of its first episode.
+    pub fn new(seed: u64, environments: usize) -> Self {
+        let member = |index: usize| Member {
+            episode: Episode::new(stream(seed, Purpose::Starts, index as u64)),
+            actions: stream(seed, Purpose::Actions, index as u64),
+        };
+        Self { members: (0..environments).map(member).collect() }
+    }
+
+    /// Takes `steps` steps in each environment with actions drawn from the learner's policy;
+    /// episodes that ended begin anew.
+    ///
+    /// # Errors
+    ///
+    /// [`Diverged`] if the networks put out what is not a number.
+    pub fn collect(
+        &mut self,
+        learner: &Learner,
+        steps: usize,
+        gae: Gae,
+    ) -> Result<Rollout, Diverged> {
+        let mut tracks: Vec<Track> = self.members.iter().map(|_| Track::default()).collect();
+        for _ in 0..steps {
+            let states = self.members.iter().map(|member| member.episode.state());
+            let policies = learner.policies(states)?;
+            for ((member, track), policy) in self.members.iter_mut().zip(&mut tracks).zip(policies)
+            {
+                track.take(member, &policy);
+            }
+        }
+        for (member, track) in self.members.iter().zip(&mut tracks) {
+            track.cut(Some(member.episode.state()));
+        }
+        Rollout::of(tracks, learner, gae)
+    }
+}
+
+impl Track {
+    fn take(&mut self, member: &mut Member, policy: &Categorical) {
+        let action = draw(policy, &mut member.actions);
+        self.observations.push(member.episode.state().observation());
+        self.actions.push(action);
+        self.log_prob.push(policy.log_probs()[action]);
+        self.entropy += policy.entropy();
+        let cut_off_at = match member.episode.push(Push::ALL[action]) {
+            Progress::Running => return,
+            Progress::Terminated => None,
+            Progress::Truncated => Some(member.episode.state()),
+        };
+        self.cut(cut_off_at);
+        self.returns.push(member.episode.steps());
+        member.episode.restart();
+    }
+
+    /// Ends the stretch under way, if it has a step.
+    fn cut(&mut self, cut_off_at: Option<State>) {
+        let steps = self.actions.len() - self.since;
+        if steps > 0 {
+            self.stretches.push(Stretch { steps, cut_off_at });
+        }
+        self.since = self.actions.len();
+    }
+}
+
+impl Rollout {
+    fn of(tracks: Vec<Track>, learner: &Learner, gae: Gae) -> Result<Self, Diverged> {
+        let (mut steps, mut returns) = (MiniBatch::default(), Vec::new());
+        let (mut stretches, mut entropy) = (Vec::new(), 0.0);
+        for track in tracks {
+            steps.observations.extend(track.observations);
+            steps.actions.extend(track.actions);
+            steps.old_log_prob.extend(track.log_prob);
+            stretches.extend(track.stretches);
+            returns.extend(track.returns);
+            entropy += track.entropy;
+        }
+        let values = learner.values(&steps.observations);
+        let end_values = end_values(learner, &stretches);
+        let lengths: Vec<usize> = stretches.iter().map(|stretch| stretch.steps).collect();
+        let rewards = vec![1.0; values.len()];
+        let credit = generalised_advantages(&rewards, &values, Some(&end_values), &lengths, gae)?;
+        steps.advantage = whitened(&credit.advantages);
+        steps.returns = credit.returns;
+        let mean_entropy = entropy / steps.actions.len() as f64;
+        Ok(Self { steps, mean_entropy, returns })
+    }
+}
+
+/// The critic's value of where each stretch was cut off; 0 where the episode ended by a failure.
+fn end_values(learner: &Learner, stretches: &[Stretch]) -> Vec<f64> {
+    let states: Vec<_> = stretches.iter().filter_map(|stretch| stretch.cut_off_at).collect();
+    let observations: Vec<_> = states.into_iter().map(State::observation).collect();
+    let mut values = learner.values(&observations).into_iter();
+    let value = |stretch: &Stretch| {
+        stretch.cut_off_at.map_or(0.0, |_| values.next().expect("one value per cut"))
+    };
+    stretches.iter().map(value).collect()
+}
+
+/// Draws an action.
+pub(super) fn draw(policy: &Categorical, rng: &mut impl Rng) -> usize {
+    usize::from(rng.random::<f64>() >= policy.probs()[0])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GAE: Gae = Gae { discount: 0.99, lambda: 0.95, whiten: true };
+
+    #[test]
+    fn a_rollout_goes_on_where_the_last_one_stopped() {
+        let learner = Learner::new(4);
+        let mut halves = Cohort::new(9, 3);
+        let first = halves.collect(&learner, 20, GAE).unwrap();
+        let second = halves.collect(&learner, 20, GAE).unwrap();
+        let whole = Cohort::new(9, 3).collect(&learner, 40, GAE).unwrap();
+        for environment in 0..3 {
+            let of = |rollout: &Rollout, steps: usize| {
+                rollout.steps.observations[environment * steps..][..steps].to_vec()
+            };
+            assert_eq!([of(&first, 20), of(&second, 20)].concat(), of(&whole, 40));
+        }
+        let ended = [first.returns.len(), second.returns.len()].iter().sum::<usize>();
+        assert_eq!(ended, whole.returns.len());
+        assert!(ended > 0, "a policy at random falls within 40 steps");
+    }
+
+    #[test]
+    fn a_time_limit_is_worth_the_value_of_its_state_and_a_failure_nothing() {
+        let learner = Learner::new(4);
+        let state = State::from([0.1, 0.2, 0.0, -0.1]);
+        let stretches =
+            [None, Some(state), None].map(|cut_off_at| Stretch { steps: 2, cut_off_at });
+        let value = learner.values(&[state.observation()])[0];
+        assert!(value != 0.0);
+        assert_eq!(end_values(&learner, &stretches), [0.0, value, 0.0]);
+    }
+
+    #[test]
+    fn targets_of_a_failure_are_discounted_rewards_where_the_critic_is_not_asked() {
+        let gae = Gae { lambda: 1.0, ..GAE };
+        let rollout = Cohort::new(1, 1).collect(&Learner::new(1), 60, gae).unwrap();
+        let steps = rollout.returns[0] as usize;
+        for step in 0..steps {
+            let left = i32::try_from(steps - step).expect("below 60");
+            let expected = (1.0 - 0.99f64.powi(left)) / 0.01;
+            assert!((rollout.steps.returns[step] - expected).abs() < 1e-12);
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! A small multi-layer perceptron with its own backward pass.
+
+mod adam;
+mod orthogonal;
+
+pub use adam::Adam;
+
+use ndarray::{Array2, ArrayView1, ArrayView2, ArrayViewMut1, ArrayViewMut2, Axis};
+use orthogonal::orthogonal;
+use rand::Rng;
+
+/// Gain of the hidden layers at initialisation.
+const HIDDEN_GAIN: f64 = std::f64::consts::SQRT_2;
+
+/// Layers `x W + b` with `tanh` between them; the last one is linear.
+///
+/// All parameters stand in one vector, layer by layer, weights `[inputs, outputs]` before biases
+/// `[outputs]`, so that an optimiser sees nothing else.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Perceptron {
+    sizes: Vec<usize>,
+    parameters: Vec<f64>,
+}
+
+/// What the backward pass needs of a forward pass.
+#[derive(Debug, Clone)]
+pub struct Trace {
+    /// Input of each layer, `[rows, inputs]`.
+    inputs: Vec<Array2<f64>>,
+    output: Array2<f64>,
+}
+
+impl Trace {
+    /// Output of the last layer, `[rows, outputs]`.
+    pub fn output(&self) -> &Array2<f64> {
+        &self.output
+    }
+}
+
+impl Perceptron {
+    /// Layers between the given sizes, at least two; weights orthogonal with gain √2, in the last
+    /// layer with `last_gain`; biases 0.
+    ///
+    /// Source: Saxe et al. 2014, [arXiv:1312.6120](https://arxiv.org/abs/1312.6120); the gains are
+    /// those usual with PPO (0.01 for a policy, 1 for a value).
+    ///
+    /// # Panics
+    ///
+    /// If there are fewer than two sizes.
+    pub fn orthogonal(sizes: &[usize], last_gain: f64, rng: &mut impl Rng) -> Self {
+        assert!(sizes.len() >= 2, "{} sizes: expected an input and an output", sizes.len());
+        let mut parameters = Vec::new();
+        for (layer, pair) in sizes.windows(2).enumerate() {
+            let gain = if layer + 2 == sizes.len() { last_gain } else { HIDDEN_GAIN };
+            parameters.extend((orthogonal(pair[0], pair[1], rng) * gain).iter());
+            parameters.extend(std::iter::repeat_n(0.0, pair[1]));
+        }
+        Self { sizes: sizes.to_vec(), parameters }
+    }
+
+    /// All parameters, `[parameters]`.
+    pub fn parameters(&self) -> &[f64] {
+        &self.parameters
+    }
+
+    /// All parameters, `[parameters]`.
+    pub fn parameters_mut(&mut self) -> &mut [f64] {
+        &mut self.parameters
+    }
+
+    /// Applies the layers to `input`, `[rows, inputs]`.
+    pub fn forward(&self, input: Array2<f64>) -> Trace {
+        let last = self.sizes.len() - 2;
+        let mut inputs = Vec::with_capacity(last + 1);
+        let mut signal = input;
+        for layer in 0..=last {
+            let (weight, bias) = self.layer(layer);
+            let mut next = signal.dot(&weight);
+            next += &bias;
+            if layer < last {
+                next.mapv_inplace(f64::tanh);
+            }
+            inputs.push(std::mem::replace(&mut signal, next));
+        }
+        Trace { inputs, output: signal }
+    }
+
+    /// Gradient with respect to all parameters, `[parameters]`, of a scalar whose gradient with
+    /// respect to the output is `d_output`, `[rows, outputs]`.
+    pub fn backward(&self, trace: &Trace, d_output: Array2<f64>) -> Vec<f64> {
+        let mut gradient = vec![0.0; self.parameters.len()];
+        let mut d_signal = d_output;
+        for layer in (0..trace.inputs.len()).rev() {
+            let input = &trace.inputs[layer];
+            let (mut d_weight, mut d_bias) = split_layer(&self.sizes, layer, &mut gradient);
+            ndarray::linalg::general_mat_mul(1.0, &input.t(), &d_signal, 0.0, &mut d_weight);
+            d_bias.assign(&d_signal.sum_axis(Axis(0)));
+            if layer > 0 {
+                let mut d_input = d_signal.dot(&self.layer(layer).0.t());
+                // The input is the tanh of what the layer before put out.
+                d_input.zip_mut_with(input, |slope, tanh| *slope *= 1.0 - tanh * tanh);
+                d_signal = d_input;
+            }
+        }
+        gradient
+    }
+
+    /// Weights `[inputs, outputs]` and biases `[outputs]` of a layer.
+    fn layer(&self, layer: usize) -> (ArrayView2<'_, f64>, ArrayView1<'_, f64>) {
+        let (inputs, outputs) = (self.sizes[layer], self.sizes[layer + 1]);
+        let (weight, bias) =
+            self.parameters[offset(&self.sizes, layer)..].split_at(inputs * outputs);
+        let weight = ArrayView2::from_shape((inputs, outputs), weight).expect("split to size");
+        (weight, ArrayView1::from(&bias[..outputs]))
+    }
+}
+
+/// A layer's part of a vector of all parameters.
+fn split_layer<'a>(
+    sizes: &[usize],
+    layer: usize,
+    parameters: &'a mut [f64],
+) -> (ArrayViewMut2<'a, f64>, ArrayViewMut1<'a, f64>) {
+    let (inputs, outputs) = (sizes[layer], sizes[layer + 1]);
+    let (weight, bias) = parameters[offset(sizes, layer)..].split_at_mut(inputs * outputs);
+    let weight = ArrayViewMut2::from_shape((inputs, outputs), weight).expect("split to size");
+    (weight, ArrayViewMut1::from(&mut bias[..outputs]))
+}
+
+/// Where the parameters of a layer begin.
+fn offset(sizes: &[usize], layer: usize) -> usize {
+    sizes.windows(2).take(layer).map(|pair| pair[0] * pair[1] + pair[1]).sum()
+}
+
+/// Rows of the given observations, `[rows, N]`.
+pub fn rows<const N: usize>(observations: &[[f64; N]]) -> Array2<f64> {
+    observations.to_vec().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::SeedableRng;
+    use rand_chacha::ChaCha8Rng;
+
+    #[test]
+    fn gradient_is_the_central_difference() {
+        let mut rng = ChaCha8Rng::seed_from_u64(5);
+        let mut network = Perceptron::orthogonal(&[3, 5, 4, 2], 1.0, &mut rng);
+        for parameter in network.parameters_mut() {
+            *parameter += rng.random_range(-0.1..0.1);
+        }
+        let random = |shape, rng: &mut ChaCha8Rng| {
+            Array2::from_shape_simple_fn(shape, || rng.random_range(-1.0..1.0))
+        };
+        let (input, slope) = (random((7, 3), &mut rng), random((7, 2), &mut rng));
+        let scalar = |network: &Perceptron| {
+            let output = network.forward(input.clone()).output;
+            // Not linear in the output, so that the point of evaluation matters.
+            (&output * &output * &slope).sum() / 2.0
+        };
+        let trace = network.forward(input.clone());
+        let gradient = network.backward(&trace, trace.output() * &slope);
+        assert_eq!(gradient.len(), 3 * 5 + 5 + 5 * 4 + 4 + 4 * 2 + 2);
+        for (index, slope) in gradient.iter().enumerate() {
+            let mut moved = network.clone();
+            let width = 1e-5;
+            moved.parameters[index] = network.parameters[index] + width;
+            let above = scalar(&moved);
+            moved.parameters[index] = network.parameters[index] - width;
+            let difference = (above - scalar(&moved)) / (2.0 * width);
+            assert!((difference - slope).abs() < 1e-9, "{index}: {difference} for {slope}");
+        }
+    }
+}
