@@ -221,7 +221,8 @@ fn sampled_rewards_have_the_exact_mean() {
 fn a_step_of_zero_leaves_the_policy_and_clips_nothing() {
     let environment = small_tabular(0);
     for loss in [PolicyLoss::PpoClip(PpoClip::default()), PolicyLoss::KlCov(KlCov::default())] {
-        let mut trainer = Trainer::new(&environment, Method::of(loss), Schedule::tabular(0.0), 0);
+        let schedule = Schedule { drop_uninformative: false, ..Schedule::tabular(0.0) };
+        let mut trainer = Trainer::new(&environment, Method::of(loss), schedule, 0);
         let sums = trainer.step().expect("a rollout").sums;
         assert_eq!(trainer.parameters(), environment.start);
         assert_eq!((sums.clipped, sums.abs_log_ratio.to_bits()), (0, 0.0f64.to_bits()));

@@ -38,12 +38,15 @@ pub struct Schedule {
     pub epochs: usize,
     /// Learning rate and what it multiplies.
     pub step_size: StepSize,
-    /// Whether groups of equal rewards are left out before mini-batches are made.
+    /// Whether groups of equal rewards are left out before mini-batches are made. The choice
+    /// matters: left in, they feel no reward but every regulariser, and count among the tokens that
+    /// a method takes its fraction of.
     pub drop_uninformative: bool,
 }
 
 impl Schedule {
-    /// The plan of the tabular environments: all prompts, groups of 8, 4 mini-batches, 2 epochs.
+    /// The plan of the tabular environments: all prompts, groups of 8 (those of equal rewards
+    /// dropped, as the paper does), 4 mini-batches, 2 epochs.
     pub fn tabular(learning_rate: f64) -> Self {
         Self {
             rollouts: 300,
@@ -53,25 +56,25 @@ impl Schedule {
             mini_batches: 4,
             epochs: 2,
             step_size: StepSize::PerState(learning_rate),
-            drop_uninformative: false,
+            drop_uninformative: true,
         }
     }
 
-    /// The plan of shared parameters: 256 prompts, groups of 8 (those of equal rewards dropped), 8
-    /// mini-batches, one epoch.
+    /// The plan of shared parameters: 256 prompts, groups of 8, 8 mini-batches, one
+    /// epoch.
     pub fn shared(learning_rate: f64) -> Self {
         Self {
             prompts: 256,
             mini_batches: 8,
             epochs: 1,
             step_size: StepSize::TokenMean(learning_rate),
-            drop_uninformative: true,
             ..Self::tabular(0.0)
         }
     }
 
-    /// One on-policy update for each rollout: what the theorems speak of.
+    /// One on-policy update for each rollout, over all of it: what the theorems speak of.
     pub fn on_policy(learning_rate: f64) -> Self {
-        Self { mini_batches: 1, epochs: 1, ..Self::tabular(learning_rate) }
+        let tabular = Self::tabular(learning_rate);
+        Self { mini_batches: 1, epochs: 1, drop_uninformative: false, ..tabular }
     }
 }
