@@ -281,7 +281,7 @@ impl Categorical {
 }
 
 /// The first largest logit, after checking all of them.
-fn mode_of(logits: &[f64]) -> Result<usize, LogitsError> {
+pub(crate) fn mode_of(logits: &[f64]) -> Result<usize, LogitsError> {
     if logits.is_empty() {
         return Err(LogitsError::Empty);
     }

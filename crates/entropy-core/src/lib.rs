@@ -22,6 +22,7 @@ mod entropy_change;
 mod exchange_rate;
 mod group_clock;
 mod input_error;
+pub mod kernel;
 pub mod logit_step;
 mod natural_flow;
 mod paired_moments;
