@@ -1,5 +1,20 @@
 //! Controllers: from what a step measured to a knob of the next.
+//!
+//! Each is settings, checked once, and a state that can be serialised: a run that is resumed goes on
+//! as if it had not stopped.
 
+mod difficulty;
+mod entropy_band;
 mod error;
+mod proportional_integral;
+mod skywork;
+mod target;
+mod thermostat;
 
+pub use difficulty::{DifficultyThermostat, DifficultyThermostatSettings};
+pub use entropy_band::{EntropyBand, EntropyBandController};
 pub use error::ControlError;
+pub use proportional_integral::{EntropicPi, EntropicPiController};
+pub use skywork::{AdaptiveEntropy, AdaptiveEntropyController};
+pub use target::EntropyTarget;
+pub use thermostat::{Saturation, Thermostat, ThermostatSettings};

@@ -8,3 +8,4 @@ mod properties;
 mod recorded_advantages;
 mod rollout_correction;
 mod snapshots;
+mod thermostat;

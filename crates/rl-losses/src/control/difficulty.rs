@@ -1,0 +1,144 @@
+//! One thermostat for each bucket of difficulty.
+
+use serde::{Deserialize, Serialize};
+
+use super::{ControlError, Thermostat, ThermostatSettings};
+use crate::{
+    ParameterError,
+    parameter::check_unit,
+    settings::{Settings, checked_when_read},
+};
+
+/// Settings of a [`DifficultyThermostat`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self", deny_unknown_fields)]
+pub struct DifficultyThermostatSettings {
+    /// Accuracies between the buckets, ascending, within `0..=1`: `[0.25, 0.75]` makes hard (below
+    /// 0.25), middle and easy (0.75 or above) prompts.
+    pub accuracy_edges: Vec<f64>,
+    /// The thermostat every bucket starts with.
+    pub thermostat: ThermostatSettings,
+}
+
+impl Settings for DifficultyThermostatSettings {
+    fn check(&self) -> Result<(), ParameterError> {
+        self.thermostat.check()?;
+        for &edge in &self.accuracy_edges {
+            check_unit("accuracy_edges", edge)?;
+        }
+        match self.accuracy_edges.windows(2).find(|pair| pair[0] >= pair[1]) {
+            None => Ok(()),
+            Some(pair) => Err(ParameterError::Order {
+                low_field: "accuracy_edges",
+                low: pair[0],
+                high_field: "accuracy_edges",
+                high: pair[1],
+            }),
+        }
+    }
+}
+
+checked_when_read!(DifficultyThermostatSettings);
+
+/// A [`Thermostat`] for each bucket of group accuracy.
+///
+/// Easy prompts lose entropy several times faster than hard ones (paper, Fig. 8), so one knob for
+/// all holds the mean by flattening the hard ones. The buckets share their settings, not their
+/// state.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DifficultyThermostat {
+    accuracy_edges: Vec<f64>,
+    thermostats: Vec<Thermostat>,
+}
+
+impl DifficultyThermostat {
+    /// Thermostats at step 0.
+    ///
+    /// # Errors
+    ///
+    /// [`ParameterError`] if a setting is out of its range or the edges do not ascend.
+    pub fn new(settings: &DifficultyThermostatSettings) -> Result<Self, ParameterError> {
+        settings.check()?;
+        let thermostat = Thermostat::new(settings.thermostat)?;
+        Ok(Self {
+            accuracy_edges: settings.accuracy_edges.clone(),
+            thermostats: vec![thermostat; settings.accuracy_edges.len() + 1],
+        })
+    }
+
+    /// The bucket of a group by its mean reward: 0 is the hardest.
+    pub fn bucket(&self, accuracy: f64) -> usize {
+        self.accuracy_edges.iter().filter(|&&edge| accuracy >= edge).count()
+    }
+
+    /// The thermostats, hardest bucket first.
+    pub fn thermostats(&self) -> &[Thermostat] {
+        &self.thermostats
+    }
+
+    /// Takes in the entropy of each bucket, in nats; `None` of a bucket that had no tokens, which
+    /// keeps its state.
+    ///
+    /// # Errors
+    ///
+    /// [`ControlError`] unless there is one entry per bucket and every entropy is finite and not
+    /// negative; no bucket then moves.
+    pub fn update(&mut self, entropies: &[Option<f64>]) -> Result<(), ControlError> {
+        if entropies.len() != self.thermostats.len() {
+            return Err(ControlError::Length {
+                quantity: "entropies",
+                found: entropies.len(),
+                expected: self.thermostats.len(),
+            });
+        }
+        let mut moved = self.thermostats.clone();
+        for (thermostat, entropy) in std::iter::zip(&mut moved, entropies) {
+            if let Some(entropy) = entropy {
+                thermostat.update(*entropy)?;
+            }
+        }
+        self.thermostats = moved;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::EntropyTarget;
+
+    fn thermostat() -> DifficultyThermostat {
+        let target = EntropyTarget::constant(0.3);
+        let settings = DifficultyThermostatSettings {
+            accuracy_edges: vec![0.25, 0.75],
+            thermostat: ThermostatSettings::new(target, 2e-3, 1e-5, 0.2).unwrap(),
+        };
+        DifficultyThermostat::new(&settings).unwrap()
+    }
+
+    #[test]
+    fn a_group_falls_into_the_bucket_its_accuracy_says() {
+        let buckets = [0.0, 0.24, 0.25, 0.74, 0.75, 1.0].map(|a| thermostat().bucket(a));
+        assert_eq!(buckets, [0, 0, 1, 1, 2, 2]);
+    }
+
+    #[test]
+    fn each_bucket_moves_by_its_own_entropy() {
+        let mut thermostat = thermostat();
+        thermostat.update(&[Some(0.6), None, Some(0.1)]).unwrap();
+        let knobs: Vec<f64> = thermostat.thermostats().iter().map(Thermostat::knob).collect();
+        assert!(knobs[0] < knobs[1] && knobs[1] < knobs[2], "{knobs:?}");
+        assert!((knobs[1] - 2e-3).abs() < 1e-15);
+    }
+
+    #[test]
+    fn a_bad_measurement_moves_no_bucket() {
+        let mut thermostat = thermostat();
+        let before = thermostat.clone();
+        let error = thermostat.update(&[Some(0.6), None, Some(f64::NAN)]).unwrap_err();
+        assert_eq!(error.to_string(), "measured `entropy` is NaN, expected a finite number");
+        assert!(thermostat.update(&[]).is_err());
+        assert_eq!(thermostat, before);
+    }
+}

@@ -1,0 +1,117 @@
+//! An entropy coefficient that takes fixed steps towards a target: Skywork-OR1.
+
+use serde::{Deserialize, Serialize};
+
+use super::ControlError;
+use crate::{
+    ParameterError,
+    parameter::{check_not_negative, check_positive},
+    settings::{Settings, checked_when_read},
+};
+
+/// Settings of the adaptive entropy coefficient.
+///
+/// Default: the published scripts, 0.2 nats by steps of 1e-4 up to 5e-3, from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self", default, deny_unknown_fields)]
+pub struct AdaptiveEntropy {
+    /// Entropy to stay above, in nats, above 0.
+    pub target: f64,
+    /// What one step adds or takes off, above 0.
+    pub step: f64,
+    /// Largest coefficient, above 0.
+    pub maximum: f64,
+    /// Coefficient at the start, `0..=maximum`.
+    pub initial: f64,
+}
+
+impl Default for AdaptiveEntropy {
+    fn default() -> Self {
+        Self { target: 0.2, step: 1e-4, maximum: 5e-3, initial: 0.0 }
+    }
+}
+
+impl Settings for AdaptiveEntropy {
+    fn check(&self) -> Result<(), ParameterError> {
+        check_positive("target", self.target)?;
+        check_positive("step", self.step)?;
+        check_positive("maximum", self.maximum)?;
+        check_not_negative("initial", self.initial)?;
+        if self.initial <= self.maximum {
+            return Ok(());
+        }
+        Err(ParameterError::Order {
+            low_field: "initial",
+            low: self.initial,
+            high_field: "maximum",
+            high: self.maximum,
+        })
+    }
+}
+
+checked_when_read!(AdaptiveEntropy);
+
+/// The coefficient of an entropy bonus and how it moves.
+///
+/// ```text
+/// c ← clip(c + step · sign(target - H), 0, maximum)      used: c where H < target, else 0
+/// ```
+///
+/// Source: He et al. 2025, Skywork-OR1, [Sec. 4](https://arxiv.org/abs/2505.22312).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AdaptiveEntropyController {
+    settings: AdaptiveEntropy,
+    coefficient: f64,
+    below_target: bool,
+}
+
+impl AdaptiveEntropyController {
+    /// A controller at its initial coefficient, which counts from the first step on.
+    ///
+    /// # Errors
+    ///
+    /// [`ParameterError`] if a setting is out of its range.
+    pub fn new(settings: AdaptiveEntropy) -> Result<Self, ParameterError> {
+        settings.check()?;
+        Ok(Self { settings, coefficient: settings.initial, below_target: true })
+    }
+
+    /// Coefficient of the next step's bonus: 0 while the entropy is at the target or above.
+    pub fn coefficient(&self) -> f64 {
+        if self.below_target { self.coefficient } else { 0.0 }
+    }
+
+    /// Takes in the entropy of a step, in nats.
+    ///
+    /// # Errors
+    ///
+    /// [`ControlError::NotFinite`] if the entropy is; the state then stays.
+    pub fn update(&mut self, entropy: f64) -> Result<(), ControlError> {
+        ControlError::check_finite("entropy", entropy)?;
+        let AdaptiveEntropy { target, step, maximum, .. } = self.settings;
+        self.below_target = entropy < target;
+        let change = if self.below_target { step } else { -step };
+        self.coefficient = (self.coefficient + change).clamp(0.0, maximum);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_coefficient_climbs_below_the_target_and_rests_above_it() {
+        let settings = AdaptiveEntropy { target: 0.2, step: 1.0, maximum: 2.5, initial: 0.0 };
+        let mut controller = AdaptiveEntropyController::new(settings).unwrap();
+        let coefficients: Vec<f64> = [0.1, 0.1, 0.1, 0.3, 0.1]
+            .iter()
+            .map(|&entropy| {
+                controller.update(entropy).unwrap();
+                controller.coefficient()
+            })
+            .collect();
+        assert_eq!(coefficients, [1.0, 2.0, 2.5, 0.0, 2.5]);
+    }
+}

@@ -1,0 +1,66 @@
+//! The entropy a controller aims at.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    ParameterError,
+    parameter::check_positive,
+    settings::{Settings, checked_when_read},
+};
+
+/// A trajectory of entropies: from `start` to `end` over `steps`, then constant.
+///
+/// ```text
+/// H*(k) = start · (end / start)^(min(k / steps, 1))
+/// ```
+///
+/// Geometric, because entropy decays that way by itself and the thermostat's error is a logarithm.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self", deny_unknown_fields)]
+pub struct EntropyTarget {
+    /// Entropy aimed at in step 0, in nats, above 0.
+    pub start: f64,
+    /// Entropy aimed at from step `steps` on, in nats, above 0.
+    pub end: f64,
+    /// Steps between the two; 0 aims at `end` at once.
+    pub steps: u64,
+}
+
+impl Settings for EntropyTarget {
+    fn check(&self) -> Result<(), ParameterError> {
+        check_positive("start", self.start)?;
+        check_positive("end", self.end).map(drop)
+    }
+}
+
+checked_when_read!(EntropyTarget);
+
+impl EntropyTarget {
+    /// One entropy throughout, in nats.
+    pub fn constant(entropy: f64) -> Self {
+        Self { start: entropy, end: entropy, steps: 0 }
+    }
+
+    /// The entropy aimed at in a step, in nats.
+    pub fn at(&self, step: u64) -> f64 {
+        if step >= self.steps {
+            return self.end;
+        }
+        let share = step as f64 / self.steps as f64;
+        self.start * (self.end / self.start).powf(share)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trajectory_is_geometric_and_then_constant() {
+        let target = EntropyTarget { start: 0.8, end: 0.2, steps: 100 };
+        for (step, expected) in [(0, 0.8), (50, 0.4), (100, 0.2), (1_000_000, 0.2)] {
+            assert!((target.at(step) - expected).abs() < 1e-15, "{step}");
+        }
+        assert!((EntropyTarget::constant(0.3).at(0) - 0.3).abs() < f64::EPSILON);
+    }
+}

@@ -1,0 +1,261 @@
+//! A thermostat: holds an entropy trajectory by moving one knob of a policy loss.
+
+use serde::{Deserialize, Serialize};
+
+use super::{ControlError, EntropyTarget};
+use crate::{
+    ParameterError,
+    parameter::{check, check_not_negative, check_positive},
+    settings::{Settings, checked_when_read},
+};
+
+/// An error of `ln H` counts as no more than this: entropy 0 is `ln 0`.
+const ERROR_LIMIT: f64 = 2.0;
+
+/// Settings of a [`Thermostat`].
+///
+/// The knob is any number that raises entropy when it grows: the fraction or coefficient of KL-Cov,
+/// the fraction of Clip-Cov, `clip_ratio_high`. KL-Cov's coefficient should stay at or below the
+/// size of the advantages: above it the penalty reverses the update of the tokens it treats.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self", deny_unknown_fields)]
+pub struct ThermostatSettings {
+    /// The entropy to hold.
+    pub target: EntropyTarget,
+    /// Knob at the start, `low..=high`: the guess of what holds the target.
+    pub initial: f64,
+    /// Smallest knob, above 0: the actuator is a logarithm.
+    pub low: f64,
+    /// Largest knob, above `low`.
+    pub high: f64,
+    /// `K_p`: relative change of the knob per relative error of the entropy, 0 or above.
+    #[serde(default = "default_proportional")]
+    pub proportional: f64,
+    /// `K_i`: the same, per step, 0 or above.
+    #[serde(default = "default_integral")]
+    pub integral: f64,
+    /// Weight of the past in the measured entropy, `0..1`; delays by `s / (1 - s)` steps.
+    #[serde(default)]
+    pub smoothing: f64,
+    /// The most `ln knob` moves in one step, above 0.
+    #[serde(default = "default_largest_step")]
+    pub largest_step: f64,
+}
+
+fn default_proportional() -> f64 {
+    1.5
+}
+
+fn default_integral() -> f64 {
+    0.03
+}
+
+fn default_largest_step() -> f64 {
+    0.5
+}
+
+impl ThermostatSettings {
+    /// Default gains for a knob that starts at `initial` and stays within `low..=high`.
+    ///
+    /// # Errors
+    ///
+    /// [`ParameterError`] if a number is out of its range or the bounds are upside down.
+    pub fn new(
+        target: EntropyTarget,
+        initial: f64,
+        low: f64,
+        high: f64,
+    ) -> Result<Self, ParameterError> {
+        let settings = Self {
+            target,
+            initial,
+            low,
+            high,
+            proportional: default_proportional(),
+            integral: default_integral(),
+            smoothing: 0.0,
+            largest_step: default_largest_step(),
+        };
+        settings.check().map(|()| settings)
+    }
+}
+
+impl Settings for ThermostatSettings {
+    fn check(&self) -> Result<(), ParameterError> {
+        self.target.check()?;
+        let low = check_positive("low", self.low)?;
+        let high = check_positive("high", self.high)?;
+        let initial = check_positive("initial", self.initial)?;
+        let (low_field, high_field) = ("low", "high");
+        if low >= high {
+            return Err(ParameterError::Order { low_field, low, high_field, high });
+        }
+        if initial < low {
+            return Err(ParameterError::Order {
+                low_field,
+                low,
+                high_field: "initial",
+                high: initial,
+            });
+        }
+        if initial > high {
+            return Err(ParameterError::Order {
+                low_field: "initial",
+                low: initial,
+                high_field,
+                high,
+            });
+        }
+        check_not_negative("proportional", self.proportional)?;
+        check_not_negative("integral", self.integral)?;
+        check_positive("largest_step", self.largest_step)?;
+        check("smoothing", self.smoothing, "0 or above and below 1", |x| (0.0..1.0).contains(&x))
+            .map(drop)
+    }
+}
+
+checked_when_read!(ThermostatSettings);
+
+/// Whether a knob is at its bound and the target still out of reach.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Saturation {
+    /// The knob is free.
+    None,
+    /// The knob is at its upper bound and the entropy below the target: the method cannot raise it
+    /// further. KL-Cov, strictly on-policy, ends here.
+    High,
+    /// The knob is at its lower bound and the entropy above the target: something else raises it.
+    Low,
+}
+
+/// Holds an entropy by a PI controller between the logarithms of entropy and knob.
+///
+/// ```text
+/// e = ln H* - ln H                       relative error, smoothed, held to ±2
+/// v = ln initial + K_p e + K_i Σ e       ln knob, held to its bounds and to largest_step a step
+/// ```
+///
+/// The sum rests while `v` is held and the error would push it further (no wind-up).
+///
+/// **Why logarithms.** To first order in the share of treated tokens, a step changes the entropy by
+/// `ΔH = -d + g u`, with the drift `d` of the policy gradient and a knob `u` of unknown effect `g`
+/// (`docs/theory.md`: what a token removes from the covariance it removes from the drift). At the
+/// operating point `g u* = d`, so `∂(Δ ln H) / ∂ ln u = g u* / H* = d / H* = λ`: **the gain of the
+/// loop is the relative decay rate of the entropy, whatever `g`**, which is not known within a
+/// factor of ten. What is left to know is `λ`, and a run shows it (paper, Fig. 2: 0.1 to 0.001 a
+/// step).
+///
+/// **Gains.** With `d ∝ H` the loop is `s² + λ(1 + K_p) s + λ K_i = 0`, with constant `d` it is `s² +
+/// λ K_p s + λ K_i = 0`. Damping is at least `K_p/2 √(λ/K_i)`, so slow runs want a small `K_i`; a
+/// delay of `n` steps (updates per rollout, smoothing) asks for `K_p λ (n + 1) < 1/2`. The defaults
+/// `K_p = 1.5`, `K_i = 0.03` come to within 5 % of a constant target in `300 + 6/λ` steps and stay
+/// there, for `λ` from 1/400 to 1/10, `g` over two decades, and `λ (n + 1) ≤ 0.3`
+/// (`tests/it/thermostat.rs`, which simulates both plants).
+///
+/// Source: ours. The standing question to Clip-Cov and KL-Cov is how to set their knobs; this sets
+/// them by the entropy they are to hold.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Thermostat {
+    settings: ThermostatSettings,
+    step: u64,
+    log_knob: f64,
+    error: f64,
+    integral: f64,
+    saturation: Saturation,
+    saturated_steps: u64,
+}
+
+impl Thermostat {
+    /// A thermostat at step 0 with its initial knob.
+    ///
+    /// # Errors
+    ///
+    /// [`ParameterError`] if a setting is out of its range.
+    pub fn new(settings: ThermostatSettings) -> Result<Self, ParameterError> {
+        settings.check()?;
+        Ok(Self {
+            settings,
+            step: 0,
+            log_knob: settings.initial.ln(),
+            error: 0.0,
+            integral: 0.0,
+            saturation: Saturation::None,
+            saturated_steps: 0,
+        })
+    }
+
+    /// The knob of the next step, within its bounds.
+    pub fn knob(&self) -> f64 {
+        // The logarithm and back may leave the bounds by rounding.
+        self.log_knob.exp().clamp(self.settings.low, self.settings.high)
+    }
+
+    /// The entropy the next measurement is held against, in nats.
+    pub fn target(&self) -> f64 {
+        self.settings.target.at(self.step)
+    }
+
+    /// The last error, `ln H* - ln H`, smoothed.
+    pub fn error(&self) -> f64 {
+        self.error
+    }
+
+    /// Whether the target is out of reach.
+    pub fn saturation(&self) -> Saturation {
+        self.saturation
+    }
+
+    /// For how many steps in a row it has been.
+    pub fn saturated_steps(&self) -> u64 {
+        self.saturated_steps
+    }
+
+    /// Takes in the entropy of a step, in nats, and moves the knob.
+    ///
+    /// # Errors
+    ///
+    /// [`ControlError`] if the entropy is not finite or below 0; the state then stays.
+    pub fn update(&mut self, entropy: f64) -> Result<(), ControlError> {
+        ControlError::check_finite("entropy", entropy)?;
+        check_not_negative("entropy", entropy)?;
+        let ThermostatSettings { initial, low, high, proportional, integral, .. } = self.settings;
+        self.error = self.smoothed((self.target() / entropy).ln().clamp(-ERROR_LIMIT, ERROR_LIMIT));
+        let step = integral * self.error;
+        let wanted = initial.ln() + proportional * self.error + self.integral + step;
+        let bounded = wanted.clamp(low.ln(), high.ln());
+        let largest = self.settings.largest_step;
+        self.log_knob += (bounded - self.log_knob).clamp(-largest, largest);
+        // Rest the sum while the knob lags behind what the error already asks for.
+        if (wanted - self.log_knob) * self.error <= 0.0 {
+            self.integral += step;
+        }
+        self.note_saturation(wanted);
+        self.step += 1;
+        Ok(())
+    }
+
+    fn smoothed(&self, error: f64) -> f64 {
+        let past = if self.step == 0 { 0.0 } else { self.settings.smoothing };
+        past * self.error + (1.0 - past) * error
+    }
+
+    fn note_saturation(&mut self, wanted: f64) {
+        let (low, high) = (self.settings.low.ln(), self.settings.high.ln());
+        let saturation = if wanted > high && self.log_knob >= high {
+            Saturation::High
+        } else if wanted < low && self.log_knob <= low {
+            Saturation::Low
+        } else {
+            Saturation::None
+        };
+        let goes_on = saturation == self.saturation && saturation != Saturation::None;
+        self.saturated_steps = match saturation {
+            Saturation::None => 0,
+            _ if goes_on => self.saturated_steps + 1,
+            _ => 1,
+        };
+        self.saturation = saturation;
+    }
+}
