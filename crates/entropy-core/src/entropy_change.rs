@@ -1,11 +1,11 @@
-//! How the entropy of a policy answers a step of its logits: Lemma 1, its second order, the exact
-//! change without cancellation, and bounds on what Lemma 1 leaves out.
+//! How the entropy of a policy answers a step of its logits: Lemma 1, the orders after it, and
+//! bounds on what Lemma 1 leaves out.
 
 use crate::categorical::Categorical;
 use crate::quadrature::integrate_unit_interval;
 
-/// Beyond this range of the step the plain difference of two entropies is the more accurate one.
-const LARGEST_ACCURATE_RANGE: f64 = 2.0;
+/// Beyond this range of the step 20 points no longer integrate its path to rounding.
+const LARGEST_SMOOTH_RANGE: f64 = 2.0;
 
 impl Categorical {
     /// First-order change of entropy when the logits move by `step`, in nats (Lemma 1).
@@ -50,36 +50,31 @@ impl Categorical {
         self.entropy_change_first_order(step) + 0.5 * self.entropy_curvature(step)
     }
 
-    /// Exact change of entropy when the logits move by `step`, in nats, without cancellation.
+    /// Third derivative of the entropy along `step`, at its start:
+    /// `-2 κ₃(δ) - κ₄(log π, δ, δ, δ)` with joint cumulants `κ`, in nats.
     ///
-    /// For steps of range up to 2 it is summed from the step itself, by
-    ///
-    /// ```text
-    /// ΔH = -Σ π (w - 1)(log π + H) - KL(π_new ‖ π),   w = π_new / π
-    /// ```
-    ///
-    /// so that it has full relative accuracy where a difference of two entropies has none: tiny
-    /// steps, peaked policies. Longer steps use that difference. Derivation:
-    /// `docs/theory.md#exact-change`.
+    /// Derivation: `docs/theory.md#higher-orders`.
     ///
     /// # Panics
     ///
-    /// If `step` does not hold one value per action, or is NaN or infinite at a possible one.
-    pub fn entropy_change(&self, step: &[f64]) -> f64 {
-        if self.step_range(step) > LARGEST_ACCURATE_RANGE {
-            return self.moved(step, 1.0).entropy() - self.entropy();
-        }
-        let log_ratio = self.log_ratio_after(step);
+    /// If `step` does not hold one value per action.
+    pub fn entropy_third_derivative(&self, step: &[f64]) -> f64 {
+        let step = self.centred(step);
         let centred = self.centred_log_probs();
-        -self.expect(|action| log_ratio[action].exp_m1() * centred[action])
-            - self.expect(|action| relative_entropy_term(log_ratio[action]))
+        let cumulants = self.expect(|a| (2.0 + centred[a]) * step[a] * step[a] * step[a]);
+        let covariance = self.expect(|a| centred[a] * step[a]);
+        let variance = self.expect(|a| step[a] * step[a]);
+        3.0 * covariance * variance - cumulants
     }
 
-    /// `log π_new - log π` at each possible action, from the step itself; 0 elsewhere.
-    pub(crate) fn log_ratio_after(&self, step: &[f64]) -> Vec<f64> {
-        let anchor = step[self.mode()];
-        let log_mean = self.expect(|action| (step[action] - anchor).exp_m1()).ln_1p();
-        self.over_support(|action| (step[action] - anchor) - log_mean)
+    /// Change of entropy to third order when the logits move by `step`, in nats; the error falls
+    /// with the fourth power of the step.
+    ///
+    /// # Panics
+    ///
+    /// If `step` does not hold one value per action.
+    pub fn entropy_change_third_order(&self, step: &[f64]) -> f64 {
+        self.entropy_change_second_order(step) + self.entropy_third_derivative(step) / 6.0
     }
 
     /// What Lemma 1 leaves out: exact change less first-order change, in nats.
@@ -91,7 +86,7 @@ impl Categorical {
     ///
     /// If `step` does not hold one value per action, or is NaN or infinite at a possible one.
     pub fn first_order_remainder(&self, step: &[f64]) -> f64 {
-        if self.step_range(step) > LARGEST_ACCURATE_RANGE {
+        if self.step_range(step) > LARGEST_SMOOTH_RANGE {
             return self.entropy_change(step) - self.entropy_change_first_order(step);
         }
         integrate_unit_interval(|time| {
@@ -158,53 +153,5 @@ impl Categorical {
             }
         }
         high - low
-    }
-
-    /// The policy after the part `time` of the step.
-    pub(crate) fn moved(&self, step: &[f64], time: f64) -> Self {
-        let move_logit = |(action, log_odds): (usize, &f64)| {
-            if self.is_possible(action) { time.mul_add(step[action], *log_odds) } else { *log_odds }
-        };
-        let logits: Vec<f64> =
-            self.centred_log_probs().iter().enumerate().map(move_logit).collect();
-        Self::from_logits(&logits).expect("a finite step keeps possible actions possible")
-    }
-}
-
-/// `φ(x) = e^x (x - 1) + 1 = Σ_{n≥2} (n-1) xⁿ / n!`, non-negative; its mean under the policy, at
-/// `x = log(π_new / π)`, is `KL(π_new ‖ π)`.
-pub(crate) fn relative_entropy_term(x: f64) -> f64 {
-    if x.abs() > 1.0 {
-        return x.exp() * (x - 1.0) + 1.0;
-    }
-    let mut power = x; // xⁿ / n!
-    let mut sum = 0.0;
-    for n in 2..=22 {
-        power *= x / f64::from(n);
-        let term = f64::from(n - 1) * power;
-        sum += term;
-        if term.abs() <= 1e-18 * sum {
-            break;
-        }
-    }
-    sum
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn relative_entropy_term_is_continuous_where_the_series_ends() {
-        for x in [1.0f64, -1.0] {
-            let closed = x.exp() * (x - 1.0) + 1.0;
-            assert!((relative_entropy_term(x) - closed).abs() < 4.0 * f64::EPSILON);
-        }
-    }
-
-    #[test]
-    fn relative_entropy_term_keeps_its_digits_near_zero() {
-        let x = 1e-9;
-        assert!((relative_entropy_term(x) / (0.5 * x * x + x * x * x / 3.0) - 1.0).abs() < 1e-15);
     }
 }

@@ -10,6 +10,11 @@ pub(crate) fn oracle() -> Value {
     serde_json::from_str(include_str!("../data/theory_vectors.json")).expect("the oracle is JSON")
 }
 
+/// Peaked, tiny, huge and nearly uniform cases, recorded by `tests/data/extreme_cases.py`.
+pub(crate) fn extremes() -> Value {
+    serde_json::from_str(include_str!("../data/extreme_cases.json")).expect("the cases are JSON")
+}
+
 pub(crate) fn list<'a>(value: &'a Value, field: &str) -> &'a [Value] {
     value[field].as_array().unwrap_or_else(|| panic!("`{field}` is a list"))
 }
@@ -19,8 +24,9 @@ pub(crate) fn number(value: &Value) -> f64 {
     text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
-pub(crate) fn numbers(value: &Value, field: &str) -> Vec<f64> {
-    list(value, field).iter().map(number).collect()
+pub(crate) fn numbers(value_of: &Value, field: &str) -> Vec<f64> {
+    let value = |value: &Value| if value.is_null() { f64::NEG_INFINITY } else { number(value) };
+    list(value_of, field).iter().map(value).collect()
 }
 
 pub(crate) fn name(case: &Value) -> &str {

@@ -1,0 +1,245 @@
+//! What a step of any size does, exactly: the change of entropy and the divergences, without
+//! cancellation.
+
+use crate::categorical::Categorical;
+use crate::summation::sum;
+
+/// Up to this range of the step no term of the exact sums exceeds what they add up to by much.
+const LARGEST_SMOOTH_RANGE: f64 = 2.0;
+
+/// Beyond this range `e^δ` is no longer finite.
+const LARGEST_RANGE: f64 = 700.0;
+
+/// Divergences between the policies before and after a step, in nats.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct StepDivergence {
+    /// `KL(π_new ‖ π)`.
+    pub new_from_old: f64,
+    /// `KL(π ‖ π_new)`.
+    pub old_from_new: f64,
+}
+
+/// The exact change of entropy in three forms, in nats: equal, and each a reading of its own.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct EntropyIdentities {
+    /// `-Cov_π(log π, π_new/π) - KL(π_new ‖ π)`: Lemma 1 with the whole ratio in the place of the
+    /// step.
+    pub from_old: f64,
+    /// `-Σ (π_new - π) log π_new + KL(π ‖ π_new)`: the same, seen from where the step ends.
+    pub from_new: f64,
+    /// `-½ Σ (π_new - π)(log π + log π_new) + ½ (KL(π ‖ π_new) - KL(π_new ‖ π))`: their mean.
+    pub symmetric: f64,
+}
+
+impl Categorical {
+    /// Exact change of entropy when the logits move by `step`, in nats, without cancellation.
+    ///
+    /// Summed from the step itself, by
+    ///
+    /// ```text
+    /// ΔH = -Σ (π_new - π)(log π + H) - KL(π_new ‖ π)
+    /// ```
+    ///
+    /// so that it has full relative accuracy where a difference of two entropies has none: tiny
+    /// steps, peaked policies. Of a long step the difference is taken where that is the more
+    /// accurate one. Derivation: `docs/theory.md#exact-change`.
+    ///
+    /// # Panics
+    ///
+    /// If `step` does not hold one value per action, or is NaN or infinite at a possible one.
+    pub fn entropy_change(&self, step: &[f64]) -> f64 {
+        let range = self.step_range(step);
+        let difference = || {
+            let after = self.moved(step, 1.0).entropy();
+            (after - self.entropy(), after + self.entropy())
+        };
+        if range > LARGEST_RANGE {
+            return difference().0;
+        }
+        let log_ratio = self.log_ratio_after(step);
+        let centred = self.centred_log_probs();
+        let first = |action: usize| log_ratio[action].exp_m1() * centred[action];
+        let divergence = self.expect(|action| relative_entropy_term(log_ratio[action]));
+        let change = -self.expect(first) - divergence;
+        if range <= LARGEST_SMOOTH_RANGE {
+            return change;
+        }
+        // Both are exact but for the rounding of their terms.
+        let (plain, plain_terms) = difference();
+        let terms = self.expect(|action| first(action).abs()) + divergence;
+        if terms < plain_terms { change } else { plain }
+    }
+
+    /// The exact change of entropy in three forms.
+    ///
+    /// Source: an exact version of arXiv:2505.22617, Lemma 1; proof in
+    /// `docs/theory.md#finite-step-identities`.
+    ///
+    /// # Panics
+    ///
+    /// If `step` does not hold one value per action, or is NaN or infinite at a possible one.
+    pub fn entropy_change_identities(&self, step: &[f64]) -> EntropyIdentities {
+        let finite = FiniteStep::new(self, step);
+        let StepDivergence { new_from_old, old_from_new } = finite.divergence();
+        let centred = self.centred_log_probs();
+        // The differences π_new - π sum to 0, so log π may be centred under them.
+        let along = |value: &dyn Fn(usize) -> f64| {
+            sum(finite.support().map(|action| finite.difference(action) * value(action)))
+        };
+        let from_old = -along(&|action| centred[action]) - new_from_old;
+        let from_new = -along(&|action| centred[action] + finite.log_ratio[action]) + old_from_new;
+        let middle = along(&|action| centred[action] + 0.5 * finite.log_ratio[action]);
+        let symmetric = -middle + 0.5 * (old_from_new - new_from_old);
+        EntropyIdentities { from_old, from_new, symmetric }
+    }
+
+    /// Divergences between this policy and the one after `step`, in both directions, accurate for
+    /// steps of any size.
+    ///
+    /// Derivation: `docs/theory.md#relative-entropy`.
+    ///
+    /// # Panics
+    ///
+    /// If `step` does not hold one value per action, or is NaN or infinite at a possible one.
+    pub fn step_divergence(&self, step: &[f64]) -> StepDivergence {
+        FiniteStep::new(self, step).divergence()
+    }
+
+    /// Divergence `KL(π ‖ π_ref) = Σ π (log π - log π_ref)`, in nats; never negative, infinite where
+    /// the reference lacks an action of this policy.
+    ///
+    /// Summed from terms that are never negative. Derivation: `docs/theory.md#relative-entropy`.
+    ///
+    /// # Panics
+    ///
+    /// If the two have different numbers of actions.
+    pub fn relative_entropy(&self, reference: &Self) -> f64 {
+        self.check_length(reference.log_probs());
+        let mut out_of_reach = 0.0; // what the reference gives to actions impossible here
+        for action in 0..self.actions() {
+            match (self.is_possible(action), reference.is_possible(action)) {
+                (true, false) => return f64::INFINITY,
+                (false, true) => out_of_reach += reference.probs()[action],
+                _ => {}
+            }
+        }
+        if out_of_reach > 0.0 {
+            // Both policies on the support of this one: KL is what they differ by there, plus
+            // the mass the reference has to spare.
+            return sum((0..self.actions()).filter(|&action| self.is_possible(action)).map(
+                |action| {
+                    let log_ratio = self.log_probs()[action] - reference.log_probs()[action];
+                    divergence_term(self.probs()[action], reference.probs()[action], log_ratio)
+                },
+            )) + out_of_reach;
+        }
+        // Differences to one action are exact where log-probabilities, each rounded, are not.
+        let mode = reference.mode();
+        let (own, other) = (self.centred_log_probs(), reference.centred_log_probs());
+        let step =
+            self.over_support(|action| (own[action] - own[mode]) - (other[action] - other[mode]));
+        reference.step_divergence(&step).new_from_old
+    }
+
+    /// The policy after the part `time` of the step.
+    pub(crate) fn moved(&self, step: &[f64], time: f64) -> Self {
+        let move_logit = |(action, log_odds): (usize, &f64)| {
+            if self.is_possible(action) { time.mul_add(step[action], *log_odds) } else { *log_odds }
+        };
+        let logits: Vec<f64> =
+            self.centred_log_probs().iter().enumerate().map(move_logit).collect();
+        Self::from_logits(&logits).expect("a finite step keeps possible actions possible")
+    }
+
+    /// `log π_new - log π` at each possible action, from the step itself; 0 elsewhere.
+    fn log_ratio_after(&self, step: &[f64]) -> Vec<f64> {
+        let anchor = step[self.mode()];
+        let log_mean = self.expect(|action| (step[action] - anchor).exp_m1()).ln_1p();
+        self.over_support(|action| (step[action] - anchor) - log_mean)
+    }
+}
+
+/// The policies before and after a step, and their ratio.
+struct FiniteStep<'a> {
+    old: &'a Categorical,
+    new: Categorical,
+    log_ratio: Vec<f64>,
+}
+
+impl<'a> FiniteStep<'a> {
+    fn new(old: &'a Categorical, step: &[f64]) -> Self {
+        let new = old.moved(step, 1.0);
+        let log_ratio = if old.step_range(step) <= LARGEST_RANGE {
+            old.log_ratio_after(step)
+        } else {
+            old.over_support(|action| new.log_probs()[action] - old.log_probs()[action])
+        };
+        Self { old, new, log_ratio }
+    }
+
+    fn support(&self) -> impl Iterator<Item = usize> {
+        (0..self.old.actions()).filter(|&action| self.old.is_possible(action))
+    }
+
+    /// `π_new - π`.
+    fn difference(&self, action: usize) -> f64 {
+        let (old, new) = (self.old.probs()[action], self.new.probs()[action]);
+        let log_ratio = self.log_ratio[action];
+        if log_ratio.abs() < 1.0 { old * log_ratio.exp_m1() } else { new - old }
+    }
+
+    fn divergence(&self) -> StepDivergence {
+        let (old, new) = (self.old.probs(), self.new.probs());
+        let log_ratio = &self.log_ratio;
+        StepDivergence {
+            new_from_old: sum(self
+                .support()
+                .map(|a| divergence_term(new[a], old[a], log_ratio[a]))),
+            old_from_new: sum(self
+                .support()
+                .map(|a| divergence_term(old[a], new[a], -log_ratio[a]))),
+        }
+    }
+}
+
+/// `p log(p/q) - p + q`, never negative, with `x = log(p/q)`.
+fn divergence_term(p: f64, q: f64, x: f64) -> f64 {
+    if x.abs() > 1.0 { p * (x - 1.0) + q } else { q * relative_entropy_term(x) }
+}
+/// `φ(x) = e^x (x - 1) + 1 = Σ_{n≥2} (n-1) xⁿ / n!`, non-negative; its mean under the policy, at
+/// `x = log(π_new / π)`, is `KL(π_new ‖ π)`.
+fn relative_entropy_term(x: f64) -> f64 {
+    if x.abs() > 1.0 {
+        return x.exp() * (x - 1.0) + 1.0;
+    }
+    let mut power = x; // xⁿ / n!
+    let mut sum = 0.0;
+    for n in 2..=22 {
+        power *= x / f64::from(n);
+        let term = f64::from(n - 1) * power;
+        sum += term;
+        if term.abs() <= 1e-18 * sum {
+            break;
+        }
+    }
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn relative_entropy_term_is_continuous_where_the_series_ends() {
+        for x in [1.0f64, -1.0] {
+            let closed = x.exp() * (x - 1.0) + 1.0;
+            assert!((relative_entropy_term(x) - closed).abs() < 4.0 * f64::EPSILON);
+        }
+    }
+
+    #[test]
+    fn relative_entropy_term_keeps_its_digits_near_zero() {
+        let x = 1e-9;
+        assert!((relative_entropy_term(x) / (0.5 * x * x + x * x * x / 3.0) - 1.0).abs() < 1e-15);
+    }
+}
