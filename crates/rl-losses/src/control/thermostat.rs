@@ -140,7 +140,7 @@ pub enum Saturation {
 ///
 /// **Why logarithms.** To first order in the share of treated tokens, a step changes the entropy by
 /// `ΔH = -d + g u`, with the drift `d` of the policy gradient and a knob `u` of unknown effect `g`
-/// (`docs/theory.md`: what a token removes from the covariance it removes from the drift). At the
+/// (`docs/theory.md#detached-tokens`: what is detached from the covariance is taken off the drift). At the
 /// operating point `g u* = d`, so `∂(Δ ln H) / ∂ ln u = g u* / H* = d / H* = λ`: **the gain of the
 /// loop is the relative decay rate of the entropy, whatever `g`**, which is not known within a
 /// factor of ten. What is left to know is `λ`, and a run shows it (paper, Fig. 2: 0.1 to 0.001 a

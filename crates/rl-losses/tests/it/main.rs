@@ -3,6 +3,7 @@
 mod advantages;
 mod configuration;
 mod conformance;
+mod diagnostics;
 mod kl;
 mod properties;
 mod recorded_advantages;

@@ -1,0 +1,70 @@
+//! How far the policy has moved within a step.
+
+use std::ops::AddAssign;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{ColumnError, column::check_columns, ppo_clip::limited};
+
+/// Additive statistics of `x = log_prob - old_log_prob`: add every part and rank, then divide.
+///
+/// Tokens are samples of the **old** policy, so the means estimate `KL(π_old ‖ π)`. Each `x` is held
+/// to ±20 nats.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct DivergenceSums {
+    /// Tokens seen.
+    pub tokens: usize,
+    /// `Σ -x`, in nats.
+    pub k1: f64,
+    /// `Σ (e^x - 1 - x)`, in nats.
+    pub k3: f64,
+    /// `Σ |x|`, in nats.
+    pub abs_log_ratio: f64,
+    /// The largest `|x|`, in nats; a maximum, not a sum.
+    pub max_abs_log_ratio: f64,
+}
+
+impl DivergenceSums {
+    /// Sums over tokens.
+    ///
+    /// # Errors
+    ///
+    /// [`ColumnError`] if the columns, both `[tokens]`, differ in length or a value is not finite.
+    pub fn of(log_prob: &[f64], old_log_prob: &[f64]) -> Result<Self, ColumnError> {
+        check_columns(&[("log_prob", log_prob), ("old_log_prob", old_log_prob)])?;
+        let mut sums = Self { tokens: log_prob.len(), ..Self::default() };
+        for (new, old) in std::iter::zip(log_prob, old_log_prob) {
+            let x = limited(new - old);
+            sums.k1 -= x;
+            sums.k3 += x.exp_m1() - x;
+            sums.abs_log_ratio += x.abs();
+            sums.max_abs_log_ratio = sums.max_abs_log_ratio.max(x.abs());
+        }
+        Ok(sums)
+    }
+
+    /// `KL(π_old ‖ π)` per token by its plain estimate, in nats; may be negative. NaN of no tokens.
+    pub fn mean_k1(&self) -> f64 {
+        self.k1 / self.tokens as f64
+    }
+
+    /// `KL(π_old ‖ π)` per token by the estimate that is never negative, in nats. NaN of no tokens.
+    pub fn mean_k3(&self) -> f64 {
+        self.k3 / self.tokens as f64
+    }
+
+    /// Mean of `|x|`, in nats. NaN of no tokens.
+    pub fn mean_abs_log_ratio(&self) -> f64 {
+        self.abs_log_ratio / self.tokens as f64
+    }
+}
+
+impl AddAssign for DivergenceSums {
+    fn add_assign(&mut self, other: Self) {
+        self.tokens += other.tokens;
+        self.k1 += other.k1;
+        self.k3 += other.k3;
+        self.abs_log_ratio += other.abs_log_ratio;
+        self.max_abs_log_ratio = self.max_abs_log_ratio.max(other.max_abs_log_ratio);
+    }
+}

@@ -1,0 +1,13 @@
+//! What the columns of a step say about its effect on entropy, as sums that merge.
+
+mod divergence;
+mod entropy_change;
+mod group_covariance;
+mod inertness;
+mod quadrants;
+
+pub use divergence::DivergenceSums;
+pub use entropy_change::{EntropyChangeColumns, EntropyChangeSums};
+pub use group_covariance::group_covariances;
+pub use inertness::InertnessSums;
+pub use quadrants::{LikelyAbove, QuadrantCell, QuadrantSums};

@@ -1,0 +1,233 @@
+//! Diagnostics against exact expectations, and as sums that merge.
+
+use entropy_core::{Categorical, UpdateRule};
+use insta::{assert_snapshot, assert_yaml_snapshot, rounded_redaction};
+use proptest::prelude::*;
+use rl_losses::{
+    DivergenceSums, EntropyChangeColumns, EntropyChangeSums, InertnessSums, LikelyAbove,
+    QuadrantSums, group_covariances,
+};
+
+const RULES: [UpdateRule; 2] = [UpdateRule::PolicyGradient, UpdateRule::NaturalPolicyGradient];
+
+/// Tokens of a batch whose shares are exactly the probabilities of its states.
+#[derive(Default)]
+struct Batch {
+    log_prob: Vec<f64>,
+    advantage: Vec<f64>,
+    entropy: Vec<f64>,
+    mean_score: Vec<f64>,
+}
+
+impl Batch {
+    /// Adds a state whose action `a` is drawn `counts[a]` times.
+    fn visit(&mut self, counts: &[usize], advantage: &[f64]) -> Categorical {
+        let logits: Vec<f64> = counts.iter().map(|&count| (count as f64).ln()).collect();
+        let policy = Categorical::from_logits(&logits).expect("an action of each");
+        let score = |action| policy.probs()[action] * policy.entropy_score(action);
+        let mean_score: f64 = (0..counts.len()).map(score).sum();
+        for (action, &count) in counts.iter().enumerate() {
+            self.log_prob.extend(std::iter::repeat_n(policy.log_probs()[action], count));
+            self.advantage.extend(std::iter::repeat_n(advantage[action], count));
+            self.entropy.extend(std::iter::repeat_n(policy.entropy(), count));
+            self.mean_score.extend(std::iter::repeat_n(mean_score, count));
+        }
+        policy
+    }
+
+    fn sums(&self) -> EntropyChangeSums {
+        EntropyChangeSums::of(EntropyChangeColumns {
+            log_prob: &self.log_prob,
+            advantage: &self.advantage,
+            entropy: &self.entropy,
+            mean_score: Some(&self.mean_score),
+        })
+        .expect("columns of one batch")
+    }
+}
+
+#[test]
+fn in_one_state_the_prediction_is_the_theorems() {
+    let mut batch = Batch::default();
+    let advantage = [0.3, -1.0, 2.0, 0.5]; // not centred
+    let policy = batch.visit(&[10, 5, 2, 3], &advantage);
+    for rule in RULES {
+        let expected = rule.predicted_entropy_change(&policy, &advantage, 0.1);
+        let found = batch.sums().state_centred(rule, 0.1);
+        assert!((found - expected).abs() < 1e-15, "{rule:?}: {found} {expected}");
+    }
+    let natural = UpdateRule::NaturalPolicyGradient;
+    let found = batch.sums().batch_centred(natural, 0.1);
+    let expected = natural.predicted_entropy_change(&policy, &advantage, 0.1);
+    assert!((found - expected).abs() < 1e-15, "one state: both centrings agree");
+}
+
+/// Two states whose mean advantages differ with their entropies: the batch sees a covariance where
+/// no state has one.
+#[test]
+fn only_the_state_centred_prediction_is_blind_to_differences_between_states() {
+    let mut batch = Batch::default();
+    batch.visit(&[8, 8], &[-1.0, -1.0]);
+    batch.visit(&[15, 1], &[1.0, 1.0]);
+    let natural = UpdateRule::NaturalPolicyGradient;
+    assert!(batch.sums().state_centred(natural, 1.0).abs() < 1e-15);
+    let entropy = |p: f64| -p * p.ln() - (1.0 - p) * (1.0 - p).ln();
+    // Between the states: half the difference of -H times half the difference of A.
+    let expected = (entropy(0.5) - entropy(15.0 / 16.0)) / 2.0;
+    let found = -batch.sums().batch_centred(natural, 1.0);
+    assert!((found - expected).abs() < 1e-15, "{found} {expected}");
+    assert!((found - 0.2297).abs() < 1e-4);
+}
+
+#[test]
+fn the_theorems_may_disagree_in_sign() {
+    let mut batch = Batch::default();
+    batch.visit(&[10, 9, 1], &[0.0, 1.0, 0.0]);
+    let [vanilla, natural] = RULES.map(|rule| batch.sums().state_centred(rule, 1.0));
+    assert!((vanilla - 0.0095).abs() < 1e-4 && (natural + 0.0257).abs() < 1e-4);
+}
+
+type Row = (f64, f64, f64, bool);
+
+fn rows() -> impl Strategy<Value = Vec<Row>> {
+    prop::collection::vec((-6.0..0.0f64, -6.0..0.0f64, -2.0..2.0f64, any::<bool>()), 1..40)
+}
+
+/// Every diagnostic of some rows, given the mean log-probability of the whole.
+fn measure(
+    rows: &[Row],
+    mean_log_prob: f64,
+) -> (EntropyChangeSums, QuadrantSums, DivergenceSums, InertnessSums) {
+    let log_prob: Vec<f64> = rows.iter().map(|row| row.0).collect();
+    let old: Vec<f64> = rows.iter().map(|row| if row.3 { row.0 } else { row.1 }).collect();
+    let advantage: Vec<f64> = rows.iter().map(|row| row.2).collect();
+    let entropy: Vec<f64> = rows.iter().map(|row| -row.1).collect();
+    let selected: Vec<bool> = rows.iter().map(|row| row.2 > 0.0).collect();
+    let columns = EntropyChangeColumns {
+        log_prob: &log_prob,
+        advantage: &advantage,
+        entropy: &entropy,
+        mean_score: None,
+    };
+    let above = LikelyAbove::Mean(mean_log_prob);
+    (
+        EntropyChangeSums::of(columns).expect("columns of one batch"),
+        QuadrantSums::of(&log_prob, &advantage, above).expect("columns of one batch"),
+        DivergenceSums::of(&log_prob, &old).expect("columns of one batch"),
+        InertnessSums::of(&log_prob, &old, &selected).expect("columns of one batch"),
+    )
+}
+
+proptest! {
+    #[test]
+    fn parts_add_up_to_the_whole(rows in rows(), cut in any::<prop::sample::Index>(), seed in any::<u64>()) {
+        let mean = measure(&rows, 0.0).0.mean_log_prob();
+        let whole = measure(&rows, mean);
+        // In another order too.
+        let mut shuffled = rows.clone();
+        shuffled.rotate_left(usize::try_from(seed % rows.len() as u64)?);
+        let (head, tail) = shuffled.split_at(cut.index(rows.len() + 1));
+        let (mut parts, other) = (measure(head, mean), measure(tail, mean));
+        parts.0 += other.0;
+        parts.1 += other.1;
+        parts.2 += other.2;
+        parts.3 += other.3;
+        for rule in RULES {
+            let pairs = [
+                (parts.0.batch_centred(rule, 1.0), whole.0.batch_centred(rule, 1.0)),
+                (parts.0.state_centred(rule, 1.0), whole.0.state_centred(rule, 1.0)),
+                (parts.2.mean_k3(), whole.2.mean_k3()),
+                (parts.2.mean_k1(), whole.2.mean_k1()),
+            ];
+            for (found, expected) in pairs {
+                prop_assert!((found - expected).abs() < 1e-9 * expected.abs().max(1.0));
+            }
+        }
+        prop_assert_eq!(parts.1.tokens(), rows.len());
+        prop_assert_eq!(parts.1.positive_rare.tokens, whole.1.positive_rare.tokens);
+        prop_assert_eq!(parts.3, whole.3);
+    }
+
+    /// The quadrants add up to the covariance that Theorem 2 reads.
+    #[test]
+    fn quadrants_share_out_the_covariance(rows in rows()) {
+        let mean = measure(&rows, 0.0).0.mean_log_prob();
+        let (change, quadrants, _, _) = measure(&rows, mean);
+        let shares: f64 = [quadrants.positive_likely, quadrants.positive_rare,
+            quadrants.negative_likely, quadrants.negative_rare, quadrants.neutral]
+            .iter().map(|&cell| quadrants.share_of_covariance(cell)).sum();
+        let covariance = -change.batch_centred(UpdateRule::NaturalPolicyGradient, 1.0);
+        prop_assert!((shares - covariance).abs() < 1e-9, "{shares} {covariance}");
+        prop_assert!(quadrants.positive_likely.covariance >= 0.0);
+        prop_assert!(quadrants.negative_likely.covariance <= 0.0);
+    }
+
+    #[test]
+    fn moved_tokens_are_not_inert(rows in rows()) {
+        let (_, _, divergence, inertness) = measure(&rows, 0.0);
+        let unmoved = rows.iter().filter(|row| row.3 && row.2 > 0.0).count();
+        prop_assert_eq!(inertness.unmoved, unmoved);
+        prop_assert!(divergence.mean_k3() >= 0.0);
+    }
+}
+
+#[test]
+fn a_penalty_is_inert_strictly_on_policy_and_only_then() {
+    let on_policy = InertnessSums::of(&[-1.0, -2.0], &[-1.0, -2.0], &[true, true]).unwrap();
+    assert!(on_policy.is_inert() && (on_policy.inert_fraction() - 1.0).abs() < 1e-15);
+    let moved = InertnessSums::of(&[-1.0, -2.0], &[-1.0, -2.1], &[true, true]).unwrap();
+    assert!(!moved.is_inert() && (moved.inert_fraction() - 0.5).abs() < 1e-15);
+    let nothing = InertnessSums::of(&[-1.0], &[-1.0], &[false]).unwrap();
+    assert!(!nothing.is_inert());
+}
+
+#[test]
+fn a_groups_covariance_is_that_of_its_responses() {
+    // Mean log-probabilities -1 and -3, advantages 1 and -1: half the gaps are 1 and 1.
+    let log_prob = [-0.5, -1.5, -3.0, -2.0, -2.0];
+    let found = group_covariances(
+        &log_prob,
+        &[2, 1, 2],
+        &[1.0, -1.0, 5.0],
+        &[2, 1],
+        UpdateRule::NaturalPolicyGradient,
+    );
+    assert_eq!(found.unwrap(), [1.0, 0.0]);
+    let rule = UpdateRule::PolicyGradient;
+    let found = group_covariances(&log_prob, &[2, 1, 2], &[1.0, -1.0, 5.0], &[2, 1], rule).unwrap();
+    let expected = f64::midpoint((-1.0f64).exp(), (-3.0f64).exp());
+    assert!((found[0] - expected).abs() < 1e-15);
+}
+
+#[test]
+fn sums_of_a_small_batch() {
+    let rows = [
+        (-0.1, -0.2, 1.0, false),
+        (-3.0, -2.0, 1.0, false),
+        (-0.5, -1.0, -1.0, false),
+        (-4.0, -1.0, -1.0, true),
+        (-1.0, -1.0, 0.0, true),
+    ];
+    let mean = measure(&rows, 0.0).0.mean_log_prob();
+    assert_yaml_snapshot!(measure(&rows, mean), {".**" => rounded_redaction(10)});
+}
+
+#[test]
+fn bad_input_is_refused_by_name() {
+    let columns = EntropyChangeColumns {
+        log_prob: &[-1.0, -2.0],
+        advantage: &[1.0, 0.0],
+        entropy: &[0.5],
+        mean_score: None,
+    };
+    let complaints = [
+        EntropyChangeSums::of(columns).unwrap_err(),
+        QuadrantSums::of(&[0.0], &[0.0], LikelyAbove::Mean(f64::NAN)).unwrap_err(),
+        QuadrantSums::of(&[0.0], &[0.0], LikelyAbove::State(&[])).unwrap_err(),
+        DivergenceSums::of(&[f64::INFINITY], &[0.0]).unwrap_err(),
+        InertnessSums::of(&[0.0], &[0.0], &[]).unwrap_err(),
+        group_covariances(&[0.0], &[1], &[1.0], &[2], RULES[0]).unwrap_err(),
+    ]
+    .map(|error| error.to_string());
+    assert_snapshot!(complaints.join("\n"));
+}
