@@ -15,6 +15,11 @@ use crate::{
 /// ```
 ///
 /// Geometric, because entropy decays that way by itself and the thermostat's error is a logarithm.
+///
+/// Start it at the entropy of the untrained policy. A lower start asks for less entropy at first, and
+/// what has collapsed comes back slowly if at all: groups that are all right have no gradient left
+/// for a method to drop or penalise (`tests/it/thermostat_on_a_policy.rs` holds policies that would
+/// collapse along such a trajectory; with a constant target several end below it, at the bound).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub struct EntropyTarget {

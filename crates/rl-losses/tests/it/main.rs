@@ -10,3 +10,4 @@ mod recorded_advantages;
 mod rollout_correction;
 mod snapshots;
 mod thermostat;
+mod thermostat_on_a_policy;
