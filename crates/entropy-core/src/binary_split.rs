@@ -70,6 +70,23 @@ impl BinarySplit {
         verdict + self.success() * self.entropy_right + failure * self.entropy_wrong
     }
 
+    /// Mean log-probability of a right action less that of a wrong one,
+    /// `E[log π | right] - E[log π | wrong] = logit R - H_c + H_w`, in nats: how well calibrated
+    /// the policy is.
+    pub fn log_prob_gap(self) -> f64 {
+        self.log_odds - self.entropy_right + self.entropy_wrong
+    }
+
+    /// Covariance of log-probability and the verdict, `R (1 - R)` times the
+    /// [gap](Self::log_prob_gap), in nats: that of Theorem 2 for a reward of 0 or 1.
+    ///
+    /// With group-normalised advantages it is this times [`grpo_clock`](crate::grpo_clock). Easy
+    /// and hard prompts of equal variance differ in the gap alone.
+    pub fn covariance(self) -> f64 {
+        let variance = self.success() / (1.0 + self.log_odds.exp());
+        if variance == 0.0 { 0.0 } else { variance * self.log_prob_gap() }
+    }
+
     /// The split after `time` of the natural flow whose reward is 1 for right actions and 0 for
     /// wrong ones: `R = σ(logit R_0 + t)`.
     #[must_use]
@@ -97,6 +114,21 @@ mod tests {
             assert!((found - point.policy.entropy()).abs() < 1e-14 * found, "{time}: {found}");
         }
         assert!(split.after(50.0).entropy() - split.entropy_right < 1e-15);
+    }
+
+    #[test]
+    fn the_gap_gives_the_covariance_of_the_second_theorem() {
+        let policy = Categorical::from_logits(&[0.5, -1.0, 2.0, 0.0, -0.5]).unwrap();
+        let is_right = [true, false, false, true, false];
+        let split = BinarySplit::of(&policy, &is_right);
+        let expected = policy.covariance(policy.log_probs(), &is_right.map(f64::from));
+        assert!((split.covariance() - expected).abs() < 1e-15, "{split:?}");
+        // k right and m wrong actions alike within their kind: logit R + ln(m/k).
+        let symmetric = Categorical::from_logits(&[1.0, 1.0, 0.0, 0.0, 0.0]).unwrap();
+        let split = BinarySplit::of(&symmetric, &[true, true, false, false, false]);
+        let gap = split.log_odds + (3.0f64 / 2.0).ln();
+        assert!((split.log_prob_gap() - gap).abs() < 1e-15);
+        assert!((gap - 1.0).abs() < 1e-15);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The covariance of single tokens, by which Clip-Cov and KL-Cov select.
+//! The covariance of single tokens, by which Clip-Cov and KL-Cov select, in both centrings.
 
 use crate::summation::mean;
 
@@ -30,6 +30,29 @@ pub fn token_covariances(advantage: &[f64], log_prob: &[f64]) -> Vec<f64> {
         .collect()
 }
 
+/// Covariance of each token centred in its own state, in nat·reward:
+/// `cov_t = A_t · (log π(y_t) + H_t)`, with `H_t` the entropy of the policy the token was drawn from.
+///
+/// The theory's centring: for an advantage of mean 0 in every state, its mean over on-policy tokens
+/// is the within-state covariance of Theorem 2, of any batch and without bias. The batch centring of
+/// [`token_covariances`] mixes differences between states in. Derivation:
+/// `docs/theory.md#state-centring`.
+///
+/// # Panics
+///
+/// If the slices, all `[tokens]`, differ in length.
+pub fn state_token_covariances(advantage: &[f64], log_prob: &[f64], entropy: &[f64]) -> Vec<f64> {
+    assert!(
+        advantage.len() == log_prob.len() && advantage.len() == entropy.len(),
+        "{} advantages, {} log-probabilities, {} entropies: expected one of each per token",
+        advantage.len(),
+        log_prob.len(),
+        entropy.len()
+    );
+    let centred = std::iter::zip(log_prob, entropy).map(|(log_prob, entropy)| log_prob + entropy);
+    std::iter::zip(advantage, centred).map(|(advantage, centred)| advantage * centred).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -37,6 +60,12 @@ mod tests {
     #[test]
     fn no_tokens_have_no_covariances() {
         assert!(token_covariances(&[], &[]).is_empty());
+    }
+
+    #[test]
+    fn state_centring_measures_each_token_from_its_own_entropy() {
+        let found = state_token_covariances(&[1.0, -2.0], &[-0.5, -3.0], &[0.25, 1.0]);
+        assert_eq!(found, [-0.25, 4.0]);
     }
 
     #[test]

@@ -1,0 +1,181 @@
+//! Entropies beside Shannon's: Tsallis and Rényi, and their differentials.
+
+use crate::categorical::Categorical;
+use crate::input_error::{InputError, check_parameter};
+use crate::summation::sum;
+
+impl Categorical {
+    /// Tsallis entropy `S_q = (1 - Σ π^q) / (q - 1)`; Shannon's, in nats, at `order` 1.
+    ///
+    /// Derivation: `docs/theory.md#generalised-entropies`.
+    ///
+    /// # Errors
+    ///
+    /// [`InputError::Parameter`] unless `order` is finite and 0 or above.
+    pub fn tsallis_entropy(&self, order: f64) -> Result<f64, InputError> {
+        check_order(order, order.is_finite())?;
+        Ok(-sum(self.possible().map(|action| self.deformed_log_prob(action, order))))
+    }
+
+    /// First-order change of the [Tsallis entropy](Self::tsallis_entropy) when the logits move by
+    /// `step`: `-q/(q - 1) Cov(π^(q-1), δ)`.
+    ///
+    /// Derivation: `docs/theory.md#generalised-entropies`.
+    ///
+    /// # Errors
+    ///
+    /// [`InputError::Parameter`] unless `order` is finite and 0 or above.
+    ///
+    /// # Panics
+    ///
+    /// If `step` does not hold one value per action.
+    pub fn tsallis_change_first_order(&self, order: f64, step: &[f64]) -> Result<f64, InputError> {
+        check_order(order, order.is_finite())?;
+        let step = self.centred(step);
+        let terms = self.possible().map(|a| self.deformed_log_prob(a, order) * step[a]);
+        Ok(-order * sum(terms))
+    }
+
+    /// Rényi entropy `ln(Σ π^q) / (1 - q)`, in nats: `ln(support)` at `order` 0, Shannon's at 1,
+    /// `-ln max π` at infinity.
+    ///
+    /// Derivation: `docs/theory.md#generalised-entropies`.
+    ///
+    /// # Errors
+    ///
+    /// [`InputError::Parameter`] unless `order` is 0 or above.
+    pub fn renyi_entropy(&self, order: f64) -> Result<f64, InputError> {
+        check_order(order, true)?;
+        let of_mode = self.log_probs()[self.mode()];
+        if order.is_infinite() {
+            return Ok(-of_mode);
+        }
+        let tsallis = self.tsallis_entropy(order)?;
+        let deviation = (1.0 - order) * tsallis; // Σ π^q - 1
+        Ok(if deviation == 0.0 {
+            tsallis // Shannon's, or no entropy at all
+        } else if deviation.abs() < 0.5 {
+            deviation.ln_1p() / (1.0 - order)
+        } else {
+            self.log_power_sum(order) / (1.0 - order)
+        })
+    }
+
+    /// First-order change of the [Rényi entropy](Self::renyi_entropy) when the logits move by
+    /// `step`, in nats: that of Tsallis divided by `Σ π^q`.
+    ///
+    /// Derivation: `docs/theory.md#generalised-entropies`.
+    ///
+    /// # Errors
+    ///
+    /// [`InputError::Parameter`] unless `order` is finite and 0 or above.
+    ///
+    /// # Panics
+    ///
+    /// If `step` does not hold one value per action.
+    pub fn renyi_change_first_order(&self, order: f64, step: &[f64]) -> Result<f64, InputError> {
+        Ok(self.tsallis_change_first_order(order, step)? / self.log_power_sum(order).exp())
+    }
+
+    fn possible(&self) -> impl Iterator<Item = usize> {
+        (0..self.actions()).filter(|&action| self.is_possible(action))
+    }
+
+    /// `π (π^(q-1) - 1) / (q - 1)`, which is `π ln π` at `q = 1`.
+    fn deformed_log_prob(&self, action: usize, order: f64) -> f64 {
+        let (prob, log_prob) = (self.probs()[action], self.log_probs()[action]);
+        let excess = order - 1.0;
+        if excess == 0.0 {
+            return if prob > 0.0 { prob * log_prob } else { 0.0 };
+        }
+        let exponent = excess * log_prob;
+        if exponent.abs() < 1.0 {
+            prob * exponent.exp_m1() / excess
+        } else {
+            // π^q may be a number where π is none, and π^(q-1) infinite.
+            ((order * log_prob).exp() - prob) / excess
+        }
+    }
+
+    /// `ln Σ π^q`, without underflow.
+    fn log_power_sum(&self, order: f64) -> f64 {
+        let of_mode = self.log_probs()[self.mode()];
+        let relative =
+            sum(self.possible().map(|a| (order * (self.log_probs()[a] - of_mode)).exp()));
+        order.mul_add(of_mode, relative.ln())
+    }
+}
+
+fn check_order(order: f64, holds: bool) -> Result<(), InputError> {
+    check_parameter("order", order, holds && order >= 0.0, "0 or above")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn policy() -> Categorical {
+        Categorical::from_logits(&[0.5, -1.0, f64::NEG_INFINITY, 2.0, 0.0]).unwrap()
+    }
+
+    #[test]
+    fn known_orders_are_the_known_entropies() {
+        let policy = policy();
+        let square: f64 = policy.probs().iter().map(|p| p * p).sum();
+        let close = |found: f64, expected: f64| {
+            assert!((found - expected).abs() < 1e-14, "{found} vs {expected}");
+        };
+        close(policy.tsallis_entropy(2.0).unwrap(), 1.0 - square);
+        close(policy.tsallis_entropy(0.0).unwrap(), 3.0);
+        close(policy.tsallis_entropy(1.0).unwrap(), policy.entropy());
+        close(policy.renyi_entropy(2.0).unwrap(), -square.ln());
+        close(policy.renyi_entropy(0.0).unwrap(), 4f64.ln());
+        close(policy.renyi_entropy(1.0).unwrap(), policy.entropy());
+        close(policy.renyi_entropy(f64::INFINITY).unwrap(), -policy.log_probs()[3]);
+        assert!((policy.renyi_entropy(1e4).unwrap() + policy.log_probs()[3]).abs() < 1e-3);
+        for order in [1.0 - 1e-9, 1.0 + 1e-9] {
+            assert!((policy.tsallis_entropy(order).unwrap() - policy.entropy()).abs() < 1e-8);
+        }
+    }
+
+    #[test]
+    fn differentials_are_central_differences() {
+        let (policy, step) = (policy(), [1.0, -0.5, f64::NAN, 0.25, 2.0]);
+        let width = 1e-5;
+        let moved = |sign: f64| {
+            let logits: Vec<f64> = (0..5)
+                .map(|a| policy.log_probs()[a] + if a == 2 { 0.0 } else { sign * width * step[a] })
+                .collect();
+            Categorical::from_logits(&logits).unwrap()
+        };
+        let (ahead, behind) = (moved(1.0), moved(-1.0));
+        for order in [0.0, 0.3, 1.0 - 1e-10, 1.0, 2.0, 7.0] {
+            let slope = |f: fn(&Categorical, f64) -> Result<f64, InputError>| {
+                (f(&ahead, order).unwrap() - f(&behind, order).unwrap()) / (2.0 * width)
+            };
+            let tsallis = policy.tsallis_change_first_order(order, &step).unwrap();
+            let renyi = policy.renyi_change_first_order(order, &step).unwrap();
+            assert!((tsallis - slope(Categorical::tsallis_entropy)).abs() < 1e-9, "{order}");
+            assert!((renyi - slope(Categorical::renyi_entropy)).abs() < 1e-9, "{order}");
+        }
+        let lemma = policy.entropy_change_first_order(&step);
+        let shannon = policy.tsallis_change_first_order(1.0, &step).unwrap();
+        assert!((shannon - lemma).abs() < 1e-15);
+    }
+
+    #[test]
+    fn negative_orders_are_refused() {
+        let message = |order| policy().renyi_entropy(order).unwrap_err().to_string();
+        assert_eq!(message(-0.5), "`order` is -0.5; expected 0 or above");
+        assert_eq!(message(f64::NAN), "`order` is NaN; expected 0 or above");
+        assert!(policy().tsallis_entropy(f64::INFINITY).is_err());
+    }
+
+    #[test]
+    fn impossible_and_vanishing_actions_do_no_harm() {
+        let peaked = Categorical::from_logits(&[0.0, -800.0]).unwrap();
+        assert!((peaked.renyi_entropy(0.0).unwrap() - 2f64.ln()).abs() < 1e-14);
+        let half = peaked.tsallis_entropy(0.5).unwrap();
+        assert!((half / (2.0 * (-400f64).exp()) - 1.0).abs() < 1e-12, "{half:e}");
+    }
+}

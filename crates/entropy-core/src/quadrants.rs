@@ -1,0 +1,129 @@
+//! The four kinds of tokens: pushed up or down, likely or unlikely.
+
+use crate::summation::Accumulator;
+use serde::{Deserialize, Serialize};
+
+/// Tokens of one kind.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Quadrant {
+    /// Number of tokens.
+    pub tokens: u64,
+    /// Sum of their covariances, in nat·reward.
+    pub covariance: f64,
+}
+
+impl Quadrant {
+    fn merge(self, other: Self) -> Self {
+        Self { tokens: self.tokens + other.tokens, covariance: self.covariance + other.covariance }
+    }
+}
+
+/// Tokens by the sign of their advantage and whether they are likelier than average, as sums that
+/// merge over parts of a batch and over ranks.
+///
+/// To first order in the natural geometry, tokens that are pushed up and likely, or down and
+/// unlikely, lower the entropy; the other two raise it. Derivation:
+/// `docs/theory.md#token-covariance`.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Quadrants {
+    /// Positive advantage, log-probability at or above its mean.
+    pub up_likely: Quadrant,
+    /// Positive advantage, log-probability below its mean.
+    pub up_unlikely: Quadrant,
+    /// Negative advantage, log-probability at or above its mean.
+    pub down_likely: Quadrant,
+    /// Negative advantage, log-probability below its mean.
+    pub down_unlikely: Quadrant,
+    /// Advantage 0: not pushed at all.
+    pub still: Quadrant,
+}
+
+impl Quadrants {
+    /// Sorts tokens; all columns are `[tokens]`.
+    ///
+    /// `centred_log_prob` is the log-probability less its mean, in nats, over the batch
+    /// (`log π - mean log π`) or over the state (`log π + H`), and `covariance` what
+    /// [`token_covariances`](crate::token_covariances) or
+    /// [`state_token_covariances`](crate::state_token_covariances) makes of the same centring.
+    ///
+    /// # Panics
+    ///
+    /// If the columns differ in length.
+    pub fn of(advantage: &[f64], centred_log_prob: &[f64], covariance: &[f64]) -> Self {
+        let tokens = advantage.len();
+        assert!(
+            centred_log_prob.len() == tokens && covariance.len() == tokens,
+            "{tokens} advantages, {} log-probabilities, {} covariances: expected one of each",
+            centred_log_prob.len(),
+            covariance.len()
+        );
+        let mut counts = [0u64; 5];
+        let mut sums = [Accumulator::default(); 5];
+        for (token, advantage) in advantage.iter().enumerate() {
+            let likely = centred_log_prob[token] >= 0.0;
+            let kind = match (advantage.partial_cmp(&0.0), likely) {
+                (Some(std::cmp::Ordering::Greater), true) => 0,
+                (Some(std::cmp::Ordering::Greater), false) => 1,
+                (Some(std::cmp::Ordering::Less), true) => 2,
+                (Some(std::cmp::Ordering::Less), false) => 3,
+                _ => 4,
+            };
+            counts[kind] += 1;
+            sums[kind].add(covariance[token]);
+        }
+        let quadrant =
+            |kind: usize| Quadrant { tokens: counts[kind], covariance: sums[kind].total() };
+        Self {
+            up_likely: quadrant(0),
+            up_unlikely: quadrant(1),
+            down_likely: quadrant(2),
+            down_unlikely: quadrant(3),
+            still: quadrant(4),
+        }
+    }
+
+    /// The tokens of two parts together.
+    #[must_use]
+    pub fn merge(self, other: Self) -> Self {
+        Self {
+            up_likely: self.up_likely.merge(other.up_likely),
+            up_unlikely: self.up_unlikely.merge(other.up_unlikely),
+            down_likely: self.down_likely.merge(other.down_likely),
+            down_unlikely: self.down_unlikely.merge(other.down_unlikely),
+            still: self.still.merge(other.still),
+        }
+    }
+
+    /// All tokens.
+    pub fn total(self) -> Quadrant {
+        [self.up_likely, self.up_unlikely, self.down_likely, self.down_unlikely, self.still]
+            .into_iter()
+            .fold(Quadrant::default(), Quadrant::merge)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_token_falls_into_one_quadrant() {
+        let advantage = [1.0, 2.0, -1.0, -0.5, 0.0, 3.0];
+        let centred = [0.5, -0.5, 0.25, -1.0, 0.1, 0.0];
+        let covariance: Vec<f64> = std::iter::zip(advantage, centred).map(|(a, c)| a * c).collect();
+        let found = Quadrants::of(&advantage, &centred, &covariance);
+        let expected = Quadrants {
+            up_likely: Quadrant { tokens: 2, covariance: 0.5 },
+            up_unlikely: Quadrant { tokens: 1, covariance: -1.0 },
+            down_likely: Quadrant { tokens: 1, covariance: -0.25 },
+            down_unlikely: Quadrant { tokens: 1, covariance: 0.5 },
+            still: Quadrant { tokens: 1, covariance: 0.0 },
+        };
+        assert_eq!(found, expected);
+        assert_eq!(found.total(), Quadrant { tokens: 6, covariance: -0.25 });
+        let part = |range: std::ops::Range<usize>| {
+            Quadrants::of(&advantage[range.clone()], &centred[range.clone()], &covariance[range])
+        };
+        assert_eq!(part(0..2).merge(part(2..2)).merge(part(2..6)), expected);
+    }
+}
