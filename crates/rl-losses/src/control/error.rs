@@ -26,6 +26,12 @@ pub enum ControlError {
         /// Entries the controller has.
         expected: usize,
     },
+    /// The policy loss has nothing of the kind.
+    #[error("the policy loss has no `{knob}` to move")]
+    NoKnob {
+        /// Name of the knob in a configuration.
+        knob: &'static str,
+    },
     /// A setting is out of its range.
     #[error(transparent)]
     Parameter(#[from] ParameterError),

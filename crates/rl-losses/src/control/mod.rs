@@ -6,6 +6,7 @@
 mod difficulty;
 mod entropy_band;
 mod error;
+mod knob;
 mod proportional_integral;
 mod skywork;
 mod target;
@@ -14,6 +15,7 @@ mod thermostat;
 pub use difficulty::{DifficultyThermostat, DifficultyThermostatSettings};
 pub use entropy_band::{EntropyBand, EntropyBandController};
 pub use error::ControlError;
+pub use knob::Knob;
 pub use proportional_integral::{EntropicPi, EntropicPiController};
 pub use skywork::{AdaptiveEntropy, AdaptiveEntropyController};
 pub use target::EntropyTarget;

@@ -14,9 +14,7 @@ const ERROR_LIMIT: f64 = 2.0;
 
 /// Settings of a [`Thermostat`].
 ///
-/// The knob is any number that raises entropy when it grows: the fraction or coefficient of KL-Cov,
-/// the fraction of Clip-Cov, `clip_ratio_high`. KL-Cov's coefficient should stay at or below the
-/// size of the advantages: above it the penalty reverses the update of the tokens it treats.
+/// The knob is any number that raises entropy when it grows: see [`Knob`](crate::Knob).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub struct ThermostatSettings {
@@ -155,6 +153,20 @@ pub enum Saturation {
 ///
 /// Source: ours. The standing question to Clip-Cov and KL-Cov is how to set their knobs; this sets
 /// them by the entropy they are to hold.
+///
+/// ```
+/// use rl_losses::{EntropyTarget, KlCov, Knob, PolicyLoss, Thermostat, ThermostatSettings};
+///
+/// let mut loss = PolicyLoss::KlCov(KlCov::default());
+/// let target = EntropyTarget { start: 0.6, end: 0.2, steps: 400 };
+/// let settings = ThermostatSettings::new(target, Knob::Fraction.read(&loss)?, 1e-5, 0.2)?;
+/// let mut thermostat = Thermostat::new(settings)?;
+/// // After each step, with the entropy it measured:
+/// thermostat.update(0.55)?;
+/// loss = Knob::Fraction.set(&loss, thermostat.knob())?;
+/// assert!(thermostat.knob() > KlCov::default().fraction(), "less entropy than asked for");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Thermostat {

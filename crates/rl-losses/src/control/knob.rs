@@ -1,0 +1,120 @@
+//! What a thermostat moves.
+
+use serde::{Deserialize, Serialize};
+
+use super::ControlError;
+use crate::{
+    ClipCov, ClipRange, KlCov, PolicyLoss, PpoClip,
+    parameter::{check_fraction, check_not_negative},
+};
+
+/// A number of a policy loss that raises entropy when it grows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Knob {
+    /// Share of the tokens that Clip-Cov drops or KL-Cov penalises.
+    Fraction,
+    /// Strength of KL-Cov's penalty. Keep it at or below the size of the advantages: above, it
+    /// reverses the update of the tokens it treats.
+    Coefficient,
+    /// Upper end of the trust region of PPO or Clip-Cov: clip-higher.
+    ClipRatioHigh,
+}
+
+impl Knob {
+    /// Where the knob of `loss` stands: what a thermostat starts from.
+    ///
+    /// # Errors
+    ///
+    /// [`ControlError::NoKnob`] if the loss does not have this knob.
+    pub fn read(self, loss: &PolicyLoss) -> Result<f64, ControlError> {
+        match (self, loss) {
+            (Self::Fraction, PolicyLoss::ClipCov(loss)) => Ok(loss.fraction),
+            (Self::Fraction, PolicyLoss::KlCov(loss)) => Ok(loss.fraction),
+            (Self::Coefficient, PolicyLoss::KlCov(loss)) => Ok(loss.coefficient),
+            (Self::ClipRatioHigh, PolicyLoss::PpoClip(loss)) => Ok(loss.clip.high),
+            (Self::ClipRatioHigh, PolicyLoss::ClipCov(loss)) => Ok(loss.clip.high),
+            _ => Err(ControlError::NoKnob { knob: self.name() }),
+        }
+    }
+
+    /// The same loss with the knob at `value`.
+    ///
+    /// # Errors
+    ///
+    /// [`ControlError`] if the loss does not have this knob or the value is out of its range.
+    pub fn set(self, loss: &PolicyLoss, value: f64) -> Result<PolicyLoss, ControlError> {
+        let value = match self {
+            Self::Fraction => check_fraction(self.name(), value)?,
+            Self::Coefficient | Self::ClipRatioHigh => check_not_negative(self.name(), value)?,
+        };
+        let clip = |clip: ClipRange| ClipRange { high: value, ..clip };
+        Ok(match (self, *loss) {
+            (Self::Fraction, PolicyLoss::ClipCov(loss)) => {
+                PolicyLoss::ClipCov(ClipCov { fraction: value, ..loss })
+            }
+            (Self::Fraction, PolicyLoss::KlCov(loss)) => {
+                PolicyLoss::KlCov(KlCov { fraction: value, ..loss })
+            }
+            (Self::Coefficient, PolicyLoss::KlCov(loss)) => {
+                PolicyLoss::KlCov(KlCov { coefficient: value, ..loss })
+            }
+            (Self::ClipRatioHigh, PolicyLoss::PpoClip(loss)) => {
+                PolicyLoss::PpoClip(PpoClip { clip: clip(loss.clip), ..loss })
+            }
+            (Self::ClipRatioHigh, PolicyLoss::ClipCov(loss)) => {
+                PolicyLoss::ClipCov(ClipCov { clip: clip(loss.clip), ..loss })
+            }
+            _ => return Err(ControlError::NoKnob { knob: self.name() }),
+        })
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Fraction => "fraction",
+            Self::Coefficient => "coefficient",
+            Self::ClipRatioHigh => "clip_ratio_high",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_set_is_read_and_nothing_else_changes() {
+        let losses = [
+            PolicyLoss::KlCov(KlCov::default()),
+            PolicyLoss::ClipCov(ClipCov::default()),
+            PolicyLoss::PpoClip(PpoClip::default()),
+        ];
+        let mut pairs = 0;
+        for knob in [Knob::Fraction, Knob::Coefficient, Knob::ClipRatioHigh] {
+            for loss in losses {
+                let Ok(before) = knob.read(&loss) else {
+                    assert!(knob.set(&loss, 0.5).is_err());
+                    continue;
+                };
+                let moved = knob.set(&loss, 0.37).unwrap();
+                assert!((knob.read(&moved).unwrap() - 0.37).abs() < f64::EPSILON);
+                assert_eq!(knob.set(&moved, before).unwrap(), loss);
+                pairs += 1;
+            }
+        }
+        assert_eq!(pairs, 5);
+    }
+
+    #[test]
+    fn a_knob_that_is_not_there_or_too_far_is_refused_by_name() {
+        let loss = PolicyLoss::PpoClip(PpoClip::default());
+        let error = Knob::Coefficient.set(&loss, 1.0).unwrap_err();
+        assert_eq!(error.to_string(), "the policy loss has no `coefficient` to move");
+        let loss = PolicyLoss::KlCov(KlCov::default());
+        let error = Knob::Fraction.set(&loss, 1.5).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "`fraction` is 1.5, expected a fraction above 0 and at most 1"
+        );
+    }
+}
