@@ -14,6 +14,7 @@ pub mod perceptron;
 pub mod population;
 mod report;
 pub mod statement;
+pub mod sweep;
 pub mod training;
 
 pub use report::{Report, Row, WriteError};

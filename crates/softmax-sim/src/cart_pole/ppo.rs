@@ -101,6 +101,16 @@ pub struct Point {
     pub clip_fraction: f64,
 }
 
+/// Mean return at which the benchmark counts as solved.
+pub const SOLVED_RETURN: f64 = 475.0;
+
+/// Environment steps after which the sampled return of a learning curve first reached
+/// [`SOLVED_RETURN`]; none if it never did.
+pub fn solved_after(curve: &[Point]) -> Option<usize> {
+    let solved = |point: &&Point| point.sampled_return >= SOLVED_RETURN;
+    curve.iter().find(solved).map(|point| point.environment_steps)
+}
+
 impl Ppo {
     /// Steps of all environments in the whole run.
     pub fn environment_steps(&self) -> usize {
@@ -111,7 +121,7 @@ impl Ppo {
         self.environments * self.steps
     }
 
-    fn check(&self) -> Result<(), PpoError> {
+    pub(crate) fn check(&self) -> Result<(), PpoError> {
         let counts = [
             ("environments", self.environments),
             ("steps", self.steps),

@@ -1,6 +1,7 @@
 //! The subcommands: thin arguments, a writer, one module each.
 
 mod entropy_change;
+mod sweep;
 mod verify;
 
 use clap::Subcommand;
@@ -18,6 +19,9 @@ pub(crate) enum Command {
     /// Change of entropy of one update, for every policy on a line of JSON
     #[command(after_long_help = entropy_change::HELP)]
     EntropyChange(entropy_change::Args),
+    /// Run a grid of methods and knobs, by as many processes as there are; or merge what they found
+    #[command(after_long_help = sweep::HELP)]
+    Sweep(sweep::Args),
 }
 
 impl Command {
@@ -26,6 +30,7 @@ impl Command {
         match self {
             Self::Verify(args) => verify::run(args, out),
             Self::EntropyChange(args) => entropy_change::run(args, out),
+            Self::Sweep(args) => sweep::run(args, out),
         }
     }
 }

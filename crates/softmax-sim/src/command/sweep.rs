@@ -1,0 +1,157 @@
+//! `softmax-sim sweep`.
+
+use anyhow::{Context, bail};
+use indicatif::{ProgressBar, ProgressStyle};
+use softmax_sim::sweep::{
+    Cell, CellSettings, Folder, Merged, Plan, Shard, Tally, merge, run_shard,
+};
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+pub(crate) const HELP: &str = "\
+The configuration names what all cells have in common, lists to combine, and seeds:
+
+  seeds = [0, 1, 2]
+  [settings.training.schedule]
+  rollouts = 100
+  [grid]
+  \"training.method.entropy_bonus\" = [0.0, 0.003, 0.01]
+
+Results are appended to one file per shard and synced; a process that was killed is simply started
+again, and what any file of the folder holds is not computed again. In a Slurm job array the shard
+is the task. Then:
+
+  softmax-sim sweep merge runs/NAME
+
+Ends with 0 if all cells have figures, 1 if cells failed or are missing, 2 if it could not run.";
+
+#[derive(clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    action: Option<Action>,
+    /// The sweep, a TOML file
+    #[arg(required = true)]
+    config: Option<PathBuf>,
+    /// Which part to compute, counted from 1, such as 2/8; default: the task of a Slurm job array, or all
+    #[arg(long, value_name = "I/N")]
+    shard: Option<Shard>,
+    /// Folder of the results; default: runs/ and the name of the configuration
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+#[derive(clap::Subcommand)]
+enum Action {
+    /// Put the results of all shards into results.jsonl and results.csv
+    Merge {
+        /// Folder of the results
+        dir: PathBuf,
+    },
+}
+
+/// Cells that a message names.
+const NAMED: usize = 5;
+/// Longest silence where there is no terminal.
+const LINE_EVERY: Duration = Duration::from_secs(30);
+
+pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<bool> {
+    match (&args.action, &args.config) {
+        (Some(Action::Merge { dir }), _) => run_merge(dir, out),
+        (None, Some(config)) => run_cells(args, config, out),
+        (None, None) => bail!("no configuration given"),
+    }
+}
+
+fn run_cells(args: &Args, config: &Path, out: &mut impl Write) -> anyhow::Result<bool> {
+    let text = std::fs::read_to_string(config)
+        .with_context(|| format!("cannot read {}", config.display()))?;
+    let plan = Plan::read(&text).with_context(|| config.display().to_string())?;
+    let shard = match args.shard {
+        Some(shard) => shard,
+        None => Shard::of_job_array(|name| std::env::var(name).ok())?.unwrap_or(Shard::WHOLE),
+    };
+    let folder = match &args.out {
+        Some(folder) => folder.clone(),
+        None => Path::new("runs").join(config.file_stem().context("expected a file name")?),
+    };
+    let folder = Folder::open(&folder, &text, &plan, Plan::read)?;
+    let mut progress = Progress::new();
+    let compute = Cell::<CellSettings>::compute;
+    let tally = run_shard(&plan, &folder, shard, compute, |tally| progress.show(tally))?;
+    progress.end();
+    let Tally { cells, found, computed, failed } = tally;
+    writeln!(
+        out,
+        "shard {}/{} of {}: {cells} cells, {found} found, {computed} computed, {failed} of them failed",
+        shard.index(),
+        shard.count(),
+        folder.path().display(),
+    )?;
+    Ok(failed == 0)
+}
+
+fn run_merge(dir: &Path, out: &mut impl Write) -> anyhow::Result<bool> {
+    let folder = Folder::existing(dir);
+    let plan = folder.plan(Plan::read)?;
+    let merged = merge(&plan, &folder)?;
+    let Merged { cells, missing, failed, repeated, foreign, written } = &merged;
+    writeln!(
+        out,
+        "{cells} cells: {} missing, {} failed, {repeated} found twice and equal, {foreign} of no cell",
+        missing.len(),
+        failed.len(),
+    )?;
+    for (what, named) in [("missing", missing), ("failed", failed)] {
+        for cell in named.iter().take(NAMED) {
+            writeln!(out, "{what}: {cell}")?;
+        }
+        if named.len() > NAMED {
+            writeln!(out, "{what}: and {} more", named.len() - NAMED)?;
+        }
+    }
+    for path in written {
+        writeln!(out, "{}", path.display())?;
+    }
+    Ok(missing.is_empty() && failed.is_empty())
+}
+
+/// A bar on a terminal, now and then a line otherwise.
+struct Progress {
+    bar: Option<ProgressBar>,
+    last_line: Instant,
+}
+
+impl Progress {
+    fn new() -> Self {
+        let bar = std::io::stderr().is_terminal().then(|| {
+            let template = "{bar:30} {pos}/{len} cells [{elapsed}, {eta} left]";
+            // A template that did not parse would cost the bar its looks and nothing else.
+            let style = ProgressStyle::with_template(template)
+                .unwrap_or_else(|_| ProgressStyle::default_bar());
+            ProgressBar::no_length().with_style(style)
+        });
+        Self { bar, last_line: Instant::now() }
+    }
+
+    fn show(&mut self, tally: Tally) {
+        let done = tally.found + tally.computed;
+        if let Some(bar) = &self.bar {
+            bar.set_length(tally.cells as u64);
+            bar.set_position(done as u64);
+            if tally.computed == 0 {
+                bar.reset_eta();
+            }
+        } else if self.last_line.elapsed() >= LINE_EVERY {
+            self.last_line = Instant::now();
+            let _ = writeln!(std::io::stderr(), "sweep: {done} of {} cells", tally.cells);
+        }
+    }
+
+    fn end(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Why a sweep could not go on.
+
+use super::plan::PlanError;
+use super::shard::ShardError;
+use std::io;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// Why a sweep could not be run or merged.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum SweepError {
+    /// The configuration is no sweep.
+    #[error("{}: {source}", path.display())]
+    Plan {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: PlanError,
+    },
+    /// No shard.
+    #[error(transparent)]
+    Shard(#[from] ShardError),
+    /// A file or folder cannot be used.
+    #[error("cannot {action} {}: {source}", path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// Why it failed.
+        source: io::Error,
+    },
+    /// The folder was begun by another sweep.
+    #[error(
+        "{} holds another sweep: {missing} of its {held} cells are not in this one, which has {cells}; \
+         expected the same cells, or another folder",
+        path.display()
+    )]
+    AnotherSweep {
+        /// The folder.
+        path: PathBuf,
+        /// Cells of the sweep in the folder.
+        held: usize,
+        /// Those that this one has not.
+        missing: usize,
+        /// Cells of this one.
+        cells: usize,
+    },
+    /// Another process writes the file of this shard.
+    #[error("{} is being written by another process: expected one process for a shard", path.display())]
+    Busy {
+        /// The shard's file.
+        path: PathBuf,
+    },
+    /// A line is no result.
+    #[error("{} line {line}: {reason}", path.display())]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Cells have two results.
+    #[error("{count} cells have results that differ, such as {}", cells.join("; "))]
+    Conflict {
+        /// How many.
+        count: usize,
+        /// The first few, each with the files that hold its results.
+        cells: Vec<String>,
+    },
+}
+
+impl SweepError {
+    /// For `map_err`.
+    pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Io { action, path: path.to_owned(), source }
+    }
+}

@@ -1,0 +1,207 @@
+//! The folder of a sweep: its configuration and one file of results per shard.
+
+use super::failure::SweepError;
+use super::plan::Plan;
+use super::shard::Shard;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, HashSet};
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
+
+/// The configuration, as it was given.
+const CONFIGURATION: &str = "sweep.toml";
+
+/// What a cell came to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Outcome {
+    /// Its figures by name; none where there is none to give.
+    Figures(BTreeMap<String, Option<f64>>),
+    /// Why it has none. The same settings would fail again, so it is not tried again.
+    Failed(String),
+}
+
+/// One line of a shard's file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// Key of the cell.
+    pub key: String,
+    /// What it came to.
+    pub outcome: Outcome,
+}
+
+/// The folder of a sweep.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Folder {
+    path: PathBuf,
+}
+
+/// A shard's file, held by this process alone until it ends.
+#[derive(Debug)]
+pub(super) struct ShardFile {
+    path: PathBuf,
+    file: File,
+}
+
+impl Folder {
+    /// The folder of `plan`, made if it is not there; `text` is the configuration.
+    ///
+    /// # Errors
+    ///
+    /// [`SweepError::AnotherSweep`] if the folder holds other cells than those of `plan`.
+    pub fn open<C>(
+        path: &Path,
+        text: &str,
+        plan: &Plan<C>,
+        parse: impl Fn(&str) -> Result<Plan<C>, super::PlanError>,
+    ) -> Result<Self, SweepError> {
+        fs::create_dir_all(path).map_err(SweepError::io("make", path))?;
+        let folder = Self { path: path.to_owned() };
+        let configuration = folder.configuration_path();
+        // Written aside and then put in its place, so that no process ever reads half of it.
+        let cannot_write = SweepError::io("write", &configuration);
+        let written = written_aside(path, text.as_bytes()).map_err(cannot_write)?;
+        match written.persist_noclobber(&configuration) {
+            Ok(_) => Ok(folder),
+            Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {
+                let held = folder.plan(parse)?;
+                let keys: HashSet<&str> = plan.cells.iter().map(|cell| cell.key.as_str()).collect();
+                let missing =
+                    held.cells.iter().filter(|cell| !keys.contains(cell.key.as_str())).count();
+                let (held, cells) = (held.cells.len(), plan.cells.len());
+                if missing > 0 || held != cells {
+                    return Err(SweepError::AnotherSweep {
+                        path: folder.path,
+                        held,
+                        missing,
+                        cells,
+                    });
+                }
+                Ok(folder)
+            }
+            Err(error) => Err(SweepError::io("write", &configuration)(error.error)),
+        }
+    }
+
+    /// A folder that a sweep was begun in.
+    pub fn existing(path: &Path) -> Self {
+        Self { path: path.to_owned() }
+    }
+
+    /// The folder itself.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The sweep that was begun here.
+    ///
+    /// # Errors
+    ///
+    /// [`SweepError`] if its configuration cannot be read.
+    pub fn plan<C>(
+        &self,
+        parse: impl Fn(&str) -> Result<Plan<C>, super::PlanError>,
+    ) -> Result<Plan<C>, SweepError> {
+        let path = self.configuration_path();
+        let text = fs::read_to_string(&path).map_err(SweepError::io("read", &path))?;
+        parse(&text).map_err(|source| SweepError::Plan { path, source })
+    }
+
+    /// All results in the files of all shards, file by file in the order of their names.
+    ///
+    /// A line without its end is left out: it was cut off, or is being written.
+    ///
+    /// # Errors
+    ///
+    /// [`SweepError`] if a file cannot be read or holds a line that is no result.
+    pub fn records(&self) -> Result<Vec<(PathBuf, Vec<Record>)>, SweepError> {
+        let mut paths = Vec::new();
+        for entry in fs::read_dir(&self.path).map_err(SweepError::io("read", &self.path))? {
+            let path = entry.map_err(SweepError::io("read", &self.path))?.path();
+            let name = path.file_stem().and_then(|name| name.to_str()).unwrap_or_default();
+            let is_lines = path.extension().is_some_and(|extension| extension == "jsonl");
+            if name.starts_with("shard-") && is_lines {
+                paths.push(path);
+            }
+        }
+        paths.sort();
+        paths.into_iter().map(|path| Ok((path.clone(), read_records(&path)?))).collect()
+    }
+
+    /// Opens the file of a shard to append to, without the line that was cut off, if there is one.
+    pub(super) fn shard_file(&self, shard: Shard) -> Result<ShardFile, SweepError> {
+        let digits = shard.count().to_string().len();
+        let name = format!("shard-{:0digits$}-of-{}.jsonl", shard.index(), shard.count());
+        let path = self.path.join(name);
+        let open = OpenOptions::new().read(true).append(true).create(true).open(&path);
+        let file = open.map_err(SweepError::io("open", &path))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(SweepError::Busy { path }),
+            Err(TryLockError::Error(error)) => return Err(SweepError::io("lock", &path)(error)),
+        }
+        let text = fs::read(&path).map_err(SweepError::io("read", &path))?;
+        let whole = whole_lines(&text).len() as u64;
+        if whole < text.len() as u64 {
+            file.set_len(whole).map_err(SweepError::io("shorten", &path))?;
+        }
+        // The file's name must outlive a crash of the machine as its lines do.
+        let synced = File::open(&self.path).and_then(|folder| folder.sync_all());
+        synced.map_err(SweepError::io("sync", &self.path))?;
+        Ok(ShardFile { path, file })
+    }
+
+    fn configuration_path(&self) -> PathBuf {
+        self.path.join(CONFIGURATION)
+    }
+}
+
+impl ShardFile {
+    /// Appends the records in one write and waits until they are on the disk.
+    pub(super) fn append(&mut self, records: &[Record]) -> Result<(), SweepError> {
+        let mut lines = Vec::new();
+        for record in records {
+            let written = serde_json::to_writer(&mut lines, record);
+            written.map_err(|error| SweepError::io("write", &self.path)(error.into()))?;
+            lines.push(b'\n');
+        }
+        let appended = self.file.write_all(&lines).and_then(|()| self.file.sync_data());
+        appended.map_err(SweepError::io("write", &self.path))
+    }
+}
+
+/// A file of the folder under a name of its own, written and synced, to be put in its place.
+pub(super) fn written_aside(folder: &Path, text: &[u8]) -> io::Result<NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".sweep-");
+    // A temporary file would be its owner's alone; whoever may read the folder may read the sweep.
+    #[cfg(unix)]
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o666);
+    #[cfg(unix)]
+    builder.permissions(mode);
+    let mut file = builder.tempfile_in(folder)?;
+    file.write_all(text)?;
+    file.as_file().sync_all()?;
+    Ok(file)
+}
+
+fn read_records(path: &Path) -> Result<Vec<Record>, SweepError> {
+    let text = fs::read(path).map_err(SweepError::io("read", path))?;
+    let lines = whole_lines(&text).split_inclusive(|byte| *byte == b'\n');
+    let record = |(index, line)| {
+        serde_json::from_slice(line).map_err(|error: serde_json::Error| SweepError::Line {
+            path: path.to_owned(),
+            line: index + 1,
+            reason: format!("no result of a cell: {error}"),
+        })
+    };
+    lines.enumerate().map(record).collect()
+}
+
+/// The text up to its last line break.
+fn whole_lines(text: &[u8]) -> &[u8] {
+    let end = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
+    &text[..end]
+}

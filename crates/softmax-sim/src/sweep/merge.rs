@@ -1,0 +1,168 @@
+//! One table of all that the shards have computed.
+
+use super::failure::SweepError;
+use super::folder::{Folder, Outcome, written_aside};
+use super::plan::{Cell, Plan};
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+use toml::Value;
+
+/// Conflicting cells that an error names.
+const NAMED: usize = 5;
+
+/// What was merged.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Merged {
+    /// Cells of the sweep.
+    pub cells: usize,
+    /// Those without a result, by choices and seed.
+    pub missing: Vec<String>,
+    /// Those that failed, by choices, seed and reason.
+    pub failed: Vec<String>,
+    /// Results that were found more than once, always the same.
+    pub repeated: usize,
+    /// Results of cells that are not in the sweep.
+    pub foreign: usize,
+    /// The tables that were written; none while cells are missing.
+    pub written: Vec<PathBuf>,
+}
+
+/// One line of the merged JSON lines.
+#[derive(Serialize)]
+struct Line<'a> {
+    key: &'a str,
+    choices: &'a BTreeMap<String, Value>,
+    seed: u64,
+    outcome: &'a Outcome,
+}
+
+/// Puts the results of all shards together, in the order of the grid: `results.jsonl` and
+/// `results.csv` in the folder, each replaced as a whole, once no cell is missing.
+///
+/// # Errors
+///
+/// [`SweepError::Conflict`] if a cell has two results that differ, or if files cannot be read or
+/// written.
+pub fn merge<C>(plan: &Plan<C>, folder: &Folder) -> Result<Merged, SweepError> {
+    let (outcomes, repeated) = outcomes(plan, folder)?;
+    let known = |cell: &&Cell<C>| outcomes.contains_key(&cell.key);
+    let found: Vec<&Cell<C>> = plan.cells.iter().filter(known).collect();
+    let missing = plan.cells.iter().filter(|cell| !known(cell)).map(Cell::to_string).collect();
+    let rows: Vec<(&Cell<C>, &Outcome)> =
+        found.iter().map(|cell| (*cell, &outcomes[&cell.key])).collect();
+    let failed = rows.iter().filter_map(|(cell, outcome)| match outcome {
+        Outcome::Failed(reason) => Some(format!("{cell}: {reason}")),
+        Outcome::Figures(_) => None,
+    });
+    let mut merged = Merged {
+        cells: plan.cells.len(),
+        missing,
+        failed: failed.collect(),
+        repeated,
+        foreign: outcomes.len() - rows.len(),
+        written: Vec::new(),
+    };
+    if merged.missing.is_empty() {
+        let tables = [("results.jsonl", json_lines(&rows)), ("results.csv", csv(plan, &rows))];
+        for (name, table) in tables {
+            let path = folder.path().join(name);
+            replace(folder, &path, &table?)?;
+            merged.written.push(path);
+        }
+    }
+    Ok(merged)
+}
+
+/// Every cell's result, and how many were found again.
+fn outcomes<C>(
+    plan: &Plan<C>,
+    folder: &Folder,
+) -> Result<(HashMap<String, Outcome>, usize), SweepError> {
+    let mut outcomes: HashMap<String, (Outcome, PathBuf)> = HashMap::new();
+    let (mut repeated, mut conflicts) = (0, BTreeMap::new());
+    for (path, records) in folder.records()? {
+        for record in records {
+            match outcomes.get(&record.key) {
+                None => {
+                    outcomes.insert(record.key, (record.outcome, path.clone()));
+                }
+                Some((outcome, _)) if *outcome == record.outcome => repeated += 1,
+                Some((_, first)) => {
+                    conflicts.insert(record.key, [first.clone(), path.clone()]);
+                }
+            }
+        }
+    }
+    if conflicts.is_empty() {
+        let outcomes = outcomes.into_iter().map(|(key, (outcome, _))| (key, outcome));
+        return Ok((outcomes.collect(), repeated));
+    }
+    let named: HashMap<&str, &Cell<C>> =
+        plan.cells.iter().map(|cell| (cell.key.as_str(), cell)).collect();
+    let cells = conflicts.iter().take(NAMED).map(|(key, [first, second])| {
+        let cell =
+            named.get(key.as_str()).map_or_else(|| format!("key {key}"), ToString::to_string);
+        format!("`{cell}` in {} and {}", first.display(), second.display())
+    });
+    Err(SweepError::Conflict { count: conflicts.len(), cells: cells.collect() })
+}
+
+fn json_lines<C>(rows: &[(&Cell<C>, &Outcome)]) -> Result<Vec<u8>, SweepError> {
+    let mut lines = Vec::new();
+    for (Cell { key, choices, seed, .. }, outcome) in rows {
+        let line = Line { key, choices, seed: *seed, outcome };
+        let written = serde_json::to_writer(&mut lines, &line);
+        written
+            .map_err(|error| SweepError::io("write", Path::new("results.jsonl"))(error.into()))?;
+        lines.push(b'\n');
+    }
+    Ok(lines)
+}
+
+/// Columns: the grid's keys, the seed, every figure, why a cell failed, the key. What a row has not
+/// is empty.
+fn csv<C>(plan: &Plan<C>, rows: &[(&Cell<C>, &Outcome)]) -> Result<Vec<u8>, SweepError> {
+    let mut figures = BTreeSet::new();
+    for (_, outcome) in rows {
+        if let Outcome::Figures(of_cell) = outcome {
+            figures.extend(of_cell.keys().map(String::as_str));
+        }
+    }
+    let keys = plan.grid_keys();
+    let heading = keys.iter().copied().chain(["seed"]).chain(figures.iter().copied());
+    let mut table = csv::Writer::from_writer(Vec::new());
+    let cannot =
+        |error: csv::Error| SweepError::io("write", Path::new("results.csv"))(error.into());
+    table.write_record(heading.chain(["failed", "key"])).map_err(cannot)?;
+    for (cell, outcome) in rows {
+        let choice = |key: &&str| cell.choices.get(*key).map(plain).unwrap_or_default();
+        let figure = |name: &&str| match outcome {
+            Outcome::Figures(of_cell) => {
+                of_cell.get(*name).copied().flatten().map(|x| format!("{x:?}")).unwrap_or_default()
+            }
+            Outcome::Failed(_) => String::new(),
+        };
+        let failed = match outcome {
+            Outcome::Failed(reason) => reason.clone(),
+            Outcome::Figures(_) => String::new(),
+        };
+        let row = keys.iter().map(choice).chain([cell.seed.to_string()]);
+        let row = row.chain(figures.iter().map(figure)).chain([failed, cell.key.clone()]);
+        table.write_record(row).map_err(cannot)?;
+    }
+    table
+        .into_inner()
+        .map_err(|error| SweepError::io("write", Path::new("results.csv"))(error.into_error()))
+}
+
+/// A value as TOML has it, a text without its quotes.
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn replace(folder: &Folder, path: &Path, text: &[u8]) -> Result<(), SweepError> {
+    let file = written_aside(folder.path(), text).map_err(SweepError::io("write", path))?;
+    file.persist(path).map_err(|error| SweepError::io("write", path)(error.error))?;
+    Ok(())
+}

@@ -1,0 +1,26 @@
+//! Grids of runs that any number of processes compute together and that may be killed at any time.
+//!
+//! A sweep is a list of cells ([`Plan`]), each known by a hash of its settings, so that neither the
+//! order of the grid nor the number of shards matters. A shard appends what it has computed to a file
+//! of its own in the sweep's folder, a batch of lines at a time and synced; what is found in any file
+//! of the folder is not computed again. [`merge`] makes one table of all files.
+
+mod cell;
+mod failure;
+mod folder;
+mod merge;
+mod plan;
+mod run;
+mod shard;
+mod world;
+
+pub use cell::{
+    CellSettings, CheckError, Figures, MethodSettings, ScheduleSettings, StepSizeRule, TrainingCell,
+};
+pub use failure::SweepError;
+pub use folder::{Folder, Outcome, Record};
+pub use merge::{Merged, merge};
+pub use plan::{Cell, Plan, PlanError};
+pub use run::{Tally, run_shard};
+pub use shard::{Shard, ShardError};
+pub use world::{Shared, Size, Tabular, World};

@@ -1,0 +1,379 @@
+//! What a sweep consists of: fixed settings, grids, seeds; and the cells they make.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::fmt::{self, Display, Write as _};
+use thiserror::Error;
+use toml::{Table, Value};
+
+/// The cells of a sweep, in the order of the grid: the last key of a grid varies fastest, seeds
+/// faster still.
+///
+/// ```toml
+/// seeds = [0, 1, 2]              # default [0]
+/// [settings]                     # what all cells have in common
+/// [grid]                         # or several [[grid]], whose cells are put together
+/// "training.method.entropy_bonus" = [0.0, 0.01]
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan<C> {
+    /// At least one; no two have the same key.
+    pub cells: Vec<Cell<C>>,
+}
+
+/// One run of a sweep.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cell<C> {
+    /// Hash of settings and seed: 32 hexadecimal digits.
+    pub key: String,
+    /// Its value of every grid key of the sweep; a key of another grid is not there.
+    pub choices: BTreeMap<String, Value>,
+    /// Its seed.
+    pub seed: u64,
+    /// Fixed settings and choices together.
+    pub settings: C,
+}
+
+impl<C> Display for Cell<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (key, value) in &self.choices {
+            write!(f, "{key} = {value}, ")?;
+        }
+        write!(f, "seed {}", self.seed)
+    }
+}
+
+/// Why a configuration is no sweep.
+#[derive(Debug, Clone, PartialEq, Error)]
+#[non_exhaustive]
+pub enum PlanError {
+    /// Not TOML.
+    #[error("not TOML: {0}")]
+    Syntax(String),
+    /// A key at the top that is none of a sweep's.
+    #[error("unknown key `{0}`, expected `seeds`, `settings` or `grid`")]
+    UnknownKey(String),
+    /// A key holds something else than it should.
+    #[error("`{key}` is {found}, expected {expected}")]
+    Type {
+        /// The key.
+        key: String,
+        /// What it holds.
+        found: String,
+        /// What it should hold.
+        expected: &'static str,
+    },
+    /// Two keys of a grid set the same setting.
+    #[error("grid keys `{outer}` and `{inner}` overlap: expected one of them")]
+    Overlap {
+        /// The shorter key.
+        outer: String,
+        /// The key within it.
+        inner: String,
+    },
+    /// A grid key leads through something that is no table.
+    #[error("grid key `{key}` leads through `{through}`, which is {found}, expected a table")]
+    NoTable {
+        /// The key.
+        key: String,
+        /// The part of it that is no table.
+        through: String,
+        /// What that is.
+        found: String,
+    },
+    /// The settings of a cell are not those of a run.
+    #[error("cell `{cell}`: {reason}")]
+    Settings {
+        /// Its choices and seed.
+        cell: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// Two cells are the same run.
+    #[error("cells `{first}` and `{second}` are the same run")]
+    Twice {
+        /// One of them.
+        first: String,
+        /// The other.
+        second: String,
+    },
+}
+
+impl<C: Serialize + DeserializeOwned> Plan<C> {
+    /// Reads a sweep, and checks the settings of every cell with `check`.
+    ///
+    /// # Errors
+    ///
+    /// [`PlanError`], naming key or cell.
+    pub fn parse<E: Display>(
+        text: &str,
+        check: impl Fn(&C) -> Result<(), E>,
+    ) -> Result<Self, PlanError> {
+        let sweep: Table =
+            text.parse().map_err(|error: toml::de::Error| PlanError::Syntax(error.to_string()))?;
+        let known = ["seeds", "settings", "grid"];
+        if let Some(key) = sweep.keys().find(|key| !known.contains(&key.as_str())) {
+            return Err(PlanError::UnknownKey(key.clone()));
+        }
+        let seeds = seeds(sweep.get("seeds"))?;
+        let settings = match sweep.get("settings") {
+            None => Table::new(),
+            Some(settings) => table(settings, "settings")?.clone(),
+        };
+        let mut cells: Vec<Cell<C>> = Vec::new();
+        let mut places = BTreeMap::new();
+        for grid in grids(sweep.get("grid"))? {
+            for choices in choices(&grid) {
+                let settings = with(settings.clone(), &choices)?;
+                for &seed in &seeds {
+                    let cell = cell(settings.clone(), &choices, seed, &check)?;
+                    if let Some(place) = places.insert(cell.key.clone(), cells.len()) {
+                        let (first, second) = (cells[place].to_string(), cell.to_string());
+                        return Err(PlanError::Twice { first, second });
+                    }
+                    cells.push(cell);
+                }
+            }
+        }
+        Ok(Self { cells })
+    }
+}
+
+impl<C> Plan<C> {
+    /// All keys that any grid varies, in alphabetical order.
+    pub fn grid_keys(&self) -> Vec<&str> {
+        let keys = self.cells.iter().flat_map(|cell| cell.choices.keys());
+        let distinct: std::collections::BTreeSet<&str> = keys.map(String::as_str).collect();
+        distinct.into_iter().collect()
+    }
+}
+
+/// The lists of a grid by key, in alphabetical order.
+type Grid = BTreeMap<String, Vec<Value>>;
+
+fn seeds(value: Option<&Value>) -> Result<Vec<u64>, PlanError> {
+    let Some(value) = value else { return Ok(vec![0]) };
+    let expected = "a list of whole numbers, each once, none below 0";
+    let refuse = || wrong_type("seeds", value, expected);
+    let seeds = value.as_array().ok_or_else(refuse)?;
+    let seed = |seed: &Value| seed.as_integer().and_then(|seed| u64::try_from(seed).ok());
+    let seeds: Vec<u64> = seeds.iter().map(seed).collect::<Option<_>>().ok_or_else(refuse)?;
+    if seeds.is_empty() { Err(refuse()) } else { Ok(seeds) }
+}
+
+/// The grids: none makes one with a single cell.
+fn grids(value: Option<&Value>) -> Result<Vec<Grid>, PlanError> {
+    match value {
+        None => Ok(vec![Grid::new()]),
+        Some(Value::Array(grids)) if !grids.is_empty() => grids.iter().map(grid).collect(),
+        Some(value) => Ok(vec![grid(value)?]),
+    }
+}
+
+fn grid(value: &Value) -> Result<Grid, PlanError> {
+    let mut lists = Grid::new();
+    for (key, list) in table(value, "grid")? {
+        let expected = "a list of at least one value (write a dotted key in quotes)";
+        match list.as_array() {
+            Some(list) if !list.is_empty() => lists.insert(key.clone(), list.clone()),
+            _ => return Err(wrong_type(&format!("grid.{key}"), list, expected)),
+        };
+    }
+    for outer in lists.keys() {
+        let within = format!("{outer}.");
+        if let Some(inner) = lists.keys().find(|key| key.starts_with(&within)) {
+            return Err(PlanError::Overlap { outer: outer.clone(), inner: inner.clone() });
+        }
+    }
+    Ok(lists)
+}
+
+/// Every combination of the lists; the last key varies fastest.
+fn choices(grid: &Grid) -> Vec<BTreeMap<String, Value>> {
+    let mut all = vec![BTreeMap::new()];
+    for (key, list) in grid {
+        let with_each = |choices: BTreeMap<String, Value>| {
+            list.iter().map(move |value| {
+                let mut choices = choices.clone();
+                choices.insert(key.clone(), value.clone());
+                choices
+            })
+        };
+        all = all.into_iter().flat_map(with_each).collect();
+    }
+    all
+}
+
+/// The settings with the choices put in their places.
+fn with(mut settings: Table, choices: &BTreeMap<String, Value>) -> Result<Table, PlanError> {
+    for (key, value) in choices {
+        let mut parts: Vec<&str> = key.split('.').collect();
+        let last = parts.pop().expect("a split has a part");
+        let mut place = &mut settings;
+        let mut through = String::new();
+        for part in parts {
+            let _ = write!(through, "{}{part}", if through.is_empty() { "" } else { "." });
+            let inner = place.entry(part).or_insert_with(|| Value::Table(Table::new()));
+            let found = inner.type_str();
+            place = inner.as_table_mut().ok_or_else(|| PlanError::NoTable {
+                key: key.clone(),
+                through: through.clone(),
+                found: with_article(found),
+            })?;
+        }
+        place.insert(last.to_owned(), value.clone());
+    }
+    Ok(settings)
+}
+
+fn cell<C: Serialize + DeserializeOwned, E: Display>(
+    settings: Table,
+    choices: &BTreeMap<String, Value>,
+    seed: u64,
+    check: &impl Fn(&C) -> Result<(), E>,
+) -> Result<Cell<C>, PlanError> {
+    let named = |reason: String| PlanError::Settings {
+        cell: Cell { key: String::new(), choices: choices.clone(), seed, settings: () }.to_string(),
+        reason,
+    };
+    let settings: C = settings
+        .try_into()
+        .map_err(|error: toml::de::Error| named(error.to_string().trim_end().replace('\n', " ")))?;
+    check(&settings).map_err(|reason| named(reason.to_string()))?;
+    // As the settings were understood, defaults included: another default is another run.
+    let canonical =
+        serde_json::to_vec(&(&settings, seed)).map_err(|error| named(error.to_string()))?;
+    let digest = Sha256::digest(canonical);
+    let mut key = String::with_capacity(32);
+    for byte in &digest[..16] {
+        let _ = write!(key, "{byte:02x}");
+    }
+    Ok(Cell { key, choices: choices.clone(), seed, settings })
+}
+
+fn table<'a>(value: &'a Value, key: &str) -> Result<&'a Table, PlanError> {
+    value.as_table().ok_or_else(|| wrong_type(key, value, "a table"))
+}
+
+fn wrong_type(key: &str, value: &Value, expected: &'static str) -> PlanError {
+    PlanError::Type { key: key.to_owned(), found: value.to_string(), expected }
+}
+
+fn with_article(kind: &str) -> String {
+    let article = if kind.starts_with(['a', 'e', 'i', 'o']) { "an" } else { "a" };
+    format!("{article} {kind}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde::Deserialize;
+
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    struct Settings {
+        rate: f64,
+        inner: Inner,
+    }
+
+    #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    struct Inner {
+        steps: u32,
+    }
+
+    impl Default for Settings {
+        fn default() -> Self {
+            Self { rate: 0.5, inner: Inner { steps: 3 } }
+        }
+    }
+
+    fn parse(text: &str) -> Result<Plan<Settings>, PlanError> {
+        Plan::parse(
+            text,
+            |settings: &Settings| {
+                if settings.rate > 0.0 { Ok(()) } else { Err("`rate` must be above 0") }
+            },
+        )
+    }
+
+    fn message(text: &str) -> String {
+        parse(text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn cells_are_the_product_of_the_lists_and_the_seeds() {
+        let plan = parse(
+            "seeds = [4, 5]\n[settings]\nrate = 2.0\n[grid]\n\"inner.steps\" = [1, 2]\nrate = [0.1, 0.2]",
+        )
+        .unwrap();
+        let found: Vec<_> = plan
+            .cells
+            .iter()
+            .map(|cell| (cell.settings.inner.steps, cell.settings.rate.to_string(), cell.seed))
+            .collect();
+        let expected = [
+            (1, "0.1".to_owned(), 4),
+            (1, "0.1".to_owned(), 5),
+            (1, "0.2".to_owned(), 4),
+            (1, "0.2".to_owned(), 5),
+        ];
+        assert_eq!(found[..4], expected);
+        assert_eq!(found.len(), 8);
+        assert_eq!(plan.grid_keys(), ["inner.steps", "rate"]);
+        assert_eq!(plan.cells[0].to_string(), "inner.steps = 1, rate = 0.1, seed 4");
+    }
+
+    #[test]
+    fn a_key_says_what_runs_and_not_how_it_was_written() {
+        let key = |text| parse(text).unwrap().cells[0].key.clone();
+        let default = key("");
+        assert_eq!(default.len(), 32);
+        assert_eq!(default, key("[settings]\nrate = 0.5"));
+        assert_eq!(default, key("seeds = [0, 1]\n[grid]\nrate = [0.5, 0.7]"));
+        assert_ne!(default, key("seeds = [1]"));
+        assert_ne!(default, key("[settings.inner]\nsteps = 4"));
+    }
+
+    #[test]
+    fn several_grids_are_put_together() {
+        let plan = parse("[[grid]]\nrate = [1.0]\n[[grid]]\n\"inner.steps\" = [7, 8]").unwrap();
+        assert_eq!(plan.cells.len(), 3);
+        assert_eq!(plan.cells[2].choices.len(), 1);
+        let twice = message("[[grid]]\nrate = [0.5]\n[[grid]]\n\"inner.steps\" = [3]");
+        assert_eq!(
+            twice,
+            "cells `rate = 0.5, seed 0` and `inner.steps = 3, seed 0` are the same run"
+        );
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        for (text, expected) in [
+            ("seed = [1]", "unknown key `seed`, expected `seeds`, `settings` or `grid`"),
+            ("seeds = [-1]", "`seeds` is [-1], expected a list of whole numbers"),
+            ("seeds = 3", "`seeds` is 3, expected a list of whole numbers"),
+            ("seeds = [1, 1]", "cells `seed 1` and `seed 1` are the same run"),
+            ("settings = 3", "`settings` is 3, expected a table"),
+            ("[grid]\nrate = 0.1", "`grid.rate` is 0.1, expected a list of at least one value"),
+            ("[grid]\nrate = []", "`grid.rate` is [], expected a list of at least one value"),
+            ("[grid]\ninner.steps = [1]", "`grid.inner` is { steps = [1] }, expected a list"),
+            (
+                "[grid]\ninner = [{}]\n\"inner.steps\" = [1]",
+                "grid keys `inner` and `inner.steps` overlap",
+            ),
+            (
+                "[settings]\nrate = 0.5\n[grid]\n\"rate.x\" = [1]",
+                "grid key `rate.x` leads through `rate`, which is a float, expected a table",
+            ),
+            ("[settings]\nrat = 1.0", "cell `seed 0`: unknown field `rat`, expected `rate`"),
+            ("[grid]\nrate = [1.0, -1.0]", "cell `rate = -1.0, seed 0`: `rate` must be above 0"),
+            ("[settings", "not TOML: "),
+        ] {
+            let found = message(text);
+            assert!(found.starts_with(expected), "{text}: {found}");
+        }
+    }
+}

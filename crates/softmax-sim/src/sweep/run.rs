@@ -1,0 +1,114 @@
+//! Computing a shard.
+
+use super::failure::SweepError;
+use super::folder::{Folder, Outcome, Record, ShardFile};
+use super::plan::{Cell, Plan};
+use super::shard::Shard;
+use rayon::prelude::*;
+use std::collections::HashSet;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver};
+
+/// How far a shard is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Cells of the shard.
+    pub cells: usize,
+    /// Those that a file of the folder held already.
+    pub found: usize,
+    /// Those computed and written since.
+    pub computed: usize,
+    /// Of those computed, the ones that failed.
+    pub failed: usize,
+}
+
+/// Computes the cells of a shard that no file of the folder holds, on all threads, and appends each
+/// to the shard's file as it is done.
+///
+/// Records that are done at the same time are written and synced together, so a kill costs the cells
+/// under way and those of one write. A cell that panics has failed; the others go on. `progress` is
+/// called at the start and after every write.
+///
+/// # Errors
+///
+/// [`SweepError`] if the folder's files cannot be read or written.
+pub fn run_shard<C: Sync>(
+    plan: &Plan<C>,
+    folder: &Folder,
+    shard: Shard,
+    compute: impl Fn(&Cell<C>) -> Outcome + Sync,
+    mut progress: impl FnMut(Tally) + Send,
+) -> Result<Tally, SweepError> {
+    let mut file = folder.shard_file(shard)?;
+    let mut done = HashSet::new();
+    for (_, records) in folder.records()? {
+        done.extend(records.into_iter().map(|record| record.key));
+    }
+    let own = cells_of(plan, shard);
+    let left: Vec<&Cell<C>> =
+        own.iter().copied().filter(|cell| !done.contains(&cell.key)).collect();
+    let found = own.len() - left.len();
+    let tally = Tally { cells: own.len(), found, ..Tally::default() };
+    progress(tally);
+    let stopped = AtomicBool::new(false);
+    let (sender, results) = mpsc::channel::<Record>();
+    std::thread::scope(|scope| {
+        let stopped = &stopped;
+        let writer = scope.spawn(move || {
+            let written = write(&mut file, &results, tally, &mut progress);
+            // Once nothing can be written any more, the cells left are not worth computing.
+            stopped.store(true, Ordering::Relaxed);
+            written
+        });
+        left.par_iter().for_each_with(sender, |sender, cell| {
+            if !stopped.load(Ordering::Relaxed) {
+                let outcome = outcome_of(cell, &compute);
+                let _ = sender.send(Record { key: cell.key.clone(), outcome });
+            }
+        });
+        writer.join().unwrap_or_else(|panic| resume_unwind(panic))
+    })
+}
+
+/// Appends records as they come, those that have come together in one write.
+fn write(
+    file: &mut ShardFile,
+    results: &Receiver<Record>,
+    mut tally: Tally,
+    progress: &mut impl FnMut(Tally),
+) -> Result<Tally, SweepError> {
+    while let Ok(first) = results.recv() {
+        let batch: Vec<Record> = std::iter::once(first).chain(results.try_iter()).collect();
+        file.append(&batch)?;
+        tally.count(&batch);
+        progress(tally);
+    }
+    Ok(tally)
+}
+
+impl Tally {
+    fn count(&mut self, batch: &[Record]) {
+        let failed = |record: &&Record| matches!(record.outcome, Outcome::Failed(_));
+        self.computed += batch.len();
+        self.failed += batch.iter().filter(failed).count();
+    }
+}
+
+/// The shard's cells: every so-and-so-many in the order of the keys, so that costly corners of the
+/// grid are spread over all shards.
+fn cells_of<C>(plan: &Plan<C>, shard: Shard) -> Vec<&Cell<C>> {
+    let mut cells: Vec<&Cell<C>> = plan.cells.iter().collect();
+    cells.sort_unstable_by(|a, b| a.key.cmp(&b.key));
+    let own = cells.into_iter().enumerate().filter(|(place, _)| shard.owns(*place));
+    own.map(|(_, cell)| cell).collect()
+}
+
+fn outcome_of<C>(cell: &Cell<C>, compute: &impl Fn(&Cell<C>) -> Outcome) -> Outcome {
+    // A panic is told in the cell's record; nothing it may have left half done is looked at again.
+    catch_unwind(AssertUnwindSafe(|| compute(cell))).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+        Outcome::Failed(format!("panicked: {}", text.unwrap_or("without a message")))
+    })
+}

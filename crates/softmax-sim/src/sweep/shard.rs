@@ -1,0 +1,202 @@
+//! Which part of a sweep a process computes.
+
+use std::str::FromStr;
+use thiserror::Error;
+
+/// Part `index` of `count`, counted from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shard {
+    index: usize,
+    count: usize,
+}
+
+/// Why a text or the variables of a job array name no shard.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum ShardError {
+    /// Not of the form `i/n`.
+    #[error("`{0}` is no shard, expected i/n with 1 <= i <= n, such as 2/8")]
+    Form(String),
+    /// Some variables of a job array are set and others not.
+    #[error(
+        "{missing} is not set although {set} is: expected all of a job array's variables or none; or give --shard"
+    )]
+    HalfSet {
+        /// A variable that is missing.
+        missing: &'static str,
+        /// One that is there.
+        set: &'static str,
+    },
+    /// A variable is no number.
+    #[error("{variable} is `{value}`, expected a whole number")]
+    NotANumber {
+        /// Its name.
+        variable: &'static str,
+        /// Its value.
+        value: String,
+    },
+    /// The array's task numbers are not `min, min + step, …, max`.
+    #[error(
+        "the job array has {count} tasks, but {min} to {max} in steps of {step} would be {expected}: \
+         expected evenly spaced task numbers; or give --shard"
+    )]
+    Uneven {
+        /// `SLURM_ARRAY_TASK_COUNT`.
+        count: usize,
+        /// `SLURM_ARRAY_TASK_MIN`.
+        min: usize,
+        /// `SLURM_ARRAY_TASK_MAX`.
+        max: usize,
+        /// `SLURM_ARRAY_TASK_STEP`.
+        step: usize,
+        /// Tasks that the numbers would make.
+        expected: usize,
+    },
+    /// The task's own number is none of the array's.
+    #[error("SLURM_ARRAY_TASK_ID is {id}, expected one of {min} to {max} in steps of {step}")]
+    Outside {
+        /// `SLURM_ARRAY_TASK_ID`.
+        id: usize,
+        /// `SLURM_ARRAY_TASK_MIN`.
+        min: usize,
+        /// `SLURM_ARRAY_TASK_MAX`.
+        max: usize,
+        /// `SLURM_ARRAY_TASK_STEP`.
+        step: usize,
+    },
+}
+
+/// The variables of a Slurm job array: id, least, largest, count and step of the tasks' numbers.
+const VARIABLES: [&str; 5] = [
+    "SLURM_ARRAY_TASK_ID",
+    "SLURM_ARRAY_TASK_MIN",
+    "SLURM_ARRAY_TASK_MAX",
+    "SLURM_ARRAY_TASK_COUNT",
+    "SLURM_ARRAY_TASK_STEP",
+];
+
+impl Shard {
+    /// All there is.
+    pub const WHOLE: Self = Self { index: 1, count: 1 };
+
+    /// Part `index` of `count`, from 1.
+    ///
+    /// # Errors
+    ///
+    /// [`ShardError::Form`] unless `1 <= index <= count`.
+    pub fn new(index: usize, count: usize) -> Result<Self, ShardError> {
+        if (1..=count).contains(&index) {
+            Ok(Self { index, count })
+        } else {
+            Err(ShardError::Form(format!("{index}/{count}")))
+        }
+    }
+
+    /// The shard of a task of a Slurm job array, read from its variables through `variable`; none
+    /// outside a job array.
+    ///
+    /// # Errors
+    ///
+    /// [`ShardError`] if some variables are missing or make no sense together.
+    pub fn of_job_array(
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Result<Option<Self>, ShardError> {
+        let values = VARIABLES.map(|name| (name, variable(name)));
+        let Some((set, _)) = values.iter().find(|(_, value)| value.is_some()) else {
+            return Ok(None);
+        };
+        let mut numbers = [0; VARIABLES.len()];
+        for (number, (variable, value)) in numbers.iter_mut().zip(&values) {
+            let value = value.as_ref().ok_or(ShardError::HalfSet { missing: variable, set })?;
+            *number = value
+                .trim()
+                .parse()
+                .map_err(|_| ShardError::NotANumber { variable, value: value.clone() })?;
+        }
+        let [id, min, max, count, step] = numbers;
+        let spaced = |number: usize| number >= min && (number - min).is_multiple_of(step.max(1));
+        let expected = max.saturating_sub(min) / step.max(1) + 1;
+        if step == 0 || max < min || !spaced(max) || expected != count {
+            return Err(ShardError::Uneven { count, min, max, step, expected });
+        }
+        if !spaced(id) || id > max {
+            return Err(ShardError::Outside { id, min, max, step });
+        }
+        Self::new((id - min) / step + 1, count).map(Some)
+    }
+
+    /// Its number, from 1.
+    pub fn index(self) -> usize {
+        self.index
+    }
+
+    /// Number of shards.
+    pub fn count(self) -> usize {
+        self.count
+    }
+
+    /// Whether the cell at this place in the order of keys is one of the shard's.
+    pub fn owns(self, place: usize) -> bool {
+        place % self.count == self.index - 1
+    }
+}
+
+impl FromStr for Shard {
+    type Err = ShardError;
+
+    fn from_str(text: &str) -> Result<Self, ShardError> {
+        let (index, count) = text.split_once('/').unwrap_or_default();
+        let numbers = index.parse().ok().zip(count.parse().ok());
+        let shard = numbers.and_then(|(index, count)| Self::new(index, count).ok());
+        shard.ok_or_else(|| ShardError::Form(text.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn array(values: [&str; 5]) -> Result<Option<Shard>, ShardError> {
+        Shard::of_job_array(|name| {
+            let place = VARIABLES.iter().position(|variable| *variable == name)?;
+            (!values[place].is_empty()).then(|| values[place].to_owned())
+        })
+    }
+
+    #[test]
+    fn every_place_belongs_to_one_shard() {
+        let shards: Vec<Shard> = (1..=3).map(|index| Shard::new(index, 3).unwrap()).collect();
+        for place in 0..10 {
+            assert_eq!(shards.iter().filter(|shard| shard.owns(place)).count(), 1);
+        }
+        assert_eq!("2/3".parse(), Ok(shards[1]));
+        for text in ["0/3", "4/3", "3", "1/", "-1/3", "1/3/5", "0/0"] {
+            let error = text.parse::<Shard>().unwrap_err();
+            assert!(error.to_string().starts_with(&format!("`{text}` is no shard")), "{error}");
+        }
+    }
+
+    #[test]
+    fn tasks_of_a_job_array_are_shards() {
+        assert_eq!(array([""; 5]), Ok(None));
+        assert_eq!(array(["0", "0", "7", "8", "1"]), Ok(Some(Shard { index: 1, count: 8 })));
+        assert_eq!(array(["9", "1", "13", "4", "4"]), Ok(Some(Shard { index: 3, count: 4 })));
+        assert_eq!(array(["5", "5", "5", "1", "1"]), Ok(Some(Shard::WHOLE)));
+    }
+
+    #[test]
+    fn variables_that_make_no_array_are_refused() {
+        let message = |values| array(values).unwrap_err().to_string();
+        let half = message(["3", "", "7", "8", "1"]);
+        assert!(
+            half.starts_with("SLURM_ARRAY_TASK_MIN is not set although SLURM_ARRAY_TASK_ID is")
+        );
+        assert!(message(["", "0", "7", "8", "1"]).starts_with("SLURM_ARRAY_TASK_ID is not set"));
+        let word = message(["three", "0", "7", "8", "1"]);
+        assert_eq!(word, "SLURM_ARRAY_TASK_ID is `three`, expected a whole number");
+        // --array=0,5,9 tells Slurm's tasks a count of 3 and a step of 1.
+        assert!(message(["5", "0", "9", "3", "1"]).starts_with("the job array has 3 tasks, but"));
+        assert!(message(["3", "1", "13", "4", "4"]).starts_with("SLURM_ARRAY_TASK_ID is 3"));
+        assert!(message(["3", "1", "13", "4", "0"]).starts_with("the job array has 4 tasks"));
+    }
+}
