@@ -146,6 +146,10 @@ impl Algebra {
                 let value = self.normalise(inner, plus)?;
                 if plus == *flipped { value.negated() } else { value }
             }
+            // Its terms are added where numbers are enclosed; here it is equal to itself alone.
+            Expression::Series { .. } => {
+                self.of_atom(Atom::Function(format!("{expression:?}"), Vec::new()))
+            }
         })
     }
 

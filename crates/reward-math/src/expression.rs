@@ -24,8 +24,23 @@ pub(crate) enum Expression {
     Function(String, Vec<Expression>),
     /// Degrees of arc.
     Degrees(Box<Expression>),
+    /// `\sum` or `\prod` of the body over the whole numbers from low to high.
+    Series {
+        range: Range,
+        index: String,
+        low: Box<Expression>,
+        high: Box<Expression>,
+        body: Box<Expression>,
+    },
     /// `\pm a`, or `\mp a` when the flag is set.
     PlusMinus(Box<Expression>, bool),
+}
+
+/// What a series does with its terms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Range {
+    Sum,
+    Product,
 }
 
 impl Expression {
@@ -57,7 +72,27 @@ impl Expression {
                 | Self::Power(a, b)
                 | Self::Binomial(a, b)
                 | Self::Logarithm(Some(a), b) => a.any(holds) || b.any(holds),
+                Self::Series { low, high, body, .. } => {
+                    low.any(holds) || high.any(holds) || body.any(holds)
+                }
             }
+    }
+
+    /// Whether it is built by the four operations and whole powers alone: the normal form then decides.
+    pub(crate) fn is_rational_function(&self) -> bool {
+        !self.any(&|node| match node {
+            Self::Number(_)
+            | Self::Symbol(_)
+            | Self::Sum(_)
+            | Self::Product(_)
+            | Self::Negative(_)
+            | Self::Quotient(..)
+            | Self::PlusMinus(..) => false,
+            Self::Power(_, exponent) => {
+                !exponent.literal().is_some_and(|exponent| exponent.is_integer())
+            }
+            _ => true,
+        })
     }
 
     /// Whether it holds a variable, that is a symbol other than π, e and i.

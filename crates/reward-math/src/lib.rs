@@ -23,6 +23,7 @@ mod extract;
 mod fold;
 mod gold;
 mod grade;
+mod numeric;
 mod options;
 mod parser;
 mod relation;

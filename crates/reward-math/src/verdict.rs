@@ -63,6 +63,8 @@ pub enum Rung {
     Relation,
     /// Normal forms of expressions over the rationals, radicals, π, variables and function atoms.
     NormalForm,
+    /// Enclosures by interval arithmetic: apart, or overlapping at over a thousand bits or at several random points.
+    Enclosure,
     /// The two are different kinds of answer, such as a word and a number.
     Kind,
 }

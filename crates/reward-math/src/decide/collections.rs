@@ -1,0 +1,119 @@
+//! Lists, sets, tuples and matrices.
+
+use super::{Comparison, Finding, Result};
+use crate::answer::Node;
+use crate::expression::Expression;
+use crate::relation;
+use crate::verdict::Rung;
+
+impl Comparison {
+    pub(super) fn matrices(
+        &mut self,
+        left: &[Vec<Expression>],
+        right: &[Vec<Expression>],
+    ) -> Result<Finding> {
+        let shape = |rows: &[Vec<Expression>]| rows.iter().map(Vec::len).collect::<Vec<_>>();
+        if shape(left) != shape(right) {
+            return Ok((false, Rung::Structure));
+        }
+        for (a, b) in left.iter().flatten().zip(right.iter().flatten()) {
+            if !self.expressions((a, true), (b, true))?.0 {
+                return Ok((false, Rung::Structure));
+            }
+        }
+        Ok((true, Rung::Structure))
+    }
+
+    /// A column vector is the tuple of its entries.
+    pub(super) fn column(&mut self, rows: &[Vec<Expression>], items: &[Node]) -> Result<Finding> {
+        if rows.len() != items.len() || rows.iter().any(|row| row.len() != 1) {
+            return Ok((false, Rung::Structure));
+        }
+        for (row, item) in rows.iter().zip(items) {
+            let entry =
+                Node::Value { expression: row[0].clone(), unit: None, percent: false, plus: true };
+            if !self.compare(&entry, item)?.0 {
+                return Ok((false, Rung::Structure));
+            }
+        }
+        Ok((true, Rung::Structure))
+    }
+
+    pub(super) fn lists(&mut self, left: &Node, right: &Node) -> Result<Finding> {
+        let (
+            Node::List { open: a_open, close: a_close, items: a },
+            Node::List { open: b_open, close: b_close, items: b },
+        ) = (left, right)
+        else {
+            return Ok((false, Rung::Kind));
+        };
+        let loose = |open: &char| matches!(open, ' ' | '{');
+        if loose(a_open) && loose(b_open) {
+            // A set forgets repetitions, a list of answers does not contain any.
+            return self.unordered(a, b);
+        }
+        let bare_with_tuple = (a_open, b_open) == (&' ', &'(') || (a_open, b_open) == (&'(', &' ');
+        if bare_with_tuple {
+            let named = |items: &[Node]| relation::named_values(items);
+            return match (named(a), named(b)) {
+                (Some(values), None) => self.ordered(&values, b),
+                (None, Some(values)) => self.ordered(a, &values),
+                _ => self.ordered(a, b),
+            };
+        }
+        if (a_open, a_close) != (b_open, b_close) {
+            return Ok((false, Rung::Structure));
+        }
+        self.ordered(a, b)
+    }
+
+    pub(super) fn ordered(&mut self, left: &[Node], right: &[Node]) -> Result<Finding> {
+        if left.len() != right.len() {
+            return Ok((false, Rung::Structure));
+        }
+        for (a, b) in left.iter().zip(right) {
+            if !self.compare(a, b)?.0 {
+                return Ok((false, Rung::Structure));
+            }
+        }
+        Ok((true, Rung::Structure))
+    }
+
+    /// Each item of one side has an equal on the other. At most `n · m` comparisons, all paid for.
+    pub(super) fn unordered(&mut self, left: &[Node], right: &[Node]) -> Result<Finding> {
+        let (left, right) = (self.distinct(left)?, self.distinct(right)?);
+        if left.len() != right.len() {
+            return Ok((false, Rung::Structure));
+        }
+        let mut free: Vec<&Node> = right.iter().collect();
+        for item in &left {
+            let mut found = None;
+            for (index, candidate) in free.iter().enumerate() {
+                if self.compare(item, candidate)?.0 {
+                    found = Some(index);
+                    break;
+                }
+            }
+            let Some(index) = found else { return Ok((false, Rung::Structure)) };
+            free.swap_remove(index);
+        }
+        Ok((true, Rung::Structure))
+    }
+
+    pub(super) fn distinct(&mut self, items: &[Node]) -> Result<Vec<Node>> {
+        let mut kept: Vec<Node> = Vec::new();
+        for item in items {
+            let mut seen = false;
+            for other in &kept {
+                seen |= self.compare(item, other)?.0;
+                if seen {
+                    break;
+                }
+            }
+            if !seen {
+                kept.push(item.clone());
+            }
+        }
+        Ok(kept)
+    }
+}

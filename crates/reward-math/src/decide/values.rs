@@ -1,0 +1,176 @@
+//! Numbers and expressions: units, percent signs, exact values, normal forms.
+
+use num_bigint::BigInt;
+use num_rational::BigRational;
+
+use super::{Comparison, Finding, Result};
+use crate::algebra::Fraction;
+use crate::answer::Node;
+use crate::expression::Expression;
+use crate::numeric;
+use crate::verdict::{ParseError, Rung};
+use crate::words;
+
+impl Comparison {
+    pub(super) fn values(&mut self, left: &Node, right: &Node) -> Result<Finding> {
+        let (
+            Node::Value { expression: a, unit: a_unit, percent: a_percent, plus: a_plus },
+            Node::Value { expression: b, unit: b_unit, percent: b_percent, plus: b_plus },
+        ) = (left, right)
+        else {
+            return Ok((false, Rung::Kind));
+        };
+        if let (Some(a), Some(b)) = (a_unit, b_unit)
+            && a != b
+            && (words::is_measure(a) && words::is_measure(b))
+        {
+            return Ok((false, Rung::Unit));
+        }
+        if let (Some(a), Some(b)) = (a.literal(), b.literal()) {
+            return Ok((percents(&a, *a_percent, &b, *b_percent), Rung::Number));
+        }
+        // 90° is π/2 where the other side says no unit and speaks of π.
+        let degrees = |unit: &Option<String>| unit.as_deref() == Some("degree");
+        let in_radians = |expression: &Expression| {
+            expression.any(&|node| matches!(node, Expression::Symbol(name) if name == "\\pi"))
+        };
+        let convert_a = degrees(a_unit) && b_unit.is_none() && in_radians(b);
+        let convert_b = degrees(b_unit) && a_unit.is_none() && in_radians(a);
+        if let Some(found) = infinities(a, b) {
+            return found.map(|equal| (equal, Rung::NormalForm));
+        }
+        let in_degrees = |expression: &Expression, convert: bool| {
+            if convert {
+                Expression::Degrees(Box::new(expression.clone()))
+            } else {
+                expression.clone()
+            }
+        };
+        let (a, b) = (in_degrees(a, convert_a), in_degrees(b, convert_b));
+        if a_percent != b_percent {
+            return self.percent_forms((&a, *a_plus, *a_percent), (&b, *b_plus, *b_percent));
+        }
+        self.expressions((&a, *a_plus), (&b, *b_plus))
+    }
+
+    /// Two expressions without units: their normal forms, then enclosures where these do not decide.
+    pub(super) fn expressions(
+        &mut self,
+        (a, a_plus): (&Expression, bool),
+        (b, b_plus): (&Expression, bool),
+    ) -> Result<Finding> {
+        let found = self.normal_forms((a, a_plus), (b, b_plus));
+        let decided = match &found {
+            Ok((equal, how)) => {
+                *equal
+                    || *how == Rung::Number
+                    || (a.is_rational_function() && b.is_rational_function())
+            }
+            Err(_) => false,
+        };
+        if decided {
+            return found;
+        }
+        let left = numeric::Operand { expression: a, plus: a_plus };
+        let right = numeric::Operand { expression: b, plus: b_plus };
+        match numeric::compare(left, right, &mut self.enclosure_fuel) {
+            numeric::Outcome::Equal => Ok((true, Rung::Enclosure)),
+            numeric::Outcome::Different => Ok((false, Rung::Enclosure)),
+            numeric::Outcome::Unknown => found,
+        }
+    }
+
+    fn normal_forms(
+        &mut self,
+        (a, a_plus): (&Expression, bool),
+        (b, b_plus): (&Expression, bool),
+    ) -> Result<Finding> {
+        let first = self.algebra.normalise(a, a_plus)?;
+        let second = self.algebra.normalise(b, b_plus)?;
+        if let (Some(a), Some(b)) = (first.as_constant(), second.as_constant()) {
+            return Ok((a == b, Rung::Number));
+        }
+        Ok((self.algebra.equal(&first, &second)?, Rung::NormalForm))
+    }
+
+    fn percent_forms(
+        &mut self,
+        (a, a_plus, a_percent): (&Expression, bool, bool),
+        (b, b_plus, b_percent): (&Expression, bool, bool),
+    ) -> Result<Finding> {
+        let first = self.algebra.normalise(a, a_plus)?;
+        let second = self.algebra.normalise(b, b_plus)?;
+        if let (Some(a), Some(b)) = (first.as_constant(), second.as_constant()) {
+            return Ok((percents(&a, a_percent, &b, b_percent), Rung::Number));
+        }
+        let hundredth = BigRational::new(BigInt::from(1), BigInt::from(100));
+        let scaled = |value: &Fraction, percent: bool| {
+            if percent { value.scaled(&hundredth) } else { value.clone() }
+        };
+        let exact = self.algebra.equal(&scaled(&first, a_percent), &scaled(&second, b_percent))?;
+        Ok((exact || self.algebra.equal(&first, &second)?, Rung::NormalForm))
+    }
+
+    pub(super) fn ratios(&mut self, left: &[Expression], right: &[Expression]) -> Result<Finding> {
+        if left.len() != right.len() {
+            return Ok((false, Rung::Structure));
+        }
+        // `1:00` is a time of day: no multiple of it is the same.
+        let clock = |items: &[Expression]| matches!(items, [_, Expression::Number(minutes), ..] if minutes.numer().bits() > 3 || minutes.numer().sign() == num_bigint::Sign::NoSign);
+        if clock(left)
+            && clock(right)
+            && left[0] != right[0]
+            && left.len() == 2
+            && left[1] == right[1]
+        {
+            return Ok((false, Rung::Number));
+        }
+        let normal = |comparison: &mut Self, items: &[Expression]| {
+            items.iter().map(|e| comparison.algebra.normalise(e, true)).collect::<Result<Vec<_>>>()
+        };
+        let (left, right) = (normal(self, left)?, normal(self, right)?);
+        for (a, b) in left.iter().zip(&right).skip(1) {
+            let first = self.algebra.multiply(&left[0], b)?;
+            let second = self.algebra.multiply(&right[0], a)?;
+            if !self.algebra.equal(&first, &second)? {
+                return Ok((false, Rung::NormalForm));
+            }
+        }
+        let zero = left[0].numerator.is_zero() || right[0].numerator.is_zero();
+        Ok((!zero || left == right, Rung::NormalForm))
+    }
+}
+
+/// Equal as they stand, or with the percent sign read as a hundredth on either side.
+fn percents(a: &BigRational, a_percent: bool, b: &BigRational, b_percent: bool) -> bool {
+    if a == b {
+        return true;
+    }
+    let hundred = BigRational::from_integer(BigInt::from(100));
+    match (a_percent, b_percent) {
+        (true, false) => *a == b * hundred,
+        (false, true) => a * hundred == *b,
+        _ => false,
+    }
+}
+
+pub(crate) fn holds_infinity(expression: &Expression) -> bool {
+    expression.any(&|node| matches!(node, Expression::Symbol(name) if name == "\\infty"))
+}
+
+/// `∞` and `-∞` are values, anything calculated from them is not.
+fn infinities(a: &Expression, b: &Expression) -> Option<Result<bool>> {
+    if !holds_infinity(a) && !holds_infinity(b) {
+        return None;
+    }
+    let sign = |expression: &Expression| match expression {
+        Expression::Symbol(_) => Ok(1),
+        Expression::Negative(inner) if matches!(**inner, Expression::Symbol(_)) => Ok(-1),
+        _ => Err(ParseError::Undefined { what: "arithmetic with infinity".to_owned() }),
+    };
+    Some(match (holds_infinity(a), holds_infinity(b)) {
+        (true, true) => sign(a).and_then(|a| sign(b).map(|b| a == b)),
+        (true, false) => sign(a).map(|_| false),
+        _ => sign(b).map(|_| false),
+    })
+}

@@ -1,0 +1,236 @@
+//! The last rung of the ladder: enclosures by interval arithmetic with outward rounding.
+//!
+//! Enclosures that lie apart prove that two values differ. Enclosures that overlap at more than a thousand bits (of
+//! constants), or at several random points (of expressions with variables), are taken as equality: no two different
+//! answers of moderate size agree that far, and a tolerance is never involved.
+
+mod complex;
+mod evaluate;
+mod real;
+
+use std::collections::BTreeSet;
+
+use num_bigint::BigInt;
+use num_rational::BigRational;
+
+use crate::expression::{Expression, is_constant};
+use real::Arithmetic;
+
+/// Precisions at which constants are compared, in bits: most that differ do so at the first.
+const CONSTANT_BITS: [usize; 3] = [96, 384, 1536];
+/// Precision at which expressions are compared at a point, in bits.
+const POINT_BITS: usize = 192;
+/// Points at which both sides must be defined and overlap.
+const POINTS_NEEDED: usize = 5;
+/// Points tried.
+const POINTS_TRIED: u64 = 16;
+
+/// Why an enclosure could not be had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// There is no such value.
+    Undefined,
+    /// There is no such real number; a complex one may exist.
+    NotReal,
+    /// Beyond the numbers that are calculated with.
+    TooLarge,
+    /// The enclosure is too wide to tell, at this precision.
+    Unclear,
+    /// A function or symbol without a known value.
+    Unknown,
+    /// The work exceeded its limit.
+    OutOfFuel,
+}
+
+/// What the enclosures say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// They overlap as far as they were refined.
+    Equal,
+    /// They lie apart.
+    Different,
+    /// They could not be had.
+    Unknown,
+}
+
+/// A value to compare: an expression and the sign that every `±` in it takes.
+#[derive(Clone, Copy)]
+pub(crate) struct Operand<'a> {
+    pub(crate) expression: &'a Expression,
+    pub(crate) plus: bool,
+}
+
+/// Compares two expressions by their enclosures, at the expense of `fuel`: limbs of arithmetic.
+pub(crate) fn compare(left: Operand<'_>, right: Operand<'_>, fuel: &mut u64) -> Outcome {
+    let mut variables = BTreeSet::new();
+    let mut integers = BTreeSet::new();
+    for side in [left, right] {
+        collect(side.expression, false, &mut variables, &mut integers);
+    }
+    if variables.is_empty() {
+        constants(left, right, fuel)
+    } else {
+        functions(left, right, &variables, &integers, fuel)
+    }
+}
+
+fn constants(left: Operand<'_>, right: Operand<'_>, fuel: &mut u64) -> Outcome {
+    for bits in CONSTANT_BITS {
+        let mut arithmetic = Arithmetic::new(bits, *fuel);
+        let enclosed = (
+            evaluate::evaluate(left, &[], &mut arithmetic),
+            evaluate::evaluate(right, &[], &mut arithmetic),
+        );
+        *fuel = arithmetic.fuel();
+        match enclosed {
+            (Ok(a), Ok(b)) => {
+                if a.is_apart(&b) {
+                    return Outcome::Different;
+                }
+                if bits == CONSTANT_BITS[CONSTANT_BITS.len() - 1] {
+                    let narrow = a.are_narrow_with(&b, &mut arithmetic);
+                    return if narrow { Outcome::Equal } else { Outcome::Unknown };
+                }
+            }
+            (Err(Failure::Unclear), _) | (_, Err(Failure::Unclear)) => {}
+            _ => return Outcome::Unknown,
+        }
+    }
+    Outcome::Unknown
+}
+
+fn functions(
+    left: Operand<'_>,
+    right: Operand<'_>,
+    variables: &BTreeSet<&str>,
+    integers: &BTreeSet<&str>,
+    fuel: &mut u64,
+) -> Outcome {
+    let mut arithmetic = Arithmetic::new(POINT_BITS, *fuel);
+    let (mut agreed, mut one_sided) = (0, 0);
+    for attempt in 0..POINTS_TRIED {
+        let point: Vec<(&str, BigRational)> = variables
+            .iter()
+            .enumerate()
+            .map(|(index, name)| {
+                (*name, coordinate(attempt, index as u64, integers.contains(name)))
+            })
+            .collect();
+        let enclosed = (
+            evaluate::evaluate(left, &point, &mut arithmetic),
+            evaluate::evaluate(right, &point, &mut arithmetic),
+        );
+        *fuel = arithmetic.fuel();
+        match enclosed {
+            (Ok(a), Ok(b)) => {
+                if a.is_apart(&b) {
+                    return Outcome::Different;
+                }
+                if !a.are_narrow_with(&b, &mut arithmetic) {
+                    continue;
+                }
+                agreed += 1;
+                if agreed == POINTS_NEEDED {
+                    // Defined on one side alone at as many points as on both: another domain.
+                    return if one_sided >= POINTS_NEEDED {
+                        Outcome::Unknown
+                    } else {
+                        Outcome::Equal
+                    };
+                }
+            }
+            (Err(Failure::Unknown | Failure::OutOfFuel), _)
+            | (_, Err(Failure::Unknown | Failure::OutOfFuel)) => return Outcome::Unknown,
+            (Ok(_), Err(Failure::Undefined | Failure::NotReal))
+            | (Err(Failure::Undefined | Failure::NotReal), Ok(_)) => one_sided += 1,
+            _ => {}
+        }
+    }
+    Outcome::Unknown
+}
+
+/// A coordinate of a point: positive at first, as competition problems suppose; later of either sign. The same for the
+/// same attempt and position on every machine.
+fn coordinate(attempt: u64, index: u64, whole: bool) -> BigRational {
+    // SplitMix64 of attempt and index.
+    let mut state = attempt
+        .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        .wrapping_add((index + 1).wrapping_mul(0xd1b5_4a32_d192_ed03));
+    state = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    state = (state ^ (state >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    state ^= state >> 31;
+    if whole {
+        // Later points reach further; index keeps n and k apart, n the larger mostly.
+        return BigRational::from_integer(BigInt::from(2 + attempt / 2 + state % 5));
+    }
+    let size = i64::try_from(state % 960).unwrap_or_default() + 33;
+    // The first points lie in (0, 1), where most functions are defined; then up to 8 and on both sides of 0.
+    let (top, bottom) = match attempt {
+        0..=3 => (size, 1009),
+        4..=8 => (size, 127),
+        _ if state & (1 << 40) == 0 => (-size, 127),
+        _ => (size, 127),
+    };
+    BigRational::new(BigInt::from(top), BigInt::from(bottom))
+}
+
+/// The variables of an expression, and those of them that must be whole: under factorials, binomials and as ends of sums.
+fn collect<'a>(
+    expression: &'a Expression,
+    whole: bool,
+    variables: &mut BTreeSet<&'a str>,
+    integers: &mut BTreeSet<&'a str>,
+) {
+    match expression {
+        Expression::Number(_) => {}
+        Expression::Symbol(name) => {
+            if !is_constant(name) {
+                variables.insert(name);
+                if whole {
+                    integers.insert(name);
+                }
+            }
+        }
+        Expression::Sum(items) | Expression::Product(items) => {
+            for item in items {
+                collect(item, whole, variables, integers);
+            }
+        }
+        Expression::Function(name, items) => {
+            let whole = whole || matches!(name.as_str(), "mod" | "gcd" | "lcm");
+            for item in items {
+                collect(item, whole, variables, integers);
+            }
+        }
+        Expression::Negative(a)
+        | Expression::Root(a, _)
+        | Expression::Absolute(a)
+        | Expression::Degrees(a)
+        | Expression::PlusMinus(a, _)
+        | Expression::Logarithm(None, a) => collect(a, whole, variables, integers),
+        Expression::Factorial(a) => collect(a, true, variables, integers),
+        Expression::Binomial(a, b) => {
+            collect(a, true, variables, integers);
+            collect(b, true, variables, integers);
+        }
+        Expression::Power(a, b) => {
+            collect(a, whole, variables, integers);
+            // (-1)^n is real for whole n alone.
+            let negative =
+                a.literal().is_some_and(|base| base < BigRational::from_integer(0.into()));
+            collect(b, whole || negative, variables, integers);
+        }
+        Expression::Quotient(a, b) | Expression::Logarithm(Some(a), b) => {
+            collect(a, whole, variables, integers);
+            collect(b, whole, variables, integers);
+        }
+        Expression::Series { index, low, high, body, .. } => {
+            collect(low, true, variables, integers);
+            collect(high, true, variables, integers);
+            let (mut inner, mut inner_integers) = (BTreeSet::new(), BTreeSet::new());
+            collect(body, whole, &mut inner, &mut inner_integers);
+            variables.extend(inner.into_iter().filter(|name| name != index));
+            integers.extend(inner_integers.into_iter().filter(|name| name != index));
+        }
+    }
+}

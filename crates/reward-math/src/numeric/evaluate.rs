@@ -1,0 +1,382 @@
+//! Expressions to enclosures.
+
+use dashu::Integer;
+use num_bigint::BigInt;
+use num_integer::Integer as _;
+use num_rational::BigRational;
+
+use super::complex::Complex;
+use super::real::{Arithmetic, Real, Result};
+use super::{Failure, Operand};
+use crate::expression::{Expression, Range};
+
+/// Most terms of a sum, factors of a product or of a factorial.
+const MAX_TERMS: i64 = 10_000;
+
+/// Values of the variables.
+type Point<'a> = [(&'a str, BigRational)];
+
+/// Encloses an expression at a point.
+pub(super) fn evaluate(
+    operand: Operand<'_>,
+    point: &Point<'_>,
+    arithmetic: &mut Arithmetic,
+) -> Result<Complex> {
+    Evaluation { point: point.to_vec(), plus: operand.plus, arithmetic }.value(operand.expression)
+}
+
+struct Evaluation<'a, 'b> {
+    point: Vec<(&'b str, BigRational)>,
+    plus: bool,
+    arithmetic: &'a mut Arithmetic,
+}
+
+impl<'b> Evaluation<'_, 'b> {
+    fn value(&mut self, expression: &'b Expression) -> Result<Complex> {
+        self.arithmetic.spend(1)?;
+        match expression {
+            Expression::Number(value) => Ok(self.arithmetic.rational(value)?.into()),
+            Expression::Symbol(name) => self.symbol(name),
+            Expression::Sum(items) => {
+                let mut sum = Complex::from(self.arithmetic.integer(0));
+                for item in items {
+                    let item = self.value(item)?;
+                    sum = self.arithmetic.add_complex(&sum, &item)?;
+                }
+                Ok(sum)
+            }
+            Expression::Product(items) => {
+                let mut product = Complex::from(self.arithmetic.integer(1));
+                for item in items {
+                    let item = self.value(item)?;
+                    product = self.arithmetic.multiply_complex(&product, &item)?;
+                }
+                Ok(product)
+            }
+            Expression::Negative(inner) => {
+                let inner = self.value(inner)?;
+                Ok(self.arithmetic.negate_complex(&inner))
+            }
+            Expression::Quotient(top, bottom) => {
+                let (top, bottom) = (self.value(top)?, self.value(bottom)?);
+                self.arithmetic.divide_complex(&top, &bottom)
+            }
+            Expression::Power(base, exponent) => self.power(base, exponent),
+            Expression::Root(radicand, 2) => {
+                let radicand = self.value(radicand)?;
+                self.arithmetic.square_root(&radicand)
+            }
+            Expression::Root(radicand, index) => {
+                let radicand = self.real(radicand)?;
+                Ok(self.arithmetic.root(&radicand, *index)?.into())
+            }
+            Expression::Absolute(inner) => {
+                let inner = self.value(inner)?;
+                Ok(self.arithmetic.modulus(&inner)?.into())
+            }
+            Expression::Factorial(inner) => {
+                let n = self.whole(inner)?;
+                Ok(self.falling(n, n)?.into())
+            }
+            Expression::Binomial(n, k) => {
+                let (n, k) = (self.whole(n)?, self.whole(k)?);
+                if k < 0 || n < k {
+                    return if n >= 0 {
+                        Ok(self.arithmetic.integer(0).into())
+                    } else {
+                        Err(Failure::Unknown)
+                    };
+                }
+                let k = k.min(n - k);
+                let (top, bottom) = (self.falling(n, k)?, self.falling(k, k)?);
+                Ok(self.arithmetic.divide(&top, &bottom)?.into())
+            }
+            Expression::Logarithm(base, argument) => {
+                let argument = self.real(argument)?;
+                let top = self.arithmetic.logarithm(&argument)?;
+                let Some(base) = base else { return Ok(top.into()) };
+                let base = self.real(base)?;
+                let bottom = self.arithmetic.logarithm(&base)?;
+                Ok(self.arithmetic.divide(&top, &bottom)?.into())
+            }
+            Expression::Function(name, arguments) => self.function(name, arguments),
+            Expression::Degrees(inner) => {
+                let (inner, pi) = (self.real(inner)?, self.arithmetic.pi()?);
+                let product = self.arithmetic.multiply(&inner, &pi)?;
+                let half_turn = self.arithmetic.integer(180);
+                Ok(self.arithmetic.divide(&product, &half_turn)?.into())
+            }
+            Expression::PlusMinus(inner, flipped) => {
+                let inner = self.value(inner)?;
+                Ok(if self.plus == *flipped {
+                    self.arithmetic.negate_complex(&inner)
+                } else {
+                    inner
+                })
+            }
+            Expression::Series { range, index, low, high, body } => {
+                self.series(*range, index, (low, high), body)
+            }
+        }
+    }
+
+    fn real(&mut self, expression: &'b Expression) -> Result<Real> {
+        self.value(expression)?.into_real()
+    }
+
+    /// A whole number of moderate size, exactly.
+    fn whole(&mut self, expression: &'b Expression) -> Result<i64> {
+        let value = self.real(expression)?;
+        let integer = value.integer().ok_or(Failure::Unknown)?;
+        i64::try_from(integer).map_err(|_| Failure::TooLarge)
+    }
+
+    fn symbol(&mut self, name: &str) -> Result<Complex> {
+        // The innermost meaning of a name counts: an index of a sum hides a variable.
+        if let Some((_, value)) = self.point.iter().rev().find(|(known, _)| *known == name) {
+            let value = value.clone();
+            return Ok(self.arithmetic.rational(&value)?.into());
+        }
+        match name {
+            "\\pi" => Ok(self.arithmetic.pi()?.into()),
+            "e" => {
+                let one = self.arithmetic.integer(1);
+                Ok(self.arithmetic.exp(&one)?.into())
+            }
+            "i" => {
+                let imaginary = Some(self.arithmetic.integer(1));
+                Ok(Complex { real: self.arithmetic.integer(0), imaginary })
+            }
+            _ => Err(Failure::Unknown),
+        }
+    }
+
+    fn power(&mut self, base: &'b Expression, exponent: &'b Expression) -> Result<Complex> {
+        let exponent_value = self.value(exponent)?;
+        if let Some(exponent) =
+            exponent_value.real.integer().filter(|_| exponent_value.imaginary.is_none())
+        {
+            let base = self.value(base)?;
+            return self.integer_power(&base, &exponent);
+        }
+        if matches!(base, Expression::Symbol(name) if name == "e")
+            && !self.point.iter().any(|(known, _)| *known == "e")
+        {
+            return self.arithmetic.exp_complex(&exponent_value);
+        }
+        let base_value = self.value(base)?.into_real()?;
+        if base_value.is_exactly(1) {
+            return Ok(base_value.into());
+        }
+        // A root of odd index has a real value for negative numbers too, and conventions differ: no verdict.
+        if !base_value.is_positive() {
+            return Err(if base_value.is_negative() { Failure::Unknown } else { Failure::Unclear });
+        }
+        let logarithm = Complex::from(self.arithmetic.logarithm(&base_value)?);
+        let product = self.arithmetic.multiply_complex(&exponent_value, &logarithm)?;
+        self.arithmetic.exp_complex(&product)
+    }
+
+    fn integer_power(&mut self, base: &Complex, exponent: &Integer) -> Result<Complex> {
+        if base.imaginary.is_none() && base.real.is_exactly(1) {
+            return Ok(base.clone());
+        }
+        let size = exponent.clone() * Integer::from(if *exponent < Integer::ZERO { -1 } else { 1 });
+        let power = u64::try_from(size).map_err(|_| Failure::TooLarge)?;
+        let result = match base.imaginary {
+            None => self.arithmetic.power(&base.real, power)?.into(),
+            Some(_) => self.arithmetic.power_complex(base, power)?,
+        };
+        if *exponent < Integer::ZERO {
+            let one = Complex::from(self.arithmetic.integer(1));
+            return self.arithmetic.divide_complex(&one, &result);
+        }
+        Ok(result)
+    }
+
+    /// `n (n - 1) … (n - count + 1)`.
+    fn falling(&mut self, n: i64, count: i64) -> Result<Real> {
+        if count < 0 || n < 0 {
+            return Err(Failure::Undefined);
+        }
+        if count > MAX_TERMS {
+            return Err(Failure::TooLarge);
+        }
+        let mut product = self.arithmetic.integer(1);
+        for step in 0..count {
+            let factor = self.arithmetic.integer(n - step);
+            product = self.arithmetic.multiply(&product, &factor)?;
+        }
+        Ok(product)
+    }
+
+    fn series(
+        &mut self,
+        range: Range,
+        index: &'b str,
+        (low, high): (&'b Expression, &'b Expression),
+        body: &'b Expression,
+    ) -> Result<Complex> {
+        let (low, high) = (self.whole(low)?, self.whole(high)?);
+        if high.saturating_sub(low) >= MAX_TERMS {
+            return Err(Failure::TooLarge);
+        }
+        let mut total = Complex::from(self.arithmetic.integer(i64::from(range == Range::Product)));
+        for at in low..=high {
+            self.point.push((index, BigRational::from_integer(BigInt::from(at))));
+            let term = self.value(body);
+            self.point.pop();
+            let term = term?;
+            total = match range {
+                Range::Sum => self.arithmetic.add_complex(&total, &term)?,
+                Range::Product => self.arithmetic.multiply_complex(&total, &term)?,
+            };
+        }
+        Ok(total)
+    }
+
+    fn function(&mut self, name: &str, arguments: &'b [Expression]) -> Result<Complex> {
+        match (name, arguments) {
+            ("exp", [argument]) => {
+                let argument = self.value(argument)?;
+                self.arithmetic.exp_complex(&argument)
+            }
+            ("gcd" | "lcm", [_, _, ..]) => {
+                let mut result = BigInt::from(self.whole(&arguments[0])?);
+                for argument in &arguments[1..] {
+                    let next = BigInt::from(self.whole(argument)?);
+                    result = if name == "gcd" { result.gcd(&next) } else { result.lcm(&next) };
+                }
+                Ok(self.arithmetic.rational(&BigRational::from_integer(result))?.into())
+            }
+            ("mod", [value, modulus]) => {
+                let (value, modulus) = (self.whole(value)?, self.whole(modulus)?);
+                if modulus == 0 {
+                    return Err(Failure::Undefined);
+                }
+                Ok(self.arithmetic.integer(value.rem_euclid(modulus)).into())
+            }
+            ("max" | "min", [_, ..]) => {
+                let mut best = self.real(&arguments[0])?;
+                for argument in &arguments[1..] {
+                    let next = self.real(argument)?;
+                    best = match (best.is_below(&next), next.is_below(&best)) {
+                        (true, _) => {
+                            if name == "max" {
+                                next
+                            } else {
+                                best
+                            }
+                        }
+                        (_, true) => {
+                            if name == "max" {
+                                best
+                            } else {
+                                next
+                            }
+                        }
+                        _ => return Err(Failure::Unclear),
+                    };
+                }
+                Ok(best.into())
+            }
+            (_, [argument]) => {
+                let argument = self.real(argument)?;
+                Ok(self.real_function(name, &argument)?.into())
+            }
+            _ => Err(Failure::Unknown),
+        }
+    }
+
+    fn real_function(&mut self, name: &str, x: &Real) -> Result<Real> {
+        let field = &mut *self.arithmetic;
+        let one = field.integer(1);
+        match name {
+            "sin" => field.sine(x),
+            "cos" => field.cosine(x),
+            "tan" | "cot" => {
+                let (sine, cosine) = (field.sine(x)?, field.cosine(x)?);
+                if name == "tan" {
+                    field.divide(&sine, &cosine)
+                } else {
+                    field.divide(&cosine, &sine)
+                }
+            }
+            "sec" | "csc" => {
+                let bottom = if name == "sec" { field.cosine(x)? } else { field.sine(x)? };
+                field.divide(&one, &bottom)
+            }
+            "arcsin" => field.arc_sine(x),
+            "arccos" => {
+                let arc = field.arc_sine(x)?;
+                quarter_less(field, &arc)
+            }
+            "arctan" => field.arc_tangent(x),
+            "arccot" => {
+                // In (0, π): the convention of continuous values.
+                let arc = field.arc_tangent(x)?;
+                quarter_less(field, &arc)
+            }
+            "arcsec" | "arccsc" => {
+                let inverse = field.divide(&one, x)?;
+                let arc = field.arc_sine(&inverse)?;
+                if name == "arccsc" { Ok(arc) } else { quarter_less(field, &arc) }
+            }
+            "sinh" | "cosh" | "tanh" | "coth" | "sech" | "csch" => hyperbolic(field, name, x),
+            "arsinh" | "arcosh" => {
+                // ln(x + √(x² ± 1))
+                let square = field.power(x, 2)?;
+                let under = if name == "arsinh" {
+                    field.add(&square, &one)?
+                } else {
+                    field.subtract(&square, &one)?
+                };
+                let root = field.root(&under, 2)?;
+                let sum = field.add(x, &root)?;
+                field.logarithm(&sum)
+            }
+            "artanh" => {
+                let (top, bottom) = (field.add(&one, x)?, field.subtract(&one, x)?);
+                let quotient = field.divide(&top, &bottom)?;
+                let logarithm = field.logarithm(&quotient)?;
+                let two = field.integer(2);
+                field.divide(&logarithm, &two)
+            }
+            "floor" => field.floor(x),
+            "ceil" => {
+                let negative = field.negate(x);
+                let floor = field.floor(&negative)?;
+                Ok(field.negate(&floor))
+            }
+            "sgn" => match (x.is_positive(), x.is_negative()) {
+                (true, _) => Ok(one),
+                (_, true) => Ok(field.integer(-1)),
+                _ if x.is_exactly(0) => Ok(field.integer(0)),
+                _ => Err(Failure::Unclear),
+            },
+            _ => Err(Failure::Unknown),
+        }
+    }
+}
+
+/// `π/2 - x`.
+fn quarter_less(field: &mut Arithmetic, x: &Real) -> Result<Real> {
+    let (pi, two) = (field.pi()?, field.integer(2));
+    let quarter = field.divide(&pi, &two)?;
+    field.subtract(&quarter, x)
+}
+
+fn hyperbolic(field: &mut Arithmetic, name: &str, x: &Real) -> Result<Real> {
+    let negative = field.negate(x);
+    let (up, down) = (field.exp(x)?, field.exp(&negative)?);
+    let (sum, difference) = (field.add(&up, &down)?, field.subtract(&up, &down)?);
+    let two = field.integer(2);
+    match name {
+        "sinh" => field.divide(&difference, &two),
+        "cosh" => field.divide(&sum, &two),
+        "tanh" => field.divide(&difference, &sum),
+        "coth" => field.divide(&sum, &difference),
+        "sech" => field.divide(&two, &sum),
+        _ => field.divide(&two, &difference),
+    }
+}

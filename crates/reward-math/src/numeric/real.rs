@@ -1,0 +1,396 @@
+//! Enclosures of real numbers: intervals whose ends are rounded outwards, so that the true value lies inside.
+
+use std::cmp::Ordering;
+
+use dashu::base::{Approximation, Sign};
+use dashu::float::round::mode::{Down, Up};
+use dashu::float::{Context, FBig, FpError, Repr, round::Round};
+use dashu::{Integer, Natural};
+use num_bigint::BigInt;
+use num_rational::BigRational;
+
+use super::Failure;
+
+pub(super) type Result<T> = std::result::Result<T, Failure>;
+
+/// Arguments of sine and cosine, and exponents of `exp`, have at most this many bits before the point: reducing a
+/// larger one by π would need as many digits of π.
+const LARGEST_REDUCED: isize = 256;
+/// Largest binary exponent of a number: a tower beyond it is not calculated with.
+const LARGEST_EXPONENT: isize = 1 << 48;
+
+/// An interval that holds a real number.
+#[derive(Debug, Clone)]
+pub(super) struct Real {
+    pub(super) low: Repr<2>,
+    pub(super) high: Repr<2>,
+}
+
+/// Interval arithmetic at one precision, and what it may still cost.
+pub(super) struct Arithmetic {
+    down: Context<Down>,
+    up: Context<Up>,
+    bits: usize,
+    fuel: u64,
+}
+
+impl Real {
+    /// Whether the interval holds no number but `value`.
+    pub(super) fn is_exactly(&self, value: i64) -> bool {
+        self.low == self.high && self.low == Repr::new(Integer::from(value), 0)
+    }
+
+    pub(super) fn is_positive(&self) -> bool {
+        is_positive(&self.low)
+    }
+
+    pub(super) fn is_negative(&self) -> bool {
+        is_negative(&self.high)
+    }
+
+    pub(super) fn holds_zero(&self) -> bool {
+        !self.is_positive() && !self.is_negative()
+    }
+
+    /// Whether every number of this interval is below every number of the other.
+    pub(super) fn is_below(&self, other: &Self) -> bool {
+        self.high < other.low
+    }
+
+    /// Whether no number lies in both.
+    pub(super) fn is_apart(&self, other: &Self) -> bool {
+        self.is_below(other) || other.is_below(self)
+    }
+
+    /// The integer, if the interval is one.
+    pub(super) fn integer(&self) -> Option<Integer> {
+        if self.low != self.high || self.low.exponent() > 1 << 16 {
+            return None;
+        }
+        let exponent = self.low.exponent();
+        (exponent >= 0 || self.low.significand() == &Integer::ZERO)
+            .then(|| self.low.significand() << usize::try_from(exponent.max(0)).unwrap_or_default())
+    }
+
+    fn negated(&self) -> Self {
+        Self { low: negated(&self.high), high: negated(&self.low) }
+    }
+}
+
+fn is_positive(value: &Repr<2>) -> bool {
+    value.significand() != &Integer::ZERO && value.sign() == Sign::Positive
+}
+
+fn is_negative(value: &Repr<2>) -> bool {
+    value.significand() != &Integer::ZERO && value.sign() == Sign::Negative
+}
+
+fn negated(value: &Repr<2>) -> Repr<2> {
+    Repr::new(-value.significand(), value.exponent())
+}
+
+/// Position of the leading bit of a number that is not 0: `2^(m-1) ≤ |x| < 2^m`.
+fn magnitude(value: &Repr<2>) -> isize {
+    if value.significand() == &Integer::ZERO {
+        return isize::MIN / 2;
+    }
+    value.exponent().saturating_add(isize::try_from(value.digits()).unwrap_or(isize::MAX / 4))
+}
+
+/// The end of an interval; one too large to be calculated with is a failure.
+fn end<R: Round>(
+    result: std::result::Result<Approximation<FBig<R, 2>, dashu::float::round::Rounding>, FpError>,
+) -> Result<Repr<2>> {
+    match result {
+        Ok(value) => {
+            let repr = value.value().into_repr();
+            if repr.is_infinite() {
+                return Err(Failure::Undefined);
+            }
+            let size = magnitude(&repr);
+            if repr.significand() != &Integer::ZERO && size.abs() > LARGEST_EXPONENT {
+                return Err(Failure::TooLarge);
+            }
+            Ok(repr)
+        }
+        Err(FpError::OutOfDomain | FpError::Indeterminate | FpError::InfiniteInput) => {
+            Err(Failure::Undefined)
+        }
+        Err(_) => Err(Failure::TooLarge),
+    }
+}
+
+fn smaller(a: Repr<2>, b: Repr<2>) -> Repr<2> {
+    if b.cmp(&a) == Ordering::Less { b } else { a }
+}
+
+fn larger(a: Repr<2>, b: Repr<2>) -> Repr<2> {
+    if b.cmp(&a) == Ordering::Greater { b } else { a }
+}
+
+impl Arithmetic {
+    pub(super) fn new(bits: usize, fuel: u64) -> Self {
+        Self { down: Context::new(bits), up: Context::new(bits), bits, fuel }
+    }
+
+    /// What is left of the fuel.
+    pub(super) fn fuel(&self) -> u64 {
+        self.fuel
+    }
+
+    /// Pays for `operations` of arithmetic at this precision.
+    pub(super) fn spend(&mut self, operations: u64) -> Result<()> {
+        let limbs = (self.bits as u64).div_ceil(64);
+        self.fuel =
+            self.fuel.checked_sub(operations.saturating_mul(limbs)).ok_or(Failure::OutOfFuel)?;
+        Ok(())
+    }
+
+    pub(super) fn integer(&mut self, value: i64) -> Real {
+        let value = Repr::new(Integer::from(value), 0);
+        Real { low: value.clone(), high: value }
+    }
+
+    pub(super) fn rational(&mut self, value: &BigRational) -> Result<Real> {
+        let top = self.big(value.numer())?;
+        if value.is_integer() {
+            return Ok(top);
+        }
+        let bottom = self.big(value.denom())?;
+        self.divide(&top, &bottom)
+    }
+
+    fn big(&mut self, value: &BigInt) -> Result<Real> {
+        self.spend(1 + value.bits() / 1024)?;
+        let magnitude = Natural::from_le_bytes(&value.magnitude().to_bytes_le());
+        let mut integer = Integer::from(magnitude);
+        if value.sign() == num_bigint::Sign::Minus {
+            integer = -integer;
+        }
+        let exact = Repr::new(integer, 0);
+        Ok(Real { low: exact.clone(), high: exact })
+    }
+
+    pub(super) fn negate(&mut self, value: &Real) -> Real {
+        value.negated()
+    }
+
+    pub(super) fn add(&mut self, a: &Real, b: &Real) -> Result<Real> {
+        self.spend(1)?;
+        Ok(Real {
+            low: end(self.down.add(&a.low, &b.low))?,
+            high: end(self.up.add(&a.high, &b.high))?,
+        })
+    }
+
+    pub(super) fn subtract(&mut self, a: &Real, b: &Real) -> Result<Real> {
+        self.add(a, &b.negated())
+    }
+
+    pub(super) fn multiply(&mut self, a: &Real, b: &Real) -> Result<Real> {
+        self.spend(2)?;
+        let (mut low, mut high): (Option<Repr<2>>, Option<Repr<2>>) = (None, None);
+        for x in [&a.low, &a.high] {
+            for y in [&b.low, &b.high] {
+                let below = end(self.down.mul(x, y))?;
+                let above = end(self.up.mul(x, y))?;
+                low = Some(low.map_or(below.clone(), |low| smaller(low, below)));
+                high = Some(high.map_or(above.clone(), |high| larger(high, above)));
+            }
+        }
+        match (low, high) {
+            (Some(low), Some(high)) => Ok(Real { low, high }),
+            _ => Err(Failure::Undefined),
+        }
+    }
+
+    pub(super) fn divide(&mut self, a: &Real, b: &Real) -> Result<Real> {
+        self.spend(3)?;
+        if b.holds_zero() {
+            return Err(if b.is_exactly(0) { Failure::Undefined } else { Failure::Unclear });
+        }
+        // Both ends of `b` have one sign, so its reciprocal has its ends exchanged.
+        let one = Repr::<2>::one();
+        let inverse =
+            Real { low: end(self.down.div(&one, &b.high))?, high: end(self.up.div(&one, &b.low))? };
+        self.multiply(a, &inverse)
+    }
+
+    /// `value^power` by repeated squaring.
+    pub(super) fn power(&mut self, value: &Real, power: u64) -> Result<Real> {
+        let mut result = self.integer(1);
+        let mut square = value.clone();
+        let mut rest = power;
+        while rest > 0 {
+            if rest & 1 == 1 {
+                result = self.multiply(&result, &square)?;
+            }
+            rest >>= 1;
+            if rest > 0 {
+                square = self.square(&square)?;
+            }
+        }
+        Ok(result)
+    }
+
+    /// A square is never negative, even where the interval reaches across 0.
+    fn square(&mut self, value: &Real) -> Result<Real> {
+        let product = self.multiply(value, value)?;
+        if value.holds_zero() {
+            return Ok(Real { low: Repr::zero(), high: product.high });
+        }
+        Ok(product)
+    }
+
+    pub(super) fn absolute(&mut self, value: &Real) -> Real {
+        if value.is_negative() {
+            return value.negated();
+        }
+        if value.holds_zero() {
+            let high = larger(value.high.clone(), negated(&value.low));
+            return Real { low: Repr::zero(), high };
+        }
+        value.clone()
+    }
+
+    /// The real root: of a negative number only where the index is odd.
+    pub(super) fn root(&mut self, value: &Real, index: u32) -> Result<Real> {
+        self.spend(8)?;
+        if index == 0 {
+            return Err(Failure::Undefined);
+        }
+        if is_negative(&value.low) && index.is_multiple_of(2) {
+            return Err(if value.is_negative() { Failure::NotReal } else { Failure::Unclear });
+        }
+        if value.is_negative() {
+            let root = self.root(&value.negated(), index)?;
+            return Ok(root.negated());
+        }
+        if is_negative(&value.low) {
+            return Err(Failure::Unclear);
+        }
+        let index = index as usize;
+        Ok(Real {
+            low: end(self.down.nth_root(index, &value.low))?,
+            high: end(self.up.nth_root(index, &value.high))?,
+        })
+    }
+
+    pub(super) fn exp(&mut self, value: &Real) -> Result<Real> {
+        self.spend(40)?;
+        // Beyond this the result is larger than any number calculated with.
+        if magnitude(&value.low).max(magnitude(&value.high)) > 60 {
+            return Err(Failure::TooLarge);
+        }
+        Ok(Real {
+            low: end(self.down.exp(&value.low, None))?,
+            high: end(self.up.exp(&value.high, None))?,
+        })
+    }
+
+    pub(super) fn logarithm(&mut self, value: &Real) -> Result<Real> {
+        self.spend(40)?;
+        if !value.is_positive() {
+            return Err(match () {
+                () if value.is_negative() => Failure::NotReal,
+                () if value.is_exactly(0) => Failure::Undefined,
+                () => Failure::Unclear,
+            });
+        }
+        Ok(Real {
+            low: end(self.down.ln(&value.low, None))?,
+            high: end(self.up.ln(&value.high, None))?,
+        })
+    }
+
+    pub(super) fn pi(&mut self) -> Result<Real> {
+        self.spend(20)?;
+        Ok(Real { low: end(Ok(self.down.pi::<2>(None)))?, high: end(Ok(self.up.pi::<2>(None)))? })
+    }
+
+    pub(super) fn sine(&mut self, value: &Real) -> Result<Real> {
+        self.by_slope(value, |context, x| context.sin(x, None))
+    }
+
+    pub(super) fn cosine(&mut self, value: &Real) -> Result<Real> {
+        self.by_slope(value, |context, x| context.cos(x, None))
+    }
+
+    /// A function of slope at most 1: its value at the lower end, widened by the width of the interval.
+    fn by_slope(
+        &mut self,
+        value: &Real,
+        function: impl Fn(
+            &Context<Down>,
+            &Repr<2>,
+        ) -> std::result::Result<
+            Approximation<FBig<Down, 2>, dashu::float::round::Rounding>,
+            FpError,
+        >,
+    ) -> Result<Real> {
+        self.spend(60)?;
+        if magnitude(&value.low).max(magnitude(&value.high)) > LARGEST_REDUCED {
+            return Err(Failure::TooLarge);
+        }
+        let width = end(self.up.sub(&value.high, &value.low))?;
+        // The lower value is rounded down by less than one unit of its last place, at most 2^(1 - bits).
+        let unit = Repr::new(Integer::ONE, 1 - isize::try_from(self.bits).unwrap_or(isize::MAX));
+        let slack = end(self.up.add(&width, &unit))?;
+        let at_low = end(function(&self.down, &value.low))?;
+        let one = Repr::<2>::one();
+        let low = larger(end(self.down.sub(&at_low, &slack))?, negated(&one));
+        let high = smaller(end(self.up.add(&at_low, &slack))?, one);
+        Ok(Real { low, high })
+    }
+
+    pub(super) fn arc_tangent(&mut self, value: &Real) -> Result<Real> {
+        self.spend(80)?;
+        Ok(Real {
+            low: end(self.down.atan(&value.low, None))?,
+            high: end(self.up.atan(&value.high, None))?,
+        })
+    }
+
+    pub(super) fn arc_sine(&mut self, value: &Real) -> Result<Real> {
+        self.spend(80)?;
+        let one = Repr::<2>::one();
+        let minus_one = negated(&one);
+        if value.high < minus_one || value.low > one {
+            return Err(Failure::NotReal);
+        }
+        // An end outside by rounding alone stands for the end of the domain.
+        let low = larger(value.low.clone(), minus_one);
+        let high = smaller(value.high.clone(), one);
+        Ok(Real { low: end(self.down.asin(&low, None))?, high: end(self.up.asin(&high, None))? })
+    }
+
+    /// The largest integer that is not above; unclear where the interval holds one inside.
+    pub(super) fn floor(&mut self, value: &Real) -> Result<Real> {
+        self.spend(2)?;
+        if magnitude(&value.low).max(magnitude(&value.high)) > 1 << 14 {
+            return Err(Failure::TooLarge);
+        }
+        let floor = |end: &Repr<2>| {
+            FBig::<Down, 2>::from_repr(end.clone(), Context::new(0)).floor().into_repr()
+        };
+        let (low, high) = (floor(&value.low), floor(&value.high));
+        if low == high { Ok(Real { low, high }) } else { Err(Failure::Unclear) }
+    }
+
+    /// Whether two enclosures that overlap are narrow: both within `2^-(bits / 2)` of the larger one's size.
+    pub(super) fn are_narrow(&mut self, a: &Real, b: &Real) -> Result<bool> {
+        let half = isize::try_from(self.bits / 2).unwrap_or(isize::MAX);
+        let scale = [&a.low, &a.high, &b.low, &b.high].into_iter().map(magnitude).max();
+        // Beside 0 there is no relative width: below 2^-64 the width counts as it is.
+        let scale = scale.unwrap_or_default().max(-64);
+        for value in [a, b] {
+            let width = end(self.up.sub(&value.high, &value.low))?;
+            if width.significand() != &Integer::ZERO
+                && magnitude(&width) > scale.saturating_sub(half)
+            {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}

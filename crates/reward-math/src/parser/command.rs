@@ -1,0 +1,210 @@
+//! LaTeX commands and named functions with their arguments.
+
+use num_bigint::BigInt;
+use num_rational::BigRational;
+
+use super::function::{
+    function_name, inverse_name, is_fraction, is_letter_command, starts_primary,
+};
+use super::{Parser, Result};
+use crate::expression::{Expression, Range};
+use crate::token::Kind;
+
+impl Parser {
+    pub(super) fn command(&mut self, name: &str) -> Result<Expression> {
+        if is_fraction(name) {
+            self.advance();
+            return self.deeper(|parser| {
+                let top = parser.argument()?;
+                let bottom = parser.argument()?;
+                Ok(Expression::Quotient(Box::new(top), Box::new(bottom)))
+            });
+        }
+        match name {
+            "binom" | "dbinom" | "tbinom" => {
+                self.advance();
+                self.deeper(|parser| {
+                    let n = parser.argument()?;
+                    let k = parser.argument()?;
+                    Ok(Expression::Binomial(Box::new(n), Box::new(k)))
+                })
+            }
+            "sqrt" => {
+                self.advance();
+                self.deeper(|parser| {
+                    let index = if parser.eat_symbol('[') {
+                        let index = parser.sum()?.literal();
+                        let index = index.filter(BigRational::is_integer).map(|v| v.to_integer());
+                        let index = index.and_then(|v| u32::try_from(v).ok());
+                        let index =
+                            index.ok_or_else(|| parser.unexpected("a whole index of the root"))?;
+                        if !parser.eat_symbol(']') {
+                            return Err(parser.unexpected("`]`"));
+                        }
+                        index
+                    } else {
+                        2
+                    };
+                    Ok(Expression::Root(Box::new(parser.argument()?), index))
+                })
+            }
+            "sum" | "prod" => {
+                self.advance();
+                let range = if name == "sum" { Range::Sum } else { Range::Product };
+                self.deeper(|parser| parser.series(range))
+            }
+            "surd" | "cbrt" => {
+                self.advance();
+                let index = if name == "cbrt" { 3 } else { 2 };
+                self.deeper(|parser| Ok(Expression::Root(Box::new(parser.primary()?), index)))
+            }
+            "lvert" => self.bars(|parser| parser.eat_command("rvert")),
+            "|" => self.bars(|parser| parser.eat_command("|")),
+            "lfloor" | "lceil" => {
+                self.advance();
+                let inner = self.sum()?;
+                let (close, function) =
+                    if name == "lfloor" { ("rfloor", "floor") } else { ("rceil", "ceil") };
+                if self.eat_command(close) {
+                    Ok(Expression::Function(function.to_owned(), vec![inner]))
+                } else {
+                    Err(self.unexpected(&format!("`\\{close}`")))
+                }
+            }
+            "boxed" | "fbox" | "overline" | "bar" | "vec" | "hat" | "mathbb" | "mathcal" => {
+                self.advance();
+                let plain = matches!(name, "boxed" | "fbox");
+                let inner = self.deeper(Self::primary)?;
+                match inner {
+                    inner if plain => Ok(inner),
+                    Expression::Symbol(letter) => {
+                        Ok(Expression::Symbol(format!("\\{name} {letter}")))
+                    }
+                    inner => Ok(Expression::Function(name.to_owned(), vec![inner])),
+                }
+            }
+            "pi" | "infty" => {
+                self.advance();
+                Ok(Expression::Symbol(format!("\\{name}")))
+            }
+            _ => {
+                if let Some(function) = function_name(name) {
+                    return self.application(function);
+                }
+                if is_letter_command(name) {
+                    self.advance();
+                    return self.variable(format!("\\{name}"));
+                }
+                Err(self.unexpected("a number, a variable or a bracket"))
+            }
+        }
+    }
+
+    /// The ends and the body of `\sum_{k=1}^{n} …`: the body reaches to the next sign.
+    fn series(&mut self, range: Range) -> Result<Expression> {
+        if !(self.eat_symbol('_') && self.eat_symbol('{')) {
+            return Err(self.unexpected("the index of the sum or product, as in `_{k=1}`"));
+        }
+        let Expression::Symbol(index) = self.primary()? else {
+            return Err(self.unexpected("an index"));
+        };
+        if !self.eat_symbol('=') {
+            return Err(self.unexpected("`=` after the index"));
+        }
+        let low = self.sum()?;
+        if !(self.eat_symbol('}') && self.eat_symbol('^')) {
+            return Err(self.unexpected("the upper end of the sum or product"));
+        }
+        let high = self.exponent()?;
+        let body = self.term()?;
+        let [low, high, body] = [low, high, body].map(Box::new);
+        Ok(Expression::Series { range, index, low, high, body })
+    }
+
+    /// One TeX argument: a group, or the first digit of what follows.
+    pub(super) fn argument(&mut self) -> Result<Expression> {
+        if let Some(Kind::Number { digits, value, grouped }) = self.peek()
+            && digits.len() > 1
+            && digits.bytes().all(|b| b.is_ascii_digit())
+            && !grouped
+            && value.is_integer()
+        {
+            let (first, rest) = digits.split_at(1);
+            let (first, rest) = (first.to_owned(), rest.to_owned());
+            let value =
+                |text: &str| BigRational::from_integer(text.parse::<BigInt>().unwrap_or_default());
+            let first = value(&first);
+            let kind = Kind::Number { value: value(&rest), digits: rest, grouped: false };
+            self.tokens[self.position].kind = kind;
+            return Ok(Expression::Number(first));
+        }
+        self.primary()
+    }
+
+    /// A named function with its exponent, base and argument.
+    pub(super) fn application(&mut self, name: &'static str) -> Result<Expression> {
+        self.advance();
+        self.deeper(|parser| {
+            let base = if name == "log" && parser.eat_symbol('_') {
+                Some(Box::new(parser.argument()?))
+            } else {
+                None
+            };
+            let mut exponent =
+                if parser.eat_symbol('^') { Some(parser.deeper(Self::exponent)?) } else { None };
+            let mut name = name;
+            let minus_one = BigRational::from_integer(BigInt::from(-1));
+            if exponent.as_ref().and_then(Expression::literal) == Some(minus_one)
+                && let Some(inverse) = inverse_name(name)
+            {
+                (name, exponent) = (inverse, None);
+            }
+            let arguments = parser.arguments()?;
+            let value = match (name, <[Expression; 1]>::try_from(arguments)) {
+                ("ln", Ok([argument])) => Expression::Logarithm(None, Box::new(argument)),
+                ("log", Ok([argument])) => {
+                    let ten = || Box::new(Expression::Number(BigRational::from_integer(10.into())));
+                    Expression::Logarithm(Some(base.unwrap_or_else(ten)), Box::new(argument))
+                }
+                ("abs", Ok([argument])) => Expression::Absolute(Box::new(argument)),
+                (name, Ok([argument])) => Expression::Function(name.to_owned(), vec![argument]),
+                (name, Err(arguments)) => Expression::Function(name.to_owned(), arguments),
+            };
+            Ok(match exponent {
+                Some(exponent) => Expression::Power(Box::new(value), Box::new(exponent)),
+                None => value,
+            })
+        })
+    }
+
+    /// `(a, b)`, `{a}` or the factors up to the next sign or function.
+    pub(super) fn arguments(&mut self) -> Result<Vec<Expression>> {
+        if self.at_symbol('(') {
+            self.advance();
+            let mut arguments = vec![self.sum()?];
+            while self.eat_symbol(',') {
+                arguments.push(self.sum()?);
+            }
+            if !self.eat_symbol(')') {
+                return Err(self.unexpected("`)`"));
+            }
+            return Ok(arguments);
+        }
+        let mut factors = vec![self.factor()?];
+        loop {
+            let continues = match self.peek() {
+                Some(Kind::Letter(_)) => true,
+                Some(Kind::Command(name)) => starts_primary(name),
+                _ => false,
+            };
+            if !continues {
+                break;
+            }
+            factors.push(self.factor()?);
+        }
+        if factors.len() > 1 {
+            return Ok(vec![Expression::Product(factors)]);
+        }
+        Ok(factors)
+    }
+}

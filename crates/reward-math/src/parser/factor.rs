@@ -1,0 +1,210 @@
+//! Factors: primaries with their powers, factorials and degrees.
+
+use num_bigint::BigInt;
+use num_rational::BigRational;
+
+use super::function::function_name;
+use super::{MAX_DEPTH, Parser, Result};
+use crate::expression::Expression;
+use crate::token::Kind;
+use crate::verdict::ParseError;
+
+impl Parser {
+    /// A primary with its postfixes: powers, factorials, degrees.
+    pub(super) fn factor(&mut self) -> Result<Expression> {
+        let mut base = self.primary()?;
+        let mut postfixes = 0;
+        loop {
+            let power = if self.eat_symbol('^') {
+                true
+            } else if self.at_symbol('*') && self.peek_at(1).is_some_and(|kind| kind.is_symbol('*'))
+            {
+                self.position += 2;
+                true
+            } else {
+                false
+            };
+            if power {
+                if self.degree_mark() {
+                    base = Expression::Degrees(Box::new(base));
+                } else {
+                    let exponent = self.deeper(Self::exponent)?;
+                    base = Expression::Power(Box::new(base), Box::new(exponent));
+                }
+            } else if self.at_symbol('!')
+                && !self.peek_at(1).is_some_and(|kind| kind.is_symbol('='))
+            {
+                self.advance();
+                base = Expression::Factorial(Box::new(base));
+            } else if self.eat_command("degree") {
+                base = Expression::Degrees(Box::new(base));
+            } else {
+                return Ok(base);
+            }
+            postfixes += 1;
+            if postfixes > MAX_DEPTH / 4 {
+                return Err(ParseError::TooDeep { limit: MAX_DEPTH });
+            }
+        }
+    }
+
+    /// `\circ` or `{\circ}` after `^`.
+    pub(super) fn degree_mark(&mut self) -> bool {
+        if self.eat_command("circ") {
+            return true;
+        }
+        let grouped = self.at_symbol('{')
+            && self.peek_at(1).is_some_and(|kind| kind.is_command("circ"))
+            && self.peek_at(2).is_some_and(|kind| kind.is_symbol('}'));
+        if grouped {
+            self.position += 3;
+        }
+        grouped
+    }
+
+    pub(super) fn exponent(&mut self) -> Result<Expression> {
+        let mut negative = false;
+        while self.at_symbol('-') || self.at_symbol('+') {
+            negative ^= self.at_symbol('-');
+            self.advance();
+        }
+        let base = self.primary()?;
+        // Right-associative where braces are missing: 2^3^2 = 2^9.
+        let exponent =
+            if self.at_symbol('^') && !self.peek_at(1).is_some_and(|k| k.is_command("circ")) {
+                self.advance();
+                let above = self.deeper(Self::exponent)?;
+                Expression::Power(Box::new(base), Box::new(above))
+            } else {
+                base
+            };
+        Ok(if negative { Expression::Negative(Box::new(exponent)) } else { exponent })
+    }
+
+    pub(super) fn primary(&mut self) -> Result<Expression> {
+        match self.peek().cloned() {
+            Some(Kind::Number { value, digits, .. }) => {
+                self.advance();
+                if self.at_symbol('_') {
+                    return self.number_in_base(&digits);
+                }
+                Ok(Expression::Number(value))
+            }
+            Some(Kind::Letter(c)) => {
+                self.advance();
+                self.variable(c.to_string())
+            }
+            Some(Kind::Symbol('{')) => self.enclosed('{', '}'),
+            Some(Kind::Symbol('(')) => self.enclosed('(', ')'),
+            Some(Kind::Symbol('[')) => self.enclosed('[', ']'),
+            Some(Kind::Symbol('|')) => self.bars(|parser| parser.eat_symbol('|')),
+            Some(Kind::Command(name)) => self.command(&name),
+            Some(Kind::Word(name) | Kind::Text(name)) => match name.as_str() {
+                "pi" => {
+                    self.advance();
+                    Ok(Expression::Symbol("\\pi".to_owned()))
+                }
+                "inf" | "infinity" | "oo" | "Infinity" => {
+                    self.advance();
+                    Ok(Expression::Symbol("\\infty".to_owned()))
+                }
+                "sqrt" => {
+                    self.advance();
+                    self.deeper(|parser| Ok(Expression::Root(Box::new(parser.primary()?), 2)))
+                }
+                _ => match function_name(&name) {
+                    Some(function) => self.application(function),
+                    None => Err(self.unexpected("a number, a variable or a bracket")),
+                },
+            },
+            _ => Err(self.unexpected("a number, a variable or a bracket")),
+        }
+    }
+
+    pub(super) fn enclosed(&mut self, open: char, close: char) -> Result<Expression> {
+        if !self.eat_symbol(open) {
+            return Err(self.unexpected(&format!("`{open}`")));
+        }
+        let in_bars = std::mem::replace(&mut self.in_bars, false);
+        let inner = self.sum()?;
+        self.in_bars = in_bars;
+        if self.eat_symbol(close) { Ok(inner) } else { Err(self.unexpected(&format!("`{close}`"))) }
+    }
+
+    pub(super) fn bars(&mut self, close: impl Fn(&mut Self) -> bool) -> Result<Expression> {
+        self.advance();
+        let in_bars = std::mem::replace(&mut self.in_bars, true);
+        let inner = self.sum()?;
+        self.in_bars = in_bars;
+        if close(self) {
+            Ok(Expression::Absolute(Box::new(inner)))
+        } else {
+            Err(self.unexpected("the bar that closes an absolute value"))
+        }
+    }
+
+    /// A letter with its subscript, or a function of that name.
+    pub(super) fn variable(&mut self, name: String) -> Result<Expression> {
+        let mut name = name;
+        if self.at_symbol('_') {
+            self.advance();
+            name.push('_');
+            name.push_str(&self.subscript()?);
+        }
+        while self.eat_symbol('\'') {
+            name.push('\'');
+        }
+        let applies = matches!(name.trim_end_matches('\''), "f" | "g" | "h" | "F" | "G" | "P");
+        if applies && self.at_symbol('(') && !self.spaced() {
+            return self.deeper(|parser| {
+                parser.advance();
+                let mut arguments = vec![parser.sum()?];
+                while parser.eat_symbol(',') {
+                    arguments.push(parser.sum()?);
+                }
+                if parser.eat_symbol(')') {
+                    Ok(Expression::Function(name, arguments))
+                } else {
+                    Err(parser.unexpected("`)`"))
+                }
+            });
+        }
+        Ok(Expression::Symbol(name))
+    }
+
+    /// The text of a subscript: one token or a group of plain tokens.
+    pub(super) fn subscript(&mut self) -> Result<String> {
+        let grouped = self.eat_symbol('{');
+        let mut text = String::new();
+        loop {
+            if grouped && !text.is_empty() && self.eat_symbol('}') {
+                return Ok(text);
+            }
+            match self.peek() {
+                Some(Kind::Number { digits, .. }) => text.push_str(digits),
+                Some(Kind::Letter(c) | Kind::Symbol(c @ ('+' | '-' | ','))) => text.push(*c),
+                Some(Kind::Text(word) | Kind::Word(word)) => text.push_str(word),
+                Some(Kind::Command(name)) => {
+                    text.push('\\');
+                    text.push_str(name);
+                }
+                _ => return Err(self.unexpected("a subscript")),
+            }
+            self.advance();
+            if !grouped {
+                return Ok(text);
+            }
+        }
+    }
+
+    /// `101_2`: the digits read in the base of the subscript.
+    pub(super) fn number_in_base(&mut self, digits: &str) -> Result<Expression> {
+        self.advance();
+        let base = self.subscript()?;
+        let base = base.parse::<u32>().ok().filter(|base| (2..=36).contains(base));
+        let base = base.ok_or_else(|| self.unexpected("a number base from 2 to 36"))?;
+        let value = BigInt::parse_bytes(digits.as_bytes(), base);
+        let value = value.ok_or_else(|| self.unexpected(&format!("digits of base {base}")))?;
+        Ok(Expression::Number(BigRational::from_integer(value)))
+    }
+}

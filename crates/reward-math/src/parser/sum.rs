@@ -1,0 +1,170 @@
+//! Sums of products of factors.
+
+use num_traits::Signed;
+
+use super::function::{function_name, is_fraction, starts_primary};
+use super::{Parser, Result};
+use crate::expression::Expression;
+use crate::token::Kind;
+
+impl Parser {
+    /// A sum of signed terms.
+    pub(crate) fn sum(&mut self) -> Result<Expression> {
+        self.deeper(|parser| {
+            let mut terms = Vec::new();
+            loop {
+                let sign = parser.signs(terms.is_empty());
+                let Some(sign) = sign else { break };
+                let term = parser.term()?;
+                terms.push(sign.apply(term));
+            }
+            let sum = if terms.len() == 1 { terms.remove(0) } else { Expression::Sum(terms) };
+            // `10 \bmod 3` and `-1 \mod 2`: the weakest of the operations.
+            if parser.eat_command("bmod") || parser.eat_command("mod") {
+                let modulus = parser.sum()?;
+                return Ok(Expression::Function("mod".to_owned(), vec![sum, modulus]));
+            }
+            Ok(sum)
+        })
+    }
+
+    /// The signs before a term; `None` where a sum ends.
+    fn signs(&mut self, first: bool) -> Option<Sign> {
+        let (mut sign, mut any) = (Sign::Plus, first);
+        loop {
+            if self.eat_symbol('+') {
+            } else if self.eat_symbol('-') {
+                sign = match sign {
+                    Sign::Plus => Sign::Minus,
+                    Sign::Minus => Sign::Plus,
+                    Sign::Either(flipped) => Sign::Either(!flipped),
+                };
+            } else if self.eat_command("pm") {
+                sign = Sign::Either(sign == Sign::Minus);
+            } else if self.eat_command("mp") {
+                sign = Sign::Either(sign != Sign::Minus);
+            } else {
+                return any.then_some(sign);
+            }
+            any = true;
+        }
+    }
+
+    /// A product of factors, with divisions.
+    pub(super) fn term(&mut self) -> Result<Expression> {
+        let (mut above, mut below) = (vec![self.factor()?], Vec::new());
+        loop {
+            let explicit =
+                self.at_symbol('*') || self.at_command("cdot") || self.at_command("times");
+            if explicit {
+                self.advance();
+                above.push(self.signed_factor()?);
+            } else if self.at_symbol('/') || self.at_command("div") {
+                self.advance();
+                below.push(self.signed_factor()?);
+            } else if let Some(mixed) = self.mixed_fraction(&above, &below)? {
+                above = vec![mixed];
+            } else if self.starts_factor(above.last()) {
+                above.push(self.factor()?);
+            } else {
+                break;
+            }
+        }
+        let product = |mut factors: Vec<Expression>| {
+            if factors.len() == 1 { factors.remove(0) } else { Expression::Product(factors) }
+        };
+        if below.is_empty() {
+            return Ok(product(above));
+        }
+        Ok(Expression::Quotient(Box::new(product(above)), Box::new(product(below))))
+    }
+
+    pub(super) fn signed_factor(&mut self) -> Result<Expression> {
+        let mut negative = false;
+        while self.at_symbol('-') || self.at_symbol('+') {
+            negative ^= self.at_symbol('-');
+            self.advance();
+        }
+        let factor = self.factor()?;
+        Ok(if negative { Expression::Negative(Box::new(factor)) } else { factor })
+    }
+
+    /// `3 3/4` and `3\frac{3}{4}`: a whole number followed by a proper fraction of whole numbers.
+    pub(super) fn mixed_fraction(
+        &mut self,
+        above: &[Expression],
+        below: &[Expression],
+    ) -> Result<Option<Expression>> {
+        let ([Expression::Number(whole)], []) = (above, below) else { return Ok(None) };
+        let after_number = matches!(
+            self.position.checked_sub(1).and_then(|at| self.kind_at(at)),
+            Some(Kind::Number { .. })
+        );
+        if !whole.is_integer() || !after_number {
+            return Ok(None);
+        }
+        let whole = whole.clone();
+        let part = match self.peek() {
+            Some(Kind::Command(name)) if is_fraction(name) => {
+                let start = self.position;
+                let fraction = self.factor()?;
+                let Expression::Quotient(top, bottom) = &fraction else { return Ok(None) };
+                match (top.literal(), bottom.literal()) {
+                    (Some(top), Some(bottom)) if bottom.is_positive() && !top.is_negative() => {
+                        top / bottom
+                    }
+                    _ => {
+                        self.position = start;
+                        return Ok(None);
+                    }
+                }
+            }
+            Some(Kind::Number { value: top, .. }) if self.spaced() => {
+                let slash = self.peek_at(1).is_some_and(|kind| kind.is_symbol('/'));
+                let Some(Kind::Number { value: bottom, .. }) = self.peek_at(2) else {
+                    return Ok(None);
+                };
+                if !slash || !top.is_integer() || !bottom.is_integer() || top >= bottom {
+                    return Ok(None);
+                }
+                let part = top / bottom;
+                self.position += 3;
+                part
+            }
+            _ => return Ok(None),
+        };
+        Ok(Some(Expression::Number(whole + part)))
+    }
+
+    /// Whether a factor follows without a sign of multiplication.
+    pub(super) fn starts_factor(&self, last: Option<&Expression>) -> bool {
+        match self.peek() {
+            // Two literals side by side are no product, `2^6 3^5` is.
+            Some(Kind::Number { .. }) => !matches!(last, Some(Expression::Number(_)) | None),
+            Some(Kind::Letter(_) | Kind::Symbol('(' | '{')) => true,
+            Some(Kind::Symbol('|')) => !self.in_bars,
+            Some(Kind::Command(name)) => starts_primary(name) || function_name(name).is_some(),
+            Some(Kind::Word(name) | Kind::Text(name)) => {
+                function_name(name).is_some() || name == "pi"
+            }
+            _ => false,
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Sign {
+    Plus,
+    Minus,
+    Either(bool),
+}
+
+impl Sign {
+    pub(super) fn apply(self, term: Expression) -> Expression {
+        match self {
+            Self::Plus => term,
+            Self::Minus => Expression::Negative(Box::new(term)),
+            Self::Either(flipped) => Expression::PlusMinus(Box::new(term), flipped),
+        }
+    }
+}
