@@ -23,7 +23,7 @@ pub(crate) use atom::Atom;
 pub(crate) use fraction::Fraction;
 pub(crate) use polynomial::{Exponent, Monomial, Polynomial};
 
-use crate::expression::Expression;
+use crate::expression::{Expression, is_constant};
 use crate::verdict::ParseError;
 
 /// Largest size of an integer, in bits.
@@ -177,6 +177,28 @@ impl Algebra {
         let second = self.multiply_polynomials(&right.numerator, &left.denominator)?;
         self.spend((first.len() + second.len()) as u64)?;
         Ok(first.plus(&second.scaled(&-BigRational::one())))
+    }
+
+    /// Variable and coefficients `[c, b, a]` of `a x² + b x + c` with rational numbers, if the value is one.
+    pub(crate) fn quadratic(&self, value: &Fraction) -> Option<(String, [BigRational; 3])> {
+        let mut coefficients = std::array::from_fn(|_| BigRational::zero());
+        let mut variable = None;
+        for (monomial, coefficient) in value.as_polynomial()?.terms() {
+            let power = match monomial.as_slice() {
+                [] => 0,
+                [(id, exponent)] if exponent.is_integer() => {
+                    let Atom::Symbol(name) = self.atom(*id) else { return None };
+                    if is_constant(name) || variable.is_some_and(|known| known != name) {
+                        return None;
+                    }
+                    variable = Some(name);
+                    usize::try_from(exponent.to_integer()).ok()?
+                }
+                _ => return None,
+            };
+            *coefficients.get_mut(power)? = coefficient.clone();
+        }
+        Some((variable?.clone(), coefficients))
     }
 
     /// An approximate value and the sum of the absolute terms, if every atom is a known real constant.

@@ -1,5 +1,6 @@
 //! What an answer is, once read: a value, words, or a structure of them.
 
+mod environment;
 mod item;
 mod measure;
 mod structure;
@@ -36,6 +37,10 @@ pub(crate) enum Node {
     List { open: char, close: char, items: Vec<Node> },
     /// A union of sets.
     Union(Vec<Node>),
+    /// What several sets share; also inequalities joined by "and".
+    Intersection(Vec<Node>),
+    /// The first set without the others.
+    Difference(Vec<Node>),
     /// Sides joined by relations, one fewer than sides.
     Chain { sides: Vec<Node>, relations: Vec<Relation> },
     /// A matrix by rows.

@@ -2,6 +2,8 @@
 
 mod chains;
 mod collections;
+mod inequality;
+mod region;
 mod values;
 
 use crate::algebra::Algebra;
@@ -81,14 +83,28 @@ impl Comparison {
     }
 
     pub(crate) fn compare(&mut self, left: &Node, right: &Node) -> Result<Finding> {
+        let found = self.compare_as_written(left, right);
+        let wrong = !matches!(found, Ok((true, _)));
+        if wrong
+            && (may_need_solving(left) || may_need_solving(right))
+            && self.same_region(left, right)? == Some(true)
+        {
+            return Ok((true, Rung::Region));
+        }
+        found
+    }
+
+    fn compare_as_written(&mut self, left: &Node, right: &Node) -> Result<Finding> {
         self.algebra.spend(1)?;
         match (left, right) {
             (Node::Value { .. }, Node::Value { .. }) => self.values(left, right),
             (Node::Words(a), Node::Words(b)) => Ok((a == b, Rung::Words)),
             (Node::Ratio(a), Node::Ratio(b)) => self.ratios(a, b),
             (Node::Matrix(a), Node::Matrix(b)) => self.matrices(a, b),
-            (Node::Matrix(rows), Node::List { items, open: '(', .. })
-            | (Node::List { items, open: '(', .. }, Node::Matrix(rows)) => self.column(rows, items),
+            (Node::Matrix(rows), Node::List { items, open: '(' | '[', .. })
+            | (Node::List { items, open: '(' | '[', .. }, Node::Matrix(rows)) => {
+                self.vector(rows, items)
+            }
             (Node::Union(a), Node::Union(b)) => self.unordered(a, b),
             (Node::List { .. }, Node::List { .. }) => self.lists(left, right),
             (Node::Chain { .. }, Node::Chain { .. }) => self.chains(left, right),
@@ -126,5 +142,16 @@ impl Comparison {
             }
         }
         Ok((false, Rung::Kind))
+    }
+}
+
+/// Whether an answer describes a part of the line in a way that has other spellings.
+fn may_need_solving(node: &Node) -> bool {
+    match node {
+        Node::Union(_) | Node::Intersection(_) | Node::Difference(_) | Node::Chain { .. } => true,
+        Node::List { open: ' ', items, .. } => {
+            items.iter().all(|item| matches!(item, Node::Chain { .. }))
+        }
+        _ => false,
     }
 }

@@ -8,6 +8,7 @@ mod complex;
 mod evaluate;
 mod real;
 
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use num_bigint::BigInt;
@@ -17,7 +18,11 @@ use crate::expression::{Expression, is_constant};
 use real::Arithmetic;
 
 /// Precisions at which constants are compared, in bits: most that differ do so at the first.
-const CONSTANT_BITS: [usize; 3] = [96, 384, 1536];
+const CONSTANT_BITS: [usize; 3] = [96, 320, 1088];
+/// Bits behind the point that two constants must share to count as equal.
+const SPARE_BITS: usize = 384;
+/// Precision for numbers that are too large for the last of these.
+const MOST_BITS: usize = 4096;
 /// Precision at which expressions are compared at a point, in bits.
 const POINT_BITS: usize = 192;
 /// Points at which both sides must be defined and overlap.
@@ -74,8 +79,35 @@ pub(crate) fn compare(left: Operand<'_>, right: Operand<'_>, fuel: &mut u64) -> 
     }
 }
 
-fn constants(left: Operand<'_>, right: Operand<'_>, fuel: &mut u64) -> Outcome {
+/// The order of two constants, where their enclosures tell.
+pub(crate) fn order(left: Operand<'_>, right: Operand<'_>, fuel: &mut u64) -> Option<Ordering> {
     for bits in CONSTANT_BITS {
+        let mut arithmetic = Arithmetic::new(bits, *fuel);
+        let enclosed = (
+            evaluate::evaluate(left, &[], &mut arithmetic),
+            evaluate::evaluate(right, &[], &mut arithmetic),
+        );
+        *fuel = arithmetic.fuel();
+        match enclosed {
+            (Ok(a), Ok(b)) => {
+                let (a, b) = (a.into_real().ok()?, b.into_real().ok()?);
+                if a.is_below(&b) {
+                    return Some(Ordering::Less);
+                }
+                if b.is_below(&a) {
+                    return Some(Ordering::Greater);
+                }
+            }
+            (Err(Failure::Unclear), _) | (_, Err(Failure::Unclear)) => {}
+            _ => return None,
+        }
+    }
+    None
+}
+
+fn constants(left: Operand<'_>, right: Operand<'_>, fuel: &mut u64) -> Outcome {
+    let mut levels = CONSTANT_BITS.to_vec();
+    while let Some(bits) = (!levels.is_empty()).then(|| levels.remove(0)) {
         let mut arithmetic = Arithmetic::new(bits, *fuel);
         let enclosed = (
             evaluate::evaluate(left, &[], &mut arithmetic),
@@ -87,7 +119,19 @@ fn constants(left: Operand<'_>, right: Operand<'_>, fuel: &mut u64) -> Outcome {
                 if a.is_apart(&b) {
                     return Outcome::Different;
                 }
-                if bits == CONSTANT_BITS[CONSTANT_BITS.len() - 1] {
+                if a.is_exact() && b.is_exact() {
+                    return Outcome::Equal;
+                }
+                if levels.is_empty() {
+                    // Of a large number the digits before the point must be seen too.
+                    let wanted = a.bits_before_point().saturating_add(SPARE_BITS);
+                    if wanted > bits {
+                        if wanted > MOST_BITS || bits == MOST_BITS {
+                            return Outcome::Unknown;
+                        }
+                        levels.push(MOST_BITS);
+                        continue;
+                    }
                     let narrow = a.are_narrow_with(&b, &mut arithmetic);
                     return if narrow { Outcome::Equal } else { Outcome::Unknown };
                 }

@@ -9,7 +9,7 @@ use num_rational::BigRational;
 use crate::verdict::ParseError;
 
 /// Most tokens one answer may have.
-pub(crate) const MAX_TOKENS: usize = 4096;
+pub(crate) const MAX_TOKENS: usize = 16 * 1024;
 /// Most digits one literal may have.
 const MAX_DIGITS: usize = 4096;
 
@@ -184,6 +184,9 @@ impl Lexer<'_> {
         if words.is_empty() {
             self.spaced = true;
             self.at += total;
+        } else if words.chars().count() == 1 && words.starts_with(|c: char| c.is_ascii_lowercase())
+        {
+            self.push(Kind::Letter(words.chars().next().unwrap_or(' ')), total);
         } else if words.chars().any(char::is_alphabetic) && !words.contains(['\\', '$', '{', '_']) {
             self.push(Kind::Text(words.to_owned()), total);
         } else {
@@ -198,7 +201,12 @@ impl Lexer<'_> {
         let run = rest[..length].to_owned();
         if run.chars().nth(1).is_none() {
             let letter = run.chars().next().unwrap_or(' ');
-            self.push(Kind::Letter(letter), length);
+            // A character of a script of words is one.
+            if letter >= '\u{3040}' {
+                self.push(Kind::Word(run), length);
+            } else {
+                self.push(Kind::Letter(letter), length);
+            }
         } else if is_word(&run) {
             self.push(Kind::Word(run), length);
         } else {

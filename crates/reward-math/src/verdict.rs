@@ -61,6 +61,8 @@ pub enum Rung {
     Structure,
     /// Equations and inequalities, up to rearrangement.
     Relation,
+    /// Parts of the real line: the same intervals and points once unions are formed and inequalities solved.
+    Region,
     /// Normal forms of expressions over the rationals, radicals, π, variables and function atoms.
     NormalForm,
     /// Enclosures by interval arithmetic: apart, or overlapping at over a thousand bits or at several random points.

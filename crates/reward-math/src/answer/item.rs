@@ -16,27 +16,38 @@ impl Parser {
         Ok(list(' ', ' ', items))
     }
 
-    /// Items between separators.
+    /// Items between separators. Inequalities joined by "and" are one item.
     pub(super) fn items(&mut self) -> Result<Vec<Node>> {
         let mut items = vec![self.item()?];
-        while self.eat_separator() {
-            items.push(self.item()?);
+        while let Some(both) = self.eat_separator() {
+            let item = self.item()?;
+            match items.pop() {
+                Some(last) if both && is_inequality(&last) && is_inequality(&item) => {
+                    items.push(Node::Intersection(vec![last, item]));
+                }
+                last => {
+                    items.extend(last);
+                    items.push(item);
+                }
+            }
         }
         Ok(items)
     }
 
-    pub(super) fn eat_separator(&mut self) -> bool {
-        let mut any = false;
+    /// Steps over commas and conjunctions; whether they say "and".
+    pub(super) fn eat_separator(&mut self) -> Option<bool> {
+        let mut both = None;
         loop {
-            let separator = match self.peek() {
-                Some(Kind::Symbol(',' | ';')) => true,
-                Some(Kind::Word(word) | Kind::Text(word)) => is_conjunction(word),
-                _ => false,
+            let and = match self.peek() {
+                Some(Kind::Symbol(',' | ';')) => false,
+                Some(Kind::Word(word) | Kind::Text(word)) if is_conjunction(word) => {
+                    word.trim().to_lowercase().ends_with("and")
+                }
+                Some(Kind::Command(name)) if name == "land" || name == "wedge" => true,
+                Some(Kind::Command(name)) if name == "lor" || name == "vee" => false,
+                _ => return both,
             };
-            if !separator {
-                return any;
-            }
-            any = true;
+            both = Some(and || both == Some(true));
             self.advance();
         }
     }
@@ -92,15 +103,34 @@ impl Parser {
         Some(relation)
     }
 
+    /// Operands joined by `\cup`, `\cap` and `\setminus`, from left to right.
     pub(super) fn side(&mut self) -> Result<Node> {
-        let mut parts = vec![self.operand()?];
-        while self.eat_command("cup") {
-            parts.push(self.operand()?);
+        let mut side = self.operand()?;
+        loop {
+            let join: fn(Vec<Node>) -> Node = if self.eat_command("cup") {
+                Node::Union
+            } else if self.eat_command("cap") {
+                Node::Intersection
+            } else if self.eat_command("setminus") || self.eat_command("backslash") {
+                Node::Difference
+            } else {
+                return Ok(side);
+            };
+            let next = self.operand()?;
+            side = match (side, join(Vec::new())) {
+                (Node::Union(mut parts), Node::Union(_)) => {
+                    parts.push(next);
+                    Node::Union(parts)
+                }
+                (side, _) => join(vec![side, next]),
+            };
         }
-        if parts.len() == 1 {
-            return Ok(parts.remove(0));
-        }
-        Ok(Node::Union(parts))
+    }
+
+    /// `:` or "to" before the next part of a ratio.
+    fn at_ratio(&self) -> bool {
+        let to = matches!(self.peek(), Some(Kind::Word(word) | Kind::Text(word)) if word == "to");
+        self.at_symbol(':') || (to && matches!(self.peek_at(1), Some(Kind::Number { .. })))
     }
 
     pub(super) fn operand(&mut self) -> Result<Node> {
@@ -113,18 +143,37 @@ impl Parser {
         let currency = self.currency();
         let start = self.position();
         let expression = self.sum()?;
-        if self.at_symbol(':') {
+        if self.at_ratio() {
             let mut parts = vec![expression];
-            while self.eat_symbol(':') {
+            while self.at_ratio() {
+                self.advance();
                 parts.push(self.sum()?);
             }
             return Ok(Node::Ratio(parts));
         }
-        let percent = self.eat_symbol('%') || self.eat_command("%") || self.eat_word("percent");
+        // A number before a matrix multiplies every entry.
+        if self.at_command("begin")
+            && let Node::Matrix(rows) = self.environment()?
+        {
+            let scaled = |entry: Expression| Expression::Product(vec![expression.clone(), entry]);
+            let scaled_row = |row: Vec<Expression>| row.into_iter().map(scaled).collect();
+            return Ok(Node::Matrix(rows.into_iter().map(scaled_row).collect()));
+        }
+        let percent = self.eat_symbol('%') || self.eat_command("%") || self.eat_percent_word();
         let unit = self.unit(start)?.or(currency);
         Ok(match (expression, unit) {
             (Expression::Degrees(inner), None) => value(*inner, Some("degree".to_owned()), percent),
             (expression, unit) => value(expression, unit, percent),
         })
     }
+}
+
+fn is_inequality(node: &Node) -> bool {
+    let ordered = |relation: &Relation| {
+        matches!(
+            relation,
+            Relation::Less | Relation::LessEqual | Relation::Greater | Relation::GreaterEqual
+        )
+    };
+    matches!(node, Node::Chain { relations, .. } if relations.iter().all(ordered))
 }

@@ -44,9 +44,12 @@ impl Parser {
         Some(name.to_owned())
     }
 
-    pub(super) fn eat_word(&mut self, expected: &str) -> bool {
-        let found =
-            matches!(self.peek(), Some(Kind::Word(word) | Kind::Text(word)) if word == expected);
+    /// "percent" and its short form.
+    pub(super) fn eat_percent_word(&mut self) -> bool {
+        let found = matches!(
+            self.peek(),
+            Some(Kind::Word(word) | Kind::Text(word)) if matches!(word.as_str(), "percent" | "pct")
+        );
         if found {
             self.advance();
         }

@@ -1,4 +1,4 @@
-//! Bracketed lists, sets and matrices.
+//! Bracketed lists and sets.
 
 use super::{Node, expand};
 use crate::parser::{Parser, Result};
@@ -8,10 +8,14 @@ impl Parser {
     /// A bracketed list, a set or a matrix that fills the whole operand.
     pub(super) fn structure(&mut self) -> Result<Option<Node>> {
         if self.at_command("begin") {
-            return self.matrix().map(Some);
+            return self.environment().map(Some);
         }
         let open = match self.peek() {
             Some(Kind::Symbol(c @ ('(' | '['))) => *c,
+            // `{1, 2}`: braces that TeX would not show.
+            Some(Kind::Symbol('{')) if self.bracket().is_some_and(|(_, separated)| separated) => {
+                '{'
+            }
             Some(Kind::Command(name)) if name == "{" || name == "lbrace" => '{',
             Some(Kind::Command(name)) if name == "langle" => '(',
             Some(Kind::Command(name)) if name == "emptyset" || name == "varnothing" => {
@@ -50,51 +54,5 @@ impl Parser {
                 }
             }
         })
-    }
-
-    pub(super) fn environment(&mut self) -> Option<String> {
-        self.advance();
-        if !self.eat_symbol('{') {
-            return None;
-        }
-        let Some(Kind::Word(name)) = self.peek() else { return None };
-        let name = name.clone();
-        self.advance();
-        self.eat_symbol('*');
-        self.eat_symbol('}').then_some(name)
-    }
-
-    pub(super) fn matrix(&mut self) -> Result<Node> {
-        let expected = "a matrix environment";
-        let name = self.environment().ok_or_else(|| self.unexpected(expected))?;
-        if !matches!(name.as_str(), "matrix" | "pmatrix" | "bmatrix" | "array" | "smallmatrix") {
-            return Err(self.unexpected(expected));
-        }
-        if name == "array" && self.at_symbol('{') {
-            let close = self.bracket().map(|(close, _)| close);
-            while close.is_some_and(|close| self.position() <= close) {
-                self.advance();
-            }
-        }
-        let mut rows = vec![Vec::new()];
-        loop {
-            if self.at_command("end") {
-                self.environment().ok_or_else(|| self.unexpected(expected))?;
-                break;
-            }
-            if self.eat_command("\\") {
-                rows.push(Vec::new());
-                continue;
-            }
-            if self.eat_symbol('&') {
-                continue;
-            }
-            let cell = self.sum()?;
-            if let Some(row) = rows.last_mut() {
-                row.push(cell);
-            }
-        }
-        rows.retain(|row| !row.is_empty());
-        Ok(Node::Matrix(rows))
     }
 }

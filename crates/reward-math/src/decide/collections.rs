@@ -24,14 +24,16 @@ impl Comparison {
         Ok((true, Rung::Structure))
     }
 
-    /// A column vector is the tuple of its entries.
-    pub(super) fn column(&mut self, rows: &[Vec<Expression>], items: &[Node]) -> Result<Finding> {
-        if rows.len() != items.len() || rows.iter().any(|row| row.len() != 1) {
+    /// A vector, as a column or a row, is the tuple of its entries.
+    pub(super) fn vector(&mut self, rows: &[Vec<Expression>], items: &[Node]) -> Result<Finding> {
+        let column = rows.iter().all(|row| row.len() == 1);
+        let entries: Vec<&Expression> = rows.iter().flatten().collect();
+        if !(column || rows.len() == 1) || entries.len() != items.len() {
             return Ok((false, Rung::Structure));
         }
-        for (row, item) in rows.iter().zip(items) {
+        for (entry, item) in entries.into_iter().zip(items) {
             let entry =
-                Node::Value { expression: row[0].clone(), unit: None, percent: false, plus: true };
+                Node::Value { expression: entry.clone(), unit: None, percent: false, plus: true };
             if !self.compare(&entry, item)?.0 {
                 return Ok((false, Rung::Structure));
             }

@@ -26,6 +26,17 @@ impl Complex {
         }
     }
 
+    /// Whether the enclosure is one number.
+    pub(super) fn is_exact(&self) -> bool {
+        self.real.is_exact() && self.imaginary.as_ref().is_none_or(Real::is_exact)
+    }
+
+    /// Bits of the larger part before the point.
+    pub(super) fn bits_before_point(&self) -> usize {
+        let imaginary = self.imaginary.as_ref().map_or(0, Real::bits_before_point);
+        self.real.bits_before_point().max(imaginary)
+    }
+
     /// Whether the two enclosures have no number in common.
     pub(super) fn is_apart(&self, other: &Self) -> bool {
         let apart = |a: &Option<Real>, b: &Option<Real>| match (a, b) {

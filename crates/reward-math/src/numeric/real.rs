@@ -40,6 +40,16 @@ impl Real {
         self.low == self.high && self.low == Repr::new(Integer::from(value), 0)
     }
 
+    /// Whether the interval is one number.
+    pub(super) fn is_exact(&self) -> bool {
+        self.low == self.high
+    }
+
+    /// Bits before the point, 0 for numbers below 1.
+    pub(super) fn bits_before_point(&self) -> usize {
+        usize::try_from(magnitude(&self.low).max(magnitude(&self.high))).unwrap_or_default()
+    }
+
     pub(super) fn is_positive(&self) -> bool {
         is_positive(&self.low)
     }

@@ -26,7 +26,7 @@ impl Parser {
             };
             if power {
                 if self.degree_mark() {
-                    base = Expression::Degrees(Box::new(base));
+                    base = Expression::Degrees(Box::new(self.minutes_of_arc(base)));
                 } else {
                     let exponent = self.deeper(Self::exponent)?;
                     base = Expression::Power(Box::new(base), Box::new(exponent));
@@ -37,7 +37,7 @@ impl Parser {
                 self.advance();
                 base = Expression::Factorial(Box::new(base));
             } else if self.eat_command("degree") {
-                base = Expression::Degrees(Box::new(base));
+                base = Expression::Degrees(Box::new(self.minutes_of_arc(base)));
             } else {
                 return Ok(base);
             }
@@ -60,6 +60,24 @@ impl Parser {
             self.position += 3;
         }
         grouped
+    }
+
+    /// `15'` and `20''` after whole degrees.
+    fn minutes_of_arc(&mut self, degrees: Expression) -> Expression {
+        let mut parts = vec![degrees];
+        let mut unit = BigRational::from_integer(BigInt::from(1));
+        for marks in 1..=2 {
+            let Some(Kind::Number { value, .. }) = self.peek() else { break };
+            if !(1..=marks)
+                .all(|ahead| self.peek_at(ahead).is_some_and(|kind| kind.is_symbol('\'')))
+            {
+                break;
+            }
+            unit /= BigRational::from_integer(BigInt::from(60));
+            parts.push(Expression::Number(value * &unit));
+            self.position += 1 + marks;
+        }
+        if parts.len() == 1 { parts.remove(0) } else { Expression::Sum(parts) }
     }
 
     pub(super) fn exponent(&mut self) -> Result<Expression> {
@@ -95,7 +113,13 @@ impl Parser {
                 self.variable(c.to_string())
             }
             Some(Kind::Symbol('{')) => self.enclosed('{', '}'),
-            Some(Kind::Symbol('(')) => self.enclosed('(', ')'),
+            Some(Kind::Symbol('(')) => match self.digits_in_brackets() {
+                Some(digits) => {
+                    self.position += 3;
+                    self.number_in_base(&digits)
+                }
+                None => self.enclosed('(', ')'),
+            },
             Some(Kind::Symbol('[')) => self.enclosed('[', ']'),
             Some(Kind::Symbol('|')) => self.bars(|parser| parser.eat_symbol('|')),
             Some(Kind::Command(name)) => self.command(&name),
@@ -195,6 +219,13 @@ impl Parser {
                 return Ok(text);
             }
         }
+    }
+
+    /// The digits of `(204)_5`.
+    fn digits_in_brackets(&self) -> Option<String> {
+        let Some(Kind::Number { digits, .. }) = self.peek_at(1) else { return None };
+        let in_base = self.peek_at(2)?.is_symbol(')') && self.peek_at(3)?.is_symbol('_');
+        in_base.then(|| digits.clone())
     }
 
     /// `101_2`: the digits read in the base of the subscript.

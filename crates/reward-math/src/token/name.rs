@@ -14,7 +14,7 @@ const SHORT_WORDS: &[&str] = &[
     "cats", "dog", "dogs", "mod", "gcd", "lcm", "max", "dne", "nan", "cents", "cent", "pm", "even",
     "none", "true", "year", "pie", "pies", "egg", "eggs", "cup", "cups", "box", "toy", "toys",
     "pen", "pens", "bag", "bags", "car", "cars", "all", "if", "for", "has", "had", "he", "she",
-    "we", "it", "feet", "inch", "gal", "pt", "qt", "hz", "m/s",
+    "we", "it", "feet", "inch", "gal", "pct", "pt", "qt", "hz", "m/s",
 ];
 
 /// Whether a run of two or more letters is a word or name rather than a product of variables.

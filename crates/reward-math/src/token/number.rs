@@ -50,7 +50,7 @@ impl Lexer<'_> {
         if !(1..=3).contains(&count) || digits.starts_with('0') {
             return (digits, length, false);
         }
-        let separators = ["{,}", ",\\!", "\\,", "\\ ", "\\;", "\\:", ",", " "];
+        let separators = ["{,}", ",\\! ", ",\\!", "\\,", "\\ ", "\\;", "\\:", ",", " "];
         'groups: loop {
             for separator in separators {
                 let comma = separator == ",";
