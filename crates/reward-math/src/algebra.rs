@@ -76,12 +76,23 @@ impl Algebra {
             Expression::Number(value) => Fraction::constant(value.clone()),
             Expression::Symbol(name) => self.symbol(name),
             Expression::Sum(items) => {
-                let mut sum = Fraction::zero();
+                // Terms without denominators are gathered in place: a long sum costs what its terms cost.
+                let mut gathered = Polynomial::zero();
+                let mut rest = Fraction::zero();
                 for item in items {
                     let item = self.normalise(item, plus)?;
-                    sum = self.add(&sum, &item)?;
+                    match item.as_polynomial() {
+                        Some(polynomial) => {
+                            for (_, coefficient) in polynomial.terms() {
+                                let other = gathered.leading().unwrap_or(coefficient);
+                                self.spend_on(coefficient, other)?;
+                            }
+                            gathered.add(polynomial);
+                        }
+                        None => rest = self.add(&rest, &item)?,
+                    }
                 }
-                sum
+                self.add(&rest, &Fraction::from(gathered))?
             }
             Expression::Product(items) => {
                 let mut product = Fraction::one();

@@ -5,6 +5,8 @@ mod item;
 mod measure;
 mod structure;
 
+use std::borrow::Cow;
+
 use crate::expression::Expression;
 use crate::fold::fold;
 use crate::parser::{Parser, Result};
@@ -20,8 +22,10 @@ const MAX_BYTES: usize = 16 * 1024;
 pub(crate) struct Answer {
     /// The text without decoration and spaces.
     pub(crate) spelling: String,
-    /// The letter, if it reads as a choice.
-    pub(crate) choice: Option<char>,
+    /// The letters, if it reads as a choice or as several.
+    pub(crate) choices: Vec<char>,
+    /// What follows "for all", without spaces.
+    pub(crate) condition: Option<String>,
     /// One or two readings (`1,234` is a number and a list), or why there is none.
     pub(crate) readings: std::result::Result<Vec<Node>, ParseError>,
 }
@@ -76,6 +80,11 @@ impl Relation {
 }
 
 impl Answer {
+    /// Whether it reads as plain language.
+    pub(crate) fn is_words(&self) -> bool {
+        matches!(self.readings.as_deref(), Ok([Node::Words(_)]) | Err(_))
+    }
+
     /// Reads an answer.
     pub(crate) fn parse(text: &str) -> std::result::Result<Self, ParseError> {
         let text = text.trim();
@@ -84,14 +93,31 @@ impl Answer {
         }
         if text.len() > MAX_BYTES {
             let why = ParseError::TooLong { found: text.len(), limit: MAX_BYTES };
-            return Ok(Self { spelling: text.to_owned(), choice: None, readings: Err(why) });
+            return Ok(Self {
+                spelling: text.to_owned(),
+                choices: Vec::new(),
+                condition: None,
+                readings: Err(why),
+            });
         }
-        let folded = fold(text);
+        let folded = fold(&with_single_backslashes(text));
         let folded = folded.trim();
         let folded = folded.strip_suffix('.').filter(|rest| !rest.ends_with('.')).unwrap_or(folded);
         let folded = folded.trim_end_matches([',', ';', ' ']);
+        // A full stop left inside a bracket.
+        let folded = &folded.replace(".]", "]").replace(".)", ")");
         if folded.is_empty() {
             return Err(ParseError::Empty);
+        }
+        let (folded, condition) = split_condition(folded);
+        if let Some(clock) = words::clock(folded) {
+            let readings = Ok(vec![Node::Words(clock)]);
+            return Ok(Self {
+                spelling: spelling(folded),
+                choices: Vec::new(),
+                condition,
+                readings,
+            });
         }
         let readings = read(folded, true).map(|first| {
             let mut readings = vec![first];
@@ -111,7 +137,38 @@ impl Answer {
             }
             other => other,
         };
-        Ok(Self { spelling: spelling(folded), choice: words::choice(folded), readings })
+        Ok(Self {
+            spelling: spelling(folded),
+            choices: words::choices(folded),
+            condition,
+            readings,
+        })
+    }
+}
+
+/// `\\\\frac` of a text that was escaped once too often. A matrix has such pairs of its own.
+fn with_single_backslashes(text: &str) -> Cow<'_, str> {
+    let doubled = text.match_indices("\\\\").any(|(at, _)| {
+        text[at + 2..].starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, '{' | '%'))
+    });
+    if doubled && !text.contains("begin") {
+        return Cow::Owned(text.replace("\\\\", "\\"));
+    }
+    Cow::Borrowed(text)
+}
+
+/// Cuts "for all x in …" off an answer that something stands before.
+fn split_condition(folded: &str) -> (&str, Option<String>) {
+    const OPENINGS: [&str; 6] =
+        ["\\text{ for all", "\\text{for all", "\\quad\\forall", "\\forall", "for all", "for every"];
+    let cut = OPENINGS.iter().filter_map(|opening| folded.find(opening)).min();
+    match cut {
+        Some(at) if at > 0 => {
+            let condition = spelling(&folded[at..]);
+            let rest = folded[..at].trim_end_matches([',', ' ', ';', '(']);
+            (rest.strip_suffix("\\quad").unwrap_or(rest), Some(condition))
+        }
+        _ => (folded, None),
     }
 }
 

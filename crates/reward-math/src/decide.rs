@@ -25,6 +25,11 @@ pub(crate) fn decide(response: &Answer, gold: &Answer, fuel: u64) -> Verdict {
     if let Some(verdict) = choices(response, gold) {
         return verdict;
     }
+    if let (Some(a), Some(b)) = (&response.condition, &gold.condition)
+        && a != b
+    {
+        return Verdict::Wrong { how: Rung::Spelling };
+    }
     let gold_readings = match &gold.readings {
         Ok(readings) => readings,
         Err(why) => return Verdict::Unparsed { which: Side::GroundTruth, why: why.clone() },
@@ -58,16 +63,17 @@ pub(crate) fn decide(response: &Answer, gold: &Answer, fuel: u64) -> Verdict {
     }
 }
 
-/// Letters of a multiple choice; decides only where the ground truth is nothing but a letter.
+/// Letters of a multiple choice; decides only where the ground truth is nothing but letters.
 fn choices(response: &Answer, gold: &Answer) -> Option<Verdict> {
-    let gold_letter = gold.choice?;
-    let bare = gold.spelling.chars().filter(|c| c.is_alphanumeric()).count() == 1
-        || gold.spelling.starts_with('\\');
-    match response.choice {
-        Some(letter) if letter == gold_letter => Some(Verdict::Right { how: Rung::Choice }),
-        Some(_) if bare => Some(Verdict::Wrong { how: Rung::Choice }),
-        _ => None,
+    if gold.choices.is_empty() || response.choices.is_empty() {
+        return None;
     }
+    if response.choices == gold.choices {
+        return Some(Verdict::Right { how: Rung::Choice });
+    }
+    let letters = gold.spelling.chars().filter(|c| c.is_alphanumeric()).count();
+    let bare = letters == gold.choices.len() || gold.spelling.starts_with('\\');
+    bare.then_some(Verdict::Wrong { how: Rung::Choice })
 }
 
 /// One comparison with its atoms and its fuel.
@@ -130,6 +136,10 @@ impl Comparison {
                 {
                     return Ok((words == "all reals", Rung::Words));
                 }
+                // "3:45" leaves the half of the day open.
+                (Node::Words(words), Node::Ratio(parts)) if words.starts_with("clock ") => {
+                    return Ok((is_clock(words, parts), Rung::Words));
+                }
                 // "x < 1 or x > 2" and its union of intervals.
                 (Node::Union(parts), Node::List { open: ' ', items, .. }) => {
                     let intervals: Option<Vec<Node>> =
@@ -154,4 +164,14 @@ fn may_need_solving(node: &Node) -> bool {
         }
         _ => false,
     }
+}
+
+/// Whether hours and minutes are those of "clock h:mm", in either half of the day.
+fn is_clock(words: &str, parts: &[Expression]) -> bool {
+    let [hours, minutes] = parts else { return false };
+    let whole = |expression: &Expression| {
+        expression.literal().filter(|value| value.is_integer()).map(|value| value.to_integer())
+    };
+    let (Some(hours), Some(minutes)) = (whole(hours), whole(minutes)) else { return false };
+    [0, 12].iter().any(|half| words == format!("clock {}:{:0>2}", &hours % 12 + half, minutes))
 }

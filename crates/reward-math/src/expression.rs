@@ -1,5 +1,8 @@
 //! Expression trees, as parsed.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
 use num_rational::BigRational;
 
 /// An expression. Sums and products are flat, so the depth of the tree is the depth of the brackets.
@@ -93,6 +96,53 @@ impl Expression {
             }
             _ => true,
         })
+    }
+
+    /// The same expression with one variable called otherwise.
+    pub(crate) fn renamed(&self, from: &str, to: &str) -> Self {
+        let one = |inner: &Self| Box::new(inner.renamed(from, to));
+        let all = |items: &[Self]| items.iter().map(|item| item.renamed(from, to)).collect();
+        match self {
+            Self::Symbol(name) if name == from => Self::Symbol(to.to_owned()),
+            Self::Number(_) | Self::Symbol(_) => self.clone(),
+            Self::Sum(items) => Self::Sum(all(items)),
+            Self::Product(items) => Self::Product(all(items)),
+            Self::Function(name, items) => Self::Function(name.clone(), all(items)),
+            Self::Negative(a) => Self::Negative(one(a)),
+            Self::Quotient(a, b) => Self::Quotient(one(a), one(b)),
+            Self::Power(a, b) => Self::Power(one(a), one(b)),
+            Self::Root(a, index) => Self::Root(one(a), *index),
+            Self::Absolute(a) => Self::Absolute(one(a)),
+            Self::Factorial(a) => Self::Factorial(one(a)),
+            Self::Binomial(a, b) => Self::Binomial(one(a), one(b)),
+            Self::Logarithm(base, a) => {
+                Self::Logarithm(base.as_ref().map(|base| one(base)), one(a))
+            }
+            Self::Degrees(a) => Self::Degrees(one(a)),
+            Self::PlusMinus(a, flipped) => Self::PlusMinus(one(a), *flipped),
+            Self::Series { range, index, low, high, body } => Self::Series {
+                range: *range,
+                index: index.clone(),
+                low: one(low),
+                high: one(high),
+                // The index hides a variable of its name.
+                body: if index == from { body.clone() } else { one(body) },
+            },
+        }
+    }
+
+    /// The variables by name.
+    pub(crate) fn variables(&self) -> BTreeSet<String> {
+        let found = RefCell::new(BTreeSet::new());
+        self.any(&|node| {
+            if let Self::Symbol(name) = node
+                && !is_constant(name)
+            {
+                found.borrow_mut().insert(name.clone());
+            }
+            false
+        });
+        found.into_inner()
     }
 
     /// Whether it holds a variable, that is a symbol other than π, e and i.

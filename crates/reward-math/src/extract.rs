@@ -9,6 +9,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::options::Options;
 
+mod boxes;
+mod fallback;
+mod phrase;
+
+pub(crate) use fallback::only_number;
+
 /// An answer and where it was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Extracted {
@@ -34,8 +40,12 @@ pub enum Rule {
     Phrase,
     /// The last line is nothing but bold text, or ends in it.
     Bold,
+    /// The text ends in the letter of a choice, only with [`Options::last_number`].
+    LastLetter,
     /// The last formula or number, only with [`Options::last_number`].
     LastNumber,
+    /// The last sentence, where there is no number in the text; only with [`Options::last_number`].
+    LastSentence,
 }
 
 /// Finds the answer in a response, by the first rule that applies.
@@ -45,8 +55,8 @@ pub fn extract(response: &str, options: &Options) -> Option<Extracted> {
         rule,
         span,
     };
-    if let Some(span) = last_box(response) {
-        return Some(take((span, Rule::Box)));
+    if let Some(extracted) = boxes::last_boxes(response) {
+        return Some(extracted);
     }
     if options.strict {
         return None;
@@ -54,83 +64,10 @@ pub fn extract(response: &str, options: &Options) -> Option<Extracted> {
     tag(response)
         .map(|span| (span, Rule::Tag))
         .or_else(|| hash_marks(response).map(|span| (span, Rule::HashMarks)))
-        .or_else(|| phrase(response).map(|span| (span, Rule::Phrase)))
+        .or_else(|| phrase::last_phrase(response).map(|span| (span, Rule::Phrase)))
         .or_else(|| bold(response).map(|span| (span, Rule::Bold)))
-        .or_else(|| {
-            if options.last_number { last_number(response) } else { None }
-                .map(|span| (span, Rule::LastNumber))
-        })
+        .or_else(|| if options.last_number { fallback::find(response) } else { None })
         .map(take)
-}
-
-/// The content of the last closed box.
-fn last_box(response: &str) -> Option<Range<usize>> {
-    let bytes = response.as_bytes();
-    // One forward pass matches every brace, so many unclosed boxes still cost linear time.
-    let closing = matching_braces(bytes);
-    let mut end = response.len();
-    while let Some(at) = response[..end].rfind("box") {
-        end = at;
-        let name = if response[at..].starts_with("boxed") && response[..at].ends_with('\\') {
-            5
-        } else if response[..at].ends_with("\\f") {
-            3
-        } else {
-            continue;
-        };
-        // An empty box is the format quoted from the question, not an answer.
-        if let Some(span) = box_content(response, at + name, &closing)
-            && !response[span.clone()].trim().is_empty()
-        {
-            return Some(span);
-        }
-    }
-    None
-}
-
-fn box_content(response: &str, start: usize, closing: &[(usize, usize)]) -> Option<Range<usize>> {
-    let rest = &response[start..];
-    let open = start + (rest.len() - rest.trim_start().len());
-    let first = response[open..].chars().next()?;
-    if first == '{' {
-        let index = closing.binary_search_by_key(&open, |&(open, _)| open).ok()?;
-        return Some(open + 1..closing[index].1);
-    }
-    // `\boxed 7`: TeX takes one token; a reader takes the number.
-    if open == start && first.is_ascii_alphabetic() {
-        return None;
-    }
-    let word = response[open..]
-        .find(|c: char| c.is_whitespace() || c == '$')
-        .map_or(response.len(), |length| open + length);
-    let word = response[open..word].trim_end_matches(['.', ',', ';']);
-    (word.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.'))
-        || word.len() == 1)
-        .then(|| open..open + word.len())
-}
-
-/// Positions of each `{` that is closed, with its `}`, ordered by the opening one.
-fn matching_braces(bytes: &[u8]) -> Vec<(usize, usize)> {
-    let (mut open, mut pairs) = (Vec::new(), Vec::new());
-    let mut escaped = false;
-    for (at, &byte) in bytes.iter().enumerate() {
-        match byte {
-            b'\\' => {
-                escaped = !escaped;
-                continue;
-            }
-            b'{' if !escaped => open.push(at),
-            b'}' if !escaped => {
-                if let Some(start) = open.pop() {
-                    pairs.push((start, at));
-                }
-            }
-            _ => {}
-        }
-        escaped = false;
-    }
-    pairs.sort_unstable();
-    pairs
 }
 
 fn tag(response: &str) -> Option<Range<usize>> {
@@ -145,99 +82,6 @@ fn hash_marks(response: &str) -> Option<Range<usize>> {
     some_text(response, start..end)
 }
 
-/// The last of the phrases that announce an answer.
-fn phrase(response: &str) -> Option<Range<usize>> {
-    let mut end = response.len();
-    loop {
-        let (at, after) = last_phrase(&response[..end])?;
-        if let Some(span) = announced(response, after) {
-            return Some(span);
-        }
-        end = at;
-    }
-}
-
-/// Start and end of the last "answer is", "answer:" or their like.
-fn last_phrase(text: &str) -> Option<(usize, usize)> {
-    let bytes = text.as_bytes();
-    let word = b"answer";
-    let mut at = bytes.len().checked_sub(word.len())?;
-    loop {
-        if bytes[at..at + word.len()].eq_ignore_ascii_case(word) {
-            let after = at + word.len();
-            if let Some(length) = announcement(&text[after..]) {
-                return Some((at, after + length));
-            }
-        }
-        at = at.checked_sub(1)?;
-    }
-}
-
-/// How much of the text after "answer" belongs to the announcement, if it is one.
-fn announcement(rest: &str) -> Option<usize> {
-    let mut at = rest.find(|c: char| c != '*' && c != ' ' && c != '_').unwrap_or(rest.len());
-    for filler in ["to the problem", "to this problem", "to the question", "choice"] {
-        if starts_with_ignoring_case(&rest[at..], filler) {
-            at += filler.len();
-            at += rest[at..].len() - rest[at..].trim_start_matches(['*', ' ', '_']).len();
-        }
-    }
-    let mark = ["is:", "is :", "is", "=", ":", "："]
-        .into_iter()
-        .find(|mark| starts_with_ignoring_case(&rest[at..], mark))?;
-    let end = at + mark.len();
-    let next = rest[end..].chars().next();
-    if mark == "is" && next.is_some_and(char::is_alphanumeric) {
-        return None;
-    }
-    Some(end)
-}
-
-fn starts_with_ignoring_case(text: &str, prefix: &str) -> bool {
-    text.as_bytes()
-        .get(..prefix.len())
-        .is_some_and(|start| start.eq_ignore_ascii_case(prefix.as_bytes()))
-}
-
-/// The answer that follows a phrase: a formula, or text up to the end of the sentence.
-fn announced(response: &str, start: usize) -> Option<Range<usize>> {
-    let rest = &response[start..];
-    let skipped = rest.find(|c: char| !c.is_whitespace() && c != '*' && c != ':')?;
-    let start = start + skipped;
-    // Only the same or the next line can hold it.
-    if response[start - skipped..start].matches('\n').count() > 2 {
-        return None;
-    }
-    if let Some(formula) = formula_at(response, start) {
-        return some_text(response, formula);
-    }
-    let line = response[start..].find('\n').map_or(response.len(), |length| start + length);
-    some_text(response, start..sentence_end(response, start..line))
-}
-
-/// The inside of the formula that starts here.
-fn formula_at(response: &str, start: usize) -> Option<Range<usize>> {
-    for (open, close) in [("$$", "$$"), ("\\(", "\\)"), ("\\[", "\\]"), ("$", "$")] {
-        if response[start..].starts_with(open) {
-            let from = start + open.len();
-            let length = response[from..].find(close)?;
-            return Some(from..from + length);
-        }
-    }
-    None
-}
-
-fn sentence_end(response: &str, line: Range<usize>) -> usize {
-    let text = &response[line.clone()];
-    let mut end = text.len();
-    for stop in [". ", "**", ", because", ", since", " because ", " since ", ", so ", ", which "] {
-        if let Some(at) = text[..end].find(stop) {
-            end = at;
-        }
-    }
-    line.start + end
-}
-
 fn bold(response: &str) -> Option<Range<usize>> {
     let trimmed_end = response.trim_end().trim_end_matches(['.', '!', ':']);
     let body = trimmed_end.strip_suffix("**")?;
@@ -245,61 +89,6 @@ fn bold(response: &str) -> Option<Range<usize>> {
     let line = body.rfind('\n').map_or(0, |at| at + 1);
     let start = line + body[line..].rfind("**")? + 2;
     some_text(response, start..body.len())
-}
-
-/// The last formula, else the last number.
-fn last_number(response: &str) -> Option<Range<usize>> {
-    if let Some(formula) = last_formula(response) {
-        return Some(formula);
-    }
-    let bytes = response.as_bytes();
-    let end = bytes.iter().rposition(u8::is_ascii_digit)? + 1;
-    let mut start = end;
-    while start > 0
-        && (bytes[start - 1].is_ascii_digit() || matches!(bytes[start - 1], b'.' | b',' | b'/'))
-    {
-        start -= 1;
-    }
-    while start < end && !bytes[start].is_ascii_digit() && bytes[start] != b'.' {
-        start += 1;
-    }
-    let before = start.checked_sub(2).map(|at| bytes[at]);
-    if start > 0 && bytes[start - 1] == b'-' && !before.is_some_and(|b| b.is_ascii_alphanumeric()) {
-        start -= 1;
-    }
-    let glued =
-        |at: Option<&u8>| at.is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_');
-    if glued(bytes.get(end)) || (start > 0 && glued(bytes.get(start - 1))) {
-        return None;
-    }
-    let percent = if bytes.get(end) == Some(&b'%') { end + 1 } else { end };
-    Some(start..percent)
-}
-
-/// The last `$…$`, `\\(…\\)` or `\\[…\\]` with no digit behind it.
-fn last_formula(response: &str) -> Option<Range<usize>> {
-    let (close, end) = ["$$", "$", "\\)", "\\]"]
-        .into_iter()
-        .filter_map(|close| response.rfind(close).map(|at| (close, at)))
-        .max_by_key(|&(close, at)| (at + close.len(), close.len()))?;
-    let open = match close {
-        "\\)" => "\\(",
-        "\\]" => "\\[",
-        dollars => dollars,
-    };
-    let start = response[..end].rfind(open)? + open.len();
-    let after = &response[end + close.len()..];
-    if after.contains(|c: char| c.is_ascii_digit()) {
-        return None;
-    }
-    let inner = some_text(response, start..end)?;
-    // The last side of a calculation is its result.
-    let text = &response[inner.clone()];
-    let cut = text.rfind('=').filter(|_| text.contains(|c: char| c.is_ascii_digit()));
-    let side = cut.map_or(inner.start, |at| inner.start + at + 1);
-    let keep_label =
-        text.matches('=').count() == 1 && text.trim_start().find('=').is_some_and(|at| at <= 3);
-    some_text(response, if keep_label { inner.start } else { side }..inner.end)
 }
 
 fn some_text(response: &str, span: Range<usize>) -> Option<Range<usize>> {

@@ -2,7 +2,7 @@
 
 use crate::answer::Answer;
 use crate::decide::decide;
-use crate::extract::extract;
+use crate::extract::{Rule, extract, only_number};
 use crate::options::Options;
 use crate::verdict::{ParseError, Side, Verdict};
 
@@ -35,7 +35,16 @@ impl Gold {
         let Some(extracted) = extract(response, &self.options) else {
             return Verdict::Unparsed { which: Side::Response, why: ParseError::NoAnswer };
         };
-        self.verify_answer(&extracted.text)
+        let verdict = self.verify_answer(&extracted.text);
+        // "Jane started growing it 3 hours ago": a sentence with one number, where a number is asked for.
+        let in_words = !verdict.is_right()
+            && !matches!(extracted.rule, Rule::Box | Rule::Tag | Rule::HashMarks)
+            && Answer::parse(&extracted.text).is_ok_and(|answer| answer.is_words())
+            && !self.answer.is_words();
+        match only_number(&extracted.text) {
+            Some(span) if in_words => self.verify_answer(&extracted.text[span]),
+            _ => verdict,
+        }
     }
 
     /// Compares a bare answer, without extraction, with this ground truth.

@@ -27,8 +27,10 @@ pub(crate) fn labelled(chain: &Node) -> Option<(&Node, &Node)> {
             Expression::Function(name, arguments) => {
                 is_plain_function(name) && arguments.iter().all(is_symbol_or_number)
             }
-            _ => false,
+            // Segments and their quotients: `AB`, `\\frac{NO}{BO}`; values of a function: `T(10)`.
+            other => is_name(other),
         },
+        Node::Ratio(parts) => parts.iter().all(is_name),
         Node::List { open: '(', items, .. } => items
             .iter()
             .all(|item| matches!(item, Node::Value { expression: Expression::Symbol(_), .. })),
@@ -44,6 +46,52 @@ pub(crate) fn labelled(chain: &Node) -> Option<(&Node, &Node)> {
         _ => false,
     };
     (is_label && !circular).then_some((label, value))
+}
+
+/// Capital letters side by side, or a letter with a number: names, not calculations.
+fn is_name(expression: &Expression) -> bool {
+    let capital = |expression: &Expression| matches!(expression, Expression::Symbol(name) if name.starts_with(char::is_uppercase));
+    match expression {
+        Expression::Symbol(name) => !is_constant(name),
+        Expression::Product(factors) => match factors.as_slice() {
+            [first, Expression::Number(_)] => capital(first),
+            factors => factors.iter().all(capital),
+        },
+        Expression::Quotient(top, bottom) => is_name(top) && is_name(bottom),
+        Expression::Absolute(inner) => is_name(inner),
+        _ => false,
+    }
+}
+
+/// `f(t) = …` with `t` called as in the other definition, if both define the same function of one variable.
+pub(crate) fn with_same_argument(left: &Node, right: &Node) -> Option<Node> {
+    let argument = |node: &Node| match node {
+        Node::Value { expression: Expression::Function(name, arguments), .. }
+            if is_plain_function(name) =>
+        {
+            match arguments.as_slice() {
+                [Expression::Symbol(argument)] => Some((name.clone(), argument.clone())),
+                _ => None,
+            }
+        }
+        _ => None,
+    };
+    let ((left_label, _), (right_label, right_value)) = (labelled(left)?, labelled(right)?);
+    let ((left_name, wanted), (right_name, found)) =
+        (argument(left_label)?, argument(right_label)?);
+    // A name that is in use already would come to mean two things.
+    let Node::Value { expression, unit, percent, plus } = right_value else { return None };
+    let taken = expression.any(&|node| matches!(node, Expression::Symbol(name) if *name == wanted));
+    if left_name != right_name || wanted == found || taken {
+        return None;
+    }
+    let expression = expression.renamed(&found, &wanted);
+    Some(Node::Value { expression, unit: unit.clone(), percent: *percent, plus: *plus })
+}
+
+/// The values of a list of which every item is labelled, in the order written.
+pub(crate) fn values_of_labelled(items: &[Node]) -> Option<Vec<Node>> {
+    items.iter().map(|item| labelled(item).map(|(_, value)| value.clone())).collect()
 }
 
 fn is_plain_function(name: &str) -> bool {

@@ -184,7 +184,9 @@ impl Lexer<'_> {
         if words.is_empty() {
             self.spaced = true;
             self.at += total;
-        } else if words.chars().count() == 1 && words.starts_with(|c: char| c.is_ascii_lowercase())
+        } else if words.chars().count() == 1
+            && words.starts_with(|c: char| c.is_ascii_lowercase())
+            && self.expects_operand()
         {
             self.push(Kind::Letter(words.chars().next().unwrap_or(' ')), total);
         } else if words.chars().any(char::is_alphabetic) && !words.contains(['\\', '$', '{', '_']) {
@@ -193,6 +195,13 @@ impl Lexer<'_> {
             // Read on inside; the closing brace is left as a group of its own.
             self.at += length + skipped;
         }
+    }
+
+    /// Whether an expression must begin here: nothing is before, or a sign of calculation.
+    fn expects_operand(&self) -> bool {
+        self.tokens.last().is_none_or(|token| {
+            matches!(token.kind, Kind::Symbol('+' | '-' | '*' | '=' | '/' | '^' | '(' | ','))
+        })
     }
 
     fn letters(&mut self) {

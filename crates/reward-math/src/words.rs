@@ -49,8 +49,37 @@ pub(crate) fn normalise(folded: &str) -> Option<String> {
     })
 }
 
-/// The letter of a multiple choice: `B`, `(B)`, `B.`, `\textbf{(B)} 12`, `option B`, `B: 5`.
-pub(crate) fn choice(folded: &str) -> Option<char> {
+/// The letters of a multiple choice, sorted: `B`, `(B)`, `B.`, `\textbf{(B)} 12`, `option B`, `B: 5`; `A, D`.
+pub(crate) fn choices(folded: &str) -> Vec<char> {
+    let text = undecorated(folded);
+    if let Some(letter) = choice(text) {
+        return vec![letter];
+    }
+    // A bracket that never closes is no list.
+    if text.matches('(').count() != text.matches(')').count() {
+        return Vec::new();
+    }
+    let mut letters = Vec::new();
+    for part in text.trim_end_matches('}').split([',', ';', ' ', '&']) {
+        let part = part.trim_matches(['(', ')', '.', ' ', '$', '{', '}']);
+        let mut characters = part.chars();
+        match (characters.next(), characters.next()) {
+            (Some(letter), None) if is_choice(letter) => letters.push(letter),
+            (None, _) => {}
+            _ if part == "and" || part == "\\text" => {}
+            _ => return Vec::new(),
+        }
+    }
+    letters.sort_unstable();
+    letters.dedup();
+    letters
+}
+
+fn is_choice(letter: char) -> bool {
+    ('A'..='J').contains(&letter)
+}
+
+fn undecorated(folded: &str) -> &str {
     let mut text = folded.trim();
     for name in ["\\textbf", "\\text", "\\mathrm", "\\mathbf", "\\mbox"] {
         text =
@@ -59,16 +88,45 @@ pub(crate) fn choice(folded: &str) -> Option<char> {
     for prefix in ["option", "Option", "choice", "Choice", "选"] {
         text = text.strip_prefix(prefix).map_or(text, str::trim_start);
     }
+    text
+}
+
+fn choice(text: &str) -> Option<char> {
     let bracketed = text.strip_prefix('(');
     let text = bracketed.unwrap_or(text);
     let mut characters = text.chars();
-    let letter = characters.next().filter(|c| ('A'..='J').contains(c))?;
+    let letter = characters.next().filter(|c| is_choice(*c))?;
     let rest = characters.as_str().trim_start_matches([' ', '}']);
     let closed = rest.starts_with(')');
-    if bracketed.is_some() {
-        return closed.then_some(letter);
+    // "A) and D)" are two.
+    if bracketed.is_some() || closed {
+        let after = rest.strip_prefix(')').unwrap_or(rest).trim_start();
+        let another = after.starts_with([',', '&']) || after.starts_with("and ");
+        return (closed && !another).then_some(letter);
     }
-    (rest.is_empty() || closed || rest.starts_with(['.', ':'])).then_some(letter)
+    (rest.is_empty() || rest.starts_with(['.', ':'])).then_some(letter)
+}
+
+/// A time of day with its half: `1:03 p.m.` is "clock 13:03".
+pub(crate) fn clock(folded: &str) -> Option<String> {
+    let lower = folded.to_lowercase().replace("\\text", "");
+    let plain: String = lower.chars().filter(|c| !matches!(c, ' ' | '.' | '{' | '}')).collect();
+    let (digits, afternoon) = if let Some(digits) = plain.strip_suffix("pm") {
+        (digits, true)
+    } else {
+        (plain.strip_suffix("am")?, false)
+    };
+    let (hours, minutes) = digits.split_once(':').unwrap_or((digits, "00"));
+    let two_digits = |text: &str| text.len() <= 2 && text.bytes().all(|b| b.is_ascii_digit());
+    if !two_digits(hours) || !two_digits(minutes) || minutes.len() != 2 {
+        return None;
+    }
+    let (hours, minutes): (u32, u32) = (hours.parse().ok()?, minutes.parse().ok()?);
+    if !(1..=12).contains(&hours) || minutes >= 60 {
+        return None;
+    }
+    let hours = hours % 12 + if afternoon { 12 } else { 0 };
+    Some(format!("clock {hours}:{minutes:02}"))
 }
 
 /// The canonical name of a unit phrase; `None` where nothing was said.
@@ -155,7 +213,7 @@ pub(crate) fn is_measure(unit: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{choice, normalise, unit};
+    use super::{choices, clock, normalise, unit};
 
     #[test]
     fn case_articles_and_decoration_do_not_count() {
@@ -166,14 +224,27 @@ mod tests {
     }
 
     #[test]
-    fn choices_are_single_letters_with_or_without_their_value() {
+    fn choices_are_letters_with_or_without_their_value() {
         for text in
             ["E", "(E)", "E.", "E)", "\\textbf{(E)}\\ 12", "\\text{(E)}", "option E", "E: 5"]
         {
-            assert_eq!(choice(text), Some('E'), "{text}");
+            assert_eq!(choices(text), ['E'], "{text}");
         }
-        for text in ["E+1", "Evelyn", "EF", "x", "(E", "E, F"] {
-            assert_eq!(choice(text), None, "{text}");
+        for text in ["A, D", "D and A", "\\text{A,D}", "(A), (D)", "A D"] {
+            assert_eq!(choices(text), ['A', 'D'], "{text}");
+        }
+        for text in ["E+1", "Evelyn", "EF", "x", "(E", "E, 5"] {
+            assert_eq!(choices(text), [] as [char; 0], "{text}");
+        }
+    }
+
+    #[test]
+    fn times_of_day_are_read_in_both_halves() {
+        assert_eq!(clock("1:03 p.m."), clock("\\text{1:03 PM}"));
+        assert_eq!(clock("9 a.m.").as_deref(), Some("clock 9:00"));
+        assert_eq!(clock("12 am").as_deref(), Some("clock 0:00"));
+        for text in ["13:00 pm", "3 ham", "1:3 pm", "pm", "5"] {
+            assert_eq!(clock(text), None, "{text}");
         }
     }
 

@@ -75,10 +75,15 @@ impl Polynomial {
 
     pub(crate) fn plus(&self, other: &Self) -> Self {
         let mut sum = self.clone();
-        for (monomial, coefficient) in &other.0 {
-            sum.accumulate(monomial.clone(), coefficient.clone());
-        }
+        sum.add(other);
         sum
+    }
+
+    /// Adds another polynomial to this one.
+    pub(crate) fn add(&mut self, other: &Self) {
+        for (monomial, coefficient) in &other.0 {
+            self.accumulate(monomial.clone(), coefficient.clone());
+        }
     }
 
     fn accumulate(&mut self, monomial: Monomial, coefficient: BigRational) {

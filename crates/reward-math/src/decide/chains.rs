@@ -17,6 +17,11 @@ impl Comparison {
                 Rung::Relation,
             ));
         }
+        if let (Some((_, value)), Some(renamed)) =
+            (relation::labelled(left), relation::with_same_argument(left, right))
+        {
+            return Ok((self.compare(value, &renamed)?.0, Rung::Relation));
+        }
         // y = 2x + 1 and f(x) = 2x + 1: the labels are dropped where they differ in kind.
         if let (Some((a_label, a)), Some((b_label, b))) =
             (relation::labelled(left), relation::labelled(right))

@@ -51,6 +51,12 @@ impl Comparison {
         };
         let loose = |open: &char| matches!(open, ' ' | '{');
         if loose(a_open) && loose(b_open) {
+            // `AB = 4, CD = 5` and the values alone.
+            match (relation::values_of_labelled(a), relation::values_of_labelled(b)) {
+                (Some(values), None) => return self.unordered(&values, b),
+                (None, Some(values)) => return self.unordered(a, &values),
+                _ => {}
+            }
             // A set forgets repetitions, a list of answers does not contain any.
             return self.unordered(a, b);
         }

@@ -50,7 +50,14 @@ impl Comparison {
         if a_percent != b_percent {
             return self.percent_forms((&a, *a_plus, *a_percent), (&b, *b_plus, *b_percent));
         }
-        self.expressions((&a, *a_plus), (&b, *b_plus))
+        let found = self.expressions((&a, *a_plus), (&b, *b_plus));
+        if matches!(found, Ok((true, _))) {
+            return found;
+        }
+        if let Some(renamed) = with_same_constant(&a, &b) {
+            return self.expressions((&renamed, *a_plus), (&b, *b_plus));
+        }
+        found
     }
 
     /// Two expressions without units: their normal forms, then enclosures where these do not decide.
@@ -139,6 +146,29 @@ impl Comparison {
         let zero = left[0].numerator.is_zero() || right[0].numerator.is_zero();
         Ok((!zero || left == right, Rung::NormalForm))
     }
+}
+
+/// The left side with its constant of integration called as on the right, if only that name differs.
+fn with_same_constant(left: &Expression, right: &Expression) -> Option<Expression> {
+    let (left_names, right_names) = (left.variables(), right.variables());
+    let mut left_only = left_names.difference(&right_names);
+    let mut right_only = right_names.difference(&left_names);
+    let (Some(from), None) = (left_only.next(), left_only.next()) else { return None };
+    let (Some(to), None) = (right_only.next(), right_only.next()) else { return None };
+    let is_constant_name = |name: &str| matches!(name, "C" | "K" | "c" | "C_1" | "C_0" | "c_1");
+    // A summand beside a function of something else, as integration leaves it.
+    let is_added = |expression: &Expression, name: &str| match expression {
+        Expression::Sum(items) => {
+            items.iter().any(|item| matches!(item, Expression::Symbol(own) if own == name))
+        }
+        _ => false,
+    };
+    let fits = is_constant_name(from)
+        && is_constant_name(to)
+        && left_names.len() > 1
+        && is_added(left, from)
+        && is_added(right, to);
+    fits.then(|| left.renamed(from, to))
 }
 
 /// Equal as they stand, or with the percent sign read as a hundredth on either side.

@@ -19,6 +19,13 @@ const SHORT_WORDS: &[&str] = &[
 
 /// Whether a run of two or more letters is a word or name rather than a product of variables.
 pub(super) fn is_word(run: &str) -> bool {
+    // `NO` and `OR` are segments of a figure.
+    if run.len() == 2
+        && run.bytes().all(|byte| byte.is_ascii_uppercase())
+        && !matches!(run, "AM" | "PM")
+    {
+        return false;
+    }
     let lower = run.to_lowercase();
     run.chars().count() >= 4
         || !run.is_ascii()

@@ -38,6 +38,7 @@ impl Lexer<'_> {
         }
         let value = literal(&digits, &repeating, exponent);
         let written = rest[..length].to_owned();
+        length += ordinal_ending(&rest[length..]);
         self.push(Kind::Number { value, digits: written, grouped }, length);
         Ok(())
     }
@@ -95,6 +96,22 @@ fn repeating_part(text: &str, fraction: &str) -> (String, usize) {
         }
     }
     (String::new(), 0)
+}
+
+/// Bytes of the "th" in `15th`, with the braces it may stand in.
+fn ordinal_ending(text: &str) -> usize {
+    for ending in ["st", "nd", "rd", "th"] {
+        for spelled in
+            [ending.to_owned(), format!("^{{{ending}}}"), format!("^{{\\text{{{ending}}}}}")]
+        {
+            if let Some(rest) = text.strip_prefix(spelled.as_str())
+                && !rest.starts_with(char::is_alphabetic)
+            {
+                return spelled.len();
+            }
+        }
+    }
+    0
 }
 
 /// `e3`, `E-5`: the power of ten and the bytes it takes.

@@ -1,0 +1,123 @@
+//! Boxes: `\\boxed{…}`, `\\fbox{…}`, `\\boxed 7`.
+
+use std::ops::Range;
+
+use super::{Extracted, Rule};
+
+/// Most neighbouring boxes that are one answer.
+const MAX_BOXES: usize = 64;
+
+/// The content of the last closed box, together with boxes directly before it: `\\boxed{1}` and `\\boxed{2}`.
+pub(super) fn last_boxes(response: &str) -> Option<Extracted> {
+    let bytes = response.as_bytes();
+    // One forward pass matches every brace, so many unclosed boxes still cost linear time.
+    let closing = matching_braces(bytes);
+    // From the last to the first: where the command begins, and its content.
+    let mut found: Vec<(usize, Range<usize>)> = Vec::new();
+    let mut end = response.len();
+    while let Some(at) = response[..end].rfind("box") {
+        end = at;
+        let name = if response[at..].starts_with("boxed") && response[..at].ends_with('\\') {
+            5
+        } else if response[..at].ends_with("\\f") {
+            3
+        } else {
+            continue;
+        };
+        // An empty box is the format quoted from the question, not an answer.
+        let Some(span) = box_content(response, at + name, &closing)
+            .filter(|span| !response[span.clone()].trim().is_empty())
+        else {
+            continue;
+        };
+        if let Some((next, _)) = found.last() {
+            let closed = span.end + usize::from(response[span.end..].starts_with('}'));
+            if found.len() == MAX_BOXES || closed > *next || !joins(&response[closed..*next]) {
+                break;
+            }
+        }
+        // The backslash stands one before "boxed" and two before "box" of "fbox".
+        found.push((at - if name == 5 { 1 } else { 2 }, span));
+    }
+    let (_, last) = found.first()?;
+    let (_, first) = found.last()?;
+    let mut contents: Vec<&str> =
+        found.iter().rev().map(|(_, span)| response[span.clone()].trim()).collect();
+    contents.dedup();
+    let text =
+        if found.len() == 1 { response[last.clone()].to_owned() } else { contents.join(", ") };
+    Some(Extracted { text, rule: Rule::Box, span: first.start..last.end })
+}
+
+/// Whether nothing but separators stands between two boxes.
+fn joins(between: &str) -> bool {
+    let mut rest = between;
+    let mut separated = false;
+    while let Some(c) = rest.chars().next() {
+        let word = [
+            "and", "or", "\\text", "\\quad", "\\qquad", "\\;", "\\,", "\\ ", "\\(", "\\)", "\\[",
+            "\\]", "和", "或",
+        ]
+        .into_iter()
+        .find(|word| rest.starts_with(word));
+        let length = match word {
+            Some(word) => {
+                separated |= matches!(word, "and" | "or" | "和" | "或");
+                word.len()
+            }
+            None if c.is_whitespace() || matches!(c, ',' | ';' | '$' | '{' | '}' | '、' | '，') =>
+            {
+                separated |= matches!(c, ',' | ';' | '、' | '，');
+                c.len_utf8()
+            }
+            None => return false,
+        };
+        rest = &rest[length..];
+    }
+    separated
+}
+
+fn box_content(response: &str, start: usize, closing: &[(usize, usize)]) -> Option<Range<usize>> {
+    let rest = &response[start..];
+    let open = start + (rest.len() - rest.trim_start().len());
+    let first = response[open..].chars().next()?;
+    if first == '{' {
+        let index = closing.binary_search_by_key(&open, |&(open, _)| open).ok()?;
+        return Some(open + 1..closing[index].1);
+    }
+    // `\boxed 7`: TeX takes one token; a reader takes the number.
+    if open == start && first.is_ascii_alphabetic() {
+        return None;
+    }
+    let word = response[open..]
+        .find(|c: char| c.is_whitespace() || c == '$')
+        .map_or(response.len(), |length| open + length);
+    let word = response[open..word].trim_end_matches(['.', ',', ';']);
+    (word.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.'))
+        || word.len() == 1)
+        .then(|| open..open + word.len())
+}
+
+/// Positions of each `{` that is closed, with its `}`, ordered by the opening one.
+fn matching_braces(bytes: &[u8]) -> Vec<(usize, usize)> {
+    let (mut open, mut pairs) = (Vec::new(), Vec::new());
+    let mut escaped = false;
+    for (at, &byte) in bytes.iter().enumerate() {
+        match byte {
+            b'\\' => {
+                escaped = !escaped;
+                continue;
+            }
+            b'{' if !escaped => open.push(at),
+            b'}' if !escaped => {
+                if let Some(start) = open.pop() {
+                    pairs.push((start, at));
+                }
+            }
+            _ => {}
+        }
+        escaped = false;
+    }
+    pairs.sort_unstable();
+    pairs
+}

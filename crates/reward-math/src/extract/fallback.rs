@@ -1,0 +1,136 @@
+//! Where no marked answer stands: the last formula, number, letter or sentence.
+
+use std::ops::Range;
+
+use super::{Rule, some_text};
+
+/// The first of these that the text has.
+pub(super) fn find(response: &str) -> Option<(Range<usize>, Rule)> {
+    last_letter(response)
+        .map(|span| (span, Rule::LastLetter))
+        .or_else(|| last_formula(response).map(|span| (span, Rule::LastNumber)))
+        .or_else(|| last_number(response).map(|span| (span, Rule::LastNumber)))
+        .or_else(|| last_sentence(response).map(|span| (span, Rule::LastSentence)))
+}
+
+/// "… therefore I think it's B": a letter of a choice at the very end.
+fn last_letter(response: &str) -> Option<Range<usize>> {
+    let text = response.trim_end().trim_end_matches(['.', '!', ')', '*']);
+    let letter = text.chars().next_back().filter(|c| ('A'..='J').contains(c))?;
+    let before = &text[..text.len() - letter.len_utf8()];
+    let said = ["is ", "'s ", "is (", "be ", "choose ", "select ", "pick ", "is **"];
+    said.iter().any(|word| before.ends_with(word)).then(|| before.len()..text.len())
+}
+
+/// A number with what belongs to it: sign, group separators, power of ten, the minutes of a time, a percent sign.
+#[derive(Debug, Clone)]
+struct Found {
+    span: Range<usize>,
+    currency: bool,
+}
+
+/// All numbers of a text, in order.
+fn numbers(text: &str) -> Vec<Found> {
+    let bytes = text.as_bytes();
+    let digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
+    let mut found = Vec::new();
+    let mut at = 0;
+    while at < bytes.len() {
+        if !(digit(at) || (bytes[at] == b'.' && digit(at + 1))) {
+            at += 1;
+            continue;
+        }
+        let start = at;
+        while digit(at)
+            || (matches!(bytes.get(at), Some(b'.' | b',' | b'/' | b':')) && digit(at + 1))
+        {
+            at += 1;
+        }
+        // 6.02e23
+        if matches!(bytes.get(at), Some(b'e' | b'E')) {
+            let sign = usize::from(matches!(bytes.get(at + 1), Some(b'-' | b'+')));
+            if digit(at + 1 + sign) {
+                at += 1 + sign;
+                while digit(at) {
+                    at += 1;
+                }
+            }
+        }
+        let name = |byte: &u8| byte.is_ascii_alphabetic() || *byte == b'_';
+        if start > 0 && name(&bytes[start - 1]) {
+            continue;
+        }
+        let before = start.checked_sub(2).map(|index| bytes[index]);
+        let negative = start > 0
+            && bytes[start - 1] == b'-'
+            && !before.is_some_and(|byte| byte.is_ascii_alphanumeric());
+        let from = start - usize::from(negative);
+        let currency = text[..from].trim_end().ends_with(['$', '€', '£'])
+            || text[at..].trim_start().starts_with(['$', '€', '£']);
+        let percent = usize::from(bytes.get(at) == Some(&b'%'));
+        found.push(Found { span: from..at + percent, currency });
+    }
+    found
+}
+
+/// The last number: nothing but a unit may be written to it.
+fn last_number(response: &str) -> Option<Range<usize>> {
+    let found = numbers(response).pop()?;
+    let suffix: String =
+        response[found.span.end..].chars().take_while(|c| c.is_alphanumeric()).collect();
+    // "2x" and "4th" are no numbers; "99m²" is one.
+    let unit = ["m", "cm", "mm", "km", "g", "kg", "s", "h", "ml", "l", "ft", "in"];
+    let plain = suffix.trim_end_matches(['²', '³']);
+    (plain.is_empty() || !plain.is_ascii() || unit.contains(&plain)).then_some(found.span)
+}
+
+/// The only number of a short text, or the only one that is an amount of money.
+pub(crate) fn only_number(text: &str) -> Option<Range<usize>> {
+    let found = numbers(text);
+    if let [only] = found.as_slice() {
+        return Some(only.span.clone());
+    }
+    let mut amounts = found.into_iter().filter(|number| number.currency);
+    match (amounts.next(), amounts.next()) {
+        (Some(only), None) => Some(only.span),
+        _ => None,
+    }
+}
+
+/// The last sentence of a text without numbers: what it says behind "is", or all of it.
+fn last_sentence(response: &str) -> Option<Range<usize>> {
+    if response.bytes().any(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let end = response.trim_end().trim_end_matches(['.', '!']).len();
+    let start = response[..end].rfind(['.', '!', '\n', ':']).map_or(0, |at| at + 1);
+    let sentence = &response[start..end];
+    let behind = sentence.rfind(" is ").map_or(0, |at| at + " is ".len());
+    some_text(response, start + behind..end)
+}
+
+/// The last `$…$`, `\\(…\\)` or `\\[…\\]` with no digit behind it.
+fn last_formula(response: &str) -> Option<Range<usize>> {
+    let (close, end) = ["$$", "$", "\\)", "\\]"]
+        .into_iter()
+        .filter_map(|close| response.rfind(close).map(|at| (close, at)))
+        .max_by_key(|&(close, at)| (at + close.len(), close.len()))?;
+    let open = match close {
+        "\\)" => "\\(",
+        "\\]" => "\\[",
+        dollars => dollars,
+    };
+    let start = response[..end].rfind(open)? + open.len();
+    let after = &response[end + close.len()..];
+    if after.contains(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    let inner = some_text(response, start..end)?;
+    // The last side of a calculation is its result.
+    let text = &response[inner.clone()];
+    let cut = text.rfind('=').filter(|_| text.contains(|c: char| c.is_ascii_digit()));
+    let side = cut.map_or(inner.start, |at| inner.start + at + 1);
+    let keep_label =
+        text.matches('=').count() == 1 && text.trim_start().find('=').is_some_and(|at| at <= 3);
+    some_text(response, if keep_label { inner.start } else { side }..inner.end)
+}
