@@ -15,7 +15,7 @@ use crate::verdict::ParseError;
 use crate::words;
 
 /// Longest answer that is read, in bytes; longer ones are compared by spelling alone.
-const MAX_BYTES: usize = 16 * 1024;
+const MAX_BYTES: usize = 32 * 1024;
 
 /// An answer with all that its text may mean.
 #[derive(Debug, Clone)]
@@ -26,6 +26,8 @@ pub(crate) struct Answer {
     pub(crate) choices: Vec<char>,
     /// What follows "for all", without spaces.
     pub(crate) condition: Option<String>,
+    /// The places behind the point, if it is a decimal with so many that it can only be a rounded value.
+    pub(crate) rounded_to: Option<u32>,
     /// One or two readings (`1,234` is a number and a list), or why there is none.
     pub(crate) readings: std::result::Result<Vec<Node>, ParseError>,
 }
@@ -97,6 +99,7 @@ impl Answer {
                 spelling: text.to_owned(),
                 choices: Vec::new(),
                 condition: None,
+                rounded_to: None,
                 readings: Err(why),
             });
         }
@@ -116,6 +119,7 @@ impl Answer {
                 spelling: spelling(folded),
                 choices: Vec::new(),
                 condition,
+                rounded_to: None,
                 readings,
             });
         }
@@ -141,9 +145,20 @@ impl Answer {
             spelling: spelling(folded),
             choices: words::choices(folded),
             condition,
+            rounded_to: rounded_to(folded),
             readings,
         })
     }
+}
+
+/// Fewest places of a decimal that is taken for a rounded value.
+const ROUNDED_PLACES: usize = 10;
+
+fn rounded_to(folded: &str) -> Option<u32> {
+    let (whole, places) = folded.trim_start_matches('-').split_once('.')?;
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    (digits(whole) && digits(places) && places.len() >= ROUNDED_PLACES)
+        .then(|| u32::try_from(places.len()).unwrap_or(u32::MAX))
 }
 
 /// `\\\\frac` of a text that was escaped once too often. A matrix has such pairs of its own.

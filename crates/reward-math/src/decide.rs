@@ -6,6 +6,8 @@ mod inequality;
 mod region;
 mod values;
 
+use num_rational::BigRational;
+
 use crate::algebra::Algebra;
 use crate::answer::{Answer, Node};
 use crate::expression::Expression;
@@ -47,6 +49,12 @@ pub(crate) fn decide(response: &Answer, gold: &Answer, fuel: u64) -> Verdict {
                 found => outcome = outcome.or(Some(found)),
             }
         }
+    }
+    if let Some(places) = gold.rounded_to
+        && response.rounded_to.is_none()
+        && comparison.rounds_to(readings, gold_readings, places)
+    {
+        return Verdict::Right { how: Rung::Rounding };
     }
     match outcome {
         Some(Ok((_, how))) => Verdict::Wrong { how },
@@ -121,9 +129,21 @@ impl Comparison {
         }
     }
 
+    /// A list of answers that are all equal, `\\frac12 or 0.5`, is one answer.
+    fn repeated(&mut self, list: &Node, other: &Node) -> Result<Option<Finding>> {
+        let Node::List { open: ' ', items, .. } = list else { return Ok(None) };
+        match self.distinct(items)?.as_slice() {
+            [only] => self.compare(only, other).map(Some),
+            _ => Ok(None),
+        }
+    }
+
     /// Sets of words, "no solution" and the empty set, unions of inequalities.
     fn mixed(&mut self, left: &Node, right: &Node) -> Result<Finding> {
         for (a, b) in [(left, right), (right, left)] {
+            if let Some(found) = self.repeated(a, b)? {
+                return Ok(found);
+            }
             match (a, b) {
                 (Node::Words(words), Node::List { open: '{', items, .. }) if items.is_empty() => {
                     return Ok((
@@ -170,7 +190,7 @@ fn may_need_solving(node: &Node) -> bool {
 fn is_clock(words: &str, parts: &[Expression]) -> bool {
     let [hours, minutes] = parts else { return false };
     let whole = |expression: &Expression| {
-        expression.literal().filter(|value| value.is_integer()).map(|value| value.to_integer())
+        expression.literal().filter(BigRational::is_integer).map(|value| value.to_integer())
     };
     let (Some(hours), Some(minutes)) = (whole(hours), whole(minutes)) else { return false };
     [0, 12].iter().any(|half| words == format!("clock {}:{:0>2}", &hours % 12 + half, minutes))

@@ -1,4 +1,6 @@
-//! The last rung of the ladder: enclosures by interval arithmetic with outward rounding.
+//! The last rung of the ladder: residues of rational expressions, enclosures of all others.
+//!
+//! Enclosures come from interval arithmetic with outward rounding.
 //!
 //! Enclosures that lie apart prove that two values differ. Enclosures that overlap at more than a thousand bits (of
 //! constants), or at several random points (of expressions with variables), are taken as equality: no two different
@@ -7,6 +9,7 @@
 mod complex;
 mod evaluate;
 mod real;
+mod residue;
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -29,6 +32,10 @@ const POINT_BITS: usize = 192;
 const POINTS_NEEDED: usize = 5;
 /// Points tried.
 const POINTS_TRIED: u64 = 16;
+/// The same two numbers for functions with steps.
+const STEP_POINTS: (usize, u64) = (40, 60);
+/// Bits that must be left over at a point when the terms of every sum are lined up.
+const SPARE_BITS_AT_POINT: usize = 64;
 
 /// Why an enclosure could not be had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,6 +74,11 @@ pub(crate) struct Operand<'a> {
 
 /// Compares two expressions by their enclosures, at the expense of `fuel`: limbs of arithmetic.
 pub(crate) fn compare(left: Operand<'_>, right: Operand<'_>, fuel: &mut u64) -> Outcome {
+    match residue::equal(left, right, fuel) {
+        Some(true) => return Outcome::Equal,
+        Some(false) => return Outcome::Different,
+        None => {}
+    }
     let mut variables = BTreeSet::new();
     let mut integers = BTreeSet::new();
     for side in [left, right] {
@@ -105,6 +117,20 @@ pub(crate) fn order(left: Operand<'_>, right: Operand<'_>, fuel: &mut u64) -> Op
     None
 }
 
+/// Whether a constant is proven to lie within `unit` of a number.
+pub(crate) fn is_within(
+    value: Operand<'_>,
+    number: &BigRational,
+    unit: &BigRational,
+    fuel: &mut u64,
+) -> bool {
+    let bound = |number: BigRational| Expression::Number(number);
+    let (low, high) = (bound(number - unit), bound(number + unit));
+    let operand = |expression| Operand { expression, plus: true };
+    order(operand(&low), value, fuel) == Some(Ordering::Less)
+        && order(value, operand(&high), fuel) == Some(Ordering::Less)
+}
+
 fn constants(left: Operand<'_>, right: Operand<'_>, fuel: &mut u64) -> Outcome {
     let mut levels = CONSTANT_BITS.to_vec();
     while let Some(bits) = (!levels.is_empty()).then(|| levels.remove(0)) {
@@ -123,8 +149,9 @@ fn constants(left: Operand<'_>, right: Operand<'_>, fuel: &mut u64) -> Outcome {
                     return Outcome::Equal;
                 }
                 if levels.is_empty() {
-                    // Of a large number the digits before the point must be seen too.
-                    let wanted = a.bits_before_point().saturating_add(SPARE_BITS);
+                    // Of a large number the digits before the point must be seen too, and of a sum its smallest term.
+                    let wanted =
+                        a.bits_before_point().max(arithmetic.spread()).saturating_add(SPARE_BITS);
                     if wanted > bits {
                         if wanted > MOST_BITS || bits == MOST_BITS {
                             return Outcome::Unknown;
@@ -151,13 +178,21 @@ fn functions(
     fuel: &mut u64,
 ) -> Outcome {
     let mut arithmetic = Arithmetic::new(POINT_BITS, *fuel);
+    let steps = has_steps(left.expression) || has_steps(right.expression);
+    let (needed, tried) = if steps { STEP_POINTS } else { (POINTS_NEEDED, POINTS_TRIED) };
     let (mut agreed, mut one_sided) = (0, 0);
-    for attempt in 0..POINTS_TRIED {
+    for attempt in 0..tried {
         let point: Vec<(&str, BigRational)> = variables
             .iter()
             .enumerate()
             .map(|(index, name)| {
-                (*name, coordinate(attempt, index as u64, integers.contains(name)))
+                let index = index as u64;
+                let value = if steps {
+                    stepwise_coordinate(attempt, index, name)
+                } else {
+                    coordinate(attempt, index, integers.contains(name))
+                };
+                (*name, value)
             })
             .collect();
         let enclosed = (
@@ -170,17 +205,15 @@ fn functions(
                 if a.is_apart(&b) {
                     return Outcome::Different;
                 }
-                if !a.are_narrow_with(&b, &mut arithmetic) {
+                if !a.are_narrow_with(&b, &mut arithmetic)
+                    || arithmetic.spread() + SPARE_BITS_AT_POINT > POINT_BITS
+                {
                     continue;
                 }
                 agreed += 1;
-                if agreed == POINTS_NEEDED {
+                if agreed == needed {
                     // Defined on one side alone at as many points as on both: another domain.
-                    return if one_sided >= POINTS_NEEDED {
-                        Outcome::Unknown
-                    } else {
-                        Outcome::Equal
-                    };
+                    return if one_sided >= needed { Outcome::Unknown } else { Outcome::Equal };
                 }
             }
             (Err(Failure::Unknown | Failure::OutOfFuel), _)
@@ -191,6 +224,24 @@ fn functions(
         }
     }
     Outcome::Unknown
+}
+
+/// Whether the value jumps: it then says little at a few points.
+fn has_steps(expression: &Expression) -> bool {
+    expression.any(&|node| {
+        matches!(node, Expression::Function(name, _)
+            if matches!(name.as_str(), "floor" | "ceil" | "mod" | "sgn" | "gcd" | "lcm" | "max" | "min"))
+    })
+}
+
+/// A coordinate for a function with steps: the whole numbers in turn; for `x`, `y`, `z` and `t` also what lies between.
+fn stepwise_coordinate(attempt: u64, index: u64, name: &str) -> BigRational {
+    let whole = i64::try_from((attempt * (7 * index + 1) + 5 * index) % 61 + 1).unwrap_or(1);
+    let real = name.starts_with(['x', 'y', 'z', 't']);
+    if real {
+        return BigRational::new(BigInt::from(7 * whole - 100), BigInt::from(9));
+    }
+    BigRational::from_integer(BigInt::from(whole))
 }
 
 /// A coordinate of a point: positive at first, as competition problems suppose; later of either sign. The same for the

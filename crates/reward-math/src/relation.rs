@@ -53,10 +53,7 @@ fn is_name(expression: &Expression) -> bool {
     let capital = |expression: &Expression| matches!(expression, Expression::Symbol(name) if name.starts_with(char::is_uppercase));
     match expression {
         Expression::Symbol(name) => !is_constant(name),
-        Expression::Product(factors) => match factors.as_slice() {
-            [first, Expression::Number(_)] => capital(first),
-            factors => factors.iter().all(capital),
-        },
+        Expression::Product(factors) => factors.iter().all(capital),
         Expression::Quotient(top, bottom) => is_name(top) && is_name(bottom),
         Expression::Absolute(inner) => is_name(inner),
         _ => false,
@@ -95,7 +92,9 @@ pub(crate) fn values_of_labelled(items: &[Node]) -> Option<Vec<Node>> {
 }
 
 fn is_plain_function(name: &str) -> bool {
-    matches!(name.trim_end_matches('\'').split('_').next(), Some("f" | "g" | "h" | "F" | "G" | "P"))
+    let letter = name.trim_end_matches('\'').split('_').next().unwrap_or_default();
+    matches!(letter, "f" | "g" | "h")
+        || (letter.len() == 1 && letter.starts_with(char::is_uppercase))
 }
 
 fn is_symbol_or_number(expression: &Expression) -> bool {

@@ -9,7 +9,7 @@ use num_rational::BigRational;
 use crate::verdict::ParseError;
 
 /// Most tokens one answer may have.
-pub(crate) const MAX_TOKENS: usize = 16 * 1024;
+pub(crate) const MAX_TOKENS: usize = 32 * 1024;
 /// Most digits one literal may have.
 const MAX_DIGITS: usize = 4096;
 

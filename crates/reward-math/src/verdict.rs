@@ -65,8 +65,11 @@ pub enum Rung {
     Region,
     /// Normal forms of expressions over the rationals, radicals, π, variables and function atoms.
     NormalForm,
-    /// Enclosures by interval arithmetic: apart, or overlapping at over a thousand bits or at several random points.
+    /// Residues modulo large primes, or enclosures by interval arithmetic: apart, or overlapping at over a thousand
+    /// bits or at several random points.
     Enclosure,
+    /// The ground truth is a decimal of ten places or more, and the exact value is within one unit of the last.
+    Rounding,
     /// The two are different kinds of answer, such as a word and a number.
     Kind,
 }

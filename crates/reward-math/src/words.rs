@@ -172,8 +172,33 @@ fn singular(word: &str) -> &str {
     }
 }
 
-/// Units that contradict each other when the numbers are equal; other nouns ("apples", "ways") do not.
-pub(crate) fn is_measure(unit: &str) -> bool {
+/// Whether two unit phrases contradict each other: they name different measures, or one a measure and the other a
+/// thing that is counted. Two names of counted things ("ways", "units") do not.
+pub(crate) fn contradict(left: &str, right: &str) -> bool {
+    // Square and cubic measures are written with a power.
+    let power = |phrase: &str| phrase.split_once('^').map(|(_, power)| power.to_owned());
+    if let (Some(a), Some(b)) = (power(left), power(right))
+        && a != b
+    {
+        return true;
+    }
+    let measure = |phrase: &str| {
+        phrase.split([' ', '/', '^']).find(|word| is_measure(word)).map(str::to_owned)
+    };
+    match (measure(left), measure(right)) {
+        (Some(a), Some(b)) => a != b,
+        (None, None) => false,
+        (Some(_), None) => !is_vague(right),
+        (None, Some(_)) => !is_vague(left),
+    }
+}
+
+/// "units" stand for whatever the question measures in.
+fn is_vague(unit: &str) -> bool {
+    unit.split_whitespace().any(|word| matches!(word, "unit" | "sq" | "square" | "cubic"))
+}
+
+fn is_measure(unit: &str) -> bool {
     const MEASURES: &[&str] = &[
         "dollar",
         "euro",

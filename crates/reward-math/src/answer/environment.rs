@@ -18,7 +18,7 @@ impl Parser {
                 if name == "array" && self.at_symbol('{') {
                     self.skip_group();
                 }
-                let rows = self.rows()?;
+                let rows = self.rows(&name)?;
                 let transposed = self.at_symbol('^')
                     && self.peek_at(1).is_some_and(|kind| {
                         kind.is_command("top") || matches!(kind, Kind::Letter('T'))
@@ -30,14 +30,14 @@ impl Parser {
                 Ok(Node::Matrix(if transposed { transpose(&rows) } else { rows }))
             }
             "vmatrix" => {
-                let rows = self.rows()?;
+                let rows = self.rows(&name)?;
                 let order = rows.len();
                 if order == 0 || order > MAX_ORDER || rows.iter().any(|row| row.len() != order) {
                     return Err(self.unexpected("a square determinant of at most four rows"));
                 }
                 Ok(value(determinant(&rows), None, false))
             }
-            "cases" | "aligned" | "align" | "gathered" => self.system(),
+            "cases" | "aligned" | "align" | "gathered" => self.system(&name),
             _ => Err(self.unexpected(expected)),
         }
     }
@@ -61,9 +61,9 @@ impl Parser {
         }
     }
 
-    fn rows(&mut self) -> Result<Vec<Vec<Expression>>> {
+    fn rows(&mut self, name: &str) -> Result<Vec<Vec<Expression>>> {
         let mut rows = vec![Vec::new()];
-        while !self.eat_end()? {
+        while !self.eat_end(name)? {
             if self.eat_command("\\") {
                 rows.push(Vec::new());
             } else if !self.eat_symbol('&') {
@@ -77,18 +77,20 @@ impl Parser {
         Ok(rows)
     }
 
-    fn eat_end(&mut self) -> Result<bool> {
+    fn eat_end(&mut self, name: &str) -> Result<bool> {
         if !self.at_command("end") {
             return Ok(false);
         }
-        self.environment_name().ok_or_else(|| self.unexpected("the end of the environment"))?;
+        if self.environment_name().is_none_or(|found| found != name) {
+            return Err(self.unexpected("the end of the same environment"));
+        }
         Ok(true)
     }
 
     /// Equations, one a row; alignment marks mean nothing. A column of conditions is not read.
-    fn system(&mut self) -> Result<Node> {
+    fn system(&mut self, name: &str) -> Result<Node> {
         let mut equations = Vec::new();
-        while !self.eat_end()? {
+        while !self.eat_end(name)? {
             if self.eat_command("\\") || self.eat_symbol('&') {
                 continue;
             }

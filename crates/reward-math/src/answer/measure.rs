@@ -48,7 +48,7 @@ impl Parser {
     pub(super) fn eat_percent_word(&mut self) -> bool {
         let found = matches!(
             self.peek(),
-            Some(Kind::Word(word) | Kind::Text(word)) if matches!(word.as_str(), "percent" | "pct")
+            Some(Kind::Word(word) | Kind::Text(word)) if matches!(word.as_str(), "percent" | "percentage" | "pct")
         );
         if found {
             self.advance();

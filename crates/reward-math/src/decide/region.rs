@@ -183,6 +183,12 @@ impl Comparison {
     fn interval(&mut self, open: char, close: char, items: &[Node]) -> Result<Option<Region>> {
         let [low, high] = items else { return Ok(None) };
         let (Some(low), Some(high)) = (bound(low), bound(high)) else { return Ok(None) };
+        // Nothing is closed at infinity.
+        if (open == '[' && !matches!(low, Bound::At(_)))
+            || (close == ']' && !matches!(high, Bound::At(_)))
+        {
+            return Ok(None);
+        }
         let low = Cut { after: open == '(' && matches!(low, Bound::At(_)), value: low };
         let high = Cut { after: close == ']' || matches!(high, Bound::Highest), value: high };
         match self.order(&low, &high)? {

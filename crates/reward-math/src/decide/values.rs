@@ -20,10 +20,14 @@ impl Comparison {
         else {
             return Ok((false, Rung::Kind));
         };
-        if let (Some(a), Some(b)) = (a_unit, b_unit)
-            && a != b
-            && (words::is_measure(a) && words::is_measure(b))
-        {
+        let contradict = match (a_unit, b_unit) {
+            (Some(a), Some(b)) => a != b && words::contradict(a, b),
+            // A share is no length and no amount of money.
+            (Some(_), None) => *b_percent && !*a_percent,
+            (None, Some(_)) => *a_percent && !*b_percent,
+            (None, None) => false,
+        };
+        if contradict {
             return Ok((false, Rung::Unit));
         }
         if let (Some(a), Some(b)) = (a.literal(), b.literal()) {
@@ -85,6 +89,20 @@ impl Comparison {
             numeric::Outcome::Different => Ok((false, Rung::Enclosure)),
             numeric::Outcome::Unknown => found,
         }
+    }
+
+    /// Whether an exact value is the ground truth, a long decimal, up to one unit of its last place.
+    pub(super) fn rounds_to(&mut self, response: &[Node], gold: &[Node], places: u32) -> bool {
+        let ([Node::Value { expression, plus, .. }], [Node::Value { expression: decimal, .. }]) =
+            (response, gold)
+        else {
+            return false;
+        };
+        let Some(decimal) = decimal.literal() else { return false };
+        let places = i32::try_from(places).unwrap_or(i32::MAX);
+        let unit = BigRational::from_integer(BigInt::from(10)).pow(-places);
+        let value = numeric::Operand { expression, plus: *plus };
+        numeric::is_within(value, &decimal, &unit, &mut self.enclosure_fuel)
     }
 
     fn normal_forms(

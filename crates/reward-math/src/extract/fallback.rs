@@ -19,7 +19,7 @@ fn last_letter(response: &str) -> Option<Range<usize>> {
     let letter = text.chars().next_back().filter(|c| ('A'..='J').contains(c))?;
     let before = &text[..text.len() - letter.len_utf8()];
     let said = ["is ", "'s ", "is (", "be ", "choose ", "select ", "pick ", "is **"];
-    said.iter().any(|word| before.ends_with(word)).then(|| before.len()..text.len())
+    said.iter().any(|word| before.ends_with(word)).then_some(before.len()..text.len())
 }
 
 /// A number with what belongs to it: sign, group separators, power of ten, the minutes of a time, a percent sign.

@@ -37,6 +37,16 @@ impl Complex {
         self.real.bits_before_point().max(imaginary)
     }
 
+    pub(super) fn negated(&self) -> Self {
+        Self { real: self.real.negated(), imaginary: self.imaginary.as_ref().map(Real::negated) }
+    }
+
+    /// Real and imaginary part.
+    fn parts(&self) -> (Real, Real) {
+        let imaginary = self.imaginary.clone().unwrap_or_else(|| Real::from(0));
+        (self.real.clone(), imaginary)
+    }
+
     /// Whether the two enclosures have no number in common.
     pub(super) fn is_apart(&self, other: &Self) -> bool {
         let apart = |a: &Option<Real>, b: &Option<Real>| match (a, b) {
@@ -49,7 +59,7 @@ impl Complex {
 
     /// Whether both are narrow beside the larger of them.
     pub(super) fn are_narrow_with(&self, other: &Self, arithmetic: &mut Arithmetic) -> bool {
-        let zero = arithmetic.integer(0);
+        let zero = Real::from(0);
         let real = arithmetic.are_narrow(&self.real, &other.real);
         let parts = (
             self.imaginary.clone().unwrap_or_else(|| zero.clone()),
@@ -61,11 +71,6 @@ impl Complex {
 }
 
 impl Arithmetic {
-    fn parts(&mut self, value: &Complex) -> (Real, Real) {
-        let imaginary = value.imaginary.clone().unwrap_or_else(|| self.integer(0));
-        (value.real.clone(), imaginary)
-    }
-
     pub(super) fn add_complex(&mut self, a: &Complex, b: &Complex) -> Result<Complex> {
         let real = self.add(&a.real, &b.real)?;
         let imaginary = match (&a.imaginary, &b.imaginary) {
@@ -76,18 +81,11 @@ impl Arithmetic {
         Ok(Complex { real, imaginary })
     }
 
-    pub(super) fn negate_complex(&mut self, value: &Complex) -> Complex {
-        Complex {
-            real: self.negate(&value.real),
-            imaginary: value.imaginary.as_ref().map(|part| self.negate(part)),
-        }
-    }
-
     pub(super) fn multiply_complex(&mut self, a: &Complex, b: &Complex) -> Result<Complex> {
         if a.imaginary.is_none() && b.imaginary.is_none() {
             return Ok(self.multiply(&a.real, &b.real)?.into());
         }
-        let ((a, b), (c, d)) = (self.parts(a), self.parts(b));
+        let ((a, b), (c, d)) = (a.parts(), b.parts());
         let (ac, bd) = (self.multiply(&a, &c)?, self.multiply(&b, &d)?);
         let (ad, bc) = (self.multiply(&a, &d)?, self.multiply(&b, &c)?);
         Ok(Complex { real: self.subtract(&ac, &bd)?, imaginary: Some(self.add(&ad, &bc)?) })
@@ -97,12 +95,12 @@ impl Arithmetic {
         if a.imaginary.is_none() && b.imaginary.is_none() {
             return Ok(self.divide(&a.real, &b.real)?.into());
         }
-        let (c, d) = self.parts(b);
-        let conjugate = Complex { real: c.clone(), imaginary: Some(self.negate(&d)) };
+        let (c, d) = b.parts();
+        let conjugate = Complex { real: c.clone(), imaginary: Some(d.negated()) };
         let (cc, dd) = (self.power(&c, 2)?, self.power(&d, 2)?);
         let square = self.add(&cc, &dd)?;
         let product = self.multiply_complex(a, &conjugate)?;
-        let (real, imaginary) = self.parts(&product);
+        let (real, imaginary) = product.parts();
         Ok(Complex {
             real: self.divide(&real, &square)?,
             imaginary: Some(self.divide(&imaginary, &square)?),
@@ -110,7 +108,7 @@ impl Arithmetic {
     }
 
     pub(super) fn power_complex(&mut self, value: &Complex, power: u64) -> Result<Complex> {
-        let mut result = Complex::from(self.integer(1));
+        let mut result = Complex::from(Real::from(1));
         let mut square = value.clone();
         let mut rest = power;
         while rest > 0 {
@@ -126,10 +124,10 @@ impl Arithmetic {
     }
 
     pub(super) fn modulus(&mut self, value: &Complex) -> Result<Real> {
-        let Some(imaginary) = &value.imaginary else { return Ok(self.absolute(&value.real)) };
+        let Some(imaginary) = &value.imaginary else { return Ok(value.real.absolute()) };
         let (a, b) = (self.power(&value.real, 2)?, self.power(imaginary, 2)?);
         let square = self.add(&a, &b)?;
-        let square = self.absolute(&square);
+        let square = square.absolute();
         self.root(&square, 2)
     }
 
@@ -137,9 +135,9 @@ impl Arithmetic {
     pub(super) fn square_root(&mut self, value: &Complex) -> Result<Complex> {
         let Some(imaginary) = &value.imaginary else {
             if value.real.is_negative() {
-                let positive = self.negate(&value.real);
+                let positive = value.real.negated();
                 let root = self.root(&positive, 2)?;
-                return Ok(Complex { real: self.integer(0), imaginary: Some(root) });
+                return Ok(Complex { real: Real::from(0), imaginary: Some(root) });
             }
             return Ok(self.root(&value.real, 2)?.into());
         };
@@ -149,14 +147,14 @@ impl Arithmetic {
         }
         let positive = imaginary.is_positive();
         let modulus = self.modulus(value)?;
-        let two = self.integer(2);
+        let two = Real::from(2);
         let above = self.add(&modulus, &value.real)?;
         let above = self.divide(&above, &two)?;
         let below = self.subtract(&modulus, &value.real)?;
         let below = self.divide(&below, &two)?;
-        let (above, below) = (self.absolute(&above), self.absolute(&below));
+        let (above, below) = (above.absolute(), below.absolute());
         let (real, part) = (self.root(&above, 2)?, self.root(&below, 2)?);
-        let imaginary = if positive { part } else { self.negate(&part) };
+        let imaginary = if positive { part } else { part.negated() };
         Ok(Complex { real, imaginary: Some(imaginary) })
     }
 
@@ -164,10 +162,10 @@ impl Arithmetic {
     pub(super) fn exp_complex(&mut self, value: &Complex) -> Result<Complex> {
         let size = self.exp(&value.real)?;
         let Some(angle) = &value.imaginary else { return Ok(size.into()) };
-        let (cosine, sine) = (self.cosine(angle)?, self.sine(angle)?);
+        let (across, up) = (self.cosine(angle)?, self.sine(angle)?);
         Ok(Complex {
-            real: self.multiply(&size, &cosine)?,
-            imaginary: Some(self.multiply(&size, &sine)?),
+            real: self.multiply(&size, &across)?,
+            imaginary: Some(self.multiply(&size, &up)?),
         })
     }
 }

@@ -38,7 +38,7 @@ impl<'b> Evaluation<'_, 'b> {
             Expression::Number(value) => Ok(self.arithmetic.rational(value)?.into()),
             Expression::Symbol(name) => self.symbol(name),
             Expression::Sum(items) => {
-                let mut sum = Complex::from(self.arithmetic.integer(0));
+                let mut sum = Complex::from(Real::from(0));
                 for item in items {
                     let item = self.value(item)?;
                     sum = self.arithmetic.add_complex(&sum, &item)?;
@@ -46,7 +46,7 @@ impl<'b> Evaluation<'_, 'b> {
                 Ok(sum)
             }
             Expression::Product(items) => {
-                let mut product = Complex::from(self.arithmetic.integer(1));
+                let mut product = Complex::from(Real::from(1));
                 for item in items {
                     let item = self.value(item)?;
                     product = self.arithmetic.multiply_complex(&product, &item)?;
@@ -55,7 +55,7 @@ impl<'b> Evaluation<'_, 'b> {
             }
             Expression::Negative(inner) => {
                 let inner = self.value(inner)?;
-                Ok(self.arithmetic.negate_complex(&inner))
+                Ok(inner.negated())
             }
             Expression::Quotient(top, bottom) => {
                 let (top, bottom) = (self.value(top)?, self.value(bottom)?);
@@ -81,11 +81,7 @@ impl<'b> Evaluation<'_, 'b> {
             Expression::Binomial(n, k) => {
                 let (n, k) = (self.whole(n)?, self.whole(k)?);
                 if k < 0 || n < k {
-                    return if n >= 0 {
-                        Ok(self.arithmetic.integer(0).into())
-                    } else {
-                        Err(Failure::Unknown)
-                    };
+                    return if n >= 0 { Ok(Real::from(0).into()) } else { Err(Failure::Unknown) };
                 }
                 let k = k.min(n - k);
                 let (top, bottom) = (self.falling(n, k)?, self.falling(k, k)?);
@@ -103,16 +99,12 @@ impl<'b> Evaluation<'_, 'b> {
             Expression::Degrees(inner) => {
                 let (inner, pi) = (self.real(inner)?, self.arithmetic.pi()?);
                 let product = self.arithmetic.multiply(&inner, &pi)?;
-                let half_turn = self.arithmetic.integer(180);
+                let half_turn = Real::from(180);
                 Ok(self.arithmetic.divide(&product, &half_turn)?.into())
             }
             Expression::PlusMinus(inner, flipped) => {
                 let inner = self.value(inner)?;
-                Ok(if self.plus == *flipped {
-                    self.arithmetic.negate_complex(&inner)
-                } else {
-                    inner
-                })
+                Ok(if self.plus == *flipped { inner.negated() } else { inner })
             }
             Expression::Series { range, index, low, high, body } => {
                 self.series(*range, index, (low, high), body)
@@ -140,12 +132,12 @@ impl<'b> Evaluation<'_, 'b> {
         match name {
             "\\pi" => Ok(self.arithmetic.pi()?.into()),
             "e" => {
-                let one = self.arithmetic.integer(1);
+                let one = Real::from(1);
                 Ok(self.arithmetic.exp(&one)?.into())
             }
             "i" => {
-                let imaginary = Some(self.arithmetic.integer(1));
-                Ok(Complex { real: self.arithmetic.integer(0), imaginary })
+                let imaginary = Some(Real::from(1));
+                Ok(Complex { real: Real::from(0), imaginary })
             }
             _ => Err(Failure::Unknown),
         }
@@ -188,7 +180,7 @@ impl<'b> Evaluation<'_, 'b> {
             Some(_) => self.arithmetic.power_complex(base, power)?,
         };
         if *exponent < Integer::ZERO {
-            let one = Complex::from(self.arithmetic.integer(1));
+            let one = Complex::from(Real::from(1));
             return self.arithmetic.divide_complex(&one, &result);
         }
         Ok(result)
@@ -202,9 +194,9 @@ impl<'b> Evaluation<'_, 'b> {
         if count > MAX_TERMS {
             return Err(Failure::TooLarge);
         }
-        let mut product = self.arithmetic.integer(1);
+        let mut product = Real::from(1);
         for step in 0..count {
-            let factor = self.arithmetic.integer(n - step);
+            let factor = Real::from(n - step);
             product = self.arithmetic.multiply(&product, &factor)?;
         }
         Ok(product)
@@ -221,7 +213,7 @@ impl<'b> Evaluation<'_, 'b> {
         if high.saturating_sub(low) >= MAX_TERMS {
             return Err(Failure::TooLarge);
         }
-        let mut total = Complex::from(self.arithmetic.integer(i64::from(range == Range::Product)));
+        let mut total = Complex::from(Real::from(i64::from(range == Range::Product)));
         for at in low..=high {
             self.point.push((index, BigRational::from_integer(BigInt::from(at))));
             let term = self.value(body);
@@ -254,7 +246,7 @@ impl<'b> Evaluation<'_, 'b> {
                 if modulus == 0 {
                     return Err(Failure::Undefined);
                 }
-                Ok(self.arithmetic.integer(value.rem_euclid(modulus)).into())
+                Ok(Real::from(value.rem_euclid(modulus)).into())
             }
             ("max" | "min", [_, ..]) => {
                 let mut best = self.real(&arguments[0])?;
@@ -290,7 +282,7 @@ impl<'b> Evaluation<'_, 'b> {
 
     fn real_function(&mut self, name: &str, x: &Real) -> Result<Real> {
         let field = &mut *self.arithmetic;
-        let one = field.integer(1);
+        let one = Real::from(1);
         match name {
             "sin" => field.sine(x),
             "cos" => field.cosine(x),
@@ -339,19 +331,19 @@ impl<'b> Evaluation<'_, 'b> {
                 let (top, bottom) = (field.add(&one, x)?, field.subtract(&one, x)?);
                 let quotient = field.divide(&top, &bottom)?;
                 let logarithm = field.logarithm(&quotient)?;
-                let two = field.integer(2);
+                let two = Real::from(2);
                 field.divide(&logarithm, &two)
             }
             "floor" => field.floor(x),
             "ceil" => {
-                let negative = field.negate(x);
+                let negative = x.negated();
                 let floor = field.floor(&negative)?;
-                Ok(field.negate(&floor))
+                Ok(floor.negated())
             }
             "sgn" => match (x.is_positive(), x.is_negative()) {
                 (true, _) => Ok(one),
-                (_, true) => Ok(field.integer(-1)),
-                _ if x.is_exactly(0) => Ok(field.integer(0)),
+                (_, true) => Ok(Real::from(-1)),
+                _ if x.is_exactly(0) => Ok(Real::from(0)),
                 _ => Err(Failure::Unclear),
             },
             _ => Err(Failure::Unknown),
@@ -361,16 +353,16 @@ impl<'b> Evaluation<'_, 'b> {
 
 /// `π/2 - x`.
 fn quarter_less(field: &mut Arithmetic, x: &Real) -> Result<Real> {
-    let (pi, two) = (field.pi()?, field.integer(2));
+    let (pi, two) = (field.pi()?, Real::from(2));
     let quarter = field.divide(&pi, &two)?;
     field.subtract(&quarter, x)
 }
 
 fn hyperbolic(field: &mut Arithmetic, name: &str, x: &Real) -> Result<Real> {
-    let negative = field.negate(x);
+    let negative = x.negated();
     let (up, down) = (field.exp(x)?, field.exp(&negative)?);
     let (sum, difference) = (field.add(&up, &down)?, field.subtract(&up, &down)?);
-    let two = field.integer(2);
+    let two = Real::from(2);
     match name {
         "sinh" => field.divide(&difference, &two),
         "cosh" => field.divide(&sum, &two),

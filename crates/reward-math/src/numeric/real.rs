@@ -32,6 +32,15 @@ pub(super) struct Arithmetic {
     up: Context<Up>,
     bits: usize,
     fuel: u64,
+    /// The widest gap between the leading bits of two numbers that were added.
+    spread: usize,
+}
+
+impl From<i64> for Real {
+    fn from(value: i64) -> Self {
+        let value = Repr::new(Integer::from(value), 0);
+        Self { low: value.clone(), high: value }
+    }
 }
 
 impl Real {
@@ -47,7 +56,12 @@ impl Real {
 
     /// Bits before the point, 0 for numbers below 1.
     pub(super) fn bits_before_point(&self) -> usize {
-        usize::try_from(magnitude(&self.low).max(magnitude(&self.high))).unwrap_or_default()
+        usize::try_from(self.size()).unwrap_or_default()
+    }
+
+    /// Position of the leading bit of the larger end.
+    fn size(&self) -> isize {
+        magnitude(&self.low).max(magnitude(&self.high))
     }
 
     pub(super) fn is_positive(&self) -> bool {
@@ -82,7 +96,18 @@ impl Real {
             .then(|| self.low.significand() << usize::try_from(exponent.max(0)).unwrap_or_default())
     }
 
-    fn negated(&self) -> Self {
+    pub(super) fn absolute(&self) -> Self {
+        if self.is_negative() {
+            return self.negated();
+        }
+        if self.holds_zero() {
+            let high = larger(self.high.clone(), negated(&self.low));
+            return Self { low: Repr::zero(), high };
+        }
+        self.clone()
+    }
+
+    pub(super) fn negated(&self) -> Self {
         Self { low: negated(&self.high), high: negated(&self.low) }
     }
 }
@@ -140,7 +165,12 @@ fn larger(a: Repr<2>, b: Repr<2>) -> Repr<2> {
 
 impl Arithmetic {
     pub(super) fn new(bits: usize, fuel: u64) -> Self {
-        Self { down: Context::new(bits), up: Context::new(bits), bits, fuel }
+        Self { down: Context::new(bits), up: Context::new(bits), bits, fuel, spread: 0 }
+    }
+
+    /// Bits that a sum needed to hold both of its terms, at most: beyond the precision the smaller one left no trace.
+    pub(super) fn spread(&self) -> usize {
+        self.spread
     }
 
     /// What is left of the fuel.
@@ -154,11 +184,6 @@ impl Arithmetic {
         self.fuel =
             self.fuel.checked_sub(operations.saturating_mul(limbs)).ok_or(Failure::OutOfFuel)?;
         Ok(())
-    }
-
-    pub(super) fn integer(&mut self, value: i64) -> Real {
-        let value = Repr::new(Integer::from(value), 0);
-        Real { low: value.clone(), high: value }
     }
 
     pub(super) fn rational(&mut self, value: &BigRational) -> Result<Real> {
@@ -181,12 +206,11 @@ impl Arithmetic {
         Ok(Real { low: exact.clone(), high: exact })
     }
 
-    pub(super) fn negate(&mut self, value: &Real) -> Real {
-        value.negated()
-    }
-
     pub(super) fn add(&mut self, a: &Real, b: &Real) -> Result<Real> {
         self.spend(1)?;
+        if !a.is_exactly(0) && !b.is_exactly(0) {
+            self.spread = self.spread.max(a.size().abs_diff(b.size()));
+        }
         Ok(Real {
             low: end(self.down.add(&a.low, &b.low))?,
             high: end(self.up.add(&a.high, &b.high))?,
@@ -228,7 +252,7 @@ impl Arithmetic {
 
     /// `value^power` by repeated squaring.
     pub(super) fn power(&mut self, value: &Real, power: u64) -> Result<Real> {
-        let mut result = self.integer(1);
+        let mut result = Real::from(1);
         let mut square = value.clone();
         let mut rest = power;
         while rest > 0 {
@@ -250,17 +274,6 @@ impl Arithmetic {
             return Ok(Real { low: Repr::zero(), high: product.high });
         }
         Ok(product)
-    }
-
-    pub(super) fn absolute(&mut self, value: &Real) -> Real {
-        if value.is_negative() {
-            return value.negated();
-        }
-        if value.holds_zero() {
-            let high = larger(value.high.clone(), negated(&value.low));
-            return Real { low: Repr::zero(), high };
-        }
-        value.clone()
     }
 
     /// The real root: of a negative number only where the index is odd.

@@ -178,7 +178,8 @@ impl Parser {
         while self.eat_symbol('\'') {
             name.push('\'');
         }
-        let applies = matches!(name.trim_end_matches('\''), "f" | "g" | "h" | "F" | "G" | "P");
+        let applies = matches!(name.trim_end_matches('\''), "f" | "g" | "h" | "F" | "G" | "P")
+            || (name.starts_with(char::is_uppercase) && self.at_argument());
         if applies && self.at_symbol('(') && !self.spaced() {
             return self.deeper(|parser| {
                 parser.advance();
@@ -194,6 +195,12 @@ impl Parser {
             });
         }
         Ok(Expression::Symbol(name))
+    }
+
+    /// A number or a letter alone in brackets: `I(0)` and `T(n)` are values of a function, `N(N + 1)` is a product.
+    fn at_argument(&self) -> bool {
+        matches!(self.peek_at(1), Some(Kind::Number { .. } | Kind::Letter(_)))
+            && self.peek_at(2).is_some_and(|kind| kind.is_symbol(')'))
     }
 
     /// The text of a subscript: one token or a group of plain tokens.
@@ -228,14 +235,25 @@ impl Parser {
         in_base.then(|| digits.clone())
     }
 
-    /// `101_2`: the digits read in the base of the subscript.
-    pub(super) fn number_in_base(&mut self, digits: &str) -> Result<Expression> {
+    /// `101_2`, `0.0011_{2}`, `1302_{-4}`: the digits read in the base of the subscript.
+    fn number_in_base(&mut self, digits: &str) -> Result<Expression> {
         self.advance();
         let base = self.subscript()?;
-        let base = base.parse::<u32>().ok().filter(|base| (2..=36).contains(base));
+        let base = base.parse::<i32>().ok().filter(|base| (2..=36).contains(&base.abs()));
         let base = base.ok_or_else(|| self.unexpected("a number base from 2 to 36"))?;
-        let value = BigInt::parse_bytes(digits.as_bytes(), base);
-        let value = value.ok_or_else(|| self.unexpected(&format!("digits of base {base}")))?;
-        Ok(Expression::Number(BigRational::from_integer(value)))
+        let radix = BigRational::from_integer(BigInt::from(base));
+        let mut value = BigRational::from_integer(BigInt::from(0));
+        let mut places = None;
+        for c in digits.chars().filter(|c| *c != ',') {
+            if c == '.' {
+                places = Some(0);
+                continue;
+            }
+            let digit = c.to_digit(base.unsigned_abs());
+            let digit = digit.ok_or_else(|| self.unexpected(&format!("digits of base {base}")))?;
+            value = value * &radix + BigRational::from_integer(BigInt::from(digit));
+            places = places.map(|count: i32| count + 1);
+        }
+        Ok(Expression::Number(value / radix.pow(places.unwrap_or(0))))
     }
 }

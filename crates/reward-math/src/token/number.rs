@@ -17,6 +17,10 @@ impl Lexer<'_> {
             let fraction = &rest[length + 1..];
             let count = fraction.bytes().take_while(u8::is_ascii_digit).count();
             let (repeat, repeat_length) = repeating_part(&fraction[count..], &fraction[..count]);
+            // `1./3`: a point without digits behind it, inside a calculation.
+            if count == 0 && repeat_length == 0 && fraction.starts_with(['/', '*', '^', ')']) {
+                length += 1;
+            }
             if count > 0 || repeat_length > 0 {
                 digits.push_str(&fraction[..count]);
                 length += 1 + count + repeat_length;

@@ -1,0 +1,268 @@
+//! Values modulo a prime: rational expressions compared without their digits, however many these are.
+
+use std::collections::BTreeMap;
+
+use num_bigint::BigInt;
+use num_rational::BigRational;
+use num_traits::{Signed, ToPrimitive, Zero};
+
+use super::Operand;
+use crate::expression::{Expression, Range};
+
+/// Two primes below 2^61. Different integers of a million digits agree modulo both with a chance of about 2^-100.
+const PRIMES: [u64; 2] = [2_305_843_009_213_693_951, 2_305_843_009_213_693_921];
+/// Points at which polynomials are compared, modulo each prime.
+const POINTS: u64 = 2;
+/// Largest argument of a factorial, and most terms of a series.
+const MAX_TERMS: i64 = 10_000;
+
+/// Whether two expressions built by the four operations, whole powers, factorials, binomials and series are equal;
+/// `None` where one of them is built otherwise, or divides by a multiple of the prime.
+pub(super) fn equal(left: Operand<'_>, right: Operand<'_>, fuel: &mut u64) -> Option<bool> {
+    for prime in PRIMES {
+        for point in 0..POINTS {
+            let mut value = |operand: Operand<'_>| {
+                let mut field =
+                    Field { prime, point, plus: operand.plus, bound: BTreeMap::new(), fuel };
+                field.value(operand.expression)
+            };
+            if value(left)? != value(right)? {
+                return Some(false);
+            }
+        }
+    }
+    Some(true)
+}
+
+struct Field<'a> {
+    prime: u64,
+    point: u64,
+    plus: bool,
+    /// Indices of the series around the expression.
+    bound: BTreeMap<String, i64>,
+    fuel: &'a mut u64,
+}
+
+impl Field<'_> {
+    fn value(&mut self, expression: &Expression) -> Option<u64> {
+        self.spend(1)?;
+        match expression {
+            Expression::Number(value) => self.rational(value),
+            Expression::Symbol(name) => match self.bound.get(name) {
+                Some(&value) => Some(self.reduce(&BigInt::from(value))),
+                // Constants that are not rational have no residue.
+                None if matches!(name.as_str(), "\\pi" | "e" | "i" | "\\infty") => None,
+                None => Some(self.coordinate(name)),
+            },
+            Expression::Sum(items) => {
+                let mut sum = 0;
+                for item in items {
+                    let item = self.value(item)?;
+                    sum = self.add(sum, item);
+                }
+                Some(sum)
+            }
+            Expression::Product(items) => {
+                let mut product = 1;
+                for item in items {
+                    let item = self.value(item)?;
+                    product = self.multiply(product, item);
+                }
+                Some(product)
+            }
+            Expression::Negative(inner) => {
+                let inner = self.value(inner)?;
+                Some(self.negate(inner))
+            }
+            Expression::PlusMinus(inner, flipped) => {
+                let value = self.value(inner)?;
+                Some(if self.plus == *flipped { self.negate(value) } else { value })
+            }
+            Expression::Quotient(top, bottom) => {
+                let (top, bottom) = (self.value(top)?, self.value(bottom)?);
+                self.divide(top, bottom)
+            }
+            Expression::Power(base, exponent) => {
+                let exponent = self.integer(exponent)?;
+                let base = self.value(base)?;
+                if base == 0 && exponent <= 0 {
+                    return None;
+                }
+                let power = self.power(base, exponent.unsigned_abs());
+                if exponent < 0 { self.divide(1, power) } else { Some(power) }
+            }
+            Expression::Factorial(inner) => {
+                let n = self.small(inner)?;
+                self.falling(n, n)
+            }
+            Expression::Binomial(n, k) => {
+                let (n, k) = (self.small(n)?, self.small(k)?);
+                if n < 0 || k < 0 {
+                    return None;
+                }
+                let (top, bottom) = (self.falling(n, k)?, self.falling(k, k)?);
+                self.divide(top, bottom)
+            }
+            Expression::Series { range, index, low, high, body } => {
+                let (low, high) = (self.small(low)?, self.small(high)?);
+                let hidden = self.bound.get(index).copied();
+                let mut total = u64::from(*range == Range::Product);
+                for at in low..=high {
+                    self.bound.insert(index.clone(), at);
+                    let term = self.value(body)?;
+                    total = match range {
+                        Range::Sum => self.add(total, term),
+                        Range::Product => self.multiply(total, term),
+                    };
+                }
+                match hidden {
+                    Some(value) => self.bound.insert(index.clone(), value),
+                    None => self.bound.remove(index),
+                };
+                Some(total)
+            }
+            Expression::Root(..)
+            | Expression::Absolute(_)
+            | Expression::Logarithm(..)
+            | Expression::Function(..)
+            | Expression::Degrees(_) => None,
+        }
+    }
+
+    fn spend(&mut self, steps: u64) -> Option<()> {
+        *self.fuel = self.fuel.checked_sub(steps)?;
+        Some(())
+    }
+
+    /// A whole number, exactly: an exponent must not be reduced.
+    fn integer(&mut self, expression: &Expression) -> Option<i128> {
+        const LIMIT: i128 = 1 << 100;
+        self.spend(1)?;
+        let value = match expression {
+            Expression::Number(value) if value.is_integer() => value.numer().to_i128()?,
+            Expression::Symbol(name) => i128::from(*self.bound.get(name)?),
+            Expression::Negative(inner) => -self.integer(inner)?,
+            Expression::Sum(items) => {
+                let mut sum = 0_i128;
+                for item in items {
+                    sum = sum.checked_add(self.integer(item)?)?;
+                }
+                sum
+            }
+            Expression::Product(items) => {
+                let mut product = 1_i128;
+                for item in items {
+                    product = product.checked_mul(self.integer(item)?)?;
+                }
+                product
+            }
+            Expression::Power(base, exponent) => {
+                let exponent = u32::try_from(self.integer(exponent)?).ok()?;
+                self.integer(base)?.checked_pow(exponent)?
+            }
+            _ => return None,
+        };
+        (value.abs() < LIMIT).then_some(value)
+    }
+
+    fn small(&mut self, expression: &Expression) -> Option<i64> {
+        let value = i64::try_from(self.integer(expression)?).ok()?;
+        (value.abs() <= MAX_TERMS).then_some(value)
+    }
+
+    fn rational(&mut self, value: &BigRational) -> Option<u64> {
+        self.spend(value.numer().bits().max(value.denom().bits()) / 64)?;
+        let (top, bottom) = (self.reduce(value.numer()), self.reduce(value.denom()));
+        if bottom == 1 { Some(top) } else { self.divide(top, bottom) }
+    }
+
+    fn reduce(&self, value: &BigInt) -> u64 {
+        let prime = BigInt::from(self.prime);
+        let rest = value % &prime;
+        let rest = if rest.is_negative() { rest + prime } else { rest };
+        if rest.is_zero() { 0 } else { rest.to_u64().unwrap_or_default() }
+    }
+
+    /// A residue for a variable: the same for the same name, prime and point.
+    fn coordinate(&self, name: &str) -> u64 {
+        // FNV-1a, then a multiplication to spread short names.
+        let mut hash = 0xcbf2_9ce4_8422_2325_u64 ^ self.point.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        for byte in name.bytes() {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+        hash = (hash ^ (hash >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        (hash ^ (hash >> 32)) % (self.prime - 2) + 2
+    }
+
+    fn add(&self, a: u64, b: u64) -> u64 {
+        (a + b) % self.prime
+    }
+
+    fn negate(&self, a: u64) -> u64 {
+        (self.prime - a) % self.prime
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "a remainder by a u64 fits one")]
+    fn multiply(&self, a: u64, b: u64) -> u64 {
+        (u128::from(a) * u128::from(b) % u128::from(self.prime)) as u64
+    }
+
+    fn power(&self, base: u64, exponent: u128) -> u64 {
+        let (mut result, mut square, mut rest) = (1, base, exponent);
+        while rest > 0 {
+            if rest & 1 == 1 {
+                result = self.multiply(result, square);
+            }
+            square = self.multiply(square, square);
+            rest >>= 1;
+        }
+        result
+    }
+
+    fn divide(&self, a: u64, b: u64) -> Option<u64> {
+        (b != 0).then(|| self.multiply(a, self.power(b, u128::from(self.prime - 2))))
+    }
+
+    fn falling(&mut self, n: i64, count: i64) -> Option<u64> {
+        self.spend(u64::try_from(count).ok()? / 4)?;
+        let mut product = 1;
+        for step in 0..count {
+            product = self.multiply(product, u64::try_from(n - step).ok()?);
+        }
+        Some(product)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::PRIMES;
+
+    #[test]
+    fn the_moduli_are_prime() {
+        // Miller-Rabin with the bases that decide below 2^64.
+        for prime in PRIMES {
+            let n = u128::from(prime);
+            let power = |mut base: u128, mut exponent: u128| {
+                let mut result = 1;
+                while exponent > 0 {
+                    if exponent & 1 == 1 {
+                        result = result * base % n;
+                    }
+                    base = base * base % n;
+                    exponent >>= 1;
+                }
+                result
+            };
+            let twos = (n - 1).trailing_zeros();
+            for base in [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37] {
+                let mut x = power(base, (n - 1) >> twos);
+                let mut passes = x == 1 || x == n - 1;
+                for _ in 1..twos {
+                    x = x * x % n;
+                    passes |= x == n - 1;
+                }
+                assert!(passes, "{prime} is composite by base {base}");
+            }
+        }
+    }
+}
