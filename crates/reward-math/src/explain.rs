@@ -4,40 +4,58 @@ use std::fmt::Write;
 
 use crate::answer::Answer;
 use crate::extract::extract;
+use crate::gold::Gold;
 use crate::options::Options;
 use crate::verdict::{Side, Verdict};
 use crate::verify;
+
+/// The same for a bare answer, which is not looked for in a text.
+pub fn explain_answer(answer: &str, ground_truth: &str, options: &Options) -> String {
+    let mut text = String::new();
+    add_line(&mut text, "answer", answer);
+    add_line(&mut text, "read as", &reading(answer));
+    add_line(&mut text, "ground truth", ground_truth);
+    add_line(&mut text, "read as", &reading(ground_truth));
+    let verdict = match Gold::parse(ground_truth, options) {
+        Ok(gold) => gold.verify_answer(answer),
+        Err(why) => Verdict::Unparsed { which: Side::GroundTruth, why },
+    };
+    add_line(&mut text, "verdict", &in_words(&verdict));
+    text
+}
 
 /// Says what was extracted, how both sides are read and which step decides.
 pub fn explain(response: &str, ground_truth: &str, options: &Options) -> String {
     let mut text = String::new();
     let extracted = extract(response, options);
-    let mut line = |label: &str, value: String| {
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "{label:<14}{value}");
-    };
     match &extracted {
         Some(found) => {
-            line("extracted", found.text.clone());
-            line("by rule", format!("{:?}, bytes {:?}", found.rule, found.span));
-            line("read as", reading(&found.text));
+            add_line(&mut text, "extracted", &found.text);
+            add_line(&mut text, "by rule", &format!("{:?}, bytes {:?}", found.rule, found.span));
+            add_line(&mut text, "read as", &reading(&found.text));
         }
-        None => line("extracted", "nothing".to_owned()),
+        None => add_line(&mut text, "extracted", "nothing"),
     }
-    line("ground truth", ground_truth.to_owned());
-    line("read as", reading(ground_truth));
-    line(
-        "verdict",
-        match verify(response, ground_truth, options) {
-            Verdict::Right { how } => format!("right, decided by {how:?}"),
-            Verdict::Wrong { how } => format!("wrong, decided by {how:?}"),
-            Verdict::Unparsed { which: Side::Response, why } => format!("unparsed response: {why}"),
-            Verdict::Unparsed { which: Side::GroundTruth, why } => {
-                format!("unparsed ground truth: {why}")
-            }
-        },
-    );
+    add_line(&mut text, "ground truth", ground_truth);
+    add_line(&mut text, "read as", &reading(ground_truth));
+    add_line(&mut text, "verdict", &in_words(&verify(response, ground_truth, options)));
     text
+}
+
+fn add_line(text: &mut String, label: &str, value: &str) {
+    // Writing to a string cannot fail.
+    let _ = writeln!(text, "{label:<14}{value}");
+}
+
+fn in_words(verdict: &Verdict) -> String {
+    match verdict {
+        Verdict::Right { how } => format!("right, decided by {how:?}"),
+        Verdict::Wrong { how } => format!("wrong, decided by {how:?}"),
+        Verdict::Unparsed { which: Side::Response, why } => format!("unparsed response: {why}"),
+        Verdict::Unparsed { which: Side::GroundTruth, why } => {
+            format!("unparsed ground truth: {why}")
+        }
+    }
 }
 
 fn reading(text: &str) -> String {

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, Write};
 
+use rayon::prelude::*;
 use serde_json::{Map, Value};
 use thiserror::Error;
 
@@ -29,7 +30,7 @@ pub enum GradeError {
         /// Line number, from 1.
         line: usize,
         /// The field.
-        field: &'static str,
+        field: String,
         /// What stands there.
         found: &'static str,
         /// What was expected.
@@ -54,50 +55,153 @@ pub struct Counts {
     pub wrong: usize,
     /// Rows where an answer could not be read.
     pub unparsed: usize,
+    /// Bad lines.
+    pub skipped: usize,
 }
 
-/// Grades each row `{"response": …, "ground_truth" | "answer": …, …}`.
+impl Counts {
+    fn add(&mut self, verdict: &Verdict) {
+        match verdict {
+            Verdict::Right { .. } => self.right += 1,
+            Verdict::Wrong { .. } => self.wrong += 1,
+            Verdict::Unparsed { .. } => self.unparsed += 1,
+        }
+    }
+}
+
+/// What to do with a line that is no row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum BadRow {
+    /// Stop with its error; the rows before it are written.
+    #[default]
+    Stop,
+    /// Report it and go on with the next.
+    Skip,
+}
+
+/// How rows are read and graded.
+#[derive(Debug, Clone)]
+pub struct Grading {
+    /// How an answer is looked for.
+    pub options: Options,
+    /// Reward of each verdict.
+    pub reward: Reward,
+    /// Field of the model's text.
+    pub response_key: String,
+    /// Field of the ground truth; `None` takes `ground_truth`, else `answer`.
+    pub answer_key: Option<String>,
+    /// What to do with a bad line.
+    pub bad_row: BadRow,
+}
+
+impl Default for Grading {
+    fn default() -> Self {
+        Self {
+            options: Options::default(),
+            reward: Reward::default(),
+            response_key: "response".to_owned(),
+            answer_key: None,
+            bad_row: BadRow::Stop,
+        }
+    }
+}
+
+/// Rows graded side by side; memory holds no more.
+const ROWS_AT_ONCE: usize = 2048;
+
+/// Grades each row `{"response": …, "ground_truth" | "answer": …, …}` on all threads of the current pool.
 ///
-/// A row keeps its fields and gains `verdict`, `how` or `which` and `why`, `reward` and `extracted`.
+/// A row keeps its fields and gains `verdict`, `how` or `which` and `why`, `reward` and `extracted`. Rows keep their
+/// order, and nothing depends on the number of threads. `report` is told of every bad line that is skipped, and of the
+/// counts so far after every block of rows.
 ///
 /// # Errors
 ///
-/// At the first line that is no such row; the rows before it are written.
+/// Where reading or writing fails; at the first bad line, unless these are skipped. The rows before it are written.
 pub fn grade(
-    input: impl BufRead,
+    mut input: impl BufRead,
     output: &mut impl Write,
-    options: &Options,
-    reward: &Reward,
+    grading: &Grading,
+    mut report: impl FnMut(Progress<'_>),
 ) -> Result<Counts, GradeError> {
     let mut counts = Counts::default();
-    for (index, row) in input.lines().enumerate() {
-        let line = index + 1;
-        let row = row.map_err(|source| GradeError::Io { line, source })?;
-        if row.trim().is_empty() {
-            continue;
+    let mut next_line = 1;
+    let mut rows = Vec::with_capacity(ROWS_AT_ONCE);
+    loop {
+        rows.clear();
+        let mut failure = None;
+        while rows.len() < ROWS_AT_ONCE {
+            // Bytes, so that a line which is no UTF-8 is a bad line and not the end.
+            let mut row = Vec::new();
+            match input.read_until(b'\n', &mut row) {
+                Ok(0) => break,
+                Ok(_) => rows.push((next_line, row)),
+                Err(source) => {
+                    failure = Some(GradeError::Io { line: next_line, source });
+                    break;
+                }
+            }
+            next_line += 1;
         }
-        let fields =
-            serde_json::from_str(&row).map_err(|source| GradeError::Json { line, source })?;
-        let (fields, verdict) = grade_row(fields, line, options, reward)?;
-        match verdict {
-            Verdict::Right { .. } => counts.right += 1,
-            Verdict::Wrong { .. } => counts.wrong += 1,
-            Verdict::Unparsed { .. } => counts.unparsed += 1,
+        let graded: Vec<_> =
+            rows.par_iter().map(|(line, row)| grade_line(row, *line, grading)).collect();
+        for ((line, _), row) in rows.iter().zip(graded) {
+            match row {
+                Ok(None) => {}
+                Ok(Some((fields, verdict))) => {
+                    counts.add(&verdict);
+                    writeln!(output, "{}", Value::Object(fields))
+                        .map_err(|source| GradeError::Io { line: *line, source })?;
+                }
+                Err(error) if grading.bad_row == BadRow::Skip => {
+                    counts.skipped += 1;
+                    report(Progress::BadRow(&error));
+                }
+                Err(error) => return Err(error),
+            }
         }
-        writeln!(output, "{}", Value::Object(fields))
-            .map_err(|source| GradeError::Io { line, source })?;
+        report(Progress::Rows(&counts));
+        if let Some(failure) = failure {
+            return Err(failure);
+        }
+        if rows.len() < ROWS_AT_ONCE {
+            return Ok(counts);
+        }
     }
-    Ok(counts)
+}
+
+/// News of a grading that goes on.
+#[derive(Debug)]
+pub enum Progress<'a> {
+    /// A line was skipped.
+    BadRow(&'a GradeError),
+    /// Rows graded so far.
+    Rows(&'a Counts),
+}
+
+type Graded = (Map<String, Value>, Verdict);
+
+/// One line; `None` if there is nothing on it.
+fn grade_line(row: &[u8], line: usize, grading: &Grading) -> Result<Option<Graded>, GradeError> {
+    if row.trim_ascii().is_empty() {
+        return Ok(None);
+    }
+    let fields = serde_json::from_slice(row).map_err(|source| GradeError::Json { line, source })?;
+    grade_row(fields, line, grading).map(Some)
 }
 
 fn grade_row(
     mut fields: Map<String, Value>,
     line: usize,
-    options: &Options,
-    reward: &Reward,
-) -> Result<(Map<String, Value>, Verdict), GradeError> {
-    let response = text(&fields, "response", line)?;
-    let gold_field = if fields.contains_key("ground_truth") { "ground_truth" } else { "answer" };
+    grading: &Grading,
+) -> Result<Graded, GradeError> {
+    let options = &grading.options;
+    let response = text(&fields, &grading.response_key, line)?;
+    let gold_field = match &grading.answer_key {
+        Some(key) => key,
+        None if fields.contains_key("ground_truth") => "ground_truth",
+        None => "answer",
+    };
     let ground_truth = text(&fields, gold_field, line)?;
     let extracted = extract(&response, options);
     let verdict = match Gold::parse(&ground_truth, options) {
@@ -114,7 +218,7 @@ fn grade_row(
         ],
     };
     fields.extend(details.into_iter().map(|(name, value): (&str, Value)| (name.to_owned(), value)));
-    fields.insert("reward".to_owned(), reward.of(&verdict).into());
+    fields.insert("reward".to_owned(), grading.reward.of(&verdict).into());
     fields.insert("extracted".to_owned(), extracted.map_or(Value::Null, |found| found.text.into()));
     Ok((fields, verdict))
 }
@@ -124,11 +228,7 @@ fn named(value: &impl serde::Serialize) -> Value {
 }
 
 /// A string field; a number is taken as it is written.
-fn text(
-    fields: &Map<String, Value>,
-    field: &'static str,
-    line: usize,
-) -> Result<String, GradeError> {
+fn text(fields: &Map<String, Value>, field: &str, line: usize) -> Result<String, GradeError> {
     let found = match fields.get(field) {
         Some(Value::String(text)) => return Ok(text.clone()),
         Some(Value::Number(number)) => return Ok(number.to_string()),
@@ -138,5 +238,10 @@ fn text(
         Some(Value::Array(_)) => "an array",
         Some(Value::Object(_)) => "an object",
     };
-    Err(GradeError::Field { line, field, found, expected: "a string or a number" })
+    Err(GradeError::Field {
+        line,
+        field: field.to_owned(),
+        found,
+        expected: "a string or a number",
+    })
 }

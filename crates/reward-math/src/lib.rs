@@ -28,16 +28,18 @@ mod options;
 mod parser;
 mod relation;
 mod reward;
+mod timing;
 mod token;
 mod verdict;
 mod words;
 
-pub use explain::explain;
+pub use explain::{explain, explain_answer};
 pub use extract::{Extracted, Rule, extract};
 pub use gold::Gold;
-pub use grade::{Counts, GradeError, grade};
+pub use grade::{BadRow, Counts, GradeError, Grading, Progress, grade};
 pub use options::Options;
 pub use reward::Reward;
+pub use timing::{Timing, time_rows};
 pub use verdict::{ParseError, Rung, Side, Verdict};
 
 /// Decides whether a response gives the ground truth.

@@ -1,13 +1,16 @@
 //! `reward-math`: grades answers from the command line.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use clap::{Parser, Subcommand};
-use reward_math::{Options, Reward, explain, grade};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use indicatif::{ProgressBar, ProgressStyle};
+use reward_math::{
+    BadRow, Grading, Options, Progress, Reward, explain, explain_answer, grade, time_rows,
+};
 
 /// Decides whether a model's mathematical answer is right
 #[derive(Parser)]
@@ -20,46 +23,112 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     /// Grade JSON lines `{"response": …, "ground_truth" or "answer": …}`; rows go to stdout with their verdict
-    Grade {
-        /// File to read; standard input if absent
-        file: Option<PathBuf>,
-        #[command(flatten)]
-        mode: Mode,
-    },
+    ///
+    /// A row keeps its fields and order and gains `verdict`, `how` (the step that decided) or `which` and `why`,
+    /// `reward` and `extracted`. Ends with 0, with 1 if bad lines were skipped, with 2 at an error.
+    Grade(GradeArguments),
     /// Show what is extracted, how both sides are read and which step decides
     Explain {
-        /// The model's text
+        /// The model's text; an answer without a box is taken as it is with --bare
         response: String,
         /// The ground truth
         gold: String,
-        #[command(flatten)]
+        /// Compare the two texts themselves, without looking for an answer in the first
+        #[arg(long)]
+        bare: bool,
+        #[arg(long, value_enum, default_value_t)]
         mode: Mode,
+    },
+    /// Time the verdicts of the rows of a file: mean, median, 99th percentile and the slowest row, on one thread
+    Bench {
+        #[command(flatten)]
+        rows: Rows,
+        #[arg(long, value_enum, default_value_t)]
+        mode: Mode,
+        /// Runs of each row, of which the shortest counts
+        #[arg(long, default_value_t = 3)]
+        repeats: usize,
     },
 }
 
-#[derive(clap::Args)]
-struct Mode {
-    /// Only a box counts
-    #[arg(long, conflicts_with = "last_number")]
-    strict: bool,
-    /// Take the last number where no answer is marked
+#[derive(Args)]
+struct GradeArguments {
+    #[command(flatten)]
+    rows: Rows,
+    /// Where an answer may stand
+    #[arg(long, value_enum, default_value_t)]
+    mode: Mode,
+    /// Threads; 0 takes one for each processor
+    #[arg(long, default_value_t = 0)]
+    jobs: usize,
+    /// Report bad lines and go on, instead of stopping at the first
     #[arg(long)]
-    last_number: bool,
+    skip_bad_rows: bool,
+    /// Reward of a right answer
+    #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
+    right: f64,
+    /// Reward of a wrong answer
+    #[arg(long, default_value_t = 0.0, allow_negative_numbers = true)]
+    wrong: f64,
+    /// Reward where no answer can be read
+    #[arg(long, default_value_t = 0.0, allow_negative_numbers = true)]
+    unparsed: f64,
+}
+
+#[derive(Args)]
+struct Rows {
+    /// File to read; standard input if absent
+    file: Option<PathBuf>,
+    /// Field of the model's text
+    #[arg(long, default_value = "response")]
+    response_key: String,
+    /// Field of the ground truth; by default `ground_truth`, else `answer`
+    #[arg(long)]
+    answer_key: Option<String>,
+}
+
+impl Rows {
+    fn open(&self) -> anyhow::Result<Box<dyn BufRead>> {
+        Ok(match &self.file {
+            Some(path) => {
+                let file =
+                    File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+                Box::new(BufReader::new(file))
+            }
+            None => Box::new(io::stdin().lock()),
+        })
+    }
+}
+
+/// Where an answer may stand.
+#[derive(Clone, Copy, Default, ValueEnum)]
+enum Mode {
+    /// A box, `####`, a tag, a phrase such as "the answer is", bold text at the end
+    #[default]
+    Marked,
+    /// A box alone: for training
+    Strict,
+    /// Also the last formula, number or sentence where nothing is marked
+    Lenient,
 }
 
 impl Mode {
-    fn options(&self) -> Options {
-        Options { strict: self.strict, last_number: self.last_number, ..Options::default() }
+    fn options(self) -> Options {
+        match self {
+            Self::Marked => Options::default(),
+            Self::Strict => Options::strict(),
+            Self::Lenient => Options::lenient(),
+        }
     }
 }
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let mut out = BufWriter::new(io::stdout().lock());
-    let result =
-        run(&arguments.command, &mut out).and_then(|()| out.flush().context("standard output"));
+    let result = run(&arguments.command, &mut out)
+        .and_then(|code| out.flush().context("standard output").map(|()| code));
     match result {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             // What was graded before the bad line is kept.
@@ -78,31 +147,108 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
     })
 }
 
-fn run(command: &Command, out: &mut impl Write) -> anyhow::Result<()> {
+fn run(command: &Command, out: &mut impl Write) -> anyhow::Result<ExitCode> {
     match command {
-        Command::Grade { file, mode } => {
-            let input: Box<dyn BufRead> = match file {
-                Some(path) => {
-                    let file = File::open(path)
-                        .with_context(|| format!("cannot read {}", path.display()))?;
-                    Box::new(BufReader::new(file))
-                }
-                None => Box::new(io::stdin().lock()),
+        Command::Grade(arguments) => run_grade(arguments, out),
+        Command::Explain { response, gold, bare, mode } => {
+            let options = mode.options();
+            let text = if *bare {
+                explain_answer(response, gold, &options)
+            } else {
+                explain(response, gold, &options)
             };
-            let counts = grade(input, out, &mode.options(), &Reward::default())?;
-            out.flush()?;
-            writeln!(
-                io::stderr(),
-                "{} right, {} wrong, {} unparsed",
-                counts.right,
-                counts.wrong,
-                counts.unparsed
-            )?;
-            Ok(())
+            write!(out, "{text}")?;
+            Ok(ExitCode::SUCCESS)
         }
-        Command::Explain { response, gold, mode } => {
-            write!(out, "{}", explain(response, gold, &mode.options()))?;
-            Ok(())
-        }
+        Command::Bench { rows, mode, repeats } => run_bench(rows, *mode, *repeats, out),
     }
+}
+
+fn run_grade(arguments: &GradeArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
+    let grading = Grading {
+        options: arguments.mode.options(),
+        reward: Reward {
+            right: arguments.right,
+            wrong: arguments.wrong,
+            unparsed: arguments.unparsed,
+        },
+        response_key: arguments.rows.response_key.clone(),
+        answer_key: arguments.rows.answer_key.clone(),
+        bad_row: if arguments.skip_bad_rows { BadRow::Skip } else { BadRow::Stop },
+    };
+    let input = arguments.rows.open()?;
+    let bar = progress_bar();
+    let report = |news: Progress<'_>| match news {
+        Progress::BadRow(error) => bar.suspend(|| {
+            let _ = writeln!(io::stderr(), "warning: {error}");
+        }),
+        Progress::Rows(counts) => {
+            bar.set_position((counts.right + counts.wrong + counts.unparsed) as u64);
+        }
+    };
+    rayon::ThreadPoolBuilder::new().num_threads(arguments.jobs).build_global()?;
+    let counts = grade(input, out, &grading, report);
+    bar.finish_and_clear();
+    let counts = counts?;
+    out.flush()?;
+    let skipped =
+        if counts.skipped > 0 { format!(", {} skipped", counts.skipped) } else { String::new() };
+    writeln!(
+        io::stderr(),
+        "{} right, {} wrong, {} unparsed{skipped}",
+        counts.right,
+        counts.wrong,
+        counts.unparsed
+    )?;
+    Ok(if counts.skipped > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// On a terminal, rows graded and how fast; nothing elsewhere.
+fn progress_bar() -> ProgressBar {
+    if !io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template("{spinner} {human_pos} rows, {per_sec}");
+    ProgressBar::no_length().with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()))
+}
+
+fn run_bench(
+    rows: &Rows,
+    mode: Mode,
+    repeats: usize,
+    out: &mut impl Write,
+) -> anyhow::Result<ExitCode> {
+    let mut pairs = Vec::new();
+    for (index, line) in rows.open()?.lines().enumerate() {
+        let number = index + 1;
+        let line = line.with_context(|| format!("line {number}"))?;
+        if line.trim().is_empty() {
+            continue;
+        }
+        let row: serde_json::Value =
+            serde_json::from_str(&line).with_context(|| format!("line {number}"))?;
+        let answer = match &rows.answer_key {
+            Some(key) => &row[key],
+            None if row.get("ground_truth").is_some() => &row["ground_truth"],
+            None => &row["answer"],
+        };
+        let (Some(response), Some(answer)) = (row[&rows.response_key].as_str(), answer.as_str())
+        else {
+            anyhow::bail!(
+                "line {number}: expected the model's text and the ground truth as strings"
+            );
+        };
+        pairs.push((response.to_owned(), answer.to_owned()));
+    }
+    let timing = time_rows(&pairs, &mode.options(), repeats);
+    let timing = timing.context("no rows to time")?;
+    let (worst, position) = timing.worst;
+    writeln!(out, "rows         {}", timing.rows)?;
+    writeln!(out, "mean         {:?}", timing.mean)?;
+    writeln!(out, "median       {:?}", timing.median)?;
+    writeln!(out, "99 of 100    {:?}", timing.p99)?;
+    let shown: String = pairs[position].0.chars().rev().take(60).collect();
+    let shown: String = shown.chars().rev().map(|c| if c == '\n' { ' ' } else { c }).collect();
+    writeln!(out, "slowest      {worst:?}, row {}: …{shown}", position + 1)?;
+    Ok(ExitCode::SUCCESS)
 }

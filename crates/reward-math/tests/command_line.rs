@@ -77,7 +77,7 @@ fn a_missing_file_is_named() {
 fn strict_mode_takes_boxes_alone() {
     let row = "{\"response\": \"The answer is 4.\", \"answer\": \"4\"}\n";
     assert_eq!(rows(&run(&["grade"], row))[0]["verdict"], "right");
-    assert_eq!(rows(&run(&["grade", "--strict"], row))[0]["verdict"], "unparsed");
+    assert_eq!(rows(&run(&["grade", "--mode", "strict"], row))[0]["verdict"], "unparsed");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use reward_math::{Gold, Options};
 
 /// Changed answers that are equal after all, with the ground truth they came from.
-const EQUAL_AFTER_ALL: [(&str, &str, &str); 11] = [
+const EQUAL_AFTER_ALL: [(&str, &str, &str); 10] = [
     (r"\binom{4025}{2013}", r"\binom{4025}{2012}", "4025 = 2012 + 2013"),
     (
         r"\left\lfloor \frac{-1 + \sqrt{2 + 8n}}{2} \right\rfloor",
@@ -91,15 +91,13 @@ fn changed(c: char) -> &'static [char] {
     match c {
         '+' => &['-'],
         '-' => &['+'],
-        '0' => &['1'],
+        '0' | '7' => &['1'],
         '1' => &['2'],
         '2' => &['3'],
         '3' => &['8'],
-        '4' => &['9'],
+        '4' | '8' => &['9'],
         '5' => &['6'],
         '6' => &['5'],
-        '7' => &['1'],
-        '8' => &['9'],
         '9' => &['4'],
         'x' => &['y', 'z'],
         'n' => &['k'],

@@ -299,8 +299,8 @@ fn bombs_are_defused() {
 #[test]
 fn running_out_of_fuel_is_said_and_blames_the_right_side() {
     let options = Options { fuel: 50, ..Options::default() };
-    let verdict = verify(r"\boxed{(x+1)^{30}}", "x", &options);
+    let verdict = verify(r"\boxed{(\sqrt{x}+\sqrt{y}+1)^{30}}", "x", &options);
     assert!(matches!(verdict, Verdict::Unparsed { which: Side::Response, .. }), "{verdict:?}");
-    let verdict = verify(r"\boxed{x}", "(x+1)^{30}", &options);
+    let verdict = verify(r"\boxed{x}", r"(\sqrt{x}+\sqrt{y}+1)^{30}", &options);
     assert!(matches!(verdict, Verdict::Unparsed { which: Side::GroundTruth, .. }), "{verdict:?}");
 }

