@@ -2,7 +2,7 @@
 
 use std::ops::AddAssign;
 
-use entropy_core::{PairedMoments, UpdateRule};
+use entropy_core::{PairedMoments, UpdateRule, state_token_covariances};
 use serde::{Deserialize, Serialize};
 
 use crate::{ColumnError, column::check_columns};
@@ -66,11 +66,12 @@ impl EntropyChangeSums {
             vanilla: PairedMoments::of(log_prob, &weighted),
             ..Self::default()
         };
-        for token in 0..log_prob.len() {
-            let centred = log_prob[token] + entropy[token];
+        let covariances = state_token_covariances(advantage, log_prob, entropy);
+        for (token, covariance) in covariances.into_iter().enumerate() {
             let mean_score = mean_score.map_or(0.0, |scores| scores[token]);
-            sums.state_natural += advantage[token] * centred;
-            sums.state_vanilla += advantage[token] * (log_prob[token].exp() * centred - mean_score);
+            sums.state_natural += covariance;
+            sums.state_vanilla +=
+                log_prob[token].exp() * covariance - advantage[token] * mean_score;
         }
         Ok(sums)
     }
@@ -80,8 +81,7 @@ impl EntropyChangeSums {
         self.natural.count
     }
 
-    /// Mean log-probability over the tokens, in nats: the threshold of
-    /// [`LikelyAbove::Mean`](crate::LikelyAbove). 0 of no tokens.
+    /// Mean log-probability over the tokens, in nats; 0 of none.
     pub fn mean_log_prob(&self) -> f64 {
         self.natural.mean_x
     }

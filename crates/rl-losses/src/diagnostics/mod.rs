@@ -10,4 +10,4 @@ pub use divergence::DivergenceSums;
 pub use entropy_change::{EntropyChangeColumns, EntropyChangeSums};
 pub use group_covariance::group_covariances;
 pub use inertness::InertnessSums;
-pub use quadrants::{LikelyAbove, QuadrantCell, QuadrantSums};
+pub use quadrants::{QuadrantCentre, quadrants};

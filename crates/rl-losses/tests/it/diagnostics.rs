@@ -1,11 +1,11 @@
 //! Diagnostics against exact expectations, and as sums that merge.
 
-use entropy_core::{Categorical, UpdateRule};
+use entropy_core::{Categorical, Quadrants, UpdateRule};
 use insta::{assert_snapshot, assert_yaml_snapshot, rounded_redaction};
 use proptest::prelude::*;
 use rl_losses::{
-    DivergenceSums, EntropyChangeColumns, EntropyChangeSums, InertnessSums, LikelyAbove,
-    QuadrantSums, group_covariances,
+    DivergenceSums, EntropyChangeColumns, EntropyChangeSums, InertnessSums, QuadrantCentre,
+    group_covariances, quadrants,
 };
 
 const RULES: [UpdateRule; 2] = [UpdateRule::PolicyGradient, UpdateRule::NaturalPolicyGradient];
@@ -87,17 +87,20 @@ fn the_theorems_may_disagree_in_sign() {
     assert!((vanilla - 0.0095).abs() < 1e-4 && (natural + 0.0257).abs() < 1e-4);
 }
 
+const ORIGIN: QuadrantCentre<'_> =
+    QuadrantCentre::Batch { mean_log_prob: 0.0, mean_advantage: 0.0 };
+
 type Row = (f64, f64, f64, bool);
 
 fn rows() -> impl Strategy<Value = Vec<Row>> {
     prop::collection::vec((-6.0..0.0f64, -6.0..0.0f64, -2.0..2.0f64, any::<bool>()), 1..40)
 }
 
-/// Every diagnostic of some rows, given the mean log-probability of the whole.
+/// Every diagnostic of some rows, given the means of the whole.
 fn measure(
     rows: &[Row],
-    mean_log_prob: f64,
-) -> (EntropyChangeSums, QuadrantSums, DivergenceSums, InertnessSums) {
+    centre: QuadrantCentre<'_>,
+) -> (EntropyChangeSums, Quadrants, DivergenceSums, InertnessSums) {
     let log_prob: Vec<f64> = rows.iter().map(|row| row.0).collect();
     let old: Vec<f64> = rows.iter().map(|row| if row.3 { row.0 } else { row.1 }).collect();
     let advantage: Vec<f64> = rows.iter().map(|row| row.2).collect();
@@ -109,10 +112,9 @@ fn measure(
         entropy: &entropy,
         mean_score: None,
     };
-    let above = LikelyAbove::Mean(mean_log_prob);
     (
         EntropyChangeSums::of(columns).expect("columns of one batch"),
-        QuadrantSums::of(&log_prob, &advantage, above).expect("columns of one batch"),
+        quadrants(&log_prob, &advantage, centre).expect("columns of one batch"),
         DivergenceSums::of(&log_prob, &old).expect("columns of one batch"),
         InertnessSums::of(&log_prob, &old, &selected).expect("columns of one batch"),
     )
@@ -121,7 +123,7 @@ fn measure(
 proptest! {
     #[test]
     fn parts_add_up_to_the_whole(rows in rows(), cut in any::<prop::sample::Index>(), seed in any::<u64>()) {
-        let mean = measure(&rows, 0.0).0.mean_log_prob();
+        let mean = QuadrantCentre::batch(&measure(&rows, ORIGIN).0);
         let whole = measure(&rows, mean);
         // In another order too.
         let mut shuffled = rows.clone();
@@ -129,7 +131,7 @@ proptest! {
         let (head, tail) = shuffled.split_at(cut.index(rows.len() + 1));
         let (mut parts, other) = (measure(head, mean), measure(tail, mean));
         parts.0 += other.0;
-        parts.1 += other.1;
+        parts.1 = parts.1.merge(other.1);
         parts.2 += other.2;
         parts.3 += other.3;
         for rule in RULES {
@@ -143,28 +145,36 @@ proptest! {
                 prop_assert!((found - expected).abs() < 1e-9 * expected.abs().max(1.0));
             }
         }
-        prop_assert_eq!(parts.1.tokens(), rows.len());
-        prop_assert_eq!(parts.1.positive_rare.tokens, whole.1.positive_rare.tokens);
+        prop_assert_eq!(parts.1.total().tokens, rows.len() as u64);
+        prop_assert_eq!(parts.1.up_unlikely.tokens, whole.1.up_unlikely.tokens);
         prop_assert_eq!(parts.3, whole.3);
     }
 
     /// The quadrants add up to the covariance that Theorem 2 reads.
     #[test]
     fn quadrants_share_out_the_covariance(rows in rows()) {
-        let mean = measure(&rows, 0.0).0.mean_log_prob();
+        let mean = QuadrantCentre::batch(&measure(&rows, ORIGIN).0);
         let (change, quadrants, _, _) = measure(&rows, mean);
-        let shares: f64 = [quadrants.positive_likely, quadrants.positive_rare,
-            quadrants.negative_likely, quadrants.negative_rare, quadrants.neutral]
-            .iter().map(|&cell| quadrants.share_of_covariance(cell)).sum();
+        let share = quadrants.total().covariance / rows.len() as f64;
         let covariance = -change.batch_centred(UpdateRule::NaturalPolicyGradient, 1.0);
-        prop_assert!((shares - covariance).abs() < 1e-9, "{shares} {covariance}");
-        prop_assert!(quadrants.positive_likely.covariance >= 0.0);
-        prop_assert!(quadrants.negative_likely.covariance <= 0.0);
+        prop_assert!((share - covariance).abs() < 1e-9, "{share} {covariance}");
+    }
+
+    /// So do those centred in each state.
+    #[test]
+    fn state_centred_quadrants_do_so_too(rows in rows()) {
+        let entropy: Vec<f64> = rows.iter().map(|row| -row.1).collect();
+        let (change, quadrants, _, _) = measure(&rows, QuadrantCentre::State(&entropy));
+        let share = quadrants.total().covariance / rows.len() as f64;
+        let covariance = -change.state_centred(UpdateRule::NaturalPolicyGradient, 1.0);
+        prop_assert!((share - covariance).abs() < 1e-9, "{share} {covariance}");
+        prop_assert!(quadrants.up_likely.covariance >= 0.0);
+        prop_assert!(quadrants.down_likely.covariance <= 0.0);
     }
 
     #[test]
     fn moved_tokens_are_not_inert(rows in rows()) {
-        let (_, _, divergence, inertness) = measure(&rows, 0.0);
+        let (_, _, divergence, inertness) = measure(&rows, ORIGIN);
         let unmoved = rows.iter().filter(|row| row.3 && row.2 > 0.0).count();
         prop_assert_eq!(inertness.unmoved, unmoved);
         prop_assert!(divergence.mean_k3() >= 0.0);
@@ -208,7 +218,7 @@ fn sums_of_a_small_batch() {
         (-4.0, -1.0, -1.0, true),
         (-1.0, -1.0, 0.0, true),
     ];
-    let mean = measure(&rows, 0.0).0.mean_log_prob();
+    let mean = QuadrantCentre::batch(&measure(&rows, ORIGIN).0);
     assert_yaml_snapshot!(measure(&rows, mean), {".**" => rounded_redaction(10)});
 }
 
@@ -222,8 +232,13 @@ fn bad_input_is_refused_by_name() {
     };
     let complaints = [
         EntropyChangeSums::of(columns).unwrap_err(),
-        QuadrantSums::of(&[0.0], &[0.0], LikelyAbove::Mean(f64::NAN)).unwrap_err(),
-        QuadrantSums::of(&[0.0], &[0.0], LikelyAbove::State(&[])).unwrap_err(),
+        quadrants(
+            &[0.0],
+            &[0.0],
+            QuadrantCentre::Batch { mean_log_prob: f64::NAN, mean_advantage: 0.0 },
+        )
+        .unwrap_err(),
+        quadrants(&[0.0], &[0.0], QuadrantCentre::State(&[])).unwrap_err(),
         DivergenceSums::of(&[f64::INFINITY], &[0.0]).unwrap_err(),
         InertnessSums::of(&[0.0], &[0.0], &[]).unwrap_err(),
         group_covariances(&[0.0], &[1], &[1.0], &[2], RULES[0]).unwrap_err(),
