@@ -1,5 +1,8 @@
 //! The law `R = -a e^H + b` that ties reward to policy entropy along a training run.
 
+use crate::input_error::InputError;
+use crate::interval::{Interval, two_sided_quantile};
+use crate::line_fit::{LineFit, is_constant};
 use crate::paired_moments::PairedMoments;
 use crate::summation::sum;
 use serde::{Deserialize, Serialize};
@@ -33,6 +36,9 @@ pub enum FitError {
         /// The value.
         value: f64,
     },
+    /// A parameter of a forecast or an interval is out of its range.
+    #[error(transparent)]
+    Input(#[from] InputError),
     /// All entropies are equal, so the slope is undetermined.
     #[error("entropy is {value} at all {points} points; a fit needs two different entropies")]
     ConstantEntropy {
@@ -62,6 +68,12 @@ pub struct PerformanceLaw {
     /// The same share for the straight line `R = αH + β` on the same points: the exponential form
     /// is only supported where it explains more. None if the reward is constant.
     pub linear_r_squared: Option<f64>,
+    /// Root of the mean squared residual of that straight line, in reward.
+    pub linear_rmse: f64,
+    /// Mean of `e^H` over the points.
+    pub mean_exp_entropy: f64,
+    /// `Σ (e^H - mean)²` over the points.
+    pub squares_exp_entropy: f64,
     /// Standard error of `a`; none for two points.
     pub standard_error_a: Option<f64>,
     /// Standard error of `b`; none for two points.
@@ -81,21 +93,23 @@ impl PerformanceLaw {
         let exp_entropy = checked(entropy, reward)?;
         let moments = PairedMoments::of(&exp_entropy, reward);
         let points = entropy.len();
-        let rounding = 4.0 * f64::EPSILON * moments.mean_x.abs();
-        if moments.sum_xx <= points as f64 * rounding * rounding {
+        if is_constant(moments.sum_xx, moments.mean_x, points) {
             return Err(FitError::ConstantEntropy { value: entropy[0], points });
         }
-        let line = Line::through(&exp_entropy, reward, moments);
-        let linear = Line::through(entropy, reward, PairedMoments::of(entropy, reward));
+        let line = LineFit::through(&exp_entropy, reward, moments);
+        let linear = LineFit::through(entropy, reward, PairedMoments::of(entropy, reward));
         let standard_error = (points > 2)
-            .then(|| (line.squared_error / ((points - 2) as f64 * moments.sum_xx)).sqrt());
+            .then(|| line.rmse * (points as f64 / ((points - 2) as f64 * moments.sum_xx)).sqrt());
         Ok(Self {
             a: -line.slope,
             b: line.intercept,
             points,
-            rmse: (line.squared_error / points as f64).sqrt(),
+            rmse: line.rmse,
             r_squared: line.r_squared,
             linear_r_squared: linear.r_squared,
+            linear_rmse: linear.rmse,
+            mean_exp_entropy: moments.mean_x,
+            squares_exp_entropy: moments.sum_xx,
             standard_error_a: standard_error,
             standard_error_b: standard_error.map(|error| {
                 let mean_square = moments.sum_xx / points as f64 + moments.mean_x * moments.mean_x;
@@ -112,6 +126,85 @@ impl PerformanceLaw {
     /// Reward when all entropy is spent, `R(0) = b - a`.
     pub fn ceiling(&self) -> f64 {
         self.b - self.a
+    }
+
+    /// Confidence interval of `a`, from Student's t with two degrees of freedom fewer than points.
+    ///
+    /// All intervals take the residuals as independent and of one variance. Along a run they are
+    /// neither, quite: read them as lower bounds of the uncertainty. Derivation:
+    /// `docs/theory.md#law-intervals`.
+    ///
+    /// # Errors
+    ///
+    /// [`InputError::Parameter`] for fewer than three points, or a `confidence` not between 0 and 1.
+    pub fn interval_a(&self, confidence: f64) -> Result<Interval, InputError> {
+        self.interval(self.a, 1.0 / self.squares_exp_entropy, confidence)
+    }
+
+    /// Confidence interval of `b`, the reward at `e^H = 0`.
+    ///
+    /// # Errors
+    ///
+    /// As [`interval_a`](Self::interval_a).
+    pub fn interval_b(&self, confidence: f64) -> Result<Interval, InputError> {
+        self.interval(self.b, self.leverage(0.0), confidence)
+    }
+
+    /// Confidence interval of the [ceiling](Self::ceiling), the reward at `e^H = 1`.
+    ///
+    /// # Errors
+    ///
+    /// As [`interval_a`](Self::interval_a).
+    pub fn interval_ceiling(&self, confidence: f64) -> Result<Interval, InputError> {
+        self.interval(self.ceiling(), self.leverage(1.0), confidence)
+    }
+
+    /// Confidence interval of the law itself at `entropy`, in nats.
+    ///
+    /// # Errors
+    ///
+    /// As [`interval_a`](Self::interval_a).
+    pub fn confidence_interval(
+        &self,
+        entropy: f64,
+        confidence: f64,
+    ) -> Result<Interval, InputError> {
+        self.interval(self.predict(entropy), self.leverage(entropy.exp()), confidence)
+    }
+
+    /// Prediction interval for one more reward measured at `entropy`, in nats.
+    ///
+    /// # Errors
+    ///
+    /// As [`interval_a`](Self::interval_a).
+    pub fn prediction_interval(
+        &self,
+        entropy: f64,
+        confidence: f64,
+    ) -> Result<Interval, InputError> {
+        self.interval(self.predict(entropy), 1.0 + self.leverage(entropy.exp()), confidence)
+    }
+
+    /// Variance of the line at `x = e^H`, in units of that of a residual.
+    fn leverage(&self, x: f64) -> f64 {
+        1.0 / self.points as f64 + (x - self.mean_exp_entropy).powi(2) / self.squares_exp_entropy
+    }
+
+    fn interval(
+        &self,
+        centre: f64,
+        variance: f64,
+        confidence: f64,
+    ) -> Result<Interval, InputError> {
+        let degrees_of_freedom = self.points as f64 - 2.0;
+        let quantile = two_sided_quantile(confidence, degrees_of_freedom)?;
+        let deviation = self.rmse * (self.points as f64 / degrees_of_freedom).sqrt();
+        Ok(Interval::around(centre, quantile * deviation * variance.sqrt()))
+    }
+
+    /// Fails unless the columns are pairs of finite numbers, two at least.
+    pub(crate) fn check(entropy: &[f64], reward: &[f64]) -> Result<(), FitError> {
+        checked(entropy, reward).map(drop)
     }
 
     /// Root mean squared error on points the law may not have seen, in reward; none of no points.
@@ -147,29 +240,4 @@ fn checked(entropy: &[f64], reward: &[f64]) -> Result<Vec<f64>, FitError> {
         }
     }
     Ok(exp_entropy)
-}
-
-/// A least-squares line.
-struct Line {
-    slope: f64,
-    intercept: f64,
-    squared_error: f64,
-    r_squared: Option<f64>,
-}
-
-impl Line {
-    fn through(x: &[f64], y: &[f64], moments: PairedMoments) -> Self {
-        let slope = moments.sum_xy / moments.sum_xx;
-        let residual = |(x, y): (&f64, &f64)| (y - moments.mean_y) - slope * (x - moments.mean_x);
-        let squared_error = sum(std::iter::zip(x, y).map(|pair| residual(pair).powi(2)));
-        // A constant column leaves only the rounding of its mean behind.
-        let rounding = 4.0 * f64::EPSILON * moments.mean_y.abs();
-        let varies = moments.sum_yy > y.len() as f64 * rounding * rounding;
-        Self {
-            slope,
-            intercept: moments.mean_y - slope * moments.mean_x,
-            squared_error,
-            r_squared: varies.then(|| 1.0 - squared_error / moments.sum_yy),
-        }
-    }
 }

@@ -1,7 +1,7 @@
 //! The law of reward and entropy.
 
 use crate::vectors::{check, list, name, numbers, oracle};
-use entropy_core::{FitError, PerformanceLaw};
+use entropy_core::{FitError, Forecast, PerformanceLaw};
 
 #[test]
 fn fits_agree_with_high_precision_least_squares() {
@@ -21,14 +21,13 @@ fn fits_agree_with_high_precision_least_squares() {
         let early = &case["early"];
         if let Some(count) = early["k"].as_u64() {
             let count = usize::try_from(count).expect("k is small");
-            let law = PerformanceLaw::fit(&entropy[..count], &reward[..count])
+            let forecast = Forecast::from_share(&entropy, &reward, 0.15, 0.95)
                 .expect("the first entropies differ");
-            check(early, law.a, "a", 1e-12, 0.0);
-            let rest = law.rmse_on(&entropy[count..], &reward[count..]).expect("points remain");
-            check(early, rest, "rmse_rest", 1e-11, 1e-14);
-            let last = entropy.len() - 1;
-            let error = (law.predict(entropy[last]) - reward[last]).abs();
-            check(early, error, "abs_err_final", 1e-10, 1e-14);
+            assert_eq!(forecast.fitted, count);
+            check(early, forecast.law.a, "a", 1e-12, 0.0);
+            check(early, forecast.law.b, "b", 1e-12, 0.0);
+            check(early, forecast.rmse_rest, "rmse_rest", 1e-11, 1e-14);
+            check(early, forecast.final_error.abs(), "abs_err_final", 1e-10, 1e-14);
         }
     }
 }
@@ -53,4 +52,14 @@ fn the_line_wins_where_the_truth_is_linear() {
     let (linear, toy) = (law_of("linear_truth"), law_of("toy_L1_env0_grpo"));
     assert!(linear.linear_r_squared > linear.r_squared, "{linear:?}");
     assert!(toy.r_squared > toy.linear_r_squared, "{toy:?}");
+}
+
+#[test]
+fn another_optimiser_finds_the_same_coefficients() {
+    let oracle = oracle();
+    for case in list(&oracle, "fit_cases").iter().filter(|case| !case["fit"].is_null()) {
+        let law = PerformanceLaw::fit(&numbers(case, "H"), &numbers(case, "R")).expect("it fits");
+        check(&case["scipy_curve_fit"], law.a, "a", 1e-7, 0.0);
+        check(&case["scipy_curve_fit"], law.b, "b", 1e-7, 0.0);
+    }
 }

@@ -1,0 +1,106 @@
+//! The end of a run foretold from its beginning.
+
+use crate::input_error::{InputError, check_parameter};
+use crate::interval::Interval;
+use crate::line_fit::LineFit;
+use crate::paired_moments::PairedMoments;
+use crate::performance_law::{FitError, PerformanceLaw};
+use serde::{Deserialize, Serialize};
+
+/// A law fitted to the first points of a run and held against the rest.
+///
+/// Source: arXiv:2505.22617, Section 2.4 (fit on the first 15 % of steps); derivation in
+/// `docs/theory.md#forecast`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Forecast {
+    /// The law of the first points.
+    pub law: PerformanceLaw,
+    /// The straight line in the entropy through the same points.
+    pub linear: LineFit,
+    /// Number of points fitted; the rest is foretold.
+    pub fitted: usize,
+    /// Root mean squared error of the law on the rest, in reward.
+    pub rmse_rest: f64,
+    /// The same error of the straight line.
+    pub linear_rmse_rest: f64,
+    /// Reward of the last point as foretold, less as it was.
+    pub final_error: f64,
+    /// Prediction interval for the reward at the entropy of the last point; none of two points.
+    pub final_interval: Option<Interval>,
+    /// Fraction of the rest inside their prediction intervals; none of two points.
+    pub covered: Option<f64>,
+}
+
+impl Forecast {
+    /// Fits the first `share` of the points of one run, in order of training: `entropy` in nats and
+    /// `reward`, both `[points]`. The share is rounded to a whole number of points, two at least.
+    ///
+    /// # Errors
+    ///
+    /// [`FitError`] if the columns or their beginning determine no law, or `share` or `confidence`
+    /// is not between 0 and 1, or no points remain.
+    pub fn from_share(
+        entropy: &[f64],
+        reward: &[f64],
+        share: f64,
+        confidence: f64,
+    ) -> Result<Self, FitError> {
+        check_parameter("share", share, share > 0.0 && share < 1.0, "a number between 0 and 1")?;
+        Self::from_first(entropy, reward, points_of_share(share, entropy.len()), confidence)
+    }
+
+    /// Fits the first `fitted` points, and foretells the rest.
+    ///
+    /// # Errors
+    ///
+    /// As [`from_share`](Self::from_share).
+    pub fn from_first(
+        entropy: &[f64],
+        reward: &[f64],
+        fitted: usize,
+        confidence: f64,
+    ) -> Result<Self, FitError> {
+        // The rest is checked with the whole.
+        PerformanceLaw::check(entropy, reward)?;
+        let expected = "fewer points than the run has";
+        check_parameter("fitted", fitted as f64, fitted < entropy.len(), expected)?;
+        let (first_entropy, rest_entropy) = entropy.split_at(fitted);
+        let (first_reward, rest_reward) = reward.split_at(fitted);
+        let law = PerformanceLaw::fit(first_entropy, first_reward)?;
+        let moments = PairedMoments::of(first_entropy, first_reward);
+        let linear = LineFit::through(first_entropy, first_reward, moments);
+        let last = entropy.len() - 1;
+        let intervals = (fitted > 2)
+            .then(|| {
+                rest_entropy
+                    .iter()
+                    .map(|entropy| law.prediction_interval(*entropy, confidence))
+                    .collect::<Result<Vec<Interval>, InputError>>()
+            })
+            .transpose()?;
+        let covered = intervals.as_ref().map(|intervals| {
+            let within = std::iter::zip(intervals, rest_reward)
+                .filter(|(interval, reward)| interval.contains(**reward));
+            within.count() as f64 / rest_reward.len() as f64
+        });
+        Ok(Self {
+            rmse_rest: law.rmse_on(rest_entropy, rest_reward).unwrap_or_default(),
+            linear_rmse_rest: linear.rmse_on(rest_entropy, rest_reward).unwrap_or_default(),
+            final_error: law.predict(entropy[last]) - reward[last],
+            final_interval: intervals.and_then(|intervals| intervals.last().copied()),
+            covered,
+            law,
+            linear,
+            fitted,
+        })
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a share of a number of points is within 0..=points"
+)]
+fn points_of_share(share: f64, points: usize) -> usize {
+    ((share * points as f64).round() as usize).max(2)
+}
