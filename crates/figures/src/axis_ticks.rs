@@ -56,6 +56,56 @@ pub fn axis_ticks(low: f64, high: f64, target: usize) -> Ticks {
     Ticks { positions, labels, factor }
 }
 
+/// Powers of ten inside `low..=high`, every second or third where there are many, and their multiples by 2 and 5
+/// where there are few; ticks of a linear axis where even those are fewer than two.
+///
+/// No ticks if the range is empty, not finite or not positive.
+pub fn log_ticks(low: f64, high: f64, target: usize) -> Ticks {
+    if !(low > 0.0 && high > low && high.is_finite()) {
+        return Ticks { positions: vec![], labels: vec![], factor: String::new() };
+    }
+    let (first, last) = (order(low), order(high) + 1);
+    let inside = |value: &f64| (low * (1.0 - 1e-9)..=high * (1.0 + 1e-9)).contains(value);
+    let multiples = |factors: &[f64], stride: usize| -> Vec<f64> {
+        let stride = i32::try_from(stride).unwrap_or(i32::MAX);
+        let powers = (first..=last).filter(|power| power.rem_euclid(stride) == 0);
+        let values =
+            powers.flat_map(|power| factors.iter().map(move |factor| factor * 10_f64.powi(power)));
+        values.filter(inside).collect()
+    };
+    let decades = multiples(&[1.0], 1).len();
+    let positions = if decades > target + 1 {
+        multiples(&[1.0], decades.div_ceil(target.max(1)))
+    } else if decades > 2 {
+        multiples(&[1.0], 1)
+    } else {
+        multiples(&[1.0, 2.0, 5.0], 1)
+    };
+    if positions.len() < 2 {
+        return axis_ticks(low, high, target);
+    }
+    let labels = positions.iter().map(|&position| log_label(position)).collect();
+    Ticks { positions, labels, factor: String::new() }
+}
+
+/// `0.02`, `500` or `2×10⁻⁵`, `10⁶`.
+fn log_label(value: f64) -> String {
+    let exponent = order(value * (1.0 + 1e-9));
+    if (-3..=4).contains(&exponent) {
+        let decimals = usize::try_from(-exponent).unwrap_or(0);
+        return fixed(value, decimals);
+    }
+    let mantissa = fixed(value / 10_f64.powi(exponent), 0);
+    let power = power_of_ten(exponent);
+    if mantissa == "1" { power.trim_start_matches('×').to_owned() } else { mantissa + &power }
+}
+
+/// The names of categories at 0, 1, 2, …
+pub fn category_ticks(names: &[String]) -> Ticks {
+    let positions = (0..names.len()).map(|index| index as f64).collect();
+    Ticks { positions, labels: names.to_vec(), factor: String::new() }
+}
+
 /// Of 1, 2, 5 times powers of ten the one nearest to `step`, as a ratio.
 fn nice_step(step: f64) -> f64 {
     let power = 10_f64.powi(order(step));
@@ -96,6 +146,19 @@ mod tests {
             labels(0.0, 3e6, 3),
             (["0", "1", "2", "3"].map(String::from).into(), "×10⁶".into())
         );
+    }
+
+    #[test]
+    fn logarithmic_axes_have_powers_of_ten() {
+        let labels = |low, high| log_ticks(low, high, 6).labels.join(" ");
+        assert_eq!(labels(0.004, 300.0), "0.01 0.1 1 10 100");
+        assert_eq!(labels(0.9, 30.0), "1 2 5 10 20");
+        assert_eq!(labels(1e-6, 1e-4), "10⁻⁶ 10⁻⁵ 10⁻⁴");
+        assert_eq!(labels(3e-12, 2e6), "10⁻⁹ 10⁻⁶ 0.001 1 1000 10⁶");
+        assert_eq!(labels(0.97, 1.04), "0.97 0.98 0.99 1.00 1.01 1.02 1.03 1.04");
+        assert_eq!(labels(-1.0, 1.0), "");
+        let positions = log_ticks(0.004, 300.0, 6).positions;
+        assert!((positions[0] - 0.01).abs() < 1e-15 && (positions[4] - 100.0).abs() < 1e-9);
     }
 
     #[test]

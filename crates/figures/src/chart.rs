@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A chart of curves or points over two linear axes.
+/// A chart of curves, points or bars over two axes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Chart {
     /// File stem and id: lower-case letters, digits and hyphens.
@@ -29,7 +29,25 @@ pub struct Axis {
     /// Upper end.
     pub high: f64,
     /// Whether only whole numbers lie on it.
+    #[serde(default)]
     pub whole: bool,
+    /// How values are laid out along it.
+    #[serde(default)]
+    pub scale: Scale,
+    /// What stands at 0, 1, 2, … instead of numbers; empty for numbers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub categories: Vec<String>,
+}
+
+/// How values are laid out along an [`Axis`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scale {
+    /// Equal differences are equally long.
+    #[default]
+    Linear,
+    /// Equal ratios are equally long; values that are not positive are left out.
+    Log,
 }
 
 impl Axis {
@@ -51,20 +69,48 @@ impl Axis {
         let span = high - low;
         if span <= 1e-12 * high.abs().max(low.abs()).max(1e-12) {
             let half = if high.abs() > 0.0 { 0.5 * high.abs() } else { 0.5 };
-            return Self {
-                label: label.to_owned(),
-                low: low - half,
-                high: high + half,
-                whole: false,
-            };
+            return Self::from_to(label, low - half, high + half);
         }
         let pad = |end: f64| if zero && end.abs() <= 0.0 { 0.0 } else { air * span };
-        Self { label: label.to_owned(), low: low - pad(low), high: high + pad(high), whole: false }
+        Self::from_to(label, low - pad(low), high + pad(high))
+    }
+
+    /// A linear axis with the given ends.
+    pub fn from_to(label: &str, low: f64, high: f64) -> Self {
+        let (whole, scale, categories) = (false, Scale::Linear, vec![]);
+        Self { label: label.to_owned(), low, high, whole, scale, categories }
+    }
+
+    /// A logarithmic axis that holds every positive finite value, with a little air.
+    ///
+    /// 1..10 if there is none.
+    pub fn log(label: &str, values: impl IntoIterator<Item = f64>) -> Self {
+        let positive = values.into_iter().filter(|value| value.is_finite() && *value > 0.0);
+        let (low, high) = positive
+            .fold((f64::INFINITY, 0.0_f64), |(low, high), value| (low.min(value), high.max(value)));
+        let (low, high) = if low > high { (1.0, 10.0) } else { (low, high) };
+        let air = if high / low > 1.0 + 1e-12 { (high / low).powf(0.04) } else { 2.0 };
+        Self { scale: Scale::Log, ..Self::from_to(label, low / air, high * air) }
+    }
+
+    /// The axis of named things, in order; the first stands at 0, the next at 1.
+    pub fn of_categories(label: &str, names: &[&str]) -> Self {
+        let high = names.len().max(1) as f64 - 0.5;
+        let categories = names.iter().map(|name| (*name).to_owned()).collect();
+        Self { categories, ..Self::from_to(label, -0.5, high) }
     }
 
     /// The axis of training steps.
     pub fn steps(values: impl IntoIterator<Item = f64>, air: f64) -> Self {
         Self { whole: true, ..Self::around("Training step", values, false, air) }
+    }
+
+    /// Where `value` lies between the low end, 0, and the high end, 1; NaN where a logarithm has none.
+    pub fn place(&self, value: f64) -> f64 {
+        match self.scale {
+            Scale::Linear => (value - self.low) / (self.high - self.low),
+            Scale::Log => (value.ln() - self.low.ln()) / (self.high.ln() - self.low.ln()),
+        }
     }
 
     /// Whether `value` lies on the axis.
@@ -78,16 +124,47 @@ impl Axis {
 pub struct Series {
     /// Name in the legend and the tooltips, plain text.
     pub name: String,
-    /// Which colour and marker.
+    /// Which colour, of ten, and which marker, of four.
     pub colour: usize,
     /// How it is drawn.
     pub mark: Mark,
-    /// `(x, y)`; not finite ones are skipped.
+    /// `(x, y)`; not finite ones are skipped, and not stored.
     pub points: Vec<(f64, f64)>,
+    /// `(x, low, high)`: a shaded band behind a line, error bars at markers and bars. Not finite ones are
+    /// skipped, and not stored.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub spread: Vec<(f64, f64, f64)>,
+}
+
+impl Series {
+    /// A series without a spread; what is not finite is left out.
+    pub fn new(name: &str, colour: usize, mark: Mark, points: Vec<(f64, f64)>) -> Self {
+        let points = points.into_iter().filter(|&(x, y)| (x + y).is_finite()).collect();
+        Self { name: name.to_owned(), colour, mark, points, spread: vec![] }
+    }
+
+    /// The same with `(x, low, high)` at each `x`, such as an interval over seeds.
+    #[must_use]
+    pub fn with_spread(self, spread: Vec<(f64, f64, f64)>) -> Self {
+        let finite = |&(x, low, high): &(f64, f64, f64)| (x + low + high).is_finite();
+        Self { spread: spread.into_iter().filter(finite).collect(), ..self }
+    }
+
+    /// A grey dashed line across the chart at height `y`, from `x.low` to `x.high`.
+    pub fn level(name: &str, x: &Axis, y: f64) -> Self {
+        Self::new(name, 0, Mark::Reference, vec![(x.low, y), (x.high, y)])
+    }
+
+    /// Every height the series reaches, for [`Axis::around`].
+    pub fn heights(&self) -> impl Iterator<Item = f64> {
+        let spread = self.spread.iter().flat_map(|&(_, low, high)| [low, high]);
+        self.points.iter().map(|&(_, y)| y).chain(spread)
+    }
 }
 
 /// How a [`Series`] is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Mark {
     /// Thin pale line behind its average; not named.
     Faint,
@@ -103,6 +180,8 @@ pub enum Mark {
     Fit,
     /// Grey dashed line for comparison, named.
     Reference,
+    /// Bars from zero, or from the low end of a logarithmic axis; several such series stand side by side.
+    Bars,
 }
 
 impl Mark {
@@ -122,6 +201,30 @@ mod tests {
         assert_eq!((axis.low, axis.high), (1.0, 3.0));
         let axis = Axis::around("x", [2.0, 10.0], true, 0.1);
         assert_eq!((axis.low, axis.high), (0.0, 11.0));
+    }
+
+    #[test]
+    fn a_logarithmic_axis_holds_the_positive_values() {
+        let axis = Axis::log("x", [0.0, -1.0, 1e-3, 10.0, f64::NAN]);
+        assert!(axis.holds(1e-3) && axis.holds(10.0) && axis.low > 5e-4 && axis.high < 20.0);
+        assert!((axis.place(0.1) - 0.5).abs() < 1e-12);
+        assert!(axis.place(-1.0).is_nan());
+        assert!(Axis::log("x", [5.0]).low < 5.0 && Axis::log("x", []).low > 0.0);
+    }
+
+    #[test]
+    fn categories_stand_at_whole_numbers() {
+        let axis = Axis::of_categories("method", &["GRPO", "RLOO"]);
+        assert!((axis.place(0.0) - 0.25).abs() < 1e-12 && (axis.place(1.0) - 0.75).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_series_keeps_what_is_finite() {
+        let points = vec![(0.0, 1.0), (1.0, f64::NAN), (f64::INFINITY, 2.0)];
+        let series = Series::new("a", 0, Mark::Line, points);
+        let series = series.with_spread(vec![(0.0, 0.5, 1.5), (1.0, f64::NAN, 2.0)]);
+        assert_eq!(series.points, [(0.0, 1.0)]);
+        assert_eq!(series.heights().collect::<Vec<_>>(), [1.0, 0.5, 1.5]);
     }
 
     #[test]

@@ -1,12 +1,17 @@
 //! A [`Chart`] as SVG: text in the page's font, colours from CSS variables, tooltips by `<title>`.
 
-use crate::axis_ticks::{Ticks, axis_ticks};
-use crate::chart::{Chart, Mark, Series};
+use crate::axis_ticks::{Ticks, axis_ticks, category_ticks, log_ticks};
+use crate::chart::{Axis, Chart, Mark, Scale, Series};
 use crate::html::escape;
 use crate::number_format::significant;
+use crate::plain_style::plain_style;
+use crate::svg_marker::marker;
 
 /// Colours and fonts of charts, light and dark; the page and the separate files share it.
 pub const STYLE: &str = include_str!("chart.css");
+
+/// What [`STYLE`] leaves out because most charts do without: spreads, bars, more than six colours.
+pub(crate) const MORE_STYLE: &str = include_str!("chart_more.css");
 
 const WIDTH: f64 = 520.0;
 const HEIGHT: f64 = 340.0;
@@ -16,19 +21,39 @@ const LEGEND_ROW: f64 = 20.0;
 /// Names up to this long stand at the end of their curves.
 const DIRECT_LABEL_CHARACTERS: usize = 10;
 const TOOLTIPS_PER_SERIES: usize = 80;
-/// Colours in `chart.css`.
-const COLOURS: usize = 6;
+/// Colours in `chart.css`; those after the first six stand in `chart_more.css`.
+const COLOURS: usize = 10;
+const BASIC_COLOURS: usize = 6;
+/// Part of the room between neighbours that bars fill.
+const BAR_FILL: f64 = 0.8;
+/// Cosine and sine of the angle of names that find no room side by side.
+const TILT: (f64, f64) = (0.77, 0.64);
 
 /// The chart for inclusion in an HTML page that carries [`STYLE`].
 pub fn inline_svg(chart: &Chart) -> String {
     Drawing::new(chart).svg("", "")
 }
 
-/// The chart as a file of its own.
+/// The chart as a file of its own, light and dark as the reader has it.
 pub fn standalone_svg(chart: &Chart) -> String {
+    let more = if needs_more_style(chart) { MORE_STYLE } else { "" };
+    with_style(chart, &format!("{STYLE}{more}"))
+}
+
+/// The chart as a file of its own for programs that know little CSS: light, plain colours, any sans-serif font.
+pub fn plain_svg(chart: &Chart) -> String {
+    with_style(chart, &plain_style(&format!("{STYLE}{MORE_STYLE}")))
+}
+
+fn with_style(chart: &Chart, style: &str) -> String {
     let style =
-        format!("<style>{STYLE}</style>\n<rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n");
+        format!("<style>{style}</style>\n<rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n");
     Drawing::new(chart).svg(" xmlns=\"http://www.w3.org/2000/svg\"", &style)
+}
+
+/// Whether the chart is drawn with [`MORE_STYLE`].
+pub(crate) fn needs_more_style(chart: &Chart) -> bool {
+    chart.series.iter().any(|s| !s.spread.is_empty() || s.colour % COLOURS >= BASIC_COLOURS)
 }
 
 struct Drawing<'a> {
@@ -40,13 +65,13 @@ struct Drawing<'a> {
     top: f64,
     bottom: f64,
     direct: bool,
+    /// Whether the names along the horizontal axis are tilted.
+    tilted: bool,
 }
 
 impl<'a> Drawing<'a> {
     fn new(chart: &'a Chart) -> Self {
-        let x_ticks = axis_ticks(chart.x.low, chart.x.high, 6);
-        let x_ticks = if chart.x.whole { x_ticks.whole() } else { x_ticks };
-        let y_ticks = axis_ticks(chart.y.low, chart.y.high, 5);
+        let (x_ticks, y_ticks) = (ticks(&chart.x, 6), ticks(&chart.y, 5));
         let widest = |texts: &mut dyn Iterator<Item = &str>| {
             texts.map(|text| text.chars().count()).max().unwrap_or(0)
         };
@@ -57,16 +82,19 @@ impl<'a> Drawing<'a> {
         let direct =
             lines && (2..=5).contains(&named.len()) && name_characters <= DIRECT_LABEL_CHARACTERS;
         let right = if direct { 26.0 + CHARACTER * name_characters as f64 } else { 18.0 };
-        let mut drawing = Self {
-            chart,
-            x_ticks,
-            y_ticks,
-            left: 14.0 + CHARACTER * y_characters as f64,
-            right: WIDTH - right,
-            top: 0.0,
-            bottom: HEIGHT - 50.0,
-            direct,
-        };
+        let mut left = 14.0 + CHARACTER * y_characters as f64;
+        let right = WIDTH - right;
+        // Names of categories stand upright where each has room, else tilted.
+        let longest = CHARACTER * widest(&mut chart.x.categories.iter().map(String::as_str)) as f64;
+        let room = (right - left) / chart.x.categories.len().max(1) as f64;
+        let tilted = longest > room;
+        let mut bottom = HEIGHT - 50.0;
+        if tilted {
+            bottom -= (TILT.1 * longest).min(HEIGHT / 3.0);
+            left = left.max(TILT.0 * longest - 0.4 * room);
+        }
+        let mut drawing =
+            Self { chart, x_ticks, y_ticks, left, right, top: 0.0, bottom, direct, tilted };
         let rows = drawing.legend_places().last().map_or(0.0, |&(_, _, row)| row + 1.0);
         drawing.top = 34.0 + LEGEND_ROW * rows;
         drawing
@@ -91,6 +119,9 @@ impl<'a> Drawing<'a> {
              viewBox=\"{0:.1} {1:.1} {width:.1} {height:.1}\">\n",
             self.left, self.top
         );
+        for series in &chart.series {
+            svg += &self.band(series);
+        }
         for series in &chart.series {
             svg += &self.series(series);
         }
@@ -119,6 +150,17 @@ impl<'a> Drawing<'a> {
         );
         for (&position, label) in self.x_ticks.positions.iter().zip(&self.x_ticks.labels) {
             let x = self.x(position);
+            if self.tilted {
+                let y = bottom + 10.0;
+                svg += &format!(
+                    "<text class=\"tick\" text-anchor=\"end\" transform=\"translate({:.1} {y:.1}) \
+                     rotate(-40)\">{}</text>\n",
+                    x + 4.0,
+                    escape(label)
+                );
+                continue;
+            }
+            let label = escape(label);
             svg += &format!(
                 "<line class=\"axis\" x1=\"{x:.1}\" y1=\"{bottom:.1}\" x2=\"{x:.1}\" y2=\"{:.1}\"/>\
                  <text class=\"tick\" x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{label}</text>\n",
@@ -135,7 +177,7 @@ impl<'a> Drawing<'a> {
              <text class=\"label\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>\n",
             with_factor(&self.chart.y.label, &self.y_ticks),
             f64::midpoint(left, right),
-            bottom + 40.0,
+            if self.tilted { HEIGHT - 8.0 } else { bottom + 40.0 },
             with_factor(&self.chart.x.label, &self.x_ticks),
         )
     }
@@ -170,6 +212,9 @@ impl<'a> Drawing<'a> {
             let class = class(series);
             svg += &match series.mark {
                 Mark::Points => marker(series.colour, x + 8.0, y, 4.5, &class, ""),
+                Mark::Bars => {
+                    format!("<path class=\"{class}\" d=\"M{x:.1} {:.1}h16v10h-16z\"/>", y - 5.0)
+                }
                 _ => format!("<path class=\"{class}\" d=\"M{x:.1} {y:.1}h18\"/>"),
             };
             svg += &format!(
@@ -182,9 +227,90 @@ impl<'a> Drawing<'a> {
         svg
     }
 
+    /// Points of `series` that have a place.
+    fn points(&self, series: &Series) -> Vec<(f64, f64)> {
+        let has_place = |&(x, y): &(f64, f64)| (self.x(x) + self.y(y)).is_finite();
+        series.points.iter().copied().filter(has_place).collect()
+    }
+
+    /// `(x, low, high)` of the spread in the units of the drawing; what lies below a logarithmic axis ends at its foot.
+    fn spread(&self, series: &Series) -> Vec<(f64, f64, f64)> {
+        let height = |value: f64| {
+            let y = self.y(value);
+            if y.is_finite() { y } else { self.bottom }
+        };
+        let placed =
+            series.spread.iter().map(|&(x, low, high)| (self.x(x), height(low), height(high)));
+        placed.filter(|(x, low, high)| (x + low + high).is_finite()).collect()
+    }
+
+    /// The spread of a line, shaded.
+    fn band(&self, series: &Series) -> String {
+        let spread = self.spread(series);
+        let has_markers = matches!(series.mark, Mark::Marked | Mark::Points | Mark::Bars);
+        if has_markers || spread.len() < 2 {
+            return String::new();
+        }
+        let upper = spread.iter().map(|&(x, _, high)| format!("{x:.1} {high:.1}"));
+        let lower = spread.iter().rev().map(|&(x, low, _)| format!("{x:.1} {low:.1}"));
+        let path = upper.chain(lower).collect::<Vec<_>>().join("L");
+        format!("<path class=\"s{} band\" d=\"M{path}z\"/>\n", series.colour % COLOURS)
+    }
+
+    /// The spread of markers and bars, as error bars moved by `shift`.
+    fn error_bars(&self, series: &Series, shift: f64) -> String {
+        let on_bar = if series.mark == Mark::Bars { " onbar" } else { "" };
+        let class = format!("s{} error{on_bar}", series.colour % COLOURS);
+        let bars = self.spread(series).into_iter().map(|(x, low, high)| {
+            let x = x + shift;
+            let (from, to) = (x - 3.5, x + 3.5);
+            format!(
+                "<path class=\"{class}\" d=\"M{from:.1} {low:.1}H{to:.1}M{x:.1} {low:.1}V{high:.1}M{from:.1} \
+                 {high:.1}H{to:.1}\"/>\n"
+            )
+        });
+        bars.collect()
+    }
+
+    fn bars(&self, series: &Series) -> String {
+        let others: Vec<&Series> =
+            self.chart.series.iter().filter(|other| other.mark == Mark::Bars).collect();
+        let place = others.iter().position(|other| std::ptr::eq(*other, series)).unwrap_or(0);
+        let mut xs: Vec<f64> = others
+            .iter()
+            .flat_map(|other| other.points.iter().map(|point| self.x(point.0)))
+            .collect();
+        xs.sort_by(f64::total_cmp);
+        let gaps = xs.windows(2).map(|pair| pair[1] - pair[0]).filter(|gap| *gap > 0.5);
+        let gap = gaps.fold(f64::INFINITY, f64::min);
+        let room = if self.chart.x.categories.is_empty() {
+            if gap.is_finite() { gap } else { 0.5 * (self.right - self.left) }
+        } else {
+            self.x(1.0) - self.x(0.0)
+        };
+        let width = BAR_FILL * room / others.len().max(1) as f64;
+        let shift = (place as f64 - 0.5 * (others.len() as f64 - 1.0)) * width;
+        let zero = self.y(0.0);
+        let foot = if zero.is_finite() { zero.clamp(self.top, self.bottom) } else { self.bottom };
+        let class = class(series);
+        let mut svg = String::new();
+        for (x, y) in self.points(series) {
+            let (middle, title) = (self.x(x) + shift, self.tooltip(series, x, y));
+            svg += &format!(
+                "<path class=\"{class}\" d=\"M{:.1} {foot:.1}V{:.1}h{:.1}V{foot:.1}z\"><title>{title}</title></path>\n",
+                middle - 0.46 * width,
+                self.y(y),
+                0.92 * width
+            );
+        }
+        svg + &self.error_bars(series, shift)
+    }
+
     fn series(&self, series: &Series) -> String {
-        let points: Vec<(f64, f64)> =
-            series.points.iter().copied().filter(|&(x, y)| (x + y).is_finite()).collect();
+        if series.mark == Mark::Bars {
+            return self.bars(series);
+        }
+        let points = self.points(series);
         let class = class(series);
         let tooltip = |&(x, y): &(f64, f64)| self.tooltip(series, x, y);
         if series.mark == Mark::Points {
@@ -192,7 +318,7 @@ impl<'a> Drawing<'a> {
                 let title = tooltip(point);
                 marker(series.colour, self.x(point.0), self.y(point.1), 3.4, &class, &title) + "\n"
             });
-            return markers.collect();
+            return self.error_bars(series, 0.0) + &markers.collect::<String>();
         }
         let mut svg = String::new();
         if points.len() > 1 {
@@ -205,6 +331,9 @@ impl<'a> Drawing<'a> {
         }
         if matches!(series.mark, Mark::Faint | Mark::Fit | Mark::Reference) {
             return svg;
+        }
+        if series.mark == Mark::Marked {
+            svg += &self.error_bars(series, 0.0);
         }
         let stride = points.len().div_ceil(TOOLTIPS_PER_SERIES).max(1);
         for point in points.iter().step_by(stride) {
@@ -219,7 +348,13 @@ impl<'a> Drawing<'a> {
 
     fn tooltip(&self, series: &Series, x: f64, y: f64) -> String {
         let is_step = x.fract().abs() < 1e-12 && x.abs() < 1e9;
-        let x_text = if is_step { format!("{x:.0}") } else { significant(x, 3) };
+        let category =
+            self.chart.x.categories.iter().enumerate().find(|(at, _)| (*at as f64 - x).abs() < 0.5);
+        let x_text = match category {
+            Some((_, name)) => name.clone(),
+            None if is_step => format!("{x:.0}"),
+            None => significant(x, 3),
+        };
         let name = |label: &str| label.split(" (").next().unwrap_or(label).to_lowercase();
         escape(&format!(
             "{}: {} {x_text}, {} {}",
@@ -233,8 +368,8 @@ impl<'a> Drawing<'a> {
     /// Names at the right ends of the curves, pushed apart where they would overlap.
     fn direct_labels(&self) -> String {
         let end = |series: &'a Series| {
-            let last = series.points.iter().rev().find(|&&(x, y)| (x + y).is_finite());
-            last.map(|&(x, y)| (series, self.x(x), self.y(y).clamp(self.top, self.bottom)))
+            let last = self.points(series).pop();
+            last.map(|(x, y)| (series, self.x(x), self.y(y).clamp(self.top, self.bottom)))
         };
         let mut ends: Vec<_> = self.named().filter_map(end).collect();
         ends.sort_by(|a, b| a.2.total_cmp(&b.2));
@@ -256,13 +391,20 @@ impl<'a> Drawing<'a> {
     }
 
     fn x(&self, value: f64) -> f64 {
-        let axis = &self.chart.x;
-        self.left + (value - axis.low) / (axis.high - axis.low) * (self.right - self.left)
+        self.left + self.chart.x.place(value) * (self.right - self.left)
     }
 
     fn y(&self, value: f64) -> f64 {
-        let axis = &self.chart.y;
-        self.bottom - (value - axis.low) / (axis.high - axis.low) * (self.bottom - self.top)
+        self.bottom - self.chart.y.place(value) * (self.bottom - self.top)
+    }
+}
+
+fn ticks(axis: &Axis, target: usize) -> Ticks {
+    match axis.scale {
+        _ if !axis.categories.is_empty() => category_ticks(&axis.categories),
+        Scale::Log => log_ticks(axis.low, axis.high, target),
+        Scale::Linear if axis.whole => axis_ticks(axis.low, axis.high, target).whole(),
+        Scale::Linear => axis_ticks(axis.low, axis.high, target),
     }
 }
 
@@ -273,38 +415,10 @@ fn class(series: &Series) -> String {
         Mark::Dashed => "line dashed",
         Mark::Fit => "line fit",
         Mark::Points => "mark dot",
+        Mark::Bars => "mark",
         Mark::Reference => return "line reference".to_owned(),
     };
     format!("s{} {kind}", series.colour % COLOURS)
-}
-
-/// A shape of its own for each colour, of about `size` units from the middle to the rim.
-fn marker(colour: usize, x: f64, y: f64, size: f64, class: &str, title: &str) -> String {
-    let double = 2.0 * size;
-    let shape = match colour % 4 {
-        0 => {
-            let arc = format!("a{size:.1} {size:.1} 0 1 0");
-            format!("M{:.1} {y:.1}{arc} {double:.1} 0{arc} -{double:.1} 0z", x - size)
-        }
-        1 => {
-            let (to_corner, edge) = (0.9 * size, 1.8 * size);
-            format!("M{:.1} {:.1}h{edge:.1}v{edge:.1}h-{edge:.1}z", x - to_corner, y - to_corner)
-        }
-        2 => {
-            let (half, tall) = (1.15 * size, 2.1 * size);
-            let base = 2.0 * half;
-            format!("M{x:.1} {:.1}l{half:.1} {tall:.1}h-{base:.1}z", y - 1.25 * size)
-        }
-        _ => {
-            let half = 1.3 * size;
-            let top = y - half;
-            format!(
-                "M{x:.1} {top:.1}l{half:.1} {half:.1}l-{half:.1} {half:.1}l-{half:.1} -{half:.1}z"
-            )
-        }
-    };
-    let open = format!("<path class=\"{class}\" d=\"{shape}\"");
-    if title.is_empty() { open + "/>" } else { format!("{open}><title>{title}</title></path>") }
 }
 
 /// Moves rising `wanted` positions apart to at least `gap`, inside `low..=high` where they fit.
@@ -336,18 +450,15 @@ mod tests {
     }
 
     fn tiny_chart() -> Chart {
-        let series = |name: &str, colour, mark, points: &[(f64, f64)]| Series {
-            name: name.to_owned(),
-            colour,
-            mark,
-            points: points.to_vec(),
+        let series = |name: &str, colour, mark, points: &[(f64, f64)]| {
+            Series::new(name, colour, mark, points.to_vec())
         };
         Chart {
             stem: "tiny".to_owned(),
             title: "Tiny <chart>".to_owned(),
             description: "Two curves.".to_owned(),
-            x: Axis { label: "Step".to_owned(), low: 0.0, high: 2.0, whole: true },
-            y: Axis { label: "Value (nat)".to_owned(), low: 0.0, high: 1.0, whole: false },
+            x: Axis { whole: true, ..Axis::from_to("Step", 0.0, 2.0) },
+            y: Axis::from_to("Value (nat)", 0.0, 1.0),
             series: vec![
                 series("A", 0, Mark::Line, &[(0.0, 0.0), (1.0, f64::NAN), (2.0, 1.0)]),
                 series("B", 1, Mark::Line, &[(0.0, 1.0), (2.0, 0.5)]),

@@ -21,6 +21,8 @@ pub mod html;
 pub mod moving_average;
 pub mod number_format;
 pub mod page;
+mod plain_style;
+mod svg_marker;
 
 pub use chart::{Axis, Chart, Mark, Series};
 pub use page::{Block, Figure, Page, Section};

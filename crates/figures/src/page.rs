@@ -1,7 +1,9 @@
 //! Sections in order, and the document around them.
 
+use serde::{Deserialize, Serialize};
+
 use crate::chart::Chart;
-use crate::chart_svg::{STYLE, inline_svg};
+use crate::chart_svg::{MORE_STYLE, STYLE, inline_svg, needs_more_style};
 use crate::html::{escape, paragraph};
 
 const PAGE_STYLE: &str = include_str!("page.css");
@@ -21,6 +23,8 @@ pub struct Page {
     pub command: String,
     /// The last lines, HTML.
     pub footer: String,
+    /// CSS beside that of charts and pages; empty if there is none.
+    pub style: String,
 }
 
 /// A part of a page.
@@ -32,6 +36,8 @@ pub struct Section {
     pub heading: String,
     /// What stands under it, in order.
     pub blocks: Vec<Block>,
+    /// A mark beside heading and link, HTML; empty if there is none.
+    pub badge: String,
 }
 
 /// What a section is made of.
@@ -46,7 +52,7 @@ pub enum Block {
 }
 
 /// A chart with the sentence under it, plain text.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
     /// What is drawn.
     pub chart: Chart,
@@ -61,6 +67,8 @@ impl Page {
         let introduction: String = self.introduction.iter().map(|text| paragraph(text)).collect();
         let links: String = self.sections.iter().map(Section::link).collect();
         let body: String = self.sections.iter().map(Section::html).collect();
+        let mut figures = self.sections.iter().flat_map(Section::figures);
+        let more = if figures.any(|f| needs_more_style(&f.chart)) { MORE_STYLE } else { "" };
         let command = if self.command.is_empty() {
             String::new()
         } else {
@@ -70,9 +78,10 @@ impl Page {
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
              <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n\
-             <style>\n{STYLE}{PAGE_STYLE}</style>\n</head>\n<body>\n<header>\n<h1>{title}</h1>\n\
+             <style>\n{STYLE}{more}{PAGE_STYLE}{}</style>\n</head>\n<body>\n<header>\n<h1>{title}</h1>\n\
              <p class=\"headline\">{}</p>\n{introduction}<nav aria-label=\"Contents\"><ul>{links}</ul></nav>\n\
              </header>\n<main>\n{body}</main>\n<footer>\n{command}{}</footer>\n</body>\n</html>\n",
+            self.style,
             escape(&self.headline),
             self.footer
         )
@@ -82,7 +91,8 @@ impl Page {
 impl Section {
     /// A section of `blocks` under `heading`.
     pub fn new(id: &str, heading: &str, blocks: Vec<Block>) -> Self {
-        Self { id: id.to_owned(), heading: heading.to_owned(), blocks }
+        let badge = String::new();
+        Self { id: id.to_owned(), heading: heading.to_owned(), blocks, badge }
     }
 
     /// The charts of the section.
@@ -94,13 +104,13 @@ impl Section {
     }
 
     fn link(&self) -> String {
-        format!("<li><a href=\"#{}\">{}</a></li>", self.id, escape(&self.heading))
+        format!("<li><a href=\"#{}\">{}</a>{}</li>", self.id, escape(&self.heading), self.badge)
     }
 
     fn html(&self) -> String {
         let blocks: String = self.blocks.iter().map(Block::html).collect();
         let (id, heading) = (&self.id, escape(&self.heading));
-        format!("<section id=\"{id}\">\n<h2>{heading}</h2>\n{blocks}</section>\n")
+        format!("<section id=\"{id}\">\n<h2>{heading}{}</h2>\n{blocks}</section>\n", self.badge)
     }
 }
 

@@ -13,6 +13,7 @@ pub mod environment;
 pub mod perceptron;
 pub mod population;
 mod report;
+pub mod reproduce;
 pub mod statement;
 pub mod sweep;
 pub mod training;

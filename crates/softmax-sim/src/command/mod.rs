@@ -1,6 +1,7 @@
 //! The subcommands: thin arguments, a writer, one module each.
 
 mod entropy_change;
+mod reproduce;
 mod sweep;
 mod verify;
 
@@ -19,6 +20,12 @@ pub(crate) enum Command {
     /// Change of entropy of one update, for every policy on a line of JSON
     #[command(after_long_help = entropy_change::HELP)]
     EntropyChange(entropy_change::Args),
+    /// Run the findings of the paper as experiments and write one report
+    ///
+    /// Each finding has a claim, a target fixed beforehand, seeds, figures and a verdict. A finding that has a result
+    /// for the same setting is not run again, so a run that was killed goes on where it was. Ends with 0 when it ran
+    /// through, whatever the verdicts, and with 2 if it could not.
+    Reproduce(reproduce::Args),
     /// Run a grid of methods and knobs, by as many processes as there are; or merge what they found
     #[command(after_long_help = sweep::HELP)]
     Sweep(sweep::Args),
@@ -30,6 +37,7 @@ impl Command {
         match self {
             Self::Verify(args) => verify::run(args, out),
             Self::EntropyChange(args) => entropy_change::run(args, out),
+            Self::Reproduce(args) => reproduce::run(args, out),
             Self::Sweep(args) => sweep::run(args, out),
         }
     }

@@ -132,7 +132,7 @@ pub(super) fn over_steps(runs: &[ReportRun], metric: &Metric<'_>) -> Option<Figu
         let averages = moving_average(&values, window);
         raw_values.extend(&values);
         smooth_values.extend(&averages);
-        let series = |mark, points| Series { name: name.clone(), colour: *colour, mark, points };
+        let series = |mark, points| Series::new(name, *colour, mark, points);
         if window > 1 {
             faint.push(series(Mark::Faint, points.clone()));
         }
@@ -176,7 +176,7 @@ fn accuracy(report: &Report, metric: &Metric<'_>) -> Option<Figure> {
     let x = Axis::steps(points().map(|&(step, _)| step), 0.02);
     let y = Axis::around(metric.label, points().map(|&(_, value)| value), true, 0.04);
     let description = description(&columns);
-    let drawn = |(colour, name, points)| Series { name, colour, mark: Mark::Marked, points };
+    let drawn = |(colour, name, points): Curve| Series::new(&name, colour, Mark::Marked, points);
     let (stem, title) = (metric.stem.clone(), metric.title.clone());
     let series = columns.into_iter().map(drawn).collect();
     let caption = metric.reading.to_owned();

@@ -146,20 +146,16 @@ fn scatter(columns: &[Column3<'_>]) -> Figure {
     let all = || columns.iter().flat_map(|(_, _, points)| points.iter());
     let x = Axis::around("Predicted ΔH (nats per token)", all().map(|p| p.0), false, 0.05);
     let y = Axis::around("Measured ΔH (nats per token)", all().map(|p| p.1), false, 0.05);
-    let mut series = vec![Series {
-        name: "y = x".to_owned(),
-        colour: 0,
-        mark: Mark::Reference,
-        points: vec![(x.low, x.low), (x.high, x.high)],
-    }];
+    let diagonal = vec![(x.low, x.low), (x.high, x.high)];
+    let mut series = vec![Series::new("y = x", 0, Mark::Reference, diagonal)];
     let mut description = String::new();
     for (colour, run, points) in columns {
-        let (name, points_drawn) = (run.name.clone(), thinned(points));
+        let name = &run.name;
         if let Some(fit) = LineFit::new(points) {
             let (r, slope) = (fixed(fit.correlation, 3), significant(fit.slope, 3));
             description += &format!("{name}: Pearson r {r}, slope {slope}. ");
         }
-        series.push(Series { name, colour: *colour, mark: Mark::Points, points: points_drawn });
+        series.push(Series::new(name, *colour, Mark::Points, thinned(points)));
     }
     let caption =
         "One marker per step. Above the line: entropy fell less than predicted.".to_owned();
@@ -181,8 +177,6 @@ fn both_over_steps(run: &ReportRun) -> Option<Figure> {
     all().next()?;
     let x = Axis::steps(all().map(|p| p.0), 0.0);
     let y = Axis::around("ΔH per step (nats per token)", all().map(|p| p.1), false, 0.05);
-    let series =
-        |name: &str, colour, mark, points| Series { name: name.to_owned(), colour, mark, points };
     let caption = format!("{}, moving averages over {width} steps.", run.name);
     let chart = Chart {
         stem: "entropy-change-over-steps".to_owned(),
@@ -191,8 +185,8 @@ fn both_over_steps(run: &ReportRun) -> Option<Figure> {
         x,
         y,
         series: vec![
-            series("measured", 0, Mark::Line, measured),
-            series("predicted (Lemma 1)", 1, Mark::Dashed, predicted),
+            Series::new("measured", 0, Mark::Line, measured),
+            Series::new("predicted (Lemma 1)", 1, Mark::Dashed, predicted),
         ],
     };
     Some(Figure { chart, caption })

@@ -39,6 +39,7 @@ pub(super) fn page(report: &Report) -> Page {
         sections: sections(report),
         command: report.command.clone(),
         footer: FOOTER.to_owned(),
+        style: String::new(),
     }
 }
 

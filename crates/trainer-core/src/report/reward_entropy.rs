@@ -50,8 +50,8 @@ pub(super) fn section(report: &Report) -> Section {
         if points.is_empty() {
             continue;
         }
-        let name = run.name.clone();
-        scatter.push(Series { name, colour, mark: Mark::Points, points: thinned(points) });
+        let name = &run.name;
+        scatter.push(Series::new(name, colour, Mark::Points, thinned(points)));
         let (entropy, reward): (Vec<f64>, Vec<f64>) = points.iter().copied().unzip();
         let mut cells = vec![name_cell(colour, &run.name)];
         match PerformanceLaw::fit(&entropy, &reward) {
@@ -88,7 +88,7 @@ fn curve(colour: usize, name: &str, entropy: &[f64], law: &PerformanceLaw) -> Se
     let high = entropy.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let at = |index| low + (high - low) * index as f64 / (CURVE_POINTS - 1) as f64;
     let points = (0..CURVE_POINTS).map(|index| (at(index), law.predict(at(index)))).collect();
-    Series { name: name.to_owned(), colour, mark: Mark::Fit, points }
+    Series::new(name, colour, Mark::Fit, points)
 }
 
 fn share(value: Option<f64>) -> String {

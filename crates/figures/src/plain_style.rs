@@ -1,0 +1,83 @@
+//! The style of charts for programs that know neither CSS variables nor media queries.
+
+/// `css` in its light colours: variables replaced by their values, media queries and pseudo-classes left out, each rule
+/// that draws in the colour of a series written once a series, the font whatever `sans-serif` is.
+///
+/// Made for the style sheets of this crate: flat rules, one level of media queries, colours as `.sN { --c: … }`.
+pub(crate) fn plain_style(css: &str) -> String {
+    let rules = flat_rules(css);
+    let mut variables: Vec<(String, String)> = vec![];
+    for (selector, body) in &rules {
+        for (name, value) in declarations(body).filter(|(name, _)| name.starts_with("--")) {
+            // A series names its colour in a rule of its own: the class is part of the name.
+            let class = selector.rsplit('.').next().unwrap_or_default();
+            let name = if name == "--c" { format!("--c.{class}") } else { name.to_owned() };
+            variables.push((name, value.to_owned()));
+        }
+    }
+    let value = |name: &str| {
+        let found = variables.iter().find(|(variable, _)| variable == name);
+        found.map_or_else(String::new, |(_, value)| value.clone())
+    };
+    let series: Vec<&str> =
+        variables.iter().filter_map(|(name, _)| name.strip_prefix("--c.")).collect();
+    let mut plain = String::new();
+    for (selector, body) in rules.iter().filter(|(selector, _)| !selector.contains(':')) {
+        let body: String = declarations(body)
+            .filter(|(name, _)| !name.starts_with("--"))
+            .map(|(name, value)| match name {
+                "font-family" => "font-family: sans-serif; ".to_owned(),
+                _ => format!("{name}: {value}; "),
+            })
+            .collect();
+        let resolved = |class: &str| {
+            let colour = value(&format!("--c.{class}"));
+            resolve(&body.replace("var(--c)", &colour), &value)
+        };
+        if !body.contains("var(--c)") {
+            plain += &format!("{selector} {{ {}}}\n", resolve(&body, &value));
+            continue;
+        }
+        for class in &series {
+            let own = selector.replace(".chart .", &format!(".chart .{class}."));
+            plain += &format!("{own} {{ {}}}\n", resolved(class));
+        }
+    }
+    plain
+}
+
+/// `text` with each `var(--name)` replaced by its value, and that by its own.
+fn resolve(text: &str, value: &impl Fn(&str) -> String) -> String {
+    let mut text = text.to_owned();
+    while let Some((before, rest)) = text.split_once("var(") {
+        let Some((name, after)) = rest.split_once(')') else { break };
+        text = format!("{before}{}{after}", value(name));
+    }
+    text
+}
+
+/// Selector and body of the rules outside of media queries.
+fn flat_rules(css: &str) -> Vec<(&str, &str)> {
+    let (mut rules, mut rest) = (vec![], css);
+    while let Some((selector, after)) = rest.split_once('{') {
+        let selector = selector.trim();
+        if selector.starts_with('@') {
+            rest = after.split_once("}\n}").map_or_else(
+                || after.split_once("} }").map_or("", |(_, rest)| rest),
+                |(_, rest)| rest,
+            );
+            continue;
+        }
+        let Some((body, after)) = after.split_once('}') else { break };
+        rules.push((selector, body));
+        rest = after;
+    }
+    rules
+}
+
+fn declarations(body: &str) -> impl Iterator<Item = (&str, &str)> {
+    body.split(';').filter_map(|declaration| {
+        let (name, value) = declaration.split_once(':')?;
+        Some((name.trim(), value.trim()))
+    })
+}

@@ -1,0 +1,80 @@
+//! `softmax-sim reproduce`.
+
+use anyhow::Context;
+use softmax_sim::reproduce::raster::{self, Rasteriser};
+use softmax_sim::reproduce::{
+    FINDINGS, Finding, Progress, Scale, Setting, document, finding, page, run as runs,
+};
+use std::io::Write;
+use std::path::PathBuf;
+
+#[derive(clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
+pub(crate) struct Args {
+    /// Findings to run; all, if none is named
+    #[arg(value_name = "FINDING", value_parser = parse_finding)]
+    findings: Vec<&'static Finding>,
+    /// Shorter runs, under two minutes for all: the targets are meant for the full size
+    #[arg(long)]
+    quick: bool,
+    /// The first seed
+    #[arg(long, default_value_t = Setting::DEFAULT_SEED, value_parser = clap::value_parser!(u64).range(..=1 << 53))]
+    seed: u64,
+    /// Seeds for each finding
+    #[arg(long, default_value_t = Setting::DEFAULT_SEEDS as u64, value_parser = clap::value_parser!(u64).range(3..=1000))]
+    seeds: u64,
+    /// Folder for results, figures and report.html
+    #[arg(long, value_name = "DIR", default_value = "runs/reproduce")]
+    out: PathBuf,
+    /// Run findings anew that have a result already
+    #[arg(long)]
+    again: bool,
+    /// Also draw the figures as PNG, in a font of this machine
+    #[arg(long)]
+    png: bool,
+    /// Also write reproduce.md, reproduce.json and images/reproduce/ in this folder
+    #[arg(long, value_name = "DIR")]
+    docs: Option<PathBuf>,
+    /// Print the names and titles of the findings, and stop
+    #[arg(long)]
+    list: bool,
+}
+
+fn parse_finding(name: &str) -> Result<&'static Finding, String> {
+    finding::find(name).ok_or_else(|| {
+        let names: Vec<&str> = FINDINGS.iter().map(|finding| finding.name).collect();
+        format!("no such finding, expected one of {}", names.join(", "))
+    })
+}
+
+pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<bool> {
+    if args.list {
+        for finding in FINDINGS {
+            writeln!(out, "{:24}  {}", finding.name, finding.title).context("cannot print")?;
+        }
+        return Ok(true);
+    }
+    // A missing font is told before the experiments, not after.
+    let rasteriser = args.png.then(Rasteriser::with_system_fonts).transpose()?;
+    let wanted = |finding: &&Finding| {
+        args.findings.is_empty() || args.findings.iter().any(|named| named.name == finding.name)
+    };
+    let findings: Vec<&'static Finding> = FINDINGS.iter().filter(wanted).collect();
+    let scale = if args.quick { Scale::Quick } else { Scale::Full };
+    let seeds = usize::try_from(args.seeds).context("too many seeds")?;
+    let setting = Setting { scale, seed: args.seed, seeds };
+    let finished = runs::run(&findings, &setting, &args.out, args.again, Progress::stderr)?;
+    let all = runs::collect(&args.out)?;
+    page::write(&args.out, &all)?;
+    if let Some(rasteriser) = rasteriser {
+        raster::write(&args.out, &all, &rasteriser)?;
+    }
+    if let Some(docs) = &args.docs {
+        document::write(docs, &finished)?;
+    }
+    let report = args.out.join("report.html");
+    write!(out, "{}\n{}\n", runs::table(&finished), report.display())
+        .and_then(|()| out.flush())
+        .context("cannot print")?;
+    Ok(true)
+}

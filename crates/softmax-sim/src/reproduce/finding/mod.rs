@@ -1,0 +1,37 @@
+//! The findings, in the order of the report.
+
+mod lemma_1;
+
+use super::Finding;
+
+/// Every finding.
+pub static FINDINGS: &[Finding] = &[lemma_1::FINDING];
+
+/// The finding of that name.
+pub fn find(name: &str) -> Option<&'static Finding> {
+    FINDINGS.iter().find(|finding| finding.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn names_are_unique_and_kebab_case() {
+        let names: BTreeSet<&str> = FINDINGS.iter().map(|finding| finding.name).collect();
+        assert_eq!(names.len(), FINDINGS.len());
+        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        assert!(names.iter().all(|name| !name.is_empty() && name.chars().all(plain)), "{names:?}");
+    }
+
+    #[test]
+    fn every_finding_says_what_is_claimed_done_and_wanted() {
+        for finding in FINDINGS {
+            for text in [finding.claim, finding.method, finding.target] {
+                assert!(text.len() > 40 && text.ends_with('.'), "{}: {text}", finding.name);
+            }
+            assert!(!finding.title.is_empty() && !finding.title.ends_with('.'), "{}", finding.name);
+        }
+    }
+}

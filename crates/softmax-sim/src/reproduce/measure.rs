@@ -1,0 +1,141 @@
+//! One number of an experiment, over seeds, beside what was wanted.
+
+use super::number;
+use super::seeds::{Interval, interval};
+use figures::number_format::significant;
+use serde::{Deserialize, Serialize};
+
+/// A quantity measured once a seed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Measure {
+    /// What was measured, in words.
+    pub quantity: String,
+    /// Its unit; `1` for a pure number, a fraction or a correlation.
+    pub unit: String,
+    /// One value a seed; NaN where it could not be measured.
+    #[serde(with = "number::many")]
+    pub values: Vec<f64>,
+    /// Mean over the seeds with its 95 % interval.
+    pub interval: Interval,
+    /// What was wanted.
+    pub target: Target,
+    /// Whether **every** seed met the target; none where nothing was wanted.
+    pub met: Option<bool>,
+}
+
+/// What was wanted of a [`Measure`].
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Target {
+    /// This or more.
+    AtLeast(f64),
+    /// This or less.
+    AtMost(f64),
+    /// Within both ends.
+    Between(f64, f64),
+    /// True in every seed; the values are 1 for true and 0 for false.
+    True,
+    /// Nothing: reported for context.
+    None,
+}
+
+impl Target {
+    /// Whether `value` meets it; never NaN, none where nothing was wanted.
+    pub fn is_met(self, value: f64) -> Option<bool> {
+        match self {
+            Self::AtLeast(low) => Some(value >= low),
+            Self::AtMost(high) => Some(value <= high),
+            Self::Between(low, high) => Some((low..=high).contains(&value)),
+            Self::True => Some(value >= 1.0),
+            Self::None => None,
+        }
+    }
+
+    /// `≥ 0.99`, `≤ 0.012`, `0.9 to 1.1`, `true` or a dash.
+    pub fn text(self) -> String {
+        match self {
+            Self::AtLeast(low) => format!("≥ {}", shortest(low)),
+            Self::AtMost(high) => format!("≤ {}", shortest(high)),
+            Self::Between(low, high) => format!("{} to {}", shortest(low), shortest(high)),
+            Self::True => "true".to_owned(),
+            Self::None => "–".to_owned(),
+        }
+    }
+}
+
+/// A bound as it was written, not padded with zeros.
+fn shortest(value: f64) -> String {
+    let magnitude = value.abs();
+    if magnitude > 0.0 && !(1e-3..1e5).contains(&magnitude) {
+        return significant(value, 2);
+    }
+    format!("{value}").replacen('-', "−", 1)
+}
+
+impl Measure {
+    /// A quantity with one value a seed, and what is wanted of each of them.
+    pub fn new(quantity: &str, unit: &str, values: Vec<f64>, target: Target) -> Self {
+        let met = target.is_met(0.0).map(|_| {
+            !values.is_empty() && values.iter().all(|&value| target.is_met(value) == Some(true))
+        });
+        let (interval, quantity, unit) = (interval(&values), quantity.to_owned(), unit.to_owned());
+        Self { quantity, unit, values, interval, target, met }
+    }
+
+    /// A statement that has to be true in every seed.
+    pub fn holds(statement: &str, values: &[bool]) -> Self {
+        let values = values.iter().map(|&value| f64::from(u8::from(value))).collect();
+        Self::new(statement, "1", values, Target::True)
+    }
+
+    /// The mean with its interval, `0.993 [0.992, 0.995]`; of a statement, in how many seeds it is true.
+    pub fn value_text(&self) -> String {
+        if self.target == Target::True {
+            let count = self.values.iter().filter(|&&value| value >= 1.0).count();
+            return format!("true in {count} of {} seeds", self.values.len());
+        }
+        self.interval.text()
+    }
+
+    /// The same with its unit.
+    pub fn text(&self) -> String {
+        let unit = if self.unit == "1" { String::new() } else { format!(" {}", self.unit) };
+        self.value_text() + &unit
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_seed_has_to_meet_the_target() {
+        let met = |values: &[f64], target| Measure::new("x", "1", values.to_vec(), target).met;
+        assert_eq!(met(&[0.5, 0.6, 0.7], Target::AtLeast(0.5)), Some(true));
+        assert_eq!(met(&[0.49, 0.9, 0.9], Target::AtLeast(0.5)), Some(false));
+        assert_eq!(met(&[0.5, f64::NAN], Target::AtLeast(0.1)), Some(false));
+        assert_eq!(met(&[f64::NAN; 3], Target::AtMost(0.1)), Some(false));
+        assert_eq!(met(&[1.0, 1.1], Target::Between(0.9, 1.1)), Some(true));
+        assert_eq!(met(&[], Target::AtMost(1.0)), Some(false));
+        assert_eq!(met(&[7.0], Target::None), None);
+        assert_eq!(Measure::holds("x", &[true, false]).met, Some(false));
+        assert_eq!(Measure::holds("x", &[true, true]).met, Some(true));
+    }
+
+    #[test]
+    fn what_json_cannot_hold_comes_back() {
+        let measure = Measure::new("x", "nat", vec![1.0, f64::NAN, 0.1 + 0.2], Target::AtMost(2.0));
+        let json = serde_json::to_string(&measure).unwrap();
+        let read: Measure = serde_json::from_str(&json).unwrap();
+        assert!(read.values[1].is_nan() && read.values[2].to_bits() == (0.1f64 + 0.2).to_bits());
+        assert_eq!((read.target, read.met), (measure.target, Some(false)));
+    }
+
+    #[test]
+    fn bounds_are_written_as_they_were_set() {
+        assert_eq!(Target::AtLeast(0.99).text(), "≥ 0.99");
+        assert_eq!(Target::AtMost(-3e-6).text(), "≤ −3.0×10⁻⁶");
+        assert_eq!(Target::Between(0.0, 12.0).text(), "0 to 12");
+    }
+}

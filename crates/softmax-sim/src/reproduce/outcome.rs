@@ -1,0 +1,156 @@
+//! What an experiment hands back.
+
+use super::measure::Measure;
+use super::table::Table;
+use figures::{Chart, Figure};
+use serde::{Deserialize, Serialize};
+
+/// Whether a statement of the paper was seen here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// Every target was met in every seed.
+    Reproduced,
+    /// Some were.
+    InPart,
+    /// None was.
+    NotReproduced,
+}
+
+impl Verdict {
+    /// In words: `reproduced`, `in part`, `not reproduced`.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Reproduced => "reproduced",
+            Self::InPart => "in part",
+            Self::NotReproduced => "not reproduced",
+        }
+    }
+
+    /// By the measures that have a target: all met, some, or none. Without any, nothing was reproduced.
+    pub fn of(measures: &[Measure]) -> Self {
+        let met: Vec<bool> = measures.iter().filter_map(|measure| measure.met).collect();
+        if met.is_empty() || met.iter().all(|met| !met) {
+            Self::NotReproduced
+        } else if met.iter().all(|met| *met) {
+            Self::Reproduced
+        } else {
+            Self::InPart
+        }
+    }
+}
+
+/// Result of an experiment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Outcome {
+    /// What was measured, those with a target first.
+    pub measures: Vec<Measure>,
+    /// Charts with captions; the first one stands in `docs/reproduce.md`.
+    pub figures: Vec<Figure>,
+    /// Tables.
+    pub tables: Vec<Table>,
+    /// Whether the claim was seen.
+    pub verdict: Verdict,
+    /// Why, a sentence.
+    pub reason: String,
+    /// What an honest page adds, a sentence or more each.
+    pub notes: Vec<String>,
+}
+
+impl Outcome {
+    /// The outcome of `measures`, with the verdict and the reason they give.
+    pub fn new(measures: Vec<Measure>) -> Self {
+        let (verdict, reason) = (Verdict::of(&measures), reason(&measures));
+        Self { measures, figures: vec![], tables: vec![], verdict, reason, notes: vec![] }
+    }
+
+    /// Adds a chart and the sentence under it.
+    #[must_use]
+    pub fn figure(mut self, chart: Chart, caption: &str) -> Self {
+        self.figures.push(Figure { chart, caption: caption.to_owned() });
+        self
+    }
+
+    /// Adds a table.
+    #[must_use]
+    pub fn table(mut self, table: Table) -> Self {
+        self.tables.push(table);
+        self
+    }
+
+    /// Adds what an honest page says beside the verdict.
+    #[must_use]
+    pub fn note(mut self, note: &str) -> Self {
+        self.notes.push(note.to_owned());
+        self
+    }
+
+    /// Adds a sentence to the reason.
+    #[must_use]
+    pub fn because(mut self, sentence: &str) -> Self {
+        self.reason = format!("{} {sentence}", self.reason);
+        self
+    }
+
+    /// Judges by hand, for a claim that the measures do not count up to: `reason` is a sentence.
+    #[must_use]
+    pub fn judged(self, verdict: Verdict, reason: &str) -> Self {
+        Self { verdict, reason: reason.to_owned(), ..self }
+    }
+}
+
+/// `All 4 targets met.`, or which were missed and by what.
+fn reason(measures: &[Measure]) -> String {
+    let wanted: Vec<&Measure> = measures.iter().filter(|m| m.met.is_some()).collect();
+    let missed: Vec<&&Measure> = wanted.iter().filter(|m| m.met == Some(false)).collect();
+    let targets = |count| if count == 1 { "target" } else { "targets" };
+    match (wanted.len(), missed.len()) {
+        (0, _) => "Nothing was measured against a target.".to_owned(),
+        (1, 0) => "The target is met in every seed.".to_owned(),
+        (count, 0) => format!("All {count} targets are met in every seed."),
+        (count, missing) => {
+            let words = missed.iter().map(|measure| {
+                let (quantity, found) = (&measure.quantity, measure.text());
+                format!("{quantity}: {found}, wanted {}", measure.target.text())
+            });
+            let words = words.collect::<Vec<_>>().join("; ");
+            format!("{} of {count} {} met. Missed: {words}.", count - missing, targets(count))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::measure::Target;
+    use super::*;
+
+    fn measure(met: Option<bool>) -> Measure {
+        let target = if met.is_some() { Target::AtLeast(0.5) } else { Target::None };
+        let value = if met == Some(true) { 0.75 } else { 0.25 };
+        Measure::new("R²", "1", vec![value; 3], target)
+    }
+
+    #[test]
+    fn the_verdict_follows_the_targets() {
+        let verdict = |met: &[Option<bool>]| {
+            Verdict::of(&met.iter().copied().map(measure).collect::<Vec<_>>())
+        };
+        assert_eq!(verdict(&[Some(true), None, Some(true)]), Verdict::Reproduced);
+        assert_eq!(verdict(&[Some(true), Some(false)]), Verdict::InPart);
+        assert_eq!(verdict(&[Some(false), None]), Verdict::NotReproduced);
+        assert_eq!(verdict(&[None]), Verdict::NotReproduced);
+        assert_eq!(verdict(&[]), Verdict::NotReproduced);
+    }
+
+    #[test]
+    fn the_reason_names_what_was_missed() {
+        let outcome = Outcome::new(vec![measure(Some(true)), measure(Some(false))]);
+        assert_eq!(
+            outcome.reason,
+            "1 of 2 targets met. Missed: R²: 0.250 [0.250, 0.250], wanted ≥ 0.5."
+        );
+        let outcome = Outcome::new(vec![measure(Some(true))]).because("So it is.");
+        assert_eq!(outcome.reason, "The target is met in every seed. So it is.");
+    }
+}

@@ -1,0 +1,253 @@
+//! The report: claim beside verdict, one self-contained HTML page.
+
+use super::run::Finished;
+use super::store::{StoreError, write_whole};
+use super::{Cell, Measure, Scale, Setting, Table, Verdict};
+use figures::chart_svg::standalone_svg;
+use figures::html::{self, Column, escape, paragraph};
+use figures::number_format::significant;
+use figures::{Block, Page, Section};
+use std::path::{Component, Path};
+
+const STYLE: &str = include_str!("page.css");
+
+const WORDS: [(&str, &str, &str); 7] = [
+    (
+        "entropy",
+        "H = −Σ π log π of the policy in a state, exact over its actions, averaged over states",
+        "nat",
+    ),
+    (
+        "reward",
+        "expected reward of the policy, computed and not sampled unless a finding says otherwise",
+        "fraction",
+    ),
+    (
+        "covariance",
+        "mean of the product of two quantities, each less its own mean, under the policy",
+        "nat · reward",
+    ),
+    ("advantage", "reward of an action less a baseline", "reward"),
+    ("step", "one update of the policy", "1"),
+    ("R²", "1 − residual over total sum of squares of a fit", "1"),
+    ("[low, high]", "95 % interval of the mean over seeds, by Student's t", "as the mean"),
+];
+
+/// The page about `finished`, in order, to be read in `folder`.
+pub fn page(finished: &[Finished], folder: &Path) -> Page {
+    let mut sections = vec![summary(finished)];
+    sections.extend(finished.iter().map(|one| section(one, folder)));
+    sections.push(words());
+    let mut introduction = vec![
+        "Each section states what Cui et al. (2025) claim, what was fixed beforehand as a reproduction, what was \
+         measured here, and what an honest page adds. The environments are small: softmax policies and rewards on \
+         one CPU, where entropy and expected reward are exact. A target counts as met if every seed meets it."
+            .to_owned(),
+    ];
+    if finished.iter().any(|one| one.record.setting.scale == Scale::Quick) {
+        let quick =
+            "Some results below come from quick runs, shorter than the targets are meant for.";
+        introduction.push(quick.to_owned());
+    }
+    Page {
+        title: "The entropy mechanism, reproduced on one CPU".to_owned(),
+        headline: headline(finished),
+        introduction,
+        sections,
+        command: command(finished),
+        footer: "<p>The paper: <a href=\"https://arxiv.org/abs/2505.22617\">arXiv:2505.22617</a>, The Entropy \
+                 Mechanism of Reinforcement Learning for Reasoning Language Models.</p>\n"
+            .to_owned(),
+        style: STYLE.to_owned(),
+    }
+}
+
+/// Writes the page and its figures: `report.html` and `figures/*.svg`.
+///
+/// # Errors
+///
+/// [`StoreError`], naming the first file that could not be written.
+pub fn write(folder: &Path, finished: &[Finished]) -> Result<(), StoreError> {
+    write_whole(&folder.join("report.html"), page(finished, folder).html().as_bytes())?;
+    for figure in finished.iter().flat_map(|one| &one.record.outcome.figures) {
+        let path = folder.join("figures").join(format!("{}.svg", figure.chart.stem));
+        write_whole(&path, standalone_svg(&figure.chart).as_bytes())?;
+    }
+    Ok(())
+}
+
+/// `5 of 9 findings are reproduced, 3 in part, 1 is not.`
+fn headline(finished: &[Finished]) -> String {
+    let count =
+        |verdict| finished.iter().filter(|one| one.record.outcome.verdict == verdict).count();
+    let all = finished.len();
+    let (yes, part, no) =
+        (count(Verdict::Reproduced), count(Verdict::InPart), count(Verdict::NotReproduced));
+    let noun = if all == 1 { "finding" } else { "findings" };
+    format!("Of {all} {noun}, {yes} reproduced, {part} in part, {no} not reproduced.")
+}
+
+/// The command that comes to all of `finished`, if they share a setting.
+fn command(finished: &[Finished]) -> String {
+    let Some(first) = finished.first() else { return String::new() };
+    let options = options(&first.record.setting);
+    format!("softmax-sim reproduce{options}")
+}
+
+/// What of the command line makes `setting`, with a leading space each.
+pub(super) fn options(setting: &Setting) -> String {
+    let mut options = String::new();
+    if setting.scale == Scale::Quick {
+        options += " --quick";
+    }
+    if setting.seed != Setting::DEFAULT_SEED {
+        options += &format!(" --seed {}", setting.seed);
+    }
+    if setting.seeds != Setting::DEFAULT_SEEDS {
+        options += &format!(" --seeds {}", setting.seeds);
+    }
+    options
+}
+
+fn summary(finished: &[Finished]) -> Section {
+    let columns = [
+        (Column::Text, "Finding"),
+        (Column::Text, "Verdict"),
+        (Column::Text, "Why"),
+        (Column::Number, "Seconds"),
+    ];
+    let mut table = html::Table::new("", &columns);
+    for one in finished {
+        let (finding, record) = (one.finding, &one.record);
+        table.html_row(vec![
+            format!("<a class=\"wrap\" href=\"#{}\">{}</a>", finding.name, escape(finding.title)),
+            badge(record.outcome.verdict),
+            format!("<span class=\"wrap\">{}</span>", escape(&record.outcome.reason)),
+            significant(record.seconds, 2),
+        ]);
+    }
+    Section::new("summary", "Verdicts", vec![Block::Html(table.html())])
+}
+
+fn badge(verdict: Verdict) -> String {
+    let class = match verdict {
+        Verdict::Reproduced => "yes",
+        Verdict::InPart => "part",
+        Verdict::NotReproduced => "no",
+    };
+    format!("<span class=\"badge {class}\">{}</span>", verdict.text())
+}
+
+fn section(one: &Finished, folder: &Path) -> Section {
+    let (finding, record) = (one.finding, &one.record);
+    let outcome = &record.outcome;
+    let verdict = badge(outcome.verdict);
+    let mut facts = String::new();
+    for (term, text) in
+        [("Claim", finding.claim), ("Target", finding.target), ("Method", finding.method)]
+    {
+        facts += &format!("<dt>{term}</dt><dd>{}</dd>\n", escape(text));
+    }
+    facts += &format!("<dt>Verdict</dt><dd>{verdict} {}</dd>\n", escape(&outcome.reason));
+    let mut blocks = vec![
+        Block::Html(format!("<dl class=\"facts\">\n{facts}</dl>\n")),
+        Block::Figures(outcome.figures.clone()),
+        Block::Html(measures(&outcome.measures)),
+    ];
+    blocks.extend(outcome.tables.iter().map(|table| Block::Html(table_html(table))));
+    if !outcome.notes.is_empty() {
+        let notes: String = outcome.notes.iter().map(|note| paragraph(note)).collect();
+        blocks.push(Block::Html(format!(
+            "<div class=\"notes\">\n<h3>Beside the verdict</h3>\n{notes}</div>\n"
+        )));
+    }
+    blocks.push(Block::Html(provenance(one, folder)));
+    Section { badge: verdict, ..Section::new(finding.name, finding.title, blocks) }
+}
+
+/// How the section came about: setting, time, program, command, theory.
+fn provenance(one: &Finished, folder: &Path) -> String {
+    let (finding, record) = (one.finding, &one.record);
+    let setting = &record.setting;
+    let links: Vec<String> =
+        finding.theory.iter().map(|anchor| theory_link(folder, anchor)).collect();
+    let theory = match links.as_slice() {
+        [] => String::new(),
+        links => format!(" Theory: {}.", links.join(", ")),
+    };
+    format!(
+        "<p class=\"meta\">{} in {} s, {}. Again: <code>softmax-sim reproduce {}{} --again</code>.{theory}</p>\n",
+        escape(&setting.text()),
+        significant(record.seconds, 2),
+        escape(&record.program),
+        finding.name,
+        options(setting),
+    )
+}
+
+/// A link to an anchor of `docs/theory.md` from a page in `folder`, if the folder lies below where we stand.
+fn theory_link(folder: &Path, anchor: &str) -> String {
+    let text = format!("docs/theory.md#{anchor}");
+    let below = |part| matches!(part, Component::Normal(_) | Component::CurDir);
+    if !folder.components().all(below) {
+        return text;
+    }
+    let depth = folder.components().filter(|part| matches!(part, Component::Normal(_))).count();
+    format!("<a href=\"{}{text}\">{text}</a>", "../".repeat(depth))
+}
+
+fn measures(measures: &[Measure]) -> String {
+    let columns = [
+        (Column::Text, "Measured"),
+        (Column::Number, "Mean over seeds [95 %]"),
+        (Column::Text, "Unit"),
+        (Column::Number, "Target, every seed"),
+        (Column::Text, "Met"),
+    ];
+    let mut table = html::Table::new("What was measured, beside what was wanted.", &columns);
+    for measure in measures {
+        let (class, met) = match measure.met {
+            Some(true) => ("pass", "✓ yes"),
+            Some(false) => ("fail", "✗ no"),
+            None => ("", "–"),
+        };
+        table.html_row(vec![
+            format!("<span class=\"wrap\">{}</span>", escape(&measure.quantity)),
+            escape(&measure.value_text()),
+            escape(if measure.unit == "1" { "" } else { &measure.unit }),
+            escape(&measure.target.text()),
+            format!("<span class=\"{class}\">{met}</span>"),
+        ]);
+    }
+    table.html()
+}
+
+fn table_html(table: &Table) -> String {
+    let kind = |index: usize| {
+        let is_number = |row: &Vec<Cell>| matches!(row.get(index), Some(Cell::Number(_)));
+        let numbers = !table.rows.is_empty() && table.rows.iter().all(is_number);
+        if numbers { Column::Number } else { Column::Text }
+    };
+    let columns: Vec<(Column, &str)> = table
+        .columns
+        .iter()
+        .enumerate()
+        .map(|(index, name)| (kind(index), name.as_str()))
+        .collect();
+    let mut html = html::Table::new(&table.heading, &columns);
+    for row in &table.rows {
+        let cells: Vec<String> = row.iter().map(Cell::text).collect();
+        html.row(&cells);
+    }
+    html.html()
+}
+
+fn words() -> Section {
+    let columns = [(Column::Text, "Word"), (Column::Text, "Meaning"), (Column::Text, "Unit")];
+    let mut table = html::Table::new("Words and units of this page.", &columns);
+    for (word, meaning, unit) in WORDS {
+        let meaning = format!("<span class=\"wrap\">{}</span>", escape(meaning));
+        table.html_row(vec![escape(word), meaning, escape(unit)]);
+    }
+    Section::new("words", "Words and units", vec![Block::Html(table.html())])
+}

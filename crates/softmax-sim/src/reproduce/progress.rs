@@ -1,0 +1,93 @@
+//! How far an experiment is, told on standard error.
+
+use indicatif::{ProgressBar, ProgressStyle};
+use std::io::{IsTerminal, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Lines that a long experiment prints where there is no terminal.
+const LINES: u64 = 10;
+
+/// Counts what is done: a bar on a terminal, plain lines elsewhere. All methods may be called from any thread.
+#[derive(Debug)]
+pub struct Progress {
+    name: &'static str,
+    bar: ProgressBar,
+    plain: bool,
+    total: AtomicU64,
+    done: AtomicU64,
+}
+
+impl Progress {
+    /// Tells nothing.
+    pub fn silent() -> Self {
+        Self::of("", ProgressBar::hidden(), false)
+    }
+
+    /// Tells of the finding `name` on standard error.
+    pub fn stderr(name: &'static str) -> Self {
+        if !std::io::stderr().is_terminal() {
+            return Self::of(name, ProgressBar::hidden(), true);
+        }
+        let bar = ProgressBar::new(0).with_prefix(name);
+        let style = ProgressStyle::with_template("{prefix} {bar:32} {pos}/{len} {elapsed} {msg}");
+        if let Ok(style) = style {
+            bar.set_style(style);
+        }
+        Self::of(name, bar, false)
+    }
+
+    fn of(name: &'static str, bar: ProgressBar, plain: bool) -> Self {
+        Self { name, bar, plain, total: AtomicU64::new(0), done: AtomicU64::new(0) }
+    }
+
+    /// Adds `steps` to what there is to do.
+    pub fn plan(&self, steps: u64) {
+        self.total.fetch_add(steps, Ordering::Relaxed);
+        self.bar.inc_length(steps);
+    }
+
+    /// Tells that `steps` more are done.
+    pub fn advance(&self, steps: u64) {
+        self.bar.inc(steps);
+        let before = self.done.fetch_add(steps, Ordering::Relaxed);
+        let total = self.total.load(Ordering::Relaxed);
+        if self.plain && crosses_a_tenth(before, before + steps, total) {
+            self.line(&format!("{} of {total} steps", before + steps));
+        }
+    }
+
+    /// Tells what is under way, on the bar alone.
+    pub fn say(&self, what: &str) {
+        self.bar.set_message(what.to_owned());
+    }
+
+    /// Ends the bar and tells the outcome in a line.
+    pub fn finish(&self, outcome: &str) {
+        self.bar.finish_and_clear();
+        if !self.name.is_empty() {
+            self.line(outcome);
+        }
+    }
+
+    fn line(&self, text: &str) {
+        // Nobody may be listening; that is no reason to stop.
+        let _ = writeln!(std::io::stderr(), "{}: {text}", self.name);
+    }
+}
+
+fn crosses_a_tenth(before: u64, after: u64, total: u64) -> bool {
+    let tenth = |done: u64| (done * LINES).checked_div(total).unwrap_or(0);
+    total >= LINES && after < total && tenth(after) > tenth(before)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_experiment_prints_a_line_a_tenth() {
+        let lines =
+            |total: u64| (0..total).filter(|&at| crosses_a_tenth(at, at + 1, total)).count();
+        assert_eq!((lines(1000), lines(25), lines(3), lines(0)), (9, 9, 0, 0));
+    }
+}

@@ -1,0 +1,96 @@
+//! Means, intervals and curves over seeds.
+
+use super::number;
+use figures::number_format::significant;
+use figures::{Mark, Series};
+use serde::{Deserialize, Serialize};
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+/// A mean with its 95 % confidence interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Interval {
+    /// Mean of the finite values; NaN of none.
+    #[serde(with = "number::one")]
+    pub mean: f64,
+    /// Lower end; NaN with fewer than two values.
+    #[serde(with = "number::one")]
+    pub low: f64,
+    /// Upper end; NaN with fewer than two values.
+    #[serde(with = "number::one")]
+    pub high: f64,
+}
+
+impl Interval {
+    /// `0.993 [0.992, 0.995]`, or the mean alone where there is no interval.
+    pub fn text(self) -> String {
+        let mean = significant(self.mean, 3);
+        if !(self.low.is_finite() && self.high.is_finite()) {
+            return mean;
+        }
+        format!("{mean} [{}, {}]", significant(self.low, 3), significant(self.high, 3))
+    }
+}
+
+/// Mean of the finite values with the interval `mean ± t_{n-1}(0.975) · s / √n` of Student.
+pub fn interval(values: &[f64]) -> Interval {
+    let finite: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
+    let count = finite.len() as f64;
+    let mean = finite.iter().sum::<f64>() / count;
+    let none = Interval { mean, low: f64::NAN, high: f64::NAN };
+    if finite.len() < 2 {
+        return none;
+    }
+    let squares: f64 = finite.iter().map(|value| (value - mean).powi(2)).sum();
+    let error = (squares / (count - 1.0) / count).sqrt();
+    let Ok(student) = StudentsT::new(0.0, 1.0, count - 1.0) else { return none };
+    let half = student.inverse_cdf(0.975) * error;
+    Interval { mean, low: mean - half, high: mean + half }
+}
+
+/// A curve of the mean over seeds with the 95 % interval as its spread.
+///
+/// `runs` holds one row a seed, each with one value for every `x`; a shorter row ends earlier.
+pub fn curve(name: &str, colour: usize, mark: Mark, x: &[f64], runs: &[Vec<f64>]) -> Series {
+    let at = |index: usize| {
+        let values: Vec<f64> = runs.iter().filter_map(|run| run.get(index).copied()).collect();
+        interval(&values)
+    };
+    let intervals: Vec<(f64, Interval)> =
+        x.iter().enumerate().map(|(index, &x)| (x, at(index))).collect();
+    let means = intervals.iter().map(|&(x, interval)| (x, interval.mean)).collect();
+    let spread = intervals.iter().map(|&(x, interval)| (x, interval.low, interval.high)).collect();
+    Series::new(name, colour, mark, means).with_spread(spread)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The table of Student: 4.302653 for two degrees of freedom, 12.706205 for one.
+    #[test]
+    fn intervals_by_hand() {
+        let three = interval(&[1.0, 2.0, 3.0]);
+        assert!((three.mean - 2.0).abs() < 1e-15);
+        assert!((three.high - 2.0 - 4.302_652_73 / 3f64.sqrt()).abs() < 1e-6, "{three:?}");
+        assert!((three.low + three.high - 4.0).abs() < 1e-12);
+        let two = interval(&[0.0, f64::NAN, 2.0]);
+        assert!((two.high - 1.0 - 12.706_204_74).abs() < 1e-5, "{two:?}");
+    }
+
+    #[test]
+    fn one_value_has_no_interval_and_none_has_no_mean() {
+        let one = interval(&[4.0]);
+        assert!(one.low.is_nan() && one.high.is_nan());
+        assert_eq!(one.text(), "4.00");
+        assert!(interval(&[]).mean.is_nan());
+    }
+
+    #[test]
+    fn a_curve_ends_with_its_runs() {
+        let runs = [vec![1.0, 2.0], vec![3.0, 4.0, 9.0]];
+        let curve = curve("a", 0, Mark::Line, &[0.0, 1.0, 2.0], &runs);
+        assert_eq!(curve.points, [(0.0, 2.0), (1.0, 3.0), (2.0, 9.0)]);
+        assert_eq!(curve.spread.len(), 2);
+    }
+}

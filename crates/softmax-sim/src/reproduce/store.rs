@@ -1,0 +1,171 @@
+//! Results on disk: one file a finding, whole or not there.
+
+use super::{Outcome, Setting};
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// Name and version of this program, as stored beside each result.
+pub const PROGRAM: &str = concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_PKG_VERSION"));
+
+/// A finding that was run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Record {
+    /// Name of the finding.
+    pub finding: String,
+    /// The program that ran it: [`PROGRAM`].
+    pub program: String,
+    /// What the outcome depends on.
+    pub setting: Setting,
+    /// Wall time, seconds.
+    pub seconds: f64,
+    /// What was found.
+    pub outcome: Outcome,
+}
+
+impl Record {
+    /// Whether this program would come to it again with `setting`.
+    pub fn is_current(&self, setting: &Setting) -> bool {
+        self.program == PROGRAM && self.setting == *setting
+    }
+}
+
+/// A file of results that could not be read or written.
+#[derive(Debug, Error)]
+#[error("cannot {action} {}", path.display())]
+pub struct StoreError {
+    path: PathBuf,
+    action: &'static str,
+    source: io::Error,
+}
+
+impl StoreError {
+    /// The error of doing `action` to `path`.
+    pub(super) fn of(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self { path, action, source }
+    }
+}
+
+/// Where the result of the finding `name` lies.
+pub fn record_path(folder: &Path, name: &str) -> PathBuf {
+    folder.join("findings").join(format!("{name}.json"))
+}
+
+/// The result of the finding `name`: none if there is no file, or one that is no result.
+///
+/// A file of another version, or one that something else tore, is as good as none: the finding runs again.
+///
+/// # Errors
+///
+/// [`StoreError`] if there is a file that cannot be read.
+pub fn read_record(folder: &Path, name: &str) -> Result<Option<Record>, StoreError> {
+    let path = record_path(folder, name);
+    match fs::read(&path) {
+        Ok(bytes) => {
+            let record: Option<Record> = serde_json::from_slice(&bytes).ok();
+            Ok(record.filter(|record| record.finding == name))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(StoreError::of(&path, "read")(error)),
+    }
+}
+
+/// Stores a result, replacing an older one as a whole.
+///
+/// # Errors
+///
+/// [`StoreError`] if it cannot be written; an older one is as it was.
+pub fn write_record(folder: &Path, record: &Record) -> Result<(), StoreError> {
+    let path = record_path(folder, &record.finding);
+    let json = serde_json::to_string_pretty(record).map_err(io::Error::from);
+    let json = json.map_err(StoreError::of(&path, "write"))?;
+    write_whole(&path, format!("{json}\n").as_bytes())
+}
+
+/// Writes a file as a whole or not at all, in a folder that is made if need be.
+///
+/// # Errors
+///
+/// [`StoreError`], naming the file.
+pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+    let write = || {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new("."));
+        fs::create_dir_all(folder)?;
+        let mut file = temporary_file(folder)?;
+        file.write_all(bytes)?;
+        file.as_file().sync_all()?;
+        file.persist(path).map_err(|error| error.error)?;
+        Ok(())
+    };
+    write().map_err(StoreError::of(path, "write"))
+}
+
+/// A file beside the others that goes when it is not persisted, readable by whom the others are.
+fn temporary_file(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".").suffix(".partial");
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    builder.tempfile_in(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Scale;
+    use super::*;
+
+    fn record() -> Record {
+        Record {
+            finding: "lemma-1".to_owned(),
+            program: PROGRAM.to_owned(),
+            setting: Setting { scale: Scale::Quick, seed: 7, seeds: 3 },
+            seconds: 0.5,
+            outcome: Outcome::new(vec![]),
+        }
+    }
+
+    #[test]
+    fn a_record_comes_back_and_leaves_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        write_record(folder.path(), &record()).unwrap();
+        write_record(folder.path(), &record()).unwrap();
+        assert_eq!(read_record(folder.path(), "lemma-1").unwrap(), Some(record()));
+        assert_eq!(fs::read_dir(folder.path().join("findings")).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_torn_or_foreign_file_is_no_result() {
+        let folder = tempfile::tempdir().unwrap();
+        write_record(folder.path(), &record()).unwrap();
+        let path = record_path(folder.path(), "lemma-1");
+        fs::copy(&path, record_path(folder.path(), "theorem-1")).unwrap();
+        assert_eq!(read_record(folder.path(), "theorem-1").unwrap(), None);
+        let half = fs::read_to_string(&path).unwrap();
+        fs::write(&path, &half[..half.len() / 2]).unwrap();
+        assert_eq!(read_record(folder.path(), "lemma-1").unwrap(), None);
+        assert_eq!(read_record(folder.path(), "nothing").unwrap(), None);
+    }
+
+    #[test]
+    fn another_setting_or_program_is_not_current() {
+        let record = record();
+        assert!(record.is_current(&record.setting));
+        assert!(!record.is_current(&Setting { seed: 8, ..record.setting }));
+        assert!(!record.is_current(&Setting { scale: Scale::Full, ..record.setting }));
+        let older = Record { program: "softmax-sim 0.0.1".to_owned(), ..record.clone() };
+        assert!(!older.is_current(&record.setting));
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_made_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("findings"), "a file").unwrap();
+        let error = write_record(folder.path(), &record()).unwrap_err();
+        assert!(error.to_string().contains("lemma-1.json"), "{error}");
+    }
+}

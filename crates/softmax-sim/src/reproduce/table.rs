@@ -1,0 +1,101 @@
+//! A table of an experiment.
+
+use super::number;
+use figures::number_format::significant;
+use serde::{Deserialize, Serialize};
+
+/// Rows under headings; the first cell of a row names it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Table {
+    /// What it shows, a sentence of plain text.
+    pub heading: String,
+    /// Headings with their units: `Entropy at the end (nat)`.
+    pub columns: Vec<String>,
+    /// Each as long as there are columns.
+    pub rows: Vec<Vec<Cell>>,
+}
+
+/// A cell of a [`Table`]; numbers are set with three significant digits.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Cell {
+    /// Plain text.
+    Text(String),
+    /// A number; a dash if it is not finite.
+    Number(#[serde(with = "number::one")] f64),
+}
+
+impl Cell {
+    /// As it is shown.
+    pub fn text(&self) -> String {
+        match self {
+            Self::Text(text) => text.clone(),
+            Self::Number(value) => significant(*value, 3),
+        }
+    }
+}
+
+impl From<&str> for Cell {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<String> for Cell {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<f64> for Cell {
+    fn from(value: f64) -> Self {
+        Self::Number(value)
+    }
+}
+
+impl From<usize> for Cell {
+    fn from(value: usize) -> Self {
+        Self::Text(value.to_string())
+    }
+}
+
+impl Table {
+    /// An empty table.
+    pub fn new(heading: &str, columns: &[&str]) -> Self {
+        let columns = columns.iter().map(|column| (*column).to_owned()).collect();
+        Self { heading: heading.to_owned(), columns, rows: vec![] }
+    }
+
+    /// Adds a row.
+    ///
+    /// # Panics
+    ///
+    /// If it has not one cell a column.
+    pub fn row(&mut self, cells: impl IntoIterator<Item = Cell>) {
+        let cells: Vec<Cell> = cells.into_iter().collect();
+        assert_eq!(cells.len(), self.columns.len(), "one cell a column of `{}`", self.heading);
+        self.rows.push(cells);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_of_all_kinds_come_back_from_json() {
+        let mut table = Table::new("Methods.", &["Method", "Entropy (nat)", "Runs", "Reward"]);
+        table.row(["GRPO".into(), 0.25.into(), 3_usize.into(), f64::NAN.into()]);
+        let json = serde_json::to_string(&table).unwrap();
+        let read: Table = serde_json::from_str(&json).unwrap();
+        assert_eq!(read.rows[0][..3], table.rows[0][..3]);
+        assert!(matches!(read.rows[0][3], Cell::Number(value) if value.is_nan()), "{json}");
+    }
+
+    #[test]
+    #[should_panic(expected = "one cell a column of `Methods.`")]
+    fn a_short_row_is_the_callers_bug() {
+        Table::new("Methods.", &["Method", "Entropy (nat)"]).row(["GRPO".into()]);
+    }
+}
