@@ -1,6 +1,8 @@
 //! What holds for every policy and every step.
 
-use entropy_core::{Categorical, CovarianceSummary, PairedMoments, UpdateRule, token_covariances};
+use entropy_core::{
+    Categorical, CovarianceSummary, PairedMoments, UpdateEffect, UpdateRule, token_covariances,
+};
 use proptest::prelude::*;
 
 fn policy(logits: &[f64]) -> Categorical {
@@ -86,6 +88,35 @@ proptest! {
         let change = original.entropy_change_first_order(&direction);
         let renamed = renamed.entropy_change_first_order(&reversed(&direction));
         prop_assert!((change - renamed).abs() < 1e-14);
+    }
+
+    /// A constant advantage moves nothing, and renaming the actions no figure of an update.
+    #[test]
+    fn updates_know_neither_constants_nor_names(
+        (logits, advantage) in logits_and_direction(),
+        constant in -100.0..100.0,
+        eta in 1e-6..1.0,
+    ) {
+        let reversed = |values: &[f64]| values.iter().rev().copied().collect::<Vec<f64>>();
+        for rule in [UpdateRule::PolicyGradient, UpdateRule::NaturalPolicyGradient] {
+            let effect = |logits: &[f64], advantage: &[f64]| {
+                UpdateEffect::new(logits, advantage, eta, rule).expect("finite inputs")
+            };
+            let still = effect(&logits, &vec![constant; logits.len()]);
+            prop_assert!(still.delta == 0.0 && still.covariance == 0.0, "{still:?}");
+            prop_assert!(still.remainder == 0.0 && still.remainder_bound == 0.0, "{still:?}");
+
+            let original = effect(&logits, &advantage);
+            let renamed = effect(&reversed(&logits), &reversed(&advantage));
+            for (a, b) in [
+                (original.delta, renamed.delta),
+                (original.covariance, renamed.covariance),
+                (original.remainder, renamed.remainder),
+                (original.kl_new_old, renamed.kl_new_old),
+            ] {
+                prop_assert!((a - b).abs() <= 1e-13 * original.entropy_before.max(a.abs()));
+            }
+        }
     }
 
     /// Half a step leaves a quarter of the error of Lemma 1 and an eighth of that of the second
