@@ -5,6 +5,7 @@ use std::fmt::Write;
 use crate::answer::Answer;
 use crate::extract::extract;
 use crate::gold::Gold;
+use crate::notation;
 use crate::options::Options;
 use crate::verdict::{Side, Verdict};
 use crate::verify;
@@ -63,11 +64,9 @@ fn reading(text: &str) -> String {
         Err(why) => why.to_string(),
         Ok(answer) => match answer.readings {
             Err(why) => why.to_string(),
-            Ok(readings) => readings
-                .iter()
-                .map(|node| format!("{node:?}"))
-                .collect::<Vec<_>>()
-                .join("\n          or: "),
+            Ok(readings) => {
+                readings.iter().map(notation::node).collect::<Vec<_>>().join("\n          or: ")
+            }
         },
     }
 }

@@ -1,7 +1,7 @@
 //! Decides whether a model's mathematical answer is right.
 //!
 //! [`extract`] finds the answer in a response, the reader turns it into an expression, a structure or words, and a
-//! ladder of sound comparisons decides: spelling → exact numbers → structure → normal forms. The verdict is
+//! ladder of sound comparisons decides: spelling → exact numbers → structure → normal forms → certified enclosures. The verdict is
 //! three-way, [`Verdict::Right`], [`Verdict::Wrong`] or [`Verdict::Unparsed`] with a reason. Work is bounded by
 //! [`Options::fuel`] and by depth and size limits, never by a clock, a signal or a thread: any byte sequence gets
 //! its verdict, the same one everywhere.
@@ -16,6 +16,7 @@
 
 mod algebra;
 mod answer;
+pub mod compat;
 mod decide;
 mod explain;
 mod expression;
@@ -23,6 +24,7 @@ mod extract;
 mod fold;
 mod gold;
 mod grade;
+mod notation;
 mod numeric;
 mod options;
 mod parser;

@@ -1,0 +1,269 @@
+//! Millions of generated answers: `cargo run --release -p reward-math --example fuzz -- 10000000 [SEED]`.
+//!
+//! Half are written by a grammar of LaTeX and plain mathematics, half are the recorded cases and the kept corpus with
+//! bytes changed, cut, doubled and spliced. A verdict must come without a panic; every one over 50 ms is written to
+//! `fuzz/slow`, every panic to `fuzz/panic`, and the program ends with 1.
+
+#![expect(clippy::print_stdout, reason = "the result is read by people")]
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use rayon::prelude::*;
+use reward_math::{Options, verify};
+
+/// No verdict may take longer.
+const LONGEST: Duration = Duration::from_millis(50);
+/// Executions between two lines of progress.
+const BLOCK: u64 = 200_000;
+
+/// A stream of random numbers; each execution has its own.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, limit: usize) -> usize {
+        usize::try_from(self.next() % limit.max(1) as u64).unwrap_or(0)
+    }
+
+    fn pick<'a, T: ?Sized>(&mut self, items: &[&'a T]) -> &'a T {
+        items[self.below(items.len())]
+    }
+}
+
+const ATOMS: [&str; 48] = [
+    "0",
+    "1",
+    "-7",
+    "12",
+    "3.5",
+    "0.333",
+    "1,234",
+    "10^{100}",
+    "x",
+    "y",
+    "n",
+    "a_1",
+    "\\pi",
+    "e",
+    "i",
+    "\\infty",
+    "50\\%",
+    "\\$5",
+    "90^\\circ",
+    "101_2",
+    "\\text{no}",
+    "yes",
+    "B",
+    "(C)",
+    "\\theta",
+    "½",
+    "√2",
+    "x²",
+    "≤",
+    "∞",
+    "9 a.m.",
+    "3:45",
+    "1e9",
+    "\\{",
+    "\\}",
+    "{",
+    "}",
+    "(",
+    ")",
+    "[",
+    "]",
+    "|",
+    ",",
+    "=",
+    "<",
+    "\\le",
+    "\\in",
+    "\\cup",
+];
+const UNARY: [&str; 16] = [
+    "\\sqrt{@}",
+    "-@",
+    "(@)",
+    "|@|",
+    "\\sin @",
+    "\\ln(@)",
+    "@!",
+    "\\lfloor @ \\rfloor",
+    "\\boxed{@}",
+    "\\text{@}",
+    "$@$",
+    "\\sqrt[3]{@}",
+    "\\{@\\}",
+    "\\left(@\\right)",
+    "x=@",
+    "@ \\text{ cm}",
+];
+const BINARY: [&str; 20] = [
+    "@+@",
+    "@-@",
+    "@*@",
+    "@/@",
+    "@^{@}",
+    "\\frac{@}{@}",
+    "@,@",
+    "(@,@)",
+    "[@,@)",
+    "@=@",
+    "@<@",
+    "@ \\cup @",
+    "@:@",
+    "\\binom{@}{@}",
+    "@ \\text{ or } @",
+    "\\begin{pmatrix}@\\\\@\\end{pmatrix}",
+    "@@",
+    "@ @",
+    "\\sum_{k=1}^{@} @",
+    "\\log_{@}{@}",
+];
+
+fn generated(random: &mut Random, depth: usize) -> String {
+    if depth == 0 || random.below(4) == 0 {
+        return random.pick(&ATOMS).to_owned();
+    }
+    let template = if random.below(3) == 0 { random.pick(&UNARY) } else { random.pick(&BINARY) };
+    let mut parts = template.split('@');
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        text += &generated(random, depth - 1);
+        text += part;
+    }
+    text
+}
+
+fn changed(random: &mut Random, corpus: &[String]) -> String {
+    let mut bytes = corpus[random.below(corpus.len())].clone().into_bytes();
+    for _ in 0..=random.below(4) {
+        let at = random.below(bytes.len());
+        match random.below(5) {
+            0 if !bytes.is_empty() => bytes[at] = u8::try_from(random.below(256)).unwrap_or(b'x'),
+            1 => bytes.truncate(at),
+            2 if bytes.len() < 4096 => {
+                let copy = bytes[at..].to_vec();
+                bytes.extend(copy);
+            }
+            3 => {
+                let other = &corpus[random.below(corpus.len())].as_bytes();
+                let from = random.below(other.len());
+                bytes.truncate(at);
+                bytes.extend_from_slice(&other[from..]);
+            }
+            _ => bytes.insert(at, b"{}()\\^_$,0"[random.below(10)]),
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// The texts that changes start from: the recorded cases and what earlier runs kept.
+fn corpus(folder: &Path) -> Vec<String> {
+    let mut texts = Vec::new();
+    let cases = include_str!("../tests/data/mathcases_own.jsonl");
+    for line in cases.lines() {
+        let row: serde_json::Value = serde_json::from_str(line).unwrap_or_default();
+        for field in ["prediction", "gold"] {
+            texts.extend(row[field].as_str().map(str::to_owned));
+        }
+    }
+    for entry in std::fs::read_dir(folder.join("corpus")).into_iter().flatten().flatten() {
+        texts.extend(std::fs::read_to_string(entry.path()));
+    }
+    texts
+}
+
+fn keep(folder: &Path, kind: &str, index: u64, response: &str, gold: &str) {
+    let folder = folder.join(kind);
+    let written = std::fs::create_dir_all(&folder).and_then(|()| {
+        std::fs::write(folder.join(format!("{index}.txt")), format!("{response}\n{gold}"))
+    });
+    if let Err(error) = written {
+        println!("cannot write {}: {error}", folder.display());
+    }
+}
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1);
+    let mut number = |default| arguments.next().map_or(Ok(default), |text| text.parse::<u64>());
+    let (Ok(executions), Ok(seed)) = (number(1_000_000), number(1)) else {
+        println!("usage: fuzz [EXECUTIONS] [SEED], two whole numbers");
+        return ExitCode::from(2);
+    };
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("fuzz");
+    let corpus = corpus(&folder);
+    let slowest = Mutex::new((Duration::ZERO, String::new()));
+    let mut failures = 0;
+    let start = Instant::now();
+    for block in 0..executions.div_ceil(BLOCK) {
+        let end = executions.min((block + 1) * BLOCK);
+        let found: u64 = (block * BLOCK..end)
+            .into_par_iter()
+            .map(|index| {
+                let mut random = Random(seed.wrapping_mul(0x5851_f42d_4c95_7f2d) ^ (index << 20));
+                let text = |random: &mut Random| {
+                    if random.below(2) == 0 {
+                        let depth = 1 + random.below(5);
+                        generated(random, depth)
+                    } else {
+                        changed(random, &corpus)
+                    }
+                };
+                let (answer, gold) = (text(&mut random), text(&mut random));
+                let response =
+                    if random.below(2) == 0 { format!("\\boxed{{{answer}}}") } else { answer };
+                let options =
+                    if random.below(2) == 0 { Options::lenient() } else { Options::strict() };
+                let began = Instant::now();
+                let run =
+                    AssertUnwindSafe(|| std::hint::black_box(verify(&response, &gold, &options)));
+                let outcome = catch_unwind(run);
+                let mut took = began.elapsed();
+                // The machine may have been busy with something else: the shortest of four counts.
+                for _ in 0..3 {
+                    if took > LONGEST && outcome.is_ok() {
+                        let began = Instant::now();
+                        std::hint::black_box(verify(&response, &gold, &options));
+                        took = took.min(began.elapsed());
+                    }
+                }
+                if let Ok(mut slowest) = slowest.lock()
+                    && took > slowest.0
+                {
+                    *slowest = (took, format!("{response}   against   {gold}"));
+                }
+                if outcome.is_err() {
+                    keep(&folder, "panic", index, &response, &gold);
+                    return 1;
+                }
+                if took > LONGEST {
+                    keep(&folder, "slow", index, &response, &gold);
+                    return 1;
+                }
+                0
+            })
+            .sum();
+        failures += found;
+        if let Ok(slowest) = slowest.lock() {
+            let shown: String = slowest.1.chars().take(90).collect();
+            println!(
+                "{end} executions, {failures} failures, {:.0} s; slowest {:?}: {shown:?}",
+                start.elapsed().as_secs_f64(),
+                slowest.0
+            );
+        }
+    }
+    if failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}

@@ -1,0 +1,211 @@
+//! Graders of other projects, for comparison with old runs.
+
+use std::borrow::Cow;
+
+use crate::gold::Gold;
+use crate::options::Options;
+
+/// Units that the recipe deletes, one a line, with or without a plural "s". A full stop in them stands for any character, as in the
+/// patterns they come from.
+const UNITS: &str = include_str!("recipe_units.txt");
+
+/// What the recipe's grader says of a response.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecipeScore {
+    /// Whether the answer counts as right.
+    pub accepted: bool,
+    /// What it took for the answer; `None` where it finds none, which also is its format score of 0.
+    pub extracted: Option<String>,
+}
+
+/// Grades as the recipe of arXiv:2505.22617 does (`entropy_math`): the last `\boxed{…}`, compared after deleting units
+/// and rewriting fractions, with its known false positives (`m + 1` is `t + 1`: both letters are units).
+///
+/// Its second and third comparison ask `SymPy` and Math-Verify, which are not here: the ladder of this crate stands in
+/// for them. `tests/recipe.rs` lists where that differs on the recorded pairs.
+pub fn entropy_recipe(response: &str, ground_truth: &str) -> RecipeScore {
+    let Some(answer) = boxed(response) else {
+        return RecipeScore { accepted: false, extracted: None };
+    };
+    let gold = if ground_truth.contains("\\boxed") {
+        boxed(ground_truth).unwrap_or(ground_truth)
+    } else {
+        ground_truth
+    };
+    let same = normalised(answer) == normalised(gold);
+    let accepted = !answer.is_empty()
+        && (same
+            || Gold::parse(gold, &Options::strict())
+                .is_ok_and(|gold| gold.verify_answer(answer).is_right()));
+    RecipeScore { accepted, extracted: Some(answer.to_owned()) }
+}
+
+/// The content of the last `\boxed{…}`, if that is what the last box is.
+fn boxed(text: &str) -> Option<&str> {
+    let start = text.rfind("\\boxed")?;
+    let mut depth = 0_usize;
+    for (at, c) in text[start..].char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' => {
+                depth = depth.checked_sub(1)?;
+                if depth == 0 {
+                    let whole = &text[start..=start + at];
+                    return whole.strip_prefix("\\boxed{")?.strip_suffix('}');
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The normal form of strings (after Hendrycks et al.), step by step as the recipe takes it.
+fn normalised(text: &str) -> String {
+    let mut text = text.trim().to_owned();
+    if let Some(inner) = text.strip_prefix("\\text{").and_then(|rest| rest.strip_suffix('}'))
+        && !inner.contains('}')
+    {
+        text = inner.trim().to_string();
+    }
+    for (from, to) in [
+        ("\n", ""),
+        ("\\!", ""),
+        ("\\\\", "\\"),
+        ("{array}", "{pmatrix}"),
+        ("{bmatrix}", "{pmatrix}"),
+        ("tfrac", "frac"),
+        ("dfrac", "frac"),
+        ("\\neq", "\\ne"),
+        ("\\leq", "\\le"),
+        ("\\geq", "\\ge"),
+        ("\\left", ""),
+        ("\\right", ""),
+    ] {
+        text = text.replace(from, to);
+    }
+    if text.ends_with('}')
+        && let Some(at) = text.rfind("\\text{")
+        && at > 0
+        && !text[at..text.len() - 1].contains('}')
+    {
+        text.truncate(at);
+        text = text.trim_end().to_string();
+    }
+    for _ in 0..2 {
+        for unit in UNITS.lines() {
+            for plural in [unit.to_owned(), format!("{unit}s")] {
+                let without = without_unit(&text, &plural);
+                if !without.is_empty() {
+                    text = without.into_owned();
+                }
+            }
+        }
+    }
+    for (from, to) in [("^{\\circ}", ""), ("^\\circ", ""), ("\\$", "")] {
+        text = text.replace(from, to);
+    }
+    if let Some(at) = text.find("\\text{ ") {
+        text.truncate(at);
+    }
+    for (from, to) in [("\\%", ""), ("%", ""), (" .", " 0."), ("{.", "{0.")] {
+        text = text.replace(from, to);
+    }
+    if text.starts_with('.') {
+        text.insert(0, '0');
+    }
+    if let Some((left, right)) = text.split_once('=')
+        && left.chars().count() <= 2
+        && !right.contains('=')
+    {
+        text = right.to_string();
+    }
+    text = braced(&text, "\\sqrt", 1);
+    text.retain(|c| c != ' ');
+    text = braced(&text, "\\frac", 2);
+    if text == "0.5" {
+        return "\\frac{1}{2}".to_owned();
+    }
+    slashed(&text).unwrap_or(text)
+}
+
+/// The text without a unit that stands between characters that are no letters, digits or `_`, or at an end.
+fn without_unit<'a>(text: &'a str, unit: &str) -> Cow<'a, str> {
+    let characters: Vec<char> = text.chars().collect();
+    let pattern: Vec<char> = unit.chars().collect();
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let fits = |at: usize| {
+        let Some(found) = characters.get(at..at + pattern.len()) else { return false };
+        let same = found.iter().zip(&pattern).all(|(c, p)| *p == '.' || c == p);
+        let open = at == 0 || !is_word(characters[at - 1]);
+        let closed = characters.get(at + pattern.len()).is_none_or(|c| !is_word(*c));
+        same && open && closed
+    };
+    if !(0..characters.len()).any(fits) {
+        return Cow::Borrowed(text);
+    }
+    let mut kept = String::with_capacity(text.len());
+    let mut at = 0;
+    while at < characters.len() {
+        if fits(at) {
+            at += pattern.len();
+        } else {
+            kept.push(characters[at]);
+            at += 1;
+        }
+    }
+    Cow::Owned(kept)
+}
+
+/// `\frac12` as `\frac{1}{2}`, `\sqrt3` as `\sqrt{3}`: arguments of one character get their braces.
+fn braced(text: &str, command: &str, arguments: usize) -> String {
+    let mut parts = text.split(command);
+    let mut result = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        result.push_str(command);
+        let mut rest = part;
+        for _ in 0..arguments {
+            match rest.chars().next() {
+                Some(c) if c != '{' && c != '[' && !c.is_ascii_alphabetic() && c != '\\' => {
+                    result.push('{');
+                    result.push(c);
+                    result.push('}');
+                    rest = &rest[c.len_utf8()..];
+                }
+                _ => break,
+            }
+        }
+        result.push_str(rest);
+    }
+    result
+}
+
+/// `3/4` of whole numbers as `\frac{3}{4}`.
+fn slashed(text: &str) -> Option<String> {
+    let (top, bottom) = text.split_once('/')?;
+    let whole = |text: &str| text.parse::<i64>().is_ok();
+    (whole(top) && whole(bottom)).then(|| format!("\\frac{{{top}}}{{{bottom}}}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::normalised;
+
+    #[test]
+    fn units_are_deleted_between_words_alone() {
+        assert_eq!(normalised("5 cm"), "5");
+        assert_eq!(normalised("5cm"), "5cm");
+        assert_eq!(normalised("m + 1"), normalised("t + 1"));
+        // What consists of units alone is kept.
+        assert_eq!(normalised("\\text{cm}"), "cm");
+    }
+
+    #[test]
+    fn fractions_and_roots_get_their_braces() {
+        assert_eq!(normalised("\\frac12"), "\\frac{1}{2}");
+        assert_eq!(normalised("\\dfrac{1}{2}"), "\\frac{1}{2}");
+        assert_eq!(normalised("1/2"), "\\frac{1}{2}");
+        assert_eq!(normalised("0.5"), "\\frac{1}{2}");
+        assert_eq!(normalised("\\sqrt2"), "\\sqrt{2}");
+    }
+}
