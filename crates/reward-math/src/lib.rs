@@ -1,8 +1,8 @@
 //! Decides whether a model's mathematical answer is right.
 //!
 //! [`extract`] finds the answer in a response, the reader turns it into an expression, a structure or words, and a
-//! ladder of sound comparisons decides: spelling → exact numbers → structure → normal forms → certified enclosures. The verdict is
-//! three-way, [`Verdict::Right`], [`Verdict::Wrong`] or [`Verdict::Unparsed`] with a reason. Work is bounded by
+//! ladder of sound comparisons decides: spelling → exact numbers → structure → normal forms → certified
+//! enclosures. The verdict is three-way, [`Verdict::Right`], [`Verdict::Wrong`] or [`Verdict::Unparsed`] with a reason. Work is bounded by
 //! [`Options::fuel`] and by depth and size limits, never by a clock, a signal or a thread: any byte sequence gets
 //! its verdict, the same one everywhere.
 //!

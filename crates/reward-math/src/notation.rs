@@ -4,8 +4,8 @@ use crate::answer::{Node, Relation};
 use crate::expression::{Expression, Range};
 
 /// A reading as one line.
-pub(crate) fn node(node: &Node) -> String {
-    match node {
+pub(crate) fn node(reading: &Node) -> String {
+    match reading {
         Node::Value { expression: value, unit, percent, plus } => {
             let mut text = expression(value);
             if value.any(&|node| matches!(node, Expression::PlusMinus(..))) {
@@ -15,7 +15,7 @@ pub(crate) fn node(node: &Node) -> String {
                 text += " percent";
             }
             if let Some(unit) = unit {
-                text += &format!(" [{unit}]");
+                text = format!("{text} [{unit}]");
             }
             text
         }
@@ -26,14 +26,12 @@ pub(crate) fn node(node: &Node) -> String {
         Node::Intersection(parts) => joined(parts, " ∩ "),
         Node::Difference(parts) => joined(parts, " ∖ "),
         Node::Chain { sides, relations } => {
-            let mut text = String::new();
-            for (index, side) in sides.iter().enumerate() {
-                if let Some(relation) = index.checked_sub(1).and_then(|at| relations.get(at)) {
-                    text += &format!(" {} ", sign(*relation));
-                }
-                text += &self::node(side);
-            }
-            text
+            let signs = std::iter::once("").chain(relations.iter().map(|relation| sign(*relation)));
+            let side = |(sign, side): (&str, &Node)| match sign {
+                "" => node(side),
+                sign => format!(" {sign} {}", node(side)),
+            };
+            signs.zip(sides).map(side).collect()
         }
         Node::Matrix(rows) => {
             let row =
