@@ -11,6 +11,7 @@ pub mod decision_process;
 pub mod entropy_change;
 pub mod environment;
 pub mod perceptron;
+pub mod policy_table;
 pub mod population;
 mod report;
 pub mod reproduce;

@@ -83,3 +83,34 @@ fn a_file_that_cannot_be_written_ends_with_2_and_is_named() {
     assert_eq!(text(&output.stderr).lines().count(), 1);
     assert_eq!(entries(folder.path()), 0);
 }
+
+#[test]
+fn bench_prints_a_result_for_every_size_and_rule() {
+    let sizes = ["bench", "--sizes", "1x10,30x100", "--seconds", "0.001", "--threads", "1"];
+    let output = softmax_sim(&sizes);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let results = json["results"].as_array().unwrap();
+    let keys: Vec<String> = results
+        .iter()
+        .map(|r| format!("{}x{} {} {} {}", r["S"], r["A"], r["alg"], r["dtype"], r["threads"]))
+        .collect();
+    let expected = [
+        "1x10 \"pg\" \"f64\" 1",
+        "1x10 \"npg\" \"f64\" 1",
+        "30x100 \"pg\" \"f64\" 1",
+        "30x100 \"npg\" \"f64\" 1",
+    ];
+    assert_eq!(keys, expected);
+    for result in results {
+        assert!(result["steps_per_s"].as_f64().unwrap() > 0.0, "{result}");
+        assert!(result["best_steps_per_s"].as_f64() >= result["steps_per_s"].as_f64(), "{result}");
+    }
+}
+
+#[test]
+fn bench_refuses_a_size_that_is_none() {
+    let output = softmax_sim(&["bench", "--sizes", "0x3"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("expected states x actions"), "{output:?}");
+}

@@ -132,20 +132,19 @@ impl Row<'_> {
     fn means(&mut self) -> Means {
         let Self { ref logits, reward, mode, ref mut odds, .. } = *self;
         let base = Lanes::splat(reward[mode]);
-        let mut accumulator = OddsAccumulator::new(logits[mode]);
+        let mut accumulator = OddsAccumulator::new(logits, mode);
         let mut weighted_reward = Lanes::splat(0.0);
         let (logit_blocks, logit_rest) = logits.as_chunks::<LANES>();
         let (reward_blocks, reward_rest) = reward.as_chunks::<LANES>();
         let (odds_blocks, _) = odds.as_chunks_mut::<LANES>();
-        let blocks = logit_blocks.iter().zip(reward_blocks).zip(&mut *odds_blocks).enumerate();
-        for (index, ((logits, reward), kept)) in blocks {
-            let odds = accumulator.add(Lanes(*logits), mode.wrapping_sub(LANES * index));
+        let blocks = logit_blocks.iter().zip(reward_blocks).zip(&mut *odds_blocks);
+        for ((logits, reward), kept) in blocks {
+            let odds = accumulator.add(Lanes(*logits));
             weighted_reward = Lanes(*reward).minus(base).fused(odds, weighted_reward);
             *kept = odds.0;
         }
         if let Some(kept) = odds_blocks.get_mut(logit_blocks.len()) {
-            let logits = Lanes::padded(logit_rest, f64::NEG_INFINITY);
-            let odds = accumulator.add(logits, mode.wrapping_sub(LANES * logit_blocks.len()));
+            let odds = accumulator.add(Lanes::padded(logit_rest, f64::NEG_INFINITY));
             let reward = Lanes::padded(reward_rest, base.0[0]);
             weighted_reward = reward.minus(base).fused(odds, weighted_reward);
             *kept = odds.0;

@@ -60,10 +60,11 @@ impl Lanes {
         self.zip(other, |a, b| if a > b { a } else { b })
     }
 
-    /// The same with 0 in lane `index`, if there is such a lane.
+    /// The same with 0 where `left` and `right` are equal.
     #[inline(always)]
-    pub(super) fn without(self, index: usize) -> Self {
-        Self(from_fn(|lane| if lane == index { 0.0 } else { self.0[lane] }))
+    #[expect(clippy::float_cmp, reason = "whole numbers")]
+    pub(super) fn except(self, left: Self, right: Self) -> Self {
+        Self(from_fn(|lane| if left.0[lane] == right.0[lane] { 0.0 } else { self.0[lane] }))
     }
 
     /// Folds the halves upon each other, always in the same tree.

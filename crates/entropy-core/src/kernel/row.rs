@@ -107,27 +107,36 @@ impl OddsSums {
     }
 }
 
-/// [`OddsSums`] in the making, a block of lanes at a time.
+/// [`OddsSums`] in the making, a block of lanes at a time, from the first on.
 pub(super) struct OddsAccumulator {
     anchor: Lanes,
+    /// The actions of the next block, and the mode; `f64`, to be compared as fast as all else.
+    actions: Lanes,
+    mode: Lanes,
     others: Lanes,
     weighted_gaps: Lanes,
 }
 
 impl OddsAccumulator {
     #[inline(always)]
-    pub(super) fn new(anchor: f64) -> Self {
+    pub(super) fn new(logits: &[f64], mode: usize) -> Self {
         let zero = Lanes::splat(0.0);
-        Self { anchor: Lanes::splat(anchor), others: zero, weighted_gaps: zero }
+        Self {
+            anchor: Lanes::splat(logits[mode]),
+            actions: Lanes(std::array::from_fn(|lane| lane as f64)),
+            mode: Lanes::splat(mode as f64),
+            others: zero,
+            weighted_gaps: zero,
+        }
     }
 
-    /// Adds a block of logits, of which the mode is at `mode` if that is less than the block's length;
-    /// returns their odds `e^y`.
+    /// Adds the next block of logits; returns their odds `e^y`.
     #[inline(always)]
-    pub(super) fn add(&mut self, logits: Lanes, mode: usize) -> Lanes {
+    pub(super) fn add(&mut self, logits: Lanes) -> Lanes {
         let gap = logits.minus(self.anchor).floored();
         let odds = exp_lanes(gap);
-        self.others = self.others.plus(odds.without(mode));
+        self.others = self.others.plus(odds.except(self.actions, self.mode));
+        self.actions = self.actions.plus(Lanes::splat(LANES as f64));
         self.weighted_gaps = odds.fused(gap, self.weighted_gaps);
         odds
     }
@@ -212,15 +221,15 @@ impl NullaryFnOnce for Normalise<'_> {
     fn call(self) -> OddsSums {
         let Self { logits, mode, output } = self;
         let anchor = logits[mode];
-        let mut accumulator = OddsAccumulator::new(anchor);
+        let mut accumulator = OddsAccumulator::new(logits, mode);
+        let (blocks, rest) = logits.as_chunks::<LANES>();
+        let tail = Lanes::padded(rest, f64::NEG_INFINITY);
         match output {
             Output::None => {
-                let (blocks, rest) = logits.as_chunks::<LANES>();
-                for (index, block) in blocks.iter().enumerate() {
-                    accumulator.add(Lanes(*block), mode.wrapping_sub(LANES * index));
+                for block in blocks {
+                    accumulator.add(Lanes(*block));
                 }
-                let tail = Lanes::padded(rest, f64::NEG_INFINITY);
-                accumulator.add(tail, mode.wrapping_sub(LANES * blocks.len()));
+                accumulator.add(tail);
                 accumulator.finish()
             }
             Output::LogProbs(log_probs) => {
@@ -232,13 +241,11 @@ impl NullaryFnOnce for Normalise<'_> {
                 sums
             }
             Output::Probs(probs) => {
-                let (blocks, rest) = logits.as_chunks::<LANES>();
                 let (prob_blocks, prob_rest) = probs.as_chunks_mut::<LANES>();
-                for (index, (block, odds)) in blocks.iter().zip(prob_blocks).enumerate() {
-                    *odds = accumulator.add(Lanes(*block), mode.wrapping_sub(LANES * index)).0;
+                for (block, odds) in blocks.iter().zip(prob_blocks) {
+                    *odds = accumulator.add(Lanes(*block)).0;
                 }
-                let tail = Lanes::padded(rest, f64::NEG_INFINITY);
-                let odds = accumulator.add(tail, mode.wrapping_sub(LANES * blocks.len()));
+                let odds = accumulator.add(tail);
                 prob_rest.copy_from_slice(&odds.0[..rest.len()]);
                 let sums = accumulator.finish();
                 for prob in probs {

@@ -1,5 +1,6 @@
 //! The subcommands: thin arguments, a writer, one module each.
 
+mod bench;
 mod entropy_change;
 mod reproduce;
 mod sweep;
@@ -29,6 +30,9 @@ pub(crate) enum Command {
     /// Run a grid of methods and knobs, by as many processes as there are; or merge what they found
     #[command(after_long_help = sweep::HELP)]
     Sweep(sweep::Args),
+    /// Speed of exact policy-gradient steps with entropy and covariance, as JSON
+    #[command(after_long_help = bench::HELP)]
+    Bench(bench::Args),
 }
 
 impl Command {
@@ -39,6 +43,7 @@ impl Command {
             Self::EntropyChange(args) => entropy_change::run(args, out),
             Self::Reproduce(args) => reproduce::run(args, out),
             Self::Sweep(args) => sweep::run(args, out),
+            Self::Bench(args) => bench::run(args, out),
         }
     }
 }

@@ -1,0 +1,164 @@
+//! `softmax-sim bench`.
+
+use anyhow::Context;
+use clap::ValueEnum;
+use entropy_core::UpdateRule;
+use entropy_core::kernel::InstructionSet;
+use ndarray::Array2;
+use ndarray_rand::RandomExt;
+use ndarray_rand::rand_distr::{StandardNormal, StandardUniform};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use serde::Serialize;
+use softmax_sim::policy_table::PolicyTable;
+use std::io::Write;
+use std::str::FromStr;
+use std::time::Instant;
+
+/// What is printed.
+pub(crate) const HELP: &str = r#"Out, one JSON object:
+
+  {"instructions": "avx512", "results": [{"S": 1000, "A": 100, "alg": "npg", "dtype": "f64",
+    "threads": 2, "steps_per_call": 20, "steps_per_s": …, "best_steps_per_s": …,
+    "ns_per_element": …, "trials": …}, …]}
+
+One step updates all S states of A actions and yields mean entropy, covariance and value. A call takes
+steps_per_call of them (200, 20 or 2, by size, unless said), state by state, so that a row stays in the
+cache; with `--steps-per-call 1` every step goes through the whole table. steps_per_s is the median
+over the calls, best_steps_per_s the fastest; ns_per_element is of the median."#;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// States x actions, several separated by commas
+    #[arg(long, value_delimiter = ',', default_value = "1x100,1000x100,1000x10000")]
+    sizes: Vec<Size>,
+    /// Update rules: policy gradient, natural policy gradient
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "pg,npg")]
+    rules: Vec<Rule>,
+    /// Worker threads
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..))]
+    threads: u16,
+    /// Steps between two looks at the means [default: by size]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    steps_per_call: Option<u32>,
+    /// Least time to measure each for, in seconds
+    #[arg(long, default_value_t = 0.8)]
+    seconds: f64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Size {
+    states: usize,
+    actions: usize,
+}
+
+impl FromStr for Size {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let numbers = text.split_once('x').and_then(|(states, actions)| {
+            Some(Self { states: states.parse().ok()?, actions: actions.parse().ok()? })
+        });
+        let positive = numbers.filter(|size| size.states > 0 && size.actions > 0);
+        positive.ok_or_else(|| "expected states x actions, both positive: 1000x100".to_owned())
+    }
+}
+
+#[derive(Clone, Copy, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Rule {
+    Pg,
+    Npg,
+}
+
+/// The names are those of the Python peers.
+#[derive(Serialize)]
+struct Measurement {
+    #[serde(rename = "S")]
+    states: usize,
+    #[serde(rename = "A")]
+    actions: usize,
+    alg: Rule,
+    dtype: &'static str,
+    threads: u16,
+    steps_per_call: usize,
+    steps_per_s: f64,
+    best_steps_per_s: f64,
+    ns_per_element: f64,
+    trials: usize,
+}
+
+pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<bool> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(usize::from(args.threads)).build()?;
+    let mut results = Vec::new();
+    for size in &args.sizes {
+        for rule in &args.rules {
+            results.push(pool.install(|| measure(args, *size, *rule))?);
+        }
+    }
+    let instructions = InstructionSet::widest().to_string();
+    let report = serde_json::json!({ "instructions": instructions, "results": results });
+    writeln!(out, "{report:#}").context("cannot print")?;
+    Ok(true)
+}
+
+fn measure(args: &Args, size: Size, rule: Rule) -> anyhow::Result<Measurement> {
+    let shape = (size.states, size.actions);
+    let mut rng = ChaCha8Rng::seed_from_u64(0);
+    let logits: Array2<f64> = Array2::random_using(shape, StandardNormal, &mut rng) * 0.5;
+    let mut table =
+        PolicyTable::new(logits, Array2::random_using(shape, StandardUniform, &mut rng))?;
+    let elements = size.states * size.actions;
+    let steps_per_call = args.steps_per_call.map_or_else(|| by_size(elements), |n| n as usize);
+    let update = match rule {
+        Rule::Pg => UpdateRule::PolicyGradient,
+        Rule::Npg => UpdateRule::NaturalPolicyGradient,
+    };
+    let mut call = || -> anyhow::Result<f64> {
+        let start = Instant::now();
+        table.run(update, 0.1, steps_per_call)?;
+        Ok(start.elapsed().as_secs_f64() / steps_per_call as f64)
+    };
+    call()?;
+    let start = Instant::now();
+    let mut seconds = Vec::new();
+    while seconds.len() < 5 || start.elapsed().as_secs_f64() < args.seconds {
+        seconds.push(call()?);
+    }
+    seconds.sort_by(f64::total_cmp);
+    let median = seconds[seconds.len() / 2];
+    Ok(Measurement {
+        states: size.states,
+        actions: size.actions,
+        alg: rule,
+        dtype: "f64",
+        threads: args.threads,
+        steps_per_call,
+        steps_per_s: 1.0 / median,
+        best_steps_per_s: 1.0 / seconds[0],
+        ns_per_element: 1e9 * median / elements as f64,
+        trials: seconds.len(),
+    })
+}
+
+/// As many steps in a call as the Python peers take.
+fn by_size(elements: usize) -> usize {
+    match elements {
+        0..10_000 => 200,
+        10_000..1_000_000 => 20,
+        _ => 2,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_states_by_actions() {
+        assert_eq!("1000x100".parse(), Ok(Size { states: 1000, actions: 100 }));
+        for bad in ["", "7", "x", "0x3", "3x0", "3x-1", "3x4x5"] {
+            assert!(bad.parse::<Size>().is_err(), "{bad}");
+        }
+    }
+}
