@@ -2,12 +2,15 @@
 
 use entropy_core::kernel::{ExactStep, StepSummary, row};
 use entropy_core::{LogitsError, UpdateRule};
-use ndarray::{Array2, ArrayView2};
+use ndarray::{Array2, ArrayView2, s};
 use rayon::prelude::*;
+use std::iter::repeat_n;
 use thiserror::Error;
 
 /// Logits that a worker takes on at once; fixed, so that sums do not depend on the number of threads.
 const LOGITS_PER_CHUNK: usize = 2_048;
+/// Rows are padded to a multiple of this with impossible actions, for the row kernels work in such blocks.
+const BLOCK: usize = 8;
 /// Steps whose summaries are held at once, for every chunk.
 const STEPS_AT_ONCE: usize = 256;
 
@@ -69,7 +72,7 @@ pub enum PolicyTableError {
 /// use ndarray::array;
 /// use softmax_sim::policy_table::PolicyTable;
 ///
-/// let mut table = PolicyTable::new(array![[0.0, 0.0], [1.0, 1.0]], array![[1.0, 0.0], [0.0, 2.0]])?;
+/// let mut table = PolicyTable::new(&array![[0.0, 0.0], [1.0, 1.0]], &array![[1.0, 0.0], [0.0, 2.0]])?;
 /// let means = table.run(UpdateRule::NaturalPolicyGradient, 0.5, 3)?;
 /// assert_eq!(means[0].value, 0.75);
 /// assert!(means[2].entropy < means[0].entropy);
@@ -82,6 +85,8 @@ pub struct PolicyTable {
     /// An action of the largest logit, for each state.
     modes: Vec<usize>,
     actions: usize,
+    /// Length of a row with its padding.
+    stride: usize,
 }
 
 impl PolicyTable {
@@ -90,7 +95,7 @@ impl PolicyTable {
     /// # Errors
     ///
     /// [`PolicyTableError`], with state and action, if one of them is something else.
-    pub fn new(logits: Array2<f64>, rewards: Array2<f64>) -> Result<Self, PolicyTableError> {
+    pub fn new(logits: &Array2<f64>, rewards: &Array2<f64>) -> Result<Self, PolicyTableError> {
         let expected = [logits.nrows(), logits.ncols()];
         let found = [rewards.nrows(), rewards.ncols()];
         if found != expected {
@@ -109,8 +114,14 @@ impl PolicyTable {
         if let Some(((state, action), &value)) = bad {
             return Err(PolicyTableError::Reward { state, action, value });
         }
-        let by_row = |table: Array2<f64>| table.into_iter().collect();
-        Ok(Self { logits: by_row(logits), rewards: by_row(rewards), modes, actions })
+        let stride = actions.next_multiple_of(BLOCK);
+        Ok(Self {
+            logits: padded(logits, stride, f64::NEG_INFINITY),
+            rewards: padded(rewards, stride, 0.0),
+            modes,
+            actions,
+            stride,
+        })
     }
 
     /// The logits as they stand, `[states, actions]`.
@@ -119,8 +130,10 @@ impl PolicyTable {
     ///
     /// Never: the table has kept its shape.
     pub fn logits(&self) -> ArrayView2<'_, f64> {
-        let shape = (self.modes.len(), self.actions);
-        ArrayView2::from_shape(shape, &self.logits).expect("the table keeps its shape")
+        let shape = (self.modes.len(), self.stride);
+        let padded =
+            ArrayView2::from_shape(shape, &self.logits).expect("the table keeps its shape");
+        padded.slice_move(s![.., ..self.actions])
     }
 
     /// Takes `steps` exact steps of size `eta`, and returns the means over the states just before each.
@@ -157,19 +170,19 @@ impl PolicyTable {
 
     fn burst(&mut self, step: ExactStep, steps: usize) -> Vec<StepSummary> {
         let states = self.modes.len();
-        let rows = (LOGITS_PER_CHUNK / self.actions).max(1);
-        let size = rows * self.actions;
+        let rows = (LOGITS_PER_CHUNK / self.stride).max(1);
+        let size = rows * self.stride;
         let sums = if states <= rows {
             // A single chunk: no other thread need be woken for it.
-            chunk_sums(step, steps, self.actions, &mut self.logits, &self.rewards, &mut self.modes)
+            chunk_sums(step, steps, self.stride, &mut self.logits, &self.rewards, &mut self.modes)
         } else {
             let logits = self.logits.par_chunks_mut(size);
             let chunks =
                 logits.zip(self.rewards.par_chunks(size)).zip(self.modes.par_chunks_mut(rows));
-            let actions = self.actions;
+            let stride = self.stride;
             let sums: Vec<Vec<StepSummary>> = chunks
                 .map(|((logits, rewards), modes)| {
-                    chunk_sums(step, steps, actions, logits, rewards, modes)
+                    chunk_sums(step, steps, stride, logits, rewards, modes)
                 })
                 .collect();
             sums.into_iter()
@@ -189,11 +202,18 @@ impl PolicyTable {
     }
 }
 
+/// The rows of `table` end to end, each filled up to `stride` values.
+fn padded(table: &Array2<f64>, stride: usize, fill: f64) -> Vec<f64> {
+    let padding = stride - table.ncols();
+    let rows = table.rows().into_iter();
+    rows.flat_map(|row| row.to_vec().into_iter().chain(repeat_n(fill, padding))).collect()
+}
+
 /// All steps of one state after the other; sums over the states, for each step.
 fn chunk_sums(
     step: ExactStep,
     steps: usize,
-    actions: usize,
+    stride: usize,
     logits: &mut [f64],
     rewards: &[f64],
     modes: &mut [usize],
@@ -201,7 +221,7 @@ fn chunk_sums(
     let mut sums = vec![StepSummary::default(); steps];
     let mut scratch = Vec::new();
     for sum in &mut sums {
-        let rows = logits.chunks_exact_mut(actions).zip(rewards.chunks_exact(actions));
+        let rows = logits.chunks_exact_mut(stride).zip(rewards.chunks_exact(stride));
         for ((logits, rewards), mode) in rows.zip(&mut *modes) {
             let mut of_state = [StepSummary::default()];
             *mode = step.run(logits, rewards, *mode, &mut scratch, &mut of_state);
@@ -231,7 +251,7 @@ mod tests {
         let wave = |(s, a): (usize, usize)| ((s * 37 + a * 11) as f64).sin();
         let logits = Array2::from_shape_fn((states, actions), wave);
         let rewards = logits.mapv(|z| (z * 9.0).cos());
-        PolicyTable::new(logits, rewards).unwrap()
+        PolicyTable::new(&logits, &rewards).unwrap()
     }
 
     #[test]
@@ -242,9 +262,9 @@ mod tests {
             let means = table.run(rule, 0.4, 1).unwrap();
             let mut expected = StepSummary::default();
             for (state, moved) in table.logits().rows().into_iter().enumerate() {
-                let row = state * 21..(state + 1) * 21;
-                let policy = Categorical::from_logits(&before.logits[row.clone()]).unwrap();
-                let reward = &before.rewards[row];
+                let row = before.logits().row(state).to_vec();
+                let policy = Categorical::from_logits(&row).unwrap();
+                let reward = &before.rewards[state * before.stride..][..21];
                 let value = policy.mean(reward);
                 let advantage: Vec<f64> = reward.iter().map(|r| r - value).collect();
                 let direction = rule.step(&policy, &advantage, 1.0);
@@ -253,7 +273,7 @@ mod tests {
                 expected.covariance +=
                     policy.covariance(policy.centred_log_probs(), &direction) / 300.0;
                 for (a, moved) in moved.iter().enumerate() {
-                    let expected = before.logits[state * 21 + a] + 0.4 * direction[a];
+                    let expected = row[a] + 0.4 * direction[a];
                     assert!((moved - expected).abs() < 1e-14, "{moved}, expected {expected}");
                 }
             }
@@ -290,7 +310,7 @@ mod tests {
     fn a_bad_table_is_refused_with_its_place() {
         let good = array![[0.0, 1.0], [0.0, f64::NEG_INFINITY]];
         let refused = |logits: &Array2<f64>, rewards: Array2<f64>| {
-            PolicyTable::new(logits.clone(), rewards).unwrap_err().to_string()
+            PolicyTable::new(logits, &rewards).unwrap_err().to_string()
         };
         assert_eq!(refused(&good, array![[0.0, 1.0]]), "rewards are [1, 2]; logits are [2, 2]");
         assert_eq!(
@@ -312,7 +332,7 @@ mod tests {
     #[test]
     fn a_step_that_leaves_the_numbers_is_told() {
         let rule = UpdateRule::NaturalPolicyGradient;
-        let mut table = PolicyTable::new(array![[0.0, 1.0]], array![[0.0, 1e200]]).unwrap();
+        let mut table = PolicyTable::new(&array![[0.0, 1.0]], &array![[0.0, 1e200]]).unwrap();
         assert_eq!(
             table.run(rule, f64::NAN, 1).unwrap_err().to_string(),
             "eta is NaN; expected a finite number"

@@ -4,7 +4,7 @@
 
 use super::InstructionSet;
 use super::lanes::{LANES, Lanes};
-use super::row::{OddsAccumulator, position};
+use super::row::{OddsAccumulator, OddsSums, position};
 use crate::UpdateRule;
 use pulp::NullaryFnOnce;
 
@@ -119,8 +119,7 @@ struct Row<'a> {
 /// What the first pass finds: means under the policy, relative to the mode.
 #[derive(Clone, Copy)]
 struct Means {
-    entropy: f64,
-    probability_of_mode: f64,
+    sums: OddsSums,
     /// `E_π[z - z_mode]`.
     gap: f64,
     /// `E_π[r - r_mode]`.
@@ -151,8 +150,7 @@ impl Row<'_> {
         }
         let sums = accumulator.finish();
         Means {
-            entropy: sums.entropy(),
-            probability_of_mode: 1.0 / sums.total(),
+            sums,
             gap: sums.mean_gap(),
             reward: weighted_reward.sum() / sums.total(),
         }
@@ -167,7 +165,7 @@ impl Row<'_> {
             base: Lanes::splat(base),
             mean_gap: Lanes::splat(means.gap),
             mean_reward: Lanes::splat(means.reward),
-            scale: Lanes::splat(means.probability_of_mode),
+            scale: Lanes::splat(1.0 / means.sums.total()),
             eta: Lanes::splat(self.eta),
             covariance: Lanes::splat(0.0),
             largest: Lanes::splat(f64::NEG_INFINITY),
@@ -189,7 +187,8 @@ impl Row<'_> {
             self.mode = position(self.logits, largest).unwrap_or(self.mode);
         }
         StepSummary {
-            entropy: means.entropy,
+            // Last, for the call of a logarithm drives the vectors out of their registers.
+            entropy: means.sums.entropy(),
             covariance: block.covariance.sum(),
             value: base + means.reward,
         }

@@ -106,8 +106,8 @@ fn measure(args: &Args, size: Size, rule: Rule) -> anyhow::Result<Measurement> {
     let shape = (size.states, size.actions);
     let mut rng = ChaCha8Rng::seed_from_u64(0);
     let logits: Array2<f64> = Array2::random_using(shape, StandardNormal, &mut rng) * 0.5;
-    let mut table =
-        PolicyTable::new(logits, Array2::random_using(shape, StandardUniform, &mut rng))?;
+    let rewards = Array2::random_using(shape, StandardUniform, &mut rng);
+    let mut table = PolicyTable::new(&logits, &rewards)?;
     let elements = size.states * size.actions;
     let steps_per_call = args.steps_per_call.map_or_else(|| by_size(elements), |n| n as usize);
     let update = match rule {
