@@ -149,11 +149,7 @@ impl Row<'_> {
             *kept = odds.0;
         }
         let sums = accumulator.finish();
-        Means {
-            sums,
-            gap: sums.mean_gap(),
-            reward: weighted_reward.sum() / sums.total(),
-        }
+        Means { sums, gap: sums.mean_gap(), reward: weighted_reward.sum() / sums.total() }
     }
 
     /// The second pass: moves the logits, and sums the covariance on the way.
