@@ -35,22 +35,6 @@ const MINIMAX: [f64; 10] = [
     2.500_006_160_283_566_8e-8,
 ];
 
-/// `e^x` for `x ≤ 0`, to within 1 unit in the last place; what every kernel computes with.
-///
-/// Exactly 1 at 0, and exactly 0 from -745.14 down to `-∞`; subnormal results are rounded once. NaN
-/// stays NaN. For numbers far above 0 the result is meaningless.
-///
-/// `x = n ln 2 + r` with `|r| ≤ ln(2)/2`, a polynomial of degree 11 in `r`, and `n` added to the exponent.
-///
-/// ```
-/// assert_eq!(entropy_core::kernel::exp(f64::NEG_INFINITY), 0.0);
-/// assert!((entropy_core::kernel::exp(-1.0) * std::f64::consts::E - 1.0).abs() < 4e-16);
-/// ```
-pub fn exp(x: f64) -> f64 {
-    let lanes = exp_lanes(Lanes::splat(x).floored());
-    lanes.0[0]
-}
-
 impl Lanes {
     /// Raised to where the exponential is 0 already, so that `-∞` is a number one can multiply with.
     #[inline(always)]
@@ -59,7 +43,12 @@ impl Lanes {
     }
 }
 
-/// `e^x` of each lane, all at least [`FLOOR`].
+/// `e^x` of each lane, to within 1 unit in the last place, for `x` from [`FLOOR`] to 0.
+///
+/// Exactly 1 at 0 and exactly 0 from -745.14 down; subnormal results are rounded once. NaN stays NaN. For
+/// numbers far above 0 the result is meaningless.
+///
+/// `x = n ln 2 + r` with `|r| ≤ ln(2)/2`, a polynomial of degree 11 in `r`, and `n` added to the exponent.
 #[inline(always)]
 pub(super) fn exp_lanes(x: Lanes) -> Lanes {
     let shifted = x.fused(Lanes::splat(std::f64::consts::LOG2_E), Lanes::splat(ROUNDING));
@@ -85,6 +74,10 @@ mod tests {
     use super::*;
     use crate::kernel::InstructionSet;
     use pulp::NullaryFnOnce;
+
+    fn exp(x: f64) -> f64 {
+        exp_lanes(Lanes::splat(x).floored()).0[0]
+    }
 
     struct Exponentials(Vec<f64>);
 

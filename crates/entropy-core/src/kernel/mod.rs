@@ -5,8 +5,9 @@
 //! simulators and vocabularies:
 //!
 //! - [`row`]: softmax, log-softmax, log-sum-exp and entropy of a row;
-//! - [`ExactStep`]: exact policy-gradient steps with entropy, covariance and value of each;
-//! - [`exp`]: the exponential underneath.
+//! - [`ExactStep`]: exact policy-gradient steps with entropy, covariance and value of each.
+//!
+//! The exponential underneath is exact to 1 unit in the last place, subnormal numbers included.
 //!
 //! **The same bits everywhere.** Every sum runs in eight lanes that are added in one fixed tree, and every
 //! multiply-add is fused, in hardware or not. So the instruction set, which is chosen at run time
@@ -22,5 +23,4 @@ mod lanes;
 pub mod row;
 
 pub use exact_step::{ExactStep, StepSummary};
-pub use exp::exp;
 pub use instruction_set::InstructionSet;

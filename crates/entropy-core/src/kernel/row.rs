@@ -208,6 +208,15 @@ pub(super) fn position(row: &[f64], value: f64) -> Option<usize> {
     if value == 0.0 { within(0) } else { within(start) }
 }
 
+#[inline(always)]
+fn odds_sums(mut accumulator: OddsAccumulator, blocks: &[[f64; LANES]], tail: Lanes) -> OddsSums {
+    for block in blocks {
+        accumulator.add(Lanes(*block));
+    }
+    accumulator.add(tail);
+    accumulator.finish()
+}
+
 struct Normalise<'a> {
     logits: &'a [f64],
     mode: usize,
@@ -220,23 +229,16 @@ impl NullaryFnOnce for Normalise<'_> {
     #[inline(always)]
     fn call(self) -> OddsSums {
         let Self { logits, mode, output } = self;
-        let anchor = logits[mode];
         let mut accumulator = OddsAccumulator::new(logits, mode);
         let (blocks, rest) = logits.as_chunks::<LANES>();
         let tail = Lanes::padded(rest, f64::NEG_INFINITY);
         match output {
-            Output::None => {
-                for block in blocks {
-                    accumulator.add(Lanes(*block));
-                }
-                accumulator.add(tail);
-                accumulator.finish()
-            }
+            Output::None => odds_sums(accumulator, blocks, tail),
             Output::LogProbs(log_probs) => {
-                let sums = Normalise { logits, mode, output: Output::None }.call();
+                let sums = odds_sums(accumulator, blocks, tail);
                 let log_total = sums.others.ln_1p();
                 for (log_prob, logit) in log_probs.iter_mut().zip(logits) {
-                    *log_prob = (logit - anchor) - log_total;
+                    *log_prob = (logit - sums.anchor) - log_total;
                 }
                 sums
             }
