@@ -1,7 +1,7 @@
 # The two commands of the README, and what developers run. `make help` lists them.
 CARGO ?= cargo
 
-.PHONY: help setup demo test lint bench docs clean-demo
+.PHONY: help setup demo reproduce test lint bench docs clean-demo
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -11,6 +11,9 @@ setup: ## fetch libtorch 2.11.0 into .libtorch/ unless it or LIBTORCH is there
 
 demo: setup ## check the theory, train a small model by GRPO, Clip-Cov and KL-Cov, write runs/demo/report.html
 	@scripts/demo.sh
+
+reproduce: ## run the findings of the paper on the CPU, write runs/reproduce/report.html; goes on where it was
+	$(CARGO) run --release -p softmax-sim -- reproduce --png
 
 test: setup ## the whole test suite, the trainer's included
 	@scripts/test.sh

@@ -26,6 +26,8 @@ const COLOURS: usize = 10;
 const BASIC_COLOURS: usize = 6;
 /// Part of the room between neighbours that bars fill.
 const BAR_FILL: f64 = 0.8;
+/// Width of a character of a tick, as drawn.
+const TICK_CHARACTER: f64 = 6.6;
 /// Cosine and sine of the angle of names that find no room side by side.
 const TILT: (f64, f64) = (0.77, 0.64);
 
@@ -85,7 +87,8 @@ impl<'a> Drawing<'a> {
         let mut left = 14.0 + CHARACTER * y_characters as f64;
         let right = WIDTH - right;
         // Names of categories stand upright where each has room, else tilted.
-        let longest = CHARACTER * widest(&mut chart.x.categories.iter().map(String::as_str)) as f64;
+        let longest =
+            TICK_CHARACTER * widest(&mut chart.x.categories.iter().map(String::as_str)) as f64;
         let room = (right - left) / chart.x.categories.len().max(1) as f64;
         let tilted = longest > room;
         let mut bottom = HEIGHT - 50.0;
@@ -469,6 +472,89 @@ mod tests {
     #[test]
     fn a_small_chart() {
         insta::assert_snapshot!(inline_svg(&tiny_chart()));
+    }
+
+    /// Values of the attribute `d` of the paths of class `class`.
+    fn paths<'a>(svg: &'a str, class: &str) -> Vec<&'a str> {
+        let open = format!("<path class=\"{class}\" d=\"");
+        svg.split(&open).skip(1).filter_map(|rest| rest.split('"').next()).collect()
+    }
+
+    #[test]
+    fn equal_ratios_are_equally_long_on_a_logarithmic_axis() {
+        let points = vec![(1.0, 1.0), (10.0, -1.0), (10.0, 10.0), (100.0, 100.0)];
+        let x = Axis { scale: Scale::Log, ..Axis::from_to("x", 1.0, 100.0) };
+        let y = Axis { scale: Scale::Log, ..Axis::from_to("y", 1.0, 100.0) };
+        let chart =
+            Chart { x, y, series: vec![Series::new("a", 0, Mark::Line, points)], ..tiny_chart() };
+        let svg = inline_svg(&chart);
+        let place = |text: &str| text.split(' ').map(|n| n.parse().unwrap()).collect::<Vec<f64>>();
+        let line: Vec<_> = paths(&svg, "s0 line")[0][1..].split('L').map(place).collect();
+        assert_eq!(line.len(), 3, "what has no logarithm is left out: {line:?}");
+        for axis in [0, 1] {
+            let steps = [line[1][axis] - line[0][axis], line[2][axis] - line[1][axis]];
+            assert!((steps[0] - steps[1]).abs() < 0.25, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn bars_stand_side_by_side_on_zero() {
+        let bars = |colour, values: [f64; 2]| {
+            let points = vec![(0.0, values[0]), (1.0, values[1])];
+            Series::new("a", colour, Mark::Bars, points).with_spread(vec![(0.0, 0.4, 0.6)])
+        };
+        let series = vec![bars(0, [0.5, 1.0]), bars(1, [-0.5, 0.25])];
+        let x = Axis::of_categories("method", &["A", "B"]);
+        let chart = Chart { x, y: Axis::from_to("y", -1.0, 1.0), series, ..tiny_chart() };
+        let svg = inline_svg(&chart);
+        let shape = |path: &str| -> Vec<f64> {
+            path[1..path.len() - 1].split([' ', 'V', 'h']).map(|n| n.parse().unwrap()).collect()
+        };
+        let [left, right] = ["s0 mark", "s1 mark"].map(|class| {
+            paths(&svg, class)
+                .into_iter()
+                .filter(|d| d.contains('V'))
+                .map(shape)
+                .collect::<Vec<_>>()
+        });
+        let foot = left[0][1];
+        assert!(
+            left.iter().chain(&right).all(|bar| (bar[1] - foot).abs() < 1e-9 && bar[4] == foot)
+        );
+        assert!(left[0][2] < foot && right[0][2] > foot, "up and down: {left:?} {right:?}");
+        let height = |bar: &Vec<f64>| bar[1] - bar[2];
+        assert!((height(&left[1]) - 2.0 * height(&left[0])).abs() < 0.25);
+        assert!(right[0][0] >= left[0][0] + left[0][3], "side by side");
+        assert!(left[1][0] > right[0][0] + right[0][3], "then the next group");
+        assert_eq!(paths(&svg, "s0 error onbar").len(), 1);
+    }
+
+    #[test]
+    fn a_spread_is_a_band_behind_a_line_and_error_bars_at_markers() {
+        let spread = vec![(0.0, 0.1, 0.3), (2.0, 0.2, 0.6)];
+        let series = |mark| {
+            Series::new("a", 7, mark, vec![(0.0, 0.2), (2.0, 0.4)]).with_spread(spread.clone())
+        };
+        let drawn = |mark| inline_svg(&Chart { series: vec![series(mark)], ..tiny_chart() });
+        let line = drawn(Mark::Line);
+        assert!(line.find("s7 band").unwrap() < line.find("s7 line").unwrap());
+        assert_eq!(paths(&line, "s7 band")[0].matches('L').count(), 3);
+        for mark in [Mark::Marked, Mark::Points] {
+            let svg = drawn(mark);
+            assert_eq!((paths(&svg, "s7 error").len(), svg.contains("band")), (2, false));
+        }
+        let chart = Chart { series: vec![series(Mark::Line)], ..tiny_chart() };
+        assert!(standalone_svg(&chart).contains(MORE_STYLE));
+        assert!(!standalone_svg(&tiny_chart()).contains(MORE_STYLE));
+    }
+
+    #[test]
+    fn long_names_of_categories_are_tilted() {
+        let names = ["a method with a long name"; 6];
+        let chart =
+            |names: &[&str]| Chart { x: Axis::of_categories("method", names), ..tiny_chart() };
+        assert_eq!(inline_svg(&chart(&names)).matches("rotate(-40)").count(), 6);
+        assert!(!inline_svg(&chart(&["A", "B"])).contains("rotate"));
     }
 
     #[test]

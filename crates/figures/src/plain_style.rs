@@ -62,10 +62,7 @@ fn flat_rules(css: &str) -> Vec<(&str, &str)> {
     while let Some((selector, after)) = rest.split_once('{') {
         let selector = selector.trim();
         if selector.starts_with('@') {
-            rest = after.split_once("}\n}").map_or_else(
-                || after.split_once("} }").map_or("", |(_, rest)| rest),
-                |(_, rest)| rest,
-            );
+            rest = after_block(after);
             continue;
         }
         let Some((body, after)) = after.split_once('}') else { break };
@@ -75,9 +72,63 @@ fn flat_rules(css: &str) -> Vec<(&str, &str)> {
     rules
 }
 
+/// What follows the block that `text` stands in.
+fn after_block(text: &str) -> &str {
+    let mut depth = 1_usize;
+    for (at, character) in text.char_indices() {
+        match character {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return &text[at + 1..];
+        }
+    }
+    ""
+}
+
 fn declarations(body: &str) -> impl Iterator<Item = (&str, &str)> {
     body.split(';').filter_map(|declaration| {
         let (name, value) = declaration.split_once(':')?;
         Some((name.trim(), value.trim()))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CSS: &str = ".chart, :root { --paper: #fff; --series-0: #0072b2; --series-1: #d55e00; }
+@media screen and (prefers-color-scheme: dark) {
+  .chart, :root { --paper: #000; --series-0: #111; }
+}
+.chart { font-family: system-ui, sans-serif; }
+.chart .paper { fill: var(--paper); }
+.chart .s0 { --c: var(--series-0); } .chart .s1 { --c: var(--series-1); }
+.chart .line { stroke: var(--c); fill: none; }
+.chart .dot:hover { fill: var(--c); }
+@media (max-width: 520px) { .chart text { font-size: 15px; } .chart .tick { font-size: 14px; } }
+";
+
+    #[test]
+    fn variables_become_colours_and_queries_go() {
+        assert_eq!(
+            plain_style(CSS),
+            ".chart { font-family: sans-serif; }\n\
+             .chart .paper { fill: #fff; }\n\
+             .chart .s0 { }\n.chart .s1 { }\n\
+             .chart .s0.line { stroke: #0072b2; fill: none; }\n\
+             .chart .s1.line { stroke: #d55e00; fill: none; }\n"
+        );
+    }
+
+    #[test]
+    fn nothing_of_the_own_styles_stays_unresolved() {
+        let plain = plain_style(&[crate::chart_svg::STYLE, crate::chart_svg::MORE_STYLE].concat());
+        for part in ["var(", "@media", "--", ": ;"] {
+            assert!(!plain.contains(part), "{part} in {plain}");
+        }
+        assert!(plain.contains(".chart .s9.band { fill: #b8154f; opacity: .18; }"), "{plain}");
+    }
 }

@@ -177,12 +177,19 @@ fn provenance(one: &Finished, folder: &Path) -> String {
     };
     format!(
         "<p class=\"meta\">{} in {} s, {}. Again: <code>softmax-sim reproduce {}{} --again</code>.{theory}</p>\n",
-        escape(&setting.text()),
+        escape(&capitalised(&setting.text())),
         significant(record.seconds, 2),
         escape(&record.program),
         finding.name,
         options(setting),
     )
+}
+
+fn capitalised(text: &str) -> String {
+    let mut characters = text.chars();
+    characters
+        .next()
+        .map_or_else(String::new, |first| first.to_uppercase().chain(characters).collect())
 }
 
 /// A link to an anchor of `docs/theory.md` from a page in `folder`, if the folder lies below where we stand.
@@ -199,22 +206,25 @@ fn theory_link(folder: &Path, anchor: &str) -> String {
 fn measures(measures: &[Measure]) -> String {
     let columns = [
         (Column::Text, "Measured"),
-        (Column::Number, "Mean over seeds [95 %]"),
-        (Column::Text, "Unit"),
-        (Column::Number, "Target, every seed"),
+        (Column::Number, "Mean over seeds [95 %]"),
+        (Column::Number, "Target"),
         (Column::Text, "Met"),
     ];
-    let mut table = html::Table::new("What was measured, beside what was wanted.", &columns);
+    let mut table =
+        html::Table::new("What was measured, beside what was wanted of every seed.", &columns);
     for measure in measures {
         let (class, met) = match measure.met {
             Some(true) => ("pass", "✓ yes"),
             Some(false) => ("fail", "✗ no"),
             None => ("", "–"),
         };
+        let unit = match measure.unit.as_str() {
+            "1" => String::new(),
+            unit => format!(" ({unit})"),
+        };
         table.html_row(vec![
-            format!("<span class=\"wrap\">{}</span>", escape(&measure.quantity)),
+            format!("<span class=\"wrap\">{}</span>", escape(&(measure.quantity.clone() + &unit))),
             escape(&measure.value_text()),
-            escape(if measure.unit == "1" { "" } else { &measure.unit }),
             escape(&measure.target.text()),
             format!("<span class=\"{class}\">{met}</span>"),
         ]);

@@ -115,6 +115,32 @@ pub enum PictureError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use figures::{Axis, Mark, Series};
+
+    /// Bars over the whole width, in the colour of the second series.
+    fn chart() -> Chart {
+        let points = vec![(0.0, 1.0), (1.0, 1.0)];
+        Chart {
+            stem: "bars".to_owned(),
+            title: String::new(),
+            description: String::new(),
+            x: Axis::of_categories("", &["A", "B"]),
+            y: Axis::from_to("", 0.0, 1.0),
+            series: vec![Series::new("a", 1, Mark::Bars, points)],
+        }
+    }
+
+    #[test]
+    fn colours_and_shapes_need_no_font() {
+        let png = Rasteriser { options: Options::default() }.png(&chart()).unwrap();
+        let pixels = Pixmap::decode_png(&png).unwrap();
+        assert_eq!((pixels.width(), pixels.height()), (1040, 680));
+        let colours =
+            pixels.pixels().iter().map(|pixel| (pixel.red(), pixel.green(), pixel.blue()));
+        let count = |wanted| colours.clone().filter(|colour| *colour == wanted).count();
+        let (orange, white) = (count((0xd5, 0x5e, 0x00)), count((255, 255, 255)));
+        assert!(orange > 200_000 && white > 100_000, "{orange} {white}");
+    }
 
     #[test]
     fn a_machine_without_fonts_is_told() {

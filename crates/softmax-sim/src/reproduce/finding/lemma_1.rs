@@ -51,7 +51,8 @@ fn run(setting: &Setting, progress: &Progress) -> Outcome {
         .figure(first.scatter(), "One marker per step of the first seed; on the line the prediction is exact.")
         .figure(
             first.over_steps(),
-            "The same steps in their order; the two curves lie on each other. Steps on a logarithmic axis.",
+            "The same steps in their order, on a logarithmic axis. The curves part in the first steps, where policies are \
+             near uniform and the second order shows, and then lie on each other.",
         )
         .note(
             "With exact gradients Lemma 1 is a theorem and has to hold; this page shows that the code computes it. \
