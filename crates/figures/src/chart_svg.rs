@@ -1,5 +1,8 @@
 //! A [`Chart`] as SVG: text in the page's font, colours from CSS variables, tooltips by `<title>`.
 
+mod bars;
+mod legend;
+
 use crate::axis_ticks::{Ticks, axis_ticks, category_ticks, log_ticks};
 use crate::chart::{Axis, Chart, Mark, Scale, Series};
 use crate::html::escape;
@@ -185,128 +188,10 @@ impl<'a> Drawing<'a> {
         )
     }
 
-    fn named(&self) -> impl Iterator<Item = &'a Series> {
-        let alone = self.chart.series.iter().filter(|s| s.mark.is_named()).count() < 2;
-        self.chart.series.iter().filter(move |series| series.mark.is_named() && !alone)
-    }
-
-    /// Series with the left end and the row of their legend entries.
-    fn legend_places(&self) -> Vec<(&'a Series, f64, f64)> {
-        if self.direct {
-            return vec![];
-        }
-        let (mut x, mut row) = (4.0, 0.0);
-        let mut places = vec![];
-        for series in self.named() {
-            let width = 44.0 + CHARACTER * series.name.chars().count() as f64;
-            if x > 4.0 && x + width > WIDTH {
-                (x, row) = (4.0, row + 1.0);
-            }
-            places.push((series, x, row));
-            x += width;
-        }
-        places
-    }
-
-    fn legend(&self) -> String {
-        let mut svg = String::new();
-        for (series, x, row) in self.legend_places() {
-            let y = 32.0 + LEGEND_ROW * row;
-            let class = class(series);
-            svg += &match series.mark {
-                Mark::Points => marker(series.colour, x + 8.0, y, 4.5, &class, ""),
-                Mark::Bars => {
-                    format!("<path class=\"{class}\" d=\"M{x:.1} {:.1}h16v10h-16z\"/>", y - 5.0)
-                }
-                _ => format!("<path class=\"{class}\" d=\"M{x:.1} {y:.1}h18\"/>"),
-            };
-            svg += &format!(
-                "<text class=\"name\" x=\"{:.1}\" y=\"{:.1}\">{}</text>\n",
-                x + 24.0,
-                y + 4.4,
-                escape(&series.name)
-            );
-        }
-        svg
-    }
-
     /// Points of `series` that have a place.
     fn points(&self, series: &Series) -> Vec<(f64, f64)> {
         let has_place = |&(x, y): &(f64, f64)| (self.x(x) + self.y(y)).is_finite();
         series.points.iter().copied().filter(has_place).collect()
-    }
-
-    /// `(x, low, high)` of the spread in the units of the drawing; what lies below a logarithmic axis ends at its foot.
-    fn spread(&self, series: &Series) -> Vec<(f64, f64, f64)> {
-        let height = |value: f64| {
-            let y = self.y(value);
-            if y.is_finite() { y } else { self.bottom }
-        };
-        let placed =
-            series.spread.iter().map(|&(x, low, high)| (self.x(x), height(low), height(high)));
-        placed.filter(|(x, low, high)| (x + low + high).is_finite()).collect()
-    }
-
-    /// The spread of a line, shaded.
-    fn band(&self, series: &Series) -> String {
-        let spread = self.spread(series);
-        let has_markers = matches!(series.mark, Mark::Marked | Mark::Points | Mark::Bars);
-        if has_markers || spread.len() < 2 {
-            return String::new();
-        }
-        let upper = spread.iter().map(|&(x, _, high)| format!("{x:.1} {high:.1}"));
-        let lower = spread.iter().rev().map(|&(x, low, _)| format!("{x:.1} {low:.1}"));
-        let path = upper.chain(lower).collect::<Vec<_>>().join("L");
-        format!("<path class=\"s{} band\" d=\"M{path}z\"/>\n", series.colour % COLOURS)
-    }
-
-    /// The spread of markers and bars, as error bars moved by `shift`.
-    fn error_bars(&self, series: &Series, shift: f64) -> String {
-        let on_bar = if series.mark == Mark::Bars { " onbar" } else { "" };
-        let class = format!("s{} error{on_bar}", series.colour % COLOURS);
-        let bars = self.spread(series).into_iter().map(|(x, low, high)| {
-            let x = x + shift;
-            let (from, to) = (x - 3.5, x + 3.5);
-            format!(
-                "<path class=\"{class}\" d=\"M{from:.1} {low:.1}H{to:.1}M{x:.1} {low:.1}V{high:.1}M{from:.1} \
-                 {high:.1}H{to:.1}\"/>\n"
-            )
-        });
-        bars.collect()
-    }
-
-    fn bars(&self, series: &Series) -> String {
-        let others: Vec<&Series> =
-            self.chart.series.iter().filter(|other| other.mark == Mark::Bars).collect();
-        let place = others.iter().position(|other| std::ptr::eq(*other, series)).unwrap_or(0);
-        let mut xs: Vec<f64> = others
-            .iter()
-            .flat_map(|other| other.points.iter().map(|point| self.x(point.0)))
-            .collect();
-        xs.sort_by(f64::total_cmp);
-        let gaps = xs.windows(2).map(|pair| pair[1] - pair[0]).filter(|gap| *gap > 0.5);
-        let gap = gaps.fold(f64::INFINITY, f64::min);
-        let room = if self.chart.x.categories.is_empty() {
-            if gap.is_finite() { gap } else { 0.5 * (self.right - self.left) }
-        } else {
-            self.x(1.0) - self.x(0.0)
-        };
-        let width = BAR_FILL * room / others.len().max(1) as f64;
-        let shift = (place as f64 - 0.5 * (others.len() as f64 - 1.0)) * width;
-        let zero = self.y(0.0);
-        let foot = if zero.is_finite() { zero.clamp(self.top, self.bottom) } else { self.bottom };
-        let class = class(series);
-        let mut svg = String::new();
-        for (x, y) in self.points(series) {
-            let (middle, title) = (self.x(x) + shift, self.tooltip(series, x, y));
-            svg += &format!(
-                "<path class=\"{class}\" d=\"M{:.1} {foot:.1}V{:.1}h{:.1}V{foot:.1}z\"><title>{title}</title></path>\n",
-                middle - 0.46 * width,
-                self.y(y),
-                0.92 * width
-            );
-        }
-        svg + &self.error_bars(series, shift)
     }
 
     fn series(&self, series: &Series) -> String {
@@ -368,31 +253,6 @@ impl<'a> Drawing<'a> {
         ))
     }
 
-    /// Names at the right ends of the curves, pushed apart where they would overlap.
-    fn direct_labels(&self) -> String {
-        let end = |series: &'a Series| {
-            let last = self.points(series).pop();
-            last.map(|(x, y)| (series, self.x(x), self.y(y).clamp(self.top, self.bottom)))
-        };
-        let mut ends: Vec<_> = self.named().filter_map(end).collect();
-        ends.sort_by(|a, b| a.2.total_cmp(&b.2));
-        let wanted: Vec<f64> = ends.iter().map(|&(_, _, y)| y).collect();
-        let places = spread(&wanted, 18.0, self.top + 4.0, self.bottom - 6.0);
-        let mut svg = String::new();
-        for (&(series, x, y), place) in ends.iter().zip(places) {
-            let (text_x, name) = (self.right + 20.0, escape(&series.name));
-            let class = format!("s{}", series.colour % COLOURS);
-            svg += &format!(
-                "<path class=\"{class} leader\" d=\"M{x:.1} {y:.1}L{:.1} {place:.1}\"/>{}\
-                 <text class=\"name\" x=\"{text_x:.1}\" y=\"{:.1}\">{name}</text>\n",
-                text_x - 10.0,
-                marker(series.colour, text_x - 9.0, place, 4.2, &format!("{class} mark"), ""),
-                place + 4.4
-            );
-        }
-        svg
-    }
-
     fn x(&self, value: f64) -> f64 {
         self.left + self.chart.x.place(value) * (self.right - self.left)
     }
@@ -424,35 +284,12 @@ fn class(series: &Series) -> String {
     format!("s{} {kind}", series.colour % COLOURS)
 }
 
-/// Moves rising `wanted` positions apart to at least `gap`, inside `low..=high` where they fit.
-fn spread(wanted: &[f64], gap: f64, low: f64, high: f64) -> Vec<f64> {
-    let mut places = wanted.to_vec();
-    let mut floor = low;
-    for place in &mut places {
-        *place = place.max(floor);
-        floor = *place + gap;
-    }
-    let mut ceiling = high;
-    for place in places.iter_mut().rev() {
-        *place = place.min(ceiling);
-        ceiling = *place - gap;
-    }
-    places
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::chart::Axis;
 
-    #[test]
-    fn labels_move_apart_and_stay_inside() {
-        assert_eq!(spread(&[10.0, 12.0, 60.0], 15.0, 0.0, 100.0), [10.0, 25.0, 60.0]);
-        assert_eq!(spread(&[95.0, 99.0], 15.0, 0.0, 100.0), [85.0, 100.0]);
-        assert_eq!(spread(&[-5.0, 2.0], 15.0, 0.0, 100.0), [0.0, 15.0]);
-    }
-
-    fn tiny_chart() -> Chart {
+    pub(super) fn tiny_chart() -> Chart {
         let series = |name: &str, colour, mark, points: &[(f64, f64)]| {
             Series::new(name, colour, mark, points.to_vec())
         };
@@ -475,7 +312,7 @@ mod tests {
     }
 
     /// Values of the attribute `d` of the paths of class `class`.
-    fn paths<'a>(svg: &'a str, class: &str) -> Vec<&'a str> {
+    pub(super) fn paths<'a>(svg: &'a str, class: &str) -> Vec<&'a str> {
         let open = format!("<path class=\"{class}\" d=\"");
         svg.split(&open).skip(1).filter_map(|rest| rest.split('"').next()).collect()
     }
@@ -495,57 +332,6 @@ mod tests {
             let steps = [line[1][axis] - line[0][axis], line[2][axis] - line[1][axis]];
             assert!((steps[0] - steps[1]).abs() < 0.25, "{line:?}");
         }
-    }
-
-    #[test]
-    fn bars_stand_side_by_side_on_zero() {
-        let bars = |colour, values: [f64; 2]| {
-            let points = vec![(0.0, values[0]), (1.0, values[1])];
-            Series::new("a", colour, Mark::Bars, points).with_spread(vec![(0.0, 0.4, 0.6)])
-        };
-        let series = vec![bars(0, [0.5, 1.0]), bars(1, [-0.5, 0.25])];
-        let x = Axis::of_categories("method", &["A", "B"]);
-        let chart = Chart { x, y: Axis::from_to("y", -1.0, 1.0), series, ..tiny_chart() };
-        let svg = inline_svg(&chart);
-        let shape = |path: &str| -> Vec<f64> {
-            path[1..path.len() - 1].split([' ', 'V', 'h']).map(|n| n.parse().unwrap()).collect()
-        };
-        let [left, right] = ["s0 mark", "s1 mark"].map(|class| {
-            paths(&svg, class)
-                .into_iter()
-                .filter(|d| d.contains('V'))
-                .map(shape)
-                .collect::<Vec<_>>()
-        });
-        let foot = left[0][1];
-        assert!(
-            left.iter().chain(&right).all(|bar| (bar[1] - foot).abs() < 1e-9 && bar[4] == foot)
-        );
-        assert!(left[0][2] < foot && right[0][2] > foot, "up and down: {left:?} {right:?}");
-        let height = |bar: &Vec<f64>| bar[1] - bar[2];
-        assert!((height(&left[1]) - 2.0 * height(&left[0])).abs() < 0.25);
-        assert!(right[0][0] >= left[0][0] + left[0][3], "side by side");
-        assert!(left[1][0] > right[0][0] + right[0][3], "then the next group");
-        assert_eq!(paths(&svg, "s0 error onbar").len(), 1);
-    }
-
-    #[test]
-    fn a_spread_is_a_band_behind_a_line_and_error_bars_at_markers() {
-        let spread = vec![(0.0, 0.1, 0.3), (2.0, 0.2, 0.6)];
-        let series = |mark| {
-            Series::new("a", 7, mark, vec![(0.0, 0.2), (2.0, 0.4)]).with_spread(spread.clone())
-        };
-        let drawn = |mark| inline_svg(&Chart { series: vec![series(mark)], ..tiny_chart() });
-        let line = drawn(Mark::Line);
-        assert!(line.find("s7 band").unwrap() < line.find("s7 line").unwrap());
-        assert_eq!(paths(&line, "s7 band")[0].matches('L').count(), 3);
-        for mark in [Mark::Marked, Mark::Points] {
-            let svg = drawn(mark);
-            assert_eq!((paths(&svg, "s7 error").len(), svg.contains("band")), (2, false));
-        }
-        let chart = Chart { series: vec![series(Mark::Line)], ..tiny_chart() };
-        assert!(standalone_svg(&chart).contains(MORE_STYLE));
-        assert!(!standalone_svg(&tiny_chart()).contains(MORE_STYLE));
     }
 
     #[test]
