@@ -52,6 +52,7 @@
 
 mod curve;
 mod evaluation;
+mod expected;
 mod method;
 mod rollout;
 mod rows;
@@ -61,6 +62,7 @@ mod update;
 
 pub use curve::{Curve, CurvePoint};
 pub use evaluation::{COOL_TEMPERATURE, Evaluation, evaluate};
+pub use expected::{ExpectedPoint, ExpectedRule, ExpectedTrainer};
 pub use method::Method;
 pub use rollout::Rollout;
 pub use rows::Rows;

@@ -1,0 +1,151 @@
+//! Training without sampling: each update is the expectation of the sampled one.
+
+use crate::environment::{Questions, Shape};
+use entropy_core::{Categorical, UpdateRule, grpo_clock};
+
+/// An algorithm by its expected on-policy step, for rewards of 0 and 1.
+///
+/// All but the last step along the policy gradient, each with its own clock: `η s π (q - μ)`, with
+/// `μ` the success of the prompt. Derivation: `docs/theory.md#group-clock`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum ExpectedRule {
+    /// The exact policy gradient, `s = 1`; so is RLOO.
+    PolicyGradient,
+    /// Dr. GRPO: `s = 1 - 1/G`.
+    DrGrpo {
+        /// `G`, 2 or more.
+        group_size: usize,
+    },
+    /// GRPO: `s = m_G(μ)`.
+    Grpo {
+        /// `G`, 2 or more.
+        group_size: usize,
+    },
+    /// REINFORCE++ in a large batch: `s = 1/σ`, with the deviation of all rewards.
+    ReinforcePlusPlus,
+    /// The natural policy gradient, `η (q - μ)`.
+    NaturalPolicyGradient,
+}
+
+/// A tabular policy trained by expected steps.
+#[derive(Debug, Clone)]
+pub struct ExpectedTrainer<'a> {
+    questions: &'a Questions,
+    logits: Vec<f64>,
+}
+
+/// Exact figures of a policy and of the step it would take.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ExpectedPoint {
+    /// Mean entropy of a state, in nats.
+    pub entropy: f64,
+    /// Expected reward.
+    pub reward: f64,
+}
+
+impl<'a> ExpectedTrainer<'a> {
+    /// Starts from `logits`, `[prompts, positions, actions]`.
+    ///
+    /// # Panics
+    ///
+    /// If there is not one logit per prompt, position and action.
+    pub fn new(questions: &'a Questions, logits: &[f64]) -> Self {
+        assert_eq!(logits.len(), questions.shape().table(), "one logit per action of each state");
+        Self { questions, logits: logits.to_vec() }
+    }
+
+    /// Mean entropy and reward of the policy.
+    pub fn point(&self) -> ExpectedPoint {
+        let prompts = self.prompts();
+        let states = self.questions.shape().states() as f64;
+        let entropies =
+            prompts.iter().flat_map(|prompt| &prompt.states).map(|s| s.policy.entropy());
+        let rewards = prompts.iter().map(|prompt| prompt.success);
+        ExpectedPoint {
+            entropy: entropies.sum::<f64>() / states,
+            reward: rewards.sum::<f64>() / prompts.len() as f64,
+        }
+    }
+
+    /// The step `rule` takes with learning rate `eta`, `[prompts, positions, actions]`, and the
+    /// change of mean entropy that Lemma 1 predicts for it (Theorem 1 or 2), in nats.
+    pub fn expected_step(&self, rule: ExpectedRule, eta: f64) -> (Vec<f64>, f64) {
+        let prompts = self.prompts();
+        let mean = prompts.iter().map(|prompt| prompt.success).sum::<f64>() / prompts.len() as f64;
+        let mut step = Vec::with_capacity(self.logits.len());
+        let mut change = 0.0;
+        for prompt in &prompts {
+            let (direction, clock) = rule.direction_and_clock(prompt.success, mean);
+            for state in &prompt.states {
+                let moved = direction.step(&state.policy, &state.value, eta * clock);
+                change += state.policy.entropy_change_first_order(&moved);
+                step.extend(moved);
+            }
+        }
+        (step, change / self.questions.shape().states() as f64)
+    }
+
+    /// Takes that step; the change of mean entropy that was predicted for it.
+    pub fn step(&mut self, rule: ExpectedRule, eta: f64) -> f64 {
+        let (step, change) = self.expected_step(rule, eta);
+        for (logit, step) in self.logits.iter_mut().zip(step) {
+            *logit += step;
+        }
+        change
+    }
+
+    fn prompts(&self) -> Vec<Prompt> {
+        let Shape { actions, .. } = self.questions.shape();
+        let rows = self.logits.chunks_exact(self.questions.shape().row()).enumerate();
+        rows.map(|(prompt, logits)| Prompt::new(logits, self.questions.quality(prompt), actions))
+            .collect()
+    }
+}
+
+impl ExpectedRule {
+    fn direction_and_clock(self, success: f64, mean: f64) -> (UpdateRule, f64) {
+        let clock = match self {
+            Self::PolicyGradient => 1.0,
+            Self::DrGrpo { group_size } => 1.0 - (group_size as f64).recip(),
+            Self::Grpo { group_size } => grpo_clock(success.clamp(0.0, 1.0), group_size)
+                .expect("a probability and a group of 2 or more"),
+            Self::ReinforcePlusPlus => (mean * (1.0 - mean)).sqrt().recip(),
+            Self::NaturalPolicyGradient => return (UpdateRule::NaturalPolicyGradient, 1.0),
+        };
+        (UpdateRule::PolicyGradient, clock)
+    }
+}
+
+/// The policy on one prompt.
+struct Prompt {
+    states: Vec<State>,
+    success: f64,
+}
+
+struct State {
+    policy: Categorical,
+    /// Success of the response for each action in this state, the other tokens as the policy has
+    /// them, `[actions]`.
+    value: Vec<f64>,
+}
+
+impl Prompt {
+    fn new(logits: &[f64], quality: &[f64], actions: usize) -> Self {
+        let policies: Vec<Categorical> = logits
+            .chunks_exact(actions)
+            .map(|logits| Categorical::from_logits(logits).expect("training keeps logits finite"))
+            .collect();
+        let rows: Vec<&[f64]> = quality.chunks_exact(actions).collect();
+        let means: Vec<f64> = std::iter::zip(&policies, &rows).map(|(p, q)| p.mean(q)).collect();
+        let others = |position: usize| -> f64 {
+            let rest = means.iter().enumerate().filter(|(other, _)| *other != position);
+            rest.map(|(_, mean)| mean).product()
+        };
+        let success = means.iter().product();
+        let states = std::iter::zip(policies, rows).enumerate().map(|(position, (policy, row))| {
+            let others = others(position);
+            State { policy, value: row.iter().map(|q| q * others).collect() }
+        });
+        Self { states: states.collect(), success }
+    }
+}
