@@ -69,7 +69,9 @@ impl Rows {
 
 /// Turns finite logits into log-probabilities, writes the probabilities, and returns the entropy.
 ///
-/// Anchored at the mode as [`Categorical`](entropy_core::Categorical) is, without its allocations.
+/// Anchored at the mode as [`Categorical`](entropy_core::Categorical) is, without its allocations. The
+/// [row kernels](entropy_core::kernel) choose their instructions at every call, which costs three times
+/// as much as the whole of a row of eight.
 fn softmax(logits: &mut [f64], probs: &mut [f64]) -> f64 {
     let highest = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let (mut total, mut weighted_gaps) = (0.0, 0.0);
