@@ -1,11 +1,39 @@
 //! The findings, in the order of the report.
 
+mod ceiling;
+mod clocks;
+mod collapse;
+mod covariance;
+mod difficulty;
+mod forecast;
+mod law;
+mod law_held_out;
+mod law_limits;
+mod law_runs;
 mod lemma_1;
+mod long_tail;
+mod on_policy_trace;
+mod same_curve;
+mod scaling;
 
 use super::Finding;
 
 /// Every finding.
-pub static FINDINGS: &[Finding] = &[lemma_1::FINDING];
+pub static FINDINGS: &[Finding] = &[
+    collapse::FINDING,
+    law::FINDING,
+    law_held_out::FINDING,
+    law_limits::FINDING,
+    clocks::FINDING,
+    forecast::FINDING,
+    ceiling::FINDING,
+    scaling::FINDING,
+    lemma_1::FINDING,
+    covariance::FINDING,
+    difficulty::FINDING,
+    long_tail::FINDING,
+    same_curve::FINDING,
+];
 
 /// The finding of that name.
 pub fn find(name: &str) -> Option<&'static Finding> {

@@ -1,0 +1,71 @@
+//! When entropy is spent, reward has come to its ceiling `b - a`.
+
+use super::law_runs::{ALGORITHMS, law, of_all_algorithms, on_bandits};
+use crate::reproduce::{Finding, Measure, Outcome, Progress, Setting, Target};
+use crate::training::Curve;
+use figures::{Axis, Chart, Mark, Series};
+
+/// The finding.
+pub(super) const FINDING: Finding = Finding {
+    name: "ceiling",
+    title: "With its entropy spent a policy stands at the ceiling b − a",
+    claim: "The law has a ceiling: at H = 0 reward is b - a, so a run whose entropy is exhausted cannot improve \
+            further. Section 2.4 (takeaway), Equation 6.",
+    method: "The runs of the finding on the law: five algorithms on 1024 bandits (L1). The law is fitted to all \
+             evaluations of a run; its value at zero entropy is compared with the expected reward after the last update.",
+    target: "In every seed and for each algorithm the ceiling lies within 0.01 of the reward at the end; entropy at the \
+             end is below 0.03 nats.",
+    theory: &["performance-law"],
+    run,
+};
+
+fn run(setting: &Setting, progress: &Progress) -> Outcome {
+    let runs = of_all_algorithms(setting, progress, on_bandits);
+    let mut measures = vec![];
+    for (index, algorithm) in ALGORITHMS.iter().enumerate() {
+        let gaps = runs.iter().map(|curves| gap(&curves[index])).collect();
+        let quantity = format!("ceiling against reward at the end, {}", algorithm.name);
+        measures.push(Measure::new(&quantity, "1", gaps, Target::AtMost(0.01)));
+    }
+    let spent = runs
+        .iter()
+        .map(|curves| curves.iter().map(|curve| curve.last().entropy).fold(0.0, f64::max));
+    measures.push(Measure::new(
+        "largest entropy at the end",
+        "nat",
+        spent.collect(),
+        Target::AtMost(0.03),
+    ));
+    let outcome = Outcome::new(measures);
+    let Some(first) = runs.first() else { return outcome };
+    outcome
+        .figure(chart(first), "First seed: the ceiling of each law beside the reward after the last update.")
+        .note(
+            "The ceiling is a property of the run, not of the task: every bandit has an action of quality 1, so a \
+             policy that never gave up a good action too early would end at 1. What is missing was lost to premature \
+             commitment.",
+        )
+}
+
+/// Distance of ceiling and last reward.
+fn gap(curve: &Curve) -> f64 {
+    (law(curve).ceiling() - curve.last().reward).abs()
+}
+
+fn chart(curves: &[Curve]) -> Chart {
+    let bars = |of: fn(&Curve) -> f64| -> Vec<(f64, f64)> {
+        curves.iter().enumerate().map(|(index, curve)| (index as f64, of(curve))).collect()
+    };
+    let series = vec![
+        Series::new("ceiling b − a", 0, Mark::Bars, bars(|curve| law(curve).ceiling())),
+        Series::new("reward at the end", 1, Mark::Bars, bars(|curve| curve.last().reward)),
+    ];
+    Chart {
+        stem: "ceiling".to_owned(),
+        title: "Ceiling and reward at the end".to_owned(),
+        description: "Pairs of bars of nearly equal height, one pair an algorithm.".to_owned(),
+        x: Axis::of_categories("Algorithm", &ALGORITHMS.map(|algorithm| algorithm.name)),
+        y: Axis::from_to("Expected reward", 0.0, 1.05),
+        series,
+    }
+}

@@ -1,0 +1,139 @@
+//! The runs behind the findings about the law: five algorithms in two environments.
+
+use crate::environment::{SharedSetting, TabularSetting};
+use crate::reproduce::{Progress, Setting};
+use crate::training::{Curve, Method, Schedule, train};
+use entropy_core::PerformanceLaw;
+use figures::{Axis, Chart, Mark, Series};
+use rayon::prelude::*;
+use rl_losses::{AdvantageEstimator, Reinforce, ReinforcePlusPlus, ReturnBaseline};
+
+/// An algorithm, by its advantages, and its learning rate over that of GRPO.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Algorithm {
+    pub(super) name: &'static str,
+    estimator: AdvantageEstimator,
+    rate: f64,
+}
+
+/// The advantages of RLOO, Dr. GRPO and REINFORCE are not divided by a deviation, so their learning
+/// rates are larger.
+pub(super) const ALGORITHMS: [Algorithm; 5] = [
+    Algorithm { name: "GRPO", estimator: AdvantageEstimator::Grpo, rate: 1.0 },
+    Algorithm { name: "RLOO", estimator: AdvantageEstimator::Rloo, rate: 2.2 },
+    Algorithm { name: "Dr. GRPO", estimator: AdvantageEstimator::DrGrpo, rate: 2.5 },
+    Algorithm {
+        name: "REINFORCE++",
+        estimator: AdvantageEstimator::ReinforcePlusPlus(ReinforcePlusPlus { discount: 1.0 }),
+        rate: 1.0,
+    },
+    Algorithm {
+        name: "REINFORCE",
+        estimator: AdvantageEstimator::Reinforce(Reinforce {
+            discount: 1.0,
+            baseline: ReturnBaseline::BatchMean,
+        }),
+        rate: 2.2,
+    },
+];
+
+/// How many of the [`ALGORITHMS`], from the first, compare a response with others of its group.
+pub(super) const GROUPED: usize = 3;
+
+const RATE: f64 = 1.5;
+
+/// A run of `algorithm` on the bandits of the law.
+pub(super) fn on_bandits(seed: u64, algorithm: &Algorithm) -> Curve {
+    let schedule = Schedule::tabular(RATE * algorithm.rate);
+    let method = Method::default().with_advantage(algorithm.estimator);
+    train(&TabularSetting::LAW.draw(seed), &method, &schedule, seed)
+}
+
+/// A run of `algorithm` with shared weights, examined on prompts not trained on.
+pub(super) fn held_out(seed: u64, algorithm: &Algorithm) -> Curve {
+    let schedule = Schedule::shared(RATE * algorithm.rate);
+    let method = Method::default().with_advantage(algorithm.estimator);
+    train(&SharedSetting::HELD_OUT.draw(seed), &method, &schedule, seed)
+}
+
+/// Runs of all algorithms, `[seeds][algorithms]`.
+pub(super) fn of_all_algorithms(
+    setting: &Setting,
+    progress: &Progress,
+    run: fn(u64, &Algorithm) -> Curve,
+) -> Vec<Vec<Curve>> {
+    progress.plan((setting.seeds * ALGORITHMS.len()) as u64);
+    let one = |seed: u64, algorithm: &Algorithm| {
+        let curve = run(seed, algorithm);
+        progress.advance(1);
+        curve
+    };
+    setting.over_seeds(|seed| ALGORITHMS.par_iter().map(|algorithm| one(seed, algorithm)).collect())
+}
+
+/// Runs of GRPO on the bandits and with shared weights, one pair a seed.
+pub(super) fn of_grpo(setting: &Setting, progress: &Progress) -> Vec<[Curve; 2]> {
+    progress.plan(2 * setting.seeds as u64);
+    let one = |seed: u64, run: fn(u64, &Algorithm) -> Curve| {
+        let curve = run(seed, &ALGORITHMS[0]);
+        progress.advance(1);
+        curve
+    };
+    setting.over_seeds(|seed| [one(seed, on_bandits), one(seed, held_out)])
+}
+
+/// The law of a run; a run of which the entropy never changed has none.
+pub(super) fn law(curve: &Curve) -> PerformanceLaw {
+    curve.law().expect("training changes the entropy")
+}
+
+/// One law for several runs.
+pub(super) fn pooled_law(curves: &[Curve]) -> PerformanceLaw {
+    let entropy: Vec<f64> = curves.iter().flat_map(Curve::entropies).collect();
+    let reward: Vec<f64> = curves.iter().flat_map(Curve::rewards).collect();
+    PerformanceLaw::fit(&entropy, &reward).expect("training changes the entropy")
+}
+
+/// Share of the variance of reward that the law explains.
+pub(super) fn explained(law: &PerformanceLaw) -> f64 {
+    law.r_squared.unwrap_or(f64::NAN)
+}
+
+/// Share that a straight line explains.
+pub(super) fn explained_by_line(law: &PerformanceLaw) -> f64 {
+    law.linear_r_squared.unwrap_or(f64::NAN)
+}
+
+/// Reward against entropy, one series of points a run, under the curve of `law`.
+pub(super) fn law_chart(
+    stem: &str,
+    title: &str,
+    curves: &[(&str, &Curve)],
+    law: &PerformanceLaw,
+) -> Chart {
+    let entropies = || curves.iter().flat_map(|(_, curve)| curve.entropies());
+    let highest = entropies().fold(0.0, f64::max);
+    let fit: Vec<(f64, f64)> = (0..=100)
+        .map(|index| f64::from(index) / 100.0 * highest)
+        .map(|entropy| (entropy, law.predict(entropy)))
+        .collect();
+    let mut series: Vec<Series> = curves
+        .iter()
+        .enumerate()
+        .map(|(colour, (name, curve))| {
+            let points = curve.points.iter().map(|point| (point.entropy, point.reward)).collect();
+            Series::new(name, colour, Mark::Points, points)
+        })
+        .collect();
+    series.push(Series::new("law", 0, Mark::Reference, fit));
+    let heights = series.iter().flat_map(Series::heights);
+    Chart {
+        stem: stem.to_owned(),
+        title: title.to_owned(),
+        description: "Reward falls with entropy along minus a times e to the entropy plus b."
+            .to_owned(),
+        x: Axis::around("Entropy (nats per token)", entropies(), true, 0.03),
+        y: Axis::around("Expected reward", heights, false, 0.05),
+        series,
+    }
+}
