@@ -1,6 +1,7 @@
 //! The command `softmax-sim reproduce`, and the page it prints into the documents.
 
 use softmax_sim::reproduce::document::{page, read_published};
+use softmax_sim::reproduce::finding::find;
 use softmax_sim::reproduce::store::read_record;
 use softmax_sim::reproduce::{FINDINGS, Verdict};
 use std::fs;
@@ -38,7 +39,8 @@ fn a_finding_is_run_reported_and_not_run_twice() {
     assert_eq!(record.outcome.verdict, Verdict::Reproduced);
     assert!(record.outcome.measures.iter().all(|measure| measure.values.len() == 3));
     let html = fs::read_to_string(out.join("report.html")).unwrap();
-    for part in [FINDINGS[0].title, FINDINGS[0].target, &record.outcome.reason] {
+    let finding = find("lemma-1").unwrap();
+    for part in [finding.title, finding.target, &record.outcome.reason] {
         assert!(html.contains(part), "{part}");
     }
     for figure in &record.outcome.figures {
@@ -67,7 +69,7 @@ fn findings_are_listed_with_their_titles() {
 #[test]
 fn bad_arguments_end_with_2_and_are_named() {
     for (arguments, named) in [
-        (&["lemma-7"][..], "expected one of lemma-1"),
+        (&["lemma-7"][..], &format!("expected one of {}", FINDINGS[0].name)),
         (&["--seeds", "2"], "2 is not in 3..=1000"),
         (&["--size", "1"], "--size"),
     ] {
