@@ -34,7 +34,8 @@ impl Population {
     /// From nearly uniform to nearly deterministic: the logits of a state are normal with a
     /// deviation between 0.1 and 6, even in its logarithm. In one state of eight the last action
     /// is impossible (never with two actions, which would leave one), in another the first two are
-    /// equally likely. Each state draws from a stream of its own.
+    /// equally likely, in a third the logits lie around +700 and -700 in turn (with two actions,
+    /// both around +700). Each state draws from a stream of its own.
     ///
     /// # Panics
     ///
@@ -91,6 +92,12 @@ fn draw_state(seed: u64, state: usize, actions: usize) -> [Vec<f64>; 3] {
     match state % 8 {
         3 if actions > 2 => logits[actions - 1] = f64::NEG_INFINITY,
         5 => logits[1] = logits[0],
+        6 if actions > 3 => {
+            for (action, logit) in logits.iter_mut().enumerate() {
+                *logit += if action % 2 == 0 { 700.0 } else { -700.0 };
+            }
+        }
+        6 => logits.iter_mut().for_each(|logit| *logit += 700.0),
         _ => {}
     }
     [logits, advantage, direction]
@@ -123,5 +130,7 @@ mod tests {
         assert!(entropies.iter().any(|h| *h < 0.02 * largest));
         let masked = population.map(|state| state.policy.support() == 7);
         assert_eq!(masked.iter().filter(|masked| **masked).count(), 25);
+        let extreme = population.map(|state| state.logits[1] < -690.0 && state.logits[0] > 690.0);
+        assert_eq!(extreme.iter().filter(|extreme| **extreme).count(), 25);
     }
 }

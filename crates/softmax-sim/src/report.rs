@@ -1,5 +1,7 @@
 //! What a verification found: rows, a table, a file.
 
+use crate::mean_interval::mean_interval;
+use crate::statement::claim;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -14,12 +16,21 @@ pub struct Row {
     pub statement: String,
     /// What is measured; [`worst`](Self::worst) is in its unit.
     pub check: String,
+    /// How it is measured, and against what.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub method: Option<String>,
     /// Number of cases measured.
     pub cases: usize,
     /// The largest value measured; the largest number there is if one could not be measured.
     pub worst: f64,
     /// The largest value that passes.
     pub allowed: f64,
+    /// The quantity itself where `worst` is its distance from a target: its mean over the cases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimate: Option<f64>,
+    /// Confidence interval of the estimate, at 95 %.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval: Option<[f64; 2]>,
     /// Whether there were cases, and the worst is allowed.
     pub passed: bool,
 }
@@ -39,13 +50,76 @@ impl Row {
             worst = if value.is_finite() { worst.max(value) } else { f64::MAX };
         }
         let passed = cases > 0 && worst <= allowed;
-        Self { statement: statement.into(), check: check.into(), cases, worst, allowed, passed }
+        Self {
+            statement: statement.into(),
+            check: check.into(),
+            method: None,
+            cases,
+            worst,
+            allowed,
+            estimate: None,
+            interval: None,
+            passed,
+        }
+    }
+
+    /// The row of a quantity that was measured once per case and should be `target` on average and,
+    /// within `allowed`, in each case. Fails too if the interval of its mean ends further than
+    /// `allowed` from the target.
+    pub fn near(
+        statement: &str,
+        check: &str,
+        target: f64,
+        allowed: f64,
+        values: impl IntoIterator<Item = f64>,
+    ) -> Self {
+        let values: Vec<f64> = values.into_iter().collect();
+        let row =
+            Self::of(statement, check, allowed, values.iter().map(|value| (value - target).abs()));
+        match mean_interval(&values) {
+            Some((mean, interval)) if row.worst < f64::MAX => {
+                let outside = interval.iter().any(|end| (end - target).abs() > allowed);
+                let row = Self { estimate: Some(mean), interval: Some(interval), ..row };
+                Self { passed: row.passed && !outside, ..row }
+            }
+            _ => row,
+        }
     }
 
     /// The same row, its one value having been measured over all of `cases`.
     #[must_use]
     pub fn over(self, cases: usize) -> Self {
         Self { cases, passed: self.passed && cases > 0, ..self }
+    }
+
+    /// The same row with how it was measured.
+    #[must_use]
+    pub fn by(self, method: &str) -> Self {
+        Self { method: Some(method.into()), ..self }
+    }
+
+    /// The same row with an estimate and its interval beside the worst case.
+    #[must_use]
+    pub fn estimating(self, estimate: f64, interval: [f64; 2]) -> Self {
+        Self { estimate: Some(estimate), interval: Some(interval), ..self }
+    }
+
+    /// Estimate and interval, for people: digits down to the width of the interval.
+    fn figure(&self) -> String {
+        let (Some(estimate), Some([low, high])) = (self.estimate, self.interval) else {
+            return String::new();
+        };
+        let width = (high - low).abs().max(1e-12 * estimate.abs());
+        if estimate == 0.0 || !(1e-3..1e3).contains(&estimate.abs()) || width == 0.0 {
+            return format!("{estimate:.2e} [{low:.1e}, {high:.1e}]");
+        }
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "clamped to a few digits"
+        )]
+        let digits = (1.0 - width.log10().floor()).clamp(1.0, 5.0) as usize;
+        format!("{estimate:.digits$} [{low:.digits$}, {high:.digits$}]")
     }
 }
 
@@ -64,32 +138,43 @@ impl Report {
         !self.rows.is_empty() && self.rows.iter().all(|row| row.passed)
     }
 
-    /// The rows as an aligned table of text, with a heading and a final line break.
-    pub fn table(&self) -> String {
-        let mut cells =
-            vec![["statement", "check", "cases", "worst", "allowed", "verdict"].map(String::from)];
-        cells.extend(self.rows.iter().map(|row| {
-            [
-                row.statement.clone(),
-                row.check.clone(),
-                row.cases.to_string(),
-                format!("{:.2e}", row.worst),
-                format!("{:.2e}", row.allowed),
-                String::from(if row.passed { "pass" } else { "FAIL" }),
-            ]
-        }));
-        let width = |column: usize| {
-            cells.iter().map(|row| row[column].chars().count()).max().unwrap_or_default()
-        };
-        let widths: [usize; 6] = std::array::from_fn(width);
+    /// The rows as text for people, at most 120 columns wide if no check is wider than 56: each statement with what it claims,
+    /// its checks below, the verdict of the whole last.
+    ///
+    /// With `methods`, a line under each check says how it was done.
+    pub fn table(&self, methods: bool) -> String {
+        let check_width = self.rows.iter().map(|row| row.check.chars().count()).max().unwrap_or(0);
+        let check_width = check_width.max("check".len());
         let mut table = String::new();
-        for [statement, check, cases, worst, allowed, verdict] in &cells {
-            let [w0, w1, w2, w3, w4, _] = widths;
+        let _ = writeln!(
+            table,
+            "  {:check_width$} {:>7} {:>8} {:>8}  {:26} verdict",
+            "check", "cases", "worst", "allowed", "mean [95 % interval]"
+        );
+        let mut statement = None;
+        for row in &self.rows {
+            if statement != Some(&row.statement) {
+                statement = Some(&row.statement);
+                let claim = claim(&row.statement).map(|claim| format!(": {claim}"));
+                let _ = writeln!(table, "{}{}", row.statement, claim.unwrap_or_default());
+            }
+            let verdict = if row.passed { "pass" } else { "FAIL" };
             let _ = writeln!(
                 table,
-                "{statement:w0$}  {check:w1$}  {cases:>w2$}  {worst:>w3$}  {allowed:>w4$}  {verdict}"
+                "  {:check_width$} {:>7} {:>8} {:>8}  {:26} {verdict}",
+                row.check,
+                row.cases,
+                if row.worst < f64::MAX { format!("{:.2e}", row.worst) } else { "no value".into() },
+                format!("{:.2e}", row.allowed),
+                row.figure(),
             );
+            if let (true, Some(method)) = (methods, &row.method) {
+                let _ = writeln!(table, "      {method}");
+            }
         }
+        let passed = self.rows.iter().filter(|row| row.passed).count();
+        let _ =
+            writeln!(table, "{passed} of {} checks passed, seed {}", self.rows.len(), self.seed);
         table
     }
 
@@ -155,11 +240,24 @@ mod tests {
 
     #[test]
     fn table_is_aligned_and_names_the_failure() {
-        insta::assert_snapshot!(report().table(), @r"
-        statement  check                 cases    worst  allowed  verdict
-        Lemma 1    order                     2  2.00e-2  5.00e-2  pass
-        Theorem 1  bound over remainder      1   1.50e0   1.00e0  FAIL
-        ");
+        insta::assert_snapshot!(report().table(false));
+    }
+
+    #[test]
+    fn methods_stand_below_their_checks() {
+        let row = Row::of("Lemma 1", "order", 0.05, [0.001]).by("slope over seven steps");
+        let table = Report { seed: 1, rows: vec![row] }.table(true);
+        assert!(table.contains("pass\n      slope over seven steps\n"), "{table}");
+    }
+
+    #[test]
+    fn a_mean_near_its_target_passes_and_one_beside_it_fails() {
+        let row = |target| Row::near("Lemma 1", "order", target, 0.05, [2.0, 2.001, 1.999, 2.002]);
+        assert!(row(2.0).passed && !row(3.0).passed);
+        let [low, high] = row(2.0).interval.unwrap();
+        assert!(low < 2.0 && 2.0 < high && high - low < 0.01, "{low} {high}");
+        assert!(!Row::near("Lemma 1", "order", 2.0, 0.05, [2.0, f64::NAN]).passed);
+        assert!(!Row::near("Lemma 1", "order", 2.0, 0.05, []).passed);
     }
 
     #[test]

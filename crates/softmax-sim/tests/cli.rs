@@ -1,5 +1,6 @@
 //! The command `softmax-sim` as it is called from outside.
 
+use softmax_sim::Settings;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -21,11 +22,15 @@ fn entries(folder: &Path) -> usize {
 
 #[test]
 fn verify_prints_one_line_per_check_and_succeeds() {
-    let output = softmax_sim(&["verify", "--seed", "3", "--policies", "20"]);
+    let output = softmax_sim(&["verify", "--seed", "3", "--policies", "8", "--cases", "100"]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
-    let report = softmax_sim::verify(3, 20);
-    assert_eq!(text(&output.stdout), report.table());
-    assert_eq!(text(&output.stdout).lines().count(), report.rows.len() + 1);
+    let report = softmax_sim::verify(&Settings { seed: 3, policies: 8, cases: 100 });
+    assert_eq!(text(&output.stdout), report.table(false));
+    let lines: Vec<&str> = text(&output.stdout).lines().collect();
+    let passes = lines.iter().filter(|line| line.ends_with(" pass")).count();
+    assert_eq!(passes, report.rows.len());
+    let total = report.rows.len();
+    assert_eq!(lines.last(), Some(&format!("{total} of {total} checks passed, seed 3").as_str()));
     assert!(output.stderr.is_empty());
 }
 
@@ -38,7 +43,9 @@ fn json_holds_the_rows_of_the_table() {
         "--seed",
         "9",
         "--policies",
-        "5",
+        "8",
+        "--cases",
+        "50",
         "--json",
         path.to_str().unwrap(),
     ]);
@@ -47,11 +54,15 @@ fn json_holds_the_rows_of_the_table() {
         serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
     assert_eq!(json["seed"], 9);
     let rows = json["rows"].as_array().unwrap();
-    assert_eq!(rows.len(), softmax_sim::verify(9, 5).rows.len());
+    assert_eq!(
+        rows.len(),
+        softmax_sim::verify(&Settings { seed: 9, policies: 8, cases: 50 }).rows.len()
+    );
     for row in rows {
-        let mut fields: Vec<&str> = row.as_object().unwrap().keys().map(String::as_str).collect();
-        fields.sort_unstable();
-        assert_eq!(fields, ["allowed", "cases", "check", "passed", "statement", "worst"]);
+        for field in ["allowed", "cases", "check", "method", "passed", "statement", "worst"] {
+            assert!(!row[field].is_null(), "`{field}` of {row}");
+        }
+        assert_eq!(row["estimate"].is_null(), row["interval"].is_null(), "{row}");
         assert!(row["worst"].is_f64() && row["passed"] == true, "{row}");
     }
     assert_eq!(entries(folder.path()), 1);
@@ -60,7 +71,9 @@ fn json_holds_the_rows_of_the_table() {
 #[test]
 fn bad_arguments_end_with_2_and_are_named() {
     for (arguments, named) in [
-        (&["verify", "--policies", "0"][..], "--policies"),
+        (&["verify", "--policies", "7"][..], "--policies"),
+        (&["verify", "--cases", "0"], "--cases"),
+        (&["verify", "--full", "--cases", "10"], "--cases"),
         (&["verify", "--seed", "-1"], "-1"),
         (&["verify", "--sed", "1"], "--sed"),
         (&["prove"], "prove"),
@@ -76,7 +89,15 @@ fn bad_arguments_end_with_2_and_are_named() {
 fn a_file_that_cannot_be_written_ends_with_2_and_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("missing").join("rows.json");
-    let output = softmax_sim(&["verify", "--policies", "1", "--json", path.to_str().unwrap()]);
+    let output = softmax_sim(&[
+        "verify",
+        "--policies",
+        "8",
+        "--cases",
+        "10",
+        "--json",
+        path.to_str().unwrap(),
+    ]);
     assert_eq!(output.status.code(), Some(2));
     let expected = format!("error: cannot write {}: ", path.display());
     assert!(text(&output.stderr).starts_with(&expected), "{output:?}");

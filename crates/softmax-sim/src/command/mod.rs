@@ -2,6 +2,7 @@
 
 mod bench;
 mod entropy_change;
+mod fit_law;
 mod reproduce;
 mod sweep;
 mod verify;
@@ -12,11 +13,8 @@ use std::io::Write;
 /// What to do.
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Check Lemma 1, Proposition 1 and Theorems 1 and 2 on random policies
-    ///
-    /// Each statement is checked by its order of convergence (a first-order prediction leaves an error
-    /// that falls with the square of the step) and by its rigorous bound. Prints one row per check and
-    /// ends with 0 if all passed, 1 if one failed, 2 if it could not run.
+    /// Check the theory on random policies: lemma, proposition, theorems, bound, estimator, methods
+    #[command(after_long_help = verify::HELP)]
     Verify(verify::Args),
     /// Change of entropy of one update, for every policy on a line of JSON
     #[command(after_long_help = entropy_change::HELP)]
@@ -33,6 +31,9 @@ pub(crate) enum Command {
     /// Speed of exact policy-gradient steps with entropy and covariance, as JSON
     #[command(after_long_help = bench::HELP)]
     Bench(bench::Args),
+    /// Fit R = -a exp(H) + b to the points of a run, and forecast from its beginning
+    #[command(after_long_help = fit_law::HELP)]
+    FitLaw(fit_law::Args),
 }
 
 impl Command {
@@ -44,6 +45,7 @@ impl Command {
             Self::Reproduce(args) => reproduce::run(args, out),
             Self::Sweep(args) => sweep::run(args, out),
             Self::Bench(args) => bench::run(args, out),
+            Self::FitLaw(args) => fit_law::run(args, out),
         }
     }
 }

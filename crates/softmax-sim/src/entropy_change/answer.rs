@@ -1,7 +1,7 @@
 //! One line of output: what a step does to the entropy, and what was predicted.
 
 use super::request::{Problem, Request};
-use entropy_core::{Categorical, UpdateRule};
+use entropy_core::UpdateEffect;
 use serde::Serialize;
 
 /// The change of entropy along one step, in nats throughout.
@@ -40,26 +40,20 @@ impl Request {
     /// [`Problem`] if the request is no policy with one finite advantage per possible action and a
     /// finite step that is not negative.
     pub fn answer(&self, line: u64) -> Result<Answer, Problem> {
-        let (policy, advantages) = self.checked(line)?;
-        let rule = UpdateRule::from(self.rule);
-        let step = rule.step(&policy, &advantages, self.eta);
-        let unit_step = rule.step(&policy, &advantages, 1.0);
-        let remainder_bound = policy.remainder_bound(&step);
-        // Where the square of the step overflows, so does what is computed from it.
-        let numbers = step.iter().chain(&unit_step).chain([&remainder_bound]);
-        if !numbers.copied().all(f64::is_finite) {
-            return Err(Problem::Overflow { line });
-        }
+        let advantages = self.checked(line)?;
+        // All that is left to go wrong is the range of numbers.
+        let effect = UpdateEffect::new(&self.logits, &advantages, self.eta, self.rule.into())
+            .map_err(|_| Problem::Overflow { line })?;
         let answer = Answer {
             id: self.id.clone(),
-            entropy_before: policy.entropy(),
-            entropy_after: moved(&policy, &step).entropy(),
-            delta: positive_zero(policy.entropy_change(&step)),
-            first_order: positive_zero(policy.entropy_change_first_order(&step)),
-            second_order: positive_zero(0.5 * policy.entropy_curvature(&step)),
-            remainder: positive_zero(policy.first_order_remainder(&step)),
-            remainder_bound,
-            covariance: positive_zero(-policy.entropy_change_first_order(&unit_step)),
+            entropy_before: effect.entropy_before,
+            entropy_after: effect.entropy_after,
+            delta: positive_zero(effect.delta),
+            first_order: positive_zero(effect.first_order),
+            second_order: positive_zero(effect.second_order),
+            remainder: positive_zero(effect.remainder),
+            remainder_bound: effect.remainder_bound,
+            covariance: positive_zero(effect.covariance),
         };
         if answer.is_finite() { Ok(answer) } else { Err(Problem::Overflow { line }) }
     }
@@ -73,18 +67,11 @@ impl Answer {
             self.first_order,
             self.second_order,
             self.remainder,
+            self.remainder_bound,
             self.covariance,
         ];
         numbers.into_iter().all(f64::is_finite)
     }
-}
-
-/// The policy after the step. Centred log-probabilities in place of logits: logits of 1e300 would
-/// swallow the step.
-fn moved(policy: &Categorical, step: &[f64]) -> Categorical {
-    let logits: Vec<f64> =
-        std::iter::zip(policy.centred_log_probs(), step).map(|(c, step)| c + step).collect();
-    Categorical::from_logits(&logits).expect("a finite step keeps possible actions possible")
 }
 
 /// `-0.0` would be read as a tiny fall of the entropy.

@@ -140,9 +140,9 @@ impl Request {
         })
     }
 
-    /// The policy and its advantages, checked; an impossible action's advantage is 0.
-    pub(super) fn checked(&self, line: u64) -> Result<(Categorical, Vec<f64>), Problem> {
-        let policy = Categorical::from_logits(&self.logits)
+    /// The advantages, everything having been checked; an impossible action's is 0.
+    pub(super) fn checked(&self, line: u64) -> Result<Vec<f64>, Problem> {
+        Categorical::from_logits(&self.logits)
             .map_err(|source| Problem::Logits { line, source })?;
         let (logits, advantages) = (self.logits.len(), self.advantages.len());
         if logits != advantages {
@@ -158,8 +158,7 @@ impl Request {
             advantage.ok_or(Problem::NoAdvantage { line, index })
         };
         let columns = std::iter::zip(&self.logits, &self.advantages);
-        let advantages = columns.enumerate().map(advantage).collect::<Result<Vec<f64>, Problem>>();
-        Ok((policy, advantages?))
+        columns.enumerate().map(advantage).collect()
     }
 }
 

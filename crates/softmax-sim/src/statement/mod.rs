@@ -1,8 +1,46 @@
 //! One module per statement of the theory; each takes the formula it checks as an argument, so that a
 //! wrong one can be shown to fail.
 
+pub mod bound;
+pub mod clip_cov;
+pub mod clipped;
+pub mod clock;
 mod entropy_prediction;
+pub mod estimator;
+pub mod flow;
+pub mod identity;
+pub mod kl_cov;
 pub mod lemma1;
+mod order;
 pub mod proposition1;
+mod recorded;
+pub mod regulariser;
+pub mod sampled;
+pub mod sign;
 pub mod theorem1;
 pub mod theorem2;
+mod token_loss;
+
+/// What each statement claims, for the heading above its checks.
+const CLAIMS: [(&str, &str); 15] = [
+    ("Lemma 1", "ΔH ≈ -Cov(log π, δ) along any small step δ of the logits"),
+    ("Finite-step identities", "ΔH of any step, by relative entropies"),
+    ("Remainder bound", "|ΔH + Cov(log π, δ)| ≤ C_n range(δ)²"),
+    ("Proposition 1", "the policy gradient moves the logits by η π (A - E A)"),
+    ("Theorem 1", "policy gradient: ΔH ≈ -η Cov(log π, π (A - E A))"),
+    ("Theorem 2", "natural policy gradient: ΔH ≈ -η Cov(log π, A)"),
+    ("Signs by hand", "small policies; Theorem 1 and Theorem 2 may disagree in sign"),
+    ("Sampled gradient", "a batch changes H as Theorem 1 says on average, with known variance"),
+    ("Clipped surrogate", "away from π_old: step η π (m A - E[m A]), ΔH ≈ -η Σ π m A G"),
+    ("Regularisers", "entropy bonus: ΔH ≈ η α Σ π² (log π + H)²; penalties on KL to a reference"),
+    ("GRPO clock", "with binary rewards the expected step is m_G(μ) times the policy gradient's"),
+    ("Flows", "vanishing steps: natural and vanilla policy-gradient flow in closed form"),
+    ("Estimator", "batch-centred token covariance, its bias and variance"),
+    ("Clip-Cov", "detaching a token changes ΔH by +η A_a G_a / N"),
+    ("KL-Cov", "the penalty changes ΔH by +η β sign(log ratio) G_a / N, and by nothing at ratio 1"),
+];
+
+/// What the statement of this name claims; none of a name that is not known.
+pub(crate) fn claim(statement: &str) -> Option<&'static str> {
+    CLAIMS.iter().find(|(name, _)| *name == statement).map(|(_, claim)| *claim)
+}

@@ -36,29 +36,33 @@ pub fn check(
     vec![
         Row::of(
             "Proposition 1",
-            "distance from the numerical gradient of the expected advantage",
+            "gap to the numerical gradient of E A",
             1e-10,
             over_states(numerical_gradient),
-        ),
+        )
+        .by("differences of fourth order; gap over the largest advantage"),
         Row::of(
             "Proposition 1",
-            "distance from the expected score function times advantage",
+            "gap to the mean of advantage times score function",
             1e-14,
             over_states(score_function_gradient),
-        ),
+        )
+        .by("E[A(a) ∇log π(a)] summed over the actions; gap over the largest advantage"),
         Row::of(
             "Proposition 1",
-            "visits times step, distance from the numerical gradient of the return",
+            "visits times step: gap to numerical gradient of return",
             1e-9,
             processes,
-        ),
+        )
+        .by("12 random decision processes solved exactly; the return differentiated numerically"),
     ]
 }
 
 /// Gradient of `E_π A` with respect to the logits, by fourth-order differences.
 fn numerical_gradient(state: &State<'_>) -> Vec<f64> {
     let mean_at = |action: usize, shift: f64| {
-        let mut logits = state.logits.to_vec();
+        // Gaps, not logits: at 700 a shift would lose digits.
+        let mut logits = state.policy.centred_log_probs().to_vec();
         logits[action] += shift;
         Categorical::from_logits(&logits).expect("a shifted logit is valid").mean(state.advantage)
     };

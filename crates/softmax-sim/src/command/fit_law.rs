@@ -1,0 +1,71 @@
+//! `softmax-sim fit-law`.
+
+use anyhow::Context;
+use softmax_sim::fit_law::{LawFit, Points, figure};
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// Forms of the input, and what becomes of a bad row.
+pub(crate) const HELP: &str = "\
+The input is CSV with a header, JSON lines, or a JSON array of objects, in the order of the run. Entropies \
+are in nats; the reward is best a fraction. The straight line R = slope H + intercept stands beside the law: \
+where it explains as much, the exponential form is not supported.
+
+A bad row is reported on standard error with its line, its column and what was expected; the others are \
+used. Ends with 0 if all rows were used, 1 if one was not, 2 if there is no fit.";
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Points of one run; `-` or nothing for standard input
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// Name of the column with the entropy, in nats
+    #[arg(long, value_name = "NAME", default_value = "entropy")]
+    entropy: String,
+    /// Name of the column with the reward
+    #[arg(long, value_name = "NAME", default_value = "reward")]
+    reward: String,
+    /// Forecast from this share of the points, the first ones; may be given several times
+    #[arg(long, value_name = "SHARE")]
+    prefix: Vec<f64>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// Draw points, law and forecasts to this file, as SVG
+    #[arg(long, value_name = "FILE")]
+    figure: Option<PathBuf>,
+}
+
+/// Whether every row was used.
+pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<bool> {
+    let (points, problems) = match &args.file {
+        Some(path) if path.as_os_str() != "-" => {
+            let file =
+                File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
+            Points::read(file, &args.entropy, &args.reward)
+                .with_context(|| path.display().to_string())?
+        }
+        _ => Points::read(io::stdin().lock(), &args.entropy, &args.reward)
+            .context("standard input")?,
+    };
+    for problem in &problems {
+        let _ = writeln!(io::stderr(), "{problem}");
+    }
+    if !problems.is_empty() {
+        let rows = points.len() + problems.len();
+        let _ = writeln!(io::stderr(), "{} of {rows} rows were not used", problems.len());
+    }
+    let fit = LawFit::of(&points, &args.prefix).context("no fit")?;
+    let text = if args.json { serde_json::to_string_pretty(&fit)? + "\n" } else { fit.table() };
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("cannot print")?;
+    if let Some(path) = &args.figure {
+        draw(path, &points, &fit)?;
+    }
+    Ok(problems.is_empty())
+}
+
+fn draw(path: &Path, points: &Points, fit: &LawFit) -> anyhow::Result<()> {
+    let svg = figures::chart_svg::standalone_svg(&figure(points, fit));
+    std::fs::write(path, svg).with_context(|| format!("cannot write {}", path.display()))
+}

@@ -1,0 +1,49 @@
+//! The figure of a fit: points, law, straight line, and the law of each forecast.
+
+use super::{LawFit, Points};
+use figures::{Axis, Chart, Mark, Series};
+
+/// Points that a curve is drawn through.
+const CURVE: u32 = 120;
+
+/// Reward against entropy, with the fitted law and the straight line; one dashed curve per forecast.
+pub fn figure(points: &Points, fit: &LawFit) -> Chart {
+    let range = |low: f64, high: &f64| low.max(*high);
+    let most = points.entropy().iter().fold(0.0, range);
+    let curve = |law: &dyn Fn(f64) -> f64| -> Vec<(f64, f64)> {
+        let at = |step: u32| most * f64::from(step) / f64::from(CURVE);
+        (0..=CURVE).map(|step| (at(step), law(at(step)))).collect()
+    };
+    let measured =
+        std::iter::zip(points.entropy(), points.reward()).map(|(h, r)| (*h, *r)).collect();
+    let mut all = vec![
+        Series::new(
+            "straight line",
+            0,
+            Mark::Reference,
+            curve(&|entropy| fit.linear.predict(entropy)),
+        ),
+        Series::new("law", 0, Mark::Line, curve(&|entropy| fit.predict(entropy))),
+    ];
+    for (index, forecast) in fit.forecasts.iter().enumerate() {
+        all.push(Series::new(
+            &format!("from the first {}", forecast.share),
+            index + 1,
+            Mark::Dashed,
+            curve(&|entropy| forecast.b - forecast.a * entropy.exp()),
+        ));
+    }
+    all.push(Series::new("measured", 0, Mark::Points, measured));
+    let rewards: Vec<f64> = all.iter().flat_map(Series::heights).collect();
+    Chart {
+        stem: "law".into(),
+        title: "Reward against entropy".into(),
+        description: format!(
+            "R = -{:.4} exp(H) + {:.4}, ceiling {:.4}, over {} points",
+            fit.a.value, fit.b.value, fit.ceiling.value, fit.points
+        ),
+        x: Axis::around("Entropy (nats)", [most], true, 0.02),
+        y: Axis::around("Reward", rewards, false, 0.05),
+        series: all,
+    }
+}

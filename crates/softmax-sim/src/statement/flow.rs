@@ -1,0 +1,194 @@
+//! The flows: update rules with vanishing steps, whose policies are known in closed form.
+
+use super::recorded::{self, number, numbers};
+use crate::report::Row;
+use entropy_core::{Categorical, NaturalFlow, PolicyGradientFlow, UpdateRule, same_curve_time};
+use ndarray_rand::rand_distr::{Distribution, StandardNormal};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use serde_json::Value;
+
+const STATEMENT: &str = "Flows";
+const ACTIONS: usize = 5;
+const CASES: u64 = 20;
+const TIME: f64 = 3.0;
+/// Steps of the integration; its error falls with their fourth power.
+const STEPS: u32 = 600;
+
+/// The closed forms that are checked.
+#[derive(Debug, Clone, Copy)]
+pub struct ClosedForms {
+    /// Policy of a natural flow at a time.
+    pub natural: fn(&NaturalFlow, f64) -> Categorical,
+    /// Policy of a policy-gradient flow at a time.
+    pub policy_gradient: fn(&PolicyGradientFlow, f64) -> Categorical,
+    /// Time at which the flow without penalty is where that held to its start is: `(β, t)`.
+    pub same_curve_time: fn(f64, f64) -> f64,
+}
+
+/// Those of `entropy-core`.
+pub const CLOSED_FORMS: ClosedForms = ClosedForms {
+    natural: |flow, time| flow.policy_at(time),
+    policy_gradient: |flow, time| flow.policy_at(time),
+    same_curve_time,
+};
+
+/// Checks closed forms against integrations of the update rules and against recorded values.
+pub fn check(seed: u64, forms: &ClosedForms) -> Vec<Row> {
+    let (mut natural, mut gradient, mut curve) = (Vec::new(), Vec::new(), Vec::new());
+    for case in 0..CASES {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed ^ 0x666c_6f77);
+        rng.set_stream(case);
+        let mut column =
+            || -> Vec<f64> { (0..ACTIONS).map(|_| StandardNormal.sample(&mut rng)).collect() };
+        let (logits, reference, reward) = (column(), column(), column());
+        let coefficients = column();
+        let (alpha, beta) = (0.3 * coefficients[0].abs(), 0.3 * coefficients[1].abs());
+        let (start, reference) = (policy(&logits), policy(&reference));
+        natural.push(natural_gap(&start, &reference, &reward, alpha, beta, forms));
+        gradient.push(policy_gradient_gap(coefficients[2], coefficients[3], forms));
+        curve.push(same_curve_gap(&start, &reward, 0.1 + beta, forms));
+    }
+    let by = "fourth-order Runge-Kutta on the steps of the update rule, 600 steps to t = 3";
+    vec![
+        Row::of(STATEMENT, "natural flow with bonus and penalty: gap of π", 1e-9, natural).by(by),
+        Row::of(STATEMENT, "policy-gradient flow, 2 against 3 arms: gap of π", 1e-9, gradient)
+            .by(by),
+        Row::of(STATEMENT, "KL penalty to the start: same curve, gap of π", 1e-13, curve)
+            .by("the penalised flow at t is the plain one at (1 - exp(-β t)) / β"),
+        Row::of(
+            STATEMENT,
+            "recorded H and R of 40 digits, relative gap",
+            1e-12,
+            recorded_gaps(forms),
+        )
+        .by("7 flows: natural, with bonus, with reference; policy gradient of 2 and 8 arms"),
+    ]
+}
+
+fn policy(logits: &[f64]) -> Categorical {
+    Categorical::from_logits(logits).expect("the logits are finite")
+}
+
+/// Largest difference of two policies' probabilities.
+fn gap(one: &Categorical, other: &Categorical) -> f64 {
+    let gaps = std::iter::zip(one.probs(), other.probs()).map(|(p, q)| (p - q).abs());
+    gaps.fold(0.0, |most, gap| if gap.is_nan() { f64::INFINITY } else { most.max(gap) })
+}
+
+/// The policy after `TIME` on `ż = velocity(π)`.
+fn integrate(start: &Categorical, velocity: impl Fn(&Categorical) -> Vec<f64>) -> Categorical {
+    let h = TIME / f64::from(STEPS);
+    let mut logits = start.log_probs().to_vec();
+    for _ in 0..STEPS {
+        let at = |slope: &[f64], part: f64| {
+            let moved: Vec<f64> =
+                std::iter::zip(&logits, slope).map(|(z, k)| z + part * h * k).collect();
+            velocity(&policy(&moved))
+        };
+        let first = velocity(&policy(&logits));
+        let second = at(&first, 0.5);
+        let third = at(&second, 0.5);
+        let fourth = at(&third, 1.0);
+        for (action, logit) in logits.iter_mut().enumerate() {
+            let middle = 2.0 * (second[action] + third[action]);
+            *logit += h / 6.0 * (first[action] + middle + fourth[action]);
+        }
+    }
+    policy(&logits)
+}
+
+fn natural_gap(
+    start: &Categorical,
+    reference: &Categorical,
+    reward: &[f64],
+    alpha: f64,
+    beta: f64,
+    forms: &ClosedForms,
+) -> f64 {
+    let flow = NaturalFlow::new(start.clone(), reward)
+        .and_then(|flow| flow.with_entropy_bonus(alpha))
+        .and_then(|flow| flow.with_reference(reference.clone(), beta))
+        .expect("finite rewards, positive coefficients, full support");
+    let integrated = integrate(start, |policy| {
+        (0..ACTIONS)
+            .map(|a| {
+                let (own, its) = (policy.log_probs()[a], reference.log_probs()[a]);
+                reward[a] - alpha * own - beta * (own - its)
+            })
+            .collect()
+    });
+    gap(&(forms.natural)(&flow, TIME), &integrated)
+}
+
+fn policy_gradient_gap(log_ratio: f64, advantage: f64, forms: &ClosedForms) -> f64 {
+    let flow = PolicyGradientFlow::new(2, 3, log_ratio, advantage).expect("finite numbers");
+    let start = policy(&[log_ratio, log_ratio, 0.0, 0.0, 0.0]);
+    let reward = [advantage, advantage, 0.0, 0.0, 0.0];
+    let integrated =
+        integrate(&start, |policy| UpdateRule::PolicyGradient.step(policy, &reward, 1.0));
+    gap(&(forms.policy_gradient)(&flow, TIME), &integrated)
+}
+
+fn same_curve_gap(start: &Categorical, reward: &[f64], beta: f64, forms: &ClosedForms) -> f64 {
+    let plain = NaturalFlow::new(start.clone(), reward).expect("finite rewards");
+    let held = plain.clone().with_reference(start.clone(), beta).expect("the same support");
+    let gaps = [0.1, 1.0, 10.0, 100.0].map(|time| {
+        let held = (forms.natural)(&held, time);
+        gap(&held, &(forms.natural)(&plain, (forms.same_curve_time)(beta, time)))
+    });
+    gaps.into_iter().fold(0.0, f64::max)
+}
+
+/// Relative gaps of entropy and reward at each recorded point.
+fn recorded_gaps(forms: &ClosedForms) -> Vec<f64> {
+    let recorded = recorded::document();
+    let flows = recorded["flows"].as_array().expect("a list");
+    flows.iter().flat_map(|flow| flow_gaps(flow, forms)).collect()
+}
+
+fn flow_gaps(flow: &Value, forms: &ClosedForms) -> Vec<f64> {
+    let state: Box<dyn Fn(f64) -> (Categorical, Vec<f64>)> = match flow["kind"].as_str() {
+        Some("npg_closed_form" | "npg_regularised_closed_form") => {
+            let reward = numbers(&flow["reward"]);
+            let coefficient = |key: &str| flow.get(key).map_or(0.0, number);
+            let mut natural = NaturalFlow::new(policy(&numbers(&flow["logits"])), &reward)
+                .and_then(|natural| natural.with_entropy_bonus(coefficient("alpha")))
+                .expect("recorded inputs are valid");
+            if coefficient("beta") > 0.0 {
+                let reference = policy(&numbers(&flow["ref_logits"]));
+                natural = natural
+                    .with_reference(reference, coefficient("beta"))
+                    .expect("recorded inputs are valid");
+            }
+            let natural_at = forms.natural;
+            Box::new(move |time| (natural_at(&natural, time), reward.clone()))
+        }
+        Some("pg_two_arm_closed_form" | "pg_k_correct_closed_form") => {
+            let count = |key: &str| -> usize {
+                flow.get(key).and_then(Value::as_u64).map_or(1, |n| usize::try_from(n).unwrap_or(1))
+            };
+            let (better, worse) = (count("k"), count("m"));
+            let advantage = flow.get("Delta").map_or(1.0, number);
+            let flow = PolicyGradientFlow::new(better, worse, number(&flow["x0"]), advantage)
+                .expect("recorded inputs are valid");
+            let reward: Vec<f64> = (0..better + worse).map(|a| f64::from(a < better)).collect();
+            let policy_at = forms.policy_gradient;
+            Box::new(move |time| (policy_at(&flow, time), reward.clone()))
+        }
+        // A discrete path is no flow.
+        _ => return Vec::new(),
+    };
+    let points = flow["points"].as_array().expect("a list");
+    let relative = |found: f64, expected: f64| (found - expected).abs() / expected.abs();
+    points
+        .iter()
+        .flat_map(|point| {
+            let (policy, reward) = state(number(&point["t"]));
+            let success = point.get("R").or_else(|| point.get("p_best"));
+            let entropy = relative(policy.entropy(), number(&point["H"]));
+            let success = success.map(|value| relative(policy.mean(&reward), number(value)));
+            [Some(entropy), success].into_iter().flatten()
+        })
+        .collect()
+}

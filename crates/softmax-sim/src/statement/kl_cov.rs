@@ -1,0 +1,137 @@
+//! KL-Cov as the codes have it: a penalty `β |log ratio|` on the selected tokens. Inert at ratio 1; away
+//! from it a selected token of action `a` changes `ΔH` by `+η β sign(log ratio_a) G_a / N`.
+
+use super::entropy_prediction::range;
+use super::order::{self, Reading};
+use super::token_loss::Tokens;
+use crate::population::{Population, State};
+use crate::report::Row;
+use entropy_core::Categorical;
+use rand::SeedableRng;
+use rand::distr::{Distribution, weighted::WeightedIndex};
+use rand_chacha::ChaCha8Rng;
+use rl_losses::{KlCov, PolicyLoss};
+
+const STATEMENT: &str = "KL-Cov";
+/// Tokens of a mini-batch.
+const TOKENS: usize = 64;
+/// Share of them that is penalised: six.
+const FRACTION: f64 = 0.1;
+const COEFFICIENT: f64 = 0.8;
+/// Range of the logits between the policy that sampled and the one being updated.
+const DRIFT: f64 = 0.3;
+
+/// First-order change of `ΔH` from the penalty, per unit of step size: `selected` holds action and
+/// log-ratio of each penalised token, of `count` tokens in all; in nats.
+pub fn predict(
+    policy: &Categorical,
+    coefficient: f64,
+    selected: &[(usize, f64)],
+    count: usize,
+) -> f64 {
+    let influence = policy.discriminators();
+    let sign = |log_ratio: f64| if log_ratio == 0.0 { 0.0 } else { log_ratio.signum() };
+    let effect: f64 =
+        selected.iter().map(|(action, log_ratio)| sign(*log_ratio) * influence[*action]).sum();
+    coefficient * effect / count as f64
+}
+
+/// Checks `predict` against steps down the loss that trains the model, with and without penalty.
+pub fn check(
+    populations: &[Population],
+    seed: u64,
+    predict: impl Fn(&Categorical, f64, &[(usize, f64)], usize) -> f64 + Sync,
+) -> Vec<Row> {
+    let found: Vec<Finding> = populations
+        .iter()
+        .flat_map(|population| population.map(|state| finding(&state, seed, &predict)))
+        .collect();
+    let readings: Vec<Reading> = found.iter().map(|found| found.order).collect();
+    let row = |check: &str, allowed: f64, value: fn(&Finding) -> f64| {
+        Row::of(STATEMENT, check, allowed, found.iter().map(value))
+    };
+    let mut rows = vec![
+        row("penalty at ratio 1: change of the step", 0.0, |found| found.inert)
+            .by("PolicyLoss::plan and evaluate on 64 sampled tokens, with β = 0.8 and β = 0"),
+        row("first-order effect of the penalised tokens, gap", 1e-13, |found| found.gap)
+            .by("after a drift of the logits of range 0.3; gap over the largest effect"),
+        row("penalised tokens not of highest covariance", 0.0, |found| found.misses)
+            .by("each one's covariance (Eq. 10) against the highest of the others"),
+    ];
+    rows.extend(order::rows(STATEMENT, "error of the effect", 2, &readings));
+    rows
+}
+
+struct Finding {
+    inert: f64,
+    gap: f64,
+    misses: f64,
+    order: Reading,
+}
+
+fn finding(
+    state: &State<'_>,
+    seed: u64,
+    predict: impl Fn(&Categorical, f64, &[(usize, f64)], usize) -> f64,
+) -> Finding {
+    let old = &state.policy;
+    let unit = DRIFT / range(old, state.direction);
+    let drifted: Vec<f64> = std::iter::zip(old.centred_log_probs(), state.direction)
+        .map(|(c, d)| c + unit * d)
+        .collect();
+    let policy = &Categorical::from_logits(&drifted).expect("a finite drift keeps the support");
+    let mut rng = ChaCha8Rng::seed_from_u64(seed ^ state.logits[0].to_bits());
+    let choice = WeightedIndex::new(old.probs()).expect("probabilities are weights");
+    let actions: Vec<usize> = (0..TOKENS).map(|_| choice.sample(&mut rng)).collect();
+
+    let penalised = PolicyLoss::KlCov(KlCov::new(FRACTION, COEFFICIENT).expect("a fraction"));
+    let without_penalty = PolicyLoss::KlCov(KlCov::new(FRACTION, 0.0).expect("a fraction"));
+    let on_policy = Tokens::new(old, old, state.advantage, actions.clone());
+    let plan = on_policy.plan(&penalised, &mut rng);
+    let inert =
+        std::iter::zip(on_policy.step(&penalised, &plan), on_policy.step(&without_penalty, &plan))
+            .fold(0.0f64, |most, (with, without)| most.max((with - without).abs()));
+
+    let tokens = Tokens::new(policy, old, state.advantage, actions);
+    let plan = tokens.plan(&penalised, &mut rng);
+    let log_ratios: Vec<f64> = tokens.batch().log_ratios().collect();
+    let selected: Vec<(usize, f64)> = (0..TOKENS)
+        .filter(|token| plan.selected()[*token])
+        .map(|token| (tokens.actions()[token], log_ratios[token]))
+        .collect();
+    let (with, without) = (tokens.step(&penalised, &plan), tokens.step(&without_penalty, &plan));
+    let predicted = predict(policy, COEFFICIENT, &selected, TOKENS);
+    let first_order =
+        policy.entropy_change_first_order(&with) - policy.entropy_change_first_order(&without);
+    let scale = policy.discriminators().iter().fold(0.0f64, |most, g| most.max(g.abs()));
+    let advantage = state.advantage.iter().fold(0.0f64, |most, a| most.max(a.abs()));
+    let unit = 1.0 / range(policy, &with).max(range(policy, &without));
+    let scaled = |step: &[f64], eta: f64| step.iter().map(|s| eta * s).collect::<Vec<f64>>();
+    Finding {
+        inert,
+        gap: (first_order - predicted).abs() / (scale * (COEFFICIENT + 2.0 * advantage)),
+        misses: misses(&tokens, plan.selected()),
+        order: Reading::of(2, |size| {
+            let eta = size * unit;
+            let change = |step: &[f64]| policy.entropy_change(&scaled(step, eta));
+            change(&with) - change(&without) - eta * predicted
+        }),
+    }
+}
+
+/// Selected tokens whose covariance is below that of one left out.
+fn misses(tokens: &Tokens<'_>, selected: &[bool]) -> f64 {
+    let batch = tokens.batch();
+    let mean = |column: &[f64]| column.iter().sum::<f64>() / column.len() as f64;
+    let (mean_log_prob, mean_advantage) = (mean(batch.log_prob()), mean(batch.advantage()));
+    let covariances: Vec<f64> = std::iter::zip(batch.log_prob(), batch.advantage())
+        .map(|(x, y)| (x - mean_log_prob) * (y - mean_advantage))
+        .collect();
+    let split = |chosen: bool| {
+        std::iter::zip(&covariances, selected).filter(move |(_, s)| **s == chosen).map(|(c, _)| *c)
+    };
+    let highest_left = split(false).fold(f64::NEG_INFINITY, f64::max);
+    let largest = |column: &[f64]| column.iter().fold(0.0f64, |most, x| most.max(x.abs()));
+    let rounding = 1e-14 * largest(batch.log_prob()) * largest(batch.advantage());
+    split(true).filter(|covariance| *covariance < highest_left - rounding).count() as f64
+}

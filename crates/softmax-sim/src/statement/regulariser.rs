@@ -1,0 +1,164 @@
+//! Entropy bonus and reference penalties: their steps and their first-order effect on the entropy.
+
+use super::entropy_prediction::range;
+use super::order::{self, Reading};
+use crate::population::{Population, State};
+use crate::report::Row;
+use entropy_core::{Categorical, UpdateRule, logit_step, predicted_change};
+use rl_losses::entropy_bonus;
+
+const STATEMENT: &str = "Regularisers";
+const RULES: [UpdateRule; 2] = [UpdateRule::PolicyGradient, UpdateRule::NaturalPolicyGradient];
+
+/// A term of the objective.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Term {
+    /// `+H(π)`.
+    EntropyBonus,
+    /// `-KL(π ‖ π_ref)`.
+    KlToReference,
+    /// `-KL(π_ref ‖ π)`.
+    KlFromReference,
+}
+
+/// First-order change of entropy from the term, per unit of step size and coefficient.
+///
+/// # Panics
+///
+/// If one of the two policies lacks an action of the other.
+pub fn predict(term: Term, rule: UpdateRule, policy: &Categorical, reference: &Categorical) -> f64 {
+    match term {
+        Term::EntropyBonus => predicted_change::entropy_bonus(policy, rule, 1.0, 1.0),
+        Term::KlToReference => predicted_change::kl_to_reference(policy, reference, rule, 1.0, 1.0)
+            .expect("both have the same support"),
+        Term::KlFromReference => predicted_change::kl_from_reference(policy, reference, 1.0, 1.0)
+            .expect("both have the same support"),
+    }
+}
+
+/// The step of the term, for a coefficient and a step size of 1.
+fn step(term: Term, rule: UpdateRule, policy: &Categorical, reference: &Categorical) -> Vec<f64> {
+    match term {
+        Term::EntropyBonus => logit_step::entropy_bonus(policy, rule, 1.0, 1.0),
+        Term::KlToReference => logit_step::kl_to_reference(policy, reference, rule, 1.0, 1.0)
+            .expect("both have the same support"),
+        Term::KlFromReference => logit_step::kl_from_reference(policy, reference, 1.0, 1.0)
+            .expect("both have the same support"),
+    }
+}
+
+/// Checks `predict` against exact changes, and the steps against numerical gradients and the bonus
+/// of the losses.
+pub fn check(
+    populations: &[Population],
+    predict: impl Fn(Term, UpdateRule, &Categorical, &Categorical) -> f64 + Sync,
+) -> Vec<Row> {
+    let mut rows = Vec::new();
+    let bonus_gaps = |state: State<'_>| loss_gap(&state.policy);
+    rows.push(
+        Row::of(
+            STATEMENT,
+            "entropy bonus: step of the loss, gap to closed form",
+            1e-14,
+            populations.iter().flat_map(|population| population.map(bonus_gaps)),
+        )
+        .by("rl_losses::entropy_bonus through the softmax, against logit_step::entropy_bonus"),
+    );
+    let gaps = |state: State<'_>| -> Vec<f64> {
+        let reference = reference(&state);
+        [Term::EntropyBonus, Term::KlToReference, Term::KlFromReference]
+            .map(|term| gradient_gap(term, &state.policy, &reference))
+            .to_vec()
+    };
+    rows.push(
+        Row::of(
+            STATEMENT,
+            "steps of bonus and penalties: gap to numerical gradients",
+            1e-8,
+            populations.iter().flat_map(|population| population.map(gaps)).flatten(),
+        )
+        .by("differences of fourth order; gap over 1 + range of the log-ratios to the reference"),
+    );
+    for (term, what) in [
+        (Term::EntropyBonus, "error, entropy bonus"),
+        (Term::KlToReference, "error, KL(π‖ref)"),
+        (Term::KlFromReference, "error, KL(ref‖π)"),
+    ] {
+        let rules = if term == Term::KlFromReference { &RULES[..1] } else { &RULES[..] };
+        let read = |state: State<'_>| -> Vec<Reading> {
+            let reference = reference(&state);
+            rules.iter().map(|rule| reading(term, *rule, &state, &reference, &predict)).collect()
+        };
+        let readings: Vec<Reading> =
+            populations.iter().flat_map(|population| population.map(read)).flatten().collect();
+        rows.extend(order::rows(STATEMENT, what, 2, &readings));
+    }
+    rows
+}
+
+/// A reference with the support of the policy: its logits shrunk and moved.
+fn reference(state: &State<'_>) -> Categorical {
+    let logits: Vec<f64> = std::iter::zip(state.policy.centred_log_probs(), state.advantage)
+        .map(|(c, a)| 0.7 * c + a)
+        .collect();
+    Categorical::from_logits(&logits).expect("the support stays")
+}
+
+fn reading(
+    term: Term,
+    rule: UpdateRule,
+    state: &State<'_>,
+    reference: &Categorical,
+    predict: impl Fn(Term, UpdateRule, &Categorical, &Categorical) -> f64,
+) -> Reading {
+    let policy = &state.policy;
+    let step = step(term, rule, policy, reference);
+    let predicted = predict(term, rule, policy, reference);
+    let width = range(policy, &step);
+    if width == 0.0 {
+        return Reading::of_no_step(predicted);
+    }
+    Reading::of(2, |size| {
+        let eta = size / width;
+        let scaled: Vec<f64> = step.iter().map(|s| eta * s).collect();
+        policy.entropy_change(&scaled) - eta * predicted
+    })
+}
+
+/// The bonus as the trainer has it, through the entropy of the policy, against the closed form.
+fn loss_gap(policy: &Categorical) -> f64 {
+    let (_, slopes) = entropy_bonus(1.0, &[policy.entropy()], &[1.0]);
+    let mut gradient = vec![0.0; policy.actions()];
+    policy.pull_back_entropy(slopes[0], &mut gradient);
+    let closed = logit_step::entropy_bonus(policy, UpdateRule::PolicyGradient, 1.0, 1.0);
+    std::iter::zip(gradient, closed).map(|(g, s)| (-g - s).abs()).fold(0.0, f64::max)
+}
+
+/// Largest gap between the policy-gradient step of a term and the numerical gradient of it.
+fn gradient_gap(term: Term, policy: &Categorical, reference: &Categorical) -> f64 {
+    let at = |action: usize, shift: f64| {
+        let mut logits = policy.centred_log_probs().to_vec();
+        logits[action] += shift;
+        let moved = Categorical::from_logits(&logits).expect("a shifted logit is valid");
+        match term {
+            Term::EntropyBonus => moved.entropy(),
+            Term::KlToReference => -moved.relative_entropy(reference),
+            Term::KlFromReference => -reference.relative_entropy(&moved),
+        }
+    };
+    let slope =
+        |action: usize, width: f64| (at(action, width) - at(action, -width)) / (2.0 * width);
+    let width = 2e-3;
+    let closed = step(term, UpdateRule::PolicyGradient, policy, reference);
+    let log_ratios: Vec<f64> = std::iter::zip(policy.log_probs(), reference.log_probs())
+        .map(|(p, q)| if *p > f64::NEG_INFINITY { p - q } else { 0.0 })
+        .collect();
+    let scale = 1.0 + log_ratios.iter().fold(0.0f64, |most, d| most.max(d.abs()));
+    (0..policy.actions())
+        .filter(|action| policy.log_probs()[*action] > f64::NEG_INFINITY)
+        .map(|action| {
+            let found = (4.0 * slope(action, 0.5 * width) - slope(action, width)) / 3.0;
+            (found - closed[action]).abs() / scale
+        })
+        .fold(0.0, |most, gap| if gap.is_nan() { f64::INFINITY } else { most.max(gap) })
+}

@@ -1,0 +1,72 @@
+//! Counter-examples by hand: small policies where the sign is known, and where careless readings of the
+//! theory get it wrong.
+
+use crate::report::Row;
+use entropy_core::{Categorical, UpdateRule};
+
+const STATEMENT: &str = "Signs by hand";
+
+/// Step size that the exact change is measured at.
+const ETA: f64 = 0.1;
+
+/// What an update rule is predicted to do to the entropy, in nats.
+pub fn predict(rule: UpdateRule, policy: &Categorical, advantage: &[f64], eta: f64) -> f64 {
+    rule.predicted_entropy_change(policy, advantage, eta)
+}
+
+/// One policy, its advantage, and the sign of the change of entropy under each rule.
+struct Example {
+    probs: &'static [f64],
+    advantage: &'static [f64],
+    policy_gradient: f64,
+    natural: f64,
+}
+
+/// By hand, from `Cov(log π, A)` and `Σ π² (log π + H) (A - E A)`:
+///
+/// 1. The second of three arms is best: probable enough for Theorem 2 to lower the entropy, less
+///    probable than the first, so that the policy gradient levels the two.
+/// 2. The probable arm is best: both lower.
+/// 3. The rare arm is best: both raise.
+/// 4. A constant advantage moves nothing, so both change nothing.
+const EXAMPLES: [Example; 4] = [
+    Example {
+        probs: &[0.5, 0.45, 0.05],
+        advantage: &[0.0, 1.0, 0.0],
+        policy_gradient: 1.0,
+        natural: -1.0,
+    },
+    Example { probs: &[0.9, 0.1], advantage: &[1.0, 0.0], policy_gradient: -1.0, natural: -1.0 },
+    Example { probs: &[0.9, 0.1], advantage: &[0.0, 1.0], policy_gradient: 1.0, natural: 1.0 },
+    Example { probs: &[0.7, 0.2, 0.1], advantage: &[3.0; 3], policy_gradient: 0.0, natural: 0.0 },
+];
+
+/// Checks the signs of `predict`, and those of the exact change, against the examples.
+#[expect(clippy::missing_panics_doc, reason = "the examples are policies")]
+pub fn check(predict: impl Fn(UpdateRule, &Categorical, &[f64], f64) -> f64) -> Vec<Row> {
+    let (mut predicted, mut exact) = (Vec::new(), Vec::new());
+    for example in &EXAMPLES {
+        let logits: Vec<f64> = example.probs.iter().map(|p| p.ln()).collect();
+        let policy = Categorical::from_logits(&logits).expect("probabilities are positive");
+        for (rule, sign) in [
+            (UpdateRule::PolicyGradient, example.policy_gradient),
+            (UpdateRule::NaturalPolicyGradient, example.natural),
+        ] {
+            let step = rule.step(&policy, example.advantage, ETA);
+            predicted.push(disagreement(predict(rule, &policy, example.advantage, ETA), sign));
+            exact.push(disagreement(policy.entropy_change(&step), sign));
+        }
+    }
+    let by =
+        "π = (.5, .45, .05), A = (0, 1, 0): PG raises H, NPG lowers it; and three plainer ones";
+    vec![
+        Row::of(STATEMENT, "sign of the prediction, disagreements", 0.0, predicted).by(by),
+        Row::of(STATEMENT, "sign of the exact change at η = 0.1, disagreements", 0.0, exact).by(by),
+    ]
+}
+
+/// 0 if `value` has the sign, 1 if not.
+fn disagreement(value: f64, sign: f64) -> f64 {
+    let found = if value.abs() < 1e-16 { 0.0 } else { value.signum() };
+    f64::from(!(found - sign).abs().le(&0.5))
+}

@@ -1,0 +1,88 @@
+//! The policy losses that train the model, on tokens of one state: how a step down their gradient moves
+//! the logits.
+
+use entropy_core::Categorical;
+use rand_chacha::ChaCha8Rng;
+use rl_losses::{Aggregation, PolicyLoss, StepPlan, TokenBatch, TokenColumns};
+
+/// Tokens of one state: the action of each, before any selection.
+pub(super) struct Tokens<'a> {
+    /// The policy being updated.
+    pub(super) policy: &'a Categorical,
+    actions: Vec<usize>,
+    log_prob: Vec<f64>,
+    old_log_prob: Vec<f64>,
+    advantage: Vec<f64>,
+    lengths: Vec<usize>,
+}
+
+impl<'a> Tokens<'a> {
+    /// One token for each of `actions`, drawn from `old`, with the advantage of its action.
+    pub(super) fn new(
+        policy: &'a Categorical,
+        old: &Categorical,
+        advantage: &[f64],
+        actions: Vec<usize>,
+    ) -> Self {
+        let column = |values: &[f64]| actions.iter().map(|action| values[*action]).collect();
+        Self {
+            policy,
+            log_prob: column(policy.log_probs()),
+            old_log_prob: column(old.log_probs()),
+            advantage: column(advantage),
+            lengths: vec![1; actions.len()],
+            actions,
+        }
+    }
+
+    /// One token for each action that can be drawn.
+    pub(super) fn enumerated(
+        policy: &'a Categorical,
+        old: &Categorical,
+        advantage: &[f64],
+    ) -> Self {
+        let possible = |action: &usize| old.probs()[*action] > 0.0 && policy.probs()[*action] > 0.0;
+        let actions = (0..policy.actions()).filter(possible).collect();
+        Self::new(policy, old, advantage, actions)
+    }
+
+    pub(super) fn actions(&self) -> &[usize] {
+        &self.actions
+    }
+
+    pub(super) fn batch(&self) -> TokenBatch<'_> {
+        let columns = TokenColumns {
+            log_prob: &self.log_prob,
+            old_log_prob: &self.old_log_prob,
+            advantage: &self.advantage,
+        };
+        TokenBatch::new(columns, &self.lengths).expect("finite columns of one length")
+    }
+
+    /// The plan that the loss makes for this mini-batch.
+    pub(super) fn plan(&self, loss: &PolicyLoss, rng: &mut ChaCha8Rng) -> StepPlan {
+        loss.plan(&self.batch(), &Aggregation::TokenMean, rng)
+    }
+
+    /// Step of the logits down the gradient of the loss, `[actions]`, for a step size of 1.
+    pub(super) fn step(&self, loss: &PolicyLoss, plan: &StepPlan) -> Vec<f64> {
+        let output = loss.evaluate(&self.batch(), plan.part(0..self.actions.len()));
+        let mut step = vec![0.0; self.policy.actions()];
+        for (action, slope) in std::iter::zip(&self.actions, output.grad_log_prob) {
+            self.policy.pull_back(*action, -slope, &mut step);
+        }
+        step
+    }
+
+    /// Expected step under `old`: every action weighs what it is likely, and nothing is selected
+    /// but what `selected` says.
+    pub(super) fn expected_step(
+        &self,
+        loss: &PolicyLoss,
+        old: &Categorical,
+        selected: Vec<bool>,
+    ) -> Vec<f64> {
+        let weights = self.actions.iter().map(|action| old.probs()[*action]).collect();
+        self.step(loss, &StepPlan::new(selected, weights))
+    }
+}

@@ -1,0 +1,126 @@
+//! All statements of the theory, checked one after the other.
+
+use crate::population::Population;
+use crate::report::{Report, Row};
+use crate::statement::{
+    bound, clip_cov, clipped, clock, estimator, flow, identity, kl_cov, lemma1, proposition1,
+    regulariser, sampled, sign, theorem1, theorem2,
+};
+
+/// Numbers of actions of the random policies that every statement is checked on: the least, a few, and
+/// enough for a logarithm to show.
+const ACTIONS: [usize; 3] = [2, 8, 64];
+
+/// Numbers of actions of a vocabulary, where only what costs a pass over the actions is checked.
+const MANY_ACTIONS: [usize; 2] = [1_000, 10_000];
+
+/// One policy of many actions for this many of few.
+const POLICIES_PER_LARGE_ONE: usize = 20;
+
+/// Parts that the many cases of the bound are drawn in, for the progress to show.
+const BOUND_PARTS: u64 = 20;
+
+/// What a verification draws.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settings {
+    /// Seed of all random policies, advantages, steps and decision processes.
+    pub seed: u64,
+    /// Random policies for each number of actions up to 64; a twentieth of that beyond.
+    pub policies: usize,
+    /// Cases that the remainder bound is tried on.
+    pub cases: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { seed: 0, policies: 200, cases: 200_000 }
+    }
+}
+
+/// How far a verification is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stage {
+    /// The statement that is checked next.
+    pub statement: &'static str,
+    /// Parts of the verification that are done.
+    pub done: u64,
+    /// Parts in all.
+    pub total: u64,
+}
+
+/// What the checks draw from.
+struct Samples {
+    seed: u64,
+    /// Few actions.
+    few: Vec<Population>,
+    /// Few and many.
+    all: Vec<Population>,
+}
+
+type Check = fn(&Samples) -> Vec<Row>;
+
+/// Every statement but the bound with its checks, in the order of the report.
+const STATEMENTS: [(&str, Check); 14] = [
+    ("Lemma 1", |samples| {
+        let mut rows = lemma1::check(&samples.all, lemma1::predict);
+        rows.extend(lemma1::check_higher_order(&samples.all, 3, lemma1::predict_second_order));
+        rows.extend(lemma1::check_higher_order(&samples.all, 4, lemma1::predict_third_order));
+        rows
+    }),
+    ("Finite-step identities", |samples| identity::check(&samples.all, identity::change)),
+    ("Proposition 1", |samples| {
+        proposition1::check(&samples.few, samples.seed, proposition1::step)
+    }),
+    ("Theorem 1", |samples| theorem1::check(&samples.all, theorem1::predict)),
+    ("Theorem 2", |samples| theorem2::check(&samples.all, theorem2::predict)),
+    ("Signs by hand", |_| sign::check(sign::predict)),
+    ("Sampled gradient", |samples| sampled::check(samples.seed, sampled::predict)),
+    ("Clipped surrogate", |samples| clipped::check(&samples.few, clipped::predict)),
+    ("Regularisers", |samples| regulariser::check(&samples.few, regulariser::predict)),
+    ("GRPO clock", |samples| clock::check(samples.seed, clock::clock)),
+    ("Flows", |samples| flow::check(samples.seed, &flow::CLOSED_FORMS)),
+    ("Estimator", |samples| estimator::check(samples.seed, estimator::estimate)),
+    ("Clip-Cov", |samples| clip_cov::check(&samples.few, samples.seed, clip_cov::predict)),
+    ("KL-Cov", |samples| kl_cov::check(&samples.few, samples.seed, kl_cov::predict)),
+];
+
+/// Checks every statement on random policies.
+///
+/// The result depends on the settings alone, never on the number of threads.
+pub fn verify(settings: &Settings) -> Report {
+    verify_watched(settings, |_| ())
+}
+
+/// [`verify`], telling `watch` before each part and once at the end.
+pub fn verify_watched(settings: &Settings, mut watch: impl FnMut(Stage)) -> Report {
+    let &Settings { seed, policies, cases } = settings;
+    let population = |actions: usize, states: usize| Population::random(seed, states, actions);
+    let few: Vec<Population> = ACTIONS.iter().map(|n| population(*n, policies)).collect();
+    let large = policies.div_ceil(POLICIES_PER_LARGE_ONE);
+    let many = MANY_ACTIONS.iter().map(|n| population(*n, large));
+    let samples = Samples { seed, all: few.iter().cloned().chain(many).collect(), few };
+
+    let parts = BOUND_PARTS.min(cases.max(1));
+    let total = STATEMENTS.len() as u64 + parts;
+    let mut done = 0;
+    let mut step = |statement| {
+        watch(Stage { statement, done, total });
+        done += 1;
+    };
+    let mut rows = Vec::new();
+    for (statement, check) in STATEMENTS {
+        step(statement);
+        rows.extend(check(&samples));
+        if statement == "Finite-step identities" {
+            let mut shares = Vec::new();
+            for part in 0..parts {
+                step("Remainder bound");
+                let range = cases * part / parts..cases * (part + 1) / parts;
+                shares.extend(bound::shares(seed, range, bound::bound));
+            }
+            rows.push(bound::row(&shares));
+        }
+    }
+    step("done");
+    Report { seed, rows }
+}
