@@ -35,7 +35,7 @@ impl LawFit {
                     "RMSE on rest",
                     format!("{:.5}; straight line {:.5}", forecast.rmse, forecast.linear_rmse),
                 ),
-                ("last point", format!("{:+.5} too high", forecast.final_error)),
+                ("last point", format!("predicted less actual {:+.5}", forecast.final_error)),
                 ("ceiling b - a", format!("{:.5}", forecast.ceiling)),
             ];
             for (name, value) in lines {
