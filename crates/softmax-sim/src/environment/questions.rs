@@ -1,9 +1,10 @@
 //! Questions, what an answer to them is worth, and how parameters become a policy on them.
 
+use serde::Serialize;
 use std::ops::Range;
 
 /// How many prompts, tokens in a response, actions for a token.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Shape {
     /// Number of prompts.
     pub prompts: usize,

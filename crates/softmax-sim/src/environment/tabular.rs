@@ -1,13 +1,14 @@
 //! Free logits per state, with a prior that knows a little about what is right.
 
 use super::{Environment, Parameters, Questions, Shape, normal, prompt_rng};
+use serde::Serialize;
 
 /// A tabular policy over tokens with a pretrained-like prior; with one position, a set of bandits.
 ///
 /// A state's prior logits are `z_0 = s e^{d N} · N(0, 1)`, one scale per state; the latent merit of
 /// an action is `u = κ z_0 + N(0, 1)`, its quality `e^{-c (max u - u)}`. So the best action of a
 /// state is always right, and the prior leans towards it for `κ > 0`.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct TabularSetting {
     /// Prompts, tokens, actions.
     pub shape: Shape,

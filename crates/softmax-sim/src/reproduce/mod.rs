@@ -6,6 +6,7 @@
 //! | [`outcome`], [`measure`], [`table`] | what an experiment hands back |
 //! | [`seeds`] | means, intervals and curves over seeds |
 //! | [`run`](mod@run), [`store`], [`progress`] | running them, once each, and keeping the results |
+//! | [`kept`] | training runs that findings share |
 //! | [`page`], [`raster`], [`document`] | the report, its figures as PNG, `docs/reproduce.md` |
 //!
 //! A finding is a [`Finding`] in [`FINDINGS`]: a name, what is claimed and wanted in words, and a function from
@@ -19,6 +20,7 @@
 
 pub mod document;
 pub mod finding;
+pub mod kept;
 pub mod measure;
 mod number;
 pub mod outcome;
@@ -100,9 +102,15 @@ impl Setting {
         }
     }
 
+    /// Every seed.
+    pub fn all_seeds(&self) -> impl Iterator<Item = u64> + use<> {
+        let first = self.seed;
+        (0..self.seeds as u64).map(move |index| first + index)
+    }
+
     /// Runs `experiment` once a seed, on as many threads as there are; results in the order of the seeds.
     pub fn over_seeds<T: Send>(&self, experiment: impl Fn(u64) -> T + Sync) -> Vec<T> {
-        let seeds: Vec<u64> = (0..self.seeds as u64).map(|index| self.seed + index).collect();
+        let seeds: Vec<u64> = self.all_seeds().collect();
         seeds.into_par_iter().map(&experiment).collect()
     }
 }

@@ -1,13 +1,16 @@
-//! How far an experiment is, told on standard error.
+//! How far an experiment is, told on standard error, and what of it is done already.
 
+use super::kept::KeptRuns;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::{IsTerminal, Write};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Lines that a long experiment prints where there is no terminal.
 const LINES: u64 = 10;
 
-/// Counts what is done: a bar on a terminal, plain lines elsewhere. All methods may be called from any thread.
+/// Counts what is done: a bar on a terminal, plain lines elsewhere; and keeps runs. All methods may be called from any
+/// thread.
 #[derive(Debug)]
 pub struct Progress {
     name: &'static str,
@@ -15,6 +18,7 @@ pub struct Progress {
     plain: bool,
     total: AtomicU64,
     done: AtomicU64,
+    runs: Arc<KeptRuns>,
 }
 
 impl Progress {
@@ -37,7 +41,19 @@ impl Progress {
     }
 
     fn of(name: &'static str, bar: ProgressBar, plain: bool) -> Self {
-        Self { name, bar, plain, total: AtomicU64::new(0), done: AtomicU64::new(0) }
+        let runs = Arc::new(KeptRuns::in_memory());
+        Self { name, bar, plain, total: AtomicU64::new(0), done: AtomicU64::new(0), runs }
+    }
+
+    /// The same, with runs kept elsewhere than in memory for this experiment alone.
+    #[must_use]
+    pub fn keeping(self, runs: Arc<KeptRuns>) -> Self {
+        Self { runs, ..self }
+    }
+
+    /// Runs that are done, of this experiment and of others.
+    pub fn runs(&self) -> &KeptRuns {
+        &self.runs
     }
 
     /// Adds `steps` to what there is to do.

@@ -1,8 +1,10 @@
 //! Running findings, each once for a setting.
 
+use super::kept::KeptRuns;
 use super::store::{PROGRAM, Record, StoreError, read_record, write_record};
 use super::{FINDINGS, Finding, Progress, Setting};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// A finding with its result.
@@ -18,7 +20,8 @@ pub struct Finished {
 
 /// Runs each of `findings` that has no result for `setting` under `folder`, and stores it before the next begins.
 ///
-/// Started again after it was killed, it goes on with the finding at which it was. `again` runs all anew.
+/// Started again after it was killed, it goes on with the finding at which it was, and that with the runs it had not
+/// finished ([`KeptRuns`]). `again` runs all anew.
 ///
 /// # Errors
 ///
@@ -30,6 +33,7 @@ pub fn run(
     again: bool,
     progress: impl Fn(&'static str) -> Progress,
 ) -> Result<Vec<Finished>, StoreError> {
+    let runs = Arc::new(KeptRuns::under(folder, again));
     let mut finished = Vec::with_capacity(findings.len());
     for &finding in findings {
         let stored = if again { None } else { read_record(folder, finding.name)? };
@@ -37,7 +41,7 @@ pub fn run(
             finished.push(Finished { finding, record, stored: true });
             continue;
         }
-        let told = progress(finding.name);
+        let told = progress(finding.name).keeping(Arc::clone(&runs));
         let start = Instant::now();
         let outcome = (finding.run)(setting, &told);
         let record = Record {

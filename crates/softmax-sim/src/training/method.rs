@@ -1,9 +1,10 @@
 //! What may change between two rollouts.
 
 use rl_losses::{AdvantageEstimator, Aggregation, ClipRange, DualClip, PolicyLoss, PpoClip};
+use serde::Serialize;
 
 /// The training method: loss, advantages, and regularisers with their coefficients.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Method {
     /// Policy loss.
     pub loss: PolicyLoss,

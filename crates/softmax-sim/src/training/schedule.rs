@@ -1,7 +1,9 @@
 //! How much is sampled and how it is divided into updates.
 
+use serde::Serialize;
+
 /// What the gradient of the mini-batch's loss is multiplied by.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub enum StepSize {
     /// A learning rate of the loss averaged over the tokens of the mini-batch: for shared
     /// parameters.
@@ -22,7 +24,7 @@ impl StepSize {
 }
 
 /// The plan of a run.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Schedule {
     /// Rollout batches of the run.
     pub rollouts: usize,

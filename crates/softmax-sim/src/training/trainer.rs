@@ -118,6 +118,21 @@ impl<'a> Trainer<'a> {
         Some(report)
     }
 
+    /// Trains to the end of the schedule; the curve of the evaluations, from here on.
+    ///
+    /// `after_each` sees what each rollout measured and may change the method of the next.
+    pub fn run(&mut self, mut after_each: impl FnMut(&mut Method, &RolloutReport)) -> Curve {
+        let Schedule { rollouts, evaluate_every, .. } = self.schedule;
+        let mut points = vec![self.evaluate()];
+        while let Some(report) = self.step() {
+            after_each(&mut self.method, &report);
+            if self.done.is_multiple_of(evaluate_every) || self.done == rollouts {
+                points.push(self.evaluate());
+            }
+        }
+        Curve { points }
+    }
+
     /// Fills the rollout; mean reward and entropy.
     fn sample(&mut self) -> (f64, f64) {
         let questions = &self.environment.training;
@@ -212,13 +227,5 @@ fn keep<T>(values: &mut Vec<T>, kept: &[bool], length: usize) {
 
 /// A whole run: the curve of its evaluations.
 pub fn train(environment: &Environment, method: &Method, schedule: &Schedule, seed: u64) -> Curve {
-    let mut trainer = Trainer::new(environment, method.clone(), *schedule, seed);
-    let mut points = vec![trainer.evaluate()];
-    while let Some(report) = trainer.step() {
-        let done = report.rollout + 1;
-        if done % schedule.evaluate_every == 0 || done == schedule.rollouts {
-            points.push(trainer.evaluate());
-        }
-    }
-    Curve { points }
+    Trainer::new(environment, method.clone(), *schedule, seed).run(|_, _| {})
 }

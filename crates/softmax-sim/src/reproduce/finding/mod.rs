@@ -3,6 +3,7 @@
 mod ceiling;
 mod clocks;
 mod collapse;
+mod control;
 mod covariance;
 mod difficulty;
 mod forecast;
@@ -33,6 +34,12 @@ pub static FINDINGS: &[Finding] = &[
     difficulty::FINDING,
     long_tail::FINDING,
     same_curve::FINDING,
+    control::FINDINGS[0],
+    control::FINDINGS[1],
+    control::FINDINGS[2],
+    control::FINDINGS[3],
+    control::FINDINGS[4],
+    control::FINDINGS[5],
 ];
 
 /// The finding of that name.

@@ -1,0 +1,204 @@
+//! The thermostat: an entropy trajectory held through the fraction of Clip-Cov or KL-Cov.
+
+use super::arena::{Arena, Controlled, Hold, Run, Trial, clip_cov, kl_cov};
+use super::show::{Named, entropy_chart, with_scale};
+use crate::reproduce::seeds::{curve, interval};
+use crate::reproduce::{Finding, Measure, Outcome, Progress, Setting, Table, Target};
+use figures::{Axis, Chart, Mark, Series};
+use rl_losses::EntropyTarget;
+
+/// The finding.
+pub(in super::super) const FINDING: Finding = Finding {
+    name: "thermostat",
+    title: "A thermostat holds the entropy it is told, no fixed fraction does",
+    claim: "Ours; the paper leaves open how its knobs are to be set. A controller that moves the fraction of Clip-Cov or \
+            KL-Cov by the entropy measured holds a given trajectory of entropy, which no fixed fraction does. After \
+            Section 4.3, Figure 12.",
+    method: "On the token world of entropy control with small steps (C2): a target that falls geometrically from the initial \
+             entropy to 0.3 nats over the first third of the rollouts and stays there. The thermostat of rl-losses with its \
+             default gains moves the fraction, from 0.05 on, between 1e-4 and 0.5; beside it the fixed fractions of the \
+             finding on knobs. Error: mean over the evaluations of |ln(H / target)|.",
+    target: "In every seed, for KL-Cov and for Clip-Cov: error over the whole run at most 0.1, and at most 0.05 once the \
+             target is constant; error of the best fixed fraction at least 3 times that of the thermostat.",
+    theory: &["detached-tokens"],
+    run,
+};
+
+const END: f64 = 0.3;
+const FRACTIONS: [f64; 4] = [0.05, 0.1, 0.15, 0.2];
+const DROPPED: [f64; 4] = [0.003, 0.01, 0.03, 0.05];
+const NAMES: [&str; 2] = ["KL-Cov", "Clip-Cov"];
+
+fn run(setting: &Setting, progress: &Progress) -> Outcome {
+    with_scale(run_in(&Arena::slow(setting), setting, progress), setting)
+}
+
+fn run_in(arena: &Arena, setting: &Setting, progress: &Progress) -> Outcome {
+    let trajectory = Some(Hold { entropy: END, within: arena.schedule.rollouts as u64 / 3 });
+    let methods = [kl_cov(0.05, 1.0), clip_cov(0.05)];
+    let held = methods.each_ref().map(|method| Controlled { method, hold: trajectory });
+    let held = arena.controlled_runs(setting, progress, &held);
+    let fixed = [
+        arena.runs(setting, progress, &FRACTIONS.map(|k| kl_cov(k, 1.0))),
+        arena.runs(setting, progress, &DROPPED.map(clip_cov)),
+    ];
+    let target = |run: &Run| {
+        let start = run.curve.first().entropy;
+        EntropyTarget { start, end: END, steps: arena.schedule.rollouts as u64 / 3 }
+    };
+    let whole = |run: &Run| error(run, target(run), 0);
+    let settled = |run: &Run| error(run, target(run), arena.schedule.rollouts / 3);
+    let mut measures = vec![];
+    for ((name, trial), fixed) in NAMES.iter().zip(&held).zip(&fixed) {
+        let best = best_of(fixed, &whole);
+        let ratio = std::iter::zip(best, trial.each(whole)).map(|(best, held)| best / held);
+        let ratio: Vec<f64> = ratio.collect();
+        let measure = |what: &str, values, target| {
+            Measure::new(&format!("{name}: {what}"), "1", values, target)
+        };
+        measures.extend([
+            measure("error over the whole run", trial.each(whole), Target::AtMost(0.1)),
+            measure("error at the constant target", trial.each(settled), Target::AtMost(0.05)),
+            measure("error of the best fixed fraction over it", ratio, Target::AtLeast(3.0)),
+        ]);
+    }
+    let table = table(&held, &fixed, &whole);
+    let labels = [FRACTIONS.map(|k| format!("k = {k}")), DROPPED.map(|r| format!("r = {r}"))];
+    let mut outcome = Outcome::new(measures);
+    for (index, stem) in ["thermostat-kl-cov", "thermostat-clip-cov"].into_iter().enumerate() {
+        let mut named: Vec<Named> = vec![("thermostat", &held[index])];
+        named.extend(labels[index].iter().map(String::as_str).zip(&fixed[index]));
+        let title = format!("Entropy of {} under a thermostat", NAMES[index]);
+        let first = &held[index].seeds[0];
+        outcome = outcome.figure(
+            with_target(entropy_chart(stem, &title, &named), first, target(first)),
+            "Means with 95 % intervals over the seeds. The thermostat lies on its target; fixed fractions cross it.",
+        );
+    }
+    outcome
+        .figure(
+            fractions_chart(&held),
+            "What it takes: the fraction that holds the entropy is not constant, and rises as the policy settles.",
+        )
+        .table(table)
+        .note(
+            "The trajectory starts at the initial entropy. A target that asks for less at first lets the policy \
+             collapse where nothing brings it back: prompts that are all right have no gradient left to drop or to \
+             penalise.",
+        )
+        .note(
+            "Holding the entropy is not an aim in itself: at 0.3 nats the greedy reward is high and the reward at \
+             temperature 1 pays for the entropy that is left.",
+        )
+}
+
+/// Mean of `|ln(H / target)|` over the evaluations after rollout `after`.
+fn error(run: &Run, target: EntropyTarget, after: usize) -> f64 {
+    let points = run.curve.points.iter().filter(|point| point.rollouts > after);
+    let errors: Vec<f64> =
+        points.map(|point| (point.entropy / target.at(point.rollouts as u64)).ln().abs()).collect();
+    errors.iter().sum::<f64>() / errors.len() as f64
+}
+
+/// The smallest error of any of `trials`, once a seed.
+fn best_of(trials: &[Trial], error: &impl Fn(&Run) -> f64) -> Vec<f64> {
+    let errors: Vec<Vec<f64>> = trials.iter().map(|trial| trial.each(error)).collect();
+    let best = |seed: usize| errors.iter().map(|one| one[seed]).fold(f64::INFINITY, f64::min);
+    (0..errors[0].len()).map(best).collect()
+}
+
+fn with_target(mut chart: Chart, run: &Run, target: EntropyTarget) -> Chart {
+    let points = &run.curve.points;
+    let heights =
+        points.iter().map(|point| (point.rollouts as f64, target.at(point.rollouts as u64)));
+    chart.series.push(Series::new("target", 0, Mark::Reference, heights.collect()));
+    chart
+}
+
+fn fractions_chart(held: &[Trial]) -> Chart {
+    let series: Vec<Series> = std::iter::zip(NAMES, held)
+        .enumerate()
+        .map(|(colour, (name, trial))| {
+            let every = trial.seeds[0].fractions.len().div_ceil(100).max(1);
+            let thin = |run: &Run| run.fractions.iter().copied().step_by(every).collect();
+            let runs: Vec<Vec<f64>> = trial.seeds.iter().map(thin).collect();
+            let rollouts: Vec<f64> = (0..runs[0].len()).map(|at| (at * every) as f64).collect();
+            curve(name, colour, Mark::Line, &rollouts, &runs)
+        })
+        .collect();
+    let rollouts = series.iter().flat_map(|one| one.points.iter().map(|point| point.0));
+    let x = Axis::around("Rollouts", rollouts, true, 0.0);
+    let y = Axis::log(
+        "Fraction of the tokens",
+        series.iter().flat_map(|one| one.points.iter().map(|point| point.1)),
+    );
+    Chart {
+        stem: "thermostat-fractions".to_owned(),
+        title: "Fractions set by the thermostat".to_owned(),
+        description: "Fraction of the tokens that KL-Cov and Clip-Cov treat.".to_owned(),
+        x,
+        y,
+        series,
+    }
+}
+
+fn table(held: &[Trial], fixed: &[Vec<Trial>; 2], error: &impl Fn(&Run) -> f64) -> Table {
+    let columns = ["Method", "Error", "Entropy (nat)", "Reward at T = 1", "at T = 0.6", "greedy"];
+    let mut table =
+        Table::new("Error over the run, and what it ended with: mean, 95 % interval.", &columns);
+    let mut row = |name: String, trial: &Trial| {
+        let text = |values: Vec<f64>| interval(&values).text().into();
+        table.row([
+            name.into(),
+            text(trial.each(error)),
+            text(trial.end(|point| point.entropy)),
+            text(trial.end(|point| point.reward)),
+            text(trial.end(|point| point.cool_reward)),
+            text(trial.end(|point| point.greedy_reward)),
+        ]);
+    };
+    for (index, name) in NAMES.iter().enumerate() {
+        row(format!("{name}, thermostat"), &held[index]);
+        for (fraction, trial) in std::iter::zip([FRACTIONS, DROPPED][index], &fixed[index]) {
+            row(format!("{name}, {fraction}"), trial);
+        }
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reproduce::Scale;
+
+    #[test]
+    fn the_error_is_that_of_the_logarithm_after_a_rollout() {
+        let setting = Setting { scale: Scale::Quick, seed: 3, seeds: 3 };
+        let arena = Arena::of(4, 1.0, 4, 1);
+        let mut run =
+            arena.runs(&setting, &Progress::silent(), &[kl_cov(0.1, 1.0)])[0].seeds[0].clone();
+        let e = std::f64::consts::E;
+        for (point, entropy) in
+            run.curve.points.iter_mut().zip([5.0, 2.0 * e, 2.0 / e, 2.0, 2.0 * e])
+        {
+            point.entropy = entropy;
+        }
+        let target = EntropyTarget::constant(2.0);
+        assert!((error(&run, target, 0) - 0.75).abs() < 1e-12);
+        assert!((error(&run, target, 2) - 0.5).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_thermostat_is_closer_than_any_fixed_fraction() {
+        let setting = Setting { scale: Scale::Quick, seed: 3, seeds: 3 };
+        let arena = Arena::of(16, 0.6, 600, 10);
+        let progress = Progress::silent();
+        let outcome = run_in(&arena, &setting, &progress);
+        for measure in &outcome.measures {
+            if measure.quantity.ends_with("best fixed fraction over it") {
+                assert!(measure.interval.mean > 1.0, "{measure:?}");
+            }
+        }
+        assert_eq!(outcome, run_in(&arena, &setting, &progress), "from the runs that were kept");
+    }
+}

@@ -1,0 +1,158 @@
+//! Training runs that several findings look at: done once, and kept on disk under their content.
+
+use super::store::{PROGRAM, write_whole};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+/// Results of runs by what they depend on: program, settings and seed.
+///
+/// A finding that was killed goes on with the runs it had not finished; one that needs the runs of another
+/// finding does not repeat them.
+#[derive(Debug, Default)]
+pub struct KeptRuns {
+    folder: Option<PathBuf>,
+    anew: bool,
+    finished: Mutex<HashMap<String, Value>>,
+}
+
+/// A file of the folder.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Kept {
+    program: String,
+    settings: Value,
+    seed: u64,
+    result: Value,
+}
+
+impl KeptRuns {
+    /// Keeps runs in memory alone.
+    pub fn in_memory() -> Self {
+        Self::default()
+    }
+
+    /// Keeps runs in `runs/` under `folder` too. `anew` reads none that were there before.
+    pub fn under(folder: &Path, anew: bool) -> Self {
+        Self { folder: Some(folder.join("runs")), anew, ..Self::default() }
+    }
+
+    /// The result of the run with `settings` and `seed`: the kept one, or that of `run`, which is then kept.
+    ///
+    /// `settings` says all that the result depends on beside the seed. A file that cannot be read, or was torn,
+    /// is as good as none; one that cannot be written costs only the run, if it is asked for again.
+    ///
+    /// # Panics
+    ///
+    /// If `settings` or the result do not go into JSON.
+    pub fn get<S, T>(&self, settings: &S, seed: u64, run: impl FnOnce() -> T) -> T
+    where
+        S: Serialize,
+        T: Serialize + DeserializeOwned,
+    {
+        let settings = serde_json::to_value(settings).expect("settings go into JSON");
+        let key = key(&settings, seed);
+        let known = self.finished.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+        let known = known.or_else(|| self.read(&key, &settings, seed));
+        let result = known.and_then(|value| Some((T::deserialize(&value).ok()?, value)));
+        let (result, value) = result.unwrap_or_else(|| {
+            let result = run();
+            let value = serde_json::to_value(&result).expect("a result goes into JSON");
+            self.write(&key, &settings, seed, &value);
+            (result, value)
+        });
+        self.finished.lock().unwrap_or_else(PoisonError::into_inner).insert(key, value);
+        result
+    }
+
+    fn read(&self, key: &str, settings: &Value, seed: u64) -> Option<Value> {
+        let folder = self.folder.as_ref().filter(|_| !self.anew)?;
+        let kept: Kept = serde_json::from_slice(&fs::read(path(folder, key)).ok()?).ok()?;
+        let same = kept.program == PROGRAM && kept.settings == *settings && kept.seed == seed;
+        same.then_some(kept.result)
+    }
+
+    fn write(&self, key: &str, settings: &Value, seed: u64, result: &Value) {
+        let Some(folder) = &self.folder else { return };
+        let (program, settings, result) = (PROGRAM.to_owned(), settings.clone(), result.clone());
+        let kept = Kept { program, settings, seed, result };
+        if let Ok(json) = serde_json::to_vec(&kept) {
+            // A folder that takes nothing is told when the finding itself is stored.
+            let _ = write_whole(&path(folder, key), &json);
+        }
+    }
+}
+
+fn path(folder: &Path, key: &str) -> PathBuf {
+    folder.join(format!("{key}.json"))
+}
+
+/// Hash of program, settings and seed: 32 hexadecimal digits.
+fn key(settings: &Value, seed: u64) -> String {
+    let digest = Sha256::digest(format!("{PROGRAM}\n{seed}\n{settings}"));
+    digest[..16].iter().fold(String::with_capacity(32), |mut key, byte| {
+        let _ = write!(key, "{byte:02x}");
+        key
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    /// Asks for one run; its result, and how often it was run.
+    fn ask(runs: &KeptRuns, settings: &str, seed: u64) -> (f64, usize) {
+        let count = Cell::new(0);
+        let result = runs.get(&settings, seed, || {
+            count.set(count.get() + 1);
+            0.1 + 0.2 + seed as f64
+        });
+        (result, count.get())
+    }
+
+    #[test]
+    fn a_run_is_done_once_and_comes_back_to_the_last_bit() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = KeptRuns::under(folder.path(), false);
+        assert_eq!(ask(&first, "a", 0), (0.1 + 0.2, 1));
+        assert_eq!(ask(&first, "a", 0), (0.1 + 0.2, 0));
+        let later = KeptRuns::under(folder.path(), false);
+        assert_eq!(ask(&later, "a", 0), (0.1 + 0.2, 0));
+        assert_eq!(ask(&later, "a", 1).1, 1);
+        assert_eq!(ask(&later, "b", 0).1, 1);
+        assert_eq!(fs::read_dir(folder.path().join("runs")).unwrap().count(), 3);
+    }
+
+    #[test]
+    fn anew_runs_once_more_and_then_keeps() {
+        let folder = tempfile::tempdir().unwrap();
+        ask(&KeptRuns::under(folder.path(), false), "a", 0);
+        let anew = KeptRuns::under(folder.path(), true);
+        assert_eq!((ask(&anew, "a", 0).1, ask(&anew, "a", 0).1), (1, 0));
+    }
+
+    #[test]
+    fn a_torn_file_is_run_again() {
+        let folder = tempfile::tempdir().unwrap();
+        ask(&KeptRuns::under(folder.path(), false), "a", 0);
+        let file = path(&folder.path().join("runs"), &key(&Value::from("a"), 0));
+        let whole = fs::read_to_string(&file).unwrap();
+        for torn in [&whole[..whole.len() / 2], &whole.replace("\"a\"", "\"b\"")] {
+            fs::write(&file, torn).unwrap();
+            assert_eq!(ask(&KeptRuns::under(folder.path(), false), "a", 0).1, 1);
+        }
+    }
+
+    #[test]
+    fn without_a_folder_runs_are_kept_in_memory() {
+        let runs = KeptRuns::in_memory();
+        assert_eq!((ask(&runs, "a", 0).1, ask(&runs, "a", 0).1), (1, 0));
+    }
+}
