@@ -31,10 +31,13 @@ pub(crate) fn clip_cov(case: &Case) {
     let (mask, columns) = (case.mask(), Columns::of(case, &case.mask()));
     let batch = columns.batch();
 
-    let eligible = marks_of(&loss.eligible(&batch), batch.len());
+    let eligible = marks_of(&loss.eligible(&batch).expect("no further column"), batch.len());
     assert_eq!(eligible, mask.marks(case.output("eligible")), "eligible of {}", case.name());
     let chosen = mask.marks(case.output("chosen"));
-    let selected = loss.select(&batch, &mut ChaCha8Rng::seed_from_u64(0));
+    let selected = PolicyLoss::ClipCov(loss)
+        .plan(&batch, &Aggregation::TokenMean, &mut ChaCha8Rng::seed_from_u64(0))
+        .expect("no further column")
+        .selected();
     assert_eq!(count(&selected), count(&chosen), "tokens chosen in {}", case.name());
     assert!(std::iter::zip(&selected, &eligible).all(|(selected, eligible)| selected <= eligible));
 
@@ -53,7 +56,7 @@ pub(crate) fn kl_cov(case: &Case) {
 
     // Which of equal covariances torch takes is not specified; their values are.
     let covariances = numbers(case.output("cov_valid"));
-    let selected = chosen(&loss.select(&batch), &covariances);
+    let selected = chosen(&loss.select(&batch).expect("no further column"), &covariances);
     assert_all_close(&selected, &chosen(&recorded, &covariances), case.name());
 
     let output = evaluate(case, &mask, &PolicyLoss::KlCov(loss), &batch, recorded);
@@ -87,7 +90,7 @@ pub(crate) fn selection_by_micro_batch(case: &Case) {
             let recorded = mask.marks(&case.output(split)["selected"][part]);
             let recorded = recorded[batch.token_range(run)].to_vec();
             let covariances = token_covariances(micro.advantage(), micro.log_prob());
-            let selected = chosen(&loss.select(&micro), &covariances);
+            let selected = chosen(&loss.select(&micro).expect("no further column"), &covariances);
             assert_all_close(&selected, &chosen(&recorded, &covariances), split);
 
             let weights = Aggregation::TokenMean.token_weights(micro.sequence_lengths());
