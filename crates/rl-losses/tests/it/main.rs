@@ -6,6 +6,7 @@ mod configuration;
 mod conformance;
 mod diagnostics;
 mod edges;
+mod exchange;
 mod kl;
 mod properties;
 mod recorded_advantages;
