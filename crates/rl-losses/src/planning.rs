@@ -85,7 +85,7 @@ impl PolicyLoss {
 
     /// Fixes selection and weights over `batch`, the whole mini-batch of one optimiser step.
     ///
-    /// One number is drawn from `rng`, whatever the method; only those that draw tokens use it.
+    /// One number is drawn from `rng` by the methods that draw tokens, none by the others.
     ///
     /// # Errors
     ///
@@ -111,7 +111,8 @@ impl PolicyLoss {
         aggregation: &Aggregation,
         rng: &mut (impl Rng + ?Sized),
     ) -> Result<StepPlan, PlanError> {
-        let seed = rng.random();
+        let draws = self.ranking().is_some_and(|ranking| ranking.draws());
+        let seed = if draws { rng.random() } else { 0 };
         let summary = self.summarise(executor, batch)?;
         let candidates = self.candidates(executor, batch, &summary, (0, seed))?;
         self.finish(batch, &summary, &candidates, 0, aggregation)

@@ -93,6 +93,11 @@ impl Ranking {
         }
     }
 
+    /// Whether tokens are drawn at random.
+    pub(crate) fn draws(&self) -> bool {
+        matches!(self.by, Order::Draw { .. })
+    }
+
     /// Whether the means over the batch are needed.
     pub(crate) fn needs_means(&self) -> bool {
         matches!(
