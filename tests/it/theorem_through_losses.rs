@@ -23,7 +23,7 @@ fn expected_gradient(loss: &PolicyLoss, policy: &Categorical, advantage: &[f64])
     let lengths = [1; ACTIONS];
     let batch = TokenBatch::new(columns, &lengths).expect("one value per action");
     let selected = match loss {
-        PolicyLoss::KlCov(loss) => loss.select(&batch),
+        PolicyLoss::KlCov(loss) => loss.select(&batch).expect("no further column is needed"),
         _ => vec![false; ACTIONS],
     };
     let plan = StepPlan::new(selected, policy.probs().to_vec());

@@ -65,5 +65,7 @@ pub use policy_gradient_flow::PolicyGradientFlow;
 pub use quadrants::{Quadrant, Quadrants};
 pub use sequence::{SequenceEntropyChange, SequencePolicy};
 pub use size_scaling::SizeScaling;
-pub use token_covariance::{state_token_covariances, token_covariances};
+pub use token_covariance::{
+    TokenCentre, state_token_covariance, state_token_covariances, token_covariances,
+};
 pub use update_effect::UpdateEffect;

@@ -2,6 +2,32 @@
 
 use crate::summation::mean;
 
+/// What token covariances are centred on: the means over a batch, on all ranks.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TokenCentre {
+    /// Mean advantage.
+    pub advantage: f64,
+    /// Mean log-probability, in nats.
+    pub log_prob: f64,
+}
+
+impl TokenCentre {
+    /// Centred product of one token, `(A_t - mean A) · (log π(y_t) - mean log π(y))`, in nat·reward.
+    #[inline]
+    pub fn covariance(self, advantage: f64, log_prob: f64) -> f64 {
+        (advantage - self.advantage) * (log_prob - self.log_prob)
+    }
+}
+
+/// Product of one token centred on its own state, `A (log π + H)`, in nat·reward: `-H` is the mean of
+/// `log π` there, and an advantage has mean 0.
+///
+/// Source: arXiv:2505.22617, Theorem 2, one term of its expectation.
+#[inline]
+pub fn state_token_covariance(advantage: f64, log_prob: f64, entropy: f64) -> f64 {
+    advantage * (log_prob + entropy)
+}
+
 /// Centred product of advantage and log-probability, one value per token, in nat·reward.
 ///
 /// ```text
@@ -24,9 +50,9 @@ pub fn token_covariances(advantage: &[f64], log_prob: &[f64]) -> Vec<f64> {
         advantage.len(),
         log_prob.len()
     );
-    let (mean_advantage, mean_log_prob) = (mean(advantage), mean(log_prob));
+    let centre = TokenCentre { advantage: mean(advantage), log_prob: mean(log_prob) };
     std::iter::zip(advantage, log_prob)
-        .map(|(advantage, log_prob)| (advantage - mean_advantage) * (log_prob - mean_log_prob))
+        .map(|(&advantage, &log_prob)| centre.covariance(advantage, log_prob))
         .collect()
 }
 
@@ -49,8 +75,11 @@ pub fn state_token_covariances(advantage: &[f64], log_prob: &[f64], entropy: &[f
         log_prob.len(),
         entropy.len()
     );
-    let centred = std::iter::zip(log_prob, entropy).map(|(log_prob, entropy)| log_prob + entropy);
-    std::iter::zip(advantage, centred).map(|(advantage, centred)| advantage * centred).collect()
+    std::iter::zip(advantage, std::iter::zip(log_prob, entropy))
+        .map(|(&advantage, (&log_prob, &entropy))| {
+            state_token_covariance(advantage, log_prob, entropy)
+        })
+        .collect()
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ParameterError, parameter::check};
+use crate::{ParameterError, parameter::check, spread::Spread};
 
 /// Rule that turns per-token terms into a scalar, `L = Σ_t w_t ℓ_t`.
 ///
@@ -71,15 +71,28 @@ impl Aggregation {
     /// Scope: the lengths of the whole mini-batch. An empty sequence owns no token and does not
     /// count as a sequence.
     pub fn token_weights(&self, sequence_lengths: &[usize]) -> Vec<f64> {
-        let tokens = sequence_lengths.iter().sum::<usize>() as f64;
-        let sequences = sequence_lengths.iter().filter(|&&length| length > 0).count() as f64;
-        let weight = |length: usize| match self {
-            Self::TokenMean => 1.0 / tokens,
-            Self::SeqMeanTokenMean => 1.0 / (sequences * length as f64),
-            Self::SeqMeanTokenSum => 1.0 / sequences,
-            Self::SeqMeanTokenSumNorm { divisor } => 1.0 / (sequences * divisor.0),
-        };
-        sequence_lengths.iter().flat_map(|&n| std::iter::repeat_n(weight(n), n)).collect()
+        let tokens = sequence_lengths.iter().sum();
+        let sequences = sequence_lengths.iter().filter(|&&length| length > 0).count();
+        self.spread(sequence_lengths, tokens, sequences).values(0..tokens)
+    }
+
+    /// The weights of the tokens of some sequences, in a mini-batch of `tokens` and `sequences`.
+    pub(crate) fn spread(
+        &self,
+        sequence_lengths: &[usize],
+        tokens: usize,
+        sequences: usize,
+    ) -> Spread {
+        let (tokens, sequences) = (tokens as f64, sequences as f64);
+        match self {
+            Self::TokenMean => Spread::Uniform(1.0 / tokens),
+            Self::SeqMeanTokenMean => {
+                let weights = sequence_lengths.iter().map(|&n| 1.0 / (sequences * n as f64));
+                Spread::per_sequence(weights.collect(), sequence_lengths)
+            }
+            Self::SeqMeanTokenSum => Spread::Uniform(1.0 / sequences),
+            Self::SeqMeanTokenSumNorm { divisor } => Spread::Uniform(1.0 / (sequences * divisor.0)),
+        }
     }
 }
 

@@ -1,8 +1,45 @@
 //! The view every loss reads.
 
-use std::{borrow::Cow, ops::Range};
+use std::{borrow::Cow, fmt, ops::Range};
 
 use thiserror::Error;
+
+use crate::Real;
+
+/// A column that some methods need and others do not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Column {
+    /// Entropy of the policy being updated where the token was drawn, in nats.
+    Entropy,
+    /// The same before the first update, in nats.
+    OldEntropy,
+    /// Log-probability under the frozen reference, in nats.
+    ReferenceLogProb,
+    /// Log-probability as sampled, in nats.
+    RolloutLogProb,
+}
+
+impl Column {
+    /// Every optional column.
+    pub const ALL: [Self; 4] =
+        [Self::Entropy, Self::OldEntropy, Self::ReferenceLogProb, Self::RolloutLogProb];
+
+    /// Name as errors spell it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Entropy => "entropy",
+            Self::OldEntropy => "old_entropy",
+            Self::ReferenceLogProb => "reference_log_prob",
+            Self::RolloutLogProb => "rollout_log_prob",
+        }
+    }
+}
+
+impl fmt::Display for Column {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name())
+    }
+}
 
 /// Why columns do not form a batch.
 #[derive(Debug, Clone, PartialEq, Error)]
@@ -28,6 +65,14 @@ pub enum BatchError {
         /// Its value.
         value: f64,
     },
+    /// The micro-batches are not made of the sequences there are.
+    #[error("`micro_batches` add up to {found} sequences, the batch has {expected}")]
+    MicroBatches {
+        /// Sequences in all micro-batches.
+        found: usize,
+        /// Sequences of the batch.
+        expected: usize,
+    },
 }
 
 /// The columns of a batch by name, so that none can be passed in place of another.
@@ -37,24 +82,32 @@ pub enum BatchError {
 /// | `log_prob`     | `[tokens]` | nat    | `log π_θ(y_t)` under the policy being updated  |
 /// | `old_log_prob` | `[tokens]` | nat    | the same before the first update of this step  |
 /// | `advantage`    | `[tokens]` | reward | a constant of the loss                         |
+///
+/// `R` is what they are stored in, `f64` or `f32`.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct TokenColumns<'a> {
+pub struct TokenColumns<'a, R = f64> {
     /// Log-probability under the policy being updated, in nats.
-    pub log_prob: &'a [f64],
+    pub log_prob: &'a [R],
     /// Log-probability before the first update, in nats.
-    pub old_log_prob: &'a [f64],
+    pub old_log_prob: &'a [R],
     /// Advantage.
-    pub advantage: &'a [f64],
+    pub advantage: &'a [R],
 }
 
 /// The trained tokens of a batch: ragged sequences laid end to end, no padding, no mask.
+///
+/// Methods that need more than the three columns say so in
+/// [`PolicyLoss::requirements`](crate::PolicyLoss::requirements); add them with
+/// [`with_entropy`](Self::with_entropy) and its like.
 #[derive(Debug, Clone, PartialEq)]
-pub struct TokenBatch<'a> {
-    columns: TokenColumns<'a>,
+pub struct TokenBatch<'a, R = f64> {
+    columns: TokenColumns<'a, R>,
+    optional: [Option<&'a [R]>; Column::ALL.len()],
     sequence_lengths: Cow<'a, [usize]>,
+    micro_batches: Option<&'a [usize]>,
 }
 
-impl<'a> TokenBatch<'a> {
+impl<'a, R: Real> TokenBatch<'a, R> {
     /// Checks that the columns agree with each other and with `sequence_lengths` (`[sequences]`, in
     /// tokens), and that every value is finite.
     ///
@@ -62,28 +115,86 @@ impl<'a> TokenBatch<'a> {
     ///
     /// [`BatchError::Length`] or [`BatchError::NotFinite`], naming the column.
     pub fn new(
-        columns: TokenColumns<'a>,
+        columns: TokenColumns<'a, R>,
         sequence_lengths: &'a [usize],
     ) -> Result<Self, BatchError> {
         let expected = columns.log_prob.len();
-        let named = [
-            ("log_prob", columns.log_prob),
-            ("old_log_prob", columns.old_log_prob),
-            ("advantage", columns.advantage),
-        ];
-        for (column, values) in named {
-            if values.len() != expected {
-                return Err(BatchError::Length { column, found: values.len(), expected });
-            }
-            if let Some(index) = values.iter().position(|x| !x.is_finite()) {
-                return Err(BatchError::NotFinite { column, index, value: values[index] });
-            }
-        }
-        let found = sequence_lengths.iter().sum();
+        check_column("log_prob", columns.log_prob, expected)?;
+        check_column("old_log_prob", columns.old_log_prob, expected)?;
+        check_column("advantage", columns.advantage, expected)?;
+        // Lengths that overflow are not the columns' either.
+        let found = sequence_lengths.iter().fold(0usize, |sum, &length| sum.saturating_add(length));
         if found != expected {
             return Err(BatchError::Length { column: "sequence_lengths", found, expected });
         }
-        Ok(Self { columns, sequence_lengths: Cow::Borrowed(sequence_lengths) })
+        Ok(Self {
+            columns,
+            optional: [None; Column::ALL.len()],
+            sequence_lengths: Cow::Borrowed(sequence_lengths),
+            micro_batches: None,
+        })
+    }
+
+    /// Adds an optional column, `[tokens]`, or replaces it.
+    ///
+    /// # Errors
+    ///
+    /// [`BatchError::Length`] or [`BatchError::NotFinite`], naming the column.
+    pub fn with(mut self, column: Column, values: &'a [R]) -> Result<Self, BatchError> {
+        check_column(column.name(), values, self.len())?;
+        self.optional[column as usize] = Some(values);
+        Ok(self)
+    }
+
+    /// Adds the entropy of the policy being updated, in nats, `[tokens]`.
+    ///
+    /// # Errors
+    ///
+    /// As [`with`](Self::with).
+    pub fn with_entropy(self, entropy: &'a [R]) -> Result<Self, BatchError> {
+        self.with(Column::Entropy, entropy)
+    }
+
+    /// Adds the entropy before the first update, in nats, `[tokens]`.
+    ///
+    /// # Errors
+    ///
+    /// As [`with`](Self::with).
+    pub fn with_old_entropy(self, old_entropy: &'a [R]) -> Result<Self, BatchError> {
+        self.with(Column::OldEntropy, old_entropy)
+    }
+
+    /// Adds the log-probability under the frozen reference, in nats, `[tokens]`.
+    ///
+    /// # Errors
+    ///
+    /// As [`with`](Self::with).
+    pub fn with_reference_log_prob(self, log_prob: &'a [R]) -> Result<Self, BatchError> {
+        self.with(Column::ReferenceLogProb, log_prob)
+    }
+
+    /// Adds the log-probability as sampled, in nats, `[tokens]`.
+    ///
+    /// # Errors
+    ///
+    /// As [`with`](Self::with).
+    pub fn with_rollout_log_prob(self, log_prob: &'a [R]) -> Result<Self, BatchError> {
+        self.with(Column::RolloutLogProb, log_prob)
+    }
+
+    /// Says how many sequences each micro-batch has, for [`Scope::MicroBatch`](crate::Scope).
+    ///
+    /// # Errors
+    ///
+    /// [`BatchError::MicroBatches`] unless they add up to the sequences of the batch.
+    pub fn with_micro_batches(mut self, sequences: &'a [usize]) -> Result<Self, BatchError> {
+        let found = sequences.iter().fold(0usize, |sum, &count| sum.saturating_add(count));
+        let expected = self.sequence_lengths.len();
+        if found != expected {
+            return Err(BatchError::MicroBatches { found, expected });
+        }
+        self.micro_batches = Some(sequences);
+        Ok(self)
     }
 
     /// Number of tokens.
@@ -97,18 +208,23 @@ impl<'a> TokenBatch<'a> {
     }
 
     /// Log-probability of each token under the policy being updated, in nats, `[tokens]`.
-    pub fn log_prob(&self) -> &'a [f64] {
+    pub fn log_prob(&self) -> &'a [R] {
         self.columns.log_prob
     }
 
     /// Log-probability of each token before the first update, in nats, `[tokens]`.
-    pub fn old_log_prob(&self) -> &'a [f64] {
+    pub fn old_log_prob(&self) -> &'a [R] {
         self.columns.old_log_prob
     }
 
     /// Advantage of each token, `[tokens]`.
-    pub fn advantage(&self) -> &'a [f64] {
+    pub fn advantage(&self) -> &'a [R] {
         self.columns.advantage
+    }
+
+    /// An optional column, `[tokens]`, if the batch has it.
+    pub fn column(&self, column: Column) -> Option<&'a [R]> {
+        self.optional[column as usize]
     }
 
     /// Tokens each sequence owns, `[sequences]`.
@@ -116,9 +232,15 @@ impl<'a> TokenBatch<'a> {
         &self.sequence_lengths
     }
 
+    /// Sequences of each micro-batch, if the batch knows.
+    pub fn micro_batches(&self) -> Option<&'a [usize]> {
+        self.micro_batches
+    }
+
     /// `log π_θ(y_t) - log π_old(y_t)` of each token, in nats.
-    pub fn log_ratios(&self) -> impl Iterator<Item = f64> + 'a {
-        std::iter::zip(self.columns.log_prob, self.columns.old_log_prob).map(|(new, old)| new - old)
+    pub fn log_ratios(&self) -> impl Iterator<Item = R> + 'a {
+        std::iter::zip(self.columns.log_prob, self.columns.old_log_prob)
+            .map(|(&new, &old)| new - old)
     }
 
     /// The run of tokens that `sequences` own: what to pass to [`part`](Self::part) and to
@@ -141,7 +263,7 @@ impl<'a> TokenBatch<'a> {
     ///
     /// If `tokens` reaches past the batch.
     #[must_use]
-    pub fn part(&self, tokens: Range<usize>) -> TokenBatch<'a> {
+    pub fn part(&self, tokens: Range<usize>) -> TokenBatch<'a, R> {
         let mut begin = 0;
         let mut sequence_lengths = Vec::new();
         for length in self.sequence_lengths.iter() {
@@ -155,10 +277,31 @@ impl<'a> TokenBatch<'a> {
         let columns = TokenColumns {
             log_prob: &self.columns.log_prob[tokens.clone()],
             old_log_prob: &self.columns.old_log_prob[tokens.clone()],
-            advantage: &self.columns.advantage[tokens],
+            advantage: &self.columns.advantage[tokens.clone()],
         };
-        TokenBatch { columns, sequence_lengths: Cow::Owned(sequence_lengths) }
+        TokenBatch {
+            columns,
+            optional: self.optional.map(|column| column.map(|values| &values[tokens.clone()])),
+            sequence_lengths: Cow::Owned(sequence_lengths),
+            micro_batches: None,
+        }
     }
+}
+
+fn check_column<R: Real>(
+    column: &'static str,
+    values: &[R],
+    expected: usize,
+) -> Result<(), BatchError> {
+    if values.len() != expected {
+        return Err(BatchError::Length { column, found: values.len(), expected });
+    }
+    // One pass without an exit in it is a pass in vectors; the place is looked for only if needed.
+    if values.iter().fold(true, |all, value| all & value.finite()) {
+        return Ok(());
+    }
+    let index = values.iter().position(|value| !value.finite()).unwrap_or_default();
+    Err(BatchError::NotFinite { column, index, value: values[index].to_f64() })
 }
 
 #[cfg(test)]

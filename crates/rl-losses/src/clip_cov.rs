@@ -1,23 +1,31 @@
 //! Clip-Cov: drop the gradient of a few tokens of high covariance.
 
-use entropy_core::token_covariances;
-use rand::{Rng, seq::index};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ClipRange, ParameterError, Term, TokenBatch,
-    parameter::{check_finite, check_fraction},
-    plan::share,
-    surrogate::Branch,
+    Base, Centering, ClipRange, CovarianceControl, DualClip, ParameterError, PlanError, PolicyLoss,
+    PpoClip, Real, Scope, Select, Semantics, TokenBatch, Treatment,
+    parameter::{check_finite, check_fraction, check_not_negative},
+    ranking::Ranking,
+    settings::{Settings, checked_when_read},
 };
 
-/// Open interval of covariances, in nat·reward, that Clip-Cov draws its tokens from.
+/// Open interval of covariances, in nat·reward, that tokens are drawn from.
 ///
 /// Open, as in both codes; the paper writes it closed: row 4 of `docs/paper-vs-code.md`.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self", deny_unknown_fields)]
 pub struct CovarianceBand {
+    #[serde(rename = "covariance_low")]
     pub(crate) low: f64,
+    #[serde(rename = "covariance_high")]
     pub(crate) high: f64,
+}
+
+impl Settings for CovarianceBand {
+    fn check(&self) -> Result<(), ParameterError> {
+        Self::new(self.low, self.high).map(drop)
+    }
 }
 
 impl CovarianceBand {
@@ -54,29 +62,55 @@ impl CovarianceBand {
 
 /// The clipped surrogate without a few tokens drawn at random from a band of high covariance.
 ///
-/// A dropped token has no value and no gradient, but still counts in the denominator of the mean.
+/// A dropped token has no value and no gradient, but still counts in the denominator of the mean, as
+/// otherwise dropping tokens would make the others weigh more.
 ///
 /// Default: the paper's scripts, `fraction = 2e-4`, band `(1, 5)`, clip 1 on both sides (ratio in
 /// `[0, 2]`).
 ///
 /// Source: arXiv:2505.22617, Eqs. 11 and 12; rows 3 to 6 of `docs/paper-vs-code.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "Fields", into = "Fields")]
+#[serde(remote = "Self", default, deny_unknown_fields)]
 pub struct ClipCov {
     pub(crate) fraction: f64,
-    pub(crate) band: CovarianceBand,
-    pub(crate) clip: ClipRange,
+    pub(crate) covariance_low: f64,
+    pub(crate) covariance_high: f64,
+    pub(crate) clip_ratio_low: f64,
+    pub(crate) clip_ratio_high: f64,
+    pub(crate) centering: Centering,
+    pub(crate) scope: Scope,
+    pub(crate) semantics: Semantics,
+}
+
+impl ClipCov {
+    pub(crate) const DEFAULT: Self = Self {
+        fraction: 2e-4,
+        covariance_low: 1.0,
+        covariance_high: 5.0,
+        clip_ratio_low: 1.0,
+        clip_ratio_high: 1.0,
+        centering: Centering::Batch,
+        scope: Scope::MiniBatch,
+        semantics: Semantics::Exact,
+    };
 }
 
 impl Default for ClipCov {
     fn default() -> Self {
-        Self {
-            fraction: 2e-4,
-            band: CovarianceBand { low: 1.0, high: 5.0 },
-            clip: ClipRange { low: 1.0, high: 1.0 },
-        }
+        Self::DEFAULT
     }
 }
+
+impl Settings for ClipCov {
+    fn check(&self) -> Result<(), ParameterError> {
+        CovarianceBand::new(self.covariance_low, self.covariance_high)?;
+        check_not_negative("clip_ratio_low", self.clip_ratio_low)?;
+        check_not_negative("clip_ratio_high", self.clip_ratio_high)?;
+        check_fraction("fraction", self.fraction).map(drop)
+    }
+}
+
+checked_when_read!(CovarianceBand, ClipCov);
 
 impl ClipCov {
     /// Drops `fraction` of all tokens, drawn from `band`, from the surrogate clipped to `clip`.
@@ -89,7 +123,20 @@ impl ClipCov {
         band: CovarianceBand,
         clip: ClipRange,
     ) -> Result<Self, ParameterError> {
-        Ok(Self { fraction: check_fraction("fraction", fraction)?, band, clip })
+        Ok(Self {
+            fraction: check_fraction("fraction", fraction)?,
+            covariance_low: band.low,
+            covariance_high: band.high,
+            clip_ratio_low: clip.low,
+            clip_ratio_high: clip.high,
+            ..Self::DEFAULT
+        })
+    }
+
+    /// The same with other choices where the published versions differ.
+    #[must_use]
+    pub fn with(self, centering: Centering, scope: Scope, semantics: Semantics) -> Self {
+        Self { centering, scope, semantics, ..self }
     }
 
     /// Share of all tokens to drop, above 0 and at most 1.
@@ -99,12 +146,34 @@ impl ClipCov {
 
     /// Covariances that tokens are drawn from.
     pub fn band(&self) -> CovarianceBand {
-        self.band
+        CovarianceBand { low: self.covariance_low, high: self.covariance_high }
     }
 
     /// Trust region of the surrogate.
     pub fn clip(&self) -> ClipRange {
-        self.clip
+        ClipRange { low: self.clip_ratio_low, high: self.clip_ratio_high }
+    }
+
+    /// The composition this is.
+    pub fn control(&self) -> CovarianceControl {
+        let clip = PpoClip {
+            clip: self.clip(),
+            dual_clip: DualClip::OFF,
+            // Neither code limits the log-ratio here.
+            semantics: Semantics::Prime,
+        };
+        CovarianceControl {
+            fraction: self.fraction,
+            select: Select::Band(self.band()),
+            treatment: Treatment::Drop,
+            base: match self.semantics {
+                Semantics::Paper => Base::Unclipped,
+                _ => Base::PpoClip(clip),
+            },
+            centering: self.centering,
+            scope: self.scope,
+            semantics: self.semantics,
+        }
     }
 
     /// Tokens that may be dropped, in order: covariance inside the band, and not clipped by the
@@ -112,84 +181,12 @@ impl ClipCov {
     ///
     /// Scope: `batch` is the mini-batch, as the covariance is centred over it (row 1 of
     /// `docs/paper-vs-code.md`).
-    pub fn eligible(&self, batch: &TokenBatch<'_>) -> Vec<usize> {
-        token_covariances(batch.advantage(), batch.log_prob())
-            .into_iter()
-            .zip(batch.log_ratios().zip(batch.advantage()))
-            .enumerate()
-            .filter(|(_, (covariance, (log_ratio, advantage)))| {
-                self.band.contains(*covariance) && !self.clip.is_clipped(*log_ratio, **advantage)
-            })
-            .map(|(token, _)| token)
-            .collect()
-    }
-
-    /// Draws the tokens to drop: a share of **all** tokens, but at least one, uniformly without
-    /// replacement from the eligible ones; all of these if they are fewer.
-    pub fn select(&self, batch: &TokenBatch<'_>, rng: &mut (impl Rng + ?Sized)) -> Vec<bool> {
-        let eligible = self.eligible(batch);
-        let count = share(self.fraction, batch.len()).min(eligible.len());
-        let mut dropped = vec![false; batch.len()];
-        for pick in index::sample(rng, eligible.len(), count) {
-            dropped[eligible[pick]] = true;
-        }
-        dropped
-    }
-
-    /// One token's loss.
-    pub fn term(&self, log_ratio: f64, advantage: f64, selected: bool) -> Term {
-        self.term_and_branch(log_ratio, advantage, selected).0
-    }
-
-    pub(crate) fn term_and_branch(
-        &self,
-        log_ratio: f64,
-        advantage: f64,
-        selected: bool,
-    ) -> (Term, Branch) {
-        if selected {
-            (Term::ZERO, Branch::Open)
-        } else {
-            self.clip.surrogate_at(log_ratio.exp(), advantage)
-        }
-    }
-}
-
-/// [`ClipCov`] as written in a configuration.
-#[derive(Clone, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct Fields {
-    fraction: f64,
-    covariance_low: f64,
-    covariance_high: f64,
-    clip_ratio_low: f64,
-    clip_ratio_high: f64,
-}
-
-impl Default for Fields {
-    fn default() -> Self {
-        ClipCov::default().into()
-    }
-}
-
-impl From<ClipCov> for Fields {
-    fn from(loss: ClipCov) -> Self {
-        Self {
-            fraction: loss.fraction,
-            covariance_low: loss.band.low,
-            covariance_high: loss.band.high,
-            clip_ratio_low: loss.clip.low,
-            clip_ratio_high: loss.clip.high,
-        }
-    }
-}
-
-impl TryFrom<Fields> for ClipCov {
-    type Error = ParameterError;
-
-    fn try_from(fields: Fields) -> Result<Self, ParameterError> {
-        let band = CovarianceBand::new(fields.covariance_low, fields.covariance_high)?;
-        let clip = ClipRange::new(fields.clip_ratio_low, fields.clip_ratio_high)?;
-        Self::new(fields.fraction, band, clip)
+    ///
+    /// # Errors
+    ///
+    /// [`PlanError`] if the batch lacks a column, or the micro-batches, that this needs.
+    pub fn eligible<R: Real>(&self, batch: &TokenBatch<'_, R>) -> Result<Vec<usize>, PlanError> {
+        PolicyLoss::ClipCov(*self).check(batch)?;
+        Ok(Ranking::of_covariance(self.control()).eligible(batch))
     }
 }

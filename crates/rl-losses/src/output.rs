@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 
 /// Value, gradient and sums of one evaluation.
 #[derive(Debug, Clone, PartialEq)]
-pub struct LossOutput {
+pub struct LossOutput<R = f64> {
     /// `Σ_t w_t ℓ_t`, to be minimised.
     pub value: f64,
     /// `∂value/∂log π_θ(y_t)`, `[tokens]`.
-    pub grad_log_prob: Vec<f64>,
+    pub grad_log_prob: Vec<R>,
     /// Counts and sums to report.
     pub sums: LossSums,
 }
@@ -20,15 +20,20 @@ pub struct LossOutput {
 pub struct LossSums {
     /// Tokens seen.
     pub tokens: usize,
-    /// Tokens in the flat part of the clipped surrogate.
+    /// Tokens in the flat part of a clip, or whose weight is held at a bound.
     pub clipped: usize,
     /// Tokens held at the dual clip's ceiling.
     pub clipped_lower: usize,
-    /// Tokens dropped by Clip-Cov or penalised by KL-Cov.
+    /// Tokens the method singles out: dropped by Clip-Cov, penalised by KL-Cov, kept by the 80/20
+    /// rule.
     pub selected: usize,
-    /// `Σ_t (log π_old - log π_θ)`, in nats (each held to ±20 by PPO).
+    /// Tokens whose gradient is another than that of the plain surrogate `-r A`: where it is 0 of many,
+    /// the method did nothing.
+    #[serde(default)]
+    pub altered: usize,
+    /// `Σ_t (log π_old - log π_θ)`, in nats (each held to ±20 by the methods that hold it).
     pub neg_log_ratio: f64,
-    /// `Σ_t |log π_θ - log π_old|`, in nats (each held to ±20 by PPO).
+    /// `Σ_t |log π_θ - log π_old|`, in nats (each held to ±20 by the methods that hold it).
     pub abs_log_ratio: f64,
 }
 
@@ -63,10 +68,14 @@ impl LossSums {
         self.clipped_lower as f64 / self.tokens as f64
     }
 
-    /// Fraction of the tokens that Clip-Cov dropped or KL-Cov penalised, `0..=1`. NaN if there are
-    /// no tokens.
+    /// Fraction of the tokens that the method singles out, `0..=1`. NaN if there are no tokens.
     pub fn selected_fraction(&self) -> f64 {
         self.selected as f64 / self.tokens as f64
+    }
+
+    /// Fraction of the tokens whose gradient the method changed, `0..=1`. NaN if there are no tokens.
+    pub fn altered_fraction(&self) -> f64 {
+        self.altered as f64 / self.tokens as f64
     }
 }
 
@@ -76,6 +85,7 @@ impl AddAssign for LossSums {
         self.clipped += other.clipped;
         self.clipped_lower += other.clipped_lower;
         self.selected += other.selected;
+        self.altered += other.altered;
         self.neg_log_ratio += other.neg_log_ratio;
         self.abs_log_ratio += other.abs_log_ratio;
     }

@@ -2,31 +2,66 @@
 
 use std::ops::Range;
 
-/// Which tokens of the mini-batch are treated specially, and what each weighs in the sum.
+use crate::{Real, spread::Spread};
+
+/// Which tokens of the mini-batch are treated specially, what each weighs in the sum, and the method's
+/// own constants.
 ///
-/// Both are constants of the loss: they are never differentiated.
+/// All are constants of the loss: they are never differentiated. Selections take memory in proportion
+/// to the tokens selected; weights and constants one number per sequence, unless they differ within
+/// one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StepPlan {
-    selected: Vec<bool>,
-    weights: Vec<f64>,
+    tokens: usize,
+    selected: Vec<usize>,
+    weights: Spread,
+    constants: Spread,
 }
 
 /// The plan of a run of tokens.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct PlanPart<'a> {
-    selected: &'a [bool],
-    weights: &'a [f64],
+    plan: &'a StepPlan,
+    tokens: Range<usize>,
 }
 
 impl StepPlan {
-    /// A plan made elsewhere: replayed from a log, exact expectations, another implementation.
+    /// A plan made elsewhere: replayed from a log, exact expectations, another implementation. For
+    /// methods without constants of their own.
     ///
     /// # Panics
     ///
     /// If the two columns, both `[tokens]`, differ in length.
+    #[expect(clippy::needless_pass_by_value, reason = "both columns become the plan's")]
     pub fn new(selected: Vec<bool>, weights: Vec<f64>) -> Self {
         assert_eq!(selected.len(), weights.len(), "one selection and one weight per token");
-        Self { selected, weights }
+        Self {
+            tokens: weights.len(),
+            selected: (0..selected.len()).filter(|&token| selected[token]).collect(),
+            weights: Spread::PerToken(weights),
+            constants: Spread::Uniform(0.0),
+        }
+    }
+
+    pub(crate) fn assemble(
+        tokens: usize,
+        selected: Vec<usize>,
+        weights: Spread,
+        constants: Spread,
+    ) -> Self {
+        Self { tokens, selected, weights, constants }
+    }
+
+    /// The same plan with another selection: `[tokens]`, ascending positions.
+    ///
+    /// # Panics
+    ///
+    /// If the positions do not ascend, or reach past the mini-batch.
+    #[must_use]
+    pub fn with_selected(self, selected: Vec<usize>) -> Self {
+        assert!(selected.is_sorted_by(|a, b| a < b), "positions ascend");
+        assert!(selected.last().is_none_or(|&last| last < self.tokens), "positions of tokens");
+        Self { selected, ..self }
     }
 
     /// Multiplies the weights by per-token importance weights, `[tokens]`: all that a rollout
@@ -36,10 +71,12 @@ impl StepPlan {
     ///
     /// If `importance` does not hold one value per token.
     pub fn reweight(&mut self, importance: &[f64]) {
-        assert_eq!(importance.len(), self.weights.len(), "one importance weight per token");
-        for (weight, factor) in std::iter::zip(&mut self.weights, importance) {
+        assert_eq!(importance.len(), self.tokens, "one importance weight per token");
+        let mut weights = self.weights();
+        for (weight, factor) in std::iter::zip(&mut weights, importance) {
             *weight *= factor;
         }
+        self.weights = Spread::PerToken(weights);
     }
 
     /// The plan of `tokens`, a run of the mini-batch.
@@ -48,41 +85,127 @@ impl StepPlan {
     ///
     /// If `tokens` reaches past the mini-batch.
     pub fn part(&self, tokens: Range<usize>) -> PlanPart<'_> {
-        PlanPart { selected: &self.selected[tokens.clone()], weights: &self.weights[tokens] }
+        assert!(tokens.start <= tokens.end && tokens.end <= self.tokens, "a run of the mini-batch");
+        PlanPart { plan: self, tokens }
     }
 
-    /// The tokens Clip-Cov drops or KL-Cov penalises, `[tokens]`.
-    pub fn selected(&self) -> &[bool] {
+    /// Number of tokens of the mini-batch.
+    pub fn len(&self) -> usize {
+        self.tokens
+    }
+
+    /// Whether the mini-batch has no tokens.
+    pub fn is_empty(&self) -> bool {
+        self.tokens == 0
+    }
+
+    /// Whether the method singles each token out, `[tokens]`: Clip-Cov drops those, KL-Cov penalises
+    /// them, the 80/20 rule keeps only them.
+    pub fn selected(&self) -> Vec<bool> {
+        marks(&self.selected, self.tokens)
+    }
+
+    /// Positions of the tokens the method singles out, ascending.
+    pub fn selected_tokens(&self) -> &[usize] {
         &self.selected
     }
 
     /// What each token weighs in the sum, `[tokens]`.
-    pub fn weights(&self) -> &[f64] {
-        &self.weights
+    pub fn weights(&self) -> Vec<f64> {
+        self.weights.values(0..self.tokens)
     }
 }
 
-impl<'a> PlanPart<'a> {
-    /// The tokens Clip-Cov drops or KL-Cov penalises.
-    pub fn selected(&self) -> &'a [bool] {
-        self.selected
+impl PlanPart<'_> {
+    /// Number of tokens.
+    pub fn len(&self) -> usize {
+        self.tokens.len()
+    }
+
+    /// Whether there are no tokens.
+    pub fn is_empty(&self) -> bool {
+        self.tokens.is_empty()
+    }
+
+    /// Whether the method singles each token out.
+    pub fn selected(&self) -> Vec<bool> {
+        let mut marked = vec![false; self.tokens.len()];
+        for &token in self.selected_within(&(0..self.tokens.len())) {
+            marked[self.index_of(token)] = true;
+        }
+        marked
     }
 
     /// What each token weighs in the sum.
-    pub fn weights(&self) -> &'a [f64] {
-        self.weights
+    pub fn weights(&self) -> Vec<f64> {
+        self.plan.weights.values(self.tokens.clone())
     }
+
+    /// Whether any token is singled out.
+    pub(crate) fn marks_any(&self) -> bool {
+        !self.selected_within(&(0..self.tokens.len())).is_empty()
+    }
+
+    /// Where a token of the mini-batch stands in the part.
+    pub(crate) fn index_of(&self, token: usize) -> usize {
+        token - self.tokens.start
+    }
+
+    /// The selected tokens of `run`, as positions of the mini-batch.
+    pub(crate) fn selected_within(&self, run: &Range<usize>) -> &[usize] {
+        let (start, end) = (self.tokens.start + run.start, self.tokens.start + run.end);
+        let selected = &self.plan.selected;
+        let from = selected.partition_point(|&token| token < start);
+        let length = selected[from..].partition_point(|&token| token < end);
+        &selected[from..from + length]
+    }
+
+    /// Writes the weights of `run`, counted from the part's start.
+    pub(crate) fn fill_weights<R: Real>(&self, run: Range<usize>, into: &mut [R]) {
+        self.plan.weights.fill(self.shifted(run), into);
+    }
+
+    /// Writes the method's constants of `run`, counted from the part's start.
+    pub(crate) fn fill_constants<R: Real>(&self, run: Range<usize>, into: &mut [R]) {
+        self.plan.constants.fill(self.shifted(run), into);
+    }
+
+    /// Whether every token has the same weight and the same constant.
+    pub(crate) fn is_uniform(&self) -> bool {
+        matches!(
+            (&self.plan.weights, &self.plan.constants),
+            (Spread::Uniform(_), Spread::Uniform(_))
+        )
+    }
+
+    fn shifted(&self, run: Range<usize>) -> Range<usize> {
+        self.tokens.start + run.start..self.tokens.start + run.end
+    }
+}
+
+/// Ascending positions as marks, `[tokens]`.
+pub(crate) fn marks(selected: &[usize], tokens: usize) -> Vec<bool> {
+    let mut marked = vec![false; tokens];
+    for &token in selected {
+        marked[token] = true;
+    }
+    marked
 }
 
 /// `fraction` of `tokens`, rounded down, but at least one of a non-empty batch: row 3 of
 /// `docs/paper-vs-code.md`.
+pub(crate) fn share(fraction: f64, tokens: usize) -> usize {
+    truncated(fraction * tokens as f64).max(1).min(tokens)
+}
+
+/// The whole part of a count.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "a share of a count is a count; rounding down is the definition"
 )]
-pub(crate) fn share(fraction: f64, tokens: usize) -> usize {
-    ((fraction * tokens as f64) as usize).max(1).min(tokens)
+pub(crate) fn truncated(count: f64) -> usize {
+    count as usize
 }
 
 #[cfg(test)]
@@ -96,5 +219,13 @@ mod tests {
         assert_eq!(share(2e-4, 36), 1);
         assert_eq!(share(1.0, 7), 7);
         assert_eq!(share(0.5, 0), 0);
+    }
+
+    #[test]
+    fn a_part_knows_its_own_marks() {
+        let plan = StepPlan::new(vec![true, false, true, true], vec![1.0, 2.0, 3.0, 4.0]);
+        assert_eq!(plan.selected_tokens(), [0, 2, 3]);
+        assert_eq!(plan.part(1..3).selected(), [false, true]);
+        assert_eq!(plan.part(1..3).weights(), [2.0, 3.0]);
     }
 }

@@ -4,13 +4,12 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use crate::{ClipRange, ParameterError, Term, parameter::check, surrogate::Branch};
-
-/// `|log r|` beyond this is held constant, in nats: `exp` stays far from overflow and the token
-/// gives no gradient.
-///
-/// Source: verl `core_algos`, `compute_policy_loss_vanilla`; row 15 of `docs/paper-vs-code.md`.
-pub(crate) const LOG_RATIO_LIMIT: f64 = 20.0;
+use crate::{
+    ClipRange, ParameterError, Semantics, Term,
+    parameter::check,
+    settings::Settings,
+    surrogate::{LOG_RATIO_LIMIT, Surrogate},
+};
 
 /// Ceiling `c > 1` on the ratio of tokens with negative advantage: `-min(max(..), -c A)`, or none.
 ///
@@ -37,10 +36,6 @@ impl DualClip {
         let ceiling = check("clip_ratio_c", c, "a finite number above 1, or \"off\"", above_one)?;
         Ok(Self { ceiling })
     }
-
-    fn is_clipped_at(self, ratio: f64, advantage: f64) -> bool {
-        advantage < 0.0 && ratio > self.ceiling
-    }
 }
 
 impl Serialize for DualClip {
@@ -56,6 +51,13 @@ impl Serialize for DualClip {
 impl<'de> Deserialize<'de> for DualClip {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(DualClipVisitor)
+    }
+}
+
+impl Settings for PpoClip {
+    // Both parts are checked as they are made.
+    fn check(&self) -> Result<(), ParameterError> {
+        Ok(())
     }
 }
 
@@ -97,18 +99,26 @@ impl de::Visitor<'_> for DualClipVisitor {
 pub struct PpoClip {
     pub(crate) clip: ClipRange,
     pub(crate) dual_clip: DualClip,
+    pub(crate) semantics: Semantics,
 }
 
 impl Default for PpoClip {
     fn default() -> Self {
-        Self { clip: ClipRange { low: 0.2, high: 0.2 }, dual_clip: DualClip { ceiling: 3.0 } }
+        Self::new(ClipRange { low: 0.2, high: 0.2 }, DualClip { ceiling: 3.0 })
     }
 }
 
 impl PpoClip {
     /// The surrogate clipped to `clip`, and to `dual_clip` where the advantage is negative.
-    pub fn new(clip: ClipRange, dual_clip: DualClip) -> Self {
-        Self { clip, dual_clip }
+    pub const fn new(clip: ClipRange, dual_clip: DualClip) -> Self {
+        Self { clip, dual_clip, semantics: Semantics::Exact }
+    }
+
+    /// The same with the arithmetic of another version: the paper and the authors' fork have no dual
+    /// clip, whatever is set, and do not hold the log-ratio.
+    #[must_use]
+    pub fn with_semantics(self, semantics: Semantics) -> Self {
+        Self { semantics, ..self }
     }
 
     /// Trust region of the ratio.
@@ -123,34 +133,29 @@ impl PpoClip {
 
     /// One token's loss, with the log-ratio held to ±20 nats.
     pub fn term(&self, log_ratio: f64, advantage: f64) -> Term {
-        self.term_and_branch(log_ratio, advantage).0
+        self.surrogate().at(log_ratio, advantage).term
     }
 
-    pub(crate) fn term_and_branch(&self, log_ratio: f64, advantage: f64) -> (Term, Branch) {
-        let ratio = limited(log_ratio).exp();
-        let (term, branch) = if self.dual_clip.is_clipped_at(ratio, advantage) {
-            (Term::flat(-self.dual_clip.ceiling * advantage), Branch::Ceiling)
-        } else {
-            self.clip.surrogate_at(ratio, advantage)
-        };
-        let beyond = log_ratio.abs() > LOG_RATIO_LIMIT;
-        (if beyond { Term::flat(term.value) } else { term }, branch)
+    pub(crate) fn surrogate(&self) -> Surrogate {
+        match self.semantics {
+            Semantics::Exact | Semantics::Verl => Surrogate {
+                clip: self.clip,
+                ceiling: self.dual_clip.ceiling,
+                limit: LOG_RATIO_LIMIT,
+            },
+            Semantics::Paper | Semantics::Prime => Surrogate::of(self.clip),
+        }
     }
-}
-
-/// `log_ratio`, held to ±[`LOG_RATIO_LIMIT`].
-pub(crate) fn limited(log_ratio: f64) -> f64 {
-    log_ratio.clamp(-LOG_RATIO_LIMIT, LOG_RATIO_LIMIT)
 }
 
 /// [`PpoClip`] as written in a configuration.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-#[expect(clippy::struct_field_names, reason = "the keys of the configuration are verl's")]
 struct Fields {
     clip_ratio_low: f64,
     clip_ratio_high: f64,
     clip_ratio_c: DualClip,
+    semantics: Semantics,
 }
 
 impl Default for Fields {
@@ -165,6 +170,7 @@ impl From<PpoClip> for Fields {
             clip_ratio_low: loss.clip.low,
             clip_ratio_high: loss.clip.high,
             clip_ratio_c: loss.dual_clip,
+            semantics: loss.semantics,
         }
     }
 }
@@ -174,7 +180,7 @@ impl TryFrom<Fields> for PpoClip {
 
     fn try_from(fields: Fields) -> Result<Self, ParameterError> {
         let clip = ClipRange::new(fields.clip_ratio_low, fields.clip_ratio_high)?;
-        Ok(Self::new(clip, fields.clip_ratio_c))
+        Ok(Self::new(clip, fields.clip_ratio_c).with_semantics(fields.semantics))
     }
 }
 
@@ -187,16 +193,21 @@ mod tests {
         let loss = PpoClip::default();
         let grown = 4.0f64.ln();
         assert_eq!(loss.term(grown, -2.0), Term::flat(6.0));
+        let fork = loss.with_semantics(Semantics::Prime).term(grown, -2.0);
+        assert!((fork.value - 8.0).abs() < 1e-14);
         let without = PpoClip { dual_clip: DualClip::OFF, ..loss }.term(grown, -2.0);
         assert!((without.value - 8.0).abs() < 1e-14);
         // A good token that grew is the business of the upper bound, not of this one.
-        assert_eq!(loss.term_and_branch(grown, 2.0).1, Branch::Clipped);
+        let scored = loss.surrogate().at(grown, 2.0);
+        assert!(scored.clipped && !scored.ceiling);
     }
 
     #[test]
     fn beyond_twenty_nats_the_loss_is_flat() {
         let loss = PpoClip { dual_clip: DualClip::OFF, ..PpoClip::default() };
-        assert_eq!(loss.term(25.0, -1.0), Term::flat(20f64.exp()));
+        let term = loss.term(25.0, -1.0);
+        assert!((term.value / 20f64.exp() - 1.0).abs() < 1e-15);
+        assert!(term.d_log_prob.abs() < f64::MIN_POSITIVE);
         assert!(loss.term(20.0, -1.0).d_log_prob > 0.0);
     }
 

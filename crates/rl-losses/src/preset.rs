@@ -2,7 +2,10 @@
 
 use thiserror::Error;
 
-use crate::{ClipCov, ClipRange, CovarianceBand, DualClip, KlCov, PolicyLoss, PpoClip};
+use crate::{
+    CeGppo, Cispo, ClipCov, ClipRange, DualClip, EntropyRatioClip, Gspo, KlCov, PolicyLoss,
+    PpoClip, Scope, Semantics, SignWeight,
+};
 
 /// A loss with published numbers.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -45,73 +48,151 @@ fn known_names() -> String {
 }
 
 const fn ppo_clip(low: f64, high: f64, dual_clip: DualClip) -> PolicyLoss {
-    PolicyLoss::PpoClip(PpoClip { clip: ClipRange { low, high }, dual_clip })
+    PolicyLoss::PpoClip(PpoClip::new(ClipRange { low, high }, dual_clip))
 }
 
 /// Every published run has the same fraction and band; only the trust region differs.
 const fn clip_cov(clip: f64) -> PolicyLoss {
-    PolicyLoss::ClipCov(ClipCov {
-        fraction: 2e-4,
-        band: CovarianceBand { low: 1.0, high: 5.0 },
-        clip: ClipRange { low: clip, high: clip },
-    })
+    PolicyLoss::ClipCov(ClipCov { clip_ratio_low: clip, clip_ratio_high: clip, ..ClipCov::DEFAULT })
 }
 
 const fn kl_cov(fraction: f64, coefficient: f64) -> PolicyLoss {
-    PolicyLoss::KlCov(KlCov { fraction, coefficient })
+    PolicyLoss::KlCov(KlCov { fraction, coefficient, ..KlCov::DEFAULT })
 }
 
-const PRESETS: [Preset; 10] = [
-    Preset {
-        name: "grpo",
-        source: "arXiv:2402.03300 Eq. 3; baseline of arXiv:2505.22617 (ratio clipped at 0.2)",
-        loss: ppo_clip(0.2, 0.2, DualClip::OFF),
-    },
-    Preset {
-        name: "clip-higher",
-        source: "baseline of arXiv:2505.22617, Sec. 4.3 (upper bound 0.28)",
-        loss: ppo_clip(0.2, 0.28, DualClip::OFF),
-    },
-    Preset {
-        name: "dapo",
-        source: "arXiv:2503.14476; verl recipe/dapo (clip-higher, dual clip at 10)",
-        loss: ppo_clip(0.2, 0.28, DualClip { ceiling: 10.0 }),
-    },
-    Preset {
-        name: "paper-7b-clip-cov",
-        source: "arXiv:2505.22617 Sec. 4.3; verl-recipe entropy/7b_clip_cov.sh",
-        loss: clip_cov(1.0),
-    },
-    Preset {
-        name: "paper-32b-clip-cov",
-        source: "arXiv:2505.22617 Sec. 4.3; verl-recipe entropy/32b_clip_cov.sh",
-        loss: clip_cov(1.0),
-    },
-    Preset {
-        name: "paper-7b-kl-cov",
-        source: "arXiv:2505.22617 Sec. 4.3; verl-recipe entropy/7b_kl_cov.sh",
-        loss: kl_cov(2e-3, 1.0),
-    },
-    Preset {
-        name: "paper-32b-kl-cov",
-        source: "arXiv:2505.22617 Sec. 4.3; verl-recipe entropy/32b_kl_cov.sh",
-        loss: kl_cov(2e-4, 1.0),
-    },
-    Preset {
-        name: "verl-default-ppo-clip",
-        source: "verl v0.6.1 actor configuration: clip 0.2, dual clip at 3",
-        loss: ppo_clip(0.2, 0.2, DualClip { ceiling: 3.0 }),
-    },
-    Preset {
-        name: "verl-default-clip-cov",
-        source: "verl v0.6.1 policy_loss configuration, with its default clip of 0.2",
-        loss: clip_cov(0.2),
-    },
-    Preset {
-        name: "verl-default-kl-cov",
-        source: "verl v0.6.1 policy_loss configuration: ppo_kl_coef 0.1",
-        loss: kl_cov(2e-4, 0.1),
-    },
+/// As the authors' fork runs it: its arithmetic, within micro-batches.
+const fn forked(loss: PolicyLoss) -> PolicyLoss {
+    let (scope, semantics) = (Scope::MicroBatch, Semantics::Prime);
+    match loss {
+        PolicyLoss::KlCov(loss) => PolicyLoss::KlCov(KlCov { scope, semantics, ..loss }),
+        PolicyLoss::ClipCov(loss) => PolicyLoss::ClipCov(ClipCov { scope, semantics, ..loss }),
+        PolicyLoss::PpoClip(loss) => PolicyLoss::PpoClip(PpoClip { semantics, ..loss }),
+        other => other,
+    }
+}
+
+const fn sign_weight(positive: f64, negative: f64) -> PolicyLoss {
+    PolicyLoss::SignWeight(SignWeight {
+        positive,
+        negative,
+        clip_ratio_low: 0.2,
+        clip_ratio_high: 0.2,
+    })
+}
+
+const fn preset(name: &'static str, source: &'static str, loss: PolicyLoss) -> Preset {
+    Preset { name, source, loss }
+}
+
+const PRESETS: [Preset; 22] = [
+    preset(
+        "grpo",
+        "arXiv:2402.03300 Eq. 3; baseline of arXiv:2505.22617 (ratio clipped at 0.2)",
+        ppo_clip(0.2, 0.2, DualClip::OFF),
+    ),
+    preset(
+        "clip-higher",
+        "baseline of arXiv:2505.22617, Sec. 4.3 (upper bound 0.28)",
+        ppo_clip(0.2, 0.28, DualClip::OFF),
+    ),
+    preset(
+        "dapo",
+        "arXiv:2503.14476; verl recipe/dapo (clip-higher, dual clip at 10)",
+        ppo_clip(0.2, 0.28, DualClip { ceiling: 10.0 }),
+    ),
+    preset(
+        "paper-7b-clip-cov",
+        "arXiv:2505.22617 Sec. 4.3; verl-recipe entropy/7b_clip_cov.sh",
+        clip_cov(1.0),
+    ),
+    preset(
+        "paper-32b-clip-cov",
+        "arXiv:2505.22617 Sec. 4.3; verl-recipe entropy/32b_clip_cov.sh",
+        clip_cov(1.0),
+    ),
+    preset(
+        "paper-7b-kl-cov",
+        "arXiv:2505.22617 Sec. 4.3; verl-recipe entropy/7b_kl_cov.sh",
+        kl_cov(2e-3, 1.0),
+    ),
+    preset(
+        "paper-32b-kl-cov",
+        "arXiv:2505.22617 Sec. 4.3; verl-recipe entropy/32b_kl_cov.sh",
+        kl_cov(2e-4, 1.0),
+    ),
+    preset(
+        "prime-ppo-clip",
+        "Entropy-Mechanism-of-RL baseline: no dual clip, no limit on the log-ratio",
+        forked(ppo_clip(0.2, 0.2, DualClip::OFF)),
+    ),
+    preset(
+        "prime-7b-clip-cov",
+        "Entropy-Mechanism-of-RL recipe/dapo/7b_clip_cov.sh, within micro-batches",
+        forked(clip_cov(1.0)),
+    ),
+    preset(
+        "prime-7b-kl-cov",
+        "Entropy-Mechanism-of-RL recipe/dapo/7b_kl_cov.sh (0.2 percent), within micro-batches",
+        forked(kl_cov(2e-3, 1.0)),
+    ),
+    preset(
+        "prime-32b-kl-cov",
+        "Entropy-Mechanism-of-RL recipe/dapo/32b_kl_cov.sh (0.02 percent), within micro-batches",
+        forked(kl_cov(2e-4, 1.0)),
+    ),
+    preset(
+        "verl-default-ppo-clip",
+        "verl v0.6.1 actor configuration: clip 0.2, dual clip at 3",
+        ppo_clip(0.2, 0.2, DualClip { ceiling: 3.0 }),
+    ),
+    preset(
+        "verl-default-clip-cov",
+        "verl v0.6.1 policy_loss configuration, with its default clip of 0.2",
+        clip_cov(0.2),
+    ),
+    preset(
+        "verl-default-kl-cov",
+        "verl v0.6.1 policy_loss configuration: ppo_kl_coef 0.1",
+        kl_cov(2e-4, 0.1),
+    ),
+    preset(
+        "verl-default-cispo",
+        "verl: both bounds from clip_ratio",
+        PolicyLoss::Cispo(Cispo { clip_ratio_low: 0.2, clip_ratio_high: 0.2 }),
+    ),
+    preset(
+        "verl-default-gspo",
+        "verl: both bounds from clip_ratio",
+        PolicyLoss::Gspo(Gspo { clip_ratio_low: 0.2, clip_ratio_high: 0.2 }),
+    ),
+    preset("nsr", "arXiv:2506.01347: negative samples only", sign_weight(0.0, 1.0)),
+    preset("psr", "arXiv:2506.01347: positive samples only", sign_weight(1.0, 0.0)),
+    preset("w-reinforce", "arXiv:2506.01347: positive samples at 0.1", sign_weight(0.1, 1.0)),
+    preset(
+        "klear-ce-gppo-explore",
+        "arXiv:2509.20712: the smaller lower coefficient",
+        PolicyLoss::CeGppo(CeGppo {
+            beta_low: 0.5,
+            beta_high: 1.0,
+            clip_ratio_low: 0.2,
+            clip_ratio_high: 0.28,
+        }),
+    ),
+    preset(
+        "erc-wide",
+        "arXiv:2512.05591: the band of the earlier runs",
+        PolicyLoss::EntropyRatioClip(EntropyRatioClip {
+            entropy_ratio_low: 0.8,
+            entropy_ratio_high: 1.2,
+            clip_ratio_low: 0.2,
+            clip_ratio_high: 0.28,
+        }),
+    ),
+    preset(
+        "scale-rl-cispo",
+        "arXiv:2510.13786: the weight at most 5",
+        PolicyLoss::Cispo(Cispo { clip_ratio_low: 1.0, clip_ratio_high: 4.0 }),
+    ),
 ];
 
 #[cfg(test)]

@@ -1,41 +1,63 @@
-//! The scalar core: one token's loss and its derivative.
+//! The scalar core: one token's loss and its derivative, and the surrogate most losses share.
 
-use crate::{ParameterError, parameter::check_not_negative};
+use crate::{
+    ParameterError, Real,
+    parameter::check_not_negative,
+    token_loss::{Scored, Token, TokenLoss},
+};
+
+/// `|log r|` beyond this is held constant, in nats: `exp` stays far from overflow and the token
+/// gives no gradient.
+///
+/// Source: verl `core_algos`, `compute_policy_loss_vanilla`; row 15 of `docs/paper-vs-code.md`.
+pub(crate) const LOG_RATIO_LIMIT: f64 = 20.0;
+
+/// `log_ratio`, held to ±[`LOG_RATIO_LIMIT`].
+#[inline(always)]
+pub(crate) fn limited<R: Real>(log_ratio: R) -> R {
+    log_ratio.held(R::of(-LOG_RATIO_LIMIT), R::of(LOG_RATIO_LIMIT))
+}
 
 /// One token's loss and `∂ℓ/∂log π_θ(y_t)`.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Term {
+pub struct Term<R = f64> {
     /// Loss, to be minimised.
-    pub value: f64,
+    pub value: R,
     /// Derivative with respect to the current log-probability.
-    pub d_log_prob: f64,
+    pub d_log_prob: R,
 }
 
-impl Term {
-    /// No loss and no gradient.
-    pub(crate) const ZERO: Self = Self { value: 0.0, d_log_prob: 0.0 };
-
+impl<R: Real> Term<R> {
     /// A value that does not depend on the log-probability.
-    pub(crate) fn flat(value: f64) -> Self {
-        Self { value, d_log_prob: 0.0 }
+    #[inline(always)]
+    pub(crate) fn flat(value: R) -> Self {
+        Self { value, d_log_prob: R::of(0.0) }
     }
 
-    /// The surrogate of the policy gradient theorem, `-r A`; it is its own derivative.
-    pub(crate) fn unclipped(ratio: f64, advantage: f64) -> Self {
-        let value = -ratio * advantage;
+    /// A multiple of a probability ratio: it is its own derivative.
+    #[inline(always)]
+    pub(crate) fn exponential(value: R) -> Self {
         Self { value, d_log_prob: value }
     }
-}
 
-/// Which piece of a loss a token lies on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Branch {
-    /// The one with a slope, or dropped by the method.
-    Open,
-    /// The flat part of the clipped surrogate.
-    Clipped,
-    /// The dual clip's ceiling.
-    Ceiling,
+    /// `-weight · A · log π_θ`, with a weight that is not differentiated.
+    #[inline(always)]
+    pub(crate) fn score_function(weight: R, advantage: R, log_prob: R) -> Self {
+        let slope = -weight * advantage;
+        Self { value: slope * log_prob, d_log_prob: slope }
+    }
+
+    /// Value and slope times `factor`.
+    #[inline(always)]
+    pub(crate) fn times(self, factor: R) -> Self {
+        Self { value: factor * self.value, d_log_prob: factor * self.d_log_prob }
+    }
+
+    /// The sum of two losses.
+    #[inline(always)]
+    pub(crate) fn plus(self, other: Self) -> Self {
+        Self { value: self.value + other.value, d_log_prob: self.d_log_prob + other.d_log_prob }
+    }
 }
 
 /// Trust region of the importance ratio, `[1 - low, 1 + high]`.
@@ -46,6 +68,9 @@ pub struct ClipRange {
 }
 
 impl ClipRange {
+    /// No bounds at all.
+    pub(crate) const UNBOUNDED: Self = Self { low: f64::INFINITY, high: f64::INFINITY };
+
     /// A region that reaches `low` below 1 and `high` above; `high > low` is clip-higher (DAPO).
     ///
     /// # Errors
@@ -71,7 +96,7 @@ impl ClipRange {
     /// Whether the surrogate is flat here: the ratio has left the region on the side the advantage
     /// pushes it to.
     pub fn is_clipped(self, log_ratio: f64, advantage: f64) -> bool {
-        self.is_clipped_at(log_ratio.exp(), advantage)
+        Surrogate::of(self).clips(Real::exp(log_ratio), advantage)
     }
 
     /// Clipped surrogate `-min(r A, clip(r, 1 - low, 1 + high) A)`, with `r = exp(log_ratio)`.
@@ -81,21 +106,87 @@ impl ClipRange {
     ///
     /// Source: Schulman et al. 2017, [Eq. 7](https://arxiv.org/abs/1707.06347).
     pub fn surrogate(self, log_ratio: f64, advantage: f64) -> Term {
-        self.surrogate_at(log_ratio.exp(), advantage).0
+        Surrogate::of(self).at(log_ratio, advantage).term
+    }
+}
+
+/// The clipped surrogate with all its bounds; each may be infinite.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Surrogate {
+    /// Trust region of the ratio.
+    pub(crate) clip: ClipRange,
+    /// Ceiling on the ratio where the advantage is negative.
+    pub(crate) ceiling: f64,
+    /// The log-ratio is held to this and minus this.
+    pub(crate) limit: f64,
+}
+
+impl Surrogate {
+    /// `-r A`, without any bound.
+    pub(crate) const PLAIN: Self =
+        Self { clip: ClipRange::UNBOUNDED, ceiling: f64::INFINITY, limit: f64::INFINITY };
+
+    /// Clipped, without dual clip and without a limit on the log-ratio.
+    pub(crate) const fn of(clip: ClipRange) -> Self {
+        Self { clip, ..Self::PLAIN }
     }
 
-    /// [`surrogate`](Self::surrogate) of a ratio, and which of its branches holds.
-    pub(crate) fn surrogate_at(self, ratio: f64, advantage: f64) -> (Term, Branch) {
-        if self.is_clipped_at(ratio, advantage) {
-            let bound = ratio.clamp(1.0 - self.low, 1.0 + self.high);
-            (Term::flat(-bound * advantage), Branch::Clipped)
-        } else {
-            (Term::unclipped(ratio, advantage), Branch::Open)
+    /// Clipped, the log-ratio held to ±20 nats.
+    pub(crate) const fn limited(low: f64, high: f64) -> Self {
+        Self { limit: LOG_RATIO_LIMIT, ..Self::of(ClipRange { low, high }) }
+    }
+
+    #[inline(always)]
+    pub(crate) fn clips<R: Real>(self, ratio: R, advantage: R) -> bool {
+        let zero = R::of(0.0);
+        let above = (advantage > zero) & (ratio > R::of(1.0 + self.clip.high));
+        let below = (advantage < zero) & (ratio < R::of(1.0 - self.clip.low));
+        above | below
+    }
+
+    /// One token's loss.
+    #[inline(always)]
+    pub(crate) fn at<R: Real>(self, log_ratio: R, advantage: R) -> Scored<R> {
+        let limit = R::of(self.limit);
+        let held = log_ratio.held(-limit, limit);
+        let mut scored = self.at_ratio(held.exp(), advantage);
+        if (log_ratio > limit) | (log_ratio < -limit) {
+            scored.term = Term::flat(scored.term.value);
+            scored.altered = true;
         }
+        scored
     }
 
-    fn is_clipped_at(self, ratio: f64, advantage: f64) -> bool {
-        (advantage > 0.0 && ratio > 1.0 + self.high) || (advantage < 0.0 && ratio < 1.0 - self.low)
+    /// The same, of a ratio.
+    #[inline(always)]
+    pub(crate) fn at_ratio<R: Real>(self, ratio: R, advantage: R) -> Scored<R> {
+        let clipped = self.clips(ratio, advantage);
+        let ceiling = (advantage < R::of(0.0)) & (ratio > R::of(self.ceiling));
+        let bound = ratio.held(R::of(1.0 - self.clip.low), R::of(1.0 + self.clip.high));
+        let counted = if ceiling {
+            R::of(self.ceiling)
+        } else if clipped {
+            bound
+        } else {
+            ratio
+        };
+        let flat = clipped | ceiling;
+        let value = -counted * advantage;
+        let term = Term { value, d_log_prob: if flat { R::of(0.0) } else { value } };
+        Scored { term, clipped: clipped & !ceiling, ceiling, altered: flat }
+    }
+}
+
+impl TokenLoss for Surrogate {
+    #[inline(always)]
+    fn score<R: Real>(&self, token: &Token<R>) -> Scored<R> {
+        self.at(token.log_ratio(), token.advantage)
+    }
+
+    #[inline(always)]
+    fn reported<R: Real>(&self, log_ratio: R) -> R {
+        let limit = R::of(self.limit);
+        log_ratio.held(-limit, limit)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The update: mini-batches of a rollout batch, each planned over all its tokens before any is differentiated.
 
 use rl_losses::{
-    BatchError, LossSums, TokenBatch, TokenColumns, broadcast_to_tokens, entropy_bonus,
+    BatchError, LossSums, PlanError, TokenBatch, TokenColumns, broadcast_to_tokens, entropy_bonus,
 };
 use thiserror::Error;
 use torch_ext::TorchError;
@@ -24,6 +24,16 @@ pub enum UpdateError {
         mini_batch: usize,
         /// What is wrong with it.
         source: BatchError,
+    },
+    /// The loss cannot be planned over a mini-batch.
+    #[error("mini-batch {mini_batch} of step {step}: {source}")]
+    Plan {
+        /// Training step.
+        step: u64,
+        /// Mini-batch within the step, all epochs counted.
+        mini_batch: usize,
+        /// What the loss misses.
+        source: PlanError,
     },
     /// libtorch refused.
     #[error(transparent)]
@@ -97,18 +107,22 @@ pub fn update(
             let advantage = broadcast_to_tokens(advantages, &lengths);
             let columns = TokenColumns {
                 log_prob: &current.log_prob,
-                old_log_prob: &batch.old.log_prob[tokens],
+                old_log_prob: &batch.old.log_prob[tokens.clone()],
                 advantage: &advantage,
             };
             let mini_batch = sums.updates;
             let token_batch = TokenBatch::new(columns, &lengths)
+                .and_then(|columns| columns.with_entropy(&current.entropy))
+                .and_then(|columns| columns.with_old_entropy(&batch.old.entropy[tokens]))
                 .map_err(|source| UpdateError::Batch { step, mini_batch, source })?;
-            let plan =
-                algorithm.policy_loss.plan(&token_batch, &algorithm.aggregation, &mut selection);
+            let plan = algorithm
+                .policy_loss
+                .plan(&token_batch, &algorithm.aggregation, &mut selection)
+                .map_err(|source| UpdateError::Plan { step, mini_batch, source })?;
             let output =
                 algorithm.policy_loss.evaluate(&token_batch, plan.part(0..token_batch.len()));
             let (_bonus, grad_entropy) =
-                entropy_bonus(algorithm.entropy_coefficient, &current.entropy, plan.weights());
+                entropy_bonus(algorithm.entropy_coefficient, &current.entropy, &plan.weights());
             let has_bonus = algorithm.entropy_coefficient.abs() > 0.0;
             let cotangent = Cotangent {
                 log_prob: output.grad_log_prob,

@@ -113,6 +113,7 @@ fn plain_loss(
             let chosen = covariance.zeros_like().index_fill(0, &top, 1.0);
             unclipped + log_ratio.abs() * chosen * 0.7
         }
+        _ => panic!("{} is not written out here", method.name()),
     };
     terms.mean(Kind::Double) - entropy.mean(Kind::Double) * entropy_coefficient
 }

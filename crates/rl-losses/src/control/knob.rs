@@ -33,7 +33,7 @@ impl Knob {
             (Self::Fraction, PolicyLoss::KlCov(loss)) => Ok(loss.fraction),
             (Self::Coefficient, PolicyLoss::KlCov(loss)) => Ok(loss.coefficient),
             (Self::ClipRatioHigh, PolicyLoss::PpoClip(loss)) => Ok(loss.clip.high),
-            (Self::ClipRatioHigh, PolicyLoss::ClipCov(loss)) => Ok(loss.clip.high),
+            (Self::ClipRatioHigh, PolicyLoss::ClipCov(loss)) => Ok(loss.clip_ratio_high),
             _ => Err(ControlError::NoKnob { knob: self.name() }),
         }
     }
@@ -63,7 +63,7 @@ impl Knob {
                 PolicyLoss::PpoClip(PpoClip { clip: clip(loss.clip), ..loss })
             }
             (Self::ClipRatioHigh, PolicyLoss::ClipCov(loss)) => {
-                PolicyLoss::ClipCov(ClipCov { clip: clip(loss.clip), ..loss })
+                PolicyLoss::ClipCov(ClipCov { clip_ratio_high: value, ..loss })
             }
             _ => return Err(ControlError::NoKnob { knob: self.name() }),
         })

@@ -4,8 +4,8 @@ use super::{CorrectionLevel, CorrectionSums, RolloutCorrection};
 use crate::{
     ColumnError,
     column::{check_columns, check_sequences, sequence_ranges},
-    ppo_clip::limited,
     settings::Settings,
+    surrogate::limited,
 };
 
 /// A mean weight at or below this is not divided by, as in verl.

@@ -1,7 +1,7 @@
 //! What a configuration file may say, and what it is told when it may not.
 
 use insta::assert_snapshot;
-use rl_losses::{Aggregation, ClipCov, KlCov, PolicyLoss, PpoClip, presets};
+use rl_losses::{Aggregation, PolicyLoss, PpoClip, presets, registry};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -22,20 +22,17 @@ fn complaint(toml: &str) -> String {
 
 #[test]
 fn an_empty_table_has_the_defaults() {
-    let losses = ["ppo-clip", "clip-cov", "kl-cov"]
-        .map(|name| policy_loss(&format!("[value.{name}]\n")).unwrap());
-    let expected = [
-        PolicyLoss::PpoClip(PpoClip::default()),
-        PolicyLoss::ClipCov(ClipCov::default()),
-        PolicyLoss::KlCov(KlCov::default()),
-    ];
-    assert_eq!(losses, expected);
+    for method in registry() {
+        let loss = policy_loss(&format!("[value.{}]\n", method.name)).unwrap();
+        assert_eq!(loss, method.default);
+    }
 }
 
 #[test]
 fn every_preset_survives_toml_and_json() {
-    for preset in presets() {
-        let config = Config { value: preset.loss };
+    let presets = presets().iter().map(|preset| preset.loss);
+    for loss in presets.chain(registry().iter().map(|method| method.default)) {
+        let config = Config { value: loss };
         let text = toml::to_string(&config).unwrap();
         assert_eq!(toml::from_str::<Config<PolicyLoss>>(&text).unwrap(), config, "{text}");
         let text = serde_json::to_string(&config).unwrap();
@@ -63,9 +60,10 @@ fn a_misspelt_key_is_shown_where_it_stands() {
 
 #[test]
 fn a_misspelt_loss_lists_the_losses() {
+    let names: Vec<String> = registry().iter().map(|method| format!("`{}`", method.name)).collect();
     assert_eq!(
         complaint("[value.kl_cov]\n"),
-        "unknown variant `kl_cov`, expected one of `ppo-clip`, `clip-cov`, `kl-cov`"
+        format!("unknown variant `kl_cov`, expected one of {}", names.join(", "))
     );
 }
 
@@ -83,6 +81,26 @@ fn numbers_out_of_range_are_refused_with_field_and_value() {
         "ppo-clip: clip_ratio_high = nan",
         "ppo-clip: clip_ratio_c = 1",
         "ppo-clip: clip_ratio_c = 'none'",
+        "kl-cov: scope = 'batch'",
+        "covariance-control: fraction = 0",
+        "covariance-control: select.band = { covariance_low = 2.0, covariance_high = 1.0 }",
+        "covariance-control: treatment.penalise = { coefficient = -1.0 }",
+        "covariance-control: treatment.reweight = { factor = -1.0 }",
+        "covariance-control: base.ppo-clip = { clip_ratio_low = -1.0 }",
+        "cispo: clip_ratio_high = -1.0",
+        "gspo: clip_ratio_low = inf",
+        "gmpo: clip_ratio_low = nan",
+        "sapo: temperature_negative = 0.0",
+        "dppo-tv: divergence_low = -0.2",
+        "dppo-kl: ratio_ceiling = 1.0",
+        "reinforce: beta = 1.0",
+        "dro: beta = -0.1",
+        "high-entropy: fraction = 20.0",
+        "steer: smallest_weight = 0.0",
+        "ce-gppo: beta_low = -1.0",
+        "sign-weight: positive = -1.0",
+        "entropy-ratio-clip: entropy_ratio_low = 1.1",
+        "dynamic-clip: ratio_ceiling = 0.5",
     ];
     let answers = cases.map(|case| {
         let (loss, line) = case.split_once(": ").expect("a loss and a line");

@@ -1,9 +1,12 @@
 //! Behaviour of the losses: recorded cases, properties, snapshots, configuration.
 
 mod advantages;
+mod batches;
 mod configuration;
 mod conformance;
 mod diagnostics;
+mod edges;
+mod exchange;
 mod kl;
 mod properties;
 mod recorded_advantages;

@@ -7,7 +7,7 @@ use entropy_core::{Categorical, LogitsError};
 use ndarray::Array2;
 use rand::Rng;
 use rl_losses::{
-    Aggregation, BatchError, LossSums, PolicyLoss, StepPlan, TokenBatch, TokenColumns,
+    Aggregation, BatchError, LossSums, PlanError, PolicyLoss, StepPlan, TokenBatch, TokenColumns,
     entropy_bonus,
 };
 use thiserror::Error;
@@ -26,6 +26,9 @@ pub enum Diverged {
     /// A log-probability or advantage is not finite.
     #[error("the losses diverged: {0}")]
     Loss(#[from] BatchError),
+    /// The loss needs what an episode does not have.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
     /// The critic's values are not finite.
     #[error("the critic diverged: {0}")]
     Value(#[from] rl_losses::AdvantageError),
@@ -142,7 +145,7 @@ fn policy_gradient(
     observations: Array2<f64>,
     batch: &MiniBatch,
     objective: &Objective,
-    plan: impl FnOnce(&TokenBatch<'_>) -> StepPlan,
+    plan: impl FnOnce(&TokenBatch<'_>) -> Result<StepPlan, PlanError>,
 ) -> Result<PolicyGradient, Diverged> {
     let trace = policy.forward(observations);
     let policies = distributions(trace.output())?;
@@ -155,10 +158,11 @@ fn policy_gradient(
         advantage: &batch.advantage,
     };
     let lengths = [log_prob.len()];
-    let tokens = TokenBatch::new(columns, &lengths)?;
-    let plan = plan(&tokens);
+    let tokens = TokenBatch::new(columns, &lengths)?.with_entropy(&entropy)?;
+    let plan = plan(&tokens)?;
     let loss = objective.policy_loss.evaluate(&tokens, plan.part(0..tokens.len()));
-    let (bonus, d_entropy) = entropy_bonus(objective.entropy_coefficient, &entropy, plan.weights());
+    let (bonus, d_entropy) =
+        entropy_bonus(objective.entropy_coefficient, &entropy, &plan.weights());
     let mut d_logits = Array2::zeros(trace.output().dim());
     let slopes = std::iter::zip(&loss.grad_log_prob, &d_entropy);
     for (mut row, ((policy, &action), (d_log_prob, d_entropy))) in
@@ -234,8 +238,9 @@ mod tests {
             let mut at = |policy: &Perceptron| {
                 policy_gradient(policy, rows(&batch.observations), &batch, &objective, |tokens| {
                     let mut rng = stream(1, Purpose::Selection, 0);
-                    let made = || policy_loss.plan(tokens, &Aggregation::TokenMean, &mut rng);
-                    plan.get_or_insert_with(made).clone()
+                    let rule = Aggregation::TokenMean;
+                    let made = || policy_loss.plan(tokens, &rule, &mut rng).expect("a plan");
+                    Ok(plan.get_or_insert_with(made).clone())
                 })
                 .unwrap()
             };

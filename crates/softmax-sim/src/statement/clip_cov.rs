@@ -81,7 +81,7 @@ fn finding(
     let band = CovarianceBand::new(0.05, 1e3).expect("the bounds are in order");
     let clip = ClipRange::new(0.2, 0.2).expect("both are positive");
     let method = ClipCov::new(FRACTION, band, clip).expect("a fraction");
-    let eligible = method.eligible(&tokens.batch());
+    let eligible = method.eligible(&tokens.batch()).expect("no further column is needed");
     if eligible.is_empty() {
         return None;
     }
@@ -91,7 +91,7 @@ fn finding(
         predict(policy, state.advantage, &dropped.map(|(a, _)| *a).collect::<Vec<_>>(), TOKENS)
     };
     let plan = tokens.plan(&loss, &mut rng);
-    let weights = plan.weights().to_vec();
+    let weights = plan.weights();
     let with = tokens.step(&loss, &plan);
     let without = tokens.step(&loss, &StepPlan::new(vec![false; TOKENS], weights));
 
@@ -99,7 +99,7 @@ fn finding(
         policy.entropy_change_first_order(&with) - policy.entropy_change_first_order(&without);
     let scale = policy.discriminators().iter().fold(0.0f64, |most, g| most.max(g.abs()))
         * state.advantage.iter().fold(0.0f64, |most, a| most.max(a.abs()));
-    let predicted = effect_of(plan.selected());
+    let predicted = effect_of(&plan.selected());
     let unit = 1.0 / range(policy, &with).max(range(policy, &without));
     let scaled = |step: &[f64], eta: f64| step.iter().map(|s| eta * s).collect::<Vec<f64>>();
     let order = Reading::of(2, |size| {
@@ -109,7 +109,7 @@ fn finding(
     });
 
     let draws: Vec<f64> =
-        (0..DRAWS).map(|_| effect_of(tokens.plan(&loss, &mut rng).selected())).collect();
+        (0..DRAWS).map(|_| effect_of(&tokens.plan(&loss, &mut rng).selected())).collect();
     let all: Vec<bool> = (0..TOKENS).map(|token| eligible.contains(&token)).collect();
     let count = plan.selected().iter().filter(|chosen| **chosen).count();
     let share = count as f64 / eligible.len() as f64;

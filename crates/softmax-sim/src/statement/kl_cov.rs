@@ -110,7 +110,7 @@ fn finding(
     Finding {
         inert,
         gap: (first_order - predicted).abs() / (scale * (COEFFICIENT + 2.0 * advantage)),
-        misses: misses(&tokens, plan.selected()),
+        misses: misses(&tokens, &plan.selected()),
         order: Reading::of(2, |size| {
             let eta = size * unit;
             let change = |step: &[f64]| policy.entropy_change(&scaled(step, eta));

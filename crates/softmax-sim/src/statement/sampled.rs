@@ -9,7 +9,7 @@ use rand::SeedableRng;
 use rand::distr::weighted::WeightedIndex;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
-use rl_losses::{Aggregation, PolicyLoss, PpoClip};
+use rl_losses::{PolicyLoss, PpoClip};
 
 const STATEMENT: &str = "Sampled gradient";
 /// States, batches of each, tokens of a batch, actions of a state.
@@ -66,7 +66,7 @@ fn deviations(
         .map(|_| {
             let actions = (0..TOKENS).map(|_| choice.sample(&mut rng)).collect();
             let tokens = Tokens::new(&policy, &policy, &advantage, actions);
-            let plan = loss.plan(&tokens.batch(), &Aggregation::TokenMean, &mut rng);
+            let plan = tokens.plan(&loss, &mut rng);
             policy.entropy_change_first_order(&tokens.step(&loss, &plan))
         })
         .collect();

@@ -62,6 +62,7 @@ impl<'a> Tokens<'a> {
     /// The plan that the loss makes for this mini-batch.
     pub(super) fn plan(&self, loss: &PolicyLoss, rng: &mut ChaCha8Rng) -> StepPlan {
         loss.plan(&self.batch(), &Aggregation::TokenMean, rng)
+            .expect("a loss that needs no further column")
     }
 
     /// Step of the logits down the gradient of the loss, `[actions]`, for a step size of 1.

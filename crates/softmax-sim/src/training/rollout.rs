@@ -12,6 +12,7 @@ pub struct Rollout {
     pub(crate) prompts: Vec<usize>,
     pub(crate) actions: Vec<u32>,
     pub(crate) old_log_prob: Vec<f64>,
+    pub(crate) old_entropy: Vec<f64>,
     pub(crate) rewards: Vec<f64>,
     pub(crate) advantage: Vec<f64>,
 }
@@ -61,6 +62,7 @@ impl Rollout {
         self.actions.resize(prompts * tokens, 0);
         self.old_log_prob.resize(prompts * tokens, 0.0);
         self.rewards.resize(prompts * group_size, 0.0);
+        policy.entropy_of_tokens(positions, group_size, &mut self.old_entropy);
         self.prompts
             .par_iter()
             .zip(policy.probs().par_chunks_exact(row))

@@ -61,6 +61,22 @@ impl Rows {
         &self.entropy
     }
 
+    /// Entropy where each token of a rollout is drawn, in nats, `[prompts given, samples, positions]`,
+    /// into `entropy`.
+    pub(crate) fn entropy_of_tokens(
+        &self,
+        positions: usize,
+        group_size: usize,
+        entropy: &mut Vec<f64>,
+    ) {
+        entropy.clear();
+        for states in self.entropy.chunks_exact(positions) {
+            for _ in 0..group_size {
+                entropy.extend_from_slice(states);
+            }
+        }
+    }
+
     /// Mean entropy over the states, in nats.
     pub fn mean_entropy(&self) -> f64 {
         self.entropy.iter().sum::<f64>() / self.entropy.len() as f64

@@ -211,6 +211,7 @@ impl Rollout {
         keep(&mut self.prompts, &kept, 1);
         keep(&mut self.actions, &kept, group_size * positions);
         keep(&mut self.old_log_prob, &kept, group_size * positions);
+        keep(&mut self.old_entropy, &kept, group_size * positions);
         keep(&mut self.advantage, &kept, group_size * positions);
         keep(&mut self.rewards, &kept, group_size);
     }

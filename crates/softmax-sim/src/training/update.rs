@@ -59,14 +59,24 @@ impl MiniBatch<'_> {
         let span = self.slots.start * (tokens / self.slots.len());
         let actions = &self.rollout.actions[span..span + tokens];
         workspace.gather_log_probs(self, actions);
+        let positions = self.questions.shape().positions;
+        workspace.rows.entropy_of_tokens(positions, self.group_size, &mut workspace.entropy);
         let columns = TokenColumns {
             log_prob: &workspace.log_prob,
             old_log_prob: &self.rollout.old_log_prob[span..span + tokens],
             advantage: &self.rollout.advantage[span..span + tokens],
         };
         let lengths = &self.sequence_lengths[..self.slots.len() * self.group_size];
-        let batch = TokenBatch::new(columns, lengths).expect("columns of a finite policy");
-        let plan = method.loss.plan(&batch, &method.aggregation, rng);
+        let batch = TokenBatch::new(columns, lengths)
+            .and_then(|batch| batch.with_entropy(&workspace.entropy))
+            .and_then(|batch| {
+                batch.with_old_entropy(&self.rollout.old_entropy[span..span + tokens])
+            })
+            .expect("columns of a finite policy");
+        let plan = method
+            .loss
+            .plan(&batch, &method.aggregation, rng)
+            .expect("a loss over entropies and old log-probabilities");
         let output = method.loss.evaluate(&batch, plan.part(0..tokens));
         workspace.chain(self, method, &plan, actions, &output.grad_log_prob);
         self.questions.descend(parameters, self.prompts(), &workspace.d_logits, factor);
@@ -137,13 +147,8 @@ impl Workspace {
     fn chain_regularisers(&mut self, batch: &MiniBatch<'_>, method: &Method, plan: &StepPlan) {
         let Shape { positions, actions, .. } = batch.questions.shape();
         let tokens = batch.group_size * positions;
-        self.entropy.clear();
-        for states in self.rows.entropy().chunks_exact(positions) {
-            for _ in 0..batch.group_size {
-                self.entropy.extend_from_slice(states);
-            }
-        }
-        let (_, d_entropy) = entropy_bonus(method.entropy_bonus, &self.entropy, plan.weights());
+        let weights = plan.weights();
+        let (_, d_entropy) = entropy_bonus(method.entropy_bonus, &self.entropy, &weights);
         let mut values = vec![0.0; actions];
         let states = self.d_logits.chunks_exact_mut(actions).enumerate();
         for (state, d_logits) in states {
@@ -156,7 +161,7 @@ impl Workspace {
                     .sum()
             };
             let d_entropy = of_state(&d_entropy);
-            let d_divergence = method.reference_kl * of_state(plan.weights());
+            let d_divergence = method.reference_kl * of_state(&weights);
             let rows = state * actions..(state + 1) * actions;
             let (log_probs, probs) =
                 (&self.rows.log_probs()[rows.clone()], &self.rows.probs()[rows]);

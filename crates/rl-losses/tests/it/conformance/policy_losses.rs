@@ -4,8 +4,9 @@ use entropy_core::token_covariances;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rl_losses::{
-    Aggregation, ClipCov, ClipRange, CovarianceBand, DualClip, KlCov, LossOutput, PolicyLoss,
-    PpoClip, StepPlan, TokenBatch,
+    Aggregation, Centering, Cispo, ClipCov, ClipRange, CovarianceBand, Dro, DualClip, Gmpo, Gspo,
+    KlCov, LossOutput, PolicyLoss, PpoClip, Sapo, Scope, ScoreFunction, Semantics, StepPlan,
+    TokenBatch,
 };
 
 use super::recorded::{
@@ -28,13 +29,17 @@ pub(crate) fn clip_cov(case: &Case) {
     let band = band.expect("a band");
     let loss = ClipCov::new(case.param_number("clip_cov_ratio"), band, clip_range(case));
     let loss = loss.expect("parameters of Clip-Cov");
+    let loss = loss.with(Centering::Batch, Scope::MiniBatch, Semantics::Verl);
     let (mask, columns) = (case.mask(), Columns::of(case, &case.mask()));
     let batch = columns.batch();
 
-    let eligible = marks_of(&loss.eligible(&batch), batch.len());
+    let eligible = marks_of(&loss.eligible(&batch).expect("no further column"), batch.len());
     assert_eq!(eligible, mask.marks(case.output("eligible")), "eligible of {}", case.name());
     let chosen = mask.marks(case.output("chosen"));
-    let selected = loss.select(&batch, &mut ChaCha8Rng::seed_from_u64(0));
+    let selected = PolicyLoss::ClipCov(loss)
+        .plan(&batch, &Aggregation::TokenMean, &mut ChaCha8Rng::seed_from_u64(0))
+        .expect("no further column")
+        .selected();
     assert_eq!(count(&selected), count(&chosen), "tokens chosen in {}", case.name());
     assert!(std::iter::zip(&selected, &eligible).all(|(selected, eligible)| selected <= eligible));
 
@@ -53,21 +58,71 @@ pub(crate) fn kl_cov(case: &Case) {
 
     // Which of equal covariances torch takes is not specified; their values are.
     let covariances = numbers(case.output("cov_valid"));
-    let selected = chosen(&loss.select(&batch), &covariances);
+    let selected = chosen(&loss.select(&batch).expect("no further column"), &covariances);
     assert_all_close(&selected, &chosen(&recorded, &covariances), case.name());
 
     let output = evaluate(case, &mask, &PolicyLoss::KlCov(loss), &batch, recorded);
     assert_metric(case, "ppo_kl", output.sums.mean_abs_log_ratio());
 }
 
-/// The fork's share in percent truncates elsewhere (`docs/paper-vs-code.md`, row 2), so its
-/// selection is taken as recorded.
+/// The fork's share in percent, cap included (`docs/paper-vs-code.md`, row 2).
 pub(crate) fn kl_cov_percent(case: &Case) {
-    let loss = KlCov::new(1.0, case.param_number("ppo_kl_coef")).expect("a coefficient");
+    let fraction = case.param_number("k_percent") / 100.0;
+    let loss = KlCov::new(fraction, case.param_number("ppo_kl_coef")).expect("a coefficient");
+    let loss = loss.with(Centering::Batch, Scope::MiniBatch, Semantics::Prime);
     let (mask, columns) = (case.mask(), Columns::of(case, &case.mask()));
     let selected = mask.marks(case.output("selected"));
+    let covariances = numbers(case.output("cov_valid"));
+    let found = loss.select(&columns.batch()).expect("no further column");
+    assert_all_close(&chosen(&found, &covariances), &chosen(&selected, &covariances), case.name());
     let output = evaluate(case, &mask, &PolicyLoss::KlCov(loss), &columns.batch(), selected);
     assert_metric(case, "ppo_kl", output.sums.mean_abs_log_ratio());
+}
+
+/// The losses that select nothing, under the plan this crate makes for them.
+pub(crate) fn without_selection(case: &Case) {
+    let clip = || (case.param_number("clip_low"), case.param_number("clip_high"));
+    let loss = match case.function().as_str() {
+        "gpg" => PolicyLoss::Reinforce(ScoreFunction {}),
+        "cispo" => {
+            let (clip_ratio_low, clip_ratio_high) = clip();
+            PolicyLoss::Cispo(Cispo { clip_ratio_low, clip_ratio_high })
+        }
+        "gspo" => {
+            let (clip_ratio_low, clip_ratio_high) = clip();
+            PolicyLoss::Gspo(Gspo { clip_ratio_low, clip_ratio_high })
+        }
+        "geo_mean" => {
+            let (clip_ratio_low, clip_ratio_high) = clip();
+            PolicyLoss::Gmpo(Gmpo { clip_ratio_low, clip_ratio_high })
+        }
+        "sapo" => PolicyLoss::Sapo(Sapo {
+            temperature_positive: case.param_number("tau_pos"),
+            temperature_negative: case.param_number("tau_neg"),
+        }),
+        "dro" => PolicyLoss::Dro(Dro { beta: case.param_number("dro_beta") }),
+        other => panic!("{other} is no loss of this list"),
+    };
+    let (mask, columns) = (case.mask(), Columns::of(case, &case.mask()));
+    let batch = columns.batch();
+    let aggregation = match case.param("loss_agg_mode").as_str() {
+        Some("token-mean") => Aggregation::TokenMean,
+        // GMPO's own, which verl does not spell out.
+        _ => Aggregation::SeqMeanTokenMean,
+    };
+    let plan = loss
+        .plan(&batch, &aggregation, &mut ChaCha8Rng::seed_from_u64(0))
+        .expect("no further column");
+    let output = loss.evaluate(&batch, plan.part(0..batch.len()));
+    assert_close(output.value, number(case.output("loss")), case.name());
+    assert_all_close(&output.grad_log_prob, &mask.pack(case.output("grad_log_prob")), case.name());
+    let metrics = case.output("metrics");
+    if !metrics["ppo_kl"].is_null() {
+        assert_metric(case, "ppo_kl", output.sums.ppo_kl());
+    }
+    if !metrics["pg_clipfrac"].is_null() {
+        assert_metric(case, "pg_clipfrac", output.sums.clip_fraction());
+    }
 }
 
 /// Planning each micro-batch by itself reproduces the published codes, and their dependence on the
@@ -87,7 +142,7 @@ pub(crate) fn selection_by_micro_batch(case: &Case) {
             let recorded = mask.marks(&case.output(split)["selected"][part]);
             let recorded = recorded[batch.token_range(run)].to_vec();
             let covariances = token_covariances(micro.advantage(), micro.log_prob());
-            let selected = chosen(&loss.select(&micro), &covariances);
+            let selected = chosen(&loss.select(&micro).expect("no further column"), &covariances);
             assert_all_close(&selected, &chosen(&recorded, &covariances), split);
 
             let weights = Aggregation::TokenMean.token_weights(micro.sequence_lengths());

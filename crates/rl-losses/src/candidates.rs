@@ -1,0 +1,135 @@
+//! The tokens of highest priority, found without sorting the rest.
+
+use std::cmp::Ordering;
+
+use serde::{Deserialize, Serialize};
+
+/// A token that may be selected.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Candidate {
+    /// What it is ranked by; larger is first.
+    pub priority: f64,
+    /// Its position in the mini-batch, over all ranks.
+    pub token: u64,
+}
+
+impl Candidate {
+    /// Higher priority first; of equals, the earlier token.
+    fn order(&self, other: &Self) -> Ordering {
+        // `+ 0.0` makes both zeros one number.
+        (other.priority + 0.0).total_cmp(&(self.priority + 0.0)).then(self.token.cmp(&other.token))
+    }
+}
+
+/// The candidates of a part of a mini-batch: what ranks exchange to select over all of it.
+///
+/// Merging is associative and commutative, and its outcome that of the whole, bit for bit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Candidates {
+    /// How many are selected in the end.
+    keep: usize,
+    /// At most twice as many, the best among them.
+    best: Vec<Candidate>,
+}
+
+impl Candidates {
+    /// None yet; `keep` are to be selected.
+    pub(crate) fn new(keep: usize) -> Self {
+        Self { keep, best: Vec::new() }
+    }
+
+    /// Selections made already: nothing competes with them.
+    pub(crate) fn settled() -> Self {
+        Self::new(usize::MAX)
+    }
+
+    /// Adds to settled selections what `other` selects by itself.
+    pub(crate) fn settle(&mut self, mut other: Self) {
+        other.shrink();
+        self.best.extend(other.best);
+    }
+
+    /// Adds a candidate; says whether the least priority that counts may have risen.
+    #[inline]
+    pub(crate) fn push(&mut self, candidate: Candidate) -> bool {
+        self.best.push(candidate);
+        let full = self.best.len() >= self.keep.saturating_mul(2).max(1);
+        if full {
+            self.shrink();
+        }
+        full
+    }
+
+    /// Candidates of no more priority than this cannot be selected, if they come later.
+    pub(crate) fn least(&self) -> f64 {
+        if self.keep > 0 && self.best.len() == self.keep {
+            self.best[self.keep - 1].priority
+        } else if self.keep == 0 {
+            f64::INFINITY
+        } else {
+            f64::NEG_INFINITY
+        }
+    }
+
+    /// Adds the candidates of another part of the same mini-batch.
+    pub fn merge(&mut self, other: Self) {
+        self.keep = self.keep.min(other.keep);
+        self.best.extend(other.best);
+        self.shrink();
+    }
+
+    /// Positions of the selected tokens over all ranks, ascending.
+    pub fn selected(mut self) -> Vec<u64> {
+        self.shrink();
+        let mut tokens: Vec<u64> = self.best.iter().map(|candidate| candidate.token).collect();
+        tokens.sort_unstable();
+        tokens
+    }
+
+    /// Keeps the best, the last of them at the end.
+    fn shrink(&mut self) {
+        if self.keep == 0 {
+            self.best.clear();
+        } else if self.best.len() >= self.keep {
+            self.best.select_nth_unstable_by(self.keep - 1, Candidate::order);
+            self.best.truncate(self.keep);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Against a sort, with many ties, in any split.
+        #[test]
+        fn the_best_are_those_a_stable_sort_puts_first(
+            priorities in prop::collection::vec((-3i32..3).prop_map(f64::from), 0..60),
+            keep in 0usize..20, cut: prop::sample::Index,
+        ) {
+            let mut sorted: Vec<usize> = (0..priorities.len()).collect();
+            sorted.sort_by(|&a, &b| priorities[b].total_cmp(&priorities[a]));
+            let mut expected: Vec<u64> = sorted.iter().take(keep).map(|&i| i as u64).collect();
+            expected.sort_unstable();
+
+            let cut = cut.index(priorities.len() + 1);
+            let part = |run: std::ops::Range<usize>| {
+                let mut part = Candidates::new(keep);
+                let mut least = part.least();
+                for token in run {
+                    let candidate = Candidate { priority: priorities[token], token: token as u64 };
+                    if candidate.priority > least && part.push(candidate) {
+                        least = part.least();
+                    }
+                }
+                part
+            };
+            let mut right = part(cut..priorities.len());
+            right.merge(part(0..cut));
+            prop_assert_eq!(right.selected(), expected);
+        }
+    }
+}

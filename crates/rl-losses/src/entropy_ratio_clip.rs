@@ -1,0 +1,87 @@
+//! ERC: drop tokens whose entropy changed too much.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    ClipRange, Column, ParameterError, Real, TokenBatch,
+    parameter::check_not_negative,
+    settings::{Settings, checked_when_read},
+    surrogate::{Surrogate, limited},
+    token_loss::{Scored, Token, TokenLoss},
+};
+
+/// The clipped surrogate without the tokens whose entropy, over that before the first update, has left
+/// a band. Needs the columns `entropy` and `old_entropy`.
+///
+/// Selected are the tokens that are dropped. Where both entropies are 0 nothing has changed.
+///
+/// Default: the band of the released 7B script, 0.95 to 1.05, over DAPO's clip.
+///
+/// Source: Su et al. 2025, [Eq. 8](https://arxiv.org/abs/2512.05591).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self", default, deny_unknown_fields)]
+pub struct EntropyRatioClip {
+    /// Smallest ratio of entropies that stays.
+    pub entropy_ratio_low: f64,
+    /// Largest ratio of entropies that stays.
+    pub entropy_ratio_high: f64,
+    /// How far the ratio may fall below 1.
+    pub clip_ratio_low: f64,
+    /// How far the ratio may rise above 1.
+    pub clip_ratio_high: f64,
+}
+
+impl Default for EntropyRatioClip {
+    fn default() -> Self {
+        Self {
+            entropy_ratio_low: 0.95,
+            entropy_ratio_high: 1.05,
+            clip_ratio_low: 0.2,
+            clip_ratio_high: 0.28,
+        }
+    }
+}
+
+impl Settings for EntropyRatioClip {
+    fn check(&self) -> Result<(), ParameterError> {
+        ClipRange::new(self.clip_ratio_low, self.clip_ratio_high)?;
+        let (low_field, high_field) = ("entropy_ratio_low", "entropy_ratio_high");
+        let low = check_not_negative(low_field, self.entropy_ratio_low)?;
+        let high = check_not_negative(high_field, self.entropy_ratio_high)?;
+        if low < high {
+            Ok(())
+        } else {
+            Err(ParameterError::Order { low_field, low, high_field, high })
+        }
+    }
+}
+
+checked_when_read!(EntropyRatioClip);
+
+impl EntropyRatioClip {
+    /// Positions of the tokens outside the band; none without the columns.
+    pub(crate) fn select<R: Real>(&self, batch: &TokenBatch<'_, R>) -> Vec<usize> {
+        let new = batch.column(Column::Entropy).unwrap_or_default();
+        let old = batch.column(Column::OldEntropy).unwrap_or_default();
+        let outside = |(_, (new, old)): &(usize, (&R, &R))| {
+            // Multiplied out, so that an entropy of 0 needs no case of its own.
+            let (new, old) = (new.to_f64(), old.to_f64());
+            new < self.entropy_ratio_low * old || new > self.entropy_ratio_high * old
+        };
+        let pairs = std::iter::zip(new, old).enumerate();
+        pairs.filter(outside).map(|(token, _)| token).collect()
+    }
+}
+
+impl TokenLoss for EntropyRatioClip {
+    #[inline(always)]
+    fn score<R: Real>(&self, token: &Token<R>) -> Scored<R> {
+        let scored = Surrogate::limited(self.clip_ratio_low, self.clip_ratio_high).score(token);
+        if token.selected { Scored::dropped() } else { scored }
+    }
+
+    #[inline(always)]
+    fn reported<R: Real>(&self, log_ratio: R) -> R {
+        limited(log_ratio)
+    }
+}

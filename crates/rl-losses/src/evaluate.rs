@@ -1,0 +1,238 @@
+//! One pass over tokens: value, gradient and sums, in vectors and in pieces of fixed size.
+
+use std::ops::Range;
+
+use crate::{
+    Executor, LossSums, PlanPart, Real, TokenBatch,
+    executor::runs,
+    token_loss::{Token, TokenLoss},
+};
+
+/// Tokens of one piece of work: pieces are cut at multiples of it, whoever runs them.
+const PIECE: usize = 16_384;
+/// Tokens whose terms are on the stack at once.
+const BLOCK: usize = 512;
+/// Partial sums kept apart, so that they are added in vectors.
+const LANES: usize = 16;
+
+/// Value and sums of a run of tokens; the gradient is written elsewhere.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Evaluation {
+    /// `Σ_t w_t ℓ_t`, to be minimised.
+    pub value: f64,
+    /// Counts and sums to report.
+    pub sums: LossSums,
+}
+
+/// The columns a pass reads.
+struct Columns<'a, R> {
+    log_prob: &'a [R],
+    detached: &'a [R],
+    old_log_prob: &'a [R],
+    advantage: &'a [R],
+}
+
+/// Evaluates `loss`; the gradient goes to `gradient`, which is as long as the batch.
+pub(crate) fn evaluate<L: TokenLoss, R: Real>(
+    executor: &impl Executor,
+    loss: &L,
+    batch: &TokenBatch<'_, R>,
+    detached: &[R],
+    plan: &PlanPart<'_>,
+    gradient: &mut [R],
+) -> Evaluation {
+    let columns = Columns {
+        log_prob: batch.log_prob(),
+        detached,
+        old_log_prob: batch.old_log_prob(),
+        advantage: batch.advantage(),
+    };
+    let pieces: Vec<_> =
+        std::iter::zip(runs(batch.len(), PIECE), gradient.chunks_mut(PIECE)).collect();
+    let parts = executor.map(pieces, |(tokens, gradient)| {
+        let arch = pulp::Arch::new();
+        arch.dispatch(|| evaluate_piece(loss, &columns, plan, tokens, gradient))
+    });
+    let mut whole = Evaluation::default();
+    for part in parts {
+        whole.value += part.value;
+        whole.sums += part.sums;
+    }
+    whole
+}
+
+#[inline(always)]
+fn evaluate_piece<L: TokenLoss, R: Real>(
+    loss: &L,
+    columns: &Columns<'_, R>,
+    plan: &PlanPart<'_>,
+    tokens: Range<usize>,
+    gradient: &mut [R],
+) -> Evaluation {
+    let mut weights = [R::default(); BLOCK];
+    let mut constants = [R::default(); BLOCK];
+    let mut terms =
+        Terms { values: [R::default(); BLOCK], reported: [R::default(); BLOCK], flags: [0; BLOCK] };
+    let mut totals = Totals::default();
+    let (uniform, marked) = (plan.is_uniform(), plan.marks_any());
+    for (index, run) in runs(tokens.len(), BLOCK).into_iter().enumerate() {
+        let block = tokens.start + run.start..tokens.start + run.end;
+        let (start, length) = (block.start, block.len());
+        if index == 0 || !uniform {
+            plan.fill_weights(block.clone(), &mut weights[..length]);
+            plan.fill_constants(block.clone(), &mut constants[..length]);
+        }
+        let selected = if marked { plan.selected_within(&block) } else { &[] };
+        totals.selected += selected.len();
+        let inputs = Inputs {
+            columns: Columns {
+                log_prob: &columns.log_prob[block.clone()],
+                detached: &columns.detached[block.clone()],
+                old_log_prob: &columns.old_log_prob[block.clone()],
+                advantage: &columns.advantage[block],
+            },
+            weights: &weights[..length],
+            constants: &constants[..length],
+        };
+        let gradient = &mut gradient[run];
+        score_block(loss, &inputs, gradient, &mut terms);
+        for &token in selected {
+            terms.score(loss, &inputs, gradient, plan.index_of(token) - start, true);
+        }
+        totals.add(&terms, length);
+    }
+    totals.finish(tokens.len())
+}
+
+struct Inputs<'a, R> {
+    columns: Columns<'a, R>,
+    weights: &'a [R],
+    constants: &'a [R],
+}
+
+/// What a block of tokens came to.
+struct Terms<R> {
+    values: [R; BLOCK],
+    reported: [R; BLOCK],
+    flags: [u8; BLOCK],
+}
+
+const CLIPPED: u8 = 1;
+const CEILING: u8 = 2;
+const ALTERED: u8 = 4;
+
+#[inline(always)]
+fn score_block<L: TokenLoss, R: Real>(
+    loss: &L,
+    inputs: &Inputs<'_, R>,
+    gradient: &mut [R],
+    terms: &mut Terms<R>,
+) {
+    let length = gradient.len();
+    // Slices of one known length: no bounds are checked inside the loop.
+    let columns = &inputs.columns;
+    let inputs = Inputs {
+        columns: Columns {
+            log_prob: &columns.log_prob[..length],
+            detached: &columns.detached[..length],
+            old_log_prob: &columns.old_log_prob[..length],
+            advantage: &columns.advantage[..length],
+        },
+        weights: &inputs.weights[..length],
+        constants: &inputs.constants[..length],
+    };
+    assert!(length <= BLOCK, "a block fits the stack");
+    for index in 0..length {
+        terms.score(loss, &inputs, gradient, index, false);
+    }
+}
+
+impl<R: Real> Terms<R> {
+    /// The term of one token of a block.
+    #[inline(always)]
+    fn score<L: TokenLoss>(
+        &mut self,
+        loss: &L,
+        inputs: &Inputs<'_, R>,
+        gradient: &mut [R],
+        index: usize,
+        selected: bool,
+    ) {
+        let token = Token {
+            log_prob: inputs.columns.log_prob[index],
+            old_log_prob: inputs.columns.old_log_prob[index],
+            detached_log_prob: inputs.columns.detached[index],
+            advantage: inputs.columns.advantage[index],
+            constant: inputs.constants[index],
+            selected,
+        };
+        let (weight, scored) = (inputs.weights[index], loss.score(&token));
+        self.values[index] = weight * scored.term.value;
+        gradient[index] = weight * scored.term.d_log_prob;
+        self.reported[index] = loss.reported(token.log_ratio());
+        self.flags[index] = (u8::from(scored.clipped) * CLIPPED)
+            | (u8::from(scored.ceiling) * CEILING)
+            | (u8::from(scored.altered) * ALTERED);
+    }
+}
+
+#[derive(Default)]
+struct Totals {
+    value: [f64; LANES],
+    log_ratio: [f64; LANES],
+    magnitude: [f64; LANES],
+    clipped: u32,
+    ceiling: u32,
+    altered: u32,
+    selected: usize,
+}
+
+impl Totals {
+    #[inline(always)]
+    fn add<R: Real>(&mut self, terms: &Terms<R>, length: usize) {
+        let whole = length / LANES * LANES;
+        add_lanes(&mut self.value, &terms.values[..whole], |x| x);
+        add_lanes(&mut self.log_ratio, &terms.reported[..whole], |x| x);
+        add_lanes(&mut self.magnitude, &terms.reported[..whole], Real::magnitude);
+        for i in whole..length {
+            let lane = i - whole;
+            self.value[lane] += terms.values[i].to_f64();
+            self.log_ratio[lane] += terms.reported[i].to_f64();
+            self.magnitude[lane] += terms.reported[i].magnitude().to_f64();
+        }
+        let (mut clipped, mut ceiling, mut altered) = (0u32, 0u32, 0u32);
+        for &flag in &terms.flags[..length] {
+            clipped += u32::from(flag & CLIPPED != 0);
+            ceiling += u32::from(flag & CEILING != 0);
+            altered += u32::from(flag & ALTERED != 0);
+        }
+        self.clipped += clipped;
+        self.ceiling += ceiling;
+        self.altered += altered;
+    }
+
+    #[inline(always)]
+    fn finish(&self, tokens: usize) -> Evaluation {
+        let sums = LossSums {
+            tokens,
+            clipped: self.clipped as usize,
+            clipped_lower: self.ceiling as usize,
+            selected: self.selected,
+            altered: self.altered as usize,
+            neg_log_ratio: -self.log_ratio.iter().sum::<f64>(),
+            abs_log_ratio: self.magnitude.iter().sum(),
+        };
+        Evaluation { value: self.value.iter().sum(), sums }
+    }
+}
+
+#[inline(always)]
+fn add_lanes<R: Real>(sums: &mut [f64; LANES], terms: &[R], map: impl Fn(R) -> R) {
+    let mut lanes = *sums;
+    for terms in terms.chunks_exact(LANES) {
+        for lane in 0..LANES {
+            lanes[lane] += map(terms[lane]).to_f64();
+        }
+    }
+    *sums = lanes;
+}

@@ -1,0 +1,193 @@
+//! Sums that do not depend on the order or the grouping of their terms.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Real;
+
+/// Scales that reach from [`LOWEST`] past the largest `f64`.
+const SCALES: usize = 26;
+/// Terms below `2^LOWEST` in magnitude belong to the lowest scale.
+const LOWEST: i32 = 20;
+/// Bits between scales.
+const STEP: i32 = 41;
+/// Bits below the top of a scale that are kept.
+const KEPT: i32 = 94;
+
+/// A sum of numbers that is the same to the last bit in any order and any grouping, so that a mean is
+/// that of the batch however the batch is spread over micro-batches and ranks.
+///
+/// Each term is rounded once, to a fixed grid 94 bits below the top of its scale (`2^-74` for terms
+/// below a million), and the rounded terms are added as integers.
+///
+/// Source: the idea is that of Demmel and Nguyen 2013, [reproducible
+/// summation](https://doi.org/10.1109/ARITH.2013.9).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExactSum {
+    // Units of the grid of each scale; almost always the lowest only.
+    units: Vec<i128>,
+}
+
+impl ExactSum {
+    /// The sum of `terms`, all finite.
+    pub(crate) fn of<R: Real>(terms: &[R]) -> Self {
+        let mut sum = Self::default();
+        for block in terms.chunks(BLOCK) {
+            match small_block(block) {
+                Some(units) => sum.add_units(0, units),
+                None => block.iter().for_each(|term| sum.add(term.to_f64())),
+            }
+        }
+        sum
+    }
+
+    /// Adds what `other` holds.
+    pub fn merge(&mut self, other: &Self) {
+        for (scale, units) in other.units.iter().enumerate() {
+            self.add_units(scale, *units);
+        }
+    }
+
+    /// The sum, rounded to `f64`.
+    pub fn total(&self) -> f64 {
+        // From the largest scale down, so that what is added is smaller than what is there.
+        self.units
+            .iter()
+            .enumerate()
+            .rev()
+            .map(|(scale, &units)| {
+                let unit = top(scale) - KEPT;
+                // In two steps: the power alone may overflow.
+                units as f64 * power(unit / 2) * power(unit - unit / 2)
+            })
+            .fold(0.0, |sum, part| sum + part)
+    }
+
+    fn add(&mut self, term: f64) {
+        let mut scale = 0;
+        while scale + 1 < SCALES && term.abs() >= power(top(scale)) {
+            scale += 1;
+        }
+        // Exact: a power of two, and 53 bits of the 94.
+        let shift = KEPT - top(scale);
+        let scaled = (term * power(shift / 2)) * power(shift - shift / 2);
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "below 2^94 and rounded to an integer"
+        )]
+        self.add_units(scale, scaled.round_ties_even() as i128);
+    }
+
+    fn add_units(&mut self, scale: usize, units: i128) {
+        if self.units.len() <= scale {
+            self.units.resize(scale + 1, 0);
+        }
+        self.units[scale] += units;
+    }
+}
+
+/// Exponent that terms of a scale stay below.
+#[expect(clippy::cast_possible_wrap, clippy::cast_possible_truncation, reason = "at most 26")]
+fn top(scale: usize) -> i32 {
+    LOWEST + STEP * scale as i32
+}
+
+fn power(exponent: i32) -> f64 {
+    2f64.powi(exponent)
+}
+
+/// Terms added up before they are turned into integers.
+const BLOCK: usize = 4096;
+const LANES: usize = 16;
+
+/// The sum of up to [`BLOCK`] terms in units of `2^-74`, if all are below `2^20`.
+///
+/// Each term is cut into three parts of 31 bits by adding and taking away a power of two; sums of the
+/// parts are exact in `f64`.
+#[inline(always)]
+fn small_block<R: Real>(terms: &[R]) -> Option<i128> {
+    let mut parts = [[0.0f64; LANES]; 3];
+    let mut largest = [0.0f64; LANES];
+    let mut lanes = terms.chunks_exact(LANES);
+    for terms in &mut lanes {
+        for (lane, term) in terms.iter().enumerate() {
+            cut(term.to_f64(), lane, &mut parts, &mut largest);
+        }
+    }
+    for (lane, term) in lanes.remainder().iter().enumerate() {
+        cut(term.to_f64(), lane, &mut parts, &mut largest);
+    }
+    if largest.iter().any(|&largest| largest >= power(LOWEST)) {
+        return None;
+    }
+    let mut units = 0;
+    for (part, lanes) in parts.iter().enumerate() {
+        let sum: f64 = lanes.iter().sum();
+        #[expect(clippy::cast_possible_truncation, reason = "an integer below 2^53")]
+        let count = (sum * GRIDS[part].recip()) as i64;
+        units += i128::from(count) << (31 * (2 - part));
+    }
+    Some(units)
+}
+
+/// Grids of the three parts.
+const GRIDS: [f64; 3] =
+    [1.0 / 4096.0, 1.0 / 8_796_093_022_208.0, 1.0 / 18_889_465_931_478_580_854_784.0];
+
+#[inline(always)]
+fn cut(term: f64, lane: usize, parts: &mut [[f64; LANES]; 3], largest: &mut [f64; LANES]) {
+    let mut rest = term;
+    for (part, grid) in GRIDS.into_iter().enumerate() {
+        // 1.5 · 2^52 grids: sums with it round to the grid.
+        let rounder = 6_755_399_441_055_744.0 * grid;
+        let cut = (rest + rounder) - rounder;
+        parts[part][lane] += cut;
+        rest -= cut;
+    }
+    largest[lane] = largest[lane].greater(term.magnitude());
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn any_term() -> impl Strategy<Value = f64> {
+        prop_oneof![
+            10 => -30.0..30.0f64,
+            2 => -1e-20..1e-20f64,
+            1 => prop::num::f64::NORMAL.prop_map(|x| x / 1e6),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn order_and_grouping_change_no_bit(
+            terms in prop::collection::vec(any_term(), 0..200), cut: prop::sample::Index,
+        ) {
+            let whole = ExactSum::of(&terms);
+            let (left, right) = terms.split_at(cut.index(terms.len() + 1));
+            let mut merged = ExactSum::of(right);
+            merged.merge(&ExactSum::of(left));
+            prop_assert_eq!(merged.total().to_bits(), whole.total().to_bits());
+            let mut one_by_one = ExactSum::default();
+            terms.iter().rev().for_each(|&term| one_by_one.add(term));
+            prop_assert_eq!(one_by_one.total().to_bits(), whole.total().to_bits());
+        }
+
+        #[test]
+        fn terms_that_fit_the_grid_lose_nothing(terms in prop::collection::vec(-1i64 << 40..1 << 40, 0..9999)) {
+            let column: Vec<f64> = terms.iter().map(|&term| term as f64 / f64::from(1 << 21)).collect();
+            let exact = terms.iter().sum::<i64>() as f64 / f64::from(1 << 21);
+            prop_assert_eq!(ExactSum::of(&column).total().to_bits(), (exact + 0.0).to_bits());
+        }
+    }
+
+    #[test]
+    fn extremes_add_up() {
+        assert!((ExactSum::of(&[f64::MAX, -1.0, -f64::MAX]).total() + 1.0).abs() < 1e-15);
+        assert_eq!(ExactSum::of::<f64>(&[]).total().to_bits(), 0);
+        let tenths = ExactSum::of(&vec![0.1f32; 10_000]).total();
+        assert_eq!(tenths.to_bits(), (f64::from(0.1f32) * 1e4).to_bits());
+    }
+}

@@ -1,0 +1,243 @@
+//! How a plan is made: by one process, or by many that each hold a part of the mini-batch.
+
+use rand::Rng;
+use thiserror::Error;
+
+use crate::{
+    Aggregation, Candidates, Column, Executor, Gspo, ParameterError, PlanSummary, PolicyLoss, Real,
+    Scope, Serial, Steer, StepPlan, TokenBatch, Treatment,
+    ranking::{Ranking, positions},
+    settings::Settings,
+    spread::Spread,
+};
+
+/// Why a loss cannot be planned over a batch.
+#[derive(Debug, Clone, PartialEq, Error)]
+#[non_exhaustive]
+pub enum PlanError {
+    /// The method reads a column that the batch does not have.
+    #[error("`{method}` needs the column `{column}`, which the batch does not have")]
+    MissingColumn {
+        /// The method, as the configuration spells it.
+        method: &'static str,
+        /// The column.
+        column: Column,
+    },
+    /// The method selects within micro-batches, and the batch does not know them.
+    #[error(
+        "`{method}` has scope `micro-batch`, but the batch does not say what its micro-batches are"
+    )]
+    MissingMicroBatches {
+        /// The method, as the configuration spells it.
+        method: &'static str,
+    },
+    /// A number of the method's is out of range.
+    #[error("`{method}`: {source}")]
+    Parameter {
+        /// The method, as the configuration spells it.
+        method: &'static str,
+        /// Which number.
+        source: ParameterError,
+    },
+}
+
+/// Planning over ranks, each of which holds whole sequences of the mini-batch:
+///
+/// ```text
+/// summarise -> merge -> candidates -> merge -> finish
+/// ```
+///
+/// Summaries and candidates are small, and merging them gives the same bits in any order; so does the
+/// plan, whatever the ranks. [`plan`](Self::plan) is all of it for one process.
+impl PolicyLoss {
+    /// The columns this method reads besides the three.
+    pub fn requirements(&self) -> Vec<Column> {
+        let ranking = self.ranking().and_then(|ranking| ranking.column());
+        let own: &[Column] = match self {
+            Self::Steer(_) => &[Column::Entropy],
+            Self::EntropyRatioClip(_) => &[Column::Entropy, Column::OldEntropy],
+            _ => &[],
+        };
+        let treatment = self.treatment().and_then(Treatment::column);
+        own.iter().copied().chain(ranking).chain(treatment).collect()
+    }
+
+    /// Whether this method can be planned over `batch`.
+    ///
+    /// # Errors
+    ///
+    /// [`PlanError`] naming the method, and the column it misses or the number out of range.
+    pub fn check<R: Real>(&self, batch: &TokenBatch<'_, R>) -> Result<(), PlanError> {
+        let method = self.name();
+        self.settings().check().map_err(|source| PlanError::Parameter { method, source })?;
+        for column in self.requirements() {
+            if batch.column(column).is_none() {
+                return Err(PlanError::MissingColumn { method, column });
+            }
+        }
+        let by_micro_batch =
+            self.ranking().is_some_and(|ranking| ranking.scope() == Scope::MicroBatch);
+        if by_micro_batch && batch.micro_batches().is_none() {
+            return Err(PlanError::MissingMicroBatches { method });
+        }
+        Ok(())
+    }
+
+    /// Fixes selection and weights over `batch`, the whole mini-batch of one optimiser step.
+    ///
+    /// One number is drawn from `rng` by the methods that draw tokens, none by the others.
+    ///
+    /// # Errors
+    ///
+    /// As [`check`](Self::check).
+    pub fn plan<R: Real>(
+        &self,
+        batch: &TokenBatch<'_, R>,
+        aggregation: &Aggregation,
+        rng: &mut (impl Rng + ?Sized),
+    ) -> Result<StepPlan, PlanError> {
+        self.plan_on(&Serial, batch, aggregation, rng)
+    }
+
+    /// The same, in pieces that `executor` runs. No bit depends on the executor.
+    ///
+    /// # Errors
+    ///
+    /// As [`check`](Self::check).
+    pub fn plan_on<R: Real>(
+        &self,
+        executor: &impl Executor,
+        batch: &TokenBatch<'_, R>,
+        aggregation: &Aggregation,
+        rng: &mut (impl Rng + ?Sized),
+    ) -> Result<StepPlan, PlanError> {
+        let draws = self.ranking().is_some_and(|ranking| ranking.draws());
+        let seed = if draws { rng.random() } else { 0 };
+        let summary = self.summarise(executor, batch)?;
+        let candidates = self.candidates(executor, batch, &summary, (0, seed))?;
+        self.finish(batch, &summary, &candidates, 0, aggregation)
+    }
+
+    /// What this rank tells the others first.
+    ///
+    /// # Errors
+    ///
+    /// As [`check`](Self::check).
+    pub fn summarise<R: Real>(
+        &self,
+        executor: &impl Executor,
+        batch: &TokenBatch<'_, R>,
+    ) -> Result<PlanSummary, PlanError> {
+        self.check(batch)?;
+        let counts = PlanSummary { tokens: batch.len(), ..PlanSummary::default() };
+        let global = self.ranking().filter(|ranking| ranking.scope() == Scope::MiniBatch);
+        let mut summary =
+            global.map_or(counts, |ranking| ranking.means(executor, batch, 0..batch.len()));
+        summary.sequences = batch.sequence_lengths().iter().filter(|&&length| length > 0).count();
+        if let Self::Steer(_) = self {
+            summary.largest = Steer::largest(batch);
+        }
+        Ok(summary)
+    }
+
+    /// The tokens of this rank that may be selected, given the summary of all ranks. `first` is the
+    /// position of the rank's first token in the mini-batch; `seed` is the same on all ranks.
+    ///
+    /// # Errors
+    ///
+    /// As [`check`](Self::check).
+    pub fn candidates<R: Real>(
+        &self,
+        executor: &impl Executor,
+        batch: &TokenBatch<'_, R>,
+        summary: &PlanSummary,
+        (first, seed): (u64, u64),
+    ) -> Result<Candidates, PlanError> {
+        self.check(batch)?;
+        Ok(self.ranking().map_or_else(
+            || Candidates::new(0),
+            |ranking| ranking.candidates(executor, batch, summary, (first, seed)),
+        ))
+    }
+
+    /// The plan of this rank's tokens, given the summary and the candidates of all ranks.
+    ///
+    /// # Errors
+    ///
+    /// As [`check`](Self::check).
+    pub fn finish<R: Real>(
+        &self,
+        batch: &TokenBatch<'_, R>,
+        summary: &PlanSummary,
+        candidates: &Candidates,
+        first: u64,
+        aggregation: &Aggregation,
+    ) -> Result<StepPlan, PlanError> {
+        self.check(batch)?;
+        let selected = match self {
+            Self::EntropyRatioClip(loss) => loss.select(batch),
+            _ => positions(candidates.clone().selected(), first, batch.len()),
+        };
+        let constants = match self {
+            Self::Gspo(_) => Gspo::constants(batch),
+            Self::Gmpo(loss) => loss.constants(batch),
+            Self::Steer(loss) => loss.constants(batch, summary),
+            _ => self.anchor_shift(batch),
+        };
+        let weights =
+            aggregation.spread(batch.sequence_lengths(), summary.tokens, summary.sequences);
+        Ok(StepPlan::assemble(batch.len(), selected, weights, constants))
+    }
+
+    /// `log π_old - log π_anchor` of each token, where a penalty has an anchor of its own.
+    fn anchor_shift<R: Real>(&self, batch: &TokenBatch<'_, R>) -> Spread {
+        let column = self.treatment().and_then(Treatment::column);
+        column.and_then(|column| batch.column(column)).map_or(Spread::Uniform(0.0), |anchor| {
+            let pairs = std::iter::zip(batch.old_log_prob(), anchor);
+            Spread::PerToken(pairs.map(|(old, anchor)| old.to_f64() - anchor.to_f64()).collect())
+        })
+    }
+
+    fn ranking(&self) -> Option<Ranking> {
+        match self {
+            Self::ClipCov(loss) => Some(Ranking::of_covariance(loss.control())),
+            Self::KlCov(loss) => Some(Ranking::of_covariance(loss.control())),
+            Self::CovarianceControl(loss) => Some(Ranking::of_covariance(*loss)),
+            Self::HighEntropy(loss) => Some(Ranking::of_entropy(loss.fraction, loss.scope)),
+            _ => None,
+        }
+    }
+
+    /// What is done to selected tokens, if they are selected by covariance.
+    pub(crate) fn treatment(&self) -> Option<Treatment> {
+        match self {
+            Self::ClipCov(loss) => Some(loss.control().treatment),
+            Self::KlCov(loss) => Some(loss.control().treatment),
+            Self::CovarianceControl(loss) => Some(loss.treatment),
+            _ => None,
+        }
+    }
+
+    fn settings(&self) -> &dyn Settings {
+        match self {
+            Self::PpoClip(loss) => loss,
+            Self::ClipCov(loss) => loss,
+            Self::KlCov(loss) => loss,
+            Self::CovarianceControl(loss) => loss,
+            Self::Cispo(loss) => loss,
+            Self::Gspo(loss) => loss,
+            Self::Gmpo(loss) => loss,
+            Self::Sapo(loss) => loss,
+            Self::DppoTv(loss) => loss,
+            Self::DppoKl(loss) => loss,
+            Self::Reinforce(loss) => loss,
+            Self::Dro(loss) => loss,
+            Self::HighEntropy(loss) => loss,
+            Self::Steer(loss) => loss,
+            Self::CeGppo(loss) => loss,
+            Self::SignWeight(loss) => loss,
+            Self::EntropyRatioClip(loss) => loss,
+            Self::DynamicClip(loss) => loss,
+        }
+    }
+}

@@ -1,0 +1,339 @@
+//! How tokens are ranked for selection, over any split of the mini-batch.
+
+use std::ops::Range;
+
+use entropy_core::{TokenCentre, state_token_covariance};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Candidate, Candidates, Centering, Column, CovarianceControl, ExactSum, Executor, Real, Scope,
+    Select, Semantics, Serial, TokenBatch,
+    executor::runs,
+    plan::{share, truncated},
+    surrogate::Surrogate,
+};
+
+/// What one part of a mini-batch tells the others before any of them can rank its tokens: counts and
+/// sums, the same to the last bit in any order and any grouping.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct PlanSummary {
+    /// Tokens.
+    pub tokens: usize,
+    /// Sequences with at least one token.
+    pub sequences: usize,
+    /// Sum of the advantages, if covariances are centred on the batch.
+    pub advantage: ExactSum,
+    /// Sum of the log-probabilities, likewise.
+    pub log_prob: ExactSum,
+    /// Largest magnitude of what the method scales by its largest: STEER's change of entropy.
+    pub largest: f64,
+}
+
+impl PlanSummary {
+    /// Adds another part of the same mini-batch.
+    pub fn merge(&mut self, other: &Self) {
+        self.tokens += other.tokens;
+        self.sequences += other.sequences;
+        self.advantage.merge(&other.advantage);
+        self.log_prob.merge(&other.log_prob);
+        self.largest = self.largest.max(other.largest);
+    }
+}
+
+/// A rule that orders tokens and says how many are selected.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Ranking {
+    by: Order,
+    fraction: f64,
+    scope: Scope,
+    semantics: Semantics,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Order {
+    /// Highest covariance first.
+    Covariance(Centering),
+    /// A random order of the tokens in a band that the surrogate does not clip already.
+    Draw { centering: Centering, low: f64, high: f64, base: Surrogate },
+    /// Highest entropy first.
+    Entropy,
+}
+
+/// Tokens whose priorities are computed together.
+const BLOCK: usize = 128;
+
+impl Ranking {
+    pub(crate) fn of_covariance(control: CovarianceControl) -> Self {
+        let CovarianceControl { fraction, centering, scope, semantics, .. } = control;
+        let by = match control.select {
+            Select::Top => Order::Covariance(centering),
+            Select::Band(band) => {
+                let base = control.base.surrogate();
+                Order::Draw { centering, low: band.low, high: band.high, base }
+            }
+        };
+        Self { by, fraction, scope, semantics }
+    }
+
+    pub(crate) fn of_entropy(fraction: f64, scope: Scope) -> Self {
+        Self { by: Order::Entropy, fraction, scope, semantics: Semantics::Exact }
+    }
+
+    pub(crate) fn scope(&self) -> Scope {
+        self.scope
+    }
+
+    /// The column it reads besides the three.
+    pub(crate) fn column(&self) -> Option<Column> {
+        match self.by {
+            Order::Entropy
+            | Order::Covariance(Centering::State)
+            | Order::Draw { centering: Centering::State, .. } => Some(Column::Entropy),
+            Order::Covariance(Centering::Batch) | Order::Draw { .. } => None,
+        }
+    }
+
+    /// Whether tokens are drawn at random.
+    pub(crate) fn draws(&self) -> bool {
+        matches!(self.by, Order::Draw { .. })
+    }
+
+    /// Whether the means over the batch are needed.
+    pub(crate) fn needs_means(&self) -> bool {
+        matches!(
+            self.by,
+            Order::Covariance(Centering::Batch) | Order::Draw { centering: Centering::Batch, .. }
+        )
+    }
+
+    /// How many of `tokens` are selected.
+    fn count(&self, tokens: usize) -> usize {
+        match (self.semantics, self.by) {
+            (Semantics::Exact | Semantics::Verl, _) | (Semantics::Prime, Order::Draw { .. }) => {
+                share(self.fraction, tokens)
+            }
+            (Semantics::Paper, _) => truncated(self.fraction * tokens as f64).min(tokens),
+            (Semantics::Prime, _) => {
+                // The percentage that the fork's user writes, capped by the number of tokens.
+                let percent = (self.fraction * 1e14).round() / 1e12;
+                let count = tokens as f64 * percent.min(tokens as f64) / 100.0;
+                truncated(count).max(1).min(tokens)
+            }
+        }
+    }
+
+    /// What covariances are centred on, given the whole of the scope.
+    fn centre(&self, summary: &PlanSummary) -> TokenCentre {
+        let exact = matches!(self.by, Order::Covariance(_))
+            || matches!(self.semantics, Semantics::Exact | Semantics::Paper);
+        let count = summary.tokens as f64 + if exact { 0.0 } else { 1e-8 };
+        let mean = |sum: &ExactSum| if summary.tokens == 0 { 0.0 } else { sum.total() / count };
+        TokenCentre { advantage: mean(&summary.advantage), log_prob: mean(&summary.log_prob) }
+    }
+
+    /// The tokens of `batch` that may be selected over the whole that `summary` describes; `first` is
+    /// the position of the batch's first token in it.
+    pub(crate) fn candidates<R: Real>(
+        &self,
+        executor: &impl Executor,
+        batch: &TokenBatch<'_, R>,
+        summary: &PlanSummary,
+        (first, seed): (u64, u64),
+    ) -> Candidates {
+        match self.scope {
+            Scope::MiniBatch => {
+                self.ranked(executor, batch, 0..batch.len(), summary, (first, seed))
+            }
+            Scope::MicroBatch => {
+                let mut all = Candidates::settled();
+                let mut sequence = 0;
+                for &count in batch.micro_batches().unwrap_or_default() {
+                    let tokens = batch.token_range(sequence..sequence + count);
+                    sequence += count;
+                    let summary = self.means(executor, batch, tokens.clone());
+                    let ranked = self.ranked(executor, batch, tokens, &summary, (first, seed));
+                    all.settle(ranked);
+                }
+                all
+            }
+        }
+    }
+
+    /// Counts and, if needed, sums over a run of tokens.
+    pub(crate) fn means<R: Real>(
+        &self,
+        executor: &impl Executor,
+        batch: &TokenBatch<'_, R>,
+        tokens: Range<usize>,
+    ) -> PlanSummary {
+        let mut summary = PlanSummary { tokens: tokens.len(), ..PlanSummary::default() };
+        if self.needs_means() {
+            let pieces = runs(tokens.len(), tokens.len().div_ceil(executor.threads()));
+            let sums = executor.map(pieces, |piece| {
+                let piece = tokens.start + piece.start..tokens.start + piece.end;
+                let column = |column: &[R]| ExactSum::of(&column[piece.clone()]);
+                (column(batch.advantage()), column(batch.log_prob()))
+            });
+            for (advantage, log_prob) in sums {
+                summary.advantage.merge(&advantage);
+                summary.log_prob.merge(&log_prob);
+            }
+        }
+        summary
+    }
+
+    fn ranked<R: Real>(
+        &self,
+        executor: &impl Executor,
+        batch: &TokenBatch<'_, R>,
+        tokens: Range<usize>,
+        summary: &PlanSummary,
+        (first, seed): (u64, u64),
+    ) -> Candidates {
+        let centre = self.centre(summary);
+        let keep = self.count(summary.tokens);
+        let pieces = runs(tokens.len(), tokens.len().div_ceil(executor.threads()));
+        let parts = executor.map(pieces, |piece| {
+            let mut best = Candidates::new(keep);
+            let piece = tokens.start + piece.start..tokens.start + piece.end;
+            let arch = pulp::Arch::new();
+            arch.dispatch(|| self.scan(batch, piece, centre, (first, seed), &mut best));
+            best
+        });
+        let mut all = Candidates::new(keep);
+        for part in parts {
+            all.merge(part);
+        }
+        all
+    }
+
+    #[inline(always)]
+    fn scan<R: Real>(
+        &self,
+        batch: &TokenBatch<'_, R>,
+        tokens: Range<usize>,
+        centre: TokenCentre,
+        (first, seed): (u64, u64),
+        best: &mut Candidates,
+    ) {
+        let mut least = best.least();
+        let mut values = [0.0; BLOCK];
+        for block in runs(tokens.len(), BLOCK) {
+            let start = tokens.start + block.start;
+            let block = start..start + block.len();
+            let values = &mut values[..block.len()];
+            self.values(batch, block.clone(), centre, values);
+            match self.by {
+                Order::Draw { low, high, base, .. } => {
+                    let closed = self.semantics == Semantics::Paper;
+                    for (index, &value) in values.iter().enumerate() {
+                        let inside = if closed {
+                            (low..=high).contains(&value)
+                        } else {
+                            low < value && value < high
+                        };
+                        if inside && !clipped(base, batch, start + index) {
+                            let token = first + (start + index) as u64;
+                            let priority = draw(seed, token);
+                            if priority > least && best.push(Candidate { priority, token }) {
+                                least = best.least();
+                            }
+                        }
+                    }
+                }
+                Order::Covariance(_) | Order::Entropy => {
+                    let any = values.iter().fold(false, |any, &value| any | (value > least));
+                    if !any {
+                        continue;
+                    }
+                    for (index, &priority) in values.iter().enumerate() {
+                        let token = first + (start + index) as u64;
+                        if priority > least && best.push(Candidate { priority, token }) {
+                            least = best.least();
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// What the tokens of a block are ranked by.
+    #[inline(always)]
+    fn values<R: Real>(
+        &self,
+        batch: &TokenBatch<'_, R>,
+        block: Range<usize>,
+        centre: TokenCentre,
+        values: &mut [f64],
+    ) {
+        let advantage = &batch.advantage()[block.clone()];
+        let log_prob = &batch.log_prob()[block.clone()];
+        let entropy = batch.column(Column::Entropy).map(|column| &column[block]);
+        match (self.by, entropy) {
+            (Order::Entropy, Some(entropy)) => {
+                for (value, entropy) in std::iter::zip(values, entropy) {
+                    *value = entropy.to_f64();
+                }
+            }
+            (
+                Order::Covariance(Centering::State)
+                | Order::Draw { centering: Centering::State, .. },
+                Some(entropy),
+            ) => {
+                for (index, value) in values.iter_mut().enumerate() {
+                    let (advantage, log_prob) =
+                        (advantage[index].to_f64(), log_prob[index].to_f64());
+                    *value = state_token_covariance(advantage, log_prob, entropy[index].to_f64());
+                }
+            }
+            // Without the column there is nothing to rank by; `check` has refused the batch before.
+            _ => {
+                for (index, value) in values.iter_mut().enumerate() {
+                    let (advantage, log_prob) =
+                        (advantage[index].to_f64(), log_prob[index].to_f64());
+                    *value = centre.covariance(advantage, log_prob);
+                }
+            }
+        }
+    }
+
+    /// Positions of the tokens of a whole mini-batch that may be selected, ascending.
+    pub(crate) fn eligible<R: Real>(&self, batch: &TokenBatch<'_, R>) -> Vec<usize> {
+        let everyone = Self { fraction: 1.0, ..*self };
+        everyone.select(&Serial, batch, 0)
+    }
+
+    /// Positions of the selected tokens of a whole mini-batch, ascending.
+    pub(crate) fn select<R: Real>(
+        &self,
+        executor: &impl Executor,
+        batch: &TokenBatch<'_, R>,
+        seed: u64,
+    ) -> Vec<usize> {
+        let summary = self.means(executor, batch, 0..batch.len());
+        positions(self.candidates(executor, batch, &summary, (0, seed)).selected(), 0, batch.len())
+    }
+}
+
+/// The tokens from `first` on, as positions in a part of `tokens` tokens.
+pub(crate) fn positions(selected: Vec<u64>, first: u64, tokens: usize) -> Vec<usize> {
+    let inside = selected.into_iter().filter_map(|token| token.checked_sub(first));
+    inside.filter_map(|token| usize::try_from(token).ok()).filter(|&token| token < tokens).collect()
+}
+
+fn clipped<R: Real>(base: Surrogate, batch: &TokenBatch<'_, R>, token: usize) -> bool {
+    let log_ratio = batch.log_prob()[token] - batch.old_log_prob()[token];
+    base.clips(log_ratio.exp(), batch.advantage()[token])
+}
+
+/// A uniform number that depends on the seed and the token's position alone: the order it gives the
+/// tokens is a uniform draw without replacement, whichever rank holds them.
+///
+/// Source: Steele, Lea and Flood 2014, [`SplitMix`](https://doi.org/10.1145/2660193.2660195), whose
+/// output is a function of a counter.
+fn draw(seed: u64, token: u64) -> f64 {
+    let mut bits = seed.wrapping_add(token.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    ((bits ^ (bits >> 31)) >> 11) as f64
+}

@@ -1,0 +1,74 @@
+//! What a loss is: one token's value and slope.
+
+use crate::{Real, Term};
+
+/// One token as a loss sees it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Token<R = f64> {
+    /// Log-probability under the policy being updated, in nats: what the loss is differentiated by.
+    pub log_prob: R,
+    /// Log-probability before the first update, in nats.
+    pub old_log_prob: R,
+    /// The value of `log_prob` in whatever the method takes as a constant (its stop-gradients).
+    pub detached_log_prob: R,
+    /// Advantage.
+    pub advantage: R,
+    /// The method's own constant of this token, from the plan; what it is, the method says.
+    pub constant: R,
+    /// Whether the plan singles this token out.
+    pub selected: bool,
+}
+
+impl<R: Real> Token<R> {
+    /// `log π_θ - log π_old`, in nats.
+    #[inline(always)]
+    pub fn log_ratio(&self) -> R {
+        self.log_prob - self.old_log_prob
+    }
+
+    /// The same of the detached log-probability.
+    #[inline(always)]
+    pub fn detached_log_ratio(&self) -> R {
+        self.detached_log_prob - self.old_log_prob
+    }
+}
+
+/// What a loss makes of a token.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Scored<R = f64> {
+    /// Loss and slope.
+    pub term: Term<R>,
+    /// Whether the token lies on the flat part of a clip, or the method holds its weight there.
+    pub clipped: bool,
+    /// Whether it is held at the dual clip's ceiling.
+    pub ceiling: bool,
+    /// Whether the slope is another than that of the plain surrogate `-r A`.
+    pub altered: bool,
+}
+
+impl<R: Real> Scored<R> {
+    /// A term that no bound touched.
+    #[inline(always)]
+    pub(crate) fn open(term: Term<R>, altered: bool) -> Self {
+        Self { term, clipped: false, ceiling: false, altered }
+    }
+
+    /// A token without a loss.
+    #[inline(always)]
+    pub(crate) fn dropped() -> Self {
+        Self::open(Term::flat(R::of(0.0)), true)
+    }
+}
+
+/// A method, as one token's value and slope; straight-line code where the token is not selected, so
+/// that it runs in vectors.
+pub(crate) trait TokenLoss: Sync {
+    /// The loss of one token.
+    fn score<R: Real>(&self, token: &Token<R>) -> Scored<R>;
+
+    /// The log-ratio as it enters the reported means.
+    #[inline(always)]
+    fn reported<R: Real>(&self, log_ratio: R) -> R {
+        log_ratio
+    }
+}
