@@ -1,5 +1,6 @@
 //! Expected training against runs recorded in many digits, and against the mean of sampled ones.
 
+use entropy_core::PolicyGradientFlow;
 use rl_losses::AdvantageEstimator;
 use serde::Deserialize;
 use softmax_sim::environment::{Parameters, Questions, Shape, TabularSetting};
@@ -116,4 +117,22 @@ fn the_mean_of_sampled_updates_is_the_expected_one() {
             );
         }
     }
+}
+
+/// Against the closed form of two arms: `x + sinh x` grows by the gap of the qualities times the time.
+#[test]
+fn the_flow_is_the_limit_of_small_steps() {
+    let shape = Shape { prompts: 1, positions: 1, actions: 2 };
+    let questions = Questions::new(shape, vec![0.9, 0.1], Parameters::Logits);
+    let exact = PolicyGradientFlow::new(1, 1, -1.0, 0.8).unwrap().policy_at(40.0).entropy();
+    let error = |steps: u32| {
+        let mut trainer = ExpectedTrainer::new(&questions, &[-1.0, 0.0]);
+        for _ in 0..steps {
+            trainer.flow(ExpectedRule::PolicyGradient, 40.0 / f64::from(steps));
+        }
+        (trainer.point().entropy - exact).abs()
+    };
+    let (coarse, fine) = (error(200), error(400));
+    assert!(fine < 1e-4, "{fine}");
+    assert!((3.0..5.0).contains(&(coarse / fine)), "second order: {coarse} and {fine}");
 }

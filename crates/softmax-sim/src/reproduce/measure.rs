@@ -20,8 +20,7 @@ pub struct Measure {
     pub interval: Interval,
     /// What was wanted.
     pub target: Target,
-    /// Whether **every** seed met the target, or their mean in [`on_average`](Self::on_average); none where nothing
-    /// was wanted.
+    /// Whether **every** seed met the target; none where nothing was wanted.
     pub met: Option<bool>,
 }
 
@@ -84,13 +83,6 @@ impl Measure {
         Self { quantity, unit, values, interval, target, met }
     }
 
-    /// A quantity of which the mean over the seeds is judged, not each seed: for an error or a fit that varies from
-    /// one draw of the environment to the next more than the bound is wide. The quantity should say so.
-    pub fn on_average(quantity: &str, unit: &str, values: Vec<f64>, target: Target) -> Self {
-        let measure = Self::new(quantity, unit, values, target);
-        Self { met: target.is_met(measure.interval.mean), ..measure }
-    }
-
     /// A statement that has to be true in every seed.
     pub fn holds(statement: &str, values: &[bool]) -> Self {
         let values = values.iter().map(|&value| f64::from(u8::from(value))).collect();
@@ -129,16 +121,6 @@ mod tests {
         assert_eq!(met(&[7.0], Target::None), None);
         assert_eq!(Measure::holds("x", &[true, false]).met, Some(false));
         assert_eq!(Measure::holds("x", &[true, true]).met, Some(true));
-    }
-
-    #[test]
-    fn an_average_is_judged_as_one_number() {
-        let met = |values: &[f64]| {
-            Measure::on_average("x", "1", values.to_vec(), Target::AtMost(1.0)).met
-        };
-        assert_eq!(met(&[0.5, 1.25, 0.75]), Some(true));
-        assert_eq!(met(&[0.5, 1.25, 1.75]), Some(false));
-        assert_eq!(met(&[f64::NAN]), Some(false));
     }
 
     #[test]

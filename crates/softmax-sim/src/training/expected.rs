@@ -94,6 +94,17 @@ impl<'a> ExpectedTrainer<'a> {
         change
     }
 
+    /// Follows the flow of which [`step`](Self::step) is Euler's step, for a time `eta`, by the midpoint rule: the
+    /// limit of many small steps, to third order in `eta`.
+    pub fn flow(&mut self, rule: ExpectedRule, eta: f64) {
+        let mut middle = self.clone();
+        middle.step(rule, 0.5 * eta);
+        let (step, _) = middle.expected_step(rule, eta);
+        for (logit, step) in self.logits.iter_mut().zip(step) {
+            *logit += step;
+        }
+    }
+
     fn prompts(&self) -> Vec<Prompt> {
         let Shape { actions, .. } = self.questions.shape();
         let rows = self.logits.chunks_exact(self.questions.shape().row()).enumerate();

@@ -13,8 +13,7 @@ pub(super) const FINDING: Finding = Finding {
     claim: "The relation of reward and entropy does not depend on the reinforcement-learning algorithm. Section 2.4, Figure \
             6. Why: the expected steps of policy gradient, RLOO, Dr. GRPO and REINFORCE++ differ by one factor for all \
             prompts, that of GRPO by one that depends on the prompt's success only.",
-    method: "Expected updates without sampling on the 1024 bandits of the law (L1), exact entropy and reward; learning rate \
-             0.1 to 0.5, smaller for faster clocks, until entropy has fallen to 0.05 nats. Each rule's reward is compared with the policy \
+    method: "Expected updates without sampling, in the limit of small steps (midpoint rule), on the 1024 bandits of the law (L1), exact entropy and reward; until entropy has fallen to 0.05 nats. Each rule's reward is compared with the policy \
              gradient's at equal entropy, interpolated along its curve.",
     target: "In every seed the largest difference of reward at equal entropy: for Dr. GRPO (factor 1 - 1/8) and REINFORCE++ \
              (1/σ) at most 5e-4, for GRPO with groups of 8 at most 0.005; for the natural policy gradient at least 0.02, \
@@ -23,12 +22,12 @@ pub(super) const FINDING: Finding = Finding {
     run,
 };
 
-/// Learning rate of the policy gradient.
+/// Time step of the policy gradient.
 const RATE: f64 = 0.5;
 /// Curves are compared down to this entropy, in nats.
 const LOWEST: f64 = 0.05;
 
-/// Name, rule and learning rate: the faster its clock, the smaller, so that all take steps of like size.
+/// Name, rule and time step: the faster its clock, the smaller, so that all take steps of like size.
 const RULES: [(&str, ExpectedRule, f64); 4] = [
     ("Dr. GRPO", ExpectedRule::DrGrpo { group_size: 8 }, RATE),
     ("REINFORCE++", ExpectedRule::ReinforcePlusPlus, 0.1),
@@ -79,7 +78,7 @@ fn descend(trainer: &mut ExpectedTrainer<'_>, rule: ExpectedRule, rate: f64) -> 
     let mut curve = vec![trainer.point()];
     let mut every = 1;
     for step in 1..=MOST {
-        trainer.step(rule, rate);
+        trainer.flow(rule, rate);
         if step % every == 0 {
             let point = trainer.point();
             curve.push(point);

@@ -21,8 +21,8 @@ pub(super) const FINDING: Finding = Finding {
              0.2, learning rate 1.5 (times 2.2 for RLOO and REINFORCE, 2.5 for Dr. GRPO, whose advantages are not \
              divided by a deviation). Entropy and expected reward are exact, every 4 rollouts. Least squares of R on \
              e^H, beside a straight line of R on H.",
-    target: "In every seed: R² at least 0.99 for each algorithm, and more than the straight line's. In the mean of the \
-             seeds: GRPO, RLOO and Dr. GRPO together R² at least 0.995 and root mean squared error at most 0.0045.",
+    target: "In every seed: R² at least 0.99 for each algorithm, and more than the straight line's; GRPO, RLOO and \
+             Dr. GRPO together R² at least 0.995 and root mean squared error at most 0.0045.",
     theory: &["performance-law", "group-clock"],
     run,
 };
@@ -48,13 +48,8 @@ fn run(setting: &Setting, progress: &Progress) -> Outcome {
             let values = laws.iter().map(of).collect();
             measures.push(Measure::new(quantity, "1", values, target));
         };
-    pooled(
-        "R² of one law for GRPO, RLOO, Dr. GRPO, mean of the seeds",
-        &grouped,
-        explained,
-        Target::AtLeast(0.995),
-    );
-    pooled("its error (RMSE), mean of the seeds", &grouped, |law| law.rmse, Target::AtMost(0.0045));
+    pooled("R² of one law for GRPO, RLOO, Dr. GRPO", &grouped, explained, Target::AtLeast(0.995));
+    pooled("its error (RMSE)", &grouped, |law| law.rmse, Target::AtMost(0.0045));
     pooled("R² of one law for all five", &all, explained, Target::None);
     pooled("its error (RMSE) for all five", &all, |law| law.rmse, Target::None);
     let outcome = Outcome::new(measures).table(table(&runs, &laws));
@@ -73,7 +68,9 @@ fn run(setting: &Setting, progress: &Progress) -> Outcome {
              depend on the algorithm holds within a kind of baseline here; see the held-out environment for all five.",
         )
         .note(
-            "Seeds are draws of the environment and differ: over twelve, R² of the pooled law ran from 0.989 to 0.999.",
+            "Seeds are draws of the environment and differ more than the bounds are wide: over twelve (`--seeds 12`) R² of \
+             the pooled law runs from 0.989 to 0.999 with mean 0.996, its error from 0.0019 to 0.0070 with mean 0.0042, and \
+             in one of them the grouped algorithms stay just below 0.99.",
         )
         .note(
             "R² alone proves little: if reward followed the law exactly, a straight line would still reach 0.98 from \

@@ -1,6 +1,5 @@
 //! The findings, in the order of the report.
 
-mod cart_pole;
 mod ceiling;
 mod clocks;
 mod collapse;
@@ -41,7 +40,6 @@ pub static FINDINGS: &[Finding] = &[
     control::FINDINGS[3],
     control::FINDINGS[4],
     control::FINDINGS[5],
-    cart_pole::FINDING,
 ];
 
 /// The finding of that name.
