@@ -89,7 +89,7 @@ pub fn implicit_process_rewards(log_ratio: &[f64], beta: f64) -> Vec<f64> {
 /// tokens counts 0 in `b`.
 ///
 /// Source: Cui et al. 2025, [arXiv:2502.01456](https://arxiv.org/abs/2502.01456), Eq. 5; baseline
-/// and whitening: row 61 of `docs/paper-vs-code.md`.
+/// and whitening: row 34 of `docs/paper-vs-code.md`.
 ///
 /// # Errors
 ///

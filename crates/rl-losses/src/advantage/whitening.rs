@@ -10,7 +10,7 @@ const VARIANCE_FLOOR: f64 = 1e-8;
 /// `(x - mean) / √(variance + 1e-8)` with the unbiased variance, over exactly the values given.
 ///
 /// Values that are all equal, one value alone among them, become exactly 0; verl raises an error
-/// for a single one (row 60 of `docs/paper-vs-code.md`). Pass the tokens of the whole rollout
+/// for a single one (row 33 of `docs/paper-vs-code.md`). Pass the tokens of the whole rollout
 /// batch; where they are spread over ranks, merge the moments and call [`whitened_by`].
 ///
 /// Source: verl `torch_functional.masked_whiten`, without its `+ 1e-8` in the mean.

@@ -53,7 +53,7 @@ checked_when_read!(EntropicPi);
 /// entropy (`α < 0`) the policy is pushed up less and down more.
 ///
 /// Source: Yang et al. 2025, `EntroPIC`, [arXiv:2511.15248](https://arxiv.org/abs/2511.15248); the
-/// bound and the resting sum are ours (row 68 of `docs/paper-vs-code.md`).
+/// bound and the resting sum are ours (row 41 of `docs/paper-vs-code.md`).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EntropicPiController {
