@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 if ! cargo fetch --locked --offline --target x86_64-unknown-linux-gnu >/dev/null 2>&1; then
-  echo "crates: downloading the Rust dependencies from crates.io (about 35 MB)"
+  echo "crates: downloading the Rust dependencies from crates.io (about 42 MB)"
 fi
 echo "build: softmax-sim and llm-trainer (several minutes the first time)"
 cargo build --release --locked --quiet -p softmax-sim -p llm-trainer

@@ -3,7 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 if ! cargo fetch --locked --offline --target x86_64-unknown-linux-gnu >/dev/null 2>&1; then
-  echo "crates: downloading the Rust dependencies from crates.io (about 35 MB)"
+  echo "crates: downloading the Rust dependencies from crates.io (about 42 MB)"
 fi
 # One OpenMP thread: cargo runs tests in parallel threads already, and teams of spinning threads starve each other.
 export OMP_NUM_THREADS=1

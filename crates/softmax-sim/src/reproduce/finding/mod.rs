@@ -40,6 +40,7 @@ pub static FINDINGS: &[Finding] = &[
     control::FINDINGS[3],
     control::FINDINGS[4],
     control::FINDINGS[5],
+    control::FINDINGS[6],
 ];
 
 /// The finding of that name.

@@ -70,9 +70,10 @@ fn run_in(slow: &Arena, fast: &Arena, setting: &Setting, progress: &Progress) ->
             &shown_large,
         ))
         .note(
-            "The fractions of the paper do not transfer. With 2e-3 and 2e-4 of the tokens nearly nothing is held \
-             here: the toy has 4096 tokens in a mini-batch and a thin tail of covariance, the paper some 10⁵ or more \
-             and a long one. What counts is which part of the covariance the tokens carry.",
+            "The fractions of the paper do not transfer: 2e-3 (KL-Cov) and 2e-4 (Clip-Cov, one token of a mini-batch) leave \
+             less than twice GRPO's entropy, not ten times, and a hundredth more of reward at most. The toy has 4096 tokens in \
+             a mini-batch and a thin tail of covariance; the paper has far more, and a long tail. What counts is the part \
+             of the covariance that the tokens carry.",
         )
         .note(
             "KL-Cov has no PPO clip. With large steps (C1) the missing clip alone brings much of what KL-Cov gains \
