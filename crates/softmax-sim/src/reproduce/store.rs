@@ -106,7 +106,7 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
 }
 
 /// A file beside the others that goes when it is not persisted, readable by whom the others are.
-fn temporary_file(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
+pub(crate) fn temporary_file(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".").suffix(".partial");
     #[cfg(unix)]

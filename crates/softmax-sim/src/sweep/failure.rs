@@ -2,6 +2,7 @@
 
 use super::plan::PlanError;
 use super::shard::ShardError;
+use crate::reproduce::store::StoreError;
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -31,6 +32,9 @@ pub enum SweepError {
         /// Why it failed.
         source: io::Error,
     },
+    /// A table cannot be written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
     /// The folder was begun by another sweep.
     #[error(
         "{} holds another sweep: {missing} of its {held} cells are not in this one, which has {cells}; \

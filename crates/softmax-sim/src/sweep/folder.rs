@@ -3,12 +3,12 @@
 use super::failure::SweepError;
 use super::plan::Plan;
 use super::shard::Shard;
+use crate::reproduce::store::temporary_file;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use tempfile::NamedTempFile;
 
 /// The configuration, as it was given.
 const CONFIGURATION: &str = "sweep.toml";
@@ -62,7 +62,12 @@ impl Folder {
         let configuration = folder.configuration_path();
         // Written aside and then put in its place, so that no process ever reads half of it.
         let cannot_write = SweepError::io("write", &configuration);
-        let written = written_aside(path, text.as_bytes()).map_err(cannot_write)?;
+        let written = temporary_file(path).and_then(|mut file| {
+            file.write_all(text.as_bytes())?;
+            file.as_file().sync_all()?;
+            Ok(file)
+        });
+        let written = written.map_err(cannot_write)?;
         match written.persist_noclobber(&configuration) {
             Ok(_) => Ok(folder),
             Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {
@@ -170,21 +175,6 @@ impl ShardFile {
         let appended = self.file.write_all(&lines).and_then(|()| self.file.sync_data());
         appended.map_err(SweepError::io("write", &self.path))
     }
-}
-
-/// A file of the folder under a name of its own, written and synced, to be put in its place.
-pub(super) fn written_aside(folder: &Path, text: &[u8]) -> io::Result<NamedTempFile> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".sweep-");
-    // A temporary file would be its owner's alone; whoever may read the folder may read the sweep.
-    #[cfg(unix)]
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o666);
-    #[cfg(unix)]
-    builder.permissions(mode);
-    let mut file = builder.tempfile_in(folder)?;
-    file.write_all(text)?;
-    file.as_file().sync_all()?;
-    Ok(file)
 }
 
 fn read_records(path: &Path) -> Result<Vec<Record>, SweepError> {

@@ -1,8 +1,9 @@
 //! One table of all that the shards have computed.
 
 use super::failure::SweepError;
-use super::folder::{Folder, Outcome, written_aside};
+use super::folder::{Folder, Outcome};
 use super::plan::{Cell, Plan};
+use crate::reproduce::store::write_whole;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -67,7 +68,7 @@ pub fn merge<C>(plan: &Plan<C>, folder: &Folder) -> Result<Merged, SweepError> {
         let tables = [("results.jsonl", json_lines(&rows)), ("results.csv", csv(plan, &rows))];
         for (name, table) in tables {
             let path = folder.path().join(name);
-            replace(folder, &path, &table?)?;
+            write_whole(&path, &table?)?;
             merged.written.push(path);
         }
     }
@@ -159,10 +160,4 @@ fn csv<C>(plan: &Plan<C>, rows: &[(&Cell<C>, &Outcome)]) -> Result<Vec<u8>, Swee
 /// A value as TOML has it, a text without its quotes.
 fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
-fn replace(folder: &Folder, path: &Path, text: &[u8]) -> Result<(), SweepError> {
-    let file = written_aside(folder.path(), text).map_err(SweepError::io("write", path))?;
-    file.persist(path).map_err(|error| SweepError::io("write", path)(error.error))?;
-    Ok(())
 }

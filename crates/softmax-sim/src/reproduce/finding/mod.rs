@@ -1,5 +1,6 @@
 //! The findings, in the order of the report.
 
+mod cart_pole;
 mod ceiling;
 mod clocks;
 mod collapse;
@@ -41,6 +42,7 @@ pub static FINDINGS: &[Finding] = &[
     control::FINDINGS[4],
     control::FINDINGS[5],
     control::FINDINGS[6],
+    cart_pole::FINDING,
 ];
 
 /// The finding of that name.
