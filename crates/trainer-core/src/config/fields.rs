@@ -200,6 +200,11 @@ pub const FIELDS: &[Field] = &[
         "PPO-clip: ceiling on the ratio where the advantage is negative (dual clip), above 1, or `\"off\"`.",
     ),
     field(
+        "algorithm.policy_loss.ppo-clip.semantics",
+        "\"exact\"",
+        "PPO-clip: which code is imitated: `\"exact\"` (none), `\"paper\"`, `\"prime\"` or `\"verl\"` (docs/paper-vs-code.md).",
+    ),
+    field(
         "algorithm.policy_loss.clip-cov.fraction",
         "0.0002",
         "Clip-Cov: share of the tokens whose gradient is dropped, in 0..=1.",
@@ -225,6 +230,21 @@ pub const FIELDS: &[Field] = &[
         "Clip-Cov: the ratio may rise to 1 + this.",
     ),
     field(
+        "algorithm.policy_loss.clip-cov.centering",
+        "\"batch\"",
+        "Clip-Cov: means that the covariance is centred by: `\"batch\"` as published, or `\"state\"` as in the theory.",
+    ),
+    field(
+        "algorithm.policy_loss.clip-cov.scope",
+        "\"mini-batch\"",
+        "Clip-Cov: tokens that are selected from: `\"mini-batch\"`, or `\"micro-batch\"` as the older codes do.",
+    ),
+    field(
+        "algorithm.policy_loss.clip-cov.semantics",
+        "\"exact\"",
+        "Clip-Cov: which code is imitated: `\"exact\"` (none), `\"paper\"`, `\"prime\"` or `\"verl\"` (docs/paper-vs-code.md).",
+    ),
+    field(
         "algorithm.policy_loss.kl-cov.fraction",
         "0.002",
         "KL-Cov: share of the tokens whose move is penalised, those of highest covariance, in 0..=1.",
@@ -233,6 +253,26 @@ pub const FIELDS: &[Field] = &[
         "algorithm.policy_loss.kl-cov.coefficient",
         "1.0",
         "KL-Cov: weight of the penalty, at least 0.",
+    ),
+    field(
+        "algorithm.policy_loss.kl-cov.divergence",
+        "\"abs\"",
+        "KL-Cov: the penalty on the log-ratio, `\"abs\"` as in the published code, or a KL estimator (`\"k1\"`, `\"k2\"`, `\"k3\"`).",
+    ),
+    field(
+        "algorithm.policy_loss.kl-cov.centering",
+        "\"batch\"",
+        "KL-Cov: means that the covariance is centred by: `\"batch\"` as published, or `\"state\"` as in the theory.",
+    ),
+    field(
+        "algorithm.policy_loss.kl-cov.scope",
+        "\"mini-batch\"",
+        "KL-Cov: tokens that are selected from: `\"mini-batch\"`, or `\"micro-batch\"` as the older codes do.",
+    ),
+    field(
+        "algorithm.policy_loss.kl-cov.semantics",
+        "\"exact\"",
+        "KL-Cov: which code is imitated: `\"exact\"` (none), `\"paper\"`, `\"prime\"` or `\"verl\"` (docs/paper-vs-code.md).",
     ),
     field(
         "algorithm.mini_batch_prompts",
