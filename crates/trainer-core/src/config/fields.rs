@@ -202,7 +202,7 @@ pub const FIELDS: &[Field] = &[
     field(
         "algorithm.policy_loss.ppo-clip.semantics",
         "\"exact\"",
-        "PPO-clip: which code is imitated: `\"exact\"` (none), `\"paper\"`, `\"prime\"` or `\"verl\"` (docs/paper-vs-code.md).",
+        "PPO-clip: which code is imitated: `\"exact\"` (none), `\"paper\"`, `\"prime\"` or `\"verl\"`.",
     ),
     field(
         "algorithm.policy_loss.clip-cov.fraction",
@@ -242,7 +242,7 @@ pub const FIELDS: &[Field] = &[
     field(
         "algorithm.policy_loss.clip-cov.semantics",
         "\"exact\"",
-        "Clip-Cov: which code is imitated: `\"exact\"` (none), `\"paper\"`, `\"prime\"` or `\"verl\"` (docs/paper-vs-code.md).",
+        "Clip-Cov: which code is imitated: `\"exact\"` (none), `\"paper\"`, `\"prime\"` or `\"verl\"`.",
     ),
     field(
         "algorithm.policy_loss.kl-cov.fraction",
@@ -272,7 +272,7 @@ pub const FIELDS: &[Field] = &[
     field(
         "algorithm.policy_loss.kl-cov.semantics",
         "\"exact\"",
-        "KL-Cov: which code is imitated: `\"exact\"` (none), `\"paper\"`, `\"prime\"` or `\"verl\"` (docs/paper-vs-code.md).",
+        "KL-Cov: which code is imitated: `\"exact\"` (none), `\"paper\"`, `\"prime\"` or `\"verl\"`.",
     ),
     field(
         "algorithm.mini_batch_prompts",
