@@ -11,13 +11,15 @@ use crate::{
 };
 
 /// The clipped surrogate without the tokens whose entropy, over that before the first update, has left
-/// a band. Needs the columns `entropy` and `old_entropy`.
+/// an open band. Needs the columns `entropy` and `old_entropy`.
 ///
-/// Selected are the tokens that are dropped. Where both entropies are 0 nothing has changed.
+/// Selected are the tokens that are dropped. Where both entropies are 0 nothing has changed: 1e-8 is
+/// added to both, as in the authors' code.
 ///
 /// Default: the band of the released 7B script, 0.95 to 1.05, over DAPO's clip.
 ///
-/// Source: Su et al. 2025, [Eq. 8](https://arxiv.org/abs/2512.05591).
+/// Source: Su et al. 2025, [Eq. 8](https://arxiv.org/abs/2512.05591); row 42 of
+/// `docs/paper-vs-code.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(remote = "Self", default, deny_unknown_fields)]
 pub struct EntropyRatioClip {
@@ -58,15 +60,17 @@ impl Settings for EntropyRatioClip {
 
 checked_when_read!(EntropyRatioClip);
 
+/// Added to both entropies before they are divided, in nats.
+const SMALLEST_ENTROPY: f64 = 1e-8;
+
 impl EntropyRatioClip {
     /// Positions of the tokens outside the band; none without the columns.
     pub(crate) fn select<R: Real>(&self, batch: &TokenBatch<'_, R>) -> Vec<usize> {
         let new = batch.column(Column::Entropy).unwrap_or_default();
         let old = batch.column(Column::OldEntropy).unwrap_or_default();
         let outside = |(_, (new, old)): &(usize, (&R, &R))| {
-            // Multiplied out, so that an entropy of 0 needs no case of its own.
-            let (new, old) = (new.to_f64(), old.to_f64());
-            new < self.entropy_ratio_low * old || new > self.entropy_ratio_high * old
+            let ratio = (new.to_f64() + SMALLEST_ENTROPY) / (old.to_f64() + SMALLEST_ENTROPY);
+            !(self.entropy_ratio_low < ratio && ratio < self.entropy_ratio_high)
         };
         let pairs = std::iter::zip(new, old).enumerate();
         pairs.filter(outside).map(|(token, _)| token).collect()

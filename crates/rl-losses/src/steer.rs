@@ -22,7 +22,7 @@ const SMALLEST_SCALE: f64 = 0.02;
 /// ```
 ///
 /// so that the token of largest change has the weight `λ`. Needs the column `entropy`; the maximum is
-/// over the mini-batch.
+/// over the mini-batch, and the ratio in `Ω` is held to e^±20 as the surrogate's is.
 ///
 /// Default: `λ = 0.8` as published, over clip-higher.
 ///

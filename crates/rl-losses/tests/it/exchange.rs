@@ -24,17 +24,20 @@ fn batch() -> Columns {
         let draw = |_| (rng.random_range(low..high) * 1e4).round() / 1e4;
         (0..tokens).map(draw).collect()
     };
-    let shifted = |column: &[f64], by: Vec<f64>| -> Vec<f64> {
-        std::iter::zip(column, by).map(|(x, by)| ((x - by) * 1e4).round() / 1e4).collect()
+    let shifted = |column: &[f64], by: Vec<f64>, highest: f64| -> Vec<f64> {
+        let moved = std::iter::zip(column, by).map(|(x, by)| ((x - by) * 1e4).round() / 1e4);
+        moved.map(|x| x.min(highest)).collect()
     };
+    // No probability reaches 1, or a framework would have to take the logarithm of nothing.
+    let likeliest = -0.01;
     let log_prob = column(-5.0, -0.05);
-    let old_log_prob = shifted(&log_prob, column(-0.7, 0.7));
+    let old_log_prob = shifted(&log_prob, column(-0.7, 0.7), likeliest);
     let entropy = column(0.05, 2.5);
     let optional = [
         entropy.clone(),
-        shifted(&entropy, column(-0.04, 0.04)),
-        shifted(&old_log_prob, column(-0.3, 0.3)),
-        shifted(&old_log_prob, column(-0.02, 0.02)),
+        shifted(&entropy, column(-0.04, 0.04), f64::INFINITY),
+        shifted(&old_log_prob, column(-0.3, 0.3), likeliest),
+        shifted(&old_log_prob, column(-0.02, 0.02), likeliest),
     ];
     let advantage = column(-1.5, 1.5);
     Columns { log_prob, old_log_prob, advantage, optional, lengths, micro_batches: vec![2, 2] }

@@ -14,3 +14,4 @@ mod rollout_correction;
 mod snapshots;
 mod thermostat;
 mod thermostat_on_a_policy;
+mod torch_losses;
