@@ -17,13 +17,13 @@ impl Case {
         self.json["name"].as_str().expect("a case has a name")
     }
 
-    /// The function under test; advantages name the estimator too: `adv/grpo`.
+    /// The function under test.
     pub(crate) fn function(&self) -> String {
-        let function = self.json["fn"].as_str().expect("a case has a function");
-        match self.json["params"]["kind"].as_str() {
-            Some(kind) if function == "adv" => format!("adv/{kind}"),
-            _ => function.to_owned(),
-        }
+        self.json["fn"].as_str().expect("a case has a function").to_owned()
+    }
+
+    pub(crate) fn outputs(&self) -> &serde_json::Map<String, Value> {
+        self.json["outputs"].as_object().expect("outputs by name")
     }
 
     pub(crate) fn input(&self, key: &str) -> &Value {

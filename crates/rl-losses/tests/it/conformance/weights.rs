@@ -1,16 +1,14 @@
-//! Cases of what surrounds a loss: aggregation, advantages, the filter of groups.
-
-use std::collections::BTreeMap;
+//! Cases of what weighs a token: aggregation, rollout correction, the filter of groups, overlong
+//! responses.
 
 use rl_losses::{
-    Aggregation, GroupNormalisation, broadcast_to_tokens, group_relative_advantages,
-    informative_groups, leave_one_out_advantages,
+    Aggregation, CorrectionLevel, OverlongPenalty, RolloutCorrection, WeightBound,
+    informative_groups,
 };
-
 use serde_json::Value;
 
 use super::recorded::{
-    Case, Mask, assert_all_close, assert_close, number, rows, weighted_sum, weights,
+    Case, Mask, assert_all_close, assert_close, number, numbers, weighted_sum, weights,
 };
 
 pub(crate) fn scaling_by_micro_batch(case: &Case) {
@@ -35,34 +33,6 @@ pub(crate) fn scaling_by_micro_batch(case: &Case) {
         })
         .sum();
     assert_close(legacy, number(case.output("legacy_sum_of_scaled_micro_losses")), "legacy");
-}
-
-pub(crate) fn advantages(case: &Case) {
-    let mask = case.mask();
-    let scores: Vec<f64> =
-        rows(case.input("token_level_rewards")).iter().map(|row| row.iter().sum()).collect();
-    let mut samples_of: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-    for (sample, uid) in case.input("uid").as_array().expect("identifiers").iter().enumerate() {
-        samples_of.entry(uid.as_str().expect("a name")).or_default().push(sample);
-    }
-    let order: Vec<usize> = samples_of.values().flatten().copied().collect();
-    let group_sizes: Vec<usize> = samples_of.values().map(Vec::len).collect();
-    let rewards: Vec<f64> = order.iter().map(|&sample| scores[sample]).collect();
-    let grouped = if case.function() == "adv/rloo" {
-        leave_one_out_advantages(&rewards, &group_sizes)
-    } else {
-        let normalisation = match case.param("norm_by_std").as_bool() {
-            Some(true) => GroupNormalisation::StandardDeviation,
-            _ => GroupNormalisation::None,
-        };
-        group_relative_advantages(&rewards, &group_sizes, normalisation)
-    };
-    let mut per_sample = vec![0.0; order.len()];
-    for (&sample, advantage) in order.iter().zip(grouped.expect("finite rewards in groups")) {
-        per_sample[sample] = advantage;
-    }
-    let found = broadcast_to_tokens(&per_sample, &mask.lengths());
-    assert_all_close(&found, &mask.pack(case.output("advantages")), case.name());
 }
 
 pub(crate) fn aggregation(case: &Case) {
@@ -115,4 +85,40 @@ pub(crate) fn filter(case: &Case) {
     let expected: Vec<String> =
         serde_json::from_value(case.output("kept").clone()).expect("names of groups");
     assert_eq!(kept, expected.iter().collect::<Vec<_>>());
+}
+
+pub(crate) fn rollout_correction(case: &Case) {
+    let mask = case.mask();
+    let old = mask.pack(case.input("log_ratio"));
+    let rollout = vec![0.0; old.len()];
+    let truncate = WeightBound::Truncate { high: case.param_number("threshold") };
+    let band = numbers(case.param("icepop"));
+    let band = WeightBound::Mask { low: band[0], high: band[1] };
+    let with = |level, bound| RolloutCorrection { level, bound, ..RolloutCorrection::default() };
+    let token = with(CorrectionLevel::Token, truncate);
+    let corrections = [
+        ("icepop_token", with(CorrectionLevel::Token, band)),
+        ("sequence", with(CorrectionLevel::Sequence, truncate)),
+        ("token", token),
+        ("token_batch_normalised", RolloutCorrection { normalise: true, ..token }),
+    ];
+    assert!(case.outputs().keys().eq(corrections.map(|(name, _)| name).iter()), "every output");
+    for (name, correction) in corrections {
+        let found =
+            correction.weights(&old, &rollout, &mask.lengths()).expect("columns of a batch");
+        assert_all_close(&found.weights, &mask.pack(case.output(name)), name);
+    }
+}
+
+pub(crate) fn overlong(case: &Case) {
+    let tokens = |key: &str| {
+        usize::try_from(case.param(key).as_u64().expect("a count")).expect("a count that fits")
+    };
+    let factor = case.param_number("penalty_factor");
+    let shaping = OverlongPenalty::new(tokens("max_resp_len"), tokens("buffer"), factor);
+    let shaping = shaping.expect("a buffer within the response");
+    let lengths: Vec<usize> =
+        serde_json::from_value(case.input("lengths").clone()).expect("lengths");
+    let found: Vec<f64> = lengths.iter().map(|&length| shaping.penalty(length)).collect();
+    assert_all_close(&found, &numbers(case.output("penalty")), case.name());
 }
