@@ -22,6 +22,8 @@ pub mod statement;
 pub mod sweep;
 pub mod training;
 mod verification;
+pub mod whole_file;
 
-pub use report::{Report, Row, WriteError};
+pub use report::{Report, Row};
 pub use verification::{Settings, Stage, verify, verify_watched};
+pub use whole_file::FileError;

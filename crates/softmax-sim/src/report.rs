@@ -2,12 +2,11 @@
 
 use crate::mean_interval::mean_interval;
 use crate::statement::claim;
+use crate::whole_file::{FileError, write_whole};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
-use std::fs::{self, File};
-use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
-use thiserror::Error;
+use std::io;
+use std::path::Path;
 
 /// One check of one statement over many cases.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -182,46 +181,12 @@ impl Report {
     ///
     /// # Errors
     ///
-    /// [`WriteError`] if the file cannot be written.
-    pub fn write_json(&self, path: &Path) -> Result<(), WriteError> {
-        let write = || {
-            let partial = partial_path(path)?;
-            let json = serde_json::to_string_pretty(self)?;
-            let written = write_synced(&partial, &json).and_then(|()| fs::rename(&partial, path));
-            if written.is_err() {
-                // Nothing half-written stays behind; the first error is the one to report.
-                let _ = fs::remove_file(&partial);
-            }
-            written
-        };
-        write().map_err(|source| WriteError { path: path.to_owned(), source })
+    /// [`FileError`] if the file cannot be written.
+    pub fn write_json(&self, path: &Path) -> Result<(), FileError> {
+        let json = serde_json::to_string_pretty(self).map_err(io::Error::from);
+        let json = json.map_err(FileError::of(path, "write"))?;
+        write_whole(path, format!("{json}\n").as_bytes())
     }
-}
-
-/// A report could not be written.
-#[derive(Debug, Error)]
-#[error("cannot write {}", path.display())]
-pub struct WriteError {
-    path: PathBuf,
-    source: io::Error,
-}
-
-/// A name beside `path`, so that renaming stays within one file system.
-fn partial_path(path: &Path) -> io::Result<PathBuf> {
-    let name = path.file_name().ok_or_else(|| {
-        io::Error::new(io::ErrorKind::InvalidInput, "expected a path that ends in a file name")
-    })?;
-    let mut partial = std::ffi::OsString::from(".");
-    partial.push(name);
-    partial.push(format!(".{}.partial", std::process::id()));
-    Ok(path.with_file_name(partial))
-}
-
-fn write_synced(path: &Path, text: &str) -> io::Result<()> {
-    let mut file = File::create(path)?;
-    file.write_all(text.as_bytes())?;
-    file.write_all(b"\n")?;
-    file.sync_all()
 }
 
 #[cfg(test)]
@@ -275,24 +240,11 @@ mod tests {
     }
 
     #[test]
-    fn json_replaces_the_file_and_leaves_nothing_else() {
+    fn json_comes_back_as_it_was() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("verify.json");
-        fs::write(&path, "old").unwrap();
         report().write_json(&path).unwrap();
-        let read: Report = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+        let read = serde_json::from_slice::<Report>(&std::fs::read(&path).unwrap()).unwrap();
         assert_eq!(read, report());
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
-    }
-
-    #[test]
-    fn a_file_that_cannot_be_written_is_named_and_not_begun() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("verify.json");
-        fs::create_dir(&path).unwrap();
-        let error = report().write_json(&path).unwrap_err();
-        assert_eq!(error.to_string(), format!("cannot write {}", path.display()));
-        assert!(std::error::Error::source(&error).is_some());
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 }

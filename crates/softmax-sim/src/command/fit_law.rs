@@ -2,6 +2,7 @@
 
 use anyhow::Context;
 use softmax_sim::fit_law::{LawFit, Points, figure};
+use softmax_sim::whole_file::write_whole;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -67,5 +68,5 @@ pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<bool> {
 
 fn draw(path: &Path, points: &Points, fit: &LawFit) -> anyhow::Result<()> {
     let svg = figures::chart_svg::standalone_svg(&figure(points, fit));
-    std::fs::write(path, svg).with_context(|| format!("cannot write {}", path.display()))
+    Ok(write_whole(path, svg.as_bytes())?)
 }

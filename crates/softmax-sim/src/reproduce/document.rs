@@ -5,8 +5,8 @@
 
 use super::page::options;
 use super::run::Finished;
-use super::store::{StoreError, write_whole};
 use super::{FINDINGS, Finding, Measure, Setting, Verdict};
+use crate::whole_file::{FileError, write_whole};
 use figures::chart_svg::standalone_svg;
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -55,8 +55,8 @@ pub struct PublishedFigure {
 ///
 /// # Errors
 ///
-/// [`StoreError`] if a file cannot be written, or the published results cannot be read.
-pub fn write(docs: &Path, finished: &[Finished]) -> Result<(), StoreError> {
+/// [`FileError`] if a file cannot be written, or the published results cannot be read.
+pub fn write(docs: &Path, finished: &[Finished]) -> Result<(), FileError> {
     let mut results = read_published(docs)?;
     for one in finished {
         let published = publish(docs, one)?;
@@ -68,7 +68,7 @@ pub fn write(docs: &Path, finished: &[Finished]) -> Result<(), StoreError> {
     results.sort_by_key(place);
     let path = docs.join("reproduce.json");
     let json = serde_json::to_string_pretty(&results).map_err(io::Error::from);
-    let json = json.map_err(StoreError::of(&path, "write"))?;
+    let json = json.map_err(FileError::of(&path, "write"))?;
     write_whole(&path, format!("{json}\n").as_bytes())?;
     write_whole(&docs.join("reproduce.md"), page(FINDINGS, &results).as_bytes())
 }
@@ -77,18 +77,18 @@ pub fn write(docs: &Path, finished: &[Finished]) -> Result<(), StoreError> {
 ///
 /// # Errors
 ///
-/// [`StoreError`] if the file cannot be read or holds something else.
-pub fn read_published(docs: &Path) -> Result<Vec<Published>, StoreError> {
+/// [`FileError`] if the file cannot be read or holds something else.
+pub fn read_published(docs: &Path) -> Result<Vec<Published>, FileError> {
     let path = docs.join("reproduce.json");
     match fs::read(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(vec![]),
         read => read
             .and_then(|bytes| serde_json::from_slice(&bytes).map_err(io::Error::from))
-            .map_err(StoreError::of(&path, "read")),
+            .map_err(FileError::of(&path, "read")),
     }
 }
 
-fn publish(docs: &Path, one: &Finished) -> Result<Published, StoreError> {
+fn publish(docs: &Path, one: &Finished) -> Result<Published, FileError> {
     let (record, outcome) = (&one.record, &one.record.outcome);
     let figure = outcome.figures.first().map(|figure| PublishedFigure {
         file: format!("images/reproduce/{}.svg", figure.chart.stem),

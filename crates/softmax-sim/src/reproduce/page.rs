@@ -1,8 +1,8 @@
 //! The report: claim beside verdict, one self-contained HTML page.
 
 use super::run::Finished;
-use super::store::{StoreError, write_whole};
 use super::{Cell, Measure, Scale, Setting, Table, Verdict};
+use crate::whole_file::{FileError, write_whole};
 use figures::chart_svg::standalone_svg;
 use figures::html::{self, Column, escape, paragraph};
 use figures::number_format::significant;
@@ -66,8 +66,8 @@ pub fn page(finished: &[Finished], folder: &Path) -> Page {
 ///
 /// # Errors
 ///
-/// [`StoreError`], naming the first file that could not be written.
-pub fn write(folder: &Path, finished: &[Finished]) -> Result<(), StoreError> {
+/// [`FileError`], naming the first file that could not be written.
+pub fn write(folder: &Path, finished: &[Finished]) -> Result<(), FileError> {
     write_whole(&folder.join("report.html"), page(finished, folder).html().as_bytes())?;
     for figure in finished.iter().flat_map(|one| &one.record.outcome.figures) {
         let path = folder.join("figures").join(format!("{}.svg", figure.chart.stem));

@@ -1,7 +1,7 @@
 //! Charts as PNG, in a font of this machine.
 
 use super::run::Finished;
-use super::store::{StoreError, write_whole};
+use crate::whole_file::{FileError, write_whole};
 use figures::Chart;
 use figures::chart_svg::plain_svg;
 use resvg::tiny_skia::{Pixmap, Transform};
@@ -109,7 +109,7 @@ pub enum PictureError {
     Raster(#[from] RasterError),
     /// It could not be written.
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Store(#[from] FileError),
 }
 
 #[cfg(test)]

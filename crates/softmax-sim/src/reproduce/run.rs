@@ -1,8 +1,9 @@
 //! Running findings, each once for a setting.
 
 use super::kept::KeptRuns;
-use super::store::{PROGRAM, Record, StoreError, read_record, write_record};
+use super::store::{PROGRAM, Record, read_record, write_record};
 use super::{FINDINGS, Finding, Progress, Setting};
+use crate::whole_file::FileError;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -25,14 +26,14 @@ pub struct Finished {
 ///
 /// # Errors
 ///
-/// [`StoreError`] if a result cannot be read or written; those before it are kept.
+/// [`FileError`] if a result cannot be read or written; those before it are kept.
 pub fn run(
     findings: &[&'static Finding],
     setting: &Setting,
     folder: &Path,
     again: bool,
     progress: impl Fn(&'static str) -> Progress,
-) -> Result<Vec<Finished>, StoreError> {
+) -> Result<Vec<Finished>, FileError> {
     let runs = Arc::new(KeptRuns::under(folder, again));
     let mut finished = Vec::with_capacity(findings.len());
     for &finding in findings {
@@ -62,8 +63,8 @@ pub fn run(
 ///
 /// # Errors
 ///
-/// [`StoreError`] if a result cannot be read.
-pub fn collect(folder: &Path) -> Result<Vec<Finished>, StoreError> {
+/// [`FileError`] if a result cannot be read.
+pub fn collect(folder: &Path) -> Result<Vec<Finished>, FileError> {
     let mut finished = vec![];
     for finding in FINDINGS {
         if let Some(record) = read_record(folder, finding.name)? {

@@ -1,11 +1,11 @@
 //! Results on disk: one file a finding, whole or not there.
 
 use super::{Outcome, Setting};
+use crate::whole_file::{FileError, write_whole};
 use serde::{Deserialize, Serialize};
 use std::fs;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
-use thiserror::Error;
 
 /// Name and version of this program, as stored beside each result.
 pub const PROGRAM: &str = concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_PKG_VERSION"));
@@ -33,23 +33,6 @@ impl Record {
     }
 }
 
-/// A file of results that could not be read or written.
-#[derive(Debug, Error)]
-#[error("cannot {action} {}", path.display())]
-pub struct StoreError {
-    path: PathBuf,
-    action: &'static str,
-    source: io::Error,
-}
-
-impl StoreError {
-    /// The error of doing `action` to `path`.
-    pub(super) fn of(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> Self {
-        let path = path.to_owned();
-        move |source| Self { path, action, source }
-    }
-}
-
 /// Where the result of the finding `name` lies.
 pub fn record_path(folder: &Path, name: &str) -> PathBuf {
     folder.join("findings").join(format!("{name}.json"))
@@ -61,8 +44,8 @@ pub fn record_path(folder: &Path, name: &str) -> PathBuf {
 ///
 /// # Errors
 ///
-/// [`StoreError`] if there is a file that cannot be read.
-pub fn read_record(folder: &Path, name: &str) -> Result<Option<Record>, StoreError> {
+/// [`FileError`] if there is a file that cannot be read.
+pub fn read_record(folder: &Path, name: &str) -> Result<Option<Record>, FileError> {
     let path = record_path(folder, name);
     match fs::read(&path) {
         Ok(bytes) => {
@@ -70,7 +53,7 @@ pub fn read_record(folder: &Path, name: &str) -> Result<Option<Record>, StoreErr
             Ok(record.filter(|record| record.finding == name))
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(StoreError::of(&path, "read")(error)),
+        Err(error) => Err(FileError::of(&path, "read")(error)),
     }
 }
 
@@ -78,40 +61,12 @@ pub fn read_record(folder: &Path, name: &str) -> Result<Option<Record>, StoreErr
 ///
 /// # Errors
 ///
-/// [`StoreError`] if it cannot be written; an older one is as it was.
-pub fn write_record(folder: &Path, record: &Record) -> Result<(), StoreError> {
+/// [`FileError`] if it cannot be written; an older one is as it was.
+pub fn write_record(folder: &Path, record: &Record) -> Result<(), FileError> {
     let path = record_path(folder, &record.finding);
     let json = serde_json::to_string_pretty(record).map_err(io::Error::from);
-    let json = json.map_err(StoreError::of(&path, "write"))?;
+    let json = json.map_err(FileError::of(&path, "write"))?;
     write_whole(&path, format!("{json}\n").as_bytes())
-}
-
-/// Writes a file as a whole or not at all, in a folder that is made if need be.
-///
-/// # Errors
-///
-/// [`StoreError`], naming the file.
-pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
-    let write = || {
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let folder = folder.unwrap_or(Path::new("."));
-        fs::create_dir_all(folder)?;
-        let mut file = temporary_file(folder)?;
-        file.write_all(bytes)?;
-        file.as_file().sync_all()?;
-        file.persist(path).map_err(|error| error.error)?;
-        Ok(())
-    };
-    write().map_err(StoreError::of(path, "write"))
-}
-
-/// A file beside the others that goes when it is not persisted, readable by whom the others are.
-pub(crate) fn temporary_file(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".").suffix(".partial");
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder.tempfile_in(folder)
 }
 
 #[cfg(test)]

@@ -133,13 +133,13 @@ impl Default for ScheduleSettings {
 #[non_exhaustive]
 pub enum CheckError {
     /// A number out of its range.
-    #[error("`{field}` is {value}, expected a finite number of at least {least}")]
+    #[error("`{field}` is {value}, expected a finite number{}", least_text(*least))]
     Range {
         /// Name of the setting.
         field: &'static str,
         /// Its value.
         value: f64,
-        /// The least it may be.
+        /// The least it may be; `f64::MIN` if any will do.
         least: f64,
     },
     /// A learning rate that does not move.
@@ -153,6 +153,10 @@ pub enum CheckError {
     /// Settings of the cart and pole out of range.
     #[error(transparent)]
     Ppo(#[from] PpoError),
+}
+
+fn least_text(least: f64) -> String {
+    if least > f64::MIN { format!(" of at least {least}") } else { String::new() }
 }
 
 impl Plan<CellSettings> {

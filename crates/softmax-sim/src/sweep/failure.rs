@@ -2,7 +2,7 @@
 
 use super::plan::PlanError;
 use super::shard::ShardError;
-use crate::reproduce::store::StoreError;
+use crate::whole_file::FileError;
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -12,7 +12,7 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum SweepError {
     /// The configuration is no sweep.
-    #[error("{}: {source}", path.display())]
+    #[error("{}", path.display())]
     Plan {
         /// The file.
         path: PathBuf,
@@ -23,18 +23,8 @@ pub enum SweepError {
     #[error(transparent)]
     Shard(#[from] ShardError),
     /// A file or folder cannot be used.
-    #[error("cannot {action} {}: {source}", path.display())]
-    Io {
-        /// What was tried.
-        action: &'static str,
-        /// On what.
-        path: PathBuf,
-        /// Why it failed.
-        source: io::Error,
-    },
-    /// A table cannot be written.
     #[error(transparent)]
-    Store(#[from] StoreError),
+    File(#[from] FileError),
     /// The folder was begun by another sweep.
     #[error(
         "{} holds another sweep: {missing} of its {held} cells are not in this one, which has {cells}; \
@@ -80,6 +70,7 @@ pub enum SweepError {
 impl SweepError {
     /// For `map_err`.
     pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
-        move |source| Self::Io { action, path: path.to_owned(), source }
+        let error = FileError::of(path, action);
+        move |source| error(source).into()
     }
 }

@@ -3,11 +3,11 @@
 use super::failure::SweepError;
 use super::plan::Plan;
 use super::shard::Shard;
-use crate::reproduce::store::temporary_file;
+use crate::whole_file::{sync_folder, write_new};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// The configuration, as it was given.
@@ -57,37 +57,19 @@ impl Folder {
         plan: &Plan<C>,
         parse: impl Fn(&str) -> Result<Plan<C>, super::PlanError>,
     ) -> Result<Self, SweepError> {
-        fs::create_dir_all(path).map_err(SweepError::io("make", path))?;
         let folder = Self { path: path.to_owned() };
-        let configuration = folder.configuration_path();
-        // Written aside and then put in its place, so that no process ever reads half of it.
-        let cannot_write = SweepError::io("write", &configuration);
-        let written = temporary_file(path).and_then(|mut file| {
-            file.write_all(text.as_bytes())?;
-            file.as_file().sync_all()?;
-            Ok(file)
-        });
-        let written = written.map_err(cannot_write)?;
-        match written.persist_noclobber(&configuration) {
-            Ok(_) => Ok(folder),
-            Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {
-                let held = folder.plan(parse)?;
-                let keys: HashSet<&str> = plan.cells.iter().map(|cell| cell.key.as_str()).collect();
-                let missing =
-                    held.cells.iter().filter(|cell| !keys.contains(cell.key.as_str())).count();
-                let (held, cells) = (held.cells.len(), plan.cells.len());
-                if missing > 0 || held != cells {
-                    return Err(SweepError::AnotherSweep {
-                        path: folder.path,
-                        held,
-                        missing,
-                        cells,
-                    });
-                }
-                Ok(folder)
-            }
-            Err(error) => Err(SweepError::io("write", &configuration)(error.error)),
+        // As a whole, so that no process ever reads half of it.
+        if write_new(&folder.configuration_path(), text.as_bytes())? {
+            return Ok(folder);
         }
+        let held = folder.plan(parse)?;
+        let keys: HashSet<&str> = plan.cells.iter().map(|cell| cell.key.as_str()).collect();
+        let missing = held.cells.iter().filter(|cell| !keys.contains(cell.key.as_str())).count();
+        let (held, cells) = (held.cells.len(), plan.cells.len());
+        if missing > 0 || held != cells {
+            return Err(SweepError::AnotherSweep { path: folder.path, held, missing, cells });
+        }
+        Ok(folder)
     }
 
     /// A folder that a sweep was begun in.
@@ -153,8 +135,7 @@ impl Folder {
             file.set_len(whole).map_err(SweepError::io("shorten", &path))?;
         }
         // The file's name must outlive a crash of the machine as its lines do.
-        let synced = File::open(&self.path).and_then(|folder| folder.sync_all());
-        synced.map_err(SweepError::io("sync", &self.path))?;
+        sync_folder(&self.path).map_err(SweepError::io("sync", &self.path))?;
         Ok(ShardFile { path, file })
     }
 

@@ -3,7 +3,7 @@
 use super::failure::SweepError;
 use super::folder::{Folder, Outcome};
 use super::plan::{Cell, Plan};
-use crate::reproduce::store::write_whole;
+use crate::whole_file::write_whole;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
