@@ -68,7 +68,7 @@ impl Forecast {
         let (first_reward, rest_reward) = reward.split_at(fitted);
         let law = PerformanceLaw::fit(first_entropy, first_reward)?;
         let moments = PairedMoments::of(first_entropy, first_reward);
-        let linear = LineFit::through(first_entropy, first_reward, moments);
+        let linear = LineFit::with_moments(first_entropy, first_reward, moments);
         let last = entropy.len() - 1;
         let intervals = (fitted > 2)
             .then(|| {

@@ -18,8 +18,19 @@ pub struct LineFit {
 }
 
 impl LineFit {
-    /// The line through points whose `x` are not all equal.
-    pub(crate) fn through(x: &[f64], y: &[f64], moments: PairedMoments) -> Self {
+    /// The line through points `(x, y)`; none if there are not two different `x`.
+    ///
+    /// # Panics
+    ///
+    /// If the columns differ in length.
+    pub fn through(x: &[f64], y: &[f64]) -> Option<Self> {
+        let moments = PairedMoments::of(x, y);
+        let varies = !is_constant(moments.sum_xx, moments.mean_x, x.len());
+        varies.then(|| Self::with_moments(x, y, moments))
+    }
+
+    /// The line through points whose `x` are not all equal, from their moments.
+    pub(crate) fn with_moments(x: &[f64], y: &[f64], moments: PairedMoments) -> Self {
         let slope = moments.sum_xy / moments.sum_xx;
         let residual = |(x, y): (&f64, &f64)| (y - moments.mean_y) - slope * (x - moments.mean_x);
         let squared_error = sum(std::iter::zip(x, y).map(|pair| residual(pair).powi(2)));
@@ -53,4 +64,23 @@ impl LineFit {
 pub(crate) fn is_constant(sum_of_squares: f64, mean: f64, points: usize) -> bool {
     let rounding = 4.0 * f64::EPSILON * mean.abs();
     sum_of_squares <= points as f64 * rounding * rounding
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn points_above_one_place_have_no_line() {
+        assert_eq!(LineFit::through(&[2.0, 2.0], &[0.0, 1.0]), None);
+        assert_eq!(LineFit::through(&[2.0], &[0.0]), None);
+        assert_eq!(LineFit::through(&[], &[]), None);
+    }
+
+    #[test]
+    fn a_line_is_found_again() {
+        let line = LineFit::through(&[0.0, 1.0, 3.0], &[1.0, 3.0, 7.0]).unwrap();
+        assert_eq!((line.slope, line.intercept, line.r_squared), (2.0, 1.0, Some(1.0)));
+        assert_eq!(line.rmse_on(&[2.0], &[6.0]), Some(1.0));
+    }
 }

@@ -21,7 +21,7 @@ pub enum FitError {
         reward: usize,
     },
     /// Two coefficients need two points.
-    #[error("{found} points; a fit of two coefficients needs at least 2")]
+    #[error("a fit of two coefficients needs at least 2 points, found {found}")]
     TooFewPoints {
         /// Number of points.
         found: usize,
@@ -96,12 +96,12 @@ impl PerformanceLaw {
         if is_constant(moments.sum_xx, moments.mean_x, points) {
             return Err(FitError::ConstantEntropy { value: entropy[0], points });
         }
-        let line = LineFit::through(&exp_entropy, reward, moments);
-        let linear = LineFit::through(entropy, reward, PairedMoments::of(entropy, reward));
+        let line = LineFit::with_moments(&exp_entropy, reward, moments);
+        let linear = LineFit::with_moments(entropy, reward, PairedMoments::of(entropy, reward));
         let standard_error = (points > 2)
             .then(|| line.rmse * (points as f64 / ((points - 2) as f64 * moments.sum_xx)).sqrt());
         Ok(Self {
-            a: -line.slope,
+            a: 0.0 - line.slope, // of a constant reward 0, not -0
             b: line.intercept,
             points,
             rmse: line.rmse,

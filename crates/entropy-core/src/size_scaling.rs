@@ -41,7 +41,7 @@ impl SizeScaling {
         let moments = PairedMoments::of(&log_size, coefficients);
         let constant = is_constant(moments.sum_xx, moments.mean_x, points);
         check_parameter("size", sizes[0], !constant, "two different sizes, not one throughout")?;
-        Ok(Self { line: LineFit::through(&log_size, coefficients, moments), points })
+        Ok(Self { line: LineFit::with_moments(&log_size, coefficients, moments), points })
     }
 
     /// The coefficient that the line gives at `size`.

@@ -47,7 +47,10 @@ fn columns_that_determine_no_law_are_named() {
         message(&[1.0], &[1.0, 2.0]),
         "1 entropies and 2 rewards; expected one of each per point"
     );
-    assert_eq!(message(&[1.0], &[1.0]), "1 points; a fit of two coefficients needs at least 2");
+    assert_eq!(
+        message(&[1.0], &[1.0]),
+        "a fit of two coefficients needs at least 2 points, found 1"
+    );
     assert_eq!(
         message(&[1.0, 2.0], &[1.0, f64::NAN]),
         "`reward` is NaN at point 1; expected a finite number"

@@ -66,7 +66,11 @@ fn what_cannot_be_fitted_ends_with_2_and_says_why() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("run.csv");
     for (text, arguments, expected) in [
-        ("entropy,reward\n1,0.5\n", &[][..], "error: no fit: 1 points; a fit of two"),
+        (
+            "entropy,reward\n1,0.5\n",
+            &[][..],
+            "error: no fit: a fit of two coefficients needs at least 2 points, found 1",
+        ),
         ("entropy,reward\n1,0.5\n1,0.6\n", &[], "error: no fit: entropy is 1 at all 2 points"),
         ("H,reward\n1,0.5\n", &[], "run.csv: line 1: no column `entropy`; expected it among: H, "),
         ("entropy,reward\n1,0.5\n2,0.6\n", &["--prefix", "2"], "prefix 2; expected a share"),

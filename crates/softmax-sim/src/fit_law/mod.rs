@@ -14,12 +14,14 @@
 
 mod figure;
 mod points;
+mod rows;
 mod table;
 
 pub use figure::figure;
-pub use points::{Points, ReadError, RowProblem};
+pub use points::{Points, ReadError};
+pub use rows::RowProblem;
 
-use entropy_core::{FitError, InputError, Interval, PairedMoments, PerformanceLaw};
+use entropy_core::{FitError, InputError, Interval, LineFit, PerformanceLaw};
 use serde::Serialize;
 use thiserror::Error;
 
@@ -34,7 +36,7 @@ pub enum LawError {
     #[error(transparent)]
     Fit(#[from] FitError),
     /// The first part of the run determines none.
-    #[error("the first {share} of {points} points: {source}")]
+    #[error("the first {share} of {points} points")]
     Prefix {
         /// Share of the points, within `0..1`.
         share: f64,
@@ -61,37 +63,6 @@ pub struct Estimate {
     pub interval: Option<[f64; 2]>,
 }
 
-/// The straight line `R = slope · H + intercept` on the same points.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct StraightLine {
-    /// Reward per nat.
-    pub slope: f64,
-    /// Reward at `H = 0`.
-    pub intercept: f64,
-    /// Share of the variance explained; none if the reward is constant.
-    pub r_squared: Option<f64>,
-}
-
-impl StraightLine {
-    fn through(points: &Points, law: &PerformanceLaw) -> Self {
-        let moments = PairedMoments::of(points.entropy(), points.reward());
-        let slope = moments.sum_xy / moments.sum_xx;
-        let intercept = moments.mean_y - slope * moments.mean_x;
-        Self { slope, intercept, r_squared: law.linear_r_squared }
-    }
-
-    /// Reward that the line predicts at `entropy`, in nats.
-    pub fn predict(&self, entropy: f64) -> f64 {
-        self.intercept + self.slope * entropy
-    }
-
-    fn rmse_on(&self, points: &Points) -> f64 {
-        let residuals = std::iter::zip(points.entropy(), points.reward());
-        let squares: f64 = residuals.map(|(h, r)| (r - self.predict(*h)).powi(2)).sum();
-        (squares / points.len() as f64).sqrt()
-    }
-}
-
 /// What the first points of a run foretell of the rest.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Forecast {
@@ -111,6 +82,10 @@ pub struct Forecast {
     pub linear_rmse: f64,
     /// Predicted less actual reward at the last point.
     pub final_error: f64,
+    /// Prediction interval for the reward at the last point, at [`CONFIDENCE`]; none of two points.
+    pub final_interval: Option<[f64; 2]>,
+    /// Fraction of the points after them inside their prediction intervals; none of two points.
+    pub covered: Option<f64>,
 }
 
 /// The law of a run.
@@ -128,8 +103,9 @@ pub struct LawFit {
     pub r_squared: Option<f64>,
     /// Root mean squared error, in reward (a fraction where the reward is one).
     pub rmse: f64,
-    /// The straight line: where it explains as much, the exponential form is not supported.
-    pub linear: StraightLine,
+    /// The straight line `R = slope · H + intercept` on the same points: where it explains as much, the
+    /// exponential form is not supported.
+    pub linear: LineFit,
     /// One per share asked for.
     pub forecasts: Vec<Forecast>,
 }
@@ -142,12 +118,16 @@ impl LawFit {
     /// [`LawError`] if there are too few points or entropies, or a share is not within `0..1`.
     pub fn of(points: &Points, shares: &[f64]) -> Result<Self, LawError> {
         let law = PerformanceLaw::fit(points.entropy(), points.reward())?;
-        let forecast = |share: &f64| forecast(points, *share);
+        let Some(linear) = LineFit::through(points.entropy(), points.reward()) else {
+            let (value, points) = (points.entropy()[0], points.len());
+            return Err(FitError::ConstantEntropy { value, points }.into());
+        };
+        let forecast = |share: &f64| Forecast::of(points, *share);
         let forecasts = shares.iter().map(forecast).collect::<Result<_, LawError>>()?;
         // With two points there is no interval.
         let estimate = |value: f64, interval: Result<Interval, InputError>| Estimate {
             value,
-            interval: interval.ok().map(|interval| [interval.low, interval.high]),
+            interval: interval.ok().map(ends),
         };
         Ok(Self {
             points: points.len(),
@@ -156,7 +136,7 @@ impl LawFit {
             ceiling: estimate(law.ceiling(), law.interval_ceiling(CONFIDENCE)),
             r_squared: law.r_squared,
             rmse: law.rmse,
-            linear: StraightLine::through(points, &law),
+            linear,
             forecasts,
         })
     }
@@ -167,34 +147,31 @@ impl LawFit {
     }
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a share of a count is a count"
-)]
-fn forecast(points: &Points, share: f64) -> Result<Forecast, LawError> {
-    if !(share > 0.0 && share < 1.0) {
-        return Err(LawError::Share { share });
+impl Forecast {
+    fn of(points: &Points, share: f64) -> Result<Self, LawError> {
+        if !(share > 0.0 && share < 1.0) {
+            return Err(LawError::Share { share });
+        }
+        let (entropy, reward) = (points.entropy(), points.reward());
+        let forecast = entropy_core::Forecast::from_share(entropy, reward, share, CONFIDENCE)
+            .map_err(|source| LawError::Prefix { share, points: points.len(), source })?;
+        Ok(Self {
+            share,
+            points: forecast.fitted,
+            a: forecast.law.a,
+            b: forecast.law.b,
+            ceiling: forecast.law.ceiling(),
+            rmse: forecast.rmse_rest,
+            linear_rmse: forecast.linear_rmse_rest,
+            final_error: forecast.final_error,
+            final_interval: forecast.final_interval.map(ends),
+            covered: forecast.covered,
+        })
     }
-    let count = (share * points.len() as f64).ceil() as usize;
-    let (first, rest) = points.split_at(count);
-    let law = PerformanceLaw::fit(first.entropy(), first.reward())
-        .map_err(|source| LawError::Prefix { share, points: points.len(), source })?;
-    let line = StraightLine::through(&first, &law);
-    // Where nothing is left to foretell, there is no error.
-    let rmse = law.rmse_on(rest.entropy(), rest.reward()).unwrap_or(0.0);
-    let linear_rmse = if rest.is_empty() { 0.0 } else { line.rmse_on(&rest) };
-    let (entropy, reward) = points.last().expect("a fit has points");
-    Ok(Forecast {
-        share,
-        points: count,
-        a: law.a,
-        b: law.b,
-        ceiling: law.ceiling(),
-        rmse,
-        linear_rmse,
-        final_error: law.predict(entropy) - reward,
-    })
+}
+
+fn ends(interval: Interval) -> [f64; 2] {
+    [interval.low, interval.high]
 }
 
 #[cfg(test)]
@@ -238,6 +215,18 @@ mod tests {
         assert!((low..high).contains(&0.75));
     }
 
+    /// Reward noise of some size shows in the width of the forecast's interval, which holds the last point.
+    #[test]
+    fn a_forecast_of_noisy_points_comes_with_its_interval() {
+        let fit = LawFit::of(&points(0.02), &[0.3]).unwrap();
+        let forecast = &fit.forecasts[0];
+        let [low, high] = forecast.final_interval.unwrap();
+        let last = points(0.02).last().unwrap().1;
+        assert!(low < last && last < high && high - low > 0.02, "{forecast:?}");
+        let middle = 0.5 * (low + high);
+        assert!((middle - last - forecast.final_error).abs() < 1e-12, "{forecast:?}");
+    }
+
     #[test]
     fn two_points_have_no_interval() {
         let two: Points = [(1.0, 0.2), (0.5, 0.6)].into_iter().collect();
@@ -250,11 +239,15 @@ mod tests {
             LawFit::of(points, shares).map(|_| ()).unwrap_err().to_string()
         };
         let one: Points = [(1.0, 0.2)].into_iter().collect();
-        assert_eq!(message(&one, &[]), "1 points; a fit of two coefficients needs at least 2");
         assert_eq!(
-            message(&points(0.0), &[0.02]),
-            "the first 0.02 of 40 points: 1 points; a fit of two coefficients needs at least 2"
+            message(&one, &[]),
+            "a fit of two coefficients needs at least 2 points, found 1"
         );
+        let flat: Points = [(1.0, 0.2), (1.0, 0.3), (0.5, 0.6), (0.2, 0.7)].into_iter().collect();
+        let error = LawFit::of(&flat, &[0.5]).unwrap_err();
+        assert_eq!(error.to_string(), "the first 0.5 of 4 points");
+        let source = std::error::Error::source(&error).unwrap().to_string();
+        assert!(source.starts_with("entropy is 1 at all 2 points"), "{source}");
         for share in [0.0, 1.0, -0.5, f64::NAN] {
             let text = message(&points(0.0), &[share]);
             assert!(

@@ -1,6 +1,6 @@
 //! Points of a run: entropy and reward, read from CSV or JSON.
 
-use serde_json::Value;
+use super::rows::{Columns, RowProblem};
 use std::io::{self, Read};
 use thiserror::Error;
 
@@ -29,19 +29,6 @@ pub enum ReadError {
         /// The header.
         found: String,
     },
-    /// The JSON array is none.
-    #[error("not a JSON array of objects with entropy and reward")]
-    Json(#[source] serde_json::Error),
-}
-
-/// A row that was left out.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{place}: {problem}")]
-pub struct RowProblem {
-    /// Line of the file, or position in the array.
-    place: String,
-    /// Column, what stands there and what was expected.
-    problem: String,
 }
 
 impl FromIterator<(f64, f64)> for Points {
@@ -54,7 +41,7 @@ impl FromIterator<(f64, f64)> for Points {
 impl Points {
     /// Reads points and the problems of rows that have none: CSV with a header, JSON lines, or one
     /// JSON array of objects, told apart by the first character. `entropy` and `reward` name the
-    /// columns.
+    /// columns. A row of CSV is a line: no value may hold a line break.
     ///
     /// # Errors
     ///
@@ -67,11 +54,12 @@ impl Points {
         let mut bytes = Vec::new();
         input.read_to_end(&mut bytes).map_err(ReadError::Read)?;
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
+        let columns = Columns { entropy, reward };
         let rows = match bytes.trim_ascii_start().first() {
             None => return Err(ReadError::Empty),
-            Some(b'[') => array_rows(bytes, entropy, reward)?,
-            Some(b'{') => line_rows(bytes, entropy, reward),
-            Some(_) => csv_rows(bytes, entropy, reward)?,
+            Some(b'[') => columns.of_array(bytes),
+            Some(b'{') => columns.of_lines(bytes),
+            Some(_) => columns.of_csv(bytes)?,
         };
         let mut points = Self::default();
         let mut problems = Vec::new();
@@ -128,117 +116,9 @@ impl Points {
     }
 }
 
-type Row = Result<(f64, f64), RowProblem>;
-
-fn csv_rows(bytes: &[u8], entropy: &str, reward: &str) -> Result<Vec<Row>, ReadError> {
-    let mut reader =
-        csv::ReaderBuilder::new().flexible(true).trim(csv::Trim::All).from_reader(bytes);
-    let header = reader.byte_headers().map_err(|error| ReadError::Read(error.into()))?.clone();
-    let names: Vec<String> =
-        header.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
-    let index_of = |column: &str| {
-        names
-            .iter()
-            .position(|name| name == column)
-            .ok_or_else(|| ReadError::Column { column: column.to_owned(), found: names.join(", ") })
-    };
-    let columns = [(entropy, index_of(entropy)?), (reward, index_of(reward)?)];
-    let rows = reader.byte_records().map(|record| {
-        let record = record.map_err(|error| RowProblem {
-            place: error.position().map_or("line ?".into(), |at| format!("line {}", at.line())),
-            problem: error.to_string(),
-        })?;
-        let line = record.position().map_or(0, csv::Position::line);
-        let value = |(column, index): (&str, usize)| {
-            let text = record.get(index).map(String::from_utf8_lossy);
-            let number = text.as_ref().and_then(|text| text.parse::<f64>().ok());
-            number.filter(|value| value.is_finite()).ok_or_else(|| {
-                let found = text.map_or("missing".into(), |text| format!("`{text}`"));
-                problem(format!("line {line}"), column, &found)
-            })
-        };
-        Ok((value(columns[0])?, value(columns[1])?))
-    });
-    Ok(rows.collect())
-}
-
-fn line_rows(bytes: &[u8], entropy: &str, reward: &str) -> Vec<Row> {
-    let lines = bytes.split(|byte| *byte == b'\n').enumerate();
-    let filled = lines.filter(|(_, line)| !line.trim_ascii().is_empty());
-    filled
-        .map(|(index, line)| {
-            let place = format!("line {}", index + 1);
-            let value = serde_json::from_slice(line).map_err(|error| RowProblem {
-                place: format!("{place}, column {}", error.column()),
-                problem: format!("no JSON object; expected {{\"{entropy}\": x, \"{reward}\": y}}"),
-            })?;
-            object_row(&place, &value, entropy, reward)
-        })
-        .collect()
-}
-
-fn array_rows(bytes: &[u8], entropy: &str, reward: &str) -> Result<Vec<Row>, ReadError> {
-    let values: Vec<Value> = serde_json::from_slice(bytes).map_err(ReadError::Json)?;
-    let row = |(index, value): (usize, &Value)| {
-        object_row(&format!("element {index}"), value, entropy, reward)
-    };
-    Ok(values.iter().enumerate().map(row).collect())
-}
-
-fn object_row(place: &str, value: &Value, entropy: &str, reward: &str) -> Row {
-    let number = |column: &str| {
-        value.get(column).and_then(Value::as_f64).ok_or_else(|| {
-            let found = value.get(column).map_or("missing".into(), |value| format!("`{value}`"));
-            problem(place.to_owned(), column, &found)
-        })
-    };
-    Ok((number(entropy)?, number(reward)?))
-}
-
-fn problem(place: String, column: &str, found: &str) -> RowProblem {
-    RowProblem { place, problem: format!("column `{column}` is {found}; expected a finite number") }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn read(text: &str) -> (Points, Vec<String>) {
-        let (points, problems) = Points::read(text.as_bytes(), "H", "R").unwrap();
-        (points, problems.iter().map(ToString::to_string).collect())
-    }
-
-    #[test]
-    fn a_bad_csv_row_is_located_and_the_others_are_used() {
-        let (points, problems) = read(
-            "step, H, R\n1, 1.5, 0.25\n2, NaN, 0.3\n3, 1.0\n4,,0.5\n5, x, 0.5\n6, 0.5, 0.75\n",
-        );
-        assert_eq!(points.entropy(), [1.5, 0.5]);
-        assert_eq!(points.reward(), [0.25, 0.75]);
-        assert_eq!(
-            problems,
-            [
-                "line 3: column `H` is `NaN`; expected a finite number",
-                "line 4: column `R` is missing; expected a finite number",
-                "line 5: column `H` is ``; expected a finite number",
-                "line 6: column `H` is `x`; expected a finite number",
-            ]
-        );
-    }
-
-    #[test]
-    fn json_lines_and_arrays_are_read_too() {
-        let rows = ["{\"H\": 1.5, \"R\": 1}", "{\"H\": null, \"R\": 2}", "{\"H\": 0.5, \"R\": 3}"];
-        let (from_lines, line_problems) = read(&rows.join("\n\n"));
-        let (from_array, array_problems) = read(&format!(" [{}]", rows.join(",")));
-        assert_eq!(from_lines, from_array);
-        assert_eq!(from_lines.reward(), [1.0, 3.0]);
-        assert_eq!(line_problems, ["line 3: column `H` is `null`; expected a finite number"]);
-        assert_eq!(array_problems, ["element 1: column `H` is `null`; expected a finite number"]);
-        let (_, problems) = read("{\"H\": 1, \"R\": 1}\n{\"H\": 1,");
-        let expected = "line 2, column 8: no JSON object; expected {\"H\": x, \"R\": y}";
-        assert_eq!(problems, [expected]);
-    }
 
     #[test]
     fn a_file_without_the_columns_or_without_anything_is_refused() {
@@ -246,6 +126,12 @@ mod tests {
         let expected = "line 1: no column `R`; expected it among: step, H, reward";
         assert_eq!(error("step,H,reward\n1,2,3\n"), expected);
         assert!(error(" \n").starts_with("no points: expected CSV"));
-        assert!(error("[1, 2").starts_with("not a JSON array"));
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_no_part_of_the_header() {
+        let (points, problems) =
+            Points::read(&b"\xef\xbb\xbfH,R\r\n1,0.5\r\n"[..], "H", "R").unwrap();
+        assert_eq!((points.last(), problems.len()), (Some((1.0, 0.5)), 0));
     }
 }

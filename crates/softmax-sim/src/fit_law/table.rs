@@ -1,6 +1,6 @@
 //! A fit as text for people.
 
-use super::{Estimate, LawFit};
+use super::{Estimate, Forecast, LawFit};
 use std::fmt::Write as _;
 
 impl LawFit {
@@ -35,7 +35,7 @@ impl LawFit {
                     "RMSE on rest",
                     format!("{:.5}; straight line {:.5}", forecast.rmse, forecast.linear_rmse),
                 ),
-                ("last point", format!("predicted less actual {:+.5}", forecast.final_error)),
+                ("last point", last_point(forecast)),
                 ("ceiling b - a", format!("{:.5}", forecast.ceiling)),
             ];
             for (name, value) in lines {
@@ -43,6 +43,14 @@ impl LawFit {
             }
         }
         text
+    }
+}
+
+fn last_point(forecast: &Forecast) -> String {
+    let error = format!("predicted less actual {:+.5}", forecast.final_error);
+    match forecast.final_interval {
+        Some([low, high]) => format!("{error}; 95 % prediction interval [{low:.5}, {high:.5}]"),
+        None => format!("{error}; no interval: two points"),
     }
 }
 

@@ -2,7 +2,7 @@
 //! logarithms.
 
 use crate::report::Row;
-use entropy_core::PairedMoments;
+use entropy_core::LineFit;
 
 /// Step sizes that an order is read from, in units of the range of the step: small enough for the
 /// leading term of the error to rule, large enough for the exact change to have digits beyond it.
@@ -60,8 +60,7 @@ impl Reading {
         if high - low > BEND_TOLERANCE {
             return Self::Bent;
         }
-        let moments = PairedMoments::of(&sizes, &errors);
-        let slope = moments.sum_xy / moments.sum_xx;
+        let slope = LineFit::through(&sizes, &errors).map_or(f64::NAN, |line| line.slope);
         // By symmetry the leading term can be exactly 0: an error smaller than claimed.
         if slope > f64::from(order) + 1.0 - ORDER_TOLERANCE {
             Self::Vanishing

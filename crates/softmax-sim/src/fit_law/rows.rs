@@ -1,0 +1,232 @@
+//! Rows of a file, each read on its own: a bad one costs no other.
+
+use super::points::ReadError;
+use serde_json::Value;
+use thiserror::Error;
+
+/// A row that was left out.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{place}: {problem}")]
+pub struct RowProblem {
+    /// Line of the file, or element of the array.
+    place: String,
+    /// What stands there and what was expected.
+    problem: String,
+}
+
+/// Entropy and reward, or why there is no such pair.
+pub(super) type Row = Result<(f64, f64), RowProblem>;
+
+/// The names of the columns.
+#[derive(Clone, Copy)]
+pub(super) struct Columns<'a> {
+    pub(super) entropy: &'a str,
+    pub(super) reward: &'a str,
+}
+
+impl Columns<'_> {
+    /// Rows of CSV, whose first line names the columns.
+    pub(super) fn of_csv(self, bytes: &[u8]) -> Result<Vec<Row>, ReadError> {
+        let mut lines = filled_lines(bytes);
+        let names = lines.next().map_or(vec![], |(_, line)| csv_values(line));
+        let index_of = |column: &str| {
+            names.iter().position(|name| name == column).ok_or_else(|| ReadError::Column {
+                column: column.to_owned(),
+                found: names.join(", "),
+            })
+        };
+        let (entropy, reward) = (index_of(self.entropy)?, index_of(self.reward)?);
+        let row = |(number, line)| {
+            let place = format!("line {number}");
+            let values = csv_values(line);
+            if values.len() > names.len() {
+                let (found, expected) = (values.len(), names.len());
+                let problem = format!("{found} values; expected {expected}, as in the header");
+                return Err(RowProblem { place, problem });
+            }
+            let number = |column: &str, index: usize| {
+                let text = values.get(index);
+                text.and_then(|text| text.parse().ok()).filter(|x: &f64| x.is_finite()).ok_or_else(
+                    || {
+                        let found = text.map_or("missing".into(), |text| format!("`{text}`"));
+                        unexpected(&place, column, &found)
+                    },
+                )
+            };
+            self.pair(&place, number(self.entropy, entropy)?, number(self.reward, reward)?)
+        };
+        Ok(lines.map(row).collect())
+    }
+
+    /// Rows of JSON lines, an object each.
+    pub(super) fn of_lines(self, bytes: &[u8]) -> Vec<Row> {
+        let row = |(number, line)| self.of_json(&format!("line {number}"), line);
+        filled_lines(bytes).map(row).collect()
+    }
+
+    /// Rows of an array of objects. It is cut at its commas first, so that an element that is not JSON,
+    /// such as a bare `NaN`, costs no other.
+    pub(super) fn of_array(self, bytes: &[u8]) -> Vec<Row> {
+        let row = |(index, element)| self.of_json(&format!("element {}", index + 1), element);
+        elements(bytes).into_iter().enumerate().map(row).collect()
+    }
+
+    fn of_json(self, place: &str, text: &[u8]) -> Row {
+        let value: Value = serde_json::from_slice(text).map_err(|error| {
+            let reason = error.to_string();
+            let reason = &reason[..reason.rfind(" at line ").unwrap_or(reason.len())];
+            let Self { entropy, reward } = self;
+            RowProblem {
+                place: format!("{place}, column {}", error.column()),
+                problem: format!(
+                    "not JSON ({reason}); expected {{\"{entropy}\": x, \"{reward}\": y}}"
+                ),
+            }
+        })?;
+        let number = |column: &str| {
+            value.get(column).and_then(Value::as_f64).ok_or_else(|| {
+                let found =
+                    value.get(column).map_or("missing".into(), |value| format!("`{value}`"));
+                unexpected(place, column, &found)
+            })
+        };
+        self.pair(place, number(self.entropy)?, number(self.reward)?)
+    }
+
+    /// The pair, if the law can be told at its entropy.
+    fn pair(self, place: &str, entropy: f64, reward: f64) -> Row {
+        if entropy.exp().is_finite() {
+            return Ok((entropy, reward));
+        }
+        let problem = format!("column `{}` is `{entropy}`; expected nats, below 709", self.entropy);
+        Err(RowProblem { place: place.to_owned(), problem })
+    }
+}
+
+fn unexpected(place: &str, column: &str, found: &str) -> RowProblem {
+    let problem = format!("column `{column}` is {found}; expected a finite number");
+    RowProblem { place: place.to_owned(), problem }
+}
+
+/// The lines that are not blank, with their numbers from 1.
+fn filled_lines(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
+    let lines = bytes.split(|byte| *byte == b'\n').enumerate();
+    lines.map(|(index, line)| (index + 1, line)).filter(|(_, line)| !line.trim_ascii().is_empty())
+}
+
+/// The values of one line, without their quotes. A quote that is not closed ends with its line.
+fn csv_values(line: &[u8]) -> Vec<String> {
+    let mut reader = csv::ReaderBuilder::new();
+    let reader = reader.has_headers(false).trim(csv::Trim::All).buffer_capacity(line.len());
+    let reader = reader.from_reader(line);
+    let record = reader.into_byte_records().next().and_then(Result::ok).unwrap_or_default();
+    record.iter().map(|value| String::from_utf8_lossy(value).into_owned()).collect()
+}
+
+/// What stands between the commas of an array, however well the array ends.
+fn elements(array: &[u8]) -> Vec<&[u8]> {
+    let array = array.trim_ascii();
+    let inside = array.strip_prefix(b"[").unwrap_or(array);
+    let (mut found, mut start) = (Vec::new(), 0);
+    let (mut depth, mut quoted, mut escaped) = (0u32, false, false);
+    let mut end = inside.len();
+    for (at, byte) in inside.iter().enumerate() {
+        if quoted {
+            quoted = escaped || *byte != b'"';
+            escaped = !escaped && *byte == b'\\';
+            continue;
+        }
+        match byte {
+            b'"' => quoted = true,
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' if depth > 0 => depth -= 1,
+            b']' => {
+                end = at;
+                break;
+            }
+            b',' if depth == 0 => {
+                found.push(&inside[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    let last = &inside[start.min(end)..end];
+    if !(found.is_empty() && last.trim_ascii().is_empty()) {
+        found.push(last);
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fit_law::Points;
+
+    fn read(text: &str) -> (Points, Vec<String>) {
+        let (points, problems) = Points::read(text.as_bytes(), "H", "R").unwrap();
+        (points, problems.iter().map(ToString::to_string).collect())
+    }
+
+    #[test]
+    fn a_bad_csv_row_is_located_and_the_others_are_used() {
+        let (points, problems) = read(
+            "step, H, R\n1, 1.5, 0.25\n2, NaN, 0.3\n3, 1.0\n4,,0.5\n5, x, 0.5\n\n\
+             6, 800, 0.5\n7, 0,5, 0,6\n8, 0.5, 0.75\n",
+        );
+        assert_eq!(points.entropy(), [1.5, 0.5]);
+        assert_eq!(points.reward(), [0.25, 0.75]);
+        assert_eq!(
+            problems,
+            [
+                "line 3: column `H` is `NaN`; expected a finite number",
+                "line 4: column `R` is missing; expected a finite number",
+                "line 5: column `H` is ``; expected a finite number",
+                "line 6: column `H` is `x`; expected a finite number",
+                "line 8: column `H` is `800`; expected nats, below 709",
+                "line 9: 5 values; expected 3, as in the header",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_quote_that_is_not_closed_costs_its_own_row() {
+        let (points, problems) =
+            read("\"H\",R,note\n\"1.5\",0.25,\"a, b\"\n\"1.0,0.3,c\n0.5,0.75,\"d\n0.25,0.8,e\n");
+        assert_eq!(points.entropy(), [1.5, 0.5, 0.25]);
+        assert_eq!(problems, ["line 3: column `H` is `1.0,0.3,c`; expected a finite number"]);
+    }
+
+    #[test]
+    fn json_lines_and_arrays_are_read_too() {
+        let rows = [
+            r#"{"H": 1.5, "R": 1, "note": "a, ] \" b"}"#,
+            r#"{"H": null, "R": 2, "of": [1, {"x": 2}]}"#,
+            r#"{"H": NaN, "R": 2}"#,
+            r#"{"H": 0.5, "R": 3}"#,
+        ];
+        let (from_lines, line_problems) = read(&rows.join("\n\n"));
+        let (from_array, array_problems) = read(&format!(" [{}]\n", rows.join(",\n")));
+        assert_eq!(from_lines, from_array);
+        assert_eq!(from_lines.reward(), [1.0, 3.0]);
+        let expected = |places: [&str; 2]| {
+            [
+                format!("{}: column `H` is `null`; expected a finite number", places[0]),
+                format!(
+                    "{}: not JSON (expected value); expected {{\"H\": x, \"R\": y}}",
+                    places[1]
+                ),
+            ]
+        };
+        assert_eq!(line_problems, expected(["line 3", "line 5, column 7"]));
+        assert_eq!(array_problems, expected(["element 2", "element 3, column 7"]));
+    }
+
+    #[test]
+    fn an_array_that_is_cut_off_costs_its_last_element() {
+        let (points, problems) = read(r#"[{"H": 1, "R": 1}, {"H": 2, "R"#);
+        assert_eq!(points.entropy(), [1.0]);
+        assert!(problems[0].starts_with("element 2, column"), "{problems:?}");
+        assert_eq!(read("[]").1, [""; 0]);
+        assert_eq!(read("[1, ").1.len(), 2);
+    }
+}
