@@ -3,8 +3,9 @@
 use crate::population::Population;
 use crate::report::{Report, Row};
 use crate::statement::{
-    bound, clip_cov, clipped, clock, estimator, flow, identity, kl_cov, lemma1, proposition1,
-    regulariser, sampled, sign, theorem1, theorem2,
+    bound, clip_cov, clipped, clock, estimator, exchange, flow, generalised_entropy, identity,
+    kl_cov, lemma1, proposition1, regulariser, sampled, sequence, shared_features, sign, theorem1,
+    theorem2,
 };
 
 /// Numbers of actions of the random policies that every statement is checked on: the least, a few, and
@@ -60,14 +61,14 @@ struct Samples {
 type Check = fn(&Samples) -> Vec<Row>;
 
 /// Every statement but the bound with its checks, in the order of the report.
-const STATEMENTS: [(&str, Check); 14] = [
+const STATEMENTS: [(&str, Check); 18] = [
     ("Lemma 1", |samples| {
         let mut rows = lemma1::check(&samples.all, lemma1::predict);
         rows.extend(lemma1::check_higher_order(&samples.all, 3, lemma1::predict_second_order));
         rows.extend(lemma1::check_higher_order(&samples.all, 4, lemma1::predict_third_order));
         rows
     }),
-    ("Finite-step identities", |samples| identity::check(&samples.all, identity::change)),
+    ("Finite-step identities", |samples| identity::check(&samples.all, &identity::FORMULAS)),
     ("Proposition 1", |samples| {
         proposition1::check(&samples.few, samples.seed, proposition1::step)
     }),
@@ -79,7 +80,13 @@ const STATEMENTS: [(&str, Check); 14] = [
     ("Regularisers", |samples| regulariser::check(&samples.few, regulariser::predict)),
     ("GRPO clock", |samples| clock::check(samples.seed, clock::clock)),
     ("Flows", |samples| flow::check(samples.seed, &flow::CLOSED_FORMS)),
-    ("Estimator", |samples| estimator::check(samples.seed, estimator::estimate)),
+    ("Reward and entropy", |samples| exchange::check(&samples.few, &exchange::FORMULAS)),
+    ("Sequences", |samples| sequence::check(samples.seed, &sequence::FORMULAS)),
+    ("Shared features", |samples| shared_features::check(samples.seed, &shared_features::FORMULAS)),
+    ("Other entropies", |samples| {
+        generalised_entropy::check(&samples.few, &generalised_entropy::KINDS)
+    }),
+    ("Estimator", |samples| estimator::check(samples.seed, &estimator::FORMULAS)),
     ("Clip-Cov", |samples| clip_cov::check(&samples.few, samples.seed, clip_cov::predict)),
     ("KL-Cov", |samples| kl_cov::check(&samples.few, samples.seed, kl_cov::predict)),
 ];

@@ -31,7 +31,10 @@ fn verify_prints_one_line_per_check_and_succeeds() {
     assert_eq!(passes, report.rows.len());
     let total = report.rows.len();
     assert_eq!(lines.last(), Some(&format!("{total} of {total} checks passed, seed 3").as_str()));
-    assert!(output.stderr.is_empty());
+    // Nobody watches a bar here: a line now and then.
+    let told: Vec<&str> = text(&output.stderr).lines().collect();
+    assert!((5..20).contains(&told.len()), "{told:?}");
+    assert!(told.iter().all(|line| line.starts_with("verify: ")), "{told:?}");
 }
 
 #[test]
@@ -88,7 +91,8 @@ fn bad_arguments_end_with_2_and_are_named() {
 #[test]
 fn a_file_that_cannot_be_written_ends_with_2_and_is_named() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("missing").join("rows.json");
+    let path = folder.path().join("rows.json");
+    fs::create_dir(&path).unwrap();
     let output = softmax_sim(&[
         "verify",
         "--policies",
@@ -100,9 +104,9 @@ fn a_file_that_cannot_be_written_ends_with_2_and_is_named() {
     ]);
     assert_eq!(output.status.code(), Some(2));
     let expected = format!("error: cannot write {}: ", path.display());
-    assert!(text(&output.stderr).starts_with(&expected), "{output:?}");
-    assert_eq!(text(&output.stderr).lines().count(), 1);
-    assert_eq!(entries(folder.path()), 0);
+    let last = text(&output.stderr).lines().last();
+    assert!(last.is_some_and(|line| line.starts_with(&expected)), "{output:?}");
+    assert_eq!((entries(folder.path()), entries(&path)), (1, 0));
 }
 
 #[test]

@@ -1,10 +1,14 @@
 //! Verification passes for the theory, fails for anything else, and does not depend on threads.
 
-use entropy_core::{Categorical, UpdateRule};
+use entropy_core::{
+    BinarySplit, Categorical, CovarianceDecomposition, CovarianceEstimate, EntropyIdentities,
+    ExchangeRate, SequenceEntropyChange, StepDivergence, UpdateRule,
+};
 use softmax_sim::population::Population;
 use softmax_sim::statement::{
-    bound, clip_cov, clipped, clock, estimator, flow, identity, kl_cov, lemma1, proposition1,
-    regulariser, sampled, sign, theorem1, theorem2,
+    bound, clip_cov, clipped, clock, estimator, exchange, flow, generalised_entropy, identity,
+    kl_cov, lemma1, proposition1, regulariser, sampled, sequence, shared_features, sign, theorem1,
+    theorem2,
 };
 use softmax_sim::{Report, Row, Settings, verify, verify_watched};
 
@@ -106,20 +110,59 @@ fn higher_orders_that_are_one_per_cent_off_fail() {
 
 #[test]
 fn a_change_that_is_slightly_off_breaks_every_identity() {
-    let right = identity::check(&populations(), identity::change);
-    let wrong =
-        identity::check(&populations(), |policy, step| 1.000_001 * identity::change(policy, step));
-    assert!(failed(&right).is_empty(), "{right:#?}");
-    assert_eq!(failed(&wrong).len(), 3, "{wrong:#?}");
-    // A plain difference of entropies passes: it is only less exact for small steps.
-    let naive = identity::check(&populations(), |policy, step| {
-        -policy.entropy() + {
+    let right = identity::FORMULAS;
+    assert!(failed(&identity::check(&populations(), &right)).is_empty());
+    let off = identity::Formulas {
+        change: |policy, step| 1.000_001 * policy.entropy_change(step),
+        ..right
+    };
+    assert_eq!(failed(&identity::check(&populations(), &off)).len(), 6);
+    // A plain difference of entropies passes the plain sums: it is only less exact for small steps.
+    let naive = identity::Formulas {
+        change: |policy, step| {
             let logits: Vec<f64> =
                 std::iter::zip(policy.centred_log_probs(), step).map(|(c, u)| c + u).collect();
-            Categorical::from_logits(&logits).map_or(f64::NAN, |moved| moved.entropy())
-        }
-    });
-    assert!(failed(&naive).is_empty(), "{naive:#?}");
+            let moved = Categorical::from_logits(&logits).map_or(f64::NAN, |moved| moved.entropy());
+            moved - policy.entropy()
+        },
+        ..right
+    };
+    assert_eq!(
+        failed(&identity::check(&populations(), &naive)),
+        [
+            "first identity to rounding, relative gap",
+            "second identity to rounding, relative gap",
+            "third identity to rounding, relative gap",
+        ]
+    );
+}
+
+#[test]
+fn identities_and_divergences_that_are_exchanged_fail() {
+    let right = identity::FORMULAS;
+    let exchanged = identity::Formulas {
+        divergence: |policy, step| {
+            let StepDivergence { new_from_old, old_from_new } = policy.step_divergence(step);
+            StepDivergence { new_from_old: old_from_new, old_from_new: new_from_old }
+        },
+        ..right
+    };
+    let wrong = identity::check(&populations(), &exchanged);
+    assert_eq!(failed(&wrong), ["KL(q‖π) and KL(π‖q), relative gap"], "{wrong:#?}");
+    let without = identity::Formulas {
+        identities: |policy, step| {
+            let StepDivergence { new_from_old, old_from_new } = policy.step_divergence(step);
+            let forms = policy.entropy_change_identities(step);
+            // The divergences are left out.
+            EntropyIdentities {
+                from_old: forms.from_old + new_from_old,
+                from_new: forms.from_new - old_from_new,
+                symmetric: forms.symmetric + 0.5 * (new_from_old - old_from_new),
+            }
+        },
+        ..right
+    };
+    assert_eq!(failed(&identity::check(&populations(), &without)).len(), 3);
 }
 
 #[test]
@@ -157,13 +200,166 @@ fn swapped_theorems_give_the_wrong_signs() {
 
 #[test]
 fn an_unbiased_estimator_is_not_the_one_of_the_paper() {
-    let unbiased = |advantage: &[f64], log_prob: &[f64]| {
-        let n = advantage.len() as f64;
-        estimator::estimate(advantage, log_prob) * n / (n - 1.0)
+    let right = estimator::FORMULAS;
+    let unbiased = estimator::Formulas {
+        estimate: |advantage, log_prob| {
+            let n = advantage.len() as f64;
+            (estimator::FORMULAS.estimate)(advantage, log_prob) * n / (n - 1.0)
+        },
+        ..right
     };
-    let wrong = estimator::check(2, unbiased);
-    assert!(failed(&estimator::check(2, estimator::estimate)).is_empty());
-    assert_eq!(failed(&wrong).len(), 4, "{wrong:#?}");
+    let wrong = estimator::check(2, &unbiased);
+    assert!(failed(&estimator::check(2, &right)).is_empty());
+    assert_eq!(failed(&wrong).len(), 5, "{wrong:#?}");
+}
+
+/// The library's own moments are what is held against the sums over all batches.
+#[test]
+fn moments_of_the_estimate_that_are_off_fail() {
+    let right = estimator::FORMULAS;
+    let biased = estimator::Formulas {
+        moments: |policy, advantage, tokens| {
+            let moments = (estimator::FORMULAS.moments)(policy, advantage, tokens);
+            CovarianceEstimate { expected_batch_mean: moments.covariance, ..moments }
+        },
+        ..right
+    };
+    let by_n = "mean of the batch covariance: (1 - 1/N) Cov, gap";
+    assert_eq!(failed(&estimator::check(2, &biased)), [by_n]);
+    let narrow = estimator::Formulas {
+        moments: |policy, advantage, tokens| {
+            let moments = (estimator::FORMULAS.moments)(policy, advantage, tokens);
+            let variance_of_unbiased = 0.99 * moments.variance_of_unbiased;
+            CovarianceEstimate { variance_of_unbiased, ..moments }
+        },
+        ..right
+    };
+    let variance = "its variance, times N²/(N - 1)²: the formula, gap";
+    assert_eq!(failed(&estimator::check(2, &narrow)), [variance]);
+    let within_alone = estimator::Formulas {
+        decomposition: |states| {
+            let split = (estimator::FORMULAS.decomposition)(states);
+            CovarianceDecomposition { between: 0.0, ..split }
+        },
+        ..right
+    };
+    assert_eq!(failed(&estimator::check(2, &within_alone)).len(), 3);
+    let of_batch = estimator::Formulas {
+        state_estimate: |advantage, log_prob, _| {
+            (estimator::FORMULAS.estimate)(advantage, log_prob)
+        },
+        ..right
+    };
+    let centred = "centred in the states: mean E Cov_s, gap";
+    assert_eq!(failed(&estimator::check(2, &of_batch)), [centred]);
+}
+
+/// The token-level statement in place of the whole.
+#[test]
+fn sequences_without_the_change_of_visits_fail() {
+    assert!(failed(&sequence::check(4, &sequence::FORMULAS)).is_empty());
+    let by_tokens = sequence::Formulas {
+        change: |policy, step| {
+            let change = (sequence::FORMULAS.change)(policy, step);
+            SequenceEntropyChange { total: change.within_states, ..change }
+        },
+        ..sequence::FORMULAS
+    };
+    assert_eq!(
+        failed(&sequence::check(4, &by_tokens)),
+        [
+            "change: gap to -Cov_y(log π(y), d log π(y))",
+            "order of the error, distance from 2",
+            "visits alone: 0 within states, ½ ln 2 in all, gap",
+        ]
+    );
+    let first_token =
+        sequence::Formulas { entropy: |policy| policy.policy().entropy(), ..sequence::FORMULAS };
+    assert_eq!(failed(&sequence::check(4, &first_token)), ["entropy by the chain rule, gap"]);
+}
+
+#[test]
+fn shared_features_slightly_off_fail_row_by_row() {
+    let right = shared_features::FORMULAS;
+    assert!(failed(&shared_features::check(4, &right)).is_empty());
+    let gradient = shared_features::Formulas {
+        gradient: |states| {
+            (shared_features::FORMULAS.gradient)(states).into_iter().map(|x| 1.01 * x).collect()
+        },
+        ..right
+    };
+    assert_eq!(
+        failed(&shared_features::check(4, &gradient)),
+        [
+            "Σ ρ Cov(φ, A): gap to gradient of Σ ρ E A",
+            "order of the error over all states, distance from 2",
+        ]
+    );
+    let alone = shared_features::Formulas {
+        interference: |state, features, policy| {
+            let same = std::ptr::eq(state.features, features);
+            if same { state.interference(features, policy) } else { 0.0 }
+        },
+        ..right
+    };
+    let order = "order of the error over all states, distance from 2";
+    assert_eq!(failed(&shared_features::check(4, &alone)), [order]);
+    let plain = shared_features::Formulas { natural: right.gradient, ..right };
+    assert_eq!(failed(&shared_features::check(4, &plain)).len(), 2);
+    let sign = shared_features::Formulas {
+        entropy_gradient: |features, policy| {
+            features.covariances(policy, policy.centred_log_probs())
+        },
+        ..right
+    };
+    let gap = "-Cov(log π, φ): gap to the gradient of H";
+    assert_eq!(failed(&shared_features::check(4, &sign)), [gap]);
+}
+
+#[test]
+fn the_change_of_shannons_entropy_is_not_that_of_the_others() {
+    let right = generalised_entropy::KINDS;
+    assert!(failed(&generalised_entropy::check(&populations(), &right)).is_empty());
+    let wrong = right.map(|kind| generalised_entropy::Kind {
+        change: |policy, _, step| policy.entropy_change_first_order(step),
+        ..kind
+    });
+    let wrong = generalised_entropy::check(&populations(), &wrong);
+    assert_eq!(
+        failed(&wrong),
+        [
+            "order of the error, Tsallis, distance from 2",
+            "order of the error, Rényi, distance from 2",
+        ]
+    );
+}
+
+#[test]
+fn rates_and_splits_that_are_off_fail() {
+    let right = exchange::FORMULAS;
+    assert!(failed(&exchange::check(&populations(), &right)).is_empty());
+    let rate = exchange::Formulas {
+        rate: |policy, advantage, rule| {
+            let rate = ExchangeRate::of(policy, advantage, rule);
+            ExchangeRate { reward: 1.01 * rate.reward, ..rate }
+        },
+        ..right
+    };
+    let order = "order of the error of ΔR, distance from 2";
+    assert_eq!(failed(&exchange::check(&populations(), &rate)), [order]);
+    let split = exchange::Formulas {
+        split: |policy, is_right| {
+            let split = BinarySplit::of(policy, is_right);
+            BinarySplit {
+                entropy_right: split.entropy_wrong,
+                entropy_wrong: split.entropy_right,
+                ..split
+            }
+        },
+        ..right
+    };
+    let parts = "h(R) + R H_c + (1 - R) H_w: gap to H, and of Cov";
+    assert_eq!(failed(&exchange::check(&populations(), &split)), [parts]);
 }
 
 /// Eq. 10 read as the effect on the entropy: the covariance in place of `A G`.

@@ -1,9 +1,9 @@
 //! `softmax-sim verify`.
 
 use anyhow::Context;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use softmax_sim::{Report, Settings, Stage, verify_watched};
-use std::io::{IsTerminal, Write};
+use softmax_sim::reproduce::Progress;
+use softmax_sim::{Report, Settings, verify_watched};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// What is checked, and what the outcome means.
@@ -60,28 +60,17 @@ pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<bool> {
         policies: args.policies as usize,
         cases: if args.full { FULL_CASES } else { args.cases },
     };
-    let bar = progress_bar();
-    let report = verify_watched(&settings, |stage| show(&bar, stage));
-    bar.finish_and_clear();
+    let progress = Progress::stderr("verify");
+    let report = verify_watched(&settings, |stage| {
+        if stage.done == 0 {
+            progress.plan(stage.total);
+        } else {
+            progress.advance(1);
+        }
+        progress.say(stage.statement);
+    });
+    progress.clear();
     deliver(&report, args.methods, args.json.as_deref(), out)
-}
-
-/// A bar on a terminal, nothing where standard error is a file or a pipe.
-fn progress_bar() -> ProgressBar {
-    let target = if std::io::stderr().is_terminal() {
-        ProgressDrawTarget::stderr()
-    } else {
-        ProgressDrawTarget::hidden()
-    };
-    let style = ProgressStyle::with_template("{bar:30} {pos:>3}/{len} {elapsed:>4}  {msg}");
-    ProgressBar::with_draw_target(Some(1), target)
-        .with_style(style.expect("the template is constant and valid"))
-}
-
-fn show(bar: &ProgressBar, stage: Stage) {
-    bar.set_length(stage.total);
-    bar.set_position(stage.done);
-    bar.set_message(stage.statement);
 }
 
 /// Prints the table, writes the file if there is to be one, and tells whether every check passed.

@@ -77,9 +77,14 @@ impl Progress {
         self.bar.set_message(what.to_owned());
     }
 
+    /// Ends the bar and tells nothing.
+    pub fn clear(&self) {
+        self.bar.finish_and_clear();
+    }
+
     /// Ends the bar and tells the outcome in a line.
     pub fn finish(&self, outcome: &str) {
-        self.bar.finish_and_clear();
+        self.clear();
         if !self.name.is_empty() {
             self.line(outcome);
         }

@@ -7,7 +7,9 @@ pub mod clipped;
 pub mod clock;
 mod entropy_prediction;
 pub mod estimator;
+pub mod exchange;
 pub mod flow;
+pub mod generalised_entropy;
 pub mod identity;
 pub mod kl_cov;
 pub mod lemma1;
@@ -16,13 +18,15 @@ pub mod proposition1;
 mod recorded;
 pub mod regulariser;
 pub mod sampled;
+pub mod sequence;
+pub mod shared_features;
 pub mod sign;
 pub mod theorem1;
 pub mod theorem2;
 mod token_loss;
 
 /// What each statement claims, for the heading above its checks.
-const CLAIMS: [(&str, &str); 15] = [
+const CLAIMS: [(&str, &str); 19] = [
     ("Lemma 1", "ΔH ≈ -Cov(log π, δ) along any small step δ of the logits"),
     ("Finite-step identities", "ΔH of any step, by relative entropies"),
     ("Remainder bound", "|ΔH + Cov(log π, δ)| ≤ C_n range(δ)²"),
@@ -35,6 +39,10 @@ const CLAIMS: [(&str, &str); 15] = [
     ("Regularisers", "entropy bonus: ΔH ≈ η α Σ π² (log π + H)²; penalties on KL to a reference"),
     ("GRPO clock", "with binary rewards the expected step is m_G(μ) times the policy gradient's"),
     ("Flows", "vanishing steps: natural and vanilla policy-gradient flow in closed form"),
+    ("Reward and entropy", "ΔR ≈ η Cov(A, δ); right or wrong: H = h(R) + R H_c + (1 - R) H_w"),
+    ("Sequences", "H(Y) = Σ E H(s_t), and it answers log π(a|s) less the entropy to go"),
+    ("Shared features", "logits Φ w: states move each other by -Cov_s(log π, φ)ᵀ Cov_s'(φ, A)"),
+    ("Other entropies", "Tsallis: ΔS ≈ -q/(q - 1) Cov(π^(q - 1), δ); Rényi: that over Σ π^q"),
     ("Estimator", "batch-centred token covariance, its bias and variance"),
     ("Clip-Cov", "detaching a token changes ΔH by +η A_a G_a / N"),
     ("KL-Cov", "the penalty changes ΔH by +η β sign(log ratio) G_a / N, and by nothing at ratio 1"),

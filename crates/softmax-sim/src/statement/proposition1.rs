@@ -104,13 +104,13 @@ fn process_gaps(
 }
 
 /// Derivative at 0 by a difference whose error falls with the fourth power of its width.
-fn difference(f: impl Fn(f64) -> f64) -> f64 {
+pub(super) fn difference(f: impl Fn(f64) -> f64) -> f64 {
     let width = 2e-3;
     let slope = |width: f64| (f(width) - f(-width)) / (2.0 * width);
     (4.0 * slope(0.5 * width) - slope(width)) / 3.0
 }
 
-fn largest_gap(found: &[f64], expected: &[f64]) -> f64 {
+pub(super) fn largest_gap(found: &[f64], expected: &[f64]) -> f64 {
     let gaps = std::iter::zip(found, expected).map(|(found, expected)| (found - expected).abs());
     gaps.fold(0.0, |largest, gap| if gap.is_nan() { f64::INFINITY } else { largest.max(gap) })
 }

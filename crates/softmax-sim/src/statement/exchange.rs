@@ -1,0 +1,96 @@
+//! What a step brings in reward for what it costs in entropy, and how entropy divides where an action is right or wrong.
+
+use super::entropy_prediction::range;
+use super::order::{self, Reading};
+use crate::population::{Population, State};
+use crate::report::Row;
+use entropy_core::{BinarySplit, Categorical, ExchangeRate, NaturalFlow, UpdateRule};
+
+const STATEMENT: &str = "Reward and entropy";
+
+/// Times along the natural flow.
+const TIMES: [f64; 3] = [0.1, 1.0, 4.0];
+
+/// What is checked.
+#[derive(Debug, Clone, Copy)]
+pub struct Formulas {
+    /// Rates of reward and entropy of one state, per unit of step size.
+    pub rate: fn(&Categorical, &[f64], UpdateRule) -> ExchangeRate,
+    /// Entropy in three parts.
+    pub split: fn(&Categorical, &[bool]) -> BinarySplit,
+}
+
+/// Those of `entropy-core`.
+pub const FORMULAS: Formulas = Formulas { rate: ExchangeRate::of, split: BinarySplit::of };
+
+/// Checks the rates by the order of their error, and the split against the policy it is of.
+pub fn check(populations: &[Population], formulas: &Formulas) -> Vec<Row> {
+    let over = |f: &(dyn Fn(State<'_>) -> Vec<f64> + Sync)| -> Vec<f64> {
+        populations.iter().flat_map(|population| population.map(f)).flatten().collect()
+    };
+    let read = |state: State<'_>| {
+        [UpdateRule::PolicyGradient, UpdateRule::NaturalPolicyGradient]
+            .map(|rule| reading(&state, rule, formulas))
+    };
+    let readings: Vec<Reading> =
+        populations.iter().flat_map(|population| population.map(read)).flatten().collect();
+    let mut rows = order::rows(STATEMENT, "error of ΔR", 2, &readings);
+    let parts = over(&|state| {
+        let split = (formulas.split)(&state.policy, &right(&state));
+        let covariance = state.policy.covariance(state.policy.centred_log_probs(), &reward(&state));
+        vec![
+            (split.entropy() - state.policy.entropy()).abs(),
+            (split.covariance() - covariance).abs(),
+        ]
+    });
+    rows.push(
+        Row::of(STATEMENT, "h(R) + R H_c + (1 - R) H_w: gap to H, and of Cov", 1e-13, parts)
+            .by("every second action is right; Cov(log π, reward) is R (1 - R) times the gap"),
+    );
+    let along = over(&|state| flow_gaps(&state, formulas));
+    rows.push(
+        Row::of(STATEMENT, "natural flow: logit R + t, same H_c and H_w, gap", 1e-12, along)
+            .by("the split of the policy at t = 0.1, 1 and 4 against the split moved in time"),
+    );
+    rows
+}
+
+/// How the error of the predicted gain in reward falls with the step.
+fn reading(state: &State<'_>, rule: UpdateRule, formulas: &Formulas) -> Reading {
+    let policy = &state.policy;
+    let unit = rule.step(policy, state.advantage, 1.0);
+    let unit_range = range(policy, &unit);
+    let rate = (formulas.rate)(policy, state.advantage, rule).reward / unit_range;
+    Reading::of(2, |size| gain(policy, &unit, size / unit_range, state.advantage) - size * rate)
+}
+
+/// `E_q A - E_π A = E_π[(q/π - 1) A]` after the part `scale` of the step, without cancellation.
+fn gain(policy: &Categorical, step: &[f64], scale: f64, advantage: &[f64]) -> f64 {
+    let tilt: Vec<f64> = step.iter().map(|step| (scale * step).exp_m1()).collect();
+    policy.covariance(&tilt, advantage) / (1.0 + policy.mean(&tilt))
+}
+
+fn right(state: &State<'_>) -> Vec<bool> {
+    (0..state.logits.len()).map(|action| action % 2 == 1).collect()
+}
+
+fn reward(state: &State<'_>) -> Vec<f64> {
+    right(state).into_iter().map(f64::from).collect()
+}
+
+/// Gaps between the split of the policy that the flow has reached and the split moved in time.
+fn flow_gaps(state: &State<'_>, formulas: &Formulas) -> Vec<f64> {
+    let flow = NaturalFlow::new(state.policy.clone(), &reward(state)).expect("rewards are finite");
+    let start = (formulas.split)(&state.policy, &right(state));
+    let gaps = |time: &f64| {
+        let reached = (formulas.split)(&flow.policy_at(*time), &right(state));
+        let moved = start.after(*time);
+        let largest = moved.log_odds.abs().max(1.0);
+        [
+            (reached.log_odds - moved.log_odds).abs() / largest,
+            (reached.entropy_right - moved.entropy_right).abs(),
+            (reached.entropy_wrong - moved.entropy_wrong).abs(),
+        ]
+    };
+    TIMES.iter().flat_map(gaps).collect()
+}

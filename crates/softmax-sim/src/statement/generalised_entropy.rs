@@ -1,0 +1,90 @@
+//! The entropies beside Shannon's: Tsallis' and Rényi's answer a step by a covariance too.
+
+use super::entropy_prediction::range;
+use super::order::{self, Reading};
+use crate::population::{Population, State};
+use crate::report::Row;
+use entropy_core::Categorical;
+
+const STATEMENT: &str = "Other entropies";
+
+/// Orders `q` that are checked, on either side of Shannon's 1.
+const ORDERS: [f64; 4] = [0.5, 1.0, 2.0, 3.0];
+
+/// An entropy of a kind and its first-order change along a step.
+#[derive(Debug, Clone, Copy)]
+pub struct Kind {
+    /// Its name.
+    pub name: &'static str,
+    /// The entropy of order `q`.
+    pub entropy: fn(&Categorical, f64) -> f64,
+    /// Its first-order change.
+    pub change: fn(&Categorical, f64, &[f64]) -> f64,
+}
+
+/// Those of `entropy-core`; no number where the order is refused.
+pub const KINDS: [Kind; 2] = [
+    Kind {
+        name: "Tsallis",
+        entropy: |policy, q| policy.tsallis_entropy(q).unwrap_or(f64::NAN),
+        change: |policy, q, step| policy.tsallis_change_first_order(q, step).unwrap_or(f64::NAN),
+    },
+    Kind {
+        name: "Rényi",
+        entropy: |policy, q| policy.renyi_entropy(q).unwrap_or(f64::NAN),
+        change: |policy, q, step| policy.renyi_change_first_order(q, step).unwrap_or(f64::NAN),
+    },
+];
+
+/// Checks each kind: its value against the plain sum, its change by the order of the error.
+pub fn check(populations: &[Population], kinds: &[Kind; 2]) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for (kind, plain) in std::iter::zip(kinds, [plain_tsallis, plain_renyi]) {
+        let gaps = |state: State<'_>| {
+            ORDERS.map(|q| {
+                let expected = plain(&state.policy, q);
+                ((kind.entropy)(&state.policy, q) - expected).abs() / expected.abs().max(1.0)
+            })
+        };
+        let gaps = populations.iter().flat_map(|population| population.map(gaps)).flatten();
+        rows.push(
+            Row::of(STATEMENT, &format!("{}: gap to the plain sum", kind.name), 1e-13, gaps)
+                .by("orders 1/2, 1, 2 and 3, the sum of π^q as it is written"),
+        );
+        let read = |state: State<'_>| ORDERS.map(|q| reading(&state, kind, q));
+        let readings: Vec<Reading> =
+            populations.iter().flat_map(|population| population.map(read)).flatten().collect();
+        rows.extend(order::rows(STATEMENT, &format!("error, {}", kind.name), 2, &readings));
+    }
+    rows
+}
+
+/// How the error of the first-order change falls along the direction of a state.
+fn reading(state: &State<'_>, kind: &Kind, q: f64) -> Reading {
+    let unit = 1.0 / range(&state.policy, state.direction);
+    let before = (kind.entropy)(&state.policy, q);
+    Reading::of(2, |size| {
+        let step: Vec<f64> = state.direction.iter().map(|d| size * unit * d).collect();
+        let moved: Vec<f64> =
+            std::iter::zip(state.policy.centred_log_probs(), &step).map(|(c, d)| c + d).collect();
+        let moved = Categorical::from_logits(&moved).expect("a short step keeps the support");
+        ((kind.entropy)(&moved, q) - before) - (kind.change)(&state.policy, q, &step)
+    })
+}
+
+fn plain_tsallis(policy: &Categorical, q: f64) -> f64 {
+    if is_shannon(q) { policy.entropy() } else { (1.0 - power_sum(policy, q)) / (q - 1.0) }
+}
+
+fn plain_renyi(policy: &Categorical, q: f64) -> f64 {
+    if is_shannon(q) { policy.entropy() } else { power_sum(policy, q).ln() / (1.0 - q) }
+}
+
+fn is_shannon(q: f64) -> bool {
+    (q - 1.0).abs() < f64::EPSILON
+}
+
+/// `Σ π^q` over the possible actions.
+fn power_sum(policy: &Categorical, q: f64) -> f64 {
+    policy.probs().iter().filter(|prob| **prob > 0.0).map(|prob| prob.powf(q)).sum()
+}
