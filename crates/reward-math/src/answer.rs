@@ -1,18 +1,21 @@
 //! What an answer is, once read: a value, words, or a structure of them.
 
+mod builder;
 mod environment;
 mod item;
 mod measure;
+mod spelling;
 mod structure;
 
 use std::borrow::Cow;
 
-use crate::expression::Expression;
-use crate::fold::fold;
+use crate::expression::{Expression, is_constant};
+use crate::fold::{fold, undecorated};
 use crate::parser::{Parser, Result};
 use crate::token::{Kind, tokenize};
 use crate::verdict::ParseError;
 use crate::words;
+use spelling::spelling;
 
 /// Longest answer that is read, in bytes; longer ones are compared by spelling alone.
 const MAX_BYTES: usize = 32 * 1024;
@@ -22,6 +25,8 @@ const MAX_BYTES: usize = 32 * 1024;
 pub(crate) struct Answer {
     /// The text without decoration and spaces.
     pub(crate) spelling: String,
+    /// The text as plain language, where it has any words.
+    pub(crate) words: Option<String>,
     /// The letters, if it reads as a choice or as several.
     pub(crate) choices: Vec<char>,
     /// What follows "for all", without spaces.
@@ -53,6 +58,8 @@ pub(crate) enum Node {
     Matrix(Vec<Vec<Expression>>),
     /// `a:b:c`.
     Ratio(Vec<Expression>),
+    /// `\{x \mid x > 2\}`: what the members look like, and what holds of them.
+    Builder { head: Box<Node>, conditions: Vec<Node> },
 }
 
 /// A relation between two sides.
@@ -84,7 +91,7 @@ impl Relation {
 impl Answer {
     /// Whether it reads as plain language.
     pub(crate) fn is_words(&self) -> bool {
-        matches!(self.readings.as_deref(), Ok([Node::Words(_)]) | Err(_))
+        matches!(self.readings.as_deref(), Ok([Node::Words(_), ..]) | Err(_))
     }
 
     /// Reads an answer.
@@ -95,16 +102,10 @@ impl Answer {
         }
         if text.len() > MAX_BYTES {
             let why = ParseError::TooLong { found: text.len(), limit: MAX_BYTES };
-            return Ok(Self {
-                spelling: text.to_owned(),
-                choices: Vec::new(),
-                condition: None,
-                rounded_to: None,
-                readings: Err(why),
-            });
+            return Ok(Self::of(text.to_owned(), Err(why)));
         }
         let folded = fold(&with_single_backslashes(text));
-        let folded = folded.trim();
+        let folded = undecorated(&folded);
         let folded = folded.strip_suffix('.').filter(|rest| !rest.ends_with('.')).unwrap_or(folded);
         let folded = folded.trim_end_matches([',', ';', ' ']);
         // A full stop left inside a bracket.
@@ -113,42 +114,69 @@ impl Answer {
             return Err(ParseError::Empty);
         }
         let (folded, condition) = split_condition(folded);
+        let folded = spelling::without_domain(folded);
         if let Some(clock) = words::clock(folded) {
             let readings = Ok(vec![Node::Words(clock)]);
-            return Ok(Self {
-                spelling: spelling(folded),
-                choices: Vec::new(),
-                condition,
-                rounded_to: None,
-                readings,
-            });
+            return Ok(Self { condition, ..Self::of(spelling(folded), readings) });
         }
-        let readings = read(folded, true).map(|first| {
-            let mut readings = vec![first];
-            if has_grouping(folded)
-                && let Ok(second) = read(folded, false)
-            {
-                readings.push(second);
-            }
-            readings
-        });
-        let readings = match readings {
-            Err(why @ (ParseError::Syntax { .. } | ParseError::Undefined { .. })) => {
-                match words::normalise(folded) {
-                    Some(words) => Ok(vec![Node::Words(words)]),
-                    None => Err(why),
-                }
-            }
-            other => other,
-        };
         Ok(Self {
-            spelling: spelling(folded),
             choices: words::choices(folded),
+            words: words::normalise(folded),
             condition,
             rounded_to: rounded_to(folded),
-            readings,
+            ..Self::of(spelling(folded), readings(folded))
         })
     }
+
+    fn of(spelling: String, readings: std::result::Result<Vec<Node>, ParseError>) -> Self {
+        let (choices, words, condition, rounded_to) = (Vec::new(), None, None, None);
+        Self { spelling, words, choices, condition, rounded_to, readings }
+    }
+}
+
+/// All that the text may mean: first as it stands, then by the rarer conventions.
+fn readings(folded: &str) -> std::result::Result<Vec<Node>, ParseError> {
+    if let Some(number) = spelling::in_base(folded) {
+        return Ok(vec![value(Expression::Number(number), None, false)]);
+    }
+    // An order of points or people: a product of as many variables would say the same in any order.
+    if folded.len() >= 3 && folded.bytes().all(|byte| byte.is_ascii_uppercase()) {
+        return Ok(vec![Node::Words(folded.to_lowercase())]);
+    }
+    let rewritten = spelling::rewritten(folded);
+    let first = read(&rewritten, true, false);
+    let mut readings = match first {
+        Ok(first) => vec![first],
+        Err(why @ (ParseError::Syntax { .. } | ParseError::Undefined { .. })) => {
+            match words::normalise(folded) {
+                Some(words) => vec![Node::Words(words)],
+                None => return Err(why),
+            }
+        }
+        Err(why) => return Err(why),
+    };
+    if has_grouping(&rewritten)
+        && let Ok(second) = read(&rewritten, false, false)
+    {
+        readings.push(second);
+    }
+    if rewritten.contains('[')
+        && let Ok(second) = read(&rewritten, true, true)
+        && second != readings[0]
+    {
+        readings.push(second);
+    }
+    if let [Node::Words(words)] = readings.as_slice() {
+        if let Some(number) = words::number(words) {
+            readings.push(value(Expression::Number(number), None, false));
+        } else if let Some(rest) = spelling::behind_label(folded)
+            && let Ok(node) = read(rest, true, false)
+            && !matches!(node, Node::Words(_))
+        {
+            readings.push(node);
+        }
+    }
+    Ok(readings)
 }
 
 /// Fewest places of a decimal that is taken for a rounded value.
@@ -187,39 +215,60 @@ fn split_condition(folded: &str) -> (&str, Option<String>) {
     }
 }
 
-fn read(folded: &str, grouping: bool) -> Result<Node> {
+fn read(folded: &str, grouping: bool, gauss: bool) -> Result<Node> {
     let mut parser = Parser::new(tokenize(folded, grouping)?);
-    parser.answer()
+    parser.gauss = gauss;
+    parser.answer().map(without_remark)
+}
+
+/// `a_n = 2n - 1, n \ge 1`: a restriction of the variable behind a definition or a value says when, not what.
+fn without_remark(node: Node) -> Node {
+    let Node::List { open: ' ', close, mut items } = node else { return node };
+    if let [first, .., last] = items.as_slice()
+        && is_restriction(last, first)
+    {
+        items.pop();
+    }
+    if items.len() == 1 {
+        return items.remove(0);
+    }
+    Node::List { open: ' ', close, items }
+}
+
+/// Whether one item bounds a variable of the other, which defines something by it.
+fn is_restriction(item: &Node, first: &Node) -> bool {
+    let Node::Chain { sides, relations } = item else { return false };
+    let bounds = relations.iter().all(|relation| {
+        !matches!(relation, Relation::Equal | Relation::In | Relation::Approximately)
+    });
+    let names: Vec<&String> = sides
+        .iter()
+        .filter_map(|side| match side {
+            Node::Value { expression: Expression::Symbol(name), .. } => Some(name),
+            _ => None,
+        })
+        .filter(|name| !is_constant(name))
+        .collect();
+    let ([name], true) = (names.as_slice(), bounds) else { return false };
+    match first {
+        Node::Value { expression, .. } => expression.variables().contains(*name),
+        Node::Chain { sides, relations } => {
+            let [Node::Value { expression: label, .. }, Node::Value { expression, .. }] =
+                sides.as_slice()
+            else {
+                return false;
+            };
+            let is_label = matches!(label, Expression::Symbol(_) | Expression::Function(..));
+            relations == &[Relation::Equal] && is_label && expression.variables().contains(*name)
+        }
+        _ => false,
+    }
 }
 
 fn has_grouping(folded: &str) -> bool {
     tokenize(folded, true).is_ok_and(|tokens| {
         tokens.iter().any(|token| matches!(token.kind, Kind::Number { grouped: true, .. }))
     })
-}
-
-/// The text without spaces and decoration, for the first rung.
-fn spelling(folded: &str) -> String {
-    let mut text = folded.replace("\\left", "").replace("\\right", "").replace("\\!", "");
-    for (long, short) in [("\\dfrac", "\\frac"), ("\\tfrac", "\\frac"), ("\\,", ""), ("\\;", "")] {
-        text = text.replace(long, short);
-    }
-    // A space ends a command (`\pi r`) and separates digits; elsewhere it means nothing.
-    let kept: Vec<char> = text.chars().filter(|c| *c != '$').collect();
-    let mut spelled = String::with_capacity(kept.len());
-    let mut previous = ' ';
-    for (at, &c) in kept.iter().enumerate() {
-        if c == ' ' {
-            let next = kept[at..].iter().find(|c| **c != ' ').copied().unwrap_or(' ');
-            if previous.is_alphanumeric() && next.is_alphanumeric() && !spelled.ends_with(' ') {
-                spelled.push(' ');
-            }
-        } else {
-            spelled.push(c);
-            previous = c;
-        }
-    }
-    spelled
 }
 
 fn value(expression: Expression, unit: Option<String>, percent: bool) -> Node {
@@ -268,5 +317,21 @@ fn has_either(expression: &Expression) -> bool {
 }
 
 fn is_conjunction(word: &str) -> bool {
-    matches!(word.trim().to_lowercase().as_str(), "and" | "or" | ", and" | ", or")
+    matches!(
+        word.trim().to_lowercase().as_str(),
+        "and"
+            | "or"
+            | ", and"
+            | ", or"
+            | "and/or"
+            | "und"
+            | "oder"
+            | "et"
+            | "ou"
+            | "或"
+            | "和"
+            | "且"
+            | "与"
+            | "及"
+    )
 }

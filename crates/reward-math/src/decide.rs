@@ -3,6 +3,7 @@
 mod chains;
 mod collections;
 mod inequality;
+mod member;
 mod region;
 mod values;
 
@@ -32,6 +33,12 @@ pub(crate) fn decide(response: &Answer, gold: &Answer, fuel: u64) -> Verdict {
     {
         return Verdict::Wrong { how: Rung::Spelling };
     }
+    if let (Some(a), Some(b)) = (&response.words, &gold.words)
+        && a == b
+        && (response.is_words() || gold.is_words())
+    {
+        return Verdict::Right { how: Rung::Words };
+    }
     let gold_readings = match &gold.readings {
         Ok(readings) => readings,
         Err(why) => return Verdict::Unparsed { which: Side::GroundTruth, why: why.clone() },
@@ -44,6 +51,8 @@ pub(crate) fn decide(response: &Answer, gold: &Answer, fuel: u64) -> Verdict {
     let mut outcome = None;
     for gold in gold_readings {
         for response in readings {
+            // A set of one number, where the other side says the number.
+            let (response, gold) = (only_member(response, gold), only_member(gold, response));
             match comparison.compare(response, gold) {
                 Ok((true, how)) => return Verdict::Right { how },
                 found => outcome = outcome.or(Some(found)),
@@ -113,6 +122,13 @@ impl Comparison {
         match (left, right) {
             (Node::Value { .. }, Node::Value { .. }) => self.values(left, right),
             (Node::Words(a), Node::Words(b)) => Ok((a == b, Rung::Words)),
+            (
+                Node::Builder { head: a, conditions: a_conditions },
+                Node::Builder { head: b, conditions: b_conditions },
+            ) => Ok((
+                self.compare(a, b)?.0 && self.unordered(a_conditions, b_conditions)?.0,
+                Rung::Structure,
+            )),
             (Node::Ratio(a), Node::Ratio(b)) => self.ratios(a, b),
             (Node::Matrix(a), Node::Matrix(b)) => self.matrices(a, b),
             (Node::Matrix(rows), Node::List { items, open: '(' | '[', .. })
@@ -146,10 +162,7 @@ impl Comparison {
             }
             match (a, b) {
                 (Node::Words(words), Node::List { open: '{', items, .. }) if items.is_empty() => {
-                    return Ok((
-                        words.starts_with("no ") && words.contains("solution"),
-                        Rung::Words,
-                    ));
+                    return Ok((is_nothing(words), Rung::Words));
                 }
                 (Node::Words(words), Node::Value { expression: Expression::Symbol(name), .. })
                     if name == "\\mathbb R" =>
@@ -162,10 +175,18 @@ impl Comparison {
                 }
                 // "x < 1 or x > 2" and its union of intervals.
                 (Node::Union(parts), Node::List { open: ' ', items, .. }) => {
-                    let intervals: Option<Vec<Node>> =
-                        items.iter().map(relation::interval).collect();
+                    let interval = |item: &Node| match item {
+                        Node::List { open: '(' | '[' | '{', .. } => Some(item.clone()),
+                        item => relation::interval(item),
+                    };
+                    let intervals: Option<Vec<Node>> = items.iter().map(interval).collect();
                     if let Some(intervals) = intervals {
                         return self.unordered(parts, &intervals);
+                    }
+                }
+                (Node::Value { expression, .. }, Node::List { open: '(', items, .. }) => {
+                    if let Some(found) = self.unit_vectors(expression, items)? {
+                        return Ok(found);
                     }
                 }
                 _ => {}
@@ -175,10 +196,32 @@ impl Comparison {
     }
 }
 
+/// The only member of a set, where the other side is a value.
+fn only_member<'a>(node: &'a Node, other: &Node) -> &'a Node {
+    match (node, other) {
+        (Node::List { open: '{', items, .. }, Node::Value { .. }) => match items.as_slice() {
+            [only @ Node::Value { .. }] => only,
+            _ => node,
+        },
+        _ => node,
+    }
+}
+
+/// Whether the words say that there is no member.
+fn is_nothing(words: &str) -> bool {
+    words == "empty set" || (words.starts_with("no ") && words.contains("solution"))
+}
+
 /// Whether an answer describes a part of the line in a way that has other spellings.
 fn may_need_solving(node: &Node) -> bool {
     match node {
-        Node::Union(_) | Node::Intersection(_) | Node::Difference(_) | Node::Chain { .. } => true,
+        Node::Union(_)
+        | Node::Intersection(_)
+        | Node::Difference(_)
+        | Node::Chain { .. }
+        | Node::Builder { .. } => true,
+        Node::Words(words) => words == "all reals",
+        Node::Value { expression: Expression::Symbol(name), .. } => name == "\\mathbb R",
         Node::List { open: ' ', items, .. } => {
             items.iter().all(|item| matches!(item, Node::Chain { .. }))
         }

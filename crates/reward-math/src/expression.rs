@@ -100,11 +100,16 @@ impl Expression {
 
     /// The same expression with one variable called otherwise.
     pub(crate) fn renamed(&self, from: &str, to: &str) -> Self {
-        let one = |inner: &Self| Box::new(inner.renamed(from, to));
-        let all = |items: &[Self]| items.iter().map(|item| item.renamed(from, to)).collect();
+        self.substituted(&|name| (name == from).then(|| Self::Symbol(to.to_owned())))
+    }
+
+    /// The same expression with other values for some of its symbols.
+    pub(crate) fn substituted(&self, value: &dyn Fn(&str) -> Option<Self>) -> Self {
+        let one = |inner: &Self| Box::new(inner.substituted(value));
+        let all = |items: &[Self]| items.iter().map(|item| item.substituted(value)).collect();
         match self {
-            Self::Symbol(name) if name == from => Self::Symbol(to.to_owned()),
-            Self::Number(_) | Self::Symbol(_) => self.clone(),
+            Self::Symbol(name) => value(name).unwrap_or_else(|| self.clone()),
+            Self::Number(_) => self.clone(),
             Self::Sum(items) => Self::Sum(all(items)),
             Self::Product(items) => Self::Product(all(items)),
             Self::Function(name, items) => Self::Function(name.clone(), all(items)),
@@ -126,7 +131,7 @@ impl Expression {
                 low: one(low),
                 high: one(high),
                 // The index hides a variable of its name.
-                body: if index == from { body.clone() } else { one(body) },
+                body: if value(index).is_some() { body.clone() } else { one(body) },
             },
         }
     }

@@ -65,6 +65,7 @@ pub fn extract(response: &str, options: &Options) -> Option<Extracted> {
         .map(|span| (span, Rule::Tag))
         .or_else(|| hash_marks(response).map(|span| (span, Rule::HashMarks)))
         .or_else(|| phrase::last_phrase(response).map(|span| (span, Rule::Phrase)))
+        .or_else(|| phrase::letter_said_right(response).map(|span| (span, Rule::Phrase)))
         .or_else(|| bold(response).map(|span| (span, Rule::Bold)))
         .or_else(|| if options.last_number { fallback::find(response) } else { None })
         .map(take)

@@ -1,11 +1,17 @@
-//! Unicode spellings folded into the LaTeX and ASCII that the lexer reads.
+//! Unicode, HTML and Markdown spellings folded into the LaTeX and ASCII that the lexer reads.
+
+mod markup;
+mod symbol;
+
+pub(crate) use markup::undecorated;
 
 /// Replaces Unicode mathematics by ASCII or LaTeX and drops invisible characters.
 pub(crate) fn fold(text: &str) -> String {
+    let text = markup::plain(text);
     let mut folded = String::with_capacity(text.len() + 16);
     let mut script = None;
     for c in text.chars() {
-        let (next, digit) = script_digit(c);
+        let (next, plain) = if c.is_ascii() { (None, None) } else { script_character(c) };
         if next != script {
             if script.is_some() {
                 folded.push('}');
@@ -16,9 +22,9 @@ pub(crate) fn fold(text: &str) -> String {
             }
             script = next;
         }
-        match digit {
-            Some(digit) => folded.push(digit),
-            None => fold_character(c, &mut folded),
+        match plain {
+            Some(plain) => folded.push(plain),
+            None => symbol::fold_character(c, &mut folded),
         }
     }
     if script.is_some() {
@@ -28,88 +34,16 @@ pub(crate) fn fold(text: &str) -> String {
 }
 
 /// Superscript and subscript characters as (`^` or `_`, plain character).
-fn script_digit(c: char) -> (Option<char>, Option<char>) {
-    const SUPERSCRIPT: &str = "⁰¹²³⁴⁵⁶⁷⁸⁹";
-    const SUBSCRIPT: &str = "₀₁₂₃₄₅₆₇₈₉";
-    let digit = |set: &str| {
-        set.chars().zip('0'..='9').find_map(|(script, plain)| (script == c).then_some(plain))
-    };
-    if let Some(plain) = digit(SUPERSCRIPT) {
-        (Some('^'), Some(plain))
-    } else if let Some(plain) = digit(SUBSCRIPT) {
-        (Some('_'), Some(plain))
-    } else {
-        match c {
-            '⁻' => (Some('^'), Some('-')),
-            'ⁿ' => (Some('^'), Some('n')),
-            _ => (None, None),
+fn script_character(c: char) -> (Option<char>, Option<char>) {
+    const SUPERSCRIPT: (&str, &str) = ("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱᵏᵐˣʸᵃᵇ", "0123456789+-=()nikmxyab");
+    const SUBSCRIPT: (&str, &str) = ("₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₐₑₒₓₙₘₖₚₛₜᵢⱼ", "0123456789+-=()aeoxnmkpstij");
+    for (mark, (scripts, plain)) in [('^', SUPERSCRIPT), ('_', SUBSCRIPT)] {
+        let found = scripts.chars().zip(plain.chars()).find(|(script, _)| *script == c);
+        if let Some((_, plain)) = found {
+            return (Some(mark), Some(plain));
         }
     }
-}
-
-fn fold_character(c: char, folded: &mut String) {
-    let replacement = match c {
-        '\u{200b}'..='\u{200f}'
-        | '\u{2060}'..='\u{2064}'
-        | '\u{feff}'
-        | '\u{ad}'
-        | '“'
-        | '”'
-        | '"' => "",
-        '\u{a0}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{3000}' | '~' | '\t' | '\n' | '\r' => {
-            " "
-        }
-        '−' | '–' | '—' | '‐' | '‑' | '－' => "-",
-        '×' | '·' | '⋅' | '∙' | '∗' | '✕' => "*",
-        '÷' | '∕' | '⁄' => "/",
-        '≤' | '⩽' => "\\le ",
-        '≥' | '⩾' => "\\ge ",
-        '≠' => "\\ne ",
-        '≈' => "\\approx ",
-        '±' => "\\pm ",
-        '∓' => "\\mp ",
-        '√' => "\\surd ",
-        '∛' => "\\cbrt ",
-        '∞' => "\\infty ",
-        '∪' => "\\cup ",
-        '∈' => "\\in ",
-        '∅' => "\\emptyset ",
-        'ℝ' => "\\mathbb{R}",
-        'π' => "\\pi ",
-        '°' | 'º' => "^\\circ ",
-        '′' | '’' => "'",
-        '…' => "...",
-        '½' => "\\frac12 ",
-        '⅓' => "\\frac13 ",
-        '⅔' => "\\frac23 ",
-        '¼' => "\\frac14 ",
-        '¾' => "\\frac34 ",
-        '⅕' => "\\frac15 ",
-        '⅛' => "\\frac18 ",
-        'α' => "\\alpha ",
-        'β' => "\\beta ",
-        'γ' => "\\gamma ",
-        'δ' => "\\delta ",
-        'θ' => "\\theta ",
-        'λ' => "\\lambda ",
-        'μ' | 'µ' => "\\mu ",
-        'φ' | 'ϕ' => "\\phi ",
-        'ω' => "\\omega ",
-        '⟨' => "\\langle ",
-        '⟩' => "\\rangle ",
-        '、' | '，' | '和' | '或' => ",",
-        '。' | '．' => ".",
-        // Full-width forms of ASCII.
-        '\u{ff01}'..='\u{ff5e}' => {
-            folded.extend(char::from_u32(c as u32 - 0xff01 + 0x21));
-            return;
-        }
-        _ => {
-            folded.push(c);
-            return;
-        }
-    };
-    folded.push_str(replacement);
+    (None, None)
 }
 
 #[cfg(test)]
@@ -121,7 +55,15 @@ mod tests {
         assert_eq!(fold("−5"), "-5");
         assert_eq!(fold("15cm²"), "15cm^{2}");
         assert_eq!(fold("x₁²"), "x_{1}^{2}");
+        assert_eq!(fold("xⁿ⁺¹"), "x^{n+1}");
         assert_eq!(fold("（1，2）"), "(1,2)");
         assert_eq!(fold("\u{feff}5\u{200b}"), "5");
+        assert_eq!(fold("𝑥+𝟒"), "x+4");
+    }
+
+    #[test]
+    fn markup_of_web_pages_becomes_latex() {
+        assert_eq!(fold("3<sup>2</sup> &lt; x<sub>1</sub>"), "3^{2} < x_{1}");
+        assert_eq!(fold("1 < x > 0"), "1 < x > 0");
     }
 }

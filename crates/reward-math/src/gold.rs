@@ -13,6 +13,16 @@ pub struct Gold {
     options: Options,
 }
 
+/// Whether the sentence says what the answer is not.
+fn denies(sentence: &str) -> bool {
+    sentence.split_whitespace().any(|word| {
+        matches!(
+            word.to_ascii_lowercase().as_str(),
+            "not" | "isn't" | "never" | "neither" | "nor" | "cannot"
+        )
+    })
+}
+
 impl Gold {
     /// Reads a ground truth: a bare answer, or a text with the answer in a box or after `####`.
     ///
@@ -40,7 +50,8 @@ impl Gold {
         let in_words = !verdict.is_right()
             && !matches!(extracted.rule, Rule::Box | Rule::Tag | Rule::HashMarks)
             && Answer::parse(&extracted.text).is_ok_and(|answer| answer.is_words())
-            && !self.answer.is_words();
+            && !self.answer.is_words()
+            && !denies(&extracted.text);
         match only_number(&extracted.text) {
             Some(span) if in_words => self.verify_answer(&extracted.text[span]),
             _ => verdict,

@@ -38,6 +38,9 @@ pub(crate) fn node(reading: &Node) -> String {
                 |row: &Vec<Expression>| row.iter().map(expression).collect::<Vec<_>>().join(", ");
             format!("matrix [{}]", rows.iter().map(row).collect::<Vec<_>>().join("; "))
         }
+        Node::Builder { head, conditions } => {
+            format!("{{{} | {}}}", node(head), joined(conditions, ", "))
+        }
         Node::Ratio(parts) => parts.iter().map(expression).collect::<Vec<_>>().join(" : "),
     }
 }

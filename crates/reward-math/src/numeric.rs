@@ -34,6 +34,8 @@ const POINTS_NEEDED: usize = 5;
 const POINTS_TRIED: u64 = 16;
 /// The same two numbers for functions with steps.
 const STEP_POINTS: (usize, u64) = (40, 60);
+/// From this attempt on the coordinates are of either sign.
+const BOTH_SIGNS: u64 = 9;
 /// Bits that must be left over at a point when the terms of every sum are lined up.
 const SPARE_BITS_AT_POINT: usize = 64;
 
@@ -180,6 +182,10 @@ fn functions(
     let mut arithmetic = Arithmetic::new(POINT_BITS, *fuel);
     let steps = has_steps(left.expression) || has_steps(right.expression);
     let (needed, tried) = if steps { STEP_POINTS } else { (POINTS_NEEDED, POINTS_TRIED) };
+    // `|x|` is `x` where competition problems look first.
+    let bars =
+        |expression: &Expression| expression.any(&|node| matches!(node, Expression::Absolute(_)));
+    let skipped = if bars(left.expression) || bars(right.expression) { BOTH_SIGNS } else { 0 };
     let (mut agreed, mut one_sided) = (0, 0);
     for attempt in 0..tried {
         let point: Vec<(&str, BigRational)> = variables
@@ -190,7 +196,7 @@ fn functions(
                 let value = if steps {
                     stepwise_coordinate(attempt, index, name)
                 } else {
-                    coordinate(attempt, index, integers.contains(name))
+                    coordinate(attempt + skipped, index, integers.contains(name))
                 };
                 (*name, value)
             })

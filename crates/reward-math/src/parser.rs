@@ -3,6 +3,7 @@
 mod command;
 mod factor;
 mod function;
+mod name;
 mod sum;
 
 pub(crate) use function::function_name;
@@ -20,23 +21,41 @@ pub(crate) struct Parser {
     tokens: Vec<Token>,
     position: usize,
     depth: usize,
-    /// Inside `|…|` another `|` closes.
-    in_bars: bool,
+    /// What surrounds the current token.
+    pub(crate) around: Surroundings,
+    /// Whether `[x]` is the largest integer that is not above `x`.
+    pub(crate) gauss: bool,
+    /// Environments around the current token: `&` separates cells inside them, answers outside.
+    pub(crate) environments: usize,
     /// The closing partner of each opening bracket.
     partner: Vec<Option<usize>>,
     /// Whether a comma or semicolon stands directly between an opening bracket and its partner.
     separated: Vec<bool>,
 }
 
+/// What surrounds a token and gives signs another meaning.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Surroundings {
+    /// Inside `|…|` another `|` closes.
+    pub(crate) bars: bool,
+    /// Inside the braces of a set `:` stands before what holds of its members.
+    pub(crate) builder: bool,
+    /// Behind `\equiv` it is `\mod` that names the modulus.
+    pub(crate) congruence: bool,
+}
+
 impl Parser {
     pub(crate) fn new(tokens: Vec<Token>) -> Self {
+        let tokens = without_alignment(tokens);
         let mut parser = Self {
             partner: vec![None; tokens.len()],
             separated: vec![false; tokens.len()],
             tokens,
             position: 0,
             depth: 0,
-            in_bars: false,
+            around: Surroundings::default(),
+            gauss: false,
+            environments: 0,
         };
         let mut open: Vec<usize> = Vec::new();
         for at in 0..parser.tokens.len() {
@@ -66,7 +85,7 @@ impl Parser {
         self.tokens.get(self.position + ahead).map(|token| &token.kind)
     }
 
-    pub(super) fn spaced(&self) -> bool {
+    pub(crate) fn spaced(&self) -> bool {
         self.tokens.get(self.position).is_some_and(|token| token.spaced)
     }
 
@@ -107,8 +126,39 @@ impl Parser {
         }
     }
 
+    /// Puts another token in the place of this one.
+    pub(crate) fn replace(&mut self, kind: Kind) {
+        if let Some(token) = self.tokens.get_mut(self.position) {
+            token.kind = kind;
+        }
+    }
+
     pub(crate) fn position(&self) -> usize {
         self.position
+    }
+
+    /// Runs a rule; where it does not apply or fails, nothing was read.
+    pub(crate) fn attempt<T>(
+        &mut self,
+        rule: impl FnOnce(&mut Self) -> Result<Option<T>>,
+    ) -> Result<Option<T>> {
+        let (start, depth, around) = (self.position, self.depth, self.around);
+        match rule(self) {
+            Ok(Some(found)) => Ok(Some(found)),
+            Err(why @ ParseError::TooDeep { .. }) => Err(why),
+            Ok(None) | Err(_) => {
+                (self.position, self.depth, self.around) = (start, depth, around);
+                Ok(None)
+            }
+        }
+    }
+
+    /// Runs a rule in which `|` closes.
+    pub(crate) fn until_bar<T>(&mut self, rule: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let in_bars = std::mem::replace(&mut self.around.bars, true);
+        let result = rule(self);
+        self.around.bars = in_bars;
+        result
     }
 
     pub(crate) fn kind_at(&self, index: usize) -> Option<&Kind> {
@@ -156,4 +206,31 @@ fn class(kind: &Kind) -> Class {
         },
         _ => Class::Other,
     }
+}
+
+/// The tokens without the `&` of `aligned` and its like, where they mean nothing; also in an array behind a brace.
+fn without_alignment(tokens: Vec<Token>) -> Vec<Token> {
+    if !tokens.iter().any(|token| token.kind.is_command("begin")) {
+        return tokens;
+    }
+    let mut aligned: Vec<bool> = Vec::new();
+    let mut keep = Vec::with_capacity(tokens.len());
+    for (at, token) in tokens.iter().enumerate() {
+        if token.kind.is_command("begin") {
+            let system = match tokens.get(at + 2).map(|token| &token.kind) {
+                Some(Kind::Word(name)) if name == "array" => {
+                    at > 0 && tokens[at - 1].kind.is_command("{")
+                }
+                Some(Kind::Word(name)) => {
+                    matches!(name.as_str(), "aligned" | "align" | "gathered" | "split" | "eqnarray")
+                }
+                _ => false,
+            };
+            aligned.push(system);
+        } else if token.kind.is_command("end") {
+            aligned.pop();
+        }
+        keep.push(!(token.kind.is_symbol('&') && aligned.last() == Some(&true)));
+    }
+    tokens.into_iter().zip(keep).filter(|(_, keep)| *keep).map(|(token, _)| token).collect()
 }

@@ -8,24 +8,53 @@ use crate::answer::{Node, Relation};
 use crate::expression::{Expression, is_constant};
 use crate::verdict::ParseError;
 
-/// `x = 5` or `f(x) = …` or `answer = 5` or `x ∈ S`: the label and the value behind it.
+/// `x = 5` or `f(x) = …` or `answer = 5` or `x ∈ S`, also `y = f(x) = …` and `5 = x`: the label and its value.
 pub(crate) fn labelled(chain: &Node) -> Option<(&Node, &Node)> {
     let Node::Chain { sides, relations } = chain else { return None };
     let label = sides.first()?;
-    let (first, rest) = relations.split_first()?;
+    let first = relations.first()?;
     if !matches!(first, Relation::Equal | Relation::In | Relation::Approximately) {
         return None;
     }
+    if let ([value, label], Relation::Equal) = (sides.as_slice(), first)
+        && is_plain_label(label)
+        && is_constant_value(value)
+    {
+        return Some((label, value));
+    }
+    let mut at = 1;
+    while at + 1 < sides.len() && relations[at] == Relation::Equal && is_plain_label(&sides[at]) {
+        at += 1;
+    }
     // x = 1/3 ≈ 0.333: the exact side counts.
-    if !rest.iter().all(|relation| matches!(relation, Relation::Approximately)) {
+    if !relations[at..].iter().all(|relation| matches!(relation, Relation::Approximately)) {
         return None;
     }
-    let is_label = match label {
+    let value = &sides[at];
+    // `x = x + 1` labels nothing.
+    let circular = match (label, value) {
+        (
+            Node::Value { expression: Expression::Symbol(name), .. },
+            Node::Value { expression, .. },
+        ) => expression.any(&|node| matches!(node, Expression::Symbol(other) if other == name)),
+        _ => false,
+    };
+    let is_label = is_plain_label(label) || is_constant_value(value) && is_quantity(label);
+    (is_label && !circular).then_some((label, value))
+}
+
+fn is_constant_value(node: &Node) -> bool {
+    matches!(node, Node::Value { expression, .. } if !expression.has_variable())
+}
+
+/// Whether what stands there names something whatever its value.
+pub(crate) fn is_plain_label(label: &Node) -> bool {
+    match label {
         Node::Words(_) => true,
         Node::Value { expression, .. } => match expression {
             Expression::Symbol(name) => !is_constant(name),
-            Expression::Function(name, arguments) => {
-                is_plain_function(name) && arguments.iter().all(is_symbol_or_number)
+            Expression::Function(name, arguments) if is_plain_function(name) => {
+                arguments.iter().all(is_symbol_or_number)
             }
             // Segments and their quotients: `AB`, `\\frac{NO}{BO}`; values of a function: `T(10)`.
             other => is_name(other),
@@ -35,29 +64,58 @@ pub(crate) fn labelled(chain: &Node) -> Option<(&Node, &Node)> {
             .iter()
             .all(|item| matches!(item, Node::Value { expression: Expression::Symbol(_), .. })),
         _ => false,
+    }
+}
+
+/// `m + n = 25`, `\cos A = 1/2`: what a problem asks for, unless it is an equation of a curve in `x` and `y`.
+fn is_quantity(label: &Node) -> bool {
+    let Node::Value { expression, .. } = label else { return false };
+    let letter = |expression: &Expression| {
+        matches!(expression, Expression::Symbol(name)
+        if !is_constant(name) && !name.starts_with(['x', 'y', 'z', 't']))
     };
-    let value = &sides[1];
-    // `x = x + 1` labels nothing.
-    let circular = match (label, value) {
-        (
-            Node::Value { expression: Expression::Symbol(name), .. },
-            Node::Value { expression, .. },
-        ) => expression.any(&|node| matches!(node, Expression::Symbol(other) if other == name)),
+    match expression {
+        Expression::Sum(terms) => terms.iter().all(letter),
+        Expression::Product(factors) => factors.iter().all(letter),
+        Expression::Function(name, arguments) => {
+            let angle = |argument: &Expression| {
+                matches!(argument, Expression::Symbol(name)
+                    if name.starts_with(char::is_uppercase) || name.starts_with("\\angle"))
+            };
+            matches!(name.as_str(), "sin" | "cos" | "tan" | "cot") && arguments.iter().all(angle)
+        }
         _ => false,
-    };
-    (is_label && !circular).then_some((label, value))
+    }
 }
 
 /// Capital letters side by side, or a letter with a number: names, not calculations.
 fn is_name(expression: &Expression) -> bool {
-    let capital = |expression: &Expression| matches!(expression, Expression::Symbol(name) if name.starts_with(char::is_uppercase));
+    let capital = |expression: &Expression| {
+        matches!(expression, Expression::Symbol(name)
+            if name.starts_with(char::is_uppercase) || name.starts_with("\\angle"))
+    };
     match expression {
         Expression::Symbol(name) => !is_constant(name),
-        Expression::Product(factors) => factors.iter().all(capital),
-        Expression::Quotient(top, bottom) => is_name(top) && is_name(bottom),
+        Expression::Product(factors) => {
+            let measure_of =
+                matches!(factors.first(), Some(Expression::Symbol(name)) if name == "m");
+            factors.iter().skip(usize::from(measure_of)).all(capital) && factors.len() > 1
+        }
+        Expression::Quotient(top, bottom) => {
+            (is_name(top) && is_name(bottom)) || (is_differential(top) && is_differential(bottom))
+        }
         Expression::Absolute(inner) => is_name(inner),
+        Expression::Function(name, arguments) => {
+            matches!(name.as_str(), "overline" | "vec" | "bar") && arguments.iter().all(is_name)
+        }
         _ => false,
     }
+}
+
+/// `dy` of `dy/dx`.
+fn is_differential(expression: &Expression) -> bool {
+    matches!(expression, Expression::Product(factors)
+        if matches!(factors.as_slice(), [Expression::Symbol(d), Expression::Symbol(_)] if d == "d"))
 }
 
 /// `f(t) = …` with `t` called as in the other definition, if both define the same function of one variable.
@@ -92,8 +150,8 @@ pub(crate) fn values_of_labelled(items: &[Node]) -> Option<Vec<Node>> {
 }
 
 fn is_plain_function(name: &str) -> bool {
-    let letter = name.trim_end_matches('\'').split('_').next().unwrap_or_default();
-    matches!(letter, "f" | "g" | "h")
+    let letter = name.trim_end_matches('\'').split(['_', '^']).next().unwrap_or_default();
+    letter.len() == 1 && letter.starts_with(char::is_lowercase)
         || (letter.len() == 1 && letter.starts_with(char::is_uppercase))
 }
 

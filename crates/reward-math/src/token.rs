@@ -1,9 +1,10 @@
 //! Folded text to tokens: LaTeX decoration disappears here, numbers and words are recognised.
 
+mod command;
 mod name;
 mod number;
 
-use name::is_word;
+use name::{is_unit_abbreviation, is_word, split_function};
 use num_rational::BigRational;
 
 use crate::verdict::ParseError;
@@ -64,7 +65,15 @@ impl Kind {
 ///
 /// With `grouping`, `1,234` outside brackets is one number; without, it is two.
 pub(crate) fn tokenize(text: &str, grouping: bool) -> Result<Vec<Token>, ParseError> {
-    let mut lexer = Lexer { text, at: 0, spaced: false, depth: 0, grouping, tokens: Vec::new() };
+    let mut lexer = Lexer {
+        text,
+        at: 0,
+        spaced: false,
+        depth: 0,
+        grouping,
+        tokens: Vec::new(),
+        dropped: Vec::new(),
+    };
     while lexer.step()? {
         if lexer.tokens.len() > MAX_TOKENS {
             return Err(ParseError::TooLong { found: text.len(), limit: MAX_TOKENS });
@@ -81,6 +90,8 @@ struct Lexer<'a> {
     depth: usize,
     grouping: bool,
     tokens: Vec<Token>,
+    /// Where the braces stand that close a group of text which is read as mathematics, the innermost last.
+    dropped: Vec<usize>,
 }
 
 impl Lexer<'_> {
@@ -106,6 +117,11 @@ impl Lexer<'_> {
             '\\' => self.command(),
             '0'..='9' => self.number()?,
             '.' if self.rest()[1..].starts_with(|d: char| d.is_ascii_digit()) => self.number()?,
+            '.' if self.rest().starts_with("...") => self.push(Kind::Command("ldots".into()), 3),
+            '}' if self.dropped.last() == Some(&self.at) => {
+                self.dropped.pop();
+                self.at += 1;
+            }
             c if c.is_alphabetic() => self.letters(),
             c => {
                 match c {
@@ -119,84 +135,6 @@ impl Lexer<'_> {
         Ok(true)
     }
 
-    fn command(&mut self) {
-        let rest = &self.text[self.at + 1..];
-        let name_length = rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len());
-        if name_length == 0 {
-            let c = rest.chars().next();
-            let length = 1 + c.map_or(0, char::len_utf8);
-            match c {
-                Some('$') => self.push(Kind::Symbol('$'), length),
-                Some('!' | '(' | ')' | '[' | ']') => self.at += length,
-                Some(c @ ('{' | '}' | '%' | '|')) => {
-                    match c {
-                        '{' => self.depth += 1,
-                        '}' => self.depth = self.depth.saturating_sub(1),
-                        _ => {}
-                    }
-                    self.push(Kind::Command(c.to_string()), length);
-                }
-                // `\\` ends a row; `\,` `\;` `\ ` and the like are space.
-                Some('\\') => self.push(Kind::Command("\\".to_owned()), length),
-                _ => {
-                    self.spaced = true;
-                    self.at += length;
-                }
-            }
-            return;
-        }
-        let name = rest[..name_length].to_owned();
-        let length = 1 + name_length;
-        match name.as_str() {
-            "left" | "right" | "big" | "Big" | "bigg" | "Bigg" | "bigl" | "bigr" | "Bigl"
-            | "Bigr" | "displaystyle" | "textstyle" | "limits" | "rm" | "bf" | "it" => {
-                self.at += length;
-            }
-            "quad" | "qquad" | "space" | "hspace" | "enspace" | "thinspace" => {
-                self.spaced = true;
-                self.at += length;
-            }
-            "text" | "textbf" | "textit" | "textrm" | "textsf" | "mbox" | "hbox" | "mathrm"
-            | "mathbf" | "mathit" | "mathsf" | "operatorname" | "emph" | "textnormal" => {
-                self.text_group(length);
-            }
-            "color" | "textcolor" => {
-                self.at += length;
-                if let Some(inner) = group(self.rest()) {
-                    self.at += inner.len() + 2;
-                }
-            }
-            _ => self.push(Kind::Command(name), length),
-        }
-    }
-
-    /// `\text{…}`: plain words become text, anything with mathematics in it is read as such.
-    fn text_group(&mut self, length: usize) {
-        let after = &self.text[self.at + length..];
-        let skipped = after.len() - after.trim_start().len();
-        let Some(inner) = group(after.trim_start()) else {
-            self.at += length;
-            return;
-        };
-        let inner = inner.to_owned();
-        let total = length + skipped + inner.len() + 2;
-        let words = inner.trim();
-        if words.is_empty() {
-            self.spaced = true;
-            self.at += total;
-        } else if words.chars().count() == 1
-            && words.starts_with(|c: char| c.is_ascii_lowercase())
-            && self.expects_operand()
-        {
-            self.push(Kind::Letter(words.chars().next().unwrap_or(' ')), total);
-        } else if words.chars().any(char::is_alphabetic) && !words.contains(['\\', '$', '{', '_']) {
-            self.push(Kind::Text(words.to_owned()), total);
-        } else {
-            // Read on inside; the closing brace is left as a group of its own.
-            self.at += length + skipped;
-        }
-    }
-
     /// Whether an expression must begin here: nothing is before, or a sign of calculation.
     fn expects_operand(&self) -> bool {
         self.tokens.last().is_none_or(|token| {
@@ -204,25 +142,63 @@ impl Lexer<'_> {
         })
     }
 
+    /// The same, or the start of a group.
+    fn begins_operand(&self) -> bool {
+        // `km/hr`
+        if let [.., Token { kind: Kind::Word(_) | Kind::Text(_), .. }, slash] =
+            self.tokens.as_slice()
+            && slash.kind.is_symbol('/')
+        {
+            return false;
+        }
+        self.expects_operand() || self.tokens.last().is_some_and(|last| last.kind.is_symbol('{'))
+    }
+
     fn letters(&mut self) {
         let rest = self.rest();
         let length = rest.find(|c: char| !c.is_alphabetic()).unwrap_or(rest.len());
         let run = rest[..length].to_owned();
-        if run.chars().nth(1).is_none() {
-            let letter = run.chars().next().unwrap_or(' ');
+        let mut characters = run.chars();
+        let first = characters.next().unwrap_or(' ');
+        // "5 m/s": a quotient of letters is one of variables, unless it is this one.
+        let after_number =
+            matches!(self.tokens.last(), Some(Token { kind: Kind::Number { .. }, .. }));
+        if let Some(unit) =
+            ["m/s", "m/min", "g/mol"].into_iter().find(|unit| rest.starts_with(unit))
+            && after_number
+            && self.spaced
+            && !rest[unit.len()..].starts_with(char::is_alphanumeric)
+        {
+            self.push(Kind::Text(unit.to_owned()), unit.len());
+            return;
+        }
+        if characters.next().is_none() {
             // A character of a script of words is one.
-            if letter >= '\u{3040}' {
+            if first >= '\u{3040}' {
                 self.push(Kind::Word(run), length);
             } else {
-                self.push(Kind::Letter(letter), length);
+                self.push(Kind::Letter(first), length);
             }
-        } else if is_word(&run) {
+        } else if let Some((name, argument)) = split_function(&run) {
+            self.push(Kind::Word(name.to_owned()), name.len());
+            self.push(Kind::Letter(argument), 1);
+        } else if is_word(&run) && !(is_unit_abbreviation(&run) && self.begins_operand())
+            || self.is_foreign_conjunction(&run)
+        {
             self.push(Kind::Word(run), length);
         } else {
             for c in run.chars() {
                 self.push(Kind::Letter(c), c.len_utf8());
             }
         }
+    }
+
+    /// "1 et 2": between two answers, not a product of variables.
+    fn is_foreign_conjunction(&self, run: &str) -> bool {
+        matches!(run, "et" | "ou" | "und")
+            && self.spaced
+            && self.rest()[run.len()..].starts_with(' ')
+            && !self.expects_operand()
     }
 }
 

@@ -1,9 +1,58 @@
-//! Plain language: words, choices and units.
+//! Plain language: words, choices, units, numbers in words.
 
-/// Words without case, articles, LaTeX and punctuation; `None` where there is no word.
+mod measure;
+mod number;
+
+pub(crate) use measure::{contradict, parts, unit};
+pub(crate) use number::{magnitude, number};
+
+/// Words without case, articles, LaTeX, punctuation and plural; `None` where there is no word.
+///
+/// A formula that could not be read keeps all but its spaces: there every sign may count.
 pub(crate) fn normalise(folded: &str) -> Option<String> {
+    let (plain, formula) = without_commands(folded);
+    let words: Vec<&str> = if formula {
+        folded.split_whitespace().collect()
+    } else {
+        plain
+            .split_whitespace()
+            .filter(|word| !matches!(*word, "the" | "a" | "an" | "there" | "is" | "are" | "it"))
+            .map(|word| without_ordinal(word.trim_end_matches([',', ':', ';'])))
+            .filter(|word| !word.is_empty())
+            .map(measure::singular)
+            .collect()
+    };
+    let words = match words.as_slice() {
+        ["on" | "in" | "at", rest @ ..] | [rest @ .., "function"]
+            if !rest.is_empty() && !formula =>
+        {
+            rest
+        }
+        all => all,
+    };
+    let joined = words.join(" ");
+    if !joined.chars().any(char::is_alphabetic) {
+        return None;
+    }
+    Some(synonym(&joined).unwrap_or(&joined).to_owned())
+}
+
+/// The number of `5th`.
+fn without_ordinal(word: &str) -> &str {
+    let digits = word.trim_end_matches(|c: char| c.is_ascii_lowercase());
+    let ordinal = matches!(&word[digits.len()..], "st" | "nd" | "rd" | "th");
+    if ordinal && !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return digits;
+    }
+    word
+}
+
+/// The text in small letters without the commands that set it, and whether it holds mathematics.
+fn without_commands(folded: &str) -> (String, bool) {
     let mut plain = String::with_capacity(folded.len());
+    let mut formula = false;
     let mut rest = folded;
+    let mut letters_before = 0;
     while let Some(c) = rest.chars().next() {
         if c == '\\' {
             let name = rest[1..].find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len() - 1);
@@ -11,9 +60,17 @@ pub(crate) fn normalise(folded: &str) -> Option<String> {
             let decoration = command.starts_with("text")
                 || matches!(
                     command,
-                    "mathrm" | "mathbf" | "mbox" | "left" | "right" | "operatorname"
+                    "" | "mathrm"
+                        | "mathbf"
+                        | "mbox"
+                        | "left"
+                        | "right"
+                        | "operatorname"
+                        | "mathbb"
+                        | "quad"
                 );
-            if !decoration && !command.is_empty() {
+            formula |= !decoration;
+            if command == "mathbb" {
                 plain.push_str(command);
             }
             plain.push(' ');
@@ -23,29 +80,67 @@ pub(crate) fn normalise(folded: &str) -> Option<String> {
             rest = &rest[skip..];
             continue;
         }
+        formula |= matches!(c, '^' | '_' | '=' | '+' | '<' | '>' | '|' | '/' | '*');
+        let after = &rest[c.len_utf8()..];
+        // "right-angled", not a difference of letters.
+        let hyphen = c == '-'
+            && letters_before > 1
+            && after.chars().take(2).filter(|c| c.is_alphabetic()).count() == 2;
+        formula |= c == '-' && !hyphen;
         match c {
             '{' | '}' | '$' | '.' | '!' | '?' | '"' | '(' | ')' => plain.push(' '),
+            _ if hyphen => plain.push(' '),
             c => plain.extend(c.to_lowercase()),
         }
-        rest = &rest[c.len_utf8()..];
+        letters_before = if c.is_alphabetic() { letters_before + 1 } else { 0 };
+        rest = after;
     }
-    let words: Vec<&str> = plain
-        .split_whitespace()
-        .filter(|word| !matches!(*word, "the" | "a" | "an" | "there" | "is" | "are" | "it"))
-        .map(|word| word.trim_end_matches([',', ':', ';']))
-        .filter(|word| !word.is_empty())
-        .collect();
-    let joined = words.join(" ");
-    if !joined.chars().any(char::is_alphabetic) {
-        return None;
-    }
-    Some(match joined.as_str() {
-        "dne" | "does not exist" | "doesn't exist" => "does not exist".to_owned(),
-        "no solutions" | "no solution exists" | "no solutions exist" => "no solution".to_owned(),
-        "all reals" | "all real number" | "all real numbers" | "mathbb r" | "reals" => {
-            "all reals".to_owned()
-        }
-        _ => joined,
+    (plain, formula)
+}
+
+/// One wording for what is said in several ways.
+fn synonym(words: &str) -> Option<&'static str> {
+    Some(match words {
+        "dne"
+        | "doe not exist"
+        | "does not exist"
+        | "doesn t exist"
+        | "limit doe not exist"
+        | "limit does not exist" => "does not exist",
+        "no solution"
+        | "no solution exist"
+        | "have no solution"
+        | "equation ha no solution"
+        | "无解" => "no solution",
+        "no real solution exist" => "no real solution",
+        "none exist" | "no such number" | "no such number exist" => "none",
+        "all real"
+        | "all real number"
+        | "mathbb r"
+        | "real"
+        | "real number"
+        | "mathbf r"
+        | "set of real number"
+        | "set of all real number"
+        | "any real number"
+        | "every real number" => "all reals",
+        "infinitely many solution"
+        | "infinite number of solution"
+        | "infinite solution"
+        | "infinite"
+        | "infinitely many"
+        | "infinite number" => "infinitely many",
+        "doe not converge" | "does not converge" | "divergent" | "diverge" => "diverges",
+        "converge" | "convergent" => "converges",
+        "null set" | "empty" | "empty set" => "empty set",
+        "mon" => "monday",
+        "tue" | "tues" => "tuesday",
+        "wed" => "wednesday",
+        "thu" | "thur" | "thurs" => "thursday",
+        "fri" => "friday",
+        "sat" => "saturday",
+        "sun" => "sunday",
+        _ => return None,
     })
 }
 
@@ -54,6 +149,9 @@ pub(crate) fn choices(folded: &str) -> Vec<char> {
     let text = undecorated(folded);
     if let Some(letter) = choice(text) {
         return vec![letter];
+    }
+    if let Some(letters) = run_of_choices(text) {
+        return letters;
     }
     // A bracket that never closes is no list.
     if text.matches('(').count() != text.matches(')').count() {
@@ -79,16 +177,33 @@ fn is_choice(letter: char) -> bool {
     ('A'..='J').contains(&letter)
 }
 
+/// `ACD`: several letters of a choice without anything between them, rising.
+fn run_of_choices(text: &str) -> Option<Vec<char>> {
+    let letters: Vec<char> = text.trim_end_matches(['}', '.']).chars().collect();
+    let rising = letters.windows(2).all(|pair| pair[0] < pair[1]);
+    let choices = letters.iter().all(|letter| ('A'..='F').contains(letter));
+    (letters.len() > 1 && rising && choices).then_some(letters)
+}
+
 fn undecorated(folded: &str) -> &str {
     let mut text = folded.trim();
+    // `(\text{B})` as `\text{(B)}`.
+    for name in ["(\\textbf{", "(\\text{", "(\\mathrm{", "(\\mathbf{"] {
+        if let Some(letter) = text.strip_prefix(name).and_then(|rest| rest.strip_suffix("})")) {
+            text = letter;
+        }
+    }
     for name in ["\\textbf", "\\text", "\\mathrm", "\\mathbf", "\\mbox"] {
         text =
             text.strip_prefix(name).map_or(text, |rest| rest.trim_start().trim_start_matches('{'));
     }
-    for prefix in ["option", "Option", "choice", "Choice", "选"] {
+    for prefix in [
+        "the ", "correct ", "option", "Option", "choice", "Choice", "answer", "Answer", "故选",
+        "选项", "选", ":",
+    ] {
         text = text.strip_prefix(prefix).map_or(text, str::trim_start);
     }
-    text
+    text.trim_end_matches('项')
 }
 
 fn choice(text: &str) -> Option<char> {
@@ -109,9 +224,14 @@ fn choice(text: &str) -> Option<char> {
 
 /// A time of day with its half: `1:03 p.m.` is "clock 13:03".
 pub(crate) fn clock(folded: &str) -> Option<String> {
-    let lower = folded.to_lowercase().replace("\\text", "");
+    let mut lower = folded.to_lowercase();
+    for decoration in ["\\text", "\\mathrm", "\\,", "\\;", "\\ "] {
+        lower = lower.replace(decoration, "");
+    }
     let plain: String = lower.chars().filter(|c| !matches!(c, ' ' | '.' | '{' | '}')).collect();
-    let (digits, afternoon) = if let Some(digits) = plain.strip_suffix("pm") {
+    let (digits, afternoon) = if let Some(digits) = plain.strip_suffix("noon") {
+        (digits, true)
+    } else if let Some(digits) = plain.strip_suffix("pm") {
         (digits, true)
     } else {
         (plain.strip_suffix("am")?, false)
@@ -129,116 +249,9 @@ pub(crate) fn clock(folded: &str) -> Option<String> {
     Some(format!("clock {hours}:{minutes:02}"))
 }
 
-/// The canonical name of a unit phrase; `None` where nothing was said.
-pub(crate) fn unit(phrase: &str) -> Option<String> {
-    let lower = phrase.trim().to_lowercase();
-    let cleaned: String = lower
-        .chars()
-        .map(|c| if matches!(c, '{' | '}' | '.' | '(' | ')' | '\\') { ' ' } else { c })
-        .collect();
-    let words: Vec<&str> = cleaned.split_whitespace().map(singular).collect();
-    let name = words.join(" ").replace(" ^", "^").replace("^ ", "^");
-    if name.is_empty() {
-        return None;
-    }
-    Some(
-        match name.as_str() {
-            "dollar" | "usd" | "us dollar" => "dollar",
-            "centimeter" | "centimetre" => "cm",
-            "meter" | "metre" => "m",
-            "kilometer" | "kilometre" => "km",
-            "millimeter" | "millimetre" => "mm",
-            "inche" | "in" => "inch",
-            "feet" | "ft" => "foot",
-            "hr" | "h" => "hour",
-            "min" => "minute",
-            "sec" | "s" => "second",
-            "degree" | "deg" => "degree",
-            "mile per hour" | "mi/hr" | "mile/hour" => "mph",
-            "pound" | "lb" => "pound",
-            "gram" => "g",
-            "kilogram" => "kg",
-            other => other,
-        }
-        .to_owned(),
-    )
-}
-
-fn singular(word: &str) -> &str {
-    if word.len() > 3 && !word.ends_with("ss") {
-        word.strip_suffix('s').unwrap_or(word)
-    } else {
-        word
-    }
-}
-
-/// Whether two unit phrases contradict each other: they name different measures, or one a measure and the other a
-/// thing that is counted. Two names of counted things ("ways", "units") do not.
-pub(crate) fn contradict(left: &str, right: &str) -> bool {
-    // Square and cubic measures are written with a power.
-    let power = |phrase: &str| phrase.split_once('^').map(|(_, power)| power.to_owned());
-    if let (Some(a), Some(b)) = (power(left), power(right))
-        && a != b
-    {
-        return true;
-    }
-    let measure = |phrase: &str| {
-        phrase.split([' ', '/', '^']).find(|word| is_measure(word)).map(str::to_owned)
-    };
-    match (measure(left), measure(right)) {
-        (Some(a), Some(b)) => a != b,
-        (None, None) => false,
-        (Some(_), None) => !is_vague(right),
-        (None, Some(_)) => !is_vague(left),
-    }
-}
-
-/// "units" stand for whatever the question measures in.
-fn is_vague(unit: &str) -> bool {
-    unit.split_whitespace().any(|word| matches!(word, "unit" | "sq" | "square" | "cubic"))
-}
-
-fn is_measure(unit: &str) -> bool {
-    const MEASURES: &[&str] = &[
-        "dollar",
-        "euro",
-        "pound sterling",
-        "yen",
-        "cent",
-        "cm",
-        "m",
-        "km",
-        "mm",
-        "inch",
-        "foot",
-        "yard",
-        "mile",
-        "second",
-        "minute",
-        "hour",
-        "day",
-        "week",
-        "month",
-        "year",
-        "g",
-        "kg",
-        "mg",
-        "pound",
-        "ounce",
-        "liter",
-        "litre",
-        "ml",
-        "gallon",
-        "mph",
-        "degree",
-        "radian",
-    ];
-    MEASURES.contains(&unit)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{choices, clock, normalise, unit};
+    use super::{choices, clock, normalise};
 
     #[test]
     fn case_articles_and_decoration_do_not_count() {
@@ -255,10 +268,10 @@ mod tests {
         {
             assert_eq!(choices(text), ['E'], "{text}");
         }
-        for text in ["A, D", "D and A", "\\text{A,D}", "(A), (D)", "A D"] {
+        for text in ["A, D", "D and A", "\\text{A,D}", "(A), (D)", "A D", "AD"] {
             assert_eq!(choices(text), ['A', 'D'], "{text}");
         }
-        for text in ["E+1", "Evelyn", "EF", "x", "(E", "E, 5"] {
+        for text in ["E+1", "Evelyn", "FE", "x", "(E", "E, 5"] {
             assert_eq!(choices(text), [] as [char; 0], "{text}");
         }
     }
@@ -271,12 +284,5 @@ mod tests {
         for text in ["13:00 pm", "3 ham", "1:3 pm", "pm", "5"] {
             assert_eq!(clock(text), None, "{text}");
         }
-    }
-
-    #[test]
-    fn units_have_one_name() {
-        assert_eq!(unit(" centimeters"), unit("cm"));
-        assert_eq!(unit(" miles per hour"), unit("mph"));
-        assert_eq!(unit("  "), None);
     }
 }

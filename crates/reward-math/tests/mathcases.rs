@@ -139,6 +139,16 @@ fn own_cases_reach_the_floor() {
     assert!(share >= OWN_FLOOR, "{share} of the own rows agree, {OWN_FLOOR} was reached before");
 }
 
+/// Fresh spellings and near misses of every part of the language that the verifier reads.
+#[test]
+fn every_row_of_the_language_agrees() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/language.jsonl");
+    let tally = tally(&path);
+    assert!(tally.rows > 1900, "only {} rows", tally.rows);
+    assert!(tally.false_positives.is_empty(), "{}", tally.false_positives.join("\n"));
+    assert!(tally.misses.is_empty(), "{}", tally.misses.join("\n"));
+}
+
 #[test]
 fn the_whole_set_is_measured_where_it_is_at_hand() {
     let folder = std::env::var_os("SHARED_DATA").map_or_else(

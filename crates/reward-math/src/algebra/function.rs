@@ -153,6 +153,18 @@ impl Algebra {
                     None => self.of_atom(Atom::Function(name.to_owned(), arguments)),
                 })
             }
+            ("double factorial", [argument]) => match argument.as_constant() {
+                Some(value) => {
+                    let n = at_most(&value, LARGEST_FACTORIAL).ok_or(ParseError::OutOfFuel)?;
+                    let mut product = BigInt::one();
+                    for factor in (1..=n).rev().step_by(2) {
+                        self.spend(1 + product.bits() / 4096)?;
+                        product *= factor;
+                    }
+                    Ok(Fraction::constant(BigRational::from_integer(product)))
+                }
+                None => Ok(self.of_atom(Atom::Function(name.to_owned(), arguments))),
+            },
             ("floor" | "ceil", [argument]) => match argument.as_constant() {
                 Some(value) if name == "floor" => Ok(Fraction::constant(value.floor())),
                 Some(value) => Ok(Fraction::constant(value.ceil())),

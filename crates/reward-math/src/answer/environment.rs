@@ -11,6 +11,47 @@ const MAX_ORDER: usize = 4;
 impl Parser {
     /// `\begin{…} … \end{…}` as a matrix, the value of a determinant, or the equations of a system.
     pub(super) fn environment(&mut self) -> Result<Node> {
+        self.environments += 1;
+        let node = self.deeper(Self::environment_inside);
+        self.environments -= 1;
+        node
+    }
+
+    /// The value of the determinant of the matrix that follows.
+    pub(crate) fn determinant_of_environment(&mut self) -> Result<Expression> {
+        if !self.at_command("begin") {
+            return Err(self.unexpected("a matrix"));
+        }
+        match self.environment()? {
+            Node::Matrix(rows) => self.determinant(&rows),
+            _ => Err(self.unexpected("a matrix")),
+        }
+    }
+
+    fn determinant(&self, rows: &[Vec<Expression>]) -> Result<Expression> {
+        let order = rows.len();
+        if order == 0 || order > MAX_ORDER || rows.iter().any(|row| row.len() != order) {
+            return Err(self.unexpected("a square determinant of at most four rows"));
+        }
+        Ok(determinant(rows))
+    }
+
+    /// A system behind `\{`, written as an array or in an environment of its own.
+    pub(super) fn braced_system(&mut self) -> Result<Node> {
+        self.environments += 1;
+        let system = self.deeper(|parser| {
+            let expected = "a system of equations";
+            let name = parser.environment_name().ok_or_else(|| parser.unexpected(expected))?;
+            if name == "array" && parser.at_symbol('{') {
+                parser.skip_group();
+            }
+            parser.system(&name)
+        });
+        self.environments -= 1;
+        system
+    }
+
+    fn environment_inside(&mut self) -> Result<Node> {
         let expected = "a matrix or a system of equations";
         let name = self.environment_name().ok_or_else(|| self.unexpected(expected))?;
         match name.as_str() {
@@ -19,27 +60,37 @@ impl Parser {
                     self.skip_group();
                 }
                 let rows = self.rows(&name)?;
-                let transposed = self.at_symbol('^')
-                    && self.peek_at(1).is_some_and(|kind| {
-                        kind.is_command("top") || matches!(kind, Kind::Letter('T'))
-                    });
-                if transposed {
-                    self.advance();
-                    self.advance();
-                }
+                let transposed = self.eat_transposition();
                 Ok(Node::Matrix(if transposed { transpose(&rows) } else { rows }))
             }
             "vmatrix" => {
                 let rows = self.rows(&name)?;
-                let order = rows.len();
-                if order == 0 || order > MAX_ORDER || rows.iter().any(|row| row.len() != order) {
-                    return Err(self.unexpected("a square determinant of at most four rows"));
-                }
-                Ok(value(determinant(&rows), None, false))
+                Ok(value(self.determinant(&rows)?, None, false))
             }
-            "cases" | "aligned" | "align" | "gathered" => self.system(&name),
+            "cases" | "aligned" | "align" | "gathered" | "split" | "eqnarray" | "dcases" => {
+                self.system(&name)
+            }
             _ => Err(self.unexpected(expected)),
         }
+    }
+
+    /// `^T`, `^{\top}` and the like.
+    pub(super) fn eat_transposition(&mut self) -> bool {
+        let is_mark = |kind: &Kind| kind.is_command("top") || matches!(kind, Kind::Letter('T'));
+        let symbol = |ahead: usize, c: char| self.peek_at(ahead).is_some_and(|k| k.is_symbol(c));
+        let length = if !symbol(0, '^') {
+            0
+        } else if self.peek_at(1).is_some_and(is_mark) {
+            2
+        } else if symbol(1, '{') && self.peek_at(2).is_some_and(is_mark) && symbol(3, '}') {
+            4
+        } else {
+            0
+        };
+        for _ in 0..length {
+            self.advance();
+        }
+        length > 0
     }
 
     fn environment_name(&mut self) -> Option<String> {

@@ -1,12 +1,18 @@
 //! Items between separators, their sides and relations, their operands.
 
+use num_rational::BigRational;
+
 use super::{Node, Relation, is_conjunction, list, value};
 use crate::expression::Expression;
 use crate::parser::{Parser, Result};
 use crate::token::Kind;
+use crate::words;
 
 impl Parser {
     pub(super) fn answer(&mut self) -> Result<Node> {
+        if let Some(inner) = self.attempt(Self::in_outer_brackets)? {
+            return Ok(inner);
+        }
         let items = self.items()?;
         match self.peek() {
             None => {}
@@ -16,11 +22,36 @@ impl Parser {
         Ok(list(' ', ' ', items))
     }
 
+    /// `(\$5)`, `(x = 5)`: brackets around all of an answer that is no tuple.
+    fn in_outer_brackets(&mut self) -> Result<Option<Node>> {
+        let last = self.bracket().filter(|(_, separated)| !separated).map(|(close, _)| close);
+        let last = last.filter(|at| self.kind_at(*at).is_some_and(|kind| kind.is_symbol(')')));
+        let whole = self.at_symbol('(') && last.is_some_and(|at| self.kind_at(at + 1).is_none());
+        if !whole {
+            return Ok(None);
+        }
+        self.advance();
+        let item = self.item()?;
+        Ok((Some(self.position()) == last).then_some(item))
+    }
+
     /// Items between separators. Inequalities joined by "and" are one item.
     pub(super) fn items(&mut self) -> Result<Vec<Node>> {
         let mut items = vec![self.item()?];
         while let Some(both) = self.eat_separator() {
-            let item = self.item()?;
+            // A separator at the end of a row or of the answer.
+            if self.peek().is_none() || self.at_command("\\") || self.at_command("end") {
+                break;
+            }
+            let mut item = self.item()?;
+            // `x \ne 1, 2`
+            if let (Some(Node::Chain { sides, relations }), Node::Value { .. }) =
+                (items.last(), &item)
+                && relations == &[Relation::NotEqual]
+            {
+                let (sides, relations) = (vec![sides[0].clone(), item], relations.clone());
+                item = Node::Chain { sides, relations };
+            }
             match items.pop() {
                 Some(last) if both && is_inequality(&last) && is_inequality(&item) => {
                     items.push(Node::Intersection(vec![last, item]));
@@ -40,11 +71,17 @@ impl Parser {
         loop {
             let and = match self.peek() {
                 Some(Kind::Symbol(',' | ';')) => false,
+                Some(Kind::Symbol('&')) if self.environments == 0 => true,
                 Some(Kind::Word(word) | Kind::Text(word)) if is_conjunction(word) => {
-                    word.trim().to_lowercase().ends_with("and")
+                    let word = word.trim().to_lowercase();
+                    word.ends_with("and") || matches!(word.as_str(), "und" | "et" | "且")
                 }
-                Some(Kind::Command(name)) if name == "land" || name == "wedge" => true,
-                Some(Kind::Command(name)) if name == "lor" || name == "vee" => false,
+                Some(Kind::Command(name)) if matches!(name.as_str(), "land" | "wedge" | "cap") => {
+                    true
+                }
+                Some(Kind::Command(name)) if matches!(name.as_str(), "lor" | "vee" | "cup") => {
+                    false
+                }
                 _ => return both,
             };
             both = Some(and || both == Some(true));
@@ -66,15 +103,54 @@ impl Parser {
                 None => break,
             }
         }
+        self.around.congruence = false;
+        if let Some(modulus) = self.modulus()?
+            && let Some(Node::Value { expression, .. }) = sides.last_mut()
+        {
+            let value = std::mem::replace(expression, Expression::Sum(Vec::new()));
+            *expression = Expression::Function("pmod".to_owned(), vec![value, modulus]);
+        }
         if sides.len() == 1 {
             return Ok(sides.remove(0));
         }
         Ok(Node::Chain { sides, relations })
     }
 
+    /// `\pmod 7`, `\mod 7` and `(\mod 7)` behind a residue.
+    fn modulus(&mut self) -> Result<Option<Expression>> {
+        if self.eat_command("pmod") || self.eat_command("mod") {
+            return self.primary().map(Some);
+        }
+        let bracketed = self.at_symbol('(')
+            && self
+                .peek_at(1)
+                .is_some_and(|kind| kind.is_command("mod") || kind.is_command("bmod"));
+        if !bracketed {
+            return Ok(None);
+        }
+        self.advance();
+        self.advance();
+        let modulus = self.sum()?;
+        if self.eat_symbol(')') { Ok(Some(modulus)) } else { Err(self.unexpected("`)`")) }
+    }
+
     pub(super) fn relation(&self) -> Option<(Relation, usize)> {
         let equals = self.peek_at(1).is_some_and(|kind| kind.is_symbol('='));
+        let next_is = |c: char| self.peek_at(1).is_some_and(|kind| kind.is_symbol(c));
         Some(match self.peek()? {
+            Kind::Symbol('=') if next_is('>') => (Relation::GreaterEqual, 2),
+            Kind::Symbol('=') if next_is('<') => (Relation::LessEqual, 2),
+            Kind::Word(word) | Kind::Text(word)
+                if matches!(word.as_str(), "is" | "are" | "equals") =>
+            {
+                (Relation::Equal, 1)
+            }
+            Kind::Command(name) if name == "not" => match self.peek_at(1)? {
+                Kind::Symbol('=') => (Relation::NotEqual, 2),
+                Kind::Symbol('<') => (Relation::GreaterEqual, 2),
+                Kind::Symbol('>') => (Relation::LessEqual, 2),
+                _ => return None,
+            },
             Kind::Symbol('=') => (Relation::Equal, if equals { 2 } else { 1 }),
             Kind::Symbol('<') if equals => (Relation::LessEqual, 2),
             Kind::Symbol('>') if equals => (Relation::GreaterEqual, 2),
@@ -84,11 +160,12 @@ impl Parser {
             Kind::Command(name) => match name.as_str() {
                 "lt" => (Relation::Less, 1),
                 "gt" => (Relation::Greater, 1),
-                "le" | "leq" | "leqslant" => (Relation::LessEqual, 1),
-                "ge" | "geq" | "geqslant" => (Relation::GreaterEqual, 1),
+                "le" | "leq" | "leqslant" | "ngtr" => (Relation::LessEqual, 1),
+                "ge" | "geq" | "geqslant" | "nless" => (Relation::GreaterEqual, 1),
                 "ne" | "neq" => (Relation::NotEqual, 1),
                 "in" => (Relation::In, 1),
-                "approx" | "simeq" => (Relation::Approximately, 1),
+                "equiv" | "triangleq" => (Relation::Equal, 1),
+                "approx" | "simeq" | "thickapprox" | "doteq" => (Relation::Approximately, 1),
                 _ => return None,
             },
             _ => return None,
@@ -97,21 +174,26 @@ impl Parser {
 
     pub(super) fn eat_relation(&mut self) -> Option<Relation> {
         let (relation, length) = self.relation()?;
+        self.around.congruence |= self.at_command("equiv");
         for _ in 0..length {
             self.advance();
         }
         Some(relation)
     }
 
-    /// Operands joined by `\cup`, `\cap` and `\setminus`, from left to right.
+    /// Sets joined by `\cup`, `\cap` and `\setminus`, from left to right.
     pub(super) fn side(&mut self) -> Result<Node> {
         let mut side = self.operand()?;
-        loop {
-            let join: fn(Vec<Node>) -> Node = if self.eat_command("cup") {
+        // `x < 1 \cup x > 2` joins what is said of `x`, not 1 and `x`.
+        while is_set(&side) {
+            let join: fn(Vec<Node>) -> Node = if self.eat_command("cup") || self.eat_capital_u() {
                 Node::Union
             } else if self.eat_command("cap") {
                 Node::Intersection
-            } else if self.eat_command("setminus") || self.eat_command("backslash") {
+            } else if self.eat_command("setminus")
+                || self.eat_command("backslash")
+                || self.eat_sign_before_brace()
+            {
                 Node::Difference
             } else {
                 return Ok(side);
@@ -125,24 +207,57 @@ impl Parser {
                 (side, _) => join(vec![side, next]),
             };
         }
+        Ok(side)
+    }
+
+    /// The sign of `\mathbb{R} - \{0\}` and `\mathbb{R} / \{0\}`.
+    fn eat_sign_before_brace(&mut self) -> bool {
+        let found = (self.at_symbol('-') || self.at_symbol('/'))
+            && self
+                .peek_at(1)
+                .is_some_and(|kind| kind.is_command("{") || kind.is_command("lbrace"));
+        if found {
+            self.advance();
+        }
+        found
+    }
+
+    /// `(0, 1) U (2, 3)`.
+    fn eat_capital_u(&mut self) -> bool {
+        let found = matches!(self.peek(), Some(Kind::Letter('U')))
+            && matches!(self.peek_at(1), Some(Kind::Symbol('(' | '[') | Kind::Command(_)));
+        if found {
+            self.advance();
+        }
+        found
     }
 
     /// `:` or "to" before the next part of a ratio.
     fn at_ratio(&self) -> bool {
         let to = matches!(self.peek(), Some(Kind::Word(word) | Kind::Text(word)) if word == "to");
-        self.at_symbol(':') || (to && matches!(self.peek_at(1), Some(Kind::Number { .. })))
+        (self.at_symbol(':') && !self.around.builder)
+            || (to && matches!(self.peek_at(1), Some(Kind::Number { .. })))
     }
 
     pub(super) fn operand(&mut self) -> Result<Node> {
         if let Some(structure) = self.structure()? {
             return Ok(structure);
         }
-        if let Some(words) = self.words() {
-            return Ok(Node::Words(words));
-        }
         let currency = self.currency();
+        if currency.is_none()
+            && let Some(words) = self.words()
+        {
+            return self.with_exception(words);
+        }
         let start = self.position();
-        let expression = self.sum()?;
+        let negative =
+            self.at_symbol('-') && self.peek_at(1).is_some_and(|k| k.is_command("begin"));
+        let expression = if negative {
+            self.advance();
+            Expression::Number(BigRational::from_integer((-1).into()))
+        } else {
+            self.sum()?
+        };
         if self.at_ratio() {
             let mut parts = vec![expression];
             while self.at_ratio() {
@@ -159,12 +274,96 @@ impl Parser {
             let scaled_row = |row: Vec<Expression>| row.into_iter().map(scaled).collect();
             return Ok(Node::Matrix(rows.into_iter().map(scaled_row).collect()));
         }
-        let percent = self.eat_symbol('%') || self.eat_command("%") || self.eat_percent_word();
+        let expression = match self.magnitude() {
+            Some(factor) => {
+                let factor = Expression::Number(BigRational::from_integer(factor.into()));
+                Expression::Product(vec![expression, factor])
+            }
+            None => expression,
+        };
+        let percent = self.eat_percent();
+        // A temperature or an angle.
+        let (expression, degrees) = match expression {
+            Expression::Degrees(inner) => (*inner, true),
+            Expression::Negative(inner) => match *inner {
+                Expression::Degrees(inner) => (Expression::Negative(inner), true),
+                inner => (Expression::Negative(Box::new(inner)), false),
+            },
+            expression => (expression, false),
+        };
+        if degrees {
+            let scale = self.temperature_scale().unwrap_or("degree");
+            return Ok(value(expression, Some(scale.to_owned()), percent));
+        }
         let unit = self.unit(start)?.or(currency);
-        Ok(match (expression, unit) {
-            (Expression::Degrees(inner), None) => value(*inner, Some("degree".to_owned()), percent),
-            (expression, unit) => value(expression, unit, percent),
-        })
+        match unit {
+            Some(unit) => self.with_smaller_unit(expression, unit, percent),
+            None => Ok(value(expression, None, percent)),
+        }
+    }
+
+    /// Words, or "all real numbers except 2" as a difference.
+    fn with_exception(&mut self, words: String) -> Result<Node> {
+        let excepted = ["except", "except for", "other than", "excluding"]
+            .iter()
+            .filter_map(|ending| words.strip_suffix(ending))
+            .any(|rest| matches!(rest.trim(), "all real number" | "all real" | "real number"));
+        if !excepted || self.peek().is_none() {
+            return Ok(Node::Words(words));
+        }
+        let items = self.items()?;
+        let point = |item: Node| match item {
+            Node::Chain { mut sides, relations } if relations == [Relation::Equal] => {
+                sides.pop().unwrap_or(Node::Words(String::new()))
+            }
+            item => item,
+        };
+        let items = items.into_iter().map(point).collect();
+        let reals = value(Expression::Symbol("\\mathbb R".to_owned()), None, false);
+        Ok(Node::Difference(vec![reals, Node::List { open: '{', close: '}', items }]))
+    }
+
+    /// `2 hours 30 minutes`: everything in the smaller unit.
+    fn with_smaller_unit(
+        &mut self,
+        expression: Expression,
+        unit: String,
+        percent: bool,
+    ) -> Result<Node> {
+        let smaller = self.attempt(|parser| {
+            parser.eat_separator();
+            if !matches!(parser.peek(), Some(Kind::Number { .. })) {
+                return Ok(None);
+            }
+            let start = parser.position();
+            let count = parser.sum()?;
+            let smaller = parser.unit(start)?;
+            let factor = smaller.as_deref().and_then(|smaller| words::parts(&unit, smaller));
+            Ok(smaller.zip(factor).map(|(smaller, factor)| (count, smaller, factor)))
+        })?;
+        let Some((count, smaller, factor)) = smaller else {
+            return Ok(value(expression, Some(unit), percent));
+        };
+        let factor = Expression::Number(BigRational::from_integer(factor.into()));
+        let scaled = Expression::Product(vec![expression, factor]);
+        let total = Expression::Sum(vec![scaled, count]);
+        self.with_smaller_unit(total, smaller, percent)
+    }
+}
+
+/// Whether the node may be a set, for the signs that join sets.
+fn is_set(node: &Node) -> bool {
+    match node {
+        Node::List { open, .. } => *open != ' ',
+        Node::Value { expression: Expression::Symbol(name), .. } => {
+            name.starts_with("\\mathbb ") || name.len() == 1 && name.starts_with(char::is_uppercase)
+        }
+        Node::Union(_)
+        | Node::Intersection(_)
+        | Node::Difference(_)
+        | Node::Builder { .. }
+        | Node::Words(_) => true,
+        _ => false,
     }
 }
 
@@ -172,7 +371,11 @@ fn is_inequality(node: &Node) -> bool {
     let ordered = |relation: &Relation| {
         matches!(
             relation,
-            Relation::Less | Relation::LessEqual | Relation::Greater | Relation::GreaterEqual
+            Relation::Less
+                | Relation::LessEqual
+                | Relation::Greater
+                | Relation::GreaterEqual
+                | Relation::NotEqual
         )
     };
     matches!(node, Node::Chain { relations, .. } if relations.iter().all(ordered))

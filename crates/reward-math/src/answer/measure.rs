@@ -17,7 +17,7 @@ impl Parser {
         }
         let mut text = Vec::new();
         while let Some(Kind::Word(word) | Kind::Text(word)) = self.peek() {
-            if is_conjunction(word) {
+            if is_conjunction(word) || (is_copula(word) && self.value_follows()) {
                 break;
             }
             text.push(word.clone());
@@ -27,13 +27,30 @@ impl Parser {
     }
 
     pub(super) fn is_name(&self, word: &str) -> bool {
-        let constant = matches!(word, "pi" | "inf" | "infinity" | "oo" | "Infinity" | "sqrt");
+        let constant =
+            matches!(word, "pi" | "inf" | "infinity" | "oo" | "Infinity" | "sqrt" | "cbrt");
         (constant || function_name(word).is_some())
             && !self.peek_at(1).is_some_and(|kind| kind.is_symbol('='))
     }
 
-    /// A currency sign before the number, also after its sign.
+    /// Whether the token behind this one begins a value.
+    fn value_follows(&self) -> bool {
+        !matches!(self.peek_at(1), None | Some(Kind::Word(_) | Kind::Text(_)))
+    }
+
+    /// A currency sign or code before the number, also after its sign.
     pub(super) fn currency(&mut self) -> Option<String> {
+        if let Some(Kind::Word(word) | Kind::Text(word)) = self.peek()
+            && let Some(name) = currency_code(word)
+        {
+            let point = usize::from(self.peek_at(1).is_some_and(|kind| kind.is_symbol('.')));
+            if matches!(self.peek_at(1 + point), Some(Kind::Number { .. })) {
+                for _ in 0..=point {
+                    self.advance();
+                }
+                return Some(name.to_owned());
+            }
+        }
         let behind_minus = self.at_symbol('-') && self.peek_at(1).and_then(currency_name).is_some();
         let ahead = usize::from(behind_minus);
         let name = self.peek_at(ahead).and_then(currency_name)?;
@@ -44,45 +61,104 @@ impl Parser {
         Some(name.to_owned())
     }
 
-    /// "percent" and its short form.
-    pub(super) fn eat_percent_word(&mut self) -> bool {
-        let found = matches!(
-            self.peek(),
-            Some(Kind::Word(word) | Kind::Text(word)) if matches!(word.as_str(), "percent" | "percentage" | "pct")
-        );
-        if found {
+    /// `%`, "percent" and its short forms.
+    pub(super) fn eat_percent(&mut self) -> bool {
+        if self.eat_symbol('%') || self.eat_command("%") {
+            return true;
+        }
+        let word = |ahead: usize| match self.peek_at(ahead) {
+            Some(Kind::Word(word) | Kind::Text(word)) => word.as_str(),
+            _ => "",
+        };
+        let length = match (word(0), word(1)) {
+            ("percent" | "percentage" | "pct" | "per cent", _) => 1,
+            ("per", "cent") => 2,
+            _ => return false,
+        };
+        for _ in 0..length {
             self.advance();
         }
-        found
+        true
+    }
+
+    /// "million" and the like behind a number, as a factor.
+    pub(super) fn magnitude(&mut self) -> Option<u64> {
+        let Some(Kind::Word(text) | Kind::Text(text)) = self.peek() else { return None };
+        let (first, rest) = text.split_once(' ').unwrap_or((text, ""));
+        let (factor, rest) = (words::magnitude(first)?, rest.trim().to_owned());
+        if rest.is_empty() {
+            self.advance();
+        } else {
+            self.replace(Kind::Text(rest));
+        }
+        Some(factor)
+    }
+
+    /// `C` or `F` behind a degree sign.
+    pub(super) fn temperature_scale(&mut self) -> Option<&'static str> {
+        let scale = match self.peek()? {
+            Kind::Letter('C') => "celsius",
+            Kind::Letter('F') => "fahrenheit",
+            Kind::Text(word) | Kind::Word(word) => match word.to_lowercase().as_str() {
+                "c" | "celsius" => "celsius",
+                "f" | "fahrenheit" => "fahrenheit",
+                _ => return None,
+            },
+            _ => return None,
+        };
+        self.advance();
+        Some(scale)
     }
 
     /// The words of measurement after a value.
     pub(super) fn unit(&mut self, start: usize) -> Result<Option<String>> {
         let mut unit = String::new();
         loop {
+            let spaced = self.spaced();
             match self.peek() {
-                Some(Kind::Word(word) | Kind::Text(word)) if !is_conjunction(word) => {
+                Some(Kind::Word(word) | Kind::Text(word))
+                    if !is_conjunction(word) && !is_copula(word) =>
+                {
                     if self.position() == start {
                         return Err(self.unexpected("a value before its unit"));
                     }
                     unit.push(' ');
                     unit.push_str(word);
                 }
+                Some(Kind::Letter(letter)) if unit.ends_with(['/', '*']) => unit.push(*letter),
                 Some(Kind::Symbol(c)) if currency_name(&Kind::Symbol(*c)).is_some() => {
                     unit.push_str(currency_name(&Kind::Symbol(*c)).unwrap_or_default());
                 }
-                Some(Kind::Symbol('/' | '^' | '{' | '}') | Kind::Number { .. })
-                    if !unit.is_empty() =>
+                // `12''` and `5'`
+                Some(Kind::Symbol('\'')) if unit.is_empty() => {
+                    let inches = self.peek_at(1).is_some_and(|kind| kind.is_symbol('\''));
+                    if inches {
+                        self.advance();
+                    }
+                    unit.push_str(if inches { "inch" } else { "foot" });
+                }
+                Some(Kind::Command(_)) if self.at_unit_fraction() => {
+                    unit.push_str(&self.unit_fraction()?);
+                    continue;
+                }
+                Some(Kind::Command(name))
+                    if !unit.is_empty()
+                        && matches!(name.as_str(), "cdot" | "times")
+                        && matches!(self.peek_at(1), Some(Kind::Text(_) | Kind::Word(_))) =>
                 {
-                    let inside = matches!(self.peek(), Some(Kind::Symbol('}')));
-                    if inside && !unit.contains('{') {
-                        break;
-                    }
-                    match self.peek() {
-                        Some(Kind::Symbol(c)) => unit.push(*c),
-                        Some(Kind::Number { digits, .. }) => unit.push_str(digits),
-                        _ => {}
-                    }
+                    unit.push('*');
+                }
+                // A short form with its full stop: `5 sq. ft.`
+                Some(Kind::Symbol('.')) if !unit.is_empty() => {}
+                Some(Kind::Symbol('/')) if !unit.is_empty() => unit.push('/'),
+                Some(Kind::Symbol('^')) if !unit.is_empty() => {
+                    self.advance();
+                    unit.push_str(&self.unit_power()?);
+                    continue;
+                }
+                // `cm2`
+                Some(Kind::Number { digits, .. }) if !unit.is_empty() && !spaced => {
+                    unit.push_str(digits);
                 }
                 Some(Kind::Symbol('(')) if !unit.is_empty() => {
                     // A remark in brackets after the unit.
@@ -97,6 +173,60 @@ impl Parser {
         }
         Ok(words::unit(&unit))
     }
+
+    /// The power of a unit: `2`, `{2}` or `{-1}`.
+    fn unit_power(&mut self) -> Result<String> {
+        let grouped = self.eat_symbol('{');
+        let negative = self.eat_symbol('-');
+        let Some(Kind::Number { digits, .. }) = self.peek() else {
+            return Err(self.unexpected("the power of a unit"));
+        };
+        let power = format!("^{}{digits}", if negative { "-" } else { "" });
+        self.advance();
+        if grouped && !self.eat_symbol('}') {
+            return Err(self.unexpected("`}`"));
+        }
+        Ok(power)
+    }
+
+    /// `\frac{\text{m}}{\text{s}^2}` as `m/s^2`.
+    fn unit_fraction(&mut self) -> Result<String> {
+        self.advance();
+        let mut sides = Vec::new();
+        for _ in 0..2 {
+            if !self.eat_symbol('{') {
+                return Err(self.unexpected("`{`"));
+            }
+            let Some(Kind::Word(word) | Kind::Text(word)) = self.peek() else {
+                return Err(self.unexpected("a unit"));
+            };
+            let mut side = word.clone();
+            self.advance();
+            if self.eat_symbol('^') {
+                side.push_str(&self.unit_power()?);
+            }
+            if !self.eat_symbol('}') {
+                return Err(self.unexpected("`}`"));
+            }
+            sides.push(side);
+        }
+        Ok(format!(" {}", sides.join("/")))
+    }
+}
+
+/// Whether the word joins a label to its value.
+fn is_copula(word: &str) -> bool {
+    matches!(word, "is" | "are" | "equals")
+}
+
+fn currency_code(word: &str) -> Option<&'static str> {
+    Some(match word.to_lowercase().as_str() {
+        "usd" => "dollar",
+        "eur" => "euro",
+        "rs" | "inr" => "rupee",
+        "rmb" => "yuan",
+        _ => return None,
+    })
 }
 
 fn currency_name(kind: &Kind) -> Option<&'static str> {
@@ -105,6 +235,8 @@ fn currency_name(kind: &Kind) -> Option<&'static str> {
         Kind::Symbol('€') => Some("euro"),
         Kind::Symbol('£') => Some("pound sterling"),
         Kind::Symbol('¥') => Some("yen"),
+        Kind::Symbol('₹') => Some("rupee"),
+        Kind::Symbol('¢') => Some("cent"),
         _ => None,
     }
 }

@@ -10,6 +10,18 @@ impl Parser {
         if self.at_command("begin") {
             return self.environment().map(Some);
         }
+        let set_brace = |kind: &Kind| kind.is_command("{") || kind.is_command("lbrace");
+        if self.peek().is_some_and(set_brace)
+            && self.peek_at(1).is_some_and(|k| k.is_command("begin"))
+        {
+            self.advance();
+            let system = self.braced_system()?;
+            self.eat_command("}");
+            return Ok(Some(system));
+        }
+        if let Some(built) = self.builder()? {
+            return Ok(Some(built));
+        }
         let open = match self.peek() {
             Some(Kind::Symbol(c @ ('(' | '['))) => *c,
             // `{1, 2}`: braces that TeX would not show.
@@ -45,6 +57,10 @@ impl Parser {
                 return Err(parser.unexpected("a closing bracket"));
             }
             parser.advance();
+            // A tuple with the mark of a column is that column.
+            if open == '(' || open == '[' {
+                parser.eat_transposition();
+            }
             match <[Node; 1]>::try_from(items) {
                 Ok([matrix @ Node::Matrix(_)]) => Ok(Some(matrix)),
                 Ok(items) => Ok(Some(Node::List { open, close, items: items.into() })),

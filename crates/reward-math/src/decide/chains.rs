@@ -90,12 +90,19 @@ impl Comparison {
         }
         // "x > 0 and x < 1" is one interval.
         let Node::Chain { sides, relations } = chain else { return Ok((false, Rung::Kind)) };
+        // `x = 2 + 3 = 5`
+        let skipped = usize::from(sides.len() > 2 && relation::is_plain_label(&sides[0]));
+        let (sides, relations) = (&sides[skipped..], &relations[skipped..]);
         let equal =
             |relation: &Relation| matches!(relation, Relation::Equal | Relation::Approximately);
         if !relations.iter().all(equal) || !matches!(other, Node::Value { .. }) {
             return Ok((false, Rung::Kind));
         }
-        // "1 + 1 = 2": a true statement about constants ends in its value.
+        // "1 + 1 = 2": a true statement about constants ends in its value; "5 = 5" calculates nothing.
+        let literal = |side: &Node| matches!(side, Node::Value { expression, .. } if expression.literal().is_some());
+        if sides.iter().all(literal) && !relations.contains(&Relation::Approximately) {
+            return Ok((false, Rung::Relation));
+        }
         let constants = sides.iter().all(
             |side| matches!(side, Node::Value { expression, .. } if !expression.has_variable()),
         );

@@ -26,6 +26,11 @@ impl Comparison {
 
     /// A vector, as a column or a row, is the tuple of its entries.
     pub(super) fn vector(&mut self, rows: &[Vec<Expression>], items: &[Node]) -> Result<Finding> {
+        // `[[1, 2], [3, 4]]`
+        let is_list = |item: &Node| matches!(item, Node::List { open: '(' | '[', .. });
+        if items.iter().all(is_list) {
+            return self.rows(rows, items);
+        }
         let column = rows.iter().all(|row| row.len() == 1);
         let entries: Vec<&Expression> = rows.iter().flatten().collect();
         if !(column || rows.len() == 1) || entries.len() != items.len() {
@@ -35,6 +40,29 @@ impl Comparison {
             let entry =
                 Node::Value { expression: entry.clone(), unit: None, percent: false, plus: true };
             if !self.compare(&entry, item)?.0 {
+                return Ok((false, Rung::Structure));
+            }
+        }
+        Ok((true, Rung::Structure))
+    }
+
+    /// A matrix against the lists of its rows.
+    fn rows(&mut self, rows: &[Vec<Expression>], lists: &[Node]) -> Result<Finding> {
+        if rows.len() != lists.len() {
+            return Ok((false, Rung::Structure));
+        }
+        for (row, list) in rows.iter().zip(lists) {
+            let Node::List { items, .. } = list else { return Ok((false, Rung::Kind)) };
+            let row: Vec<Node> = row
+                .iter()
+                .map(|entry| Node::Value {
+                    expression: entry.clone(),
+                    unit: None,
+                    percent: false,
+                    plus: true,
+                })
+                .collect();
+            if !self.ordered(&row, items)?.0 {
                 return Ok((false, Rung::Structure));
             }
         }
@@ -89,6 +117,10 @@ impl Comparison {
 
     /// Each item of one side has an equal on the other. At most `n · m` comparisons, all paid for.
     pub(super) fn unordered(&mut self, left: &[Node], right: &[Node]) -> Result<Finding> {
+        // "1, 2, …, n" goes on in the order written.
+        if left.iter().chain(right).any(is_ellipsis) {
+            return self.ordered(left, right);
+        }
         let (left, right) = (self.distinct(left)?, self.distinct(right)?);
         if left.len() != right.len() {
             return Ok((false, Rung::Structure));
@@ -124,4 +156,8 @@ impl Comparison {
         }
         Ok(kept)
     }
+}
+
+fn is_ellipsis(node: &Node) -> bool {
+    matches!(node, Node::Value { expression: Expression::Symbol(name), .. } if name == "\\ldots")
 }

@@ -1,4 +1,4 @@
-//! Solutions of inequalities in one variable: linear, quadratic, and of an absolute value.
+//! Solutions of equations and inequalities in one variable: linear, quadratic, and of an absolute value.
 
 use num_bigint::BigInt;
 use num_rational::BigRational;
@@ -17,7 +17,7 @@ impl Comparison {
         relation: Relation,
         right: &Node,
     ) -> Result<Option<Region>> {
-        if matches!(relation, Relation::Equal | Relation::In | Relation::Approximately) {
+        if matches!(relation, Relation::In | Relation::Approximately) {
             return Ok(None);
         }
         let (Some(a), Some(b)) = (plain(left), plain(right)) else { return Ok(None) };
@@ -110,6 +110,7 @@ impl Comparison {
             Relation::GreaterEqual => {
                 (Relation::LessEqual, Relation::GreaterEqual, Combination::Union)
             }
+            Relation::Equal => (Relation::Equal, Relation::Equal, Combination::Union),
             _ => (Relation::NotEqual, Relation::NotEqual, Combination::Intersection),
         };
         match (part(first, &low), part(second, &high)) {

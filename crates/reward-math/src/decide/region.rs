@@ -50,6 +50,13 @@ impl Region {
         Self { cuts: vec![cut(Bound::Lowest, false), cut(Bound::Highest, true)], variable: None }
     }
 
+    fn is_line(&self) -> bool {
+        matches!(
+            self.cuts.as_slice(),
+            [Cut { value: Bound::Lowest, .. }, Cut { value: Bound::Highest, .. }]
+        )
+    }
+
     fn between(low: Cut, high: Cut) -> Self {
         Self { cuts: vec![low, high], variable: None }
     }
@@ -131,19 +138,61 @@ impl Comparison {
             }
             Node::List { open: ' ', items, .. } => {
                 let all_chains = items.iter().all(|item| matches!(item, Node::Chain { .. }));
-                if all_chains { self.fold(items, Combination::Union) } else { Ok(None) }
+                if all_chains { self.stated(items) } else { Ok(None) }
             }
+            Node::Builder { head, conditions } => self.built(head, conditions),
             Node::List { open, close, items } => self.interval(*open, *close, items),
             Node::Chain { sides, relations } => self.solve(sides, relations),
             Node::Words(words) if words == "all reals" => Ok(Some(Region::line())),
-            Node::Words(words) if words.starts_with("no ") && words.contains("solution") => {
-                Ok(Some(Region::empty()))
-            }
+            Node::Words(words) if super::is_nothing(words) => Ok(Some(Region::empty())),
             Node::Value { expression: Expression::Symbol(name), .. } if name == "\\mathbb R" => {
                 Ok(Some(Region::line()))
             }
             _ => Ok(None),
         }
+    }
+
+    /// What a list of statements allows: any of them, or all where one takes a point out or any would say nothing.
+    fn stated(&mut self, items: &[Node]) -> Result<Option<Region>> {
+        let takes_out = |item: &Node| matches!(item, Node::Chain { relations, .. } if relations.contains(&Relation::NotEqual));
+        if items.iter().any(takes_out) {
+            return self.fold(items, Combination::Intersection);
+        }
+        let union = self.fold(items, Combination::Union)?;
+        match union {
+            Some(union) if union.is_line() => self.fold(items, Combination::Intersection),
+            union => Ok(union),
+        }
+    }
+
+    /// The members of `\{x \mid …\}`, if they are real numbers.
+    fn built(&mut self, head: &Node, conditions: &[Node]) -> Result<Option<Region>> {
+        let Node::Value { expression: Expression::Symbol(name), .. } = head else {
+            return Ok(None);
+        };
+        let (domains, stated): (Vec<Node>, Vec<Node>) = conditions.iter().cloned().partition(
+            |condition| matches!(condition, Node::Chain { relations, .. } if relations == &[Relation::In]),
+        );
+        let mut region = if stated.is_empty() {
+            Region::line()
+        } else {
+            let stated = match stated.as_slice() {
+                [only] => self.region(only)?,
+                several => self.stated(several)?,
+            };
+            let Some(region) = stated else { return Ok(None) };
+            region
+        };
+        for domain in &domains {
+            let Some(domain) = self.region(domain)? else { return Ok(None) };
+            let Some(both) = self.combine(&region, &domain, Combination::Intersection)? else {
+                return Ok(None);
+            };
+            region = both;
+        }
+        // The name is bound: outside it means nothing.
+        let own = region.variable.as_ref().is_none_or(|variable| variable == name);
+        Ok(own.then_some(Region { variable: None, ..region }))
     }
 
     fn fold(&mut self, parts: &[Node], combination: Combination) -> Result<Option<Region>> {

@@ -3,6 +3,7 @@
 use num_bigint::BigInt;
 use num_rational::BigRational;
 
+use super::member::letters_as_unit;
 use super::{Comparison, Finding, Result};
 use crate::algebra::Fraction;
 use crate::answer::Node;
@@ -20,6 +21,21 @@ impl Comparison {
         else {
             return Ok((false, Rung::Kind));
         };
+        if let Some(found) = self.residues(a, b)? {
+            return Ok(found);
+        }
+        if same_number_set(a, b) {
+            return Ok((true, Rung::NormalForm));
+        }
+        // "5 m" where the other side spells the unit out.
+        for (letters, own, other, unit) in [(a, a_unit, b, b_unit), (b, b_unit, a, a_unit)] {
+            if let (None, Some(unit)) = (own, unit)
+                && let Some((value, found)) = letters_as_unit(letters)
+                && found == *unit
+            {
+                return self.expressions((&value, *a_plus), (other, *b_plus));
+            }
+        }
         let contradict = match (a_unit, b_unit) {
             (Some(a), Some(b)) => a != b && words::contradict(a, b),
             // A share is no length and no amount of money.
@@ -36,7 +52,11 @@ impl Comparison {
         // 90° is π/2 where the other side says no unit and speaks of π.
         let degrees = |unit: &Option<String>| unit.as_deref() == Some("degree");
         let in_radians = |expression: &Expression| {
-            expression.any(&|node| matches!(node, Expression::Symbol(name) if name == "\\pi"))
+            expression.any(&|node| match node {
+                Expression::Symbol(name) => name == "\\pi",
+                Expression::Function(name, _) => name.starts_with("arc"),
+                _ => false,
+            })
         };
         let convert_a = degrees(a_unit) && b_unit.is_none() && in_radians(b);
         let convert_b = degrees(b_unit) && a_unit.is_none() && in_radians(a);
@@ -187,6 +207,14 @@ fn with_same_constant(left: &Expression, right: &Expression) -> Option<Expressio
         && is_added(left, from)
         && is_added(right, to);
     fits.then(|| left.renamed(from, to))
+}
+
+/// `R` for `\mathbb{R}`.
+fn same_number_set(a: &Expression, b: &Expression) -> bool {
+    let (Expression::Symbol(a), Expression::Symbol(b)) = (a, b) else { return false };
+    let plain = |name: &str| name.trim_start_matches("\\mathbb ").to_owned();
+    let marked = a.starts_with("\\mathbb ") || b.starts_with("\\mathbb ");
+    marked && plain(a) == plain(b) && matches!(plain(a).as_str(), "R" | "Z" | "N" | "Q" | "C")
 }
 
 /// Equal as they stand, or with the percent sign read as a hundredth on either side.

@@ -15,6 +15,8 @@ pub(super) fn last_boxes(response: &str) -> Option<Extracted> {
     // From the last to the first: where the command begins, and its content.
     let mut found: Vec<(usize, Range<usize>)> = Vec::new();
     let mut end = response.len();
+    // Whether only a box around those found can still count.
+    let mut only_around = false;
     while let Some(at) = response[..end].rfind("box") {
         end = at;
         let name = if response[at..].starts_with("boxed") && response[..at].ends_with('\\') {
@@ -32,8 +34,17 @@ pub(super) fn last_boxes(response: &str) -> Option<Extracted> {
         };
         if let Some((next, _)) = found.last() {
             let closed = span.end + usize::from(response[span.end..].starts_with('}'));
-            if found.len() == MAX_BOXES || closed > *next || !joins(&response[closed..*next]) {
-                break;
+            let encloses = span.start <= *next && found[0].1.end <= span.end;
+            if encloses {
+                found.clear();
+                only_around = false;
+            } else {
+                let between = response.get(closed..*next).filter(|_| found.len() < MAX_BOXES);
+                if only_around || !between.is_some_and(|between| joins(without_label(between))) {
+                    // A box around all of these may still begin further before.
+                    only_around = true;
+                    continue;
+                }
             }
         }
         // The backslash stands one before "boxed" and two before "box" of "fbox".
@@ -41,12 +52,43 @@ pub(super) fn last_boxes(response: &str) -> Option<Extracted> {
     }
     let (_, last) = found.first()?;
     let (_, first) = found.last()?;
-    let mut contents: Vec<&str> =
-        found.iter().rev().map(|(_, span)| response[span.clone()].trim()).collect();
+    let span = first.start..last.end;
+    if found.len() == 1 {
+        return Some(Extracted { text: response[last.clone()].to_owned(), rule: Rule::Box, span });
+    }
+    let content = |(_, span): &(usize, Range<usize>)| response[span.clone()].trim();
+    // `x=\\boxed{2}, y=\\boxed{3}`: the labels belong to the answer where every box has one.
+    let labels: Option<Vec<&str>> = found.iter().map(|(at, _)| label(&response[..*at])).collect();
+    let mut contents: Vec<String> = match labels {
+        Some(labels) => {
+            let labelled = |(found, label)| format!("{label} = {}", content(found));
+            found.iter().zip(labels).rev().map(labelled).collect()
+        }
+        None => found.iter().rev().map(|found| content(found).to_owned()).collect(),
+    };
     contents.dedup();
-    let text =
-        if found.len() == 1 { response[last.clone()].to_owned() } else { contents.join(", ") };
-    Some(Extracted { text, rule: Rule::Box, span: first.start..last.end })
+    Some(Extracted { text: contents.join(", "), rule: Rule::Box, span })
+}
+
+/// The name before an equals sign at the end of a text: `x` of `so $x = `.
+fn label(before: &str) -> Option<&str> {
+    let text = before.trim_end_matches([' ', '$']).strip_suffix('=')?.trim_end();
+    let name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let start = text.rfind(|c: char| !name(c)).map_or(0, |at| at + 1);
+    let label = &text[start..];
+    let length = label.len() <= 4 && label.starts_with(|c: char| c.is_ascii_alphabetic());
+    length.then_some(label)
+}
+
+/// The text between two boxes without the label of the second.
+fn without_label(between: &str) -> &str {
+    match label(between) {
+        Some(label) => {
+            let end = between.trim_end_matches([' ', '$', '=']).len();
+            &between[..end.saturating_sub(label.len())]
+        }
+        None => between,
+    }
 }
 
 /// Whether nothing but separators stands between two boxes.

@@ -120,12 +120,17 @@ fn last_formula(response: &str) -> Option<Range<usize>> {
         "\\]" => "\\[",
         dollars => dollars,
     };
-    let start = response[..end].rfind(open)? + open.len();
+    let last = response[..end].rfind(open)?;
+    let first = formulas_before(response, last, open, close);
+    let start = first + open.len();
     let after = &response[end + close.len()..];
     if after.contains(|c: char| c.is_ascii_digit()) {
         return None;
     }
     let inner = some_text(response, start..end)?;
+    if first < last {
+        return Some(inner);
+    }
     // The last side of a calculation is its result.
     let text = &response[inner.clone()];
     let cut = text.rfind('=').filter(|_| text.contains(|c: char| c.is_ascii_digit()));
@@ -133,4 +138,25 @@ fn last_formula(response: &str) -> Option<Range<usize>> {
     let keep_label =
         text.matches('=').count() == 1 && text.trim_start().find('=').is_some_and(|at| at <= 3);
     some_text(response, if keep_label { inner.start } else { side }..inner.end)
+}
+
+/// Where the first formula begins of those that "and", "or" and commas join to the one that begins here.
+fn formulas_before(response: &str, start: usize, open: &str, close: &str) -> usize {
+    const MOST: usize = 16;
+    let mut first = start;
+    for _ in 0..MOST {
+        let before = response[..first].trim_end();
+        let joined = ["and", "or", ","].iter().find_map(|word| before.strip_suffix(word));
+        let Some(inner) = joined
+            .map(|before| before.trim_end().trim_end_matches(','))
+            .and_then(|before| before.strip_suffix(close))
+        else {
+            break;
+        };
+        match inner.rfind(open) {
+            Some(at) => first = at,
+            None => break,
+        }
+    }
+    first
 }

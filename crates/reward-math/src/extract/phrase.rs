@@ -5,8 +5,37 @@ use std::ops::Range;
 use super::some_text;
 
 /// Words after which an answer may be announced, lower-case.
-const ANCHORS: [&str; 9] =
-    ["answer", "option", "choice", "result", "答案", "réponse", "respuesta", "antwort", "ответ"];
+const ANCHORS: [&str; 16] = [
+    "answer",
+    "option",
+    "choice",
+    "result",
+    "答案",
+    "故选",
+    "应选",
+    "选项",
+    "réponse",
+    "respuesta",
+    "resposta",
+    "risposta",
+    "antwort",
+    "odpowied",
+    "ответ",
+    "答え",
+];
+
+/// The letter of a choice of which the text says that it is the right one: "option B is correct", "(B) is the answer".
+pub(super) fn letter_said_right(response: &str) -> Option<Range<usize>> {
+    const CLAIMS: [&str; 5] =
+        [" is correct", " is the correct", " is right", " is the right", " is the answer"];
+    let at = CLAIMS.iter().filter_map(|claim| response.rfind(claim)).max()?;
+    let before = response[..at].trim_end_matches([')', '*', '$', '}']);
+    let letter = before.chars().next_back().filter(|c| ('A'..='J').contains(c))?;
+    let start = before.len() - letter.len_utf8();
+    let apart =
+        before[..start].chars().next_back().is_none_or(|c| !c.is_alphanumeric() && c != '-');
+    apart.then_some(start..before.len())
+}
 
 /// What stands after the last phrase that announces something.
 pub(super) fn last_phrase(response: &str) -> Option<Range<usize>> {
@@ -33,11 +62,18 @@ fn announcement(rest: &str, anchor: &str) -> Option<usize> {
             at += rest[at..].len() - rest[at..].trim_start_matches(['*', ' ', '_']).len();
         }
     }
-    let mark = ["is:", "is :", "is", "=", ":", "：", "是", "为"]
-        .into_iter()
-        .find(|mark| starts_with_ignoring_case(&rest[at..], mark))?;
+    let chinese = matches!(anchor, "故选" | "应选" | "选项");
+    let marks =
+        ["is:", "is :", "is", "=", ":", "：", "是", "为", "】", "es ", "ist ", "é ", "è ", "est "];
+    if matches!(anchor, "故选" | "应选") {
+        let skipped = rest.len() - rest.trim_start_matches([':', '：', ' ', '(', '（', '*']).len();
+        return rest[skipped..].starts_with(|c: char| ('A'..='J').contains(&c)).then_some(skipped);
+    }
+    let mark = marks.into_iter().find(|mark| starts_with_ignoring_case(&rest[at..], mark))?;
     // "result = 5 + 3" is a step; "option: " and "choice: " quote the question.
-    if matches!(anchor, "option" | "choice" | "result") && !mark.starts_with("is") {
+    if matches!(anchor, "option" | "choice" | "result") && !mark.starts_with("is")
+        || chinese && !matches!(mark, "是" | "为" | ":" | "：")
+    {
         return None;
     }
     let end = at + mark.len();
@@ -92,6 +128,10 @@ fn leading_choice(text: &str) -> Option<usize> {
     let mut characters = text.chars();
     let letter = characters.next().filter(|c| ('A'..='J').contains(c))?;
     let rest = characters.as_str();
+    // 故选B。 and 故选B，因为…
+    if rest.starts_with(['。', '，', '．', '）']) {
+        return Some(letter.len_utf8());
+    }
     let remark = rest.strip_prefix([',', ' ']).map(str::trim_start)?;
     let mut words = remark.chars();
     let begins_word = words.next().is_some_and(|c| c.is_ascii_lowercase())

@@ -248,6 +248,25 @@ impl<'b> Evaluation<'_, 'b> {
                 }
                 Ok(Real::from(value.rem_euclid(modulus)).into())
             }
+            ("Re" | "Im", [argument]) => {
+                let value = self.value(argument)?;
+                let imaginary = value.imaginary.unwrap_or_else(|| Real::from(0));
+                Ok(if name == "Re" { value.real } else { imaginary }.into())
+            }
+            ("double factorial", [argument]) => {
+                let n = self.whole(argument)?;
+                if n < -1 {
+                    return Err(Failure::Undefined);
+                }
+                if n > 2 * MAX_TERMS {
+                    return Err(Failure::TooLarge);
+                }
+                let mut product = Real::from(1);
+                for factor in (1..=n).rev().step_by(2) {
+                    product = self.arithmetic.multiply(&product, &Real::from(factor))?;
+                }
+                Ok(product.into())
+            }
             ("max" | "min", [_, ..]) => {
                 let mut best = self.real(&arguments[0])?;
                 for argument in &arguments[1..] {

@@ -29,25 +29,26 @@ impl Parser {
                     Ok(Expression::Binomial(Box::new(n), Box::new(k)))
                 })
             }
-            "sqrt" => {
+            "sqrt" => self.square_root(),
+            "root" => {
                 self.advance();
                 self.deeper(|parser| {
-                    let index = if parser.eat_symbol('[') {
-                        let index = parser.sum()?.literal();
-                        let index = index.filter(BigRational::is_integer).map(|v| v.to_integer());
-                        let index = index.and_then(|v| u32::try_from(v).ok());
-                        let index =
-                            index.ok_or_else(|| parser.unexpected("a whole index of the root"))?;
-                        if !parser.eat_symbol(']') {
-                            return Err(parser.unexpected("`]`"));
-                        }
-                        index
-                    } else {
-                        2
-                    };
-                    Ok(Expression::Root(Box::new(parser.argument()?), index))
+                    let index = parser.argument()?;
+                    if !parser.eat_command("of") {
+                        return Err(parser.unexpected("`\\of` behind the index of the root"));
+                    }
+                    Ok(root(parser.argument()?, index))
                 })
             }
+            "det" => {
+                self.advance();
+                self.determinant_of_environment()
+            }
+            "ldots" => {
+                self.advance();
+                Ok(Expression::Symbol("\\ldots".to_owned()))
+            }
+            "angle" | "triangle" | "measuredangle" => Ok(self.figure(name)),
             "sum" | "prod" => {
                 self.advance();
                 let range = if name == "sum" { Range::Sum } else { Range::Product };
@@ -72,16 +73,7 @@ impl Parser {
                 }
             }
             "boxed" | "fbox" | "overline" | "bar" | "vec" | "hat" | "mathbb" | "mathcal" => {
-                self.advance();
-                let plain = matches!(name, "boxed" | "fbox");
-                let inner = self.deeper(Self::primary)?;
-                match inner {
-                    inner if plain => Ok(inner),
-                    Expression::Symbol(letter) => {
-                        Ok(Expression::Symbol(format!("\\{name} {letter}")))
-                    }
-                    inner => Ok(Expression::Function(name.to_owned(), vec![inner])),
-                }
+                self.accent(name)
             }
             "pi" | "infty" => {
                 self.advance();
@@ -98,6 +90,44 @@ impl Parser {
                 Err(self.unexpected("a number, a variable or a bracket"))
             }
         }
+    }
+
+    /// `\sqrt{a}` and `\sqrt[n]{a}`.
+    fn square_root(&mut self) -> Result<Expression> {
+        self.advance();
+        self.deeper(|parser| {
+            if !parser.eat_symbol('[') {
+                return Ok(Expression::Root(Box::new(parser.argument()?), 2));
+            }
+            let index = parser.sum()?;
+            if !parser.eat_symbol(']') {
+                return Err(parser.unexpected("`]`"));
+            }
+            Ok(root(parser.argument()?, index))
+        })
+    }
+
+    /// A box shows what it holds; a bar is a conjugate, of a number, or like a hat a part of the name.
+    fn accent(&mut self, name: &str) -> Result<Expression> {
+        self.advance();
+        let inner = self.deeper(Self::primary)?;
+        let is = |node: &Expression, names: &[&str]| matches!(node, Expression::Symbol(own) if names.contains(&own.as_str()));
+        let conjugate = matches!(name, "overline" | "bar")
+            && !inner.has_variable()
+            && inner.any(&|node| is(node, &["i"]));
+        Ok(match inner {
+            inner if matches!(name, "boxed" | "fbox") => inner,
+            inner if name == "hat" && is(&inner, &["i", "j", "k"]) => match inner {
+                Expression::Symbol(letter) => Expression::Symbol(format!("\\vec {letter}")),
+                other => other,
+            },
+            inner if conjugate => inner.substituted(&|name| {
+                let imaginary = || Box::new(Expression::Symbol("i".to_owned()));
+                (name == "i").then(|| Expression::Negative(imaginary()))
+            }),
+            Expression::Symbol(letter) => Expression::Symbol(format!("\\{name} {letter}")),
+            inner => Expression::Function(name.to_owned(), vec![inner]),
+        })
     }
 
     /// The ends and the body of `\sum_{k=1}^{n} …`: the body reaches to the next sign.
@@ -167,6 +197,12 @@ impl Parser {
                     Expression::Logarithm(Some(base.unwrap_or_else(ten)), Box::new(argument))
                 }
                 ("abs", Ok([argument])) => Expression::Absolute(Box::new(argument)),
+                ("cis", Ok([argument])) => {
+                    let of = |name: &str| Expression::Function(name.into(), vec![argument.clone()]);
+                    let imaginary =
+                        Expression::Product(vec![Expression::Symbol("i".into()), of("sin")]);
+                    Expression::Sum(vec![of("cos"), imaginary])
+                }
                 (name, Ok([argument])) => Expression::Function(name.to_owned(), vec![argument]),
                 (name, Err(arguments)) => Expression::Function(name.to_owned(), arguments),
             };
@@ -207,4 +243,15 @@ impl Parser {
         }
         Ok(factors)
     }
+}
+
+/// The root of a whole index, or the power of a reciprocal.
+fn root(radicand: Expression, index: Expression) -> Expression {
+    let whole = index.literal().filter(BigRational::is_integer).map(|value| value.to_integer());
+    if let Some(index) = whole.and_then(|value| u32::try_from(value).ok()) {
+        return Expression::Root(Box::new(radicand), index);
+    }
+    let one = Expression::Number(BigRational::from_integer(BigInt::from(1)));
+    let exponent = Expression::Quotient(Box::new(one), Box::new(index));
+    Expression::Power(Box::new(radicand), Box::new(exponent))
 }

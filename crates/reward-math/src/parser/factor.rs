@@ -25,7 +25,7 @@ impl Parser {
                 false
             };
             if power {
-                if self.degree_mark() {
+                if self.degree_mark(&base) {
                     base = Expression::Degrees(Box::new(self.minutes_of_arc(base)));
                 } else {
                     let exponent = self.deeper(Self::exponent)?;
@@ -35,7 +35,16 @@ impl Parser {
                 && !self.peek_at(1).is_some_and(|kind| kind.is_symbol('='))
             {
                 self.advance();
-                base = Expression::Factorial(Box::new(base));
+                // `n!!`, written without a space.
+                if self.at_symbol('!')
+                    && !self.spaced()
+                    && !self.peek_at(1).is_some_and(|kind| kind.is_symbol('='))
+                {
+                    self.advance();
+                    base = Expression::Function("double factorial".to_owned(), vec![base]);
+                } else {
+                    base = Expression::Factorial(Box::new(base));
+                }
             } else if self.eat_command("degree") {
                 base = Expression::Degrees(Box::new(self.minutes_of_arc(base)));
             } else {
@@ -48,18 +57,41 @@ impl Parser {
         }
     }
 
-    /// `\circ` or `{\circ}` after `^`.
-    pub(super) fn degree_mark(&mut self) -> bool {
-        if self.eat_command("circ") {
-            return true;
+    /// `\circ` or `{\circ}` after `^`; behind a number also the letter `o`.
+    fn degree_mark(&mut self, base: &Expression) -> bool {
+        let length = self.degree_mark_length(0, base.literal().is_some());
+        self.position += length;
+        length > 0
+    }
+
+    /// Tokens that `\circ`, `{\circ}` or the letter `o` take so many tokens ahead.
+    fn degree_mark_length(&self, ahead: usize, with_letter: bool) -> usize {
+        let is_mark = |kind: &Kind| {
+            let letter = matches!(kind, Kind::Letter('o'))
+                || matches!(kind, Kind::Text(text) if text == "o");
+            kind.is_command("circ") || with_letter && letter
+        };
+        let at = |offset: usize| self.peek_at(ahead + offset);
+        if at(0).is_some_and(is_mark) {
+            return 1;
         }
-        let grouped = self.at_symbol('{')
-            && self.peek_at(1).is_some_and(|kind| kind.is_command("circ"))
-            && self.peek_at(2).is_some_and(|kind| kind.is_symbol('}'));
-        if grouped {
-            self.position += 3;
+        let grouped = at(0).is_some_and(|kind| kind.is_symbol('{'))
+            && at(1).is_some_and(is_mark)
+            && at(2).is_some_and(|kind| kind.is_symbol('}'));
+        if grouped { 3 } else { 0 }
+    }
+
+    pub(super) fn at_degree_mark(&self) -> bool {
+        self.at_symbol('^') && self.degree_mark_length(1, true) > 0
+    }
+
+    /// The value in degrees, if the mark follows.
+    pub(super) fn with_degree_mark(&mut self, value: Expression) -> Expression {
+        if !self.at_degree_mark() {
+            return value;
         }
-        grouped
+        self.position += 1 + self.degree_mark_length(1, true);
+        Expression::Degrees(Box::new(value))
     }
 
     /// `15'` and `20''` after whole degrees.
@@ -99,7 +131,7 @@ impl Parser {
         Ok(if negative { Expression::Negative(Box::new(exponent)) } else { exponent })
     }
 
-    pub(super) fn primary(&mut self) -> Result<Expression> {
+    pub(crate) fn primary(&mut self) -> Result<Expression> {
         match self.peek().cloned() {
             Some(Kind::Number { value, digits, .. }) => {
                 self.advance();
@@ -112,6 +144,17 @@ impl Parser {
                 self.advance();
                 self.variable(c.to_string())
             }
+            Some(Kind::Symbol('_' | '^')) => self.combinations_before(),
+            // `{}_{10}C_3`
+            Some(Kind::Symbol('{'))
+                if self.peek_at(1).is_some_and(|kind| kind.is_symbol('}'))
+                    && self
+                        .peek_at(2)
+                        .is_some_and(|kind| kind.is_symbol('_') || kind.is_symbol('^')) =>
+            {
+                self.position += 2;
+                self.combinations_before()
+            }
             Some(Kind::Symbol('{')) => self.enclosed('{', '}'),
             Some(Kind::Symbol('(')) => match self.digits_in_brackets() {
                 Some(digits) => {
@@ -120,7 +163,13 @@ impl Parser {
                 }
                 None => self.enclosed('(', ')'),
             },
-            Some(Kind::Symbol('[')) => self.enclosed('[', ']'),
+            Some(Kind::Symbol('[')) => {
+                let inner = self.enclosed('[', ']')?;
+                if self.gauss && inner.has_variable() {
+                    return Ok(Expression::Function("floor".to_owned(), vec![inner]));
+                }
+                Ok(inner)
+            }
             Some(Kind::Symbol('|')) => self.bars(|parser| parser.eat_symbol('|')),
             Some(Kind::Command(name)) => self.command(&name),
             Some(Kind::Word(name) | Kind::Text(name)) => match name.as_str() {
@@ -132,9 +181,10 @@ impl Parser {
                     self.advance();
                     Ok(Expression::Symbol("\\infty".to_owned()))
                 }
-                "sqrt" => {
+                "sqrt" | "cbrt" => {
                     self.advance();
-                    self.deeper(|parser| Ok(Expression::Root(Box::new(parser.primary()?), 2)))
+                    let index = if name == "sqrt" { 2 } else { 3 };
+                    self.deeper(|parser| Ok(Expression::Root(Box::new(parser.primary()?), index)))
                 }
                 _ => match function_name(&name) {
                     Some(function) => self.application(function),
@@ -149,58 +199,28 @@ impl Parser {
         if !self.eat_symbol(open) {
             return Err(self.unexpected(&format!("`{open}`")));
         }
-        let in_bars = std::mem::replace(&mut self.in_bars, false);
+        let in_bars = std::mem::replace(&mut self.around.bars, false);
         let inner = self.sum()?;
-        self.in_bars = in_bars;
+        self.around.bars = in_bars;
         if self.eat_symbol(close) { Ok(inner) } else { Err(self.unexpected(&format!("`{close}`"))) }
     }
 
     pub(super) fn bars(&mut self, close: impl Fn(&mut Self) -> bool) -> Result<Expression> {
         self.advance();
-        let in_bars = std::mem::replace(&mut self.in_bars, true);
-        let inner = self.sum()?;
-        self.in_bars = in_bars;
+        if self.at_command("begin") {
+            let determinant = self.determinant_of_environment()?;
+            return if close(self) {
+                Ok(determinant)
+            } else {
+                Err(self.unexpected("a closing bar"))
+            };
+        }
+        let inner = self.until_bar(Self::sum)?;
         if close(self) {
             Ok(Expression::Absolute(Box::new(inner)))
         } else {
             Err(self.unexpected("the bar that closes an absolute value"))
         }
-    }
-
-    /// A letter with its subscript, or a function of that name.
-    pub(super) fn variable(&mut self, name: String) -> Result<Expression> {
-        let mut name = name;
-        if self.at_symbol('_') {
-            self.advance();
-            name.push('_');
-            name.push_str(&self.subscript()?);
-        }
-        while self.eat_symbol('\'') {
-            name.push('\'');
-        }
-        let applies = matches!(name.trim_end_matches('\''), "f" | "g" | "h" | "F" | "G" | "P")
-            || (name.starts_with(char::is_uppercase) && self.at_argument());
-        if applies && self.at_symbol('(') && !self.spaced() {
-            return self.deeper(|parser| {
-                parser.advance();
-                let mut arguments = vec![parser.sum()?];
-                while parser.eat_symbol(',') {
-                    arguments.push(parser.sum()?);
-                }
-                if parser.eat_symbol(')') {
-                    Ok(Expression::Function(name, arguments))
-                } else {
-                    Err(parser.unexpected("`)`"))
-                }
-            });
-        }
-        Ok(Expression::Symbol(name))
-    }
-
-    /// A number or a letter alone in brackets: `I(0)` and `T(n)` are values of a function, `N(N + 1)` is a product.
-    fn at_argument(&self) -> bool {
-        matches!(self.peek_at(1), Some(Kind::Number { .. } | Kind::Letter(_)))
-            && self.peek_at(2).is_some_and(|kind| kind.is_symbol(')'))
     }
 
     /// The text of a subscript: one token or a group of plain tokens.

@@ -1,7 +1,7 @@
 //! Which commands and words name fractions, letters and functions.
 
 pub(super) fn is_fraction(name: &str) -> bool {
-    matches!(name, "frac" | "dfrac" | "tfrac" | "cfrac")
+    matches!(name, "frac" | "dfrac" | "tfrac" | "cfrac" | "nicefrac" | "sfrac" | "flatfrac")
 }
 
 /// Commands that begin a factor and are no function.
@@ -25,6 +25,10 @@ pub(super) fn starts_primary(name: &str) -> bool {
                 | "bar"
                 | "hat"
                 | "mathbb"
+                | "angle"
+                | "triangle"
+                | "det"
+                | "root"
         )
 }
 
@@ -88,6 +92,9 @@ pub(crate) fn function_name(name: &str) -> Option<&'static str> {
         "sinh" => "sinh",
         "cosh" => "cosh",
         "tanh" => "tanh",
+        "cis" => "cis",
+        "Re" => "Re",
+        "Im" => "Im",
         "ln" => "ln",
         "log" | "lg" => "log",
         "coth" => "coth",

@@ -19,8 +19,18 @@ impl Parser {
                 terms.push(sign.apply(term));
             }
             let sum = if terms.len() == 1 { terms.remove(0) } else { Expression::Sum(terms) };
+            // TeX's own fractions: all of the group stands above.
+            if parser.eat_command("over") {
+                let bottom = parser.sum()?;
+                return Ok(Expression::Quotient(Box::new(sum), Box::new(bottom)));
+            }
+            if parser.eat_command("choose") {
+                let k = parser.sum()?;
+                return Ok(Expression::Binomial(Box::new(sum), Box::new(k)));
+            }
             // `10 \bmod 3` and `-1 \mod 2`: the weakest of the operations.
-            if parser.eat_command("bmod") || parser.eat_command("mod") {
+            if parser.eat_command("bmod") || !parser.around.congruence && parser.eat_command("mod")
+            {
                 let modulus = parser.sum()?;
                 return Ok(Expression::Function("mod".to_owned(), vec![sum, modulus]));
             }
@@ -32,6 +42,10 @@ impl Parser {
     fn signs(&mut self, first: bool) -> Option<Sign> {
         let (mut sign, mut any) = (Sign::Plus, first);
         loop {
+            // `\mathbb{R} - \{0\}` takes a set away.
+            if !any && self.at_symbol('-') && self.peek_at(1).is_some_and(is_set_brace) {
+                return None;
+            }
             if self.eat_symbol('+') {
             } else if self.eat_symbol('-') {
                 sign = match sign {
@@ -59,11 +73,13 @@ impl Parser {
             if explicit {
                 self.advance();
                 above.push(self.signed_factor()?);
-            } else if self.at_symbol('/') || self.at_command("div") {
+            } else if (self.at_symbol('/') && !self.peek_at(1).is_some_and(is_set_brace))
+                || self.at_command("div")
+            {
                 self.advance();
                 below.push(self.signed_factor()?);
             } else if let Some(mixed) = self.mixed_fraction(&above, &below)? {
-                above = vec![mixed];
+                above = vec![self.with_degree_mark(mixed)];
             } else if self.starts_factor(above.last()) {
                 above.push(self.factor()?);
             } else {
@@ -107,10 +123,17 @@ impl Parser {
         let part = match self.peek() {
             Some(Kind::Command(name)) if is_fraction(name) => {
                 let start = self.position;
-                let fraction = self.factor()?;
-                let Expression::Quotient(top, bottom) = &fraction else { return Ok(None) };
-                match (top.literal(), bottom.literal()) {
-                    (Some(top), Some(bottom)) if bottom.is_positive() && !top.is_negative() => {
+                if self.at_unit_fraction() {
+                    return Ok(None);
+                }
+                let fraction = self.primary()?;
+                let parts = match &fraction {
+                    Expression::Quotient(top, bottom) => top.literal().zip(bottom.literal()),
+                    _ => None,
+                };
+                let power = self.at_symbol('^') && !self.at_degree_mark();
+                match parts {
+                    Some((top, bottom)) if bottom.is_positive() && !top.is_negative() && !power => {
                         top / bottom
                     }
                     _ => {
@@ -136,20 +159,51 @@ impl Parser {
         Ok(Some(Expression::Number(whole + part)))
     }
 
+    /// `\frac{\text{m}}{\text{s}}`: a quotient of units.
+    pub(crate) fn at_unit_fraction(&self) -> bool {
+        let is_unit = |kind: &Kind| match kind {
+            Kind::Text(word) | Kind::Word(word) => function_name(word).is_none() && word != "pi",
+            _ => false,
+        };
+        matches!(self.peek(), Some(Kind::Command(name)) if is_fraction(name))
+            && self.peek_at(1).is_some_and(|kind| kind.is_symbol('{'))
+            && self.peek_at(2).is_some_and(is_unit)
+    }
+
     /// Whether a factor follows without a sign of multiplication.
     pub(super) fn starts_factor(&self, last: Option<&Expression>) -> bool {
         match self.peek() {
             // Two literals side by side are no product, `2^6 3^5` is.
             Some(Kind::Number { .. }) => !matches!(last, Some(Expression::Number(_)) | None),
+            // 20 °C
+            Some(Kind::Letter('C' | 'F')) if matches!(last, Some(Expression::Degrees(_))) => false,
             Some(Kind::Letter(_) | Kind::Symbol('(' | '{')) => true,
-            Some(Kind::Symbol('|')) => !self.in_bars,
+            Some(Kind::Symbol('|')) => !self.around.bars,
+            Some(Kind::Command(name)) if name == "ldots" => {
+                !matches!(last, Some(Expression::Number(_)) | None)
+            }
+            Some(Kind::Command(name)) if is_fraction(name) => !self.at_unit_fraction(),
             Some(Kind::Command(name)) => starts_primary(name) || function_name(name).is_some(),
+            // "45 min" and "30 sec" at the end of an answer.
+            Some(Kind::Word(name) | Kind::Text(name))
+                if matches!(name.as_str(), "min" | "sec")
+                    && matches!(
+                        self.peek_at(1),
+                        None | Some(Kind::Word(_) | Kind::Text(_) | Kind::Symbol(',' | '.' | ')'))
+                    ) =>
+            {
+                false
+            }
             Some(Kind::Word(name) | Kind::Text(name)) => {
-                function_name(name).is_some() || name == "pi"
+                function_name(name).is_some() || matches!(name.as_str(), "pi" | "sqrt" | "cbrt")
             }
             _ => false,
         }
     }
+}
+
+fn is_set_brace(kind: &Kind) -> bool {
+    kind.is_command("{") || kind.is_command("lbrace")
 }
 
 #[derive(Clone, Copy, PartialEq)]

@@ -76,15 +76,15 @@ impl Lexer<'_> {
     }
 }
 
-/// `\overline{6}`, `\bar{6}`, `\dot{6}`, `(6)` or `333...`: the repeating digits and the bytes they take.
+/// `\overline{6}`, `\bar 6`, `\dot{1}\dot{8}`, `(6)`, `333...` or `1212...`: the repeating digits and the bytes they take.
 fn repeating_part(text: &str, fraction: &str) -> (String, usize) {
-    for name in ["\\overline", "\\bar", "\\dot"] {
-        if let Some(inner) = text.strip_prefix(name).and_then(group)
-            && !inner.is_empty()
-            && inner.bytes().all(|b| b.is_ascii_digit())
-        {
-            return (inner.to_owned(), name.len() + inner.len() + 2);
+    for name in ["\\overline", "\\bar"] {
+        if let Some((digits, length)) = text.strip_prefix(name).and_then(digit_argument) {
+            return (digits.to_owned(), name.len() + length);
         }
+    }
+    if let Some(found) = between_dots(text) {
+        return found;
     }
     if let Some(rest) = text.strip_prefix('(') {
         let count = rest.bytes().take_while(u8::is_ascii_digit).count();
@@ -92,14 +92,50 @@ fn repeating_part(text: &str, fraction: &str) -> (String, usize) {
             return (rest[..count].to_owned(), count + 2);
         }
     }
-    for dots in ["...", "\\ldots", "\\dots"] {
-        let last = fraction.bytes().next_back().unwrap_or(b'x');
-        let run = fraction.bytes().rev().take_while(|&b| b == last).count();
-        if text.starts_with(dots) && run >= 3 {
-            return (char::from(last).to_string(), dots.len());
+    for dots in ["...", "\\ldots", "\\dots", "\\cdots"] {
+        if text.starts_with(dots)
+            && let Some(period) = written_period(fraction)
+        {
+            return (period.to_owned(), dots.len());
         }
     }
     (String::new(), 0)
+}
+
+/// The digits in braces, or the one digit behind spaces, and the bytes they take.
+fn digit_argument(text: &str) -> Option<(&str, usize)> {
+    if let Some(inner) = group(text) {
+        let plain = !inner.is_empty() && inner.bytes().all(|b| b.is_ascii_digit());
+        return plain.then_some((inner, inner.len() + 2));
+    }
+    let trimmed = text.trim_start();
+    let spaces = text.len() - trimmed.len();
+    trimmed.starts_with(|c: char| c.is_ascii_digit()).then(|| (&trimmed[..1], spaces + 1))
+}
+
+/// Dots over the first and the last digit of the period, or over its only one.
+fn between_dots(text: &str) -> Option<(String, usize)> {
+    let (first, mut length) = text.strip_prefix("\\dot").and_then(digit_argument)?;
+    length += "\\dot".len();
+    let plain = text[length..].bytes().take_while(u8::is_ascii_digit).count();
+    let last = text[length + plain..].strip_prefix("\\dot").and_then(digit_argument);
+    let Some((last, last_length)) = last else { return Some((first.to_owned(), length)) };
+    let period = format!("{first}{}{last}", &text[length..length + plain]);
+    Some((period, length + plain + "\\dot".len() + last_length))
+}
+
+/// The digits that repeat before an ellipsis: one digit three times, or a longer period that was written three times,
+/// or twice where nothing stands before it. `2.718281828…` is not one of these.
+fn written_period(fraction: &str) -> Option<&str> {
+    const LONGEST: usize = 12;
+    let bytes = fraction.as_bytes();
+    (1..=LONGEST.min(bytes.len() / 2)).find_map(|length| {
+        let period = &bytes[bytes.len() - length..];
+        let times = bytes.rchunks_exact(length).take_while(|chunk| *chunk == period).count();
+        let whole = times * length == bytes.len();
+        (times >= 3 || length > 1 && times == 2 && whole)
+            .then(|| &fraction[fraction.len() - length..])
+    })
 }
 
 /// Bytes of the "th" in `15th`, with the braces it may stand in.
@@ -177,10 +213,16 @@ mod tests {
 
     #[test]
     fn repeating_decimals_are_exact() {
-        for text in ["0.\\overline{3}", "0.(3)", "0.333...", "0.\\dot{3}", "0.3\\overline{3}"] {
+        for text in
+            ["0.\\overline{3}", "0.(3)", "0.333...", "0.\\dot{3}", "0.3\\overline{3}", "0.\\bar 3"]
+        {
             assert_eq!(numbers(text), [ratio(1, 3)], "{text}");
         }
         assert_eq!(numbers("0.1\\overline{6}"), [ratio(1, 6)]);
+        for text in ["0.\\dot1\\dot{8}", "0.1818...", "0.\\overline{18}"] {
+            assert_eq!(numbers(text), [ratio(2, 11)], "{text}");
+        }
+        assert_eq!(numbers("2.718281828...")[0], ratio(2_718_281_828, 1_000_000_000));
     }
 
     proptest! {

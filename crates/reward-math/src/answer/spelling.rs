@@ -1,0 +1,240 @@
+//! The text before it is read: its plain spelling, rarer notations rewritten, labels and domains cut off.
+
+use std::borrow::Cow;
+
+use num_bigint::BigInt;
+use num_rational::BigRational;
+
+use crate::words;
+
+/// The text without spaces and decoration, for the first rung.
+pub(super) fn spelling(folded: &str) -> String {
+    let mut text = folded.replace("\\left", "").replace("\\right", "").replace("\\!", "");
+    for (long, short) in [("\\dfrac", "\\frac"), ("\\tfrac", "\\frac"), ("\\,", " "), ("\\;", " ")]
+    {
+        text = text.replace(long, short);
+    }
+    // A space ends a command (`\pi r`) and separates digits; elsewhere it means nothing.
+    let kept: Vec<char> = text.chars().filter(|c| *c != '$').collect();
+    let mut spelled = String::with_capacity(kept.len());
+    let mut previous = ' ';
+    for (at, &c) in kept.iter().enumerate() {
+        if c == ' ' {
+            let next = kept[at..].iter().find(|c| **c != ' ').copied().unwrap_or(' ');
+            if previous.is_alphanumeric() && next.is_alphanumeric() && !spelled.ends_with(' ') {
+                spelled.push(' ');
+            }
+        } else {
+            spelled.push(c);
+            previous = c;
+        }
+    }
+    spelled
+}
+
+/// The text with brackets of other conventions rewritten: `]1;3[`, `<1, 2>`.
+pub(super) fn rewritten(folded: &str) -> Cow<'_, str> {
+    if let Some(inner) = folded.strip_prefix('<').and_then(|rest| rest.strip_suffix('>'))
+        && inner.contains(',')
+        && !inner.contains(['<', '>'])
+    {
+        return Cow::Owned(format!("\\langle {inner}\\rangle "));
+    }
+    if let Some(equation) = named_equation(folded) {
+        return Cow::Borrowed(equation);
+    }
+    match french_intervals(folded) {
+        Some(text) => Cow::Owned(text),
+        None => Cow::Borrowed(folded),
+    }
+}
+
+/// The equation behind the name of its line or curve: `l_1: x - y + 1 = 0`.
+fn named_equation(folded: &str) -> Option<&str> {
+    let (name, rest) = folded.split_once(':')?;
+    let plain =
+        name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '{' | '}' | ' '));
+    let short = name.len() <= 6 && name.starts_with(|c: char| c.is_ascii_alphabetic());
+    (plain && short && rest.contains('=')).then(|| rest.trim_start())
+}
+
+/// `]1, 3]` as `(1, 3]`: square brackets that do not match, each turned outwards where its end is left out.
+fn french_intervals(folded: &str) -> Option<String> {
+    let mut depth = 0_i32;
+    let mut nested = true;
+    for c in folded.chars() {
+        depth += match c {
+            '(' | '[' => 1,
+            ')' | ']' => -1,
+            _ => 0,
+        };
+        nested &= depth >= 0;
+    }
+    let brackets: Vec<(usize, char)> =
+        folded.char_indices().filter(|(_, c)| matches!(c, '[' | ']')).collect();
+    let roots = folded.contains("\\sqrt[") || folded.contains("\\\\[");
+    if (nested && depth == 0) || brackets.len() % 2 == 1 || brackets.len() > 64 || roots {
+        return None;
+    }
+    let mut text = String::with_capacity(folded.len());
+    let mut from = 0;
+    for (index, (at, c)) in brackets.into_iter().enumerate() {
+        text.push_str(&folded[from..at]);
+        text.push(match (index % 2, c) {
+            (0, '[') => '[',
+            (0, _) => '(',
+            (_, ']') => ']',
+            _ => ')',
+        });
+        from = at + 1;
+    }
+    text.push_str(&folded[from..]);
+    Some(text)
+}
+
+/// The text without `, k \in \mathbb{Z}` or `(n \in \mathbb{N}^*)` at its end.
+pub(super) fn without_domain(folded: &str) -> &str {
+    let Some(at) = folded.rfind("\\in").filter(|at| *at > 0) else { return folded };
+    let behind = &folded[at + "\\in".len()..];
+    if behind.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        return folded;
+    }
+    let mut set = behind.to_owned();
+    for decoration in ["\\mathbb", "\\mathbf", "\\mathrm", "\\text"] {
+        set = set.replace(decoration, "");
+    }
+    let set: String =
+        set.chars().filter(|c| !matches!(c, '{' | '}' | ' ' | '^' | '_' | '$')).collect();
+    let closed = set.ends_with(')');
+    let set = set.trim_end_matches(')').trim_end_matches(['*', '+', '.']);
+    if !matches!(set, "Z" | "N" | "R" | "Q" | "\\Z" | "\\N" | "\\R" | "\\Q") {
+        return folded;
+    }
+    // Back over the one name to a separator.
+    let before = folded[..at].trim_end();
+    let name = before.trim_end_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
+    let length = before.len() - name.len();
+    let separated = name.trim_end();
+    let separator = [",", ";", "(", "\\quad", "\\text{ where }", "\\text{where }", "where", "with"]
+        .into_iter()
+        .find(|separator| separated.ends_with(separator));
+    let Some(separator) =
+        separator.filter(|separator| (1..=3).contains(&length) && (*separator == "(") == closed)
+    else {
+        return folded;
+    };
+    let mut rest = separated[..separated.len() - separator.len()].trim_end();
+    for ending in ["\\quad", "\\qquad", "\\ ", "\\,", "\\left", ",", ";"] {
+        rest = rest.strip_suffix(ending).map_or(rest, str::trim_end);
+    }
+    if rest.is_empty() { folded } else { rest }
+}
+
+/// What stands behind "the point", "approximately" and other words before the value.
+pub(super) fn behind_label(folded: &str) -> Option<&str> {
+    const LABELS: &[&str] = &[
+        "the answer is",
+        "the answer",
+        "answer is",
+        "answer",
+        "final answer",
+        "the point",
+        "point",
+        "the points",
+        "the interval",
+        "the set",
+        "the solution is",
+        "the solutions are",
+        "solution",
+        "the equation",
+        "the value",
+        "both",
+        "about",
+        "approximately",
+        "exactly",
+        "so",
+        "thus",
+        "hence",
+        "therefore",
+        "a total of",
+        "day",
+        "答案",
+        "答案是",
+        "答案为",
+        "答",
+        "第",
+        "共",
+        "约",
+    ];
+    let inner = folded.strip_prefix("\\text{").or_else(|| folded.strip_prefix("\\text {"));
+    let text = inner.unwrap_or(folded);
+    let start = |label: &&&str| {
+        text.as_bytes()
+            .get(..label.len())
+            .is_some_and(|start| start.eq_ignore_ascii_case(label.as_bytes()))
+    };
+    let label = LABELS.iter().filter(start).max_by_key(|label| label.len())?;
+    let rest = &text[label.len()..];
+    if label.is_ascii() && rest.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        return None;
+    }
+    let mut rest = rest.trim_start_matches([' ', ':', ',', '=']);
+    if inner.is_some() {
+        rest = rest.strip_prefix('}')?;
+    }
+    let rest = rest.trim_start_matches([' ', ':', ',', '=']);
+    (!rest.is_empty()).then_some(rest)
+}
+
+/// `2A_{16}`, `(1010)_2`, `1010_{\text{two}}`, `110 base 2`: digits in the base that the subscript names, where they
+/// can be nothing else.
+pub(super) fn in_base(folded: &str) -> Option<BigRational> {
+    let (digits, base) = split_base(folded)?;
+    let mut digits = digits.trim();
+    digits = digits.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')).unwrap_or(digits);
+    let plain: String = ["\\text", "\\mathrm", "\\textbf"]
+        .iter()
+        .fold(digits.to_owned(), |text, command| text.replace(command, ""))
+        .chars()
+        .filter(|c| !matches!(c, '{' | '}' | ' '))
+        .collect();
+    let letters = plain.chars().filter(char::is_ascii_uppercase).count();
+    let known = plain.chars().all(|c| c.is_ascii_digit() || c.is_ascii_uppercase());
+    // A letter with a subscript is a variable; the lexer reads digits alone.
+    if !known || plain.len() > 256 || plain.is_empty() || (letters == plain.len() && letters < 2) {
+        return None;
+    }
+    let radix = BigInt::from(base);
+    let mut value = BigInt::from(0);
+    for c in plain.chars() {
+        value = value * &radix + BigInt::from(c.to_digit(base)?);
+    }
+    Some(BigRational::from_integer(value))
+}
+
+fn split_base(folded: &str) -> Option<(&str, u32)> {
+    if let Some((digits, base)) = folded.split_once('_') {
+        let inner: String = base
+            .replace("\\text", "")
+            .replace("base", "")
+            .chars()
+            .filter(|c| !matches!(c, '{' | '}' | '(' | ')' | ' '))
+            .collect();
+        return Some((digits, base_number(&inner)?));
+    }
+    let (digits, base) = folded.split_once("base")?;
+    let digits = digits.trim_end().trim_end_matches(['(', '{']);
+    let digits = digits.strip_suffix("\\text").unwrap_or(digits).trim_end();
+    let digits = digits.strip_suffix("in").unwrap_or(digits);
+    let inner: String =
+        base.chars().filter(|c| !matches!(c, '{' | '}' | '(' | ')' | ' ' | '-')).collect();
+    Some((digits, base_number(&inner)?))
+}
+
+fn base_number(text: &str) -> Option<u32> {
+    let base = match text.parse::<u32>() {
+        Ok(base) => base,
+        Err(_) => u32::try_from(words::number(text)?.to_integer()).ok()?,
+    };
+    (2..=36).contains(&base).then_some(base)
+}

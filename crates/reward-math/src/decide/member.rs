@@ -1,0 +1,118 @@
+//! One value in two notations: letters that are units, residues, unit vectors.
+
+use num_bigint::BigInt;
+use num_rational::BigRational;
+use num_traits::Zero;
+
+use super::{Comparison, Finding, Result};
+use crate::answer::Node;
+use crate::expression::Expression;
+use crate::verdict::Rung;
+use crate::words;
+
+impl Comparison {
+    /// `3\vec i + 4\vec j` against `(3, 4)`; `None` where no unit vector occurs.
+    pub(super) fn unit_vectors(
+        &mut self,
+        expression: &Expression,
+        items: &[Node],
+    ) -> Result<Option<Finding>> {
+        const NAMES: [&str; 3] = ["\\vec i", "\\vec j", "\\vec k"];
+        let names = expression.variables();
+        let known = names.iter().any(|name| NAMES.contains(&name.as_str()));
+        if !known || !(2..=3).contains(&items.len()) {
+            return Ok(None);
+        }
+        let number = |value: i64| Expression::Number(BigRational::from_integer(value.into()));
+        let component = |axis: Option<usize>| {
+            expression.substituted(&|name| {
+                let position = NAMES.iter().position(|known| *known == name)?;
+                Some(number(i64::from(Some(position) == axis)))
+            })
+        };
+        // A constant beside the vectors would make no vector.
+        if !self.expressions((&component(None), true), (&number(0), true))?.0 {
+            return Ok(Some((false, Rung::Kind)));
+        }
+        for axis in 0..NAMES.len() {
+            let own = component(Some(axis));
+            let value = Node::Value { expression: own, unit: None, percent: false, plus: true };
+            let zero =
+                Node::Value { expression: number(0), unit: None, percent: false, plus: true };
+            if !self.compare(&value, items.get(axis).unwrap_or(&zero))?.0 {
+                return Ok(Some((false, Rung::Structure)));
+            }
+        }
+        Ok(Some((true, Rung::Structure)))
+    }
+
+    /// Residues: with a modulus on both sides, or on one alone; `None` where there is none.
+    pub(super) fn residues(
+        &mut self,
+        left: &Expression,
+        right: &Expression,
+    ) -> Result<Option<Finding>> {
+        let parts = |expression: &Expression| match expression {
+            Expression::Function(name, arguments) if name == "pmod" => match arguments.as_slice() {
+                [value, modulus] => Some((value.clone(), modulus.clone())),
+                _ => None,
+            },
+            _ => None,
+        };
+        match (parts(left), parts(right)) {
+            (None, None) => Ok(None),
+            (Some((value, _)), None) => self.expressions((&value, true), (right, true)).map(Some),
+            (None, Some((value, _))) => self.expressions((left, true), (&value, true)).map(Some),
+            (Some((a, modulus)), Some((b, other))) => {
+                if !self.expressions((&modulus, true), (&other, true))?.0 {
+                    return Ok(Some((false, Rung::Number)));
+                }
+                if let (Some(a), Some(b), Some(modulus)) =
+                    (a.literal(), b.literal(), modulus.literal())
+                    && !modulus.is_zero()
+                {
+                    return Ok(Some((((a - b) / modulus).is_integer(), Rung::Number)));
+                }
+                self.expressions((&a, true), (&b, true)).map(Some)
+            }
+        }
+    }
+}
+
+/// `5m` as 5 with the unit "m", `5m/s^2` with its: the value and the canonical unit that its last letters may be.
+pub(super) fn letters_as_unit(expression: &Expression) -> Option<(Expression, String)> {
+    let (value, phrase) = match expression {
+        Expression::Product(_) => split_letter(expression)?,
+        Expression::Quotient(top, bottom) => {
+            let (value, above) = split_letter(top)?;
+            (value, format!("{above}/{}", letter(bottom)?))
+        }
+        _ => return None,
+    };
+    Some((value, words::unit(&phrase)?))
+}
+
+fn split_letter(expression: &Expression) -> Option<(Expression, String)> {
+    let Expression::Product(factors) = expression else { return None };
+    let (last, before) = factors.split_last()?;
+    let phrase = letter(last)?;
+    let value = match before {
+        [only] => only.clone(),
+        several => Expression::Product(several.to_vec()),
+    };
+    Some((value, phrase))
+}
+
+/// A single letter with its whole power, as a unit is written.
+fn letter(expression: &Expression) -> Option<String> {
+    match expression {
+        Expression::Symbol(name) if name.len() == 1 => Some(name.clone()),
+        Expression::Power(base, exponent) => {
+            let exponent = exponent.literal().filter(BigRational::is_integer)?;
+            let small =
+                exponent.numer() < &BigInt::from(10) && exponent.numer() > &BigInt::from(-10);
+            small.then(|| letter(base).map(|base| format!("{base}^{exponent}")))?
+        }
+        _ => None,
+    }
+}

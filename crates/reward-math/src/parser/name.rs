@@ -1,0 +1,172 @@
+//! Letters as names: variables with subscripts, functions, events, angles, numbers of combinations.
+
+use num_traits::{Signed, ToPrimitive};
+
+use super::{Parser, Result};
+use crate::expression::Expression;
+use crate::token::Kind;
+
+impl Parser {
+    /// A letter with its subscript, or a function of that name.
+    pub(super) fn variable(&mut self, name: String) -> Result<Expression> {
+        if matches!(name.as_str(), "C" | "A" | "P")
+            && let Some(count) = self.attempt(|parser| parser.combinations(&name))?
+        {
+            return Ok(count);
+        }
+        let mut name = name;
+        if self.at_symbol('_') {
+            self.advance();
+            name.push('_');
+            name.push_str(&self.subscript()?);
+        }
+        while self.eat_symbol('\'') {
+            name.push('\'');
+        }
+        if matches!(name.as_str(), "f" | "g" | "h" | "F" | "G") && self.at_inverse() {
+            name.push_str("^{-1}");
+            self.position += 5;
+        }
+        if matches!(name.as_str(), "P" | "E")
+            && let Some(event) = self.event(&name)
+        {
+            return Ok(event);
+        }
+        let plain = name.trim_end_matches('\'');
+        let applies = matches!(plain, "f" | "g" | "h" | "F" | "G" | "P")
+            || plain.ends_with("^{-1}")
+            || (name.starts_with(char::is_uppercase) && self.at_argument())
+            || (self.at_argument() && self.peek_at(3).is_some_and(|kind| kind.is_symbol('=')));
+        if applies && self.at_symbol('(') && !self.spaced() {
+            return self.deeper(|parser| {
+                parser.advance();
+                let mut arguments = vec![parser.sum()?];
+                while parser.eat_symbol(',') {
+                    arguments.push(parser.sum()?);
+                }
+                if parser.eat_symbol(')') {
+                    Ok(Expression::Function(name, arguments))
+                } else {
+                    Err(parser.unexpected("`)`"))
+                }
+            });
+        }
+        Ok(Expression::Symbol(name))
+    }
+
+    /// A number or a letter alone in brackets: `I(0)` and `T(n)` are values of a function, `N(N + 1)` is a product.
+    fn at_argument(&self) -> bool {
+        matches!(self.peek_at(1), Some(Kind::Number { .. } | Kind::Letter(_)))
+            && self.peek_at(2).is_some_and(|kind| kind.is_symbol(')'))
+    }
+
+    /// `^{-1}(` behind the name of a function.
+    fn at_inverse(&self) -> bool {
+        let symbol = |ahead: usize, c: char| self.peek_at(ahead).is_some_and(|k| k.is_symbol(c));
+        symbol(0, '^')
+            && symbol(1, '{')
+            && symbol(2, '-')
+            && matches!(self.peek_at(3), Some(Kind::Number { digits, .. }) if digits == "1")
+            && symbol(4, '}')
+            && symbol(5, '(')
+    }
+
+    /// `P(A \cap B)` and `P(A | B)`: the event is part of the name.
+    fn event(&mut self, name: &str) -> Option<Expression> {
+        if !self.at_symbol('(') {
+            return None;
+        }
+        let (close, _) = self.bracket()?;
+        let inside: Vec<&Kind> =
+            (self.position + 1..close).filter_map(|at| self.kind_at(at)).collect();
+        let joins = |kind: &&Kind| match kind {
+            Kind::Command(name) => matches!(name.as_str(), "cap" | "cup" | "mid"),
+            kind => kind.is_symbol('|'),
+        };
+        if inside.len() > 16 || !inside.iter().any(joins) {
+            return None;
+        }
+        let text: String = inside.iter().map(|kind| kind.describe()).collect();
+        self.position = close + 1;
+        Some(Expression::Symbol(format!("{name}({})", text.replace('`', ""))))
+    }
+
+    /// `\angle BAC`, `\triangle ABC`: a name with the letters that follow.
+    pub(super) fn figure(&mut self, name: &str) -> Expression {
+        self.advance();
+        let mut symbol = format!("\\{name} ");
+        loop {
+            match self.peek() {
+                Some(Kind::Letter(letter)) if letter.is_ascii_uppercase() => symbol.push(*letter),
+                Some(Kind::Word(word)) if word.chars().all(|c| c.is_ascii_uppercase()) => {
+                    symbol.push_str(word);
+                }
+                _ => return Expression::Symbol(symbol.trim_end().to_owned()),
+            }
+            self.advance();
+        }
+    }
+
+    /// `C_{10}^{3}`, `C_n^2`, `C^3_{10}` and `C(10, 3)`; `A` and `P` count arrangements, with scripts alone.
+    fn combinations(&mut self, name: &str) -> Result<Option<Expression>> {
+        if name == "C" && self.at_symbol('(') && self.bracket().is_some_and(|(_, comma)| comma) {
+            self.advance();
+            let n = self.sum()?;
+            if !self.eat_symbol(',') {
+                return Ok(None);
+            }
+            let k = self.sum()?;
+            return Ok((self.eat_symbol(')') && may_count(&n, &k))
+                .then(|| Expression::Binomial(Box::new(n), Box::new(k))));
+        }
+        let upper_first = self.at_symbol('^');
+        if !self.eat_symbol('_') && !self.eat_symbol('^') {
+            return Ok(None);
+        }
+        let first = self.deeper(Self::argument)?;
+        if !self.eat_symbol(if upper_first { '_' } else { '^' }) {
+            return Ok(None);
+        }
+        let second = self.deeper(Self::argument)?;
+        let (n, k) = if upper_first { (second, first) } else { (first, second) };
+        Ok(may_count(&n, &k).then(|| counted(name, n, k)))
+    }
+
+    /// `_{10}C_3` and `^{10}P_3`.
+    pub(super) fn combinations_before(&mut self) -> Result<Expression> {
+        self.advance();
+        self.deeper(|parser| {
+            let n = parser.argument()?;
+            let name = match parser.peek() {
+                Some(Kind::Letter(c @ ('C' | 'P' | 'A'))) => c.to_string(),
+                _ => return Err(parser.unexpected("`C` or `P`, as in `_{10}C_3`")),
+            };
+            parser.advance();
+            if !(parser.eat_symbol('_') || parser.eat_symbol('^')) {
+                return Err(parser.unexpected("the number chosen, as in `_{10}C_3`"));
+            }
+            let k = parser.argument()?;
+            Ok(counted(&name, n, k))
+        })
+    }
+}
+
+/// The number of choices, or with another letter of arrangements `n! / (n - k)!`.
+fn counted(name: &str, n: Expression, k: Expression) -> Expression {
+    if name == "C" {
+        return Expression::Binomial(Box::new(n), Box::new(k));
+    }
+    let rest = Expression::Sum(vec![n.clone(), Expression::Negative(Box::new(k))]);
+    let [n, rest] = [n, rest].map(|value| Box::new(Expression::Factorial(Box::new(value))));
+    Expression::Quotient(n, rest)
+}
+
+/// Whether `k` may be chosen from `n`: whole numbers in this order, or `n` is a letter for one. `C_1^2` is a square.
+fn may_count(n: &Expression, k: &Expression) -> bool {
+    if let (Some(n), Some(k)) = (n.literal(), k.literal()) {
+        let n_count = n.to_u64().filter(|_| n.is_integer());
+        return k.is_integer() && !k.is_negative() && n_count.is_some_and(|n| n >= 2) && k <= n;
+    }
+    let letters = n.variables();
+    !letters.is_empty() && letters.iter().all(|name| matches!(name.as_str(), "n" | "m" | "N"))
+}

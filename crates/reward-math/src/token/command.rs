@@ -1,0 +1,198 @@
+//! LaTeX commands: what they stand for, and the decoration that disappears.
+
+use super::{Kind, Lexer, group};
+
+impl Lexer<'_> {
+    pub(super) fn command(&mut self) {
+        let rest = &self.text[self.at + 1..];
+        let name_length = rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len());
+        if name_length == 0 {
+            self.control_symbol();
+            return;
+        }
+        let name = rest[..name_length].to_owned();
+        let length = 1 + name_length;
+        match name.as_str() {
+            "left" | "right" => {
+                self.at += length;
+                // `\left.` and `\right.` are brackets that do not show.
+                let invisible = self.rest().trim_start().starts_with('.');
+                if invisible {
+                    self.at += self.rest().len() - self.rest().trim_start().len() + 1;
+                }
+            }
+            "big" | "Big" | "bigg" | "Bigg" | "bigl" | "bigr" | "Bigl" | "Bigr" | "biggl"
+            | "biggr" | "Biggl" | "Biggr" | "bigm" | "middle" | "displaystyle" | "textstyle"
+            | "scriptstyle" | "limits" | "nolimits" | "rm" | "bf" | "it" | "sf" | "tt" | "tiny"
+            | "small" | "normalsize" | "large" | "Large" | "LARGE" | "huge" | "Huge"
+            | "underline" | "ensuremath" | "mathop" | "mathord" | "mathrel" | "mathbin"
+            | "mathstrut" | "strut" | "nonumber" | "notag" | "hline" | "centering" | "noindent"
+            | "hfill" | "mathnormal" | "operatorname*" => self.at += length,
+            "quad" | "qquad" | "space" | "enspace" | "thinspace" | "medspace" | "thickspace"
+            | "negthinspace" => {
+                self.spaced = true;
+                self.at += length;
+            }
+            "hspace" | "vspace" | "phantom" | "hphantom" | "vphantom" | "label" | "tag"
+            | "mspace" => {
+                self.spaced = true;
+                self.skip_with_group(length);
+            }
+            "color" | "textcolor" => self.skip_with_group(length),
+            "text" | "textbf" | "textit" | "textrm" | "textsf" | "texttt" | "textsc" | "mbox"
+            | "hbox" | "mathrm" | "mathbf" | "mathit" | "mathsf" | "mathtt" | "operatorname"
+            | "emph" | "textnormal" | "bold" | "boldsymbol" | "bm" | "pmb" => {
+                self.text_group(&name, length);
+            }
+            "R" | "Z" | "N" | "Q" | "C" | "reals" | "integers" => {
+                let set = name.chars().next().unwrap_or('R').to_ascii_uppercase();
+                let set = if set == 'I' { 'Z' } else { set };
+                self.push(Kind::Command("mathbb".to_owned()), 0);
+                self.push(Kind::Letter(set), length);
+            }
+            _ => {
+                let kind = match symbol(&name) {
+                    Some(symbol) => Kind::Symbol(symbol),
+                    None => Kind::Command(canonical(&name).to_owned()),
+                };
+                self.push(kind, length);
+            }
+        }
+    }
+
+    /// A backslash before a character that is no letter.
+    fn control_symbol(&mut self) {
+        let rest = &self.text[self.at + 1..];
+        let c = rest.chars().next();
+        let length = 1 + c.map_or(0, char::len_utf8);
+        match c {
+            Some(c @ ('$' | '&')) => self.push(Kind::Symbol(c), length),
+            Some('!' | '(' | ')' | '[' | ']') => self.at += length,
+            Some(c @ ('{' | '}' | '%' | '|')) => {
+                match c {
+                    '{' => self.depth += 1,
+                    '}' => self.depth = self.depth.saturating_sub(1),
+                    _ => {}
+                }
+                self.push(Kind::Command(c.to_string()), length);
+            }
+            // `\\` ends a row, `\\[6pt]` with space below it; `\,` `\;` `\ ` and the like are space.
+            Some('\\') => {
+                let below = rest[1..].strip_prefix('[').and_then(|rest| rest.split_once(']'));
+                let below = below.filter(|(size, _)| {
+                    size.ends_with(|c: char| c.is_ascii_lowercase())
+                        && size.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '.'))
+                });
+                let skipped = below.map_or(0, |(size, _)| size.len() + 2);
+                self.push(Kind::Command("\\".to_owned()), length + skipped);
+            }
+            _ => {
+                self.spaced = true;
+                self.at += length;
+            }
+        }
+    }
+
+    fn skip_with_group(&mut self, length: usize) {
+        self.at += length;
+        if self.rest().starts_with('*') {
+            self.at += 1;
+        }
+        if let Some(inner) = group(self.rest()) {
+            self.at += inner.len() + 2;
+        }
+    }
+
+    /// `\text{…}`: plain words become text, anything with mathematics in it is read as such.
+    fn text_group(&mut self, name: &str, length: usize) {
+        let after = &self.text[self.at + length..];
+        let skipped = after.len() - after.trim_start().len();
+        let Some(inner) = group(after.trim_start()) else {
+            self.at += length;
+            return;
+        };
+        let inner = inner.to_owned();
+        let total = length + skipped + inner.len() + 2;
+        let words = inner.trim();
+        let only = words.chars().next().filter(|_| words.chars().count() == 1);
+        let bold = matches!(name, "mathbf" | "bold" | "boldsymbol" | "bm" | "pmb");
+        let begins_formula = words.starts_with(|c: char| {
+            c.is_ascii_digit() || matches!(c, '-' | '+' | '.' | '$' | '€' | '£' | '¥')
+        });
+        match only {
+            None if words.is_empty() => {
+                self.spaced = true;
+                self.at += total;
+            }
+            // The unit vectors; another letter in bold is that letter.
+            Some(c @ 'i'..='k') if bold => {
+                self.push(Kind::Command("vec".to_owned()), 0);
+                self.push(Kind::Letter(c), total);
+            }
+            Some(c) if c.is_alphabetic() && c < '\u{3040}' && (bold || matches!(c, 'i' | 'e')) => {
+                self.push(Kind::Letter(c), total);
+            }
+            Some(c) if c.is_ascii_lowercase() && self.expects_operand() => {
+                self.push(Kind::Letter(c), total);
+            }
+            _ if words.chars().any(char::is_alphabetic)
+                && !begins_formula
+                && !words.contains(['\\', '$', '{', '_']) =>
+            {
+                self.push_text(words, total);
+            }
+            _ => {
+                // Read on inside; the brace that closes the group goes.
+                self.dropped.push(self.at + total - 1);
+                self.at += length + skipped + 1;
+            }
+        }
+    }
+
+    /// Words; "is" and ":" at their end say what the words are a label of.
+    fn push_text(&mut self, words: &str, length: usize) {
+        let lower = words.to_ascii_lowercase();
+        let ending = [" is", " are", " equals", ":"].into_iter().find(|end| lower.ends_with(end));
+        match ending {
+            Some(ending) if words.len() > ending.len() => {
+                let label = words[..words.len() - ending.len()].trim_end();
+                self.push(Kind::Text(label.to_owned()), 0);
+                self.push(Kind::Word("is".to_owned()), length);
+            }
+            _ => self.push(Kind::Text(words.to_owned()), length),
+        }
+    }
+}
+
+/// The character that a command stands for.
+fn symbol(name: &str) -> Option<char> {
+    Some(match name {
+        "ast" | "bullet" | "centerdot" => '*',
+        "colon" => ':',
+        "vert" => '|',
+        "mathdollar" | "textdollar" => '$',
+        "pounds" | "textsterling" => '£',
+        "euro" | "texteuro" => '€',
+        "yen" | "textyen" => '¥',
+        "cents" | "textcent" => '¢',
+        _ => return None,
+    })
+}
+
+/// One name for commands that mean the same.
+fn canonical(name: &str) -> &str {
+    match name {
+        "dots" | "cdots" | "dotsc" | "dotsb" | "dotsm" | "dotsi" | "dotso" | "hdots" => "ldots",
+        "cr" | "newline" => "\\",
+        "varphi" => "phi",
+        "varepsilon" => "epsilon",
+        "vartheta" => "theta",
+        "varrho" => "rho",
+        "bigcup" => "cup",
+        "bigcap" => "cap",
+        "bigtriangleup" | "vartriangle" => "triangle",
+        "overrightarrow" => "vec",
+        "widehat" => "hat",
+        other => other,
+    }
+}

@@ -1,0 +1,279 @@
+//! Units of measurement: one name for each, however it is spelled.
+
+/// The name of each unit with its other spellings, in the singular and lower-case.
+const UNITS: &[(&str, &[&str])] = &[
+    ("dollar", &["usd", "us dollar", "buck", "dolar"]),
+    ("cent", &["¢"]),
+    ("euro", &["eur", "€"]),
+    ("pound sterling", &["gbp", "£"]),
+    ("yen", &["jpy", "円"]),
+    ("yuan", &["rmb", "cny", "元", "圆"]),
+    ("rupee", &["r", "inr", "₹"]),
+    ("cm", &["centimeter", "centimetre", "厘米", "公分"]),
+    ("m", &["meter", "metre", "米"]),
+    ("km", &["kilometer", "kilometre", "千米", "公里"]),
+    ("mm", &["millimeter", "millimetre", "毫米"]),
+    ("dm", &["decimeter", "decimetre", "分米"]),
+    ("nanometer", &["nanometre"]),
+    ("inch", &["inche", "in"]),
+    ("foot", &["feet", "ft"]),
+    ("yard", &["yd"]),
+    ("mile", &["mi"]),
+    ("acre", &[]),
+    ("hectare", &["ha"]),
+    ("second", &["sec", "s", "秒"]),
+    ("millisecond", &[]),
+    ("minute", &["min", "分钟", "分"]),
+    ("hour", &["hr", "h", "小时", "时"]),
+    ("day", &["天", "日"]),
+    ("week", &["wk", "周"]),
+    ("month", &["个月", "月"]),
+    ("year", &["yr", "年"]),
+    ("g", &["gram", "gramme", "克"]),
+    ("kg", &["kilogram", "kilo", "千克", "公斤"]),
+    ("mg", &["milligram"]),
+    ("ton", &["tonne", "吨"]),
+    ("pound", &["lb"]),
+    ("ounce", &["oz"]),
+    ("liter", &["litre", "l", "升"]),
+    ("ml", &["milliliter", "millilitre", "毫升"]),
+    ("gallon", &["gal"]),
+    ("quart", &["qt"]),
+    ("pint", &["pt"]),
+    ("degree", &["deg", "度"]),
+    ("celsius", &["degree celsius", "degree c", "℃"]),
+    ("fahrenheit", &["degree fahrenheit", "degree f"]),
+    ("kelvin", &["k"]),
+    ("radian", &["rad", "弧度"]),
+    ("newton", &["n"]),
+    ("joule", &["j"]),
+    ("kilojoule", &["kj"]),
+    ("watt", &["w"]),
+    ("kilowatt", &["kw"]),
+    ("volt", &["v"]),
+    ("ampere", &["amp", "a"]),
+    ("ohm", &["ω"]),
+    ("hertz", &["hz"]),
+    ("mole", &["mol"]),
+    ("unit", &[]),
+];
+
+/// The canonical name of a unit phrase, `hour^-1 mile` for `mph`; the words of a counted thing; `None` where nothing
+/// was said.
+pub(crate) fn unit(phrase: &str) -> Option<String> {
+    let lower = phrase.trim().to_lowercase();
+    let mut factors: Vec<(&str, i32)> = Vec::new();
+    let mut words: Vec<String> = Vec::new();
+    let (mut power, mut inverse, mut known) = (1, false, true);
+    for piece in pieces(&lower) {
+        match piece.as_str() {
+            "/" | "per" => inverse = true,
+            "*" | "a" | "an" => {}
+            "square" | "sq" => power = 2,
+            "cubic" | "cu" => power = 3,
+            "squared" | "cubed" => {
+                if let Some(last) = factors.last_mut() {
+                    last.1 *= if piece == "squared" { 2 } else { 3 };
+                }
+            }
+            number if number.starts_with(|c: char| c.is_ascii_digit() || c == '-') => {
+                if let (Some(last), Ok(exponent)) = (factors.last_mut(), number.parse::<i32>()) {
+                    last.1 *= exponent.clamp(-9, 9);
+                }
+            }
+            word => {
+                let word = singular(word);
+                // "10 hours long", "degrees Celsius": the words behind a measure say more of it.
+                if !known || words.len() > factors.len() {
+                    words.push(word.to_owned());
+                    continue;
+                }
+                words.push(word.to_owned());
+                let sign = if inverse { -1 } else { 1 };
+                inverse = false;
+                match compound(word) {
+                    Some(parts) => {
+                        factors.extend(parts.map(|(name, exponent)| (name, exponent * sign)));
+                    }
+                    None => match name(word) {
+                        Some(name) => factors.push((name, std::mem::replace(&mut power, 1) * sign)),
+                        None if factors.is_empty() => known = false,
+                        None => {}
+                    },
+                }
+            }
+        }
+    }
+    let joined = words.join(" ");
+    if words.len() > 1
+        && let Some(name) = name(&joined)
+    {
+        return Some(name.to_owned());
+    }
+    if !known || factors.is_empty() {
+        return (!joined.is_empty()).then_some(joined);
+    }
+    let mut names: Vec<&str> = factors.iter().map(|(name, _)| *name).collect();
+    names.sort_unstable();
+    names.dedup();
+    let total = |name: &str| factors.iter().filter(|(own, _)| *own == name).map(|(_, p)| p).sum();
+    let spelled: Vec<String> = names
+        .into_iter()
+        .filter_map(|name| match total(name) {
+            0 => None,
+            1 => Some(name.to_owned()),
+            power => Some(format!("{name}^{power}")),
+        })
+        .collect();
+    Some(spelled.join(" "))
+}
+
+/// Words, signs and powers of a phrase.
+fn pieces(lower: &str) -> Vec<String> {
+    let mut pieces: Vec<String> = Vec::new();
+    let mut open = false;
+    for c in lower.chars() {
+        let joins = c.is_alphabetic() || matches!(c, '¢' | '€' | '£' | '₹' | '℃');
+        let last = if open { pieces.last_mut() } else { None };
+        match last {
+            Some(piece) if joins && piece.starts_with(char::is_alphabetic) => piece.push(c),
+            Some(piece)
+                if c.is_ascii_digit()
+                    && piece.starts_with(|c: char| c.is_ascii_digit() || c == '-') =>
+            {
+                piece.push(c);
+            }
+            _ if joins || c.is_ascii_digit() || matches!(c, '/' | '-') => {
+                pieces.push(c.to_string());
+                open = c != '/';
+            }
+            _ => open = false,
+        }
+    }
+    pieces
+}
+
+/// Units with a name of their own for a quotient.
+fn compound(word: &str) -> Option<std::array::IntoIter<(&'static str, i32), 2>> {
+    Some(
+        match word {
+            "mph" => [("mile", 1), ("hour", -1)],
+            "kmh" | "kph" => [("km", 1), ("hour", -1)],
+            "cc" => [("cm", 3), ("unit", 0)],
+            _ => return None,
+        }
+        .into_iter(),
+    )
+}
+
+fn name(word: &str) -> Option<&'static str> {
+    UNITS
+        .iter()
+        .find(|(name, others)| *name == word || others.contains(&word))
+        .map(|(name, _)| *name)
+}
+
+pub(super) fn singular(word: &str) -> &str {
+    if matches!(word, "hrs" | "lbs" | "mins" | "secs" | "yrs" | "rs") {
+        return &word[..word.len() - 1];
+    }
+    if word.len() > 3 && !word.ends_with("ss") && !word.ends_with("us") && word != "celsius" {
+        word.strip_suffix('s').unwrap_or(word)
+    } else {
+        word
+    }
+}
+
+/// The measures of a canonical name with their powers; `None` for a counted thing.
+fn measures(canonical: &str) -> Option<Vec<(&str, i32)>> {
+    if name(canonical).is_some() {
+        return Some(vec![(canonical, 1)]);
+    }
+    canonical
+        .split(' ')
+        .map(|part| {
+            let (base, power) = part.split_once('^').unwrap_or((part, "1"));
+            Some((name(base).filter(|name| *name == base)?, power.parse().ok()?))
+        })
+        .collect()
+}
+
+/// Whether two canonical names contradict each other: they name different measures, or one a measure and the other a
+/// thing that is counted. Two names of counted things ("ways", "people") do not.
+pub(crate) fn contradict(left: &str, right: &str) -> bool {
+    const SAME: [(&str, &str); 4] = [
+        ("degree", "celsius"),
+        ("degree", "fahrenheit"),
+        ("yen", "yuan"),
+        ("pound", "pound sterling"),
+    ];
+    if left == right || SAME.contains(&(left, right)) || SAME.contains(&(right, left)) {
+        return false;
+    }
+    match (measures(left), measures(right)) {
+        (Some(a), Some(b)) => {
+            let vague = |side: &[(&str, i32)]| side.iter().all(|(name, _)| *name == "unit");
+            let power = |side: &[(&str, i32)]| side.iter().map(|(_, power)| power).sum::<i32>();
+            // "units" stand for whatever the question measures in; square and cubic ones differ.
+            if vague(&a) || vague(&b) {
+                return power(&a) > 1 && power(&b) > 1 && power(&a) != power(&b);
+            }
+            true
+        }
+        (None, None) => false,
+        (Some(measure), None) | (None, Some(measure)) => {
+            measure.iter().any(|(name, _)| *name != "unit")
+        }
+    }
+}
+
+/// How many of the second unit make one of the first, where people write both, as in "2 hours 30 minutes".
+pub(crate) fn parts(larger: &str, smaller: &str) -> Option<i64> {
+    Some(match (larger, smaller) {
+        ("hour" | "degree", "minute") | ("minute", "second") => 60,
+        ("hour", "second") => 3600,
+        ("day", "hour") => 24,
+        ("week", "day") => 7,
+        ("year", "month") | ("foot", "inch") => 12,
+        ("yard", "foot") => 3,
+        ("pound", "ounce") => 16,
+        ("m", "cm") | ("dollar", "cent") => 100,
+        ("km", "m") | ("kg", "g") | ("liter", "ml") => 1000,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{contradict, unit};
+
+    #[test]
+    fn units_have_one_name() {
+        for (spelling, name) in [
+            (" centimeters", "cm"),
+            ("miles per hour", "hour^-1 mile"),
+            ("mph", "hour^-1 mile"),
+            ("m/s^2", "m second^-2"),
+            ("m*s^-2", "m second^-2"),
+            ("meters per second squared", "m second^-2"),
+            ("square feet", "foot^2"),
+            ("ft^2", "foot^2"),
+            ("hours long", "hour"),
+            ("degrees Celsius", "celsius"),
+            ("students", "student"),
+        ] {
+            assert_eq!(unit(spelling).as_deref(), Some(name), "{spelling}");
+        }
+        assert_eq!(unit("  "), None);
+    }
+
+    #[test]
+    fn different_measures_contradict_and_vague_ones_do_not() {
+        for (a, b) in [("cm", "m"), ("foot", "foot^2"), ("unit^2", "cm^3"), ("hour", "student")] {
+            assert!(contradict(a, b) && contradict(b, a), "{a} {b}");
+        }
+        for (a, b) in [("unit", "cm"), ("unit^2", "cm^2"), ("way", "student"), ("unit", "way")] {
+            assert!(!contradict(a, b) && !contradict(b, a), "{a} {b}");
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Numbers in words: `twenty-one`, `one hundred and five`, `two thirds`.
+
+use num_bigint::BigInt;
+use num_rational::BigRational;
+
+const SMALL: [&str; 20] = [
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
+    "eighteen",
+    "nineteen",
+];
+const TENS: [&str; 8] =
+    ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"];
+const PARTS: [(&str, u64); 9] = [
+    ("half", 2),
+    ("third", 3),
+    ("quarter", 4),
+    ("fourth", 4),
+    ("fifth", 5),
+    ("sixth", 6),
+    ("eighth", 8),
+    ("tenth", 10),
+    ("hundredth", 100),
+];
+
+/// The number that the words say, all of them.
+pub(crate) fn number(words: &str) -> Option<BigRational> {
+    let spaced = words.replace('-', " ");
+    let words: Vec<&str> = spaced.split_whitespace().filter(|word| *word != "and").collect();
+    let (last, before) = words.split_last()?;
+    let singular = last.strip_suffix('s').unwrap_or(last);
+    if let Some((_, bottom)) = PARTS.iter().find(|(name, _)| *name == singular) {
+        let top = if before.is_empty() { 1 } else { whole(before)? };
+        return Some(BigRational::new(BigInt::from(top), BigInt::from(*bottom)));
+    }
+    whole(&words).map(|value| BigRational::from_integer(BigInt::from(value)))
+}
+
+/// The power of ten of "million" and the like, as a factor.
+pub(crate) fn magnitude(word: &str) -> Option<u64> {
+    Some(match word.to_lowercase().as_str() {
+        "thousand" => 1_000,
+        "万" => 10_000,
+        "million" | "millions" => 1_000_000,
+        "亿" => 100_000_000,
+        "billion" | "billions" => 1_000_000_000,
+        "trillion" | "trillions" => 1_000_000_000_000,
+        _ => return None,
+    })
+}
+
+fn whole(words: &[&str]) -> Option<u64> {
+    let (mut total, mut group) = (0_u64, 0_u64);
+    for word in words {
+        if let Some(small) = SMALL.iter().position(|name| name == word) {
+            group = group.checked_add(small as u64)?;
+        } else if let Some(tens) = TENS.iter().position(|name| name == word) {
+            group = group.checked_add(10 * (tens as u64 + 2))?;
+        } else if *word == "hundred" {
+            group = group.max(1).checked_mul(100)?;
+        } else {
+            total = total.checked_add(group.max(1).checked_mul(magnitude(word)?)?)?;
+            group = 0;
+        }
+    }
+    (!words.is_empty()).then(|| total.checked_add(group))?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::number;
+
+    #[test]
+    fn words_become_numbers() {
+        for (words, value) in [
+            ("zero", "0"),
+            ("twenty-one", "21"),
+            ("one hundred and five", "105"),
+            ("two thousand twenty four", "2024"),
+            ("two thirds", "2/3"),
+            ("half", "1/2"),
+        ] {
+            assert_eq!(number(words).map(|n| n.to_string()).as_deref(), Some(value), "{words}");
+        }
+        for words in ["", "apple", "one apple", "thirds of two"] {
+            assert_eq!(number(words), None, "{words}");
+        }
+    }
+}
