@@ -4,7 +4,7 @@ use std::{borrow::Cow, fmt, ops::Range};
 
 use thiserror::Error;
 
-use crate::Real;
+use crate::{Real, column::total};
 
 /// A column that some methods need and others do not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -122,8 +122,7 @@ impl<'a, R: Real> TokenBatch<'a, R> {
         check_column("log_prob", columns.log_prob, expected)?;
         check_column("old_log_prob", columns.old_log_prob, expected)?;
         check_column("advantage", columns.advantage, expected)?;
-        // Lengths that overflow are not the columns' either.
-        let found = sequence_lengths.iter().fold(0usize, |sum, &length| sum.saturating_add(length));
+        let found = total(sequence_lengths);
         if found != expected {
             return Err(BatchError::Length { column: "sequence_lengths", found, expected });
         }
@@ -188,7 +187,7 @@ impl<'a, R: Real> TokenBatch<'a, R> {
     ///
     /// [`BatchError::MicroBatches`] unless they add up to the sequences of the batch.
     pub fn with_micro_batches(mut self, sequences: &'a [usize]) -> Result<Self, BatchError> {
-        let found = sequences.iter().fold(0usize, |sum, &count| sum.saturating_add(count));
+        let found = total(sequences);
         let expected = self.sequence_lengths.len();
         if found != expected {
             return Err(BatchError::MicroBatches { found, expected });

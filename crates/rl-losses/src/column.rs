@@ -30,6 +30,12 @@ pub enum ColumnError {
         /// The value found there.
         value: f64,
     },
+    /// A group has no samples.
+    #[error("group {group} has 0 samples, expected at least 1")]
+    EmptyGroup {
+        /// Position of the group.
+        group: usize,
+    },
     /// A number that configures the function lies outside its range.
     #[error(transparent)]
     Parameter(#[from] ParameterError),
@@ -50,12 +56,17 @@ pub(crate) fn check_columns(columns: &[Named<'_>]) -> Result<(), ColumnError> {
     Ok(())
 }
 
+/// What lengths add up to; those that overflow add up to more than any column has.
+pub(crate) fn total(lengths: &[usize]) -> usize {
+    lengths.iter().fold(0, |sum, &length| sum.saturating_add(length))
+}
+
 /// Sequence lengths that add up to the tokens of a column.
 pub(crate) fn check_sequences(
     sequence_lengths: &[usize],
     (other, values): Named<'_>,
 ) -> Result<(), ColumnError> {
-    check_length("sequence_lengths", sequence_lengths.iter().sum(), other, values.len())
+    check_length("sequence_lengths", total(sequence_lengths), other, values.len())
 }
 
 pub(crate) fn check_length(

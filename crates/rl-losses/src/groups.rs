@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     AdvantageError, ParameterError,
     advantage::check_groups,
+    column::total,
     parameter::check_unit,
     settings::{Settings, checked_when_read},
 };
@@ -81,8 +82,7 @@ impl Grouping {
 ///
 /// If `group_sizes` do not add up to the number of rewards.
 pub fn informative_groups(rewards: &[f64], group_sizes: &[usize]) -> Vec<bool> {
-    let samples: usize = group_sizes.iter().sum();
-    assert_eq!(samples, rewards.len(), "group sizes add up to the number of rewards");
+    assert_eq!(total(group_sizes), rewards.len(), "group sizes add up to the number of rewards");
     groups(rewards, group_sizes).map(|group| group.len() == 1 || !all_equal(group)).collect()
 }
 

@@ -75,7 +75,7 @@ impl OverlongPenalty {
 
     /// What a response of `tokens` tokens is punished with: 0 or below.
     pub fn penalty(&self, tokens: usize) -> f64 {
-        let excess = (tokens + self.buffer_tokens).saturating_sub(self.max_tokens);
+        let excess = tokens.saturating_add(self.buffer_tokens).saturating_sub(self.max_tokens);
         if excess == 0 {
             return 0.0;
         }

@@ -2,7 +2,10 @@
 
 use thiserror::Error;
 
-use crate::ParameterError;
+use crate::{ParameterError, column::total};
+
+/// Eight terabytes of one column: a length beyond it is no length.
+const MOST_TOKENS: usize = 1 << 40;
 
 /// Why rewards have no advantages.
 #[derive(Debug, Clone, PartialEq, Error)]
@@ -49,6 +52,12 @@ pub enum AdvantageError {
         index: usize,
         /// The value found there.
         value: f64,
+    },
+    /// The sequences have more tokens than any memory holds.
+    #[error("`sequence_lengths` add up to {tokens} tokens, expected at most {MOST_TOKENS}")]
+    TooLong {
+        /// Tokens of all sequences.
+        tokens: usize,
     },
     /// A reward is neither 0 nor 1 where only right and wrong have a meaning.
     #[error("`rewards` is {value} at sample {index}, expected 0 or 1")]
@@ -109,7 +118,7 @@ pub struct RolloutColumns<'a> {
 impl<'a> RolloutColumns<'a> {
     /// Tokens of all samples.
     pub fn tokens(&self) -> usize {
-        self.sequence_lengths.iter().sum()
+        total(self.sequence_lengths)
     }
 
     /// The rewards of the tokens: as given, or each sample's reward at its last token.
@@ -123,6 +132,7 @@ impl<'a> RolloutColumns<'a> {
             return Ok(token_rewards.to_vec());
         }
         check_samples("rewards", self.rewards, self.sequence_lengths.len())?;
+        check_length(self.sequence_lengths)?;
         let mut token_rewards = vec![0.0; self.tokens()];
         let mut end = 0;
         for (&reward, &length) in std::iter::zip(self.rewards, self.sequence_lengths) {
@@ -156,6 +166,12 @@ pub fn broadcast_to_tokens(per_sequence: &[f64], sequence_lengths: &[usize]) -> 
 }
 
 /// One finite value per sample.
+/// Lengths that one value per token can be made for, where no column of tokens bears them out.
+pub(crate) fn check_length(sequence_lengths: &[usize]) -> Result<(), AdvantageError> {
+    let tokens = total(sequence_lengths);
+    if tokens <= MOST_TOKENS { Ok(()) } else { Err(AdvantageError::TooLong { tokens }) }
+}
+
 pub(crate) fn check_samples(
     column: &'static str,
     values: &[f64],
@@ -170,7 +186,7 @@ pub(crate) fn check_tokens(
     values: &[f64],
     sequence_lengths: &[usize],
 ) -> Result<(), AdvantageError> {
-    check(column, "token", values, sequence_lengths.iter().sum())
+    check(column, "token", values, total(sequence_lengths))
 }
 
 /// Finite rewards, covered by groups of at least `least` samples.
@@ -179,7 +195,7 @@ pub(crate) fn check_groups(
     group_sizes: &[usize],
     least: usize,
 ) -> Result<(), AdvantageError> {
-    let grouped = group_sizes.iter().sum();
+    let grouped = total(group_sizes);
     if grouped != rewards.len() {
         return Err(AdvantageError::GroupSizes { grouped, rewards: rewards.len() });
     }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     Gae, GroupNormalisation, LoneSample, PassAtK, Prime, QuantileBaseline, Reinforce,
     ReinforcePlusPlus, RolloutColumns, best_of_group_advantages, broadcast_to_tokens,
-    columns::{AdvantageError, check_samples},
+    columns::{AdvantageError, check_length, check_samples},
     generalised_advantages, gpg_advantages, group_relative_advantages, opo_advantages,
     pass_at_k_advantages, prime_advantages, quantile_advantages, reinforce_advantages,
     reinforce_plus_plus_advantages, reinforce_plus_plus_baseline_advantages, remax_advantages,
@@ -137,6 +137,7 @@ impl AdvantageEstimator {
             }
         };
         check_samples("rewards", rewards, sequence_lengths.len())?;
+        check_length(sequence_lengths)?;
         Ok(broadcast_to_tokens(&per_sample, sequence_lengths))
     }
 }

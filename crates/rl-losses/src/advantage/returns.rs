@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    columns::{AdvantageError, broadcast_to_tokens, check_samples, check_tokens},
+    columns::{AdvantageError, broadcast_to_tokens, check_length, check_samples, check_tokens},
     group_relative::{GroupNormalisation, group_relative_advantages},
     whitening::whitened,
 };
@@ -166,6 +166,7 @@ pub fn reinforce_plus_plus_baseline_advantages(
     sequence_lengths: &[usize],
 ) -> Result<Vec<f64>, AdvantageError> {
     check_samples("rewards", rewards, sequence_lengths.len())?;
+    check_length(sequence_lengths)?;
     let centred = group_relative_advantages(rewards, group_sizes, GroupNormalisation::None)?;
     Ok(whitened(&broadcast_to_tokens(&centred, sequence_lengths)))
 }

@@ -4,7 +4,7 @@ use entropy_core::{PairedMoments, UpdateRule};
 
 use crate::{
     ColumnError,
-    column::{check_columns, check_length, check_sequences, sequence_ranges},
+    column::{check_columns, check_length, check_sequences, sequence_ranges, total},
 };
 
 /// Covariance within each group, `[groups]`, of log-probability and driving term over its responses:
@@ -18,7 +18,7 @@ use crate::{
 ///
 /// # Errors
 ///
-/// [`ColumnError`] if the columns do not fit each other or a value is not finite.
+/// [`ColumnError`] if the columns do not fit each other, a value is not finite, or a group is empty.
 pub fn group_covariances(
     log_prob: &[f64],
     sequence_lengths: &[usize],
@@ -30,7 +30,10 @@ pub fn group_covariances(
     check_columns(&[("advantage", advantage)])?;
     check_sequences(sequence_lengths, ("log_prob", log_prob))?;
     check_length("sequence_lengths", sequence_lengths.len(), "advantage", advantage.len())?;
-    check_length("group_sizes", group_sizes.iter().sum(), "advantage", advantage.len())?;
+    check_length("group_sizes", total(group_sizes), "advantage", advantage.len())?;
+    if let Some(group) = group_sizes.iter().position(|&size| size == 0) {
+        return Err(ColumnError::EmptyGroup { group });
+    }
     let means: Vec<f64> = sequence_ranges(sequence_lengths)
         .map(|tokens| log_prob[tokens.clone()].iter().sum::<f64>() / tokens.len().max(1) as f64)
         .collect();

@@ -1,6 +1,7 @@
 //! Behaviour of the losses: recorded cases, properties, snapshots, configuration.
 
 mod advantages;
+mod bad_input;
 mod batches;
 mod configuration;
 mod conformance;
