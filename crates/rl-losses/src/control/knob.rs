@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ControlError;
 use crate::{
-    ClipCov, ClipRange, KlCov, PolicyLoss, PpoClip,
+    Base, PolicyLoss, Treatment,
     parameter::{check_fraction, check_not_negative},
 };
 
@@ -12,12 +12,12 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Knob {
-    /// Share of the tokens that Clip-Cov drops or KL-Cov penalises.
+    /// Share of the tokens that Clip-Cov drops or KL-Cov penalises, or a composition of theirs treats.
     Fraction,
-    /// Strength of KL-Cov's penalty. Keep it at or below the size of the advantages: above, it
+    /// Strength of KL-Cov's penalty, or of a composition's. Keep it at or below the size of the advantages: above, it
     /// reverses the update of the tokens it treats.
     Coefficient,
-    /// Upper end of the trust region of PPO or Clip-Cov: clip-higher.
+    /// Upper end of the trust region of PPO, Clip-Cov or a composition over PPO: clip-higher.
     ClipRatioHigh,
 }
 
@@ -28,45 +28,46 @@ impl Knob {
     ///
     /// [`ControlError::NoKnob`] if the loss does not have this knob.
     pub fn read(self, loss: &PolicyLoss) -> Result<f64, ControlError> {
-        match (self, loss) {
-            (Self::Fraction, PolicyLoss::ClipCov(loss)) => Ok(loss.fraction),
-            (Self::Fraction, PolicyLoss::KlCov(loss)) => Ok(loss.fraction),
-            (Self::Coefficient, PolicyLoss::KlCov(loss)) => Ok(loss.coefficient),
-            (Self::ClipRatioHigh, PolicyLoss::PpoClip(loss)) => Ok(loss.clip.high),
-            (Self::ClipRatioHigh, PolicyLoss::ClipCov(loss)) => Ok(loss.clip_ratio_high),
-            _ => Err(ControlError::NoKnob { knob: self.name() }),
-        }
+        let mut loss = *loss;
+        self.number(&mut loss)
+            .map(|number| *number)
+            .ok_or(ControlError::NoKnob { knob: self.name() })
     }
 
     /// The same loss with the knob at `value`.
     ///
     /// # Errors
     ///
-    /// [`ControlError`] if the loss does not have this knob or the value is out of its range.
+    /// [`ControlError`] if the loss does not have this knob, or `value` is out of its range.
     pub fn set(self, loss: &PolicyLoss, value: f64) -> Result<PolicyLoss, ControlError> {
         let value = match self {
             Self::Fraction => check_fraction(self.name(), value)?,
             Self::Coefficient | Self::ClipRatioHigh => check_not_negative(self.name(), value)?,
         };
-        let clip = |clip: ClipRange| ClipRange { high: value, ..clip };
-        Ok(match (self, *loss) {
-            (Self::Fraction, PolicyLoss::ClipCov(loss)) => {
-                PolicyLoss::ClipCov(ClipCov { fraction: value, ..loss })
-            }
-            (Self::Fraction, PolicyLoss::KlCov(loss)) => {
-                PolicyLoss::KlCov(KlCov { fraction: value, ..loss })
-            }
-            (Self::Coefficient, PolicyLoss::KlCov(loss)) => {
-                PolicyLoss::KlCov(KlCov { coefficient: value, ..loss })
-            }
-            (Self::ClipRatioHigh, PolicyLoss::PpoClip(loss)) => {
-                PolicyLoss::PpoClip(PpoClip { clip: clip(loss.clip), ..loss })
-            }
-            (Self::ClipRatioHigh, PolicyLoss::ClipCov(loss)) => {
-                PolicyLoss::ClipCov(ClipCov { clip_ratio_high: value, ..loss })
-            }
-            _ => return Err(ControlError::NoKnob { knob: self.name() }),
-        })
+        let mut moved = *loss;
+        let number = self.number(&mut moved).ok_or(ControlError::NoKnob { knob: self.name() })?;
+        *number = value;
+        Ok(moved)
+    }
+
+    fn number(self, loss: &mut PolicyLoss) -> Option<&mut f64> {
+        match (self, loss) {
+            (Self::Fraction, PolicyLoss::ClipCov(loss)) => Some(&mut loss.fraction),
+            (Self::Fraction, PolicyLoss::KlCov(loss)) => Some(&mut loss.fraction),
+            (Self::Fraction, PolicyLoss::CovarianceControl(loss)) => Some(&mut loss.fraction),
+            (Self::Coefficient, PolicyLoss::KlCov(loss)) => Some(&mut loss.coefficient),
+            (Self::Coefficient, PolicyLoss::CovarianceControl(loss)) => match &mut loss.treatment {
+                Treatment::Penalise(penalty) => Some(&mut penalty.coefficient),
+                Treatment::Drop | Treatment::Detach | Treatment::Reweight(_) => None,
+            },
+            (Self::ClipRatioHigh, PolicyLoss::PpoClip(loss)) => Some(&mut loss.clip.high),
+            (Self::ClipRatioHigh, PolicyLoss::ClipCov(loss)) => Some(&mut loss.clip_ratio_high),
+            (Self::ClipRatioHigh, PolicyLoss::CovarianceControl(loss)) => match &mut loss.base {
+                Base::PpoClip(surrogate) => Some(&mut surrogate.clip.high),
+                Base::Unclipped => None,
+            },
+            _ => None,
+        }
     }
 
     fn name(self) -> &'static str {
@@ -81,6 +82,7 @@ impl Knob {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{ClipCov, CovarianceControl, KlCov, PpoClip};
 
     #[test]
     fn what_is_set_is_read_and_nothing_else_changes() {
@@ -88,6 +90,8 @@ mod tests {
             PolicyLoss::KlCov(KlCov::default()),
             PolicyLoss::ClipCov(ClipCov::default()),
             PolicyLoss::PpoClip(PpoClip::default()),
+            // KL-Cov over clip-higher: it has all three.
+            PolicyLoss::CovarianceControl(CovarianceControl::default()),
         ];
         let mut pairs = 0;
         for knob in [Knob::Fraction, Knob::Coefficient, Knob::ClipRatioHigh] {
@@ -102,7 +106,7 @@ mod tests {
                 pairs += 1;
             }
         }
-        assert_eq!(pairs, 5);
+        assert_eq!(pairs, 8);
     }
 
     #[test]
