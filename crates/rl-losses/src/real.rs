@@ -97,6 +97,10 @@ impl Real for f64 {
         Self::sqrt(self)
     }
 
+    // `entropy-core` has another: for rows of a softmax, eight lanes at a time, x <= 0, subnormal results
+    // and all. A ratio is on both sides of 1 and has to stay a number up to e^709, which the other's lift
+    // out of the subnormal range does not leave room for; and it differs in last bits, on which recorded
+    // runs depend.
     #[inline(always)]
     fn exp(self) -> Self {
         // e^x = 2^k e^r with |r| <= ln 2 / 2; adding 1.5 · 2^52 rounds to the integer k and leaves it in
