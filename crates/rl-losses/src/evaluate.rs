@@ -75,7 +75,7 @@ fn evaluate_piece<L: TokenLoss, R: Real>(
         Terms { values: [R::default(); BLOCK], reported: [R::default(); BLOCK], flags: [0; BLOCK] };
     let mut totals = Totals::default();
     let (uniform, marked) = (plan.is_uniform(), plan.marks_any());
-    for (index, run) in runs(tokens.len(), BLOCK).into_iter().enumerate() {
+    for (index, run) in runs(tokens.len(), BLOCK).enumerate() {
         let block = tokens.start + run.start..tokens.start + run.end;
         let (start, length) = (block.start, block.len());
         if index == 0 || !uniform {

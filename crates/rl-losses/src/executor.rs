@@ -42,6 +42,6 @@ impl Executor for Serial {
 }
 
 /// `length` positions cut into runs of `size`.
-pub(crate) fn runs(length: usize, size: usize) -> Vec<std::ops::Range<usize>> {
-    (0..length).step_by(size.max(1)).map(|start| start..length.min(start + size)).collect()
+pub(crate) fn runs(length: usize, size: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
+    (0..length).step_by(size.max(1)).map(move |start| start..length.min(start + size))
 }

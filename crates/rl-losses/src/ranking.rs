@@ -168,7 +168,7 @@ impl Ranking {
     ) -> PlanSummary {
         let mut summary = PlanSummary { tokens: tokens.len(), ..PlanSummary::default() };
         if self.needs_means() {
-            let pieces = runs(tokens.len(), tokens.len().div_ceil(executor.threads()));
+            let pieces = pieces(tokens.len(), executor);
             let sums = executor.map(pieces, |piece| {
                 let piece = tokens.start + piece.start..tokens.start + piece.end;
                 let column = |column: &[R]| ExactSum::of(&column[piece.clone()]);
@@ -192,7 +192,7 @@ impl Ranking {
     ) -> Candidates {
         let centre = self.centre(summary);
         let keep = self.count(summary.tokens);
-        let pieces = runs(tokens.len(), tokens.len().div_ceil(executor.threads()));
+        let pieces = pieces(tokens.len(), executor);
         let parts = executor.map(pieces, |piece| {
             let mut best = Candidates::new(keep);
             let piece = tokens.start + piece.start..tokens.start + piece.end;
@@ -313,6 +313,11 @@ impl Ranking {
         let summary = self.means(executor, batch, 0..batch.len());
         positions(self.candidates(executor, batch, &summary, (0, seed)).selected(), 0, batch.len())
     }
+}
+
+/// One piece for each thread.
+fn pieces(tokens: usize, executor: &impl Executor) -> Vec<Range<usize>> {
+    runs(tokens, tokens.div_ceil(executor.threads().max(1))).collect()
 }
 
 /// The tokens from `first` on, as positions in a part of `tokens` tokens.

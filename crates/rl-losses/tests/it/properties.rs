@@ -2,28 +2,11 @@
 
 use proptest::prelude::*;
 use rl_losses::{
-    Aggregation, ClipCov, ClipRange, CovarianceBand, Executor, KlCov, LossSums, PolicyLoss, Serial,
+    Aggregation, Centering, ClipCov, ClipRange, CovarianceBand, KlCov, LossSums, PolicyLoss, Scope,
+    Semantics, Serial,
 };
 
 use crate::batches::{Columns, columns, gather, losses, rules, seeded};
-
-/// Threads of its own, to show that pieces may run anywhere.
-struct Threads(usize);
-
-impl Executor for Threads {
-    fn threads(&self) -> usize {
-        self.0
-    }
-
-    fn map<J: Send, T: Send>(&self, jobs: Vec<J>, work: impl Fn(J) -> T + Send + Sync) -> Vec<T> {
-        std::thread::scope(|scope| {
-            let work = &work;
-            let running: Vec<_> =
-                jobs.into_iter().map(|job| scope.spawn(move || work(job))).collect();
-            running.into_iter().map(|one| one.join().expect("no piece panics")).collect()
-        })
-    }
-}
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
@@ -276,6 +259,44 @@ proptest! {
         }
     }
 
+    /// A shift of the advantages or of the log-probabilities, and a larger scale of either, rank the
+    /// tokens as before: of equal covariances another may be taken, no lower one. Centred on the state
+    /// there is no shift to take off.
+    #[test]
+    fn shifts_and_scales_select_the_same_covariances(
+        columns in columns(), shift in -3.0..3.0, scale in 0.1..10.0, fraction in 0.05..1.0,
+        state: bool,
+    ) {
+        let centering = if state { Centering::State } else { Centering::Batch };
+        let loss = KlCov::new(fraction, 1.0)?.with(centering, Scope::MiniBatch, Semantics::Exact);
+        let batch = columns.batch();
+        let covariances = if state {
+            let entropy = &columns.optional[0];
+            entropy_core::state_token_covariances(batch.advantage(), batch.log_prob(), entropy)
+        } else {
+            entropy_core::token_covariances(batch.advantage(), batch.log_prob())
+        };
+        let chosen = |columns: &Columns| -> Result<Vec<f64>, TestCaseError> {
+            let marks = loss.select(&columns.batch())?;
+            let pairs = std::iter::zip(&covariances, marks).filter(|(_, marked)| *marked);
+            let mut values: Vec<f64> = pairs.map(|(covariance, _)| *covariance).collect();
+            values.sort_by(f64::total_cmp);
+            Ok(values)
+        };
+        let mut moved = columns.clone();
+        let shift = if state { 0.0 } else { shift };
+        moved.advantage.iter_mut().for_each(|a| *a = scale * *a + shift);
+        let advantages = chosen(&moved)?;
+        let mut moved = columns.clone();
+        moved.log_prob.iter_mut().for_each(|log_prob| *log_prob = scale * *log_prob - shift);
+        moved.optional[0].iter_mut().for_each(|entropy| *entropy *= scale);
+        for found in [advantages, chosen(&moved)?] {
+            for (found, expected) in std::iter::zip(found, chosen(&columns)?) {
+                prop_assert!((found - expected).abs() < 1e-9, "{found} for {expected}");
+            }
+        }
+    }
+
     /// KL-Cov marks exactly the share it was given, and nothing above the lowest it marked is left.
     #[test]
     fn kl_cov_marks_the_highest_covariances(columns in columns(), fraction in 0.01..1.0) {
@@ -341,46 +362,5 @@ fn clip_cov_draws_uniformly_from_the_band() {
     assert!(counts.iter().all(|&count| within(count, 0.25)), "{counts:?}");
     for (first, row) in pairs.iter().enumerate() {
         assert!(row[first + 1..].iter().all(|&count| within(count, 1.0 / 28.0)), "{pairs:?}");
-    }
-}
-
-/// Value, gradient, selection and sums of a batch of several pieces, whoever runs them.
-#[test]
-fn no_bit_depends_on_the_executor() {
-    let mut rng = seeded(1);
-    let columns = long_batch(50_000, &mut rng);
-    let batch = columns.batch();
-    for loss in losses() {
-        let rule = Aggregation::SeqMeanTokenMean;
-        let alone = loss.plan(&batch, &rule, &mut seeded(2)).unwrap();
-        let whole = loss.evaluate(&batch, alone.part(0..batch.len()));
-        for threads in [2, 3] {
-            let threads = Threads(threads);
-            let plan = loss.plan_on(&threads, &batch, &rule, &mut seeded(2)).unwrap();
-            assert!(plan == alone, "{}", loss.name());
-            let mut gradient = vec![0.0; batch.len()];
-            let part = plan.part(0..batch.len());
-            let found = loss.evaluate_into(&threads, &batch, &part, &mut gradient);
-            assert_eq!(found.value.to_bits(), whole.value.to_bits(), "{}", loss.name());
-            assert_eq!(found.sums, whole.sums);
-            assert!(gradient == whole.grad_log_prob);
-        }
-    }
-}
-
-fn long_batch(tokens: usize, rng: &mut impl rand::Rng) -> Columns {
-    let mut column = |low: f64, high: f64| -> Vec<f64> {
-        (0..tokens).map(|_| rng.random_range(low..high)).collect()
-    };
-    let log_prob = column(-6.0, 0.0);
-    let old_log_prob =
-        std::iter::zip(&log_prob, column(-0.6, 0.6)).map(|(new, by)| new - by).collect();
-    Columns {
-        log_prob,
-        old_log_prob,
-        advantage: column(-2.0, 2.0),
-        optional: [column(0.0, 2.0), column(0.0, 2.0), column(-6.0, 0.0), column(-6.0, 0.0)],
-        lengths: vec![1000; tokens / 1000],
-        micro_batches: vec![10; tokens / 10_000],
     }
 }
