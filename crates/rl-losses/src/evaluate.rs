@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use pulp::NullaryFnOnce;
+
 use crate::{
     Executor, LossSums, PlanPart, Real, TokenBatch,
     executor::runs,
@@ -50,8 +52,7 @@ pub(crate) fn evaluate<L: TokenLoss, R: Real>(
     let pieces: Vec<_> =
         std::iter::zip(runs(batch.len(), PIECE), gradient.chunks_mut(PIECE)).collect();
     let parts = executor.map(pieces, |(tokens, gradient)| {
-        let arch = pulp::Arch::new();
-        arch.dispatch(|| evaluate_piece(loss, &columns, plan, tokens, gradient))
+        pulp::Arch::new().dispatch(Piece { loss, columns: &columns, plan, tokens, gradient })
     });
     let mut whole = Evaluation::default();
     for part in parts {
@@ -59,6 +60,26 @@ pub(crate) fn evaluate<L: TokenLoss, R: Real>(
         whole.sums += part.sums;
     }
     whole
+}
+
+/// A piece of work. Not a closure: those are not always inlined into the code for the wide vectors, and outside of it a
+/// fused multiply-add is a call.
+struct Piece<'a, L, R> {
+    loss: &'a L,
+    columns: &'a Columns<'a, R>,
+    plan: &'a PlanPart<'a>,
+    tokens: Range<usize>,
+    gradient: &'a mut [R],
+}
+
+impl<L: TokenLoss, R: Real> NullaryFnOnce for Piece<'_, L, R> {
+    type Output = Evaluation;
+
+    #[inline(always)]
+    fn call(self) -> Evaluation {
+        let Self { loss, columns, plan, tokens, gradient } = self;
+        evaluate_piece(loss, columns, plan, tokens, gradient)
+    }
 }
 
 #[inline(always)]

@@ -32,7 +32,7 @@ impl ExactSum {
     pub(crate) fn of<R: Real>(terms: &[R]) -> Self {
         let mut sum = Self::default();
         for block in terms.chunks(BLOCK) {
-            match small_block(block) {
+            match pulp::Arch::new().dispatch(SmallBlock(block)) {
                 Some(units) => sum.add_units(0, units),
                 None => block.iter().for_each(|term| sum.add(term.to_f64())),
             }
@@ -98,6 +98,17 @@ fn power(exponent: i32) -> f64 {
 /// Terms added up before they are turned into integers.
 const BLOCK: usize = 4096;
 const LANES: usize = 16;
+
+struct SmallBlock<'a, R>(&'a [R]);
+
+impl<R: Real> pulp::NullaryFnOnce for SmallBlock<'_, R> {
+    type Output = Option<i128>;
+
+    #[inline(always)]
+    fn call(self) -> Option<i128> {
+        small_block(self.0)
+    }
+}
 
 /// The sum of up to [`BLOCK`] terms in units of `2^-74`, if all are below `2^20`.
 ///

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use entropy_core::{TokenCentre, state_token_covariance};
+use pulp::NullaryFnOnce;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -57,6 +58,26 @@ enum Order {
     Draw { centering: Centering, low: f64, high: f64, base: Surrogate },
     /// Highest entropy first.
     Entropy,
+}
+
+/// One run of tokens to look through; a struct for the reason that a piece of an evaluation is one.
+struct Scan<'a, 'b, R> {
+    ranking: &'a Ranking,
+    batch: &'a TokenBatch<'b, R>,
+    piece: Range<usize>,
+    centre: TokenCentre,
+    numbered: (u64, u64),
+    best_of: &'a mut Candidates,
+}
+
+impl<R: Real> NullaryFnOnce for Scan<'_, '_, R> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let Self { ranking, batch, piece, centre, numbered, best_of } = self;
+        ranking.scan(batch, piece, centre, numbered, best_of);
+    }
 }
 
 /// Tokens whose priorities are computed together.
@@ -196,8 +217,10 @@ impl Ranking {
         let parts = executor.map(pieces, |piece| {
             let mut best = Candidates::new(keep);
             let piece = tokens.start + piece.start..tokens.start + piece.end;
-            let arch = pulp::Arch::new();
-            arch.dispatch(|| self.scan(batch, piece, centre, (first, seed), &mut best));
+            let best_of = &mut best;
+            let scan =
+                Scan { ranking: self, batch, piece, centre, numbered: (first, seed), best_of };
+            pulp::Arch::new().dispatch(scan);
             best
         });
         let mut all = Candidates::new(keep);
