@@ -1,6 +1,6 @@
 //! How tokens are ranked for selection, over any split of the mini-batch.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use entropy_core::{TokenCentre, state_token_covariance};
 use pulp::NullaryFnOnce;
@@ -246,37 +246,43 @@ impl Ranking {
             let block = start..start + block.len();
             let values = &mut values[..block.len()];
             self.values(batch, block.clone(), centre, values);
-            match self.by {
-                Order::Draw { low, high, base, .. } => {
-                    let closed = self.semantics == Semantics::Paper;
-                    for (index, &value) in values.iter().enumerate() {
-                        let inside = if closed {
-                            (low..=high).contains(&value)
-                        } else {
-                            low < value && value < high
-                        };
-                        if inside && !clipped(base, batch, start + index) {
-                            let token = first + (start + index) as u64;
-                            let priority = draw(seed, token);
-                            if priority > least && best.push(Candidate { priority, token }) {
-                                least = best.least();
-                            }
-                        }
-                    }
+            let at = first + start as u64;
+            if let Order::Draw { low, high, .. } = self.by {
+                self.draw_within(low..=high, seed, at, values);
+            }
+            // Most blocks hold nobody who could be selected: one comparison in vectors tells.
+            let any = values.iter().fold(false, |any, &value| any | (value > least));
+            if !any {
+                continue;
+            }
+            for (index, &priority) in values.iter().enumerate() {
+                if priority <= least || self.clips_already(batch, start + index) {
+                    continue;
                 }
-                Order::Covariance(_) | Order::Entropy => {
-                    let any = values.iter().fold(false, |any, &value| any | (value > least));
-                    if !any {
-                        continue;
-                    }
-                    for (index, &priority) in values.iter().enumerate() {
-                        let token = first + (start + index) as u64;
-                        if priority > least && best.push(Candidate { priority, token }) {
-                            least = best.least();
-                        }
-                    }
+                if best.push(Candidate { priority, token: at + index as u64 }) {
+                    least = best.least();
                 }
             }
+        }
+    }
+
+    /// Whether a token is left out of the draw, as the surrogate gives it no gradient anyway.
+    fn clips_already<R: Real>(&self, batch: &TokenBatch<'_, R>, token: usize) -> bool {
+        let Order::Draw { base, .. } = self.by else { return false };
+        let log_ratio = batch.log_prob()[token] - batch.old_log_prob()[token];
+        base.clips(log_ratio.exp(), batch.advantage()[token])
+    }
+
+    /// Puts in place of each covariance the token's draw, or what nobody can be selected by if it lies outside the band.
+    #[inline(always)]
+    fn draw_within(&self, band: RangeInclusive<f64>, seed: u64, at: u64, values: &mut [f64]) {
+        let (low, high) = band.into_inner();
+        let closed = self.semantics == Semantics::Paper;
+        for (index, value) in values.iter_mut().enumerate() {
+            let open = (low < *value) & (*value < high);
+            let inside = open | (closed & (low <= *value) & (*value <= high));
+            let drawn = draw(seed, at + index as u64);
+            *value = if inside { drawn } else { f64::NEG_INFINITY };
         }
     }
 
@@ -349,16 +355,12 @@ pub(crate) fn positions(selected: Vec<u64>, first: u64, tokens: usize) -> Vec<us
     inside.filter_map(|token| usize::try_from(token).ok()).filter(|&token| token < tokens).collect()
 }
 
-fn clipped<R: Real>(base: Surrogate, batch: &TokenBatch<'_, R>, token: usize) -> bool {
-    let log_ratio = batch.log_prob()[token] - batch.old_log_prob()[token];
-    base.clips(log_ratio.exp(), batch.advantage()[token])
-}
-
 /// A uniform number that depends on the seed and the token's position alone: the order it gives the
 /// tokens is a uniform draw without replacement, whichever rank holds them.
 ///
 /// Source: Steele, Lea and Flood 2014, [`SplitMix`](https://doi.org/10.1145/2660193.2660195), whose
 /// output is a function of a counter.
+#[inline(always)]
 fn draw(seed: u64, token: u64) -> f64 {
     let mut bits = seed.wrapping_add(token.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
