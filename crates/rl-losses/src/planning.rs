@@ -62,6 +62,11 @@ impl PolicyLoss {
         own.iter().copied().chain(ranking).chain(treatment).collect()
     }
 
+    /// The tokens this method selects from, if it selects.
+    pub fn scope(&self) -> Option<Scope> {
+        self.ranking().map(|ranking| ranking.scope())
+    }
+
     /// Whether this method can be planned over `batch`.
     ///
     /// # Errors
@@ -75,9 +80,7 @@ impl PolicyLoss {
                 return Err(PlanError::MissingColumn { method, column });
             }
         }
-        let by_micro_batch =
-            self.ranking().is_some_and(|ranking| ranking.scope() == Scope::MicroBatch);
-        if by_micro_batch && batch.micro_batches().is_none() {
+        if self.scope() == Some(Scope::MicroBatch) && batch.micro_batches().is_none() {
             return Err(PlanError::MissingMicroBatches { method });
         }
         Ok(())

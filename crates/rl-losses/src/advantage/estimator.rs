@@ -58,6 +58,47 @@ pub enum AdvantageEstimator {
 }
 
 impl AdvantageEstimator {
+    /// Name in a configuration.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Grpo => "grpo",
+            Self::DrGrpo => "dr-grpo",
+            Self::Rloo => "rloo",
+            Self::RlooVectorized => "rloo-vectorized",
+            Self::Reinforce(_) => "reinforce",
+            Self::ReinforcePlusPlus(_) => "reinforce-plus-plus",
+            Self::ReinforcePlusPlusBaseline => "reinforce-plus-plus-baseline",
+            Self::Remax => "remax",
+            Self::Opo => "opo",
+            Self::Gpg => "gpg",
+            Self::Quantile(_) => "quantile",
+            Self::GrpoPassk => "grpo-passk",
+            Self::PassAtK(_) => "pass-at-k",
+            Self::Prime(_) => "prime",
+            Self::Gae(_) => "gae",
+        }
+    }
+
+    /// The column of [`RolloutColumns`] it cannot do without, besides rewards, groups and lengths.
+    pub fn required_column(&self) -> Option<&'static str> {
+        match self {
+            Self::Remax => Some("greedy_rewards"),
+            Self::Prime(_) => Some("process_log_ratio"),
+            Self::Gae(_) => Some("values"),
+            _ => None,
+        }
+    }
+
+    /// Samples that a group must have for its rewards to be compared with each other; 1 where they
+    /// are not.
+    pub fn smallest_group(&self) -> usize {
+        match self {
+            Self::Reinforce(_) | Self::ReinforcePlusPlus(_) | Self::Remax | Self::Gae(_) => 1,
+            Self::PassAtK(settings) => settings.k.max(2),
+            _ => 2,
+        }
+    }
+
     /// Advantage of each token, `[tokens]`.
     ///
     /// Scope: what is averaged over a batch is averaged over `columns`.

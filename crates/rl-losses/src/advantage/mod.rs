@@ -1,5 +1,6 @@
 //! From rewards to the advantage of each token.
 
+mod catalogue;
 mod columns;
 mod entropy_shaping;
 mod estimator;
@@ -12,6 +13,7 @@ mod pass_at_k;
 mod returns;
 mod whitening;
 
+pub use catalogue::{EstimatorEntry, estimators};
 pub(crate) use columns::check_groups;
 pub use columns::{AdvantageError, RolloutColumns, broadcast_to_tokens};
 pub use entropy_shaping::{EntropyShaping, entropy_shaped_advantages};

@@ -1,0 +1,146 @@
+//! Every estimator once: its name, where it comes from and its defaults.
+
+use super::{
+    AdvantageEstimator, Gae, PassAtK, Prime, QuantileBaseline, Reinforce, ReinforcePlusPlus,
+};
+
+/// One estimator.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct EstimatorEntry {
+    /// Name in a configuration.
+    pub name: &'static str,
+    /// What it takes for an advantage, in half a sentence.
+    pub effect: &'static str,
+    /// Where it is published.
+    pub source: &'static str,
+    /// The estimator with its defaults.
+    pub default: AdvantageEstimator,
+}
+
+/// Every estimator, that of the paper first.
+pub fn estimators() -> [EstimatorEntry; 15] {
+    let entry = |default: AdvantageEstimator, source, effect| EstimatorEntry {
+        name: default.name(),
+        effect,
+        source,
+        default,
+    };
+    [
+        entry(
+            AdvantageEstimator::Grpo,
+            "arXiv:2402.03300",
+            "reward less the mean of the group, over the standard deviation + 1e-6",
+        ),
+        entry(AdvantageEstimator::DrGrpo, "arXiv:2503.20783", "reward less the mean of the group"),
+        entry(
+            AdvantageEstimator::Rloo,
+            "arXiv:2402.14740",
+            "reward less the mean of the others of the group; alone, it is kept",
+        ),
+        entry(
+            AdvantageEstimator::RlooVectorized,
+            "arXiv:2402.14740",
+            "the same; alone, it counts 0",
+        ),
+        entry(
+            AdvantageEstimator::Reinforce(Reinforce::default()),
+            "Williams 1992",
+            "return of each token, with a baseline or without",
+        ),
+        entry(
+            AdvantageEstimator::ReinforcePlusPlus(ReinforcePlusPlus::default()),
+            "arXiv:2501.03262",
+            "return of each token, whitened over the batch",
+        ),
+        entry(
+            AdvantageEstimator::ReinforcePlusPlusBaseline,
+            "arXiv:2501.03262",
+            "reward less the mean of the group, whitened over the tokens of the batch",
+        ),
+        entry(
+            AdvantageEstimator::Remax,
+            "arXiv:2310.10505",
+            "return less the reward of a greedy response",
+        ),
+        entry(
+            AdvantageEstimator::Opo,
+            "arXiv:2505.23585",
+            "reward less the mean of the group weighted by length",
+        ),
+        entry(
+            AdvantageEstimator::Gpg,
+            "arXiv:2504.02546",
+            "reward less the mean of the group, times samples over rewarded samples",
+        ),
+        entry(
+            AdvantageEstimator::Quantile(QuantileBaseline::default()),
+            "arXiv:2509.22611",
+            "reward less a quantile of the group, over the standard deviation + 1e-6",
+        ),
+        entry(
+            AdvantageEstimator::GrpoPassk,
+            "arXiv:2503.19595",
+            "best of the group less the second best, over the standard deviation + 1e-6",
+        ),
+        entry(
+            AdvantageEstimator::PassAtK(PassAtK::default()),
+            "arXiv:2508.10751",
+            "mean advantage of the sets of k samples that hold this one",
+        ),
+        entry(
+            AdvantageEstimator::Prime(Prime::default()),
+            "arXiv:2502.01456",
+            "implicit process rewards and outcome, each less its baseline",
+        ),
+        entry(
+            AdvantageEstimator::Gae(Gae::default()),
+            "arXiv:1506.02438",
+            "generalised advantages over a critic",
+        ),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::RolloutColumns;
+
+    #[test]
+    fn a_name_stands_once_and_is_that_of_the_configuration() {
+        let names: BTreeSet<&str> = estimators().iter().map(|entry| entry.name).collect();
+        assert_eq!(names.len(), estimators().len());
+        for entry in estimators() {
+            let written = serde_json::to_value(entry.default).unwrap();
+            let key = written
+                .as_str()
+                .map(str::to_owned)
+                .or_else(|| written.as_object().and_then(|table| table.keys().next().cloned()));
+            assert_eq!(key.as_deref(), Some(entry.name));
+        }
+    }
+
+    #[test]
+    fn an_estimator_asks_for_the_column_it_says_and_no_other() {
+        let size = 4;
+        let columns = RolloutColumns {
+            rewards: &[1.0, 0.0, 0.0, 1.0],
+            group_sizes: &[size],
+            sequence_lengths: &[1, 2, 1, 3],
+            ..RolloutColumns::default()
+        };
+        for entry in estimators() {
+            assert!(entry.default.smallest_group() <= size, "{}", entry.name);
+            let outcome = entry.default.advantages(&columns);
+            match entry.default.required_column() {
+                None => assert_eq!(outcome.map(|column| column.len()), Ok(7), "{}", entry.name),
+                Some(column) => {
+                    let error = outcome.unwrap_err().to_string();
+                    assert!(error.contains(&format!("`{column}`")), "{error}");
+                    assert!(error.contains(&format!("`{}`", entry.name)), "{error}");
+                }
+            }
+        }
+    }
+}
