@@ -1,7 +1,6 @@
 //! From the columns of a step to its metrics. Sums first, one division at the end.
 
 use entropy_core::{CovarianceSummary, token_covariances};
-use rl_losses::broadcast_to_tokens;
 use serde::Serialize;
 use trainer_core::config::RunConfig;
 use trainer_core::metric;
@@ -42,7 +41,7 @@ impl Timings {
 pub(super) fn record_rollout(
     metrics: &mut StepMetrics,
     samples: &[Sample],
-    advantages: &[f64],
+    advantage: &[f64],
     old: &Statistics,
     informative: &[bool],
     config: &RunConfig,
@@ -83,7 +82,6 @@ pub(super) fn record_rollout(
     let mismatch: f64 = drawn.zip(&old.log_prob).map(|(rollout, old)| rollout - old).sum();
     metrics.insert(metric!("rollout/mismatch_kl"), mismatch / old.log_prob.len() as f64);
 
-    let advantage = broadcast_to_tokens(advantages, &lengths);
     let names = [
         metric!("critic/advantages/mean"),
         metric!("critic/advantages/max"),
@@ -91,7 +89,7 @@ pub(super) fn record_rollout(
     ];
     metrics.insert_spread(names, advantage.iter().copied());
     metrics.insert(metric!("actor/entropy"), mean(&old.entropy));
-    record_covariances(metrics, &advantage, &old.log_prob);
+    record_covariances(metrics, advantage, &old.log_prob);
 }
 
 /// Covariances of the whole rollout batch: Eq. 10 with its tail, and Theorem 1's.
@@ -150,7 +148,8 @@ struct SampleLine<'a> {
     answer: &'a str,
     response: &'a str,
     reward: f64,
-    advantage: f64,
+    /// Mean over the tokens of the response; absent where it has none.
+    advantage: Option<f64>,
     response_tokens: usize,
     truncated: bool,
     verdict: String,
@@ -160,11 +159,14 @@ struct SampleLine<'a> {
 pub(super) fn describe_samples(
     prompts: &[&Prompt],
     samples: &[Sample],
-    advantages: &[f64],
+    advantage: &[f64],
 ) -> serde_json::Result<String> {
     let group_size = samples.len() / prompts.len().max(1);
     let mut lines = String::new();
-    for (index, (sample, &advantage)) in samples.iter().zip(advantages).enumerate() {
+    let mut rest = advantage;
+    for (index, sample) in samples.iter().enumerate() {
+        let (own, after) = rest.split_at(sample.sequence.response.len());
+        rest = after;
         let question = &prompts[index / group_size].question;
         let line = SampleLine {
             question: &question.id,
@@ -172,7 +174,7 @@ pub(super) fn describe_samples(
             answer: &question.answer,
             response: &sample.text,
             reward: sample.reward,
-            advantage,
+            advantage: (!own.is_empty()).then(|| mean(own)),
             response_tokens: sample.sequence.response.len(),
             truncated: sample.truncated,
             verdict: format!("{:?}", sample.verdict),

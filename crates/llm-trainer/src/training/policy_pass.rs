@@ -46,15 +46,16 @@ impl Statistics {
     /// The statistics of some of `sequences`, in the order of `chosen`.
     #[must_use]
     pub fn of_sequences(&self, sequences: &[&Sequence], chosen: &[usize]) -> Self {
-        let first_token = first_tokens(sequences);
-        let mut part = Self::default();
-        for &index in chosen {
-            let tokens = first_token[index]..first_token[index] + sequences[index].response.len();
-            part.log_prob.extend_from_slice(&self.log_prob[tokens.clone()]);
-            part.entropy.extend_from_slice(&self.entropy[tokens]);
-        }
-        part
+        let of = |column| column_of_sequences(column, sequences, chosen);
+        Self { log_prob: of(&self.log_prob), entropy: of(&self.entropy) }
     }
+}
+
+/// The part of a column of response tokens that belongs to some of `sequences`, in the order of `chosen`.
+pub fn column_of_sequences(column: &[f64], sequences: &[&Sequence], chosen: &[usize]) -> Vec<f64> {
+    let first_token = first_tokens(sequences);
+    let tokens = |&index: &usize| first_token[index]..first_token[index] + sequences[index].response.len();
+    chosen.iter().flat_map(|index| column[tokens(index)].iter().copied()).collect()
 }
 
 /// Where each sequence's response begins among all response tokens.

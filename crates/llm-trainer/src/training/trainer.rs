@@ -3,11 +3,11 @@
 use std::time::Instant;
 
 use anyhow::Context;
-use rl_losses::informative_groups;
+use rl_losses::{RolloutColumns, informative_groups};
 use tch::Kind;
 use trainer_core::arithmetic::Split;
 use trainer_core::chat_template::ChatTemplate;
-use trainer_core::config::{Advantage, Dtype, Run, RunConfig};
+use trainer_core::config::{Dtype, Run, RunConfig};
 use trainer_core::counter_rng::{Purpose, purpose_seed};
 use trainer_core::metric;
 use trainer_core::metrics::{MetricName, MetricsWriter, StepMetrics, read_metrics};
@@ -22,10 +22,10 @@ use super::checkpoint::{self, TrainerState};
 use super::measurement::{
     Timings, describe_samples, law_of_history, record_rollout, record_update,
 };
-use super::policy_pass::{PolicyPass, Sequence};
+use super::policy_pass::{PolicyPass, Sequence, Statistics, column_of_sequences};
 use super::probe::EntropyProbe;
 use super::rollout::{Judge, Rollout, Sample, roll_out};
-use super::update::{UpdateBatch, update};
+use super::update::{UpdateBatch, UpdateSums, update};
 use crate::generation::GenerationOptions;
 use crate::model::Decoder;
 
@@ -200,7 +200,14 @@ impl Trainer {
         let sequences: Vec<&Sequence> = samples.iter().map(|sample| &sample.sequence).collect();
         let rewards: Vec<f64> = samples.iter().map(|sample| sample.reward).collect();
         let group_sizes = vec![self.config().rollout.group_size; prompts.len()];
-        let advantages = self.advantages(&rewards, &group_sizes)?;
+        let lengths: Vec<usize> = sequences.iter().map(|s| s.response.len()).collect();
+        let columns = RolloutColumns {
+            rewards: &rewards,
+            group_sizes: &group_sizes,
+            sequence_lengths: &lengths,
+            ..RolloutColumns::default()
+        };
+        let advantages = self.config().algorithm.advantage.advantages(&columns)?;
 
         phase("scoring the responses");
         let pass_started = Instant::now();
@@ -213,37 +220,11 @@ impl Trainer {
         let informative = informative_groups(&rewards, &group_sizes);
         record_rollout(&mut metrics, &samples, &advantages, &old, &informative, self.config());
 
-        let kept = self.kept_sequences(&informative);
+        let lines = describe_samples(&prompts, &samples, &advantages)?;
+
         phase("updating the policy");
         let update_started = Instant::now();
-        let config = self.run.config();
-        let sums = {
-            let pick = |values: &[f64]| kept.iter().map(|&i| values[i]).collect::<Vec<f64>>();
-            let kept_sequences: Vec<&Sequence> = kept.iter().map(|&i| sequences[i]).collect();
-            let kept_old = old.of_sequences(&sequences, &kept);
-            let batch = UpdateBatch {
-                sequences: &kept_sequences,
-                advantages: &pick(&advantages),
-                old: &kept_old,
-                mini_batch_sequences: config.algorithm.mini_batch_prompts
-                    * config.rollout.group_size,
-            };
-            let pass = PolicyPass {
-                model: &self.model,
-                temperature: config.rollout.temperature,
-                micro_batch_tokens: config.training.micro_batch_tokens,
-            };
-            let (schedule, done) = (&self.schedule, self.state.updates);
-            let peak = config.optimizer.learning_rate;
-            update(
-                &pass,
-                &mut self.optimizer,
-                &config.algorithm,
-                batch,
-                (config.seed, step),
-                |n| peak * schedule.factor(done + n as u64),
-            )?
-        };
+        let sums = self.update_policy(&samples, &advantages, &old, &informative)?;
         timings.update = update_started.elapsed().as_secs_f64();
         let last_update = (self.state.updates + sums.updates as u64).saturating_sub(1);
         let rate = self.config().optimizer.learning_rate * self.schedule.factor(last_update);
@@ -267,7 +248,6 @@ impl Trainer {
             self.evaluate(step, &mut metrics)?;
         }
 
-        let lines = describe_samples(&prompts, &samples, &advantages)?;
         trainer_core::atomic_write::write_atomically(
             &self.directory.step_samples(step),
             lines.as_bytes(),
@@ -295,19 +275,39 @@ impl Trainer {
         )
     }
 
-    fn advantages(&self, rewards: &[f64], group_sizes: &[usize]) -> anyhow::Result<Vec<f64>> {
-        use rl_losses::{GroupNormalisation, group_relative_advantages, leave_one_out_advantages};
-        Ok(match self.config().algorithm.advantage {
-            Advantage::Grpo => group_relative_advantages(
-                rewards,
-                group_sizes,
-                GroupNormalisation::StandardDeviation,
-            )?,
-            Advantage::DrGrpo => {
-                group_relative_advantages(rewards, group_sizes, GroupNormalisation::None)?
-            }
-            Advantage::Rloo => leave_one_out_advantages(rewards, group_sizes)?,
-        })
+    /// Every mini-batch of every epoch of a step, on the samples that take part.
+    fn update_policy(
+        &mut self,
+        samples: &[Sample],
+        advantages: &[f64],
+        old: &Statistics,
+        informative: &[bool],
+    ) -> anyhow::Result<UpdateSums> {
+        let kept = self.kept_sequences(informative);
+        let config = self.run.config();
+        let sequences: Vec<&Sequence> = samples.iter().map(|sample| &sample.sequence).collect();
+        let kept_sequences: Vec<&Sequence> = kept.iter().map(|&i| sequences[i]).collect();
+        let drawn: Vec<f64> =
+            samples.iter().flat_map(|sample| sample.rollout_log_prob.iter().copied()).collect();
+        let [advantage, rollout_log_prob] = [advantages, drawn.as_slice()]
+            .map(|column| column_of_sequences(column, &sequences, &kept));
+        let batch = UpdateBatch {
+            sequences: &kept_sequences,
+            advantage: &advantage,
+            rollout_log_prob: &rollout_log_prob,
+            old: &old.of_sequences(&sequences, &kept),
+            mini_batch_sequences: config.algorithm.mini_batch_prompts * config.rollout.group_size,
+        };
+        let pass = PolicyPass {
+            model: &self.model,
+            temperature: config.rollout.temperature,
+            micro_batch_tokens: config.training.micro_batch_tokens,
+        };
+        let (schedule, done) = (&self.schedule, self.state.updates);
+        let peak = config.optimizer.learning_rate;
+        let keys = (config.seed, self.state.step + 1);
+        let rate = |n: usize| peak * schedule.factor(done + n as u64);
+        Ok(update(&pass, &mut self.optimizer, &config.algorithm, batch, keys, rate)?)
     }
 
     fn config(&self) -> &RunConfig {

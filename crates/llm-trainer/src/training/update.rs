@@ -1,7 +1,7 @@
 //! The update: mini-batches of a rollout batch, each planned over all its tokens before any is differentiated.
 
 use rl_losses::{
-    BatchError, LossSums, PlanError, TokenBatch, TokenColumns, broadcast_to_tokens, entropy_bonus,
+    BatchError, LossSums, PlanError, TokenBatch, TokenColumns, entropy_bonus,
 };
 use thiserror::Error;
 use torch_ext::TorchError;
@@ -45,8 +45,10 @@ pub enum UpdateError {
 pub struct UpdateBatch<'a> {
     /// All sequences.
     pub sequences: &'a [&'a Sequence],
-    /// One advantage per sequence.
-    pub advantages: &'a [f64],
+    /// Advantage of every response token.
+    pub advantage: &'a [f64],
+    /// Log-probability of every response token as sampled, in nats.
+    pub rollout_log_prob: &'a [f64],
     /// Statistics before the first update, all tokens.
     pub old: &'a Statistics,
     /// Sequences of one mini-batch.
@@ -87,11 +89,7 @@ pub fn update(
     let mut selection = step_rng(seed, step, Purpose::TokenSelection);
     for _ in 0..algorithm.epochs {
         let mut first_token = 0;
-        for (sequences, advantages) in batch
-            .sequences
-            .chunks(batch.mini_batch_sequences)
-            .zip(batch.advantages.chunks(batch.mini_batch_sequences))
-        {
+        for sequences in batch.sequences.chunks(batch.mini_batch_sequences) {
             let lengths: Vec<usize> = sequences.iter().map(|s| s.response.len()).collect();
             let tokens = first_token..first_token + lengths.iter().sum::<usize>();
             first_token = tokens.end;
@@ -104,16 +102,18 @@ pub fn update(
             } else {
                 pass.statistics(sequences)
             };
-            let advantage = broadcast_to_tokens(advantages, &lengths);
             let columns = TokenColumns {
                 log_prob: &current.log_prob,
                 old_log_prob: &batch.old.log_prob[tokens.clone()],
-                advantage: &advantage,
+                advantage: &batch.advantage[tokens.clone()],
             };
             let mini_batch = sums.updates;
             let token_batch = TokenBatch::new(columns, &lengths)
                 .and_then(|columns| columns.with_entropy(&current.entropy))
-                .and_then(|columns| columns.with_old_entropy(&batch.old.entropy[tokens]))
+                .and_then(|columns| columns.with_old_entropy(&batch.old.entropy[tokens.clone()]))
+                .and_then(|columns| {
+                    columns.with_rollout_log_prob(&batch.rollout_log_prob[tokens])
+                })
                 .map_err(|source| UpdateError::Batch { step, mini_batch, source })?;
             let plan = algorithm
                 .policy_loss

@@ -6,6 +6,7 @@ mod generation;
 mod head;
 mod loading;
 mod parity;
+mod plain_losses;
 mod recomputation;
 mod training_run;
 mod update;

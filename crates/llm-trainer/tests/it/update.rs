@@ -10,6 +10,7 @@ use trainer_core::config::{AlgorithmSection, OptimizerSection};
 use trainer_core::model_config::{Architecture, ModelConfig, ModelShape};
 
 use crate::fixture::{distance, one_thread};
+use crate::plain_losses::{Columns, SETTINGS, terms};
 
 const TEMPERATURE: f64 = 0.8;
 
@@ -74,58 +75,48 @@ fn plain_loss(
     model: &Decoder,
     sequences: &[&Sequence],
     advantages: &[f64],
-    old: &Tensor,
+    old: &[(Tensor, Tensor)],
     method: &PolicyLoss,
     entropy_coefficient: f64,
 ) -> Tensor {
-    let (mut log_probs, mut entropies, mut columns) = (Vec::new(), Vec::new(), Vec::new());
-    for (sequence, &advantage) in sequences.iter().zip(advantages) {
+    let (mut log_probs, mut entropies, mut advantage) = (Vec::new(), Vec::new(), Vec::new());
+    for (sequence, &of_sequence) in sequences.iter().zip(advantages) {
         let (log_prob, entropy) = plain_statistics(model, sequence);
-        columns.push(log_prob.full_like(advantage));
+        advantage.push(log_prob.full_like(of_sequence));
         log_probs.push(log_prob);
         entropies.push(entropy);
     }
-    let (log_prob, entropy) = (Tensor::cat(&log_probs, 0), Tensor::cat(&entropies, 0));
-    let advantage = Tensor::cat(&columns, 0);
-    let log_ratio = &log_prob - old;
-    let ratio = log_ratio.exp();
-    let unclipped = -(&ratio * &advantage);
-    let detached = log_prob.detach();
-    let covariance =
-        (&advantage - advantage.mean(Kind::Double)) * (&detached - detached.mean(Kind::Double));
-    let tokens = covariance.size()[0];
-    let terms = match method {
-        PolicyLoss::PpoClip(_) => {
-            let clipped = -(ratio.clamp(0.8, 1.2) * &advantage);
-            let upper = unclipped.maximum(&clipped);
-            // Dual clip at 3: it only binds where the advantage is negative.
-            let dual = -(&advantage * 3.0);
-            upper.where_self(&advantage.ge(0.0), &upper.minimum(&dual))
-        }
-        PolicyLoss::ClipCov(_) => {
-            let clipped = -(ratio.clamp(0.0, 2.0) * &advantage);
-            let in_band = covariance.gt(0.05).logical_and(&covariance.lt(5.0));
-            unclipped.maximum(&clipped) * in_band.logical_not().to_kind(Kind::Double)
-        }
-        PolicyLoss::KlCov(_) => {
-            let count = tokens / 5;
-            let (_, top) = covariance.topk(count, 0, true, false);
-            let chosen = covariance.zeros_like().index_fill(0, &top, 1.0);
-            unclipped + log_ratio.abs() * chosen * 0.7
-        }
-        _ => panic!("{} is not written out here", method.name()),
+    let (old_log_probs, old_entropies): (Vec<&Tensor>, Vec<&Tensor>) =
+        old.iter().map(|(log_prob, entropy)| (log_prob, entropy)).unzip();
+    let entropy = Tensor::cat(&entropies, 0);
+    let old = Tensor::cat(&old_log_probs, 0);
+    let columns = Columns {
+        log_prob: Tensor::cat(&log_probs, 0),
+        rollout: &old - ROLLOUT_OFFSET,
+        old,
+        entropy: entropy.detach(),
+        old_entropy: Tensor::cat(&old_entropies, 0),
+        advantage: Tensor::cat(&advantage, 0),
+        lengths: log_probs.iter().map(|part| part.size()[0]).collect(),
     };
-    terms.mean(Kind::Double) - entropy.mean(Kind::Double) * entropy_coefficient
+    terms(method, &columns).mean(Kind::Double) - entropy.mean(Kind::Double) * entropy_coefficient
 }
 
-fn methods() -> [PolicyLoss; 3] {
-    let parse = |text: &str| -> PolicyLoss { toml::from_str(text).expect("a policy loss") };
-    [
-        parse("[ppo-clip]"),
-        // A fraction of 1 drops the whole band, so that no draw is involved.
-        parse("[clip-cov]\nfraction = 1.0\ncovariance_low = 0.05\ncovariance_high = 5.0"),
-        parse("[kl-cov]\nfraction = 0.2\ncoefficient = 0.7"),
-    ]
+/// How far the policy as sampled lies from the old one, in nats.
+const ROLLOUT_OFFSET: f64 = 0.125;
+
+fn methods() -> Vec<PolicyLoss> {
+    let parse = |text: &&str| -> PolicyLoss { toml::from_str(text).expect("a policy loss") };
+    let methods: Vec<PolicyLoss> = SETTINGS.iter().map(parse).collect();
+    let names: Vec<&str> = methods.iter().map(PolicyLoss::name).collect();
+    let registered: Vec<&str> = rl_losses::registry().iter().map(|method| method.name).collect();
+    assert_eq!(names, registered, "every loss there is");
+    methods
+}
+
+fn tokens_of(sequences: &[&Sequence], advantages: &[f64]) -> Vec<f64> {
+    let lengths: Vec<usize> = sequences.iter().map(|s| s.response.len()).collect();
+    rl_losses::broadcast_to_tokens(advantages, &lengths)
 }
 
 #[test]
@@ -142,6 +133,7 @@ fn updates_equal_plain_autograd_for_every_method_and_any_micro_batch() {
                 let pass =
                     PolicyPass { model: &found, temperature: TEMPERATURE, micro_batch_tokens };
                 let old: Statistics = pass.statistics(&sequences);
+                let rollout: Vec<f64> = old.log_prob.iter().map(|x| x - ROLLOUT_OFFSET).collect();
                 let algorithm = AlgorithmSection {
                     policy_loss: method,
                     aggregation: Aggregation::TokenMean,
@@ -151,7 +143,8 @@ fn updates_equal_plain_autograd_for_every_method_and_any_micro_batch() {
                 };
                 let batch = UpdateBatch {
                     sequences: &sequences,
-                    advantages: &ADVANTAGES,
+                    advantage: &tokens_of(&sequences, &ADVANTAGES),
+                    rollout_log_prob: &rollout,
                     old: &old,
                     mini_batch_sequences: 4,
                 };
@@ -159,6 +152,8 @@ fn updates_equal_plain_autograd_for_every_method_and_any_micro_batch() {
                 let rate = |_| options.learning_rate;
                 let sums = update(&pass, &mut optimizer, &algorithm, batch, (1, 1), rate).unwrap();
                 assert_eq!((sums.updates, sums.skipped), (4, 0));
+                let plain = method.name() == "reinforce";
+                assert!(plain || sums.policy.altered > 0, "{method:?} did nothing");
                 for ((name, a), (_, b)) in
                     expected.named_parameters().iter().zip(found.named_parameters())
                 {
@@ -181,8 +176,11 @@ fn plain_updates(
     entropy_coefficient: f64,
     options: &OptimizerSection,
 ) {
-    let old: Vec<Tensor> =
-        sequences.iter().map(|sequence| plain_statistics(model, sequence).0.detach()).collect();
+    let old: Vec<(Tensor, Tensor)> = sequences
+        .iter()
+        .map(|sequence| plain_statistics(model, sequence))
+        .map(|(log_prob, entropy)| (log_prob.detach(), entropy.detach()))
+        .collect();
     let named = model.named_parameters();
     let mut moments: Vec<(Tensor, Tensor)> =
         named.iter().map(|(_, p)| (p.zeros_like().detach(), p.zeros_like().detach())).collect();
@@ -193,7 +191,7 @@ fn plain_updates(
             model,
             &sequences[half..half + 4],
             &ADVANTAGES[half..half + 4],
-            &Tensor::cat(&old[half..half + 4], 0),
+            &old[half..half + 4],
             method,
             entropy_coefficient,
         );
@@ -232,7 +230,8 @@ fn a_gradient_that_is_not_finite_moves_nothing_and_is_counted() {
     advantages[2] = 1e308;
     let batch = UpdateBatch {
         sequences: &sequences,
-        advantages: &advantages,
+        advantage: &tokens_of(&sequences, &advantages),
+        rollout_log_prob: &old.log_prob,
         old: &old,
         mini_batch_sequences: 8,
     };

@@ -1,25 +1,37 @@
 //! Every field of a configuration, with its default and meaning: the source of `docs/configuration.md`.
 
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use super::algorithm_fields::{algorithm_fields, algorithm_section};
+
 /// One field.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Field {
     /// Dotted path.
-    pub path: &'static str,
+    pub path: Cow<'static, str>,
     /// Its default as TOML; `required` where there is none.
-    pub default: &'static str,
+    pub default: Cow<'static, str>,
     /// What it is, and what is allowed.
     pub meaning: &'static str,
 }
 
 const fn field(path: &'static str, default: &'static str, meaning: &'static str) -> Field {
-    Field { path, default, meaning }
+    Field { path: Cow::Borrowed(path), default: Cow::Borrowed(default), meaning }
+}
+
+/// Every field: the run's own, then the settings of every policy loss and advantage estimator.
+pub fn fields() -> &'static [Field] {
+    static FIELDS: LazyLock<Vec<Field>> =
+        LazyLock::new(|| OWN.iter().cloned().chain(algorithm_fields()).collect());
+    &FIELDS
 }
 
 /// The mark of a field without a default.
 pub(crate) const REQUIRED: &str = "required";
 
-/// Every field.
-pub const FIELDS: &[Field] = &[
+/// The fields that are the run's own.
+const OWN: &[Field] = &[
     field("name", "required", "Name of the run: letters, digits, `.`, `_`, `-`."),
     field(
         "seed",
@@ -134,7 +146,7 @@ pub const FIELDS: &[Field] = &[
     field(
         "rollout.group_size",
         "8",
-        "Responses sampled to each question, at least 1 (2 for `\"rloo\"`).",
+        "Responses sampled to each question; at least 2 where the advantage compares them.",
     ),
     field(
         "rollout.max_response_tokens",
@@ -172,7 +184,7 @@ pub const FIELDS: &[Field] = &[
     field(
         "algorithm.advantage",
         "\"grpo\"",
-        "`\"grpo\"`: (r - mean) / (std + 1e-6) in the group; `\"dr-grpo\"`: r - mean; `\"rloo\"`: r - mean of the others.",
+        "How rewards become advantages: a name, or a table with settings; see [advantage estimators](#advantage-estimators).",
     ),
     field(
         "algorithm.aggregation",
@@ -183,96 +195,6 @@ pub const FIELDS: &[Field] = &[
         "algorithm.aggregation.seq-mean-token-sum-norm.divisor",
         "required",
         "As `\"seq-mean-token-sum\"`, divided by this length in tokens, above 0.",
-    ),
-    field(
-        "algorithm.policy_loss.ppo-clip.clip_ratio_low",
-        "0.2",
-        "PPO-clip (the default loss): the ratio may fall to 1 - this.",
-    ),
-    field(
-        "algorithm.policy_loss.ppo-clip.clip_ratio_high",
-        "0.2",
-        "PPO-clip: the ratio may rise to 1 + this; more than `clip_ratio_low` is clip-higher.",
-    ),
-    field(
-        "algorithm.policy_loss.ppo-clip.clip_ratio_c",
-        "3.0",
-        "PPO-clip: ceiling on the ratio where the advantage is negative (dual clip), above 1, or `\"off\"`.",
-    ),
-    field(
-        "algorithm.policy_loss.ppo-clip.semantics",
-        "\"exact\"",
-        "PPO-clip: which code is imitated: `\"exact\"` (none), `\"paper\"`, `\"prime\"` or `\"verl\"`.",
-    ),
-    field(
-        "algorithm.policy_loss.clip-cov.fraction",
-        "0.0002",
-        "Clip-Cov: share of the tokens whose gradient is dropped, in 0..=1.",
-    ),
-    field(
-        "algorithm.policy_loss.clip-cov.covariance_low",
-        "1.0",
-        "Clip-Cov: lower end of the covariance band that tokens are drawn from.",
-    ),
-    field(
-        "algorithm.policy_loss.clip-cov.covariance_high",
-        "5.0",
-        "Clip-Cov: upper end of that band.",
-    ),
-    field(
-        "algorithm.policy_loss.clip-cov.clip_ratio_low",
-        "1.0",
-        "Clip-Cov: the ratio may fall to 1 - this.",
-    ),
-    field(
-        "algorithm.policy_loss.clip-cov.clip_ratio_high",
-        "1.0",
-        "Clip-Cov: the ratio may rise to 1 + this.",
-    ),
-    field(
-        "algorithm.policy_loss.clip-cov.centering",
-        "\"batch\"",
-        "Clip-Cov: means that the covariance is centred by: `\"batch\"` as published, or `\"state\"` as in the theory.",
-    ),
-    field(
-        "algorithm.policy_loss.clip-cov.scope",
-        "\"mini-batch\"",
-        "Clip-Cov: tokens that are selected from: `\"mini-batch\"`, or `\"micro-batch\"` as the older codes do.",
-    ),
-    field(
-        "algorithm.policy_loss.clip-cov.semantics",
-        "\"exact\"",
-        "Clip-Cov: which code is imitated: `\"exact\"` (none), `\"paper\"`, `\"prime\"` or `\"verl\"`.",
-    ),
-    field(
-        "algorithm.policy_loss.kl-cov.fraction",
-        "0.002",
-        "KL-Cov: share of the tokens whose move is penalised, those of highest covariance, in 0..=1.",
-    ),
-    field(
-        "algorithm.policy_loss.kl-cov.coefficient",
-        "1.0",
-        "KL-Cov: weight of the penalty, at least 0.",
-    ),
-    field(
-        "algorithm.policy_loss.kl-cov.divergence",
-        "\"abs\"",
-        "KL-Cov: the penalty on the log-ratio, `\"abs\"` as in the published code, or a KL estimator (`\"k1\"`, `\"k2\"`, `\"k3\"`).",
-    ),
-    field(
-        "algorithm.policy_loss.kl-cov.centering",
-        "\"batch\"",
-        "KL-Cov: means that the covariance is centred by: `\"batch\"` as published, or `\"state\"` as in the theory.",
-    ),
-    field(
-        "algorithm.policy_loss.kl-cov.scope",
-        "\"mini-batch\"",
-        "KL-Cov: tokens that are selected from: `\"mini-batch\"`, or `\"micro-batch\"` as the older codes do.",
-    ),
-    field(
-        "algorithm.policy_loss.kl-cov.semantics",
-        "\"exact\"",
-        "KL-Cov: which code is imitated: `\"exact\"` (none), `\"paper\"`, `\"prime\"` or `\"verl\"`.",
     ),
     field(
         "algorithm.mini_batch_prompts",
@@ -340,23 +262,32 @@ pub const FIELDS: &[Field] = &[
     ),
 ];
 
-/// `docs/configuration.md`, printed from [`FIELDS`].
+/// `docs/configuration.md`, printed from [`fields`].
 pub fn configuration_page() -> String {
     let mut page = String::from(INTRODUCTION);
-    let mut section = None;
-    for Field { path, default, meaning } in FIELDS {
-        let own = path.split_once('.').map(|(section, _)| section);
-        if own != section || section.is_none() && page.ends_with(INTRODUCTION) {
-            let title = own.map_or("The run".to_owned(), |own| format!("`[{own}]`"));
-            let heading = format!("\n## {title}\n\n| field | default | meaning |\n|---|---|---|\n");
-            page.push_str(&heading);
-            section = own;
+    let section = |field: &Field| {
+        field.path.split_once('.').map_or_else(String::new, |(own, _)| own.to_owned())
+    };
+    for rows in OWN.chunk_by(|a, b| section(a) == section(b)) {
+        let own = section(&rows[0]);
+        let title = if own.is_empty() { "The run".to_owned() } else { format!("`[{own}]`") };
+        page.extend(["\n## ", &title, "\n\n", &table(rows)]);
+        if own == "algorithm" {
+            page.push_str(&algorithm_section());
         }
-        let default =
-            if *default == REQUIRED { REQUIRED.to_owned() } else { format!("`{default}`") };
-        page.extend(["| `", path, "` | ", &default, " | ", meaning, " |\n"]);
     }
     page
+}
+
+/// Rows of a page.
+pub(super) fn table(rows: &[Field]) -> String {
+    let mut table = String::from("| field | default | meaning |\n|---|---|---|\n");
+    for Field { path, default, meaning } in rows {
+        let default =
+            if *default == REQUIRED { REQUIRED.to_owned() } else { format!("`{default}`") };
+        table.extend(["| `", path, "` | ", &default, " | ", meaning, " |\n"]);
+    }
+    table
 }
 
 const INTRODUCTION: &str = "# Configuration of a run
@@ -364,7 +295,8 @@ const INTRODUCTION: &str = "# Configuration of a run
 `llm-trainer train CONFIG.toml --set key.path=value …`. A misspelt key, a wrong type and a value out of range stop the
 run before it starts, all at once, with field, value and what was expected. `--set` takes TOML; a bare word is a string
 (`--set model.dtype=bf16`). Where a field is one of several (`data.train`, `algorithm.policy_loss`, …), setting
-another one replaces it: `--set algorithm.policy_loss.kl-cov.fraction=0.002`.
+another one replaces it: `--set algorithm.policy_loss.kl-cov.fraction=0.002`. A policy loss or an advantage estimator
+with the defaults of its settings is its name: `--set algorithm.policy_loss=cispo`.
 
 A field marked *required* must be given where its section or choice is used. `data.evaluation` may be left out.
 
@@ -384,6 +316,6 @@ fraction = 0.002
 steps = 100
 ```
 
-This page is printed from `FIELDS` in `crates/trainer-core/src/config/fields.rs`; a test compares the two.
+This page is printed from `fields()` in `crates/trainer-core/src/config/fields.rs`; a test compares the two.
 Rewrite it with `UPDATE_DOCS=1 cargo test -p trainer-core --test documents`.
 ";

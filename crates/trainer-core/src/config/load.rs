@@ -6,11 +6,19 @@ use std::path::Path;
 use toml::{Table, Value};
 
 use super::nearest::nearest;
-use super::{ConfigError, FIELDS, RunConfig};
+use super::{ConfigError, RunConfig, fields};
 
 /// Fields whose value is one key of several: setting another key replaces the one there.
-const ONE_OF: [&str; 4] =
-    ["data.train", "data.evaluation", "algorithm.policy_loss", "algorithm.aggregation"];
+const ONE_OF: [&str; 8] = [
+    "data.train",
+    "data.evaluation",
+    "algorithm.advantage",
+    "algorithm.aggregation",
+    "algorithm.policy_loss",
+    "algorithm.policy_loss.covariance-control.base",
+    "algorithm.policy_loss.covariance-control.select",
+    "algorithm.policy_loss.covariance-control.treatment",
+];
 
 impl RunConfig {
     /// Reads a TOML file, then applies `key.path=value` overrides in order.
@@ -93,22 +101,26 @@ fn apply(table: &mut Table, argument: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// A key is known if it is a field, or a table on the way to one.
+/// A key is known if it is a field, a table on the way to one, or inside a field that is one of several shapes.
 fn check_known(path: &str) -> Result<(), String> {
-    let known = |field: &str| {
-        field == path || field.strip_prefix(path).is_some_and(|rest| rest.starts_with('.'))
+    let inside = |inner: &str, outer: &str| {
+        inner.strip_prefix(outer).is_some_and(|rest| rest.starts_with('.'))
     };
-    if FIELDS.iter().any(|field| known(field.path)) {
+    let known = |field: &str| {
+        field == path || inside(field, path) || (ONE_OF.contains(&field) && inside(path, field))
+    };
+    let paths = || fields().iter().map(|field| field.path.as_ref());
+    if paths().any(known) {
         return Ok(());
     }
     let leaf = |path: &'static str| path.rsplit('.').next().unwrap_or(path);
-    let mut close = nearest(path, FIELDS.iter().map(|field| field.path), 3);
+    let mut close = nearest(path, paths(), 3);
     if close.is_empty() {
         // The section may be missing: compare last names only.
         let written = path.rsplit('.').next().unwrap_or(path);
-        let leaves = nearest(written, FIELDS.iter().map(|field| leaf(field.path)), 3);
+        let leaves = nearest(written, paths().map(leaf), 3);
         let has_leaf = |path: &&'static str| leaves.contains(&leaf(path));
-        close = FIELDS.iter().map(|field| field.path).filter(has_leaf).take(3).collect();
+        close = paths().filter(has_leaf).take(3).collect();
     }
     let close: Vec<String> = close.iter().map(|path| format!("`{path}`")).collect();
     Err(match close.as_slice() {

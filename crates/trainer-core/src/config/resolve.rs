@@ -3,9 +3,11 @@
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 
+use rl_losses::Scope;
 use serde::Serialize;
 
-use super::{Advantage, ConfigError, Problem, RunConfig};
+use super::algorithm_fields::{unfed_column_of_estimator, unfed_column_of_loss};
+use super::{ConfigError, Problem, RunConfig};
 use crate::dataset::DataSource;
 use crate::schedule::Schedule;
 
@@ -198,9 +200,8 @@ impl RunConfig {
         let coefficient = algorithm.entropy_coefficient;
         let finite = coefficient.is_finite();
         problems.require(finite, "algorithm.entropy_coefficient", coefficient, "a finite number");
-        let lonely = algorithm.advantage == Advantage::Rloo && rollout.group_size == 1;
-        let expected = "at least 2 where algorithm.advantage is \"rloo\"";
-        problems.require(!lonely, "rollout.group_size", rollout.group_size, expected);
+        self.check_estimator(problems);
+        self.check_policy_loss(problems);
         let training = &self.training;
         problems.require(training.steps > 0, "training.steps", training.steps, "at least 1");
         let longest = self.data.max_prompt_tokens.saturating_add(rollout.max_response_tokens);
@@ -210,6 +211,33 @@ impl RunConfig {
         let fits = training.micro_batch_tokens >= longest;
         let field = "training.micro_batch_tokens";
         problems.require(fits, field, training.micro_batch_tokens, &expected);
+    }
+
+    fn check_estimator(&self, problems: &mut Problems) {
+        let (estimator, group_size) = (&self.algorithm.advantage, self.rollout.group_size);
+        let name = estimator.name();
+        if let Some(column) = unfed_column_of_estimator(estimator) {
+            let expected = format!("an estimator without `{column}`, which the trainer lacks");
+            problems.add("algorithm.advantage", name.to_owned(), &expected);
+        }
+        // A group of none is reported on its own.
+        let smallest = estimator.smallest_group();
+        let fits = group_size == 0 || group_size >= smallest;
+        let expected = format!("at least {smallest} where algorithm.advantage is \"{name}\"");
+        problems.require(fits, "rollout.group_size", group_size, &expected);
+    }
+
+    fn check_policy_loss(&self, problems: &mut Problems) {
+        let loss = &self.algorithm.policy_loss;
+        if let Some(column) = unfed_column_of_loss(loss) {
+            let expected = format!("a loss without `{column}`, which the trainer lacks");
+            problems.add("algorithm.policy_loss", loss.name().to_owned(), &expected);
+        }
+        if loss.scope() == Some(Scope::MicroBatch) {
+            let field = format!("algorithm.policy_loss.{}.scope", loss.name());
+            let expected = "\"mini-batch\": micro-batches only fit the work into memory";
+            problems.add(&field, "micro-batch".to_owned(), expected);
+        }
     }
 
     fn check_optimizer(&self, problems: &mut Problems) {

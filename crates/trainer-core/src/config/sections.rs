@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
-use rl_losses::{Aggregation, PolicyLoss, PpoClip};
+use rl_losses::{AdvantageEstimator, Aggregation, PolicyLoss, PpoClip};
 use serde::{Deserialize, Serialize};
 
+use super::by_name;
 use crate::dataset::DataSource;
 use crate::prompt::{OverLongPrompt, PromptFormat};
 use crate::schedule::Decay;
@@ -185,28 +186,17 @@ pub struct RewardSection {
     pub grading: reward_math::Options,
 }
 
-/// How the rewards of a group become advantages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Advantage {
-    /// `(r - mean) / (std + 1e-6)` within the group.
-    #[default]
-    Grpo,
-    /// `r - mean` within the group (Dr. GRPO).
-    DrGrpo,
-    /// `r -` mean of the others of the group (RLOO).
-    Rloo,
-}
-
 /// `[algorithm]`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AlgorithmSection {
-    /// How the rewards of a group become advantages.
-    pub advantage: Advantage,
+    /// How the rewards of a step become advantages.
+    #[serde(deserialize_with = "by_name::advantage_estimator")]
+    pub advantage: AdvantageEstimator,
     /// How the terms of tokens become one number.
     pub aggregation: Aggregation,
     /// The loss.
+    #[serde(deserialize_with = "by_name::policy_loss")]
     pub policy_loss: PolicyLoss,
     /// Prompts of one optimiser step; divides `rollout.prompts_per_step`.
     pub mini_batch_prompts: usize,
@@ -221,7 +211,7 @@ pub struct AlgorithmSection {
 impl Default for AlgorithmSection {
     fn default() -> Self {
         Self {
-            advantage: Advantage::default(),
+            advantage: AdvantageEstimator::default(),
             aggregation: Aggregation::default(),
             policy_loss: PolicyLoss::PpoClip(PpoClip::default()),
             mini_batch_prompts: 8,

@@ -1,6 +1,9 @@
 use std::path::{Path, PathBuf};
 
-use rl_losses::{KlCov, PolicyLoss};
+use rl_losses::{
+    AdvantageEstimator, Anchor, Base, Cispo, KlCov, PassAtK, Penalty, PolicyLoss,
+    ReinforcePlusPlus, Treatment,
+};
 use trainer_core::config::{ConfigError, Device, Dtype, Run, RunConfig};
 use trainer_core::dataset::DataSource;
 
@@ -68,6 +71,66 @@ fn values_are_set_by_path_as_toml_or_bare_words() {
     assert!((config.optimizer.learning_rate - 1e-5).abs() < 1e-20);
     let expected = PolicyLoss::KlCov(KlCov::new(0.2, KlCov::default().coefficient()).unwrap());
     assert_eq!(config.algorithm.policy_loss, expected, "the choice in the file is replaced");
+}
+
+#[test]
+fn a_choice_with_settings_is_a_name_or_a_table() {
+    let algorithm = |overrides: &[&str]| parse(SMALL, overrides).unwrap().algorithm;
+    let loss = |overrides: &[&str]| algorithm(overrides).policy_loss;
+    assert_eq!(loss(&["algorithm.policy_loss=cispo"]), PolicyLoss::Cispo(Cispo::default()));
+    let floor = Cispo { clip_ratio_low: 0.1, ..Cispo::default() };
+    assert_eq!(
+        loss(&["algorithm.policy_loss=gspo", "algorithm.policy_loss.cispo.clip_ratio_low=0.1"]),
+        PolicyLoss::Cispo(floor)
+    );
+    let inner = "algorithm.policy_loss.covariance-control";
+    let treatment = format!("{inner}.treatment.penalise.anchor=rollout");
+    let base = format!("{inner}.base=unclipped");
+    let PolicyLoss::CovarianceControl(control) = loss(&[&treatment, &base]) else {
+        panic!("the loss set last")
+    };
+    let penalty = Penalty { anchor: Anchor::Rollout, ..Penalty::default() };
+    assert_eq!((control.treatment, control.base), (Treatment::Penalise(penalty), Base::Unclipped));
+
+    let advantage = |overrides: &[&str]| algorithm(overrides).advantage;
+    assert_eq!(advantage(&["algorithm.advantage=opo"]), AdvantageEstimator::Opo);
+    let by_name = advantage(&["algorithm.advantage=reinforce-plus-plus"]);
+    assert_eq!(by_name, AdvantageEstimator::ReinforcePlusPlus(ReinforcePlusPlus::default()));
+    let set = ["algorithm.advantage=rloo", "algorithm.advantage.pass-at-k.k=2"];
+    assert_eq!(advantage(&set), AdvantageEstimator::PassAtK(PassAtK { k: 2 }));
+}
+
+#[test]
+fn a_misspelt_name_of_a_choice_is_answered_with_the_nearest() {
+    let text = error(&["algorithm.policy_loss=cipso"]);
+    assert!(text.contains("unknown variant `cipso`, expected one of `ppo-clip`"), "{text}");
+    assert!(text.contains("(did you mean `cispo`?)"), "{text}");
+    let text = error(&["algorithm.advantage=dr_grpo"]);
+    assert!(text.contains("(did you mean `dr-grpo`?)"), "{text}");
+}
+
+#[test]
+fn what_the_trainer_cannot_feed_is_refused_before_the_run() {
+    let cases = [
+        (
+            "algorithm.advantage=gae",
+            "`algorithm.advantage` is gae, expected an estimator without `values`, which the trainer lacks",
+        ),
+        ("algorithm.advantage=remax", "an estimator without `greedy_rewards`"),
+        ("algorithm.advantage=prime", "an estimator without `process_log_ratio`"),
+        (
+            "algorithm.policy_loss.covariance-control.treatment.penalise.anchor=reference",
+            "`algorithm.policy_loss` is covariance-control, expected a loss without `reference_log_prob`, which the trainer lacks",
+        ),
+        (
+            "algorithm.policy_loss.high-entropy.scope=micro-batch",
+            "`algorithm.policy_loss.high-entropy.scope` is micro-batch, expected \"mini-batch\": micro-batches only fit the work into memory",
+        ),
+    ];
+    for (argument, expected) in cases {
+        let text = error(&[argument]);
+        assert!(text.contains(expected), "{argument}: {text}");
+    }
 }
 
 #[test]
@@ -244,6 +307,10 @@ fn values_out_of_range_are_named_with_what_was_expected() {
 fn contradictions_between_fields_are_named() {
     let text = error(&["algorithm.advantage=rloo", "rollout.group_size=1"]);
     assert!(text.contains("`rollout.group_size` is 1, expected at least 2"), "{text}");
+    let text = error(&["algorithm.advantage.pass-at-k.k=9"]);
+    let expected =
+        "`rollout.group_size` is 8, expected at least 9 where algorithm.advantage is \"pass-at-k\"";
+    assert!(text.contains(expected), "{text}");
     let text = error(&["data.prompt.system=\"s\"", "data.prompt.chat=false"]);
     assert!(text.contains("`data.prompt.system` is \"s\", expected \"\""), "{text}");
 }
