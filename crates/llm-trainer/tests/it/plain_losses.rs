@@ -4,18 +4,18 @@ use rl_losses::PolicyLoss;
 use tch::{Kind, Tensor};
 
 /// The tokens of a mini-batch. Only `log_prob` has a graph.
-pub struct Columns {
-    pub log_prob: Tensor,
-    pub old: Tensor,
-    pub rollout: Tensor,
-    pub entropy: Tensor,
-    pub old_entropy: Tensor,
-    pub advantage: Tensor,
-    pub lengths: Vec<i64>,
+pub(crate) struct Columns {
+    pub(crate) log_prob: Tensor,
+    pub(crate) old: Tensor,
+    pub(crate) rollout: Tensor,
+    pub(crate) entropy: Tensor,
+    pub(crate) old_entropy: Tensor,
+    pub(crate) advantage: Tensor,
+    pub(crate) lengths: Vec<i64>,
 }
 
 /// One setting of each loss, narrow enough that it acts on policies that moved twice.
-pub const SETTINGS: [&str; 18] = [
+pub(crate) const SETTINGS: [&str; 18] = [
     "[ppo-clip]",
     // A fraction of 1 drops the whole band, so that no draw is involved.
     "[clip-cov]\nfraction = 1.0\ncovariance_low = 0.05\ncovariance_high = 5.0",
@@ -40,7 +40,8 @@ pub const SETTINGS: [&str; 18] = [
 ];
 
 /// The loss of each token, under its setting in [`SETTINGS`].
-pub fn terms(method: &PolicyLoss, columns: &Columns) -> Tensor {
+#[expect(clippy::too_many_lines, reason = "a table")]
+pub(crate) fn terms(method: &PolicyLoss, columns: &Columns) -> Tensor {
     let Columns { log_prob, old, rollout, entropy, old_entropy, advantage, lengths } = columns;
     let log_ratio: Tensor = log_prob - old;
     let ratio = log_ratio.exp();
@@ -48,7 +49,8 @@ pub fn terms(method: &PolicyLoss, columns: &Columns) -> Tensor {
     let positive = advantage.gt(0.0);
     let negative = advantage.lt(0.0);
     let zero = advantage.zeros_like();
-    let count = |share: f64| (share * advantage.numel() as f64).floor() as i64;
+    // Every share here is a fifth.
+    let count = advantage.size()[0] / 5;
     let covariance = || -> Tensor {
         (advantage - advantage.mean(Kind::Double)) * (&still - still.mean(Kind::Double))
     };
@@ -64,11 +66,11 @@ pub fn terms(method: &PolicyLoss, columns: &Columns) -> Tensor {
             zero.where_self(&in_band, &clipped(&ratio, advantage, 0.0, 2.0))
         }
         "kl-cov" => {
-            let chosen = top(&covariance(), count(0.2));
+            let chosen = top(&covariance(), count);
             -(&ratio * advantage) + log_ratio.abs() * chosen * 0.7
         }
         "covariance-control" => {
-            let chosen = top(&covariance(), count(0.2));
+            let chosen = top(&covariance(), count);
             let moved: Tensor = log_prob - rollout;
             let penalty: Tensor = moved.square() * 0.5;
             clipped(&ratio, advantage, 0.8, 1.28) + penalty * chosen * 0.7
@@ -107,7 +109,7 @@ pub fn terms(method: &PolicyLoss, columns: &Columns) -> Tensor {
         }
         "reinforce" => -(advantage * log_prob),
         "dro" => -(advantage * log_prob - log_ratio.square() * 0.025),
-        "high-entropy" => clipped(&ratio, advantage, 0.8, 1.28) * top(entropy, count(0.2)),
+        "high-entropy" => clipped(&ratio, advantage, 0.8, 1.28) * top(entropy, count),
         "steer" => {
             let probability = still.exp();
             let rest: Tensor = 1.0 - &probability;
