@@ -13,7 +13,7 @@ mod rope;
 mod save;
 mod weights;
 
-pub use attention::causal_attention;
+pub use attention::{causal_attention, packed_causal_attention};
 pub use decoder::{Decoder, DecoderError};
 pub use rope::Angles;
 pub use weights::WeightsError;

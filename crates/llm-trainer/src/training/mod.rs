@@ -3,10 +3,13 @@
 pub mod adamw;
 mod checkpoint;
 mod measurement;
+mod packed;
 pub mod policy_pass;
 pub mod probe;
+mod recording;
 pub mod rollout;
 mod trainer;
 pub mod update;
 
+pub use recording::Recording;
 pub use trainer::{StepReport, Trainer};

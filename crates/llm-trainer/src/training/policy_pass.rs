@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use tch::{Device, Kind, Tensor};
 use torch_ext::TorchError;
-use trainer_core::packing::pack;
 
-use crate::head::{TokenStatistics, token_statistics, token_statistics_backward};
+use super::packed::{PackedSequences, first_tokens};
+use super::recording::{Recording, statistics_of};
 use crate::model::Decoder;
 
 /// A prompt and what followed it. Only response tokens are trained.
@@ -19,7 +19,8 @@ pub struct Sequence {
 }
 
 impl Sequence {
-    fn len(&self) -> usize {
+    /// Tokens of prompt and response.
+    pub(super) fn len(&self) -> usize {
         self.prompt.len() + self.response.len()
     }
 }
@@ -54,19 +55,9 @@ impl Statistics {
 /// The part of a column of response tokens that belongs to some of `sequences`, in the order of `chosen`.
 pub fn column_of_sequences(column: &[f64], sequences: &[&Sequence], chosen: &[usize]) -> Vec<f64> {
     let first_token = first_tokens(sequences);
-    let tokens = |&index: &usize| first_token[index]..first_token[index] + sequences[index].response.len();
+    let tokens =
+        |&index: &usize| first_token[index]..first_token[index] + sequences[index].response.len();
     chosen.iter().flat_map(|index| column[tokens(index)].iter().copied()).collect()
-}
-
-/// Where each sequence's response begins among all response tokens.
-fn first_tokens(sequences: &[&Sequence]) -> Vec<usize> {
-    let mut next = 0;
-    let begin = |sequence: &&Sequence| {
-        let first = next;
-        next += sequence.response.len();
-        first
-    };
-    sequences.iter().map(begin).collect()
 }
 
 /// `∂L/∂(statistic)` of every response token, laid out as [`Statistics`].
@@ -85,24 +76,22 @@ pub struct PolicyPass<'a> {
     pub model: &'a Decoder,
     /// Sampling temperature that log-probabilities and entropies refer to.
     pub temperature: f64,
-    /// Most tokens, padding included, of one forward pass.
+    /// Most tokens that run through a block together.
     pub micro_batch_tokens: usize,
+    /// Memory, in bytes, for what blocks computed and the backward pass needs; what does not fit is computed again.
+    pub activation_bytes: usize,
 }
 
-impl PolicyPass<'_> {
+impl<'a> PolicyPass<'a> {
     /// Log-probability and entropy of every response token, without a graph.
     pub fn statistics(&self, sequences: &[&Sequence]) -> Statistics {
-        let _no_grad = tch::no_grad_guard();
-        let total = sequences.iter().map(|sequence| sequence.response.len()).sum();
-        let mut all = Statistics { log_prob: vec![0.0; total], entropy: vec![0.0; total] };
-        self.for_each_micro_batch(sequences, |rows| {
-            let hidden = rows.predicting_states(self.model);
-            let TokenStatistics { log_prob, entropy } =
-                token_statistics(&hidden, self.model.head(), &rows.targets, self.temperature);
-            rows.scatter(&to_f64(&log_prob), &mut all.log_prob);
-            rows.scatter(&to_f64(&entropy), &mut all.entropy);
-        });
-        all
+        let (micro_batches, last) = self.forward(sequences);
+        statistics_of(self, &micro_batches, &last, response_tokens(sequences))
+    }
+
+    /// A forward pass that can be differentiated.
+    pub fn record(&self, sequences: &[&Sequence]) -> Recording<'a> {
+        Recording::new(*self, self.micro_batches(sequences), response_tokens(sequences))
     }
 
     /// Mean entropy at temperature 1, in nats per token: that of `own`, the statistics at the pass's own temperature,
@@ -121,23 +110,20 @@ impl PolicyPass<'_> {
     /// For probes of a bounded number of tokens; training never forms this matrix.
     pub fn distributions(&self, sequences: &[&Sequence]) -> Vec<Tensor> {
         let _no_grad = tch::no_grad_guard();
-        let mut parts = Vec::new();
-        self.for_each_micro_batch(sequences, |rows| {
-            let hidden = rows.predicting_states(self.model);
-            let logits = hidden.matmul(&self.model.head().tr());
-            parts.push((logits / self.temperature).log_softmax(-1, Kind::Float));
-        });
-        parts
+        let (micro_batches, last) = self.forward(sequences);
+        let distribution = |(part, x): (&PackedSequences, &Tensor)| {
+            let logits = part.predicting_states(self.model, x).matmul(&self.model.head().tr());
+            (logits / self.temperature).log_softmax(-1, Kind::Float)
+        };
+        micro_batches.iter().zip(&last).map(distribution).collect()
     }
 
     /// Adds the gradient of `Σ_t cotangent_t · statistic_t` to `.grad` of every trainable parameter, and returns the
     /// log-probabilities met on the way.
     ///
-    /// The sum over micro-batches does not depend on how the sequences are split, beyond rounding.
-    ///
     /// # Errors
     ///
-    /// [`TorchError`] if the model is not trainable.
+    /// As [`Recording::backward`].
     ///
     /// # Panics
     ///
@@ -147,111 +133,33 @@ impl PolicyPass<'_> {
         sequences: &[&Sequence],
         cotangent: &Cotangent,
     ) -> Result<Vec<f64>, TorchError> {
-        let mut log_prob = vec![0.0; cotangent.log_prob.len()];
-        let mut result = Ok(());
-        self.for_each_micro_batch(sequences, |rows| {
-            if result.is_ok() {
-                result = self
-                    .pull_back(rows, cotangent)
-                    .map(|part| rows.scatter(&to_f64(&part), &mut log_prob));
-            }
-        });
-        result.map(|()| log_prob)
+        self.record(sequences).backward(cotangent)
     }
 
-    fn pull_back(&self, rows: &PaddedRows, cotangent: &Cotangent) -> Result<Tensor, TorchError> {
-        let device = self.model.device();
-        let column = |values: &[f64]| rows.gather(values).to_device(device);
-        let hidden = rows.predicting_states(self.model);
-        let gradient = token_statistics_backward(
-            &hidden.detach(),
-            self.model.head(),
-            &rows.targets,
-            self.temperature,
-            &column(&cotangent.log_prob),
-            cotangent.entropy.as_deref().map(column).as_ref(),
-        );
-        // The head's weight is a leaf: naming it as an output adds its share to `.grad`, tied or not.
-        torch_ext::backward(&[&hidden, self.model.head()], &[&gradient.hidden, &gradient.weight])?;
-        Ok(gradient.log_prob)
+    fn micro_batches(&self, sequences: &[&Sequence]) -> Vec<PackedSequences> {
+        PackedSequences::split(self.model, sequences, self.micro_batch_tokens)
     }
 
-    fn for_each_micro_batch(&self, sequences: &[&Sequence], mut visit: impl FnMut(&PaddedRows)) {
-        let first_token = first_tokens(sequences);
-        let lengths: Vec<usize> = sequences.iter().map(|sequence| sequence.len()).collect();
-        for part in pack(&lengths, self.micro_batch_tokens) {
-            if part.rows.iter().any(|&row| !sequences[row].response.is_empty()) {
-                let device = self.model.device();
-                visit(&PaddedRows::new(sequences, &part.rows, &first_token, device));
+    /// Micro-batches and what the last block leaves of each, without a graph.
+    fn forward(&self, sequences: &[&Sequence]) -> (Vec<PackedSequences>, Vec<Tensor>) {
+        let _no_grad = tch::no_grad_guard();
+        let micro_batches = self.micro_batches(sequences);
+        let mut states: Vec<Tensor> =
+            micro_batches.iter().map(|part| part.embed(self.model)).collect();
+        for index in 0..self.model.block_count() {
+            for (part, x) in micro_batches.iter().zip(&mut states) {
+                *x = part.block(self.model, index, x);
             }
         }
+        (micro_batches, states)
     }
 }
 
-/// Sequences side by side, padded on the right: under causal attention padding there changes nothing to its left.
-struct PaddedRows {
-    /// `[rows, longest]`.
-    token_ids: Tensor,
-    /// Where in `[rows · longest]` the state stands that predicts each response token.
-    positions: Tensor,
-    /// The response tokens.
-    targets: Tensor,
-    /// Runs of tokens of the whole batch that this micro-batch holds, in its order.
-    runs: Vec<Range<usize>>,
+fn response_tokens(sequences: &[&Sequence]) -> usize {
+    sequences.iter().map(|sequence| sequence.response.len()).sum()
 }
 
-impl PaddedRows {
-    fn new(sequences: &[&Sequence], rows: &[usize], first_token: &[usize], device: Device) -> Self {
-        let longest = rows.iter().map(|&row| sequences[row].len()).max().unwrap_or(0);
-        let mut token_ids = vec![0i64; rows.len() * longest];
-        let (mut positions, mut targets, mut runs) = (Vec::new(), Vec::new(), Vec::new());
-        for (i, &row) in rows.iter().enumerate() {
-            let sequence = sequences[row];
-            let tokens = sequence.prompt.iter().chain(&sequence.response);
-            for (slot, &token) in token_ids[i * longest..].iter_mut().zip(tokens) {
-                *slot = i64::from(token);
-            }
-            let first = i * longest + sequence.prompt.len() - 1;
-            positions.extend((first..first + sequence.response.len()).map(index_of));
-            targets.extend(sequence.response.iter().map(|&token| i64::from(token)));
-            runs.push(first_token[row]..first_token[row] + sequence.response.len());
-        }
-        let shape = [index_of(rows.len()), index_of(longest)];
-        Self {
-            token_ids: Tensor::from_slice(&token_ids).view(shape).to_device(device),
-            positions: Tensor::from_slice(&positions).to_device(device),
-            targets: Tensor::from_slice(&targets).to_device(device),
-            runs,
-        }
-    }
-
-    /// Final hidden states that predict the response tokens, `[tokens, hidden]`.
-    fn predicting_states(&self, model: &Decoder) -> Tensor {
-        let hidden = model.forward(&self.token_ids);
-        hidden.flatten(0, 1).index_select(0, &self.positions)
-    }
-
-    fn scatter(&self, values: &[f64], into: &mut [f64]) {
-        let mut rest = values;
-        for run in &self.runs {
-            let (own, after) = rest.split_at(run.len());
-            into[run.clone()].copy_from_slice(own);
-            rest = after;
-        }
-    }
-
-    fn gather(&self, values: &[f64]) -> Tensor {
-        let own: Vec<f64> =
-            self.runs.iter().flat_map(|run| values[run.clone()].iter().copied()).collect();
-        Tensor::from_slice(&own)
-    }
-}
-
-fn to_f64(column: &Tensor) -> Vec<f64> {
+pub(super) fn to_f64(column: &Tensor) -> Vec<f64> {
     Vec::try_from(column.to_kind(Kind::Double).to_device(Device::Cpu))
         .expect("a one-dimensional tensor of f64")
-}
-
-fn index_of(count: usize) -> i64 {
-    i64::try_from(count).expect("fewer tokens than i64 holds")
 }

@@ -298,11 +298,7 @@ impl Trainer {
             old: &old.of_sequences(&sequences, &kept),
             mini_batch_sequences: config.algorithm.mini_batch_prompts * config.rollout.group_size,
         };
-        let pass = PolicyPass {
-            model: &self.model,
-            temperature: config.rollout.temperature,
-            micro_batch_tokens: config.training.micro_batch_tokens,
-        };
+        let pass = policy_pass(&self.model, config);
         let (schedule, done) = (&self.schedule, self.state.updates);
         let peak = config.optimizer.learning_rate;
         let keys = (config.seed, self.state.step + 1);
@@ -374,11 +370,17 @@ impl Trainer {
     }
 
     fn pass(&self) -> PolicyPass<'_> {
-        PolicyPass {
-            model: &self.model,
-            temperature: self.config().rollout.temperature,
-            micro_batch_tokens: self.config().training.micro_batch_tokens,
-        }
+        policy_pass(&self.model, self.config())
+    }
+}
+
+/// Apart from the trainer, so that its optimiser can be borrowed beside it.
+fn policy_pass<'a>(model: &'a Decoder, config: &RunConfig) -> PolicyPass<'a> {
+    PolicyPass {
+        model,
+        temperature: config.rollout.temperature,
+        micro_batch_tokens: config.training.micro_batch_tokens,
+        activation_bytes: config.training.activation_bytes,
     }
 }
 

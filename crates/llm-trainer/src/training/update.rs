@@ -1,8 +1,6 @@
 //! The update: mini-batches of a rollout batch, each planned over all its tokens before any is differentiated.
 
-use rl_losses::{
-    BatchError, LossSums, PlanError, TokenBatch, TokenColumns, entropy_bonus,
-};
+use rl_losses::{BatchError, LossSums, PlanError, TokenBatch, TokenColumns, entropy_bonus};
 use thiserror::Error;
 use torch_ext::TorchError;
 use trainer_core::config::AlgorithmSection;
@@ -96,11 +94,12 @@ pub fn update(
             if tokens.is_empty() {
                 continue;
             }
+            let recording = pass.record(sequences);
             // Before the first update the current policy is the old one, to the bit.
             let current = if sums.updates == 0 {
                 batch.old.of_tokens(tokens.clone())
             } else {
-                pass.statistics(sequences)
+                recording.statistics()
             };
             let columns = TokenColumns {
                 log_prob: &current.log_prob,
@@ -111,9 +110,7 @@ pub fn update(
             let token_batch = TokenBatch::new(columns, &lengths)
                 .and_then(|columns| columns.with_entropy(&current.entropy))
                 .and_then(|columns| columns.with_old_entropy(&batch.old.entropy[tokens.clone()]))
-                .and_then(|columns| {
-                    columns.with_rollout_log_prob(&batch.rollout_log_prob[tokens])
-                })
+                .and_then(|columns| columns.with_rollout_log_prob(&batch.rollout_log_prob[tokens]))
                 .map_err(|source| UpdateError::Batch { step, mini_batch, source })?;
             let plan = algorithm
                 .policy_loss
@@ -128,7 +125,7 @@ pub fn update(
                 log_prob: output.grad_log_prob,
                 entropy: has_bonus.then_some(grad_entropy),
             };
-            pass.accumulate_gradient(sequences, &cotangent)?;
+            recording.backward(&cotangent)?;
             let outcome = optimizer.step(learning_rate(sums.updates))?;
             sums.updates += 1;
             sums.skipped += usize::from(!outcome.applied);

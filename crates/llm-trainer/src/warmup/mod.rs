@@ -14,7 +14,7 @@ use serde_json::json;
 use tch::{Device, Kind};
 use trainer_core::arithmetic::Split;
 use trainer_core::atomic_write::DirectoryInProgress;
-use trainer_core::config::OptimizerSection;
+use trainer_core::config::{OptimizerSection, TrainingSection};
 use trainer_core::counter_rng::{Purpose, purpose_seed, step_rng};
 use trainer_core::dataset::Question;
 use trainer_core::model_config::{Architecture, ModelConfig, ModelShape};
@@ -155,8 +155,7 @@ fn supervised_step(
     learning_rate: f64,
     training: &WarmupTraining,
 ) -> anyhow::Result<f64> {
-    let pass =
-        PolicyPass { model, temperature: 1.0, micro_batch_tokens: training.micro_batch_tokens };
+    let pass = pass(model, training);
     let sequences: Vec<&Sequence> = sequences.iter().collect();
     let tokens: usize = sequences.iter().map(|sequence| sequence.response.len()).sum();
     let weight = 1.0 / tokens as f64;
@@ -164,6 +163,15 @@ fn supervised_step(
     let log_prob = pass.accumulate_gradient(&sequences, &cotangent)?;
     optimizer.step(learning_rate)?;
     Ok(-weight * log_prob.iter().sum::<f64>())
+}
+
+fn pass<'a>(model: &'a Decoder, training: &WarmupTraining) -> PolicyPass<'a> {
+    PolicyPass {
+        model,
+        temperature: 1.0,
+        micro_batch_tokens: training.micro_batch_tokens,
+        activation_bytes: TrainingSection::DEFAULT_ACTIVATION_BYTES,
+    }
 }
 
 /// Accuracy and mean entropy of sampled answers to held-out questions.
@@ -189,8 +197,7 @@ fn measure(
     let noise = (purpose_seed(seed, Purpose::Evaluation), step);
     let samples = roll_out(model, &prompts, &options, judge, noise)?.samples;
     let right = samples.iter().filter(|sample| sample.verdict.is_right()).count();
-    let pass =
-        PolicyPass { model, temperature: 1.0, micro_batch_tokens: training.micro_batch_tokens };
+    let pass = pass(model, training);
     let sequences: Vec<&Sequence> = samples.iter().map(|sample| &sample.sequence).collect();
     let entropy = pass.statistics(&sequences).entropy;
     Ok(Measurement {

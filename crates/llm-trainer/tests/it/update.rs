@@ -2,7 +2,7 @@
 
 use llm_trainer::model::Decoder;
 use llm_trainer::training::adamw::AdamW;
-use llm_trainer::training::policy_pass::{PolicyPass, Sequence, Statistics};
+use llm_trainer::training::policy_pass::{Cotangent, PolicyPass, Sequence, Statistics};
 use llm_trainer::training::update::{UpdateBatch, update};
 use rl_losses::{Aggregation, PolicyLoss};
 use tch::{Device, Kind, Tensor};
@@ -128,10 +128,12 @@ fn updates_equal_plain_autograd_for_every_method_and_any_micro_batch() {
         for method in methods() {
             let expected = model(tied);
             plain_updates(&expected, &sequences, &method, entropy_coefficient, &options);
-            for micro_batch_tokens in [16, 40, 10_000] {
+            // Several micro-batches or one; every block computed again, some of them, none.
+            for (micro_batch_tokens, activation_bytes) in
+                [(16, 0), (40, 100_000), (10_000, usize::MAX)]
+            {
                 let found = model(tied);
-                let pass =
-                    PolicyPass { model: &found, temperature: TEMPERATURE, micro_batch_tokens };
+                let pass = pass(&found, micro_batch_tokens, activation_bytes);
                 let old: Statistics = pass.statistics(&sequences);
                 let rollout: Vec<f64> = old.log_prob.iter().map(|x| x - ROLLOUT_OFFSET).collect();
                 let algorithm = AlgorithmSection {
@@ -217,6 +219,65 @@ fn plain_updates(
     }
 }
 
+fn pass(model: &Decoder, micro_batch_tokens: usize, activation_bytes: usize) -> PolicyPass<'_> {
+    PolicyPass { model, temperature: TEMPERATURE, micro_batch_tokens, activation_bytes }
+}
+
+/// Gradient of an arbitrary cotangent of both statistics, parameter by parameter.
+fn gradient(micro_batch_tokens: usize, activation_bytes: usize) -> Vec<Tensor> {
+    let model = model(true);
+    let sequences = sequences();
+    let sequences: Vec<&Sequence> = sequences.iter().collect();
+    let recording = pass(&model, micro_batch_tokens, activation_bytes).record(&sequences);
+    let tokens = recording.statistics().log_prob.len();
+    let wave = |rate: f64| (0..tokens).map(|t| (t as f64 * rate).sin()).collect();
+    let cotangent = Cotangent { log_prob: wave(0.7), entropy: Some(wave(1.3)) };
+    recording.backward(&cotangent).expect("the model is trainable");
+    model.named_parameters().iter().map(|(_, parameter)| parameter.grad()).collect()
+}
+
+#[test]
+fn the_gradient_is_the_same_to_the_bit_whether_a_block_is_computed_again_or_kept() {
+    let again = gradient(40, 0);
+    for activation_bytes in [60_000, 150_000, usize::MAX] {
+        for (again, kept) in again.iter().zip(gradient(40, activation_bytes)) {
+            assert!(again.equal(&kept), "{activation_bytes}");
+        }
+    }
+}
+
+#[test]
+fn packed_sequences_have_the_statistics_they_have_alone() {
+    let model = model(false);
+    let sequences = sequences();
+    let sequences: Vec<&Sequence> = sequences.iter().collect();
+    for micro_batch_tokens in [1, 25, 10_000] {
+        let packed = pass(&model, micro_batch_tokens, 0).statistics(&sequences);
+        let mut first = 0;
+        for sequence in &sequences {
+            let _no_grad = tch::no_grad_guard();
+            let (log_prob, entropy) = plain_statistics(&model, sequence);
+            let tokens = first..first + sequence.response.len();
+            first = tokens.end;
+            for (expected, found) in [(log_prob, &packed.log_prob), (entropy, &packed.entropy)] {
+                let found = Tensor::from_slice(&found[tokens.clone()]);
+                assert!(distance(&expected, &found) < 1e-12, "{micro_batch_tokens}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_recording_has_the_statistics_of_a_pass_without_a_graph() {
+    let model = model(true);
+    let sequences = sequences();
+    let sequences: Vec<&Sequence> = sequences.iter().collect();
+    for activation_bytes in [0, 100_000, usize::MAX] {
+        let pass = pass(&model, 40, activation_bytes);
+        assert_eq!(pass.record(&sequences).statistics(), pass.statistics(&sequences));
+    }
+}
+
 #[test]
 fn a_gradient_that_is_not_finite_moves_nothing_and_is_counted() {
     let model = model(true);
@@ -224,7 +285,12 @@ fn a_gradient_that_is_not_finite_moves_nothing_and_is_counted() {
         model.named_parameters().iter().map(|(_, p)| p.detach().copy()).collect();
     let sequences = sequences();
     let sequences: Vec<&Sequence> = sequences.iter().collect();
-    let pass = PolicyPass { model: &model, temperature: 1.0, micro_batch_tokens: 100 };
+    let pass = PolicyPass {
+        model: &model,
+        temperature: 1.0,
+        micro_batch_tokens: 100,
+        activation_bytes: 0,
+    };
     let old = pass.statistics(&sequences);
     let mut advantages = ADVANTAGES;
     advantages[2] = 1e308;

@@ -239,7 +239,12 @@ const OWN: &[Field] = &[
     field(
         "training.micro_batch_tokens",
         "16384",
-        "Padded tokens that run through the model at once; at least `data.max_prompt_tokens + rollout.max_response_tokens`.",
+        "Tokens that run through a block at once; at least `data.max_prompt_tokens + rollout.max_response_tokens`.",
+    ),
+    field(
+        "training.activation_bytes",
+        "2147483648",
+        "Memory for what blocks computed and the backward pass needs; what does not fit is computed again. Changes speed and memory, not a bit of the result.",
     ),
     field(
         "evaluation.every",

@@ -262,9 +262,21 @@ impl Default for OptimizerSection {
 pub struct TrainingSection {
     /// Training steps; each is one rollout batch.
     pub steps: u64,
-    /// Padded tokens that run through the model at once.
+    /// Tokens that run through a block at once.
     #[serde(default = "default_micro_batch_tokens")]
     pub micro_batch_tokens: usize,
+    /// Memory, in bytes, for what blocks computed and the backward pass needs.
+    #[serde(default = "default_activation_bytes")]
+    pub activation_bytes: usize,
+}
+
+impl TrainingSection {
+    /// Enough for small models to compute nothing twice.
+    pub const DEFAULT_ACTIVATION_BYTES: usize = 2 << 30;
+}
+
+fn default_activation_bytes() -> usize {
+    TrainingSection::DEFAULT_ACTIVATION_BYTES
 }
 
 fn default_micro_batch_tokens() -> usize {

@@ -1,0 +1,130 @@
+//! Sequences laid end to end, without padding.
+
+use std::ops::Range;
+
+use tch::{Device, Tensor};
+use trainer_core::packing::pack;
+
+use super::policy_pass::Sequence;
+use crate::model::{Angles, Decoder, packed_causal_attention};
+
+/// A micro-batch: whole sequences in one row, each attending to itself alone.
+#[derive(Debug)]
+pub(super) struct PackedSequences {
+    /// i64 `[1, tokens]`.
+    token_ids: Tensor,
+    /// Length of each sequence, in tokens.
+    lengths: Vec<i64>,
+    /// Rotary angles of every token's position within its sequence.
+    angles: Angles,
+    /// Where among the tokens the state stands that predicts each response token.
+    predicting: Tensor,
+    /// The response tokens, i64 `[response tokens]`.
+    pub(super) targets: Tensor,
+    /// Runs of response tokens of the whole batch that this micro-batch holds, in its order.
+    runs: Vec<Range<usize>>,
+}
+
+impl PackedSequences {
+    /// Micro-batches of at most `budget` tokens that together hold every sequence with a response.
+    pub(super) fn split(model: &Decoder, sequences: &[&Sequence], budget: usize) -> Vec<Self> {
+        let first_token = first_tokens(sequences);
+        let trained: Vec<usize> =
+            (0..sequences.len()).filter(|&row| !sequences[row].response.is_empty()).collect();
+        let lengths: Vec<usize> = trained.iter().map(|&row| sequences[row].len()).collect();
+        pack(&lengths, budget)
+            .into_iter()
+            .map(|part| {
+                let rows: Vec<usize> = part.rows.iter().map(|&row| trained[row]).collect();
+                Self::new(model, sequences, &rows, &first_token)
+            })
+            .collect()
+    }
+
+    fn new(
+        model: &Decoder,
+        sequences: &[&Sequence],
+        rows: &[usize],
+        first_token: &[usize],
+    ) -> Self {
+        let (mut token_ids, mut positions) = (Vec::<i64>::new(), Vec::<i64>::new());
+        let (mut predicting, mut targets) = (Vec::<i64>::new(), Vec::<i64>::new());
+        let (mut lengths, mut runs) = (Vec::new(), Vec::new());
+        for &row in rows {
+            let Sequence { prompt, response } = sequences[row];
+            let length = index_of(sequences[row].len());
+            let last_of_prompt = index_of(token_ids.len() + prompt.len()) - 1;
+            predicting.extend((0..index_of(response.len())).map(|t| last_of_prompt + t));
+            targets.extend(response.iter().map(|&token| i64::from(token)));
+            token_ids.extend(prompt.iter().chain(response).map(|&token| i64::from(token)));
+            positions.extend(0..length);
+            lengths.push(length);
+            runs.push(first_token[row]..first_token[row] + response.len());
+        }
+        let device = model.device();
+        let row = |column: &[i64]| Tensor::from_slice(column).to_device(device);
+        Self {
+            token_ids: row(&token_ids).unsqueeze(0),
+            lengths,
+            angles: model.angles(&row(&positions).unsqueeze(0)),
+            predicting: row(&predicting),
+            targets: row(&targets),
+            runs,
+        }
+    }
+
+    /// Tokens of prompts and responses.
+    pub(super) fn tokens(&self) -> usize {
+        usize::try_from(self.lengths.iter().sum::<i64>()).expect("lengths are positive")
+    }
+
+    /// Embedding vectors, `[1, tokens, hidden]`.
+    pub(super) fn embed(&self, model: &Decoder) -> Tensor {
+        model.embed(&self.token_ids)
+    }
+
+    /// Block `index` applied to `x`, `[1, tokens, hidden]`.
+    pub(super) fn block(&self, model: &Decoder, index: usize, x: &Tensor) -> Tensor {
+        model.block(index, x, &self.angles, |query, key, value| {
+            packed_causal_attention(&self.lengths, query, key, value)
+        })
+    }
+
+    /// Final-normed states that predict the response tokens, `[response tokens, hidden]`, from what the last block
+    /// leaves.
+    pub(super) fn predicting_states(&self, model: &Decoder, x: &Tensor) -> Tensor {
+        model.final_norm(&x.squeeze_dim(0).index_select(0, &self.predicting))
+    }
+
+    /// Puts one value a response token of this micro-batch in its place among those of the whole batch.
+    pub(super) fn scatter(&self, values: &[f64], into: &mut [f64]) {
+        let mut rest = values;
+        for run in &self.runs {
+            let (own, after) = rest.split_at(run.len());
+            into[run.clone()].copy_from_slice(own);
+            rest = after;
+        }
+    }
+
+    /// The values of this micro-batch's response tokens among those of the whole batch.
+    pub(super) fn gather(&self, values: &[f64], device: Device) -> Tensor {
+        let own: Vec<f64> =
+            self.runs.iter().flat_map(|run| values[run.clone()].iter().copied()).collect();
+        Tensor::from_slice(&own).to_device(device)
+    }
+}
+
+/// Where each sequence's response begins among all response tokens.
+pub(super) fn first_tokens(sequences: &[&Sequence]) -> Vec<usize> {
+    let mut next = 0;
+    let begin = |sequence: &&Sequence| {
+        let first = next;
+        next += sequence.response.len();
+        first
+    };
+    sequences.iter().map(begin).collect()
+}
+
+fn index_of(count: usize) -> i64 {
+    i64::try_from(count).expect("fewer tokens than i64 holds")
+}

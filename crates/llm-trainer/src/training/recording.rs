@@ -1,0 +1,160 @@
+//! One forward pass of a whole mini-batch, block by block, that remembers enough to be differentiated.
+
+use tch::{Kind, Tensor};
+use torch_ext::TorchError;
+
+use super::packed::PackedSequences;
+use super::policy_pass::{Cotangent, PolicyPass, Statistics, to_f64};
+use crate::head::{TokenStatistics, token_statistics, token_statistics_backward};
+use crate::model::Decoder;
+
+/// A forward pass over a mini-batch.
+///
+/// Blocks are outside, micro-batches inside, forwards and backwards: what a block needs, such as its gathered weights, is
+/// needed once a pass. Of each block only its input stays; it is computed again under autograd when its turn comes, unless
+/// the memory for activations had room to keep its graph. The gradient is the same to the bit either way.
+#[derive(Debug)]
+pub struct Recording<'a> {
+    pass: PolicyPass<'a>,
+    micro_batches: Vec<PackedSequences>,
+    /// Of each block, of each micro-batch.
+    blocks: Vec<Vec<BlockRun>>,
+    /// What the last block leaves, of each micro-batch.
+    last: Vec<Tensor>,
+    response_tokens: usize,
+}
+
+/// One block on one micro-batch.
+#[derive(Debug)]
+struct BlockRun {
+    /// A leaf that takes a gradient.
+    input: Tensor,
+    /// The output with its graph, where there was room for it.
+    output: Option<Tensor>,
+}
+
+impl<'a> Recording<'a> {
+    pub(super) fn new(
+        pass: PolicyPass<'a>,
+        micro_batches: Vec<PackedSequences>,
+        response_tokens: usize,
+    ) -> Self {
+        let model = pass.model;
+        let bytes_per_token = activation_bytes_per_token(model);
+        let mut room = pass.activation_bytes;
+        let mut last: Vec<Tensor> =
+            micro_batches.iter().map(|part| tch::no_grad(|| part.embed(model))).collect();
+        let mut blocks = Vec::with_capacity(model.block_count());
+        for index in 0..model.block_count() {
+            let run = |(part, x): (&PackedSequences, &mut Tensor)| {
+                let input = leaf(x);
+                let needed = part.tokens().saturating_mul(bytes_per_token);
+                let output = (needed <= room).then(|| {
+                    room -= needed;
+                    part.block(model, index, &input)
+                });
+                *x = match &output {
+                    Some(output) => output.detach(),
+                    None => tch::no_grad(|| part.block(model, index, &input)),
+                };
+                BlockRun { input, output }
+            };
+            blocks.push(micro_batches.iter().zip(&mut last).map(run).collect());
+        }
+        Self { pass, micro_batches, blocks, last, response_tokens }
+    }
+
+    /// Log-probability and entropy of every response token.
+    pub fn statistics(&self) -> Statistics {
+        statistics_of(&self.pass, &self.micro_batches, &self.last, self.response_tokens)
+    }
+
+    /// Adds the gradient of `Σ_t cotangent_t · statistic_t` to `.grad` of every trainable parameter, and returns the
+    /// log-probabilities met on the way.
+    ///
+    /// The sum over micro-batches does not depend on how the sequences are split, beyond rounding.
+    ///
+    /// # Errors
+    ///
+    /// [`TorchError`] if the model is not trainable.
+    ///
+    /// # Panics
+    ///
+    /// If a cotangent does not hold one value per response token.
+    pub fn backward(self, cotangent: &Cotangent) -> Result<Vec<f64>, TorchError> {
+        let Self { pass, micro_batches, mut blocks, last, response_tokens } = self;
+        let model = pass.model;
+        assert_eq!(cotangent.log_prob.len(), response_tokens, "one value per response token");
+        let mut log_prob = vec![0.0; response_tokens];
+        let mut gradients = Vec::with_capacity(last.len());
+        for (part, x) in micro_batches.iter().zip(last) {
+            let input = leaf(&x);
+            let hidden = part.predicting_states(model, &input);
+            let column = |values: &[f64]| part.gather(values, model.device());
+            let gradient = token_statistics_backward(
+                &hidden.detach(),
+                model.head(),
+                &part.targets,
+                pass.temperature,
+                &column(&cotangent.log_prob),
+                cotangent.entropy.as_deref().map(column).as_ref(),
+            );
+            part.scatter(&to_f64(&gradient.log_prob), &mut log_prob);
+            // The head's weight is a leaf: naming it as an output adds its share to `.grad`, tied or not.
+            let outputs = [&hidden, model.head()];
+            torch_ext::backward(&outputs, &[&gradient.hidden, &gradient.weight])?;
+            gradients.push(input.grad());
+        }
+        while let Some(runs) = blocks.pop() {
+            let index = blocks.len();
+            for ((part, run), gradient) in micro_batches.iter().zip(runs).zip(&mut gradients) {
+                let BlockRun { input, output } = run;
+                let output = output.unwrap_or_else(|| part.block(model, index, &input));
+                torch_ext::backward(&[&output], &[&*gradient])?;
+                *gradient = input.grad();
+            }
+        }
+        for (part, gradient) in micro_batches.iter().zip(&gradients) {
+            torch_ext::backward(&[&part.embed(model)], &[gradient])?;
+        }
+        Ok(log_prob)
+    }
+}
+
+/// Log-probability and entropy of every response token, from what the last block leaves of each micro-batch.
+pub(super) fn statistics_of(
+    pass: &PolicyPass<'_>,
+    micro_batches: &[PackedSequences],
+    last: &[Tensor],
+    response_tokens: usize,
+) -> Statistics {
+    let _no_grad = tch::no_grad_guard();
+    let mut all =
+        Statistics { log_prob: vec![0.0; response_tokens], entropy: vec![0.0; response_tokens] };
+    for (part, x) in micro_batches.iter().zip(last) {
+        let hidden = part.predicting_states(pass.model, x);
+        let TokenStatistics { log_prob, entropy } =
+            token_statistics(&hidden, pass.model.head(), &part.targets, pass.temperature);
+        part.scatter(&to_f64(&log_prob), &mut all.log_prob);
+        part.scatter(&to_f64(&entropy), &mut all.entropy);
+    }
+    all
+}
+
+fn leaf(x: &Tensor) -> Tensor {
+    x.detach().set_requires_grad(true)
+}
+
+/// About what autograd keeps of one block for one token: eight vectors of the residual's width (norms, residuals, the
+/// inputs of the projections), three of each of queries, keys and values, and four of the MLP's.
+fn activation_bytes_per_token(model: &Decoder) -> usize {
+    let config = model.config();
+    let heads = config.num_attention_heads + 2 * config.num_key_value_heads;
+    let width = 8 * config.hidden_size + 3 * heads * config.head_dim + 4 * config.intermediate_size;
+    let bytes = match model.kind() {
+        Kind::Double => 8,
+        Kind::BFloat16 | Kind::Half => 2,
+        _ => 4,
+    };
+    width * bytes
+}
