@@ -151,6 +151,7 @@ impl ArithmeticTask {
             problem,
             answer: answer.to_string(),
             source: source.to_owned(),
+            context: Vec::new(),
         }
     }
 }

@@ -3,7 +3,7 @@
 //! | module | answers |
 //! |---|---|
 //! | [`config`] | what a run is, checked before anything starts |
-//! | [`dataset`], [`arithmetic`], [`prompt`], [`chat_template`], [`text_tokenizer`] | which tokens a question becomes |
+//! | [`dataset`], [`question_key`], [`data_check`], [`arithmetic`], [`prompt`], [`chat_template`], [`text_tokenizer`] | which tokens a question becomes |
 //! | [`counter_rng`], [`schedule`], [`packing`] | the numbers a step needs: noise, learning rate, micro-batches |
 //! | [`metrics`], [`run_directory`], [`atomic_write`] | what a run leaves on disk |
 //! | [`report`] | what a person sees of it |
@@ -14,12 +14,14 @@ pub mod atomic_write;
 pub mod chat_template;
 pub mod config;
 pub mod counter_rng;
+pub mod data_check;
 pub mod dataset;
 pub mod gguf;
 pub mod metrics;
 pub mod model_config;
 pub mod packing;
 pub mod prompt;
+pub mod question_key;
 pub mod question_order;
 pub mod report;
 pub mod run_directory;

@@ -34,6 +34,8 @@ pub enum OverLongPrompt {
     Error,
     /// The question is left out, and counted.
     Drop,
+    /// Its first tokens are cut off until it fits, and it is counted: the end of the question stays.
+    TruncateLeft,
 }
 
 /// Why a question did not become a prompt.
@@ -46,9 +48,10 @@ pub enum PromptError {
          chat_template in tokenizer_config.json"
     )]
     NoChatTemplate,
-    /// The prompt is too long.
+    /// Prompts are too long; the longest is named.
     #[error(
-        "question `{id}`: prompt has {found} tokens, expected at most max_prompt_tokens = {most}"
+        "question `{id}`: prompt has {found} tokens, expected at most max_prompt_tokens = {most} (the longest of \
+         {count} such prompts; over_long_prompts = \"drop\" leaves them out, \"truncate-left\" shortens them)"
     )]
     TooLong {
         /// Which question.
@@ -57,6 +60,16 @@ pub enum PromptError {
         found: usize,
         /// Tokens allowed.
         most: usize,
+        /// How many prompts are too long.
+        count: usize,
+    },
+    /// A question that is a conversation cannot be asked under this configuration.
+    #[error("question `{id}`: {problem}")]
+    Conversation {
+        /// Which question.
+        id: String,
+        /// What is wrong and what was expected.
+        problem: &'static str,
     },
     /// The prompt has no token at all.
     #[error("question `{id}`: the prompt has no tokens, expected at least one")]
@@ -94,14 +107,16 @@ pub struct Prompt {
 /// Prompts of a data set, and how many questions were too long.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prompts {
-    /// Those that fit, in the order of the questions.
+    /// Those to ask, in the order of the questions.
     pub prompts: Vec<Prompt>,
     /// How many were left out by [`OverLongPrompt::Drop`].
     pub dropped: usize,
+    /// How many were shortened by [`OverLongPrompt::TruncateLeft`].
+    pub truncated: usize,
 }
 
 impl PromptFormat {
-    /// The prompt as text.
+    /// The prompt of a problem, as text.
     ///
     /// # Errors
     ///
@@ -111,16 +126,52 @@ impl PromptFormat {
         problem: &str,
         chat_template: Option<&ChatTemplate>,
     ) -> Result<String, PromptError> {
-        let content = self.template.replace("{problem}", problem);
+        self.render(&[], problem, chat_template)
+    }
+
+    /// The prompt of a question, as text: a row's own turns stand before the problem.
+    ///
+    /// # Errors
+    ///
+    /// As for [`PromptFormat::text`], and [`PromptError::Conversation`] where there are such turns without a chat
+    /// template, or a second system message.
+    pub fn question_text(
+        &self,
+        question: &Question,
+        chat_template: Option<&ChatTemplate>,
+    ) -> Result<String, PromptError> {
+        let context = &question.context;
+        let refused = |problem| PromptError::Conversation { id: question.id.clone(), problem };
+        if !self.chat && !context.is_empty() {
+            return Err(refused(
+                "has turns before the last, expected one turn where prompt.chat is false",
+            ));
+        }
+        if !self.system.is_empty() && context.iter().any(|turn| turn.role == "system") {
+            return Err(refused(
+                "has a system message of its own, expected none where prompt.system is set",
+            ));
+        }
+        self.render(context, &question.problem, chat_template)
+    }
+
+    fn render(
+        &self,
+        context: &[Message],
+        problem: &str,
+        chat_template: Option<&ChatTemplate>,
+    ) -> Result<String, PromptError> {
+        let question = self.template.replace("{problem}", problem);
         if !self.chat {
-            return Ok(content);
+            return Ok(question);
         }
         let template = chat_template.ok_or(PromptError::NoChatTemplate)?;
         let mut messages = Vec::new();
         if !self.system.is_empty() {
             messages.push(Message::new("system", &self.system));
         }
-        messages.push(Message::new("user", content));
+        messages.extend_from_slice(context);
+        messages.push(Message::new("user", question));
         Ok(template.render(&messages, true)?)
     }
 
@@ -137,29 +188,39 @@ impl PromptFormat {
         max_prompt_tokens: usize,
         over_long: OverLongPrompt,
     ) -> Result<Prompts, PromptError> {
+        let most = max_prompt_tokens;
         let mut prompts = Vec::with_capacity(questions.len());
-        let mut dropped = 0;
+        let mut over = 0;
+        let mut longest: Option<(usize, String)> = None;
         for question in questions {
-            let tokens = tokenizer.encode(&self.text(&question.problem, chat_template)?)?;
+            let mut tokens = tokenizer.encode(&self.question_text(&question, chat_template)?)?;
             let found = tokens.len();
             if found == 0 {
                 return Err(PromptError::NoTokens { id: question.id });
             }
-            if found <= max_prompt_tokens {
-                prompts.push(Prompt { question, tokens });
-                continue;
-            }
-            match over_long {
-                OverLongPrompt::Drop => dropped += 1,
-                OverLongPrompt::Error => {
-                    let (id, most) = (question.id, max_prompt_tokens);
-                    return Err(PromptError::TooLong { id, found, most });
+            if found > most {
+                over += 1;
+                match over_long {
+                    OverLongPrompt::TruncateLeft => drop(tokens.drain(..found - most)),
+                    OverLongPrompt::Drop => continue,
+                    OverLongPrompt::Error => {
+                        if longest.as_ref().is_none_or(|(length, _)| found > *length) {
+                            longest = Some((found, question.id));
+                        }
+                        continue;
+                    }
                 }
             }
+            prompts.push(Prompt { question, tokens });
         }
-        if prompts.is_empty() && dropped > 0 {
-            return Err(PromptError::AllDropped { dropped, most: max_prompt_tokens });
+        if let Some((found, id)) = longest {
+            return Err(PromptError::TooLong { id, found, most, count: over });
         }
-        Ok(Prompts { prompts, dropped })
+        if prompts.is_empty() && over > 0 {
+            return Err(PromptError::AllDropped { dropped: over, most });
+        }
+        let (dropped, truncated) =
+            if over_long == OverLongPrompt::Drop { (over, 0) } else { (0, over) };
+        Ok(Prompts { prompts, dropped, truncated })
     }
 }

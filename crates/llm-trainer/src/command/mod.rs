@@ -1,5 +1,6 @@
 //! The subcommands, one module each: `Args`, and `run(args, out)` that writes data to `out`.
 
+pub mod data;
 pub mod doctor;
 pub mod generate;
 pub mod import_gguf;
@@ -19,6 +20,8 @@ use clap::Subcommand;
 pub enum Command {
     /// Show libtorch, CUDA, threads and memory, and test the arithmetic
     Doctor(doctor::Args),
+    /// Look for defects in a file of questions before a run is spent on it
+    Data(data::Args),
     /// Log-probability and entropy of every token of given texts
     Score(score::Args),
     /// Draw responses from a model
@@ -42,6 +45,7 @@ impl Command {
     pub fn run(&self, out: &mut impl Write) -> anyhow::Result<()> {
         match self {
             Self::Doctor(args) => doctor::run(args, out),
+            Self::Data(args) => data::run(args, out),
             Self::Score(args) => score::run(args, out),
             Self::Generate(args) => generate::run(args, out),
             Self::Warmup(args) => warmup::run(args, out),

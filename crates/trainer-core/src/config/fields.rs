@@ -62,15 +62,29 @@ const OWN: &[Field] = &[
     field(
         "data.train.file.path",
         "required",
-        "Questions to train on. From a file, one JSON object a line, `.jsonl` or `.jsonl.zst`. Relative to the folder of the configuration.",
+        "Questions to train on. From a file: JSON lines, `.jsonl` or `.jsonl.zst`, or a table, `.parquet`. Relative to the folder of the configuration.",
     ),
-    field("data.train.file.problem_field", "\"problem\"", "Field that holds the problem."),
+    field(
+        "data.train.file.problem_field",
+        "\"\"",
+        "Column that holds the problem (text, or turns that end in the user's); dots lead inside. Empty takes `problem`, `question`, `prompt` or `messages`.",
+    ),
     field(
         "data.train.file.answer_field",
-        "\"answer\"",
-        "Field that holds the answer: text, a number, or a solution that ends in `#### answer`.",
+        "\"\"",
+        "Column that holds the answer: text, a number, or a solution that ends in `#### answer`. Empty takes `answer`, `reward_model.ground_truth` or `ground_truth`; `messages` without any of them are answered in their last turn.",
     ),
-    field("data.train.file.limit", "0", "Take only the first so many questions; 0 takes all."),
+    field("data.train.file.limit", "0", "Read only the first so many good rows; 0 reads all."),
+    field(
+        "data.train.file.bad_rows",
+        "\"error\"",
+        "What a row without question or without an answer that the verifier can read does: `\"error\"` refuses the file with all such rows in one message, `\"drop\"` leaves the row out and counts it.",
+    ),
+    field(
+        "data.train.file.duplicates",
+        "\"keep\"",
+        "What a question that stands there more than once does: `\"keep\"`, `\"drop\"` (the first stays; none where the answers differ) or `\"error\"`.",
+    ),
     field(
         "data.train.arithmetic.operations",
         "[\"add\", \"subtract\"]",
@@ -95,15 +109,29 @@ const OWN: &[Field] = &[
     field(
         "data.evaluation.file.path",
         "required",
-        "Questions to evaluate on. From a file, one JSON object a line, `.jsonl` or `.jsonl.zst`. Relative to the folder of the configuration.",
+        "Questions to evaluate on. From a file: JSON lines, `.jsonl` or `.jsonl.zst`, or a table, `.parquet`. Relative to the folder of the configuration.",
     ),
-    field("data.evaluation.file.problem_field", "\"problem\"", "Field that holds the problem."),
+    field(
+        "data.evaluation.file.problem_field",
+        "\"\"",
+        "Column that holds the problem (text, or turns that end in the user's); dots lead inside. Empty takes `problem`, `question`, `prompt` or `messages`.",
+    ),
     field(
         "data.evaluation.file.answer_field",
-        "\"answer\"",
-        "Field that holds the answer: text, a number, or a solution that ends in `#### answer`.",
+        "\"\"",
+        "Column that holds the answer: text, a number, or a solution that ends in `#### answer`. Empty takes `answer`, `reward_model.ground_truth` or `ground_truth`; `messages` without any of them are answered in their last turn.",
     ),
-    field("data.evaluation.file.limit", "0", "Take only the first so many questions; 0 takes all."),
+    field("data.evaluation.file.limit", "0", "Read only the first so many good rows; 0 reads all."),
+    field(
+        "data.evaluation.file.bad_rows",
+        "\"error\"",
+        "What a row without question or without an answer that the verifier can read does: `\"error\"` refuses the file with all such rows in one message, `\"drop\"` leaves the row out and counts it.",
+    ),
+    field(
+        "data.evaluation.file.duplicates",
+        "\"keep\"",
+        "What a question that stands there more than once does: `\"keep\"`, `\"drop\"` (the first stays; none where the answers differ) or `\"error\"`.",
+    ),
     field(
         "data.evaluation.arithmetic.operations",
         "[\"add\", \"subtract\"]",
@@ -140,7 +168,7 @@ const OWN: &[Field] = &[
     field(
         "data.over_long_prompts",
         "\"error\"",
-        "What a longer prompt does: `\"error\"` stops the run before it starts, `\"drop\"` leaves the question out and counts it.",
+        "What a longer prompt does: `\"error\"` stops the run before it starts, `\"drop\"` leaves the question out and counts it, `\"truncate-left\"` cuts its first tokens off.",
     ),
     field("rollout.prompts_per_step", "32", "Questions asked in one training step."),
     field(

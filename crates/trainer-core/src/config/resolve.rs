@@ -96,7 +96,7 @@ impl Run {
                 problems.add(
                     &field,
                     file.path.display().to_string(),
-                    "a .jsonl or .jsonl.zst file",
+                    "a .jsonl, .jsonl.zst or .parquet file",
                 );
             }
         }
@@ -275,12 +275,12 @@ fn check_source(field: &str, source: &DataSource, problems: &mut Problems) {
         DataSource::File(file) => {
             let named = |part: &str| format!("{field}.file.{part}");
             let given = !file.path.as_os_str().is_empty();
-            problems.require(given, &named("path"), &file.path, "a .jsonl or .jsonl.zst file");
-            for (part, name) in
-                [("problem_field", &file.problem_field), ("answer_field", &file.answer_field)]
-            {
-                problems.require(!name.is_empty(), &named(part), name, "the name of a field");
-            }
+            problems.require(
+                given,
+                &named("path"),
+                &file.path,
+                "a .jsonl, .jsonl.zst or .parquet file",
+            );
         }
         DataSource::Arithmetic(task) => problems.0.extend(task.problems(field)),
     }

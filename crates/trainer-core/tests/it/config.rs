@@ -343,7 +343,7 @@ fn files_that_are_not_there_are_named_all_at_once() {
     assert_eq!(
         run.check_files().unwrap_err().to_string(),
         "small: `model.path` is configs/model, expected a Hugging Face model directory with config.json\n  \
-         `data.evaluation.file.path` is configs/none.jsonl, expected a .jsonl or .jsonl.zst file"
+         `data.evaluation.file.path` is configs/none.jsonl, expected a .jsonl, .jsonl.zst or .parquet file"
     );
 }
 

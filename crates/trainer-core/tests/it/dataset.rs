@@ -9,6 +9,7 @@ use crate::{data, folder, message};
 fn read(content: &str) -> Result<Vec<Question>, String> {
     let folder = folder(&[("set.jsonl", content)]);
     read_questions(&QuestionFile::new(folder.path().join("set.jsonl")))
+        .map(|set| set.questions)
         .map_err(|error| error.to_string().replace(&folder.path().display().to_string(), "DIR"))
 }
 
@@ -24,6 +25,7 @@ fn lines_become_questions_with_defaults_for_id_and_source() {
         problem: problem.into(),
         answer: answer.into(),
         source: source.into(),
+        context: Vec::new(),
     };
     assert_eq!(questions[0], question("q", "2+2?", "4", "s/t"));
     assert_eq!(questions[1], question("set-3", "3+3?", "6", "set"));
@@ -31,37 +33,33 @@ fn lines_become_questions_with_defaults_for_id_and_source() {
 
 #[test]
 fn raw_gsm8k_solutions_give_what_follows_the_marks() {
-    let folder = folder(&[("g.jsonl", r#"{"question": "Q", "answer": "6*12 = 72.\n#### 1,072"}"#)]);
-    let file = QuestionFile {
-        problem_field: "question".into(),
-        ..QuestionFile::new(folder.path().join("g.jsonl"))
-    };
-    assert_eq!(read_questions(&file).unwrap()[0].answer, "1,072");
+    let questions = read(r#"{"question": "Q", "answer": "6*12 = 72.\n#### 1,072"}"#).unwrap();
+    assert_eq!((questions[0].problem.as_str(), questions[0].answer.as_str()), ("Q", "1,072"));
 }
 
 /// `three.jsonl.zst` was packed by the reference `zstd` from three lines.
 #[test]
 fn packed_lines_are_read_and_limited() {
     let mut file = QuestionFile::new(data("three.jsonl.zst"));
-    let questions = read_questions(&file).unwrap();
+    let questions = read_questions(&file).unwrap().questions;
     assert_eq!(questions.iter().map(|q| q.answer.as_str()).collect::<Vec<_>>(), ["2", "4", "6"]);
     assert_eq!(questions[0].source, "three");
     file.limit = 2;
-    assert_eq!(read_questions(&file).unwrap().len(), 2);
+    assert_eq!(read_questions(&file).unwrap().questions.len(), 2);
 }
 
 #[test]
 fn bad_lines_name_file_line_and_field() {
     let good = "{\"problem\": \"p\", \"answer\": \"a\"}\n";
     let cases = [
-        (r#"{"problem": "p"}"#, "DIR/set.jsonl:2: field `answer` is missing, the line has problem"),
+        (r#"{"problem": "p"}"#, "DIR/set.jsonl:2: field `answer` is missing, the row has problem"),
         (
             r#"{"problem": " ", "answer": "a"}"#,
             "DIR/set.jsonl:2: field `problem` is empty, expected text",
         ),
         (
-            r#"{"problem": "p", "answer": [1]}"#,
-            "DIR/set.jsonl:2: field `answer` is [1], expected text or a number",
+            r#"{"problem": "p", "answer": [1,2]}"#,
+            "DIR/set.jsonl:2: field `answer` is [1,2], expected text or a number",
         ),
         (
             r#"{"problem": "p", "answer": "x ####"}"#,
@@ -80,7 +78,7 @@ fn an_empty_data_set_is_an_error() {
     for content in ["", "\n \n"] {
         assert_eq!(
             read(content).unwrap_err(),
-            "DIR/set.jsonl: no questions, expected at least one line"
+            "DIR/set.jsonl: no questions, expected at least one row"
         );
     }
 }
@@ -93,7 +91,7 @@ fn files_that_cannot_be_read_are_named() {
     };
     assert_eq!(
         read("set.csv"),
-        "DIR/set.csv: unknown kind of file, expected a name ending in .jsonl or .jsonl.zst"
+        "DIR/set.csv: unknown kind of file, expected a name ending in .jsonl, .jsonl.zst or .parquet"
     );
     assert!(read("set.jsonl.zst").starts_with("DIR/set.jsonl.zst: cannot read: not zstd"));
     assert!(read("none.jsonl").starts_with("DIR/none.jsonl: cannot read: "));
@@ -110,7 +108,11 @@ fn whole_data_sets_are_read_where_they_are_at_hand() {
     for (name, rows) in [("gsm8k_train", 7473), ("math500", 500), ("dapo_math_17k", 17_917)] {
         let path = folder.join(format!("{name}.jsonl.zst"));
         if path.exists() {
-            assert_eq!(read_questions(&QuestionFile::new(path)).unwrap().len(), rows, "{name}");
+            assert_eq!(
+                read_questions(&QuestionFile::new(path)).unwrap().questions.len(),
+                rows,
+                "{name}"
+            );
         } else {
             eprintln!("absent, not read: {}", path.display());
         }

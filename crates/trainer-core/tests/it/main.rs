@@ -6,6 +6,8 @@ mod dataset;
 mod disk;
 mod metrics;
 mod prompt;
+mod row_layouts;
+mod row_rules;
 mod text_tokenizer;
 
 use std::path::{Path, PathBuf};

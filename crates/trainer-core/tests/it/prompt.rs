@@ -1,4 +1,4 @@
-use trainer_core::chat_template::ChatTemplate;
+use trainer_core::chat_template::{ChatTemplate, Message};
 use trainer_core::dataset::Question;
 use trainer_core::prompt::{OverLongPrompt, PromptError, PromptFormat, Prompts};
 use trainer_core::text_tokenizer::TextTokenizer;
@@ -11,6 +11,7 @@ fn questions(problems: &[&str]) -> Vec<Question> {
         problem: (*problem).to_owned(),
         answer: "0".to_owned(),
         source: "test".to_owned(),
+        context: Vec::new(),
     };
     problems.iter().map(question).collect()
 }
@@ -64,7 +65,8 @@ fn prompts_that_are_too_long_stop_the_run_or_are_counted() {
     let error = plain(&["1+1=", "100+1="], 4, OverLongPrompt::Error).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "question `id-100+1=`: prompt has 6 tokens, expected at most max_prompt_tokens = 4"
+        "question `id-100+1=`: prompt has 6 tokens, expected at most max_prompt_tokens = 4 (the longest of 1 such \
+         prompts; over_long_prompts = \"drop\" leaves them out, \"truncate-left\" shortens them)"
     );
     let prompts = plain(&["1+1=", "100+1="], 4, OverLongPrompt::Drop).unwrap();
     assert_eq!((prompts.prompts.len(), prompts.dropped), (1, 1));
@@ -73,6 +75,36 @@ fn prompts_that_are_too_long_stop_the_run_or_are_counted() {
         error.to_string(),
         "all 1 prompts are longer than max_prompt_tokens = 4, expected one that fits"
     );
+}
+
+#[test]
+fn prompts_that_are_too_long_keep_their_end_where_the_rule_says_so() {
+    let prompts = plain(&["1+1=", "100+1="], 4, OverLongPrompt::TruncateLeft).unwrap();
+    let texts: Vec<&[u32]> = prompts.prompts.iter().map(|prompt| &prompt.tokens[..]).collect();
+    let ids = |text: &str| text.bytes().map(u32::from).collect::<Vec<u32>>();
+    assert_eq!(texts, [ids("1+1="), ids("0+1=")]);
+    assert_eq!((prompts.dropped, prompts.truncated), (0, 1));
+}
+
+#[test]
+fn turns_of_the_row_stand_before_the_problem() {
+    let source = "{% for m in messages %}[{{ m.role }}:{{ m.content }}]{% endfor %}";
+    let folder = folder(&[("chat_template.jinja", source)]);
+    let template = ChatTemplate::load(folder.path()).unwrap();
+    let mut question = questions(&["3+3"]).remove(0);
+    let turn = |role: &str, content: &str| Message::new(role, content);
+    question.context = vec![turn("system", "Brief."), turn("user", "2+2"), turn("assistant", "4")];
+    let format = PromptFormat::default();
+    assert_eq!(
+        format.question_text(&question, template.as_ref()).unwrap(),
+        "[system:Brief.][user:2+2][assistant:4][user:3+3]"
+    );
+    let twice = PromptFormat { system: "Long.".into(), ..PromptFormat::default() };
+    let error = twice.question_text(&question, template.as_ref()).unwrap_err().to_string();
+    assert!(error.starts_with("question `id-3+3`: has a system message of its own"), "{error}");
+    let plain = PromptFormat { chat: false, ..PromptFormat::default() };
+    let error = plain.question_text(&question, None).unwrap_err().to_string();
+    assert!(error.starts_with("question `id-3+3`: has turns before the last"), "{error}");
 }
 
 #[test]

@@ -1,0 +1,84 @@
+//! `llm-trainer data`: what is wrong with a file of questions, before a run is spent on it.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::Subcommand;
+use trainer_core::data_check::{CheckOptions, LengthUnit, check_data};
+use trainer_core::dataset::QuestionFile;
+use trainer_core::text_tokenizer::TextTokenizer;
+
+/// Arguments of `data`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Report bad rows, unreadable answers, duplicates, contradictions, baked-in instructions, and overlap
+    Check(CheckArgs),
+}
+
+#[derive(Debug, clap::Args)]
+struct CheckArgs {
+    /// Questions: .jsonl, .jsonl.zst or .parquet
+    file: PathBuf,
+    /// Evaluation set that must not be trained on
+    #[arg(long, value_name = "FILE")]
+    against: Option<PathBuf>,
+    /// Hugging Face directory whose tokenizer counts the lengths [default: characters]
+    #[arg(long, value_name = "DIR")]
+    tokenizer: Option<PathBuf>,
+    /// Count questions longer than this; 0 is no limit
+    #[arg(long, default_value_t = 0)]
+    max_length: usize,
+    /// Column of the problem, dots lead inside [default: recognised]
+    #[arg(long, default_value = "", hide_default_value = true)]
+    problem_field: String,
+    /// Column of the answer, dots lead inside [default: recognised]
+    #[arg(long, default_value = "", hide_default_value = true)]
+    answer_field: String,
+    /// One JSON object with every row number in place of the table
+    #[arg(long)]
+    json: bool,
+    /// Fail where rows are bad, answers contradict each other or questions are known from the evaluation set
+    #[arg(long)]
+    strict: bool,
+}
+
+/// Runs the command.
+///
+/// # Errors
+///
+/// A file or tokenizer that cannot be read; under `--strict`, a file with defects.
+pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
+    match &args.action {
+        Action::Check(args) => check(args, out),
+    }
+}
+
+fn check(args: &CheckArgs, out: &mut impl Write) -> anyhow::Result<()> {
+    let file = QuestionFile {
+        problem_field: args.problem_field.clone(),
+        answer_field: args.answer_field.clone(),
+        ..QuestionFile::new(&args.file)
+    };
+    let against = args.against.as_ref().map(QuestionFile::new);
+    let tokenizer = args.tokenizer.as_deref().map(TextTokenizer::load).transpose()?;
+    let options = CheckOptions {
+        unit: tokenizer.as_ref().map_or(LengthUnit::Characters, LengthUnit::Tokens),
+        max_length: args.max_length,
+        against: against.as_ref(),
+    };
+    let report = check_data(&file, options)?;
+    if args.json {
+        serde_json::to_writer(&mut *out, &report)?;
+        writeln!(out)?;
+    } else {
+        write!(out, "{report}")?;
+    }
+    anyhow::ensure!(!args.strict || report.is_clean(), "{}: has defects", report.file);
+    Ok(())
+}

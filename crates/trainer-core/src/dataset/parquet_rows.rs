@@ -1,0 +1,85 @@
+//! Rows of a parquet table, by the record reader of the `parquet` crate: nested columns, no arrow.
+
+use std::fs::File;
+use std::path::Path;
+
+use parquet::errors::ParquetError;
+use parquet::file::serialized_reader::SerializedFileReader;
+use parquet::record::Field;
+use serde_json::{Number, Value};
+
+use super::rows::{RawRow, Row, read_error};
+use super::{DatasetError, RowPlace};
+
+pub(super) fn parquet_rows(
+    path: &Path,
+    file: File,
+) -> Result<Box<dyn Iterator<Item = Result<RawRow, DatasetError>>>, DatasetError> {
+    let failed = |path: &Path, error: &ParquetError| {
+        read_error(path, std::io::Error::other(format!("as parquet: {error}")))
+    };
+    let reader = SerializedFileReader::new(file).map_err(|error| failed(path, &error))?;
+    let path = path.to_path_buf();
+    let mut broken = false;
+    // After an error the reader's place is undefined: the error is the last thing it says.
+    let until_broken = move |(index, row): (usize, Result<parquet::record::Row, _>)| {
+        if std::mem::replace(&mut broken, row.is_err()) {
+            return None;
+        }
+        let row = row.map_err(|error| failed(&path, &error));
+        Some(row.map(|row| (RowPlace::Row(index + 1), Ok(object(row.into_columns())))))
+    };
+    Ok(Box::new(reader.into_iter().enumerate().map_while(until_broken)))
+}
+
+fn object(columns: Vec<(String, Field)>) -> Row {
+    columns.into_iter().map(|(name, field)| (name, value(&field))).collect()
+}
+
+/// The value as JSON. What has no counterpart there (dates, bytes that are no text) becomes text or null: no column
+/// of a question is one.
+fn value(field: &Field) -> Value {
+    match field {
+        Field::Null => Value::Null,
+        Field::Bool(value) => Value::Bool(*value),
+        Field::Byte(value) => Value::from(*value),
+        Field::Short(value) => Value::from(*value),
+        Field::Int(value) => Value::from(*value),
+        Field::Long(value) => Value::from(*value),
+        Field::UByte(value) => Value::from(*value),
+        Field::UShort(value) => Value::from(*value),
+        Field::UInt(value) => Value::from(*value),
+        Field::ULong(value) => Value::from(*value),
+        Field::Float16(value) => number(f64::from(*value)),
+        // By its shortest decimal: 0.1 stays 0.1.
+        Field::Float(value) => value.to_string().parse().map_or(Value::Null, number),
+        Field::Double(value) => number(*value),
+        Field::Str(text) => Value::String(text.clone()),
+        Field::Bytes(bytes) => match bytes.as_utf8() {
+            Ok(text) => Value::String(text.to_owned()),
+            Err(_) => Value::Null,
+        },
+        Field::Group(row) => Value::Object(
+            row.get_column_iter().map(|(name, field)| (name.clone(), value(field))).collect(),
+        ),
+        Field::ListInternal(list) => list.elements().iter().map(value).collect(),
+        Field::MapInternal(map) => map
+            .entries()
+            .iter()
+            .map(|(key, field)| match value(key) {
+                Value::String(key) => (key, value(field)),
+                key => (key.to_string(), value(field)),
+            })
+            .collect(),
+        Field::Decimal(_)
+        | Field::Date(_)
+        | Field::TimeMillis(_)
+        | Field::TimeMicros(_)
+        | Field::TimestampMillis(_)
+        | Field::TimestampMicros(_) => Value::String(field.to_string()),
+    }
+}
+
+fn number(value: f64) -> Value {
+    Number::from_f64(value).map_or(Value::Null, Value::Number)
+}
