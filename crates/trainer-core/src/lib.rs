@@ -5,7 +5,9 @@
 //! | [`config`] | what a run is, checked before anything starts |
 //! | [`dataset`], [`question_key`], [`data_check`], [`arithmetic`], [`prompt`], [`chat_template`], [`text_tokenizer`] | which tokens a question becomes |
 //! | [`counter_rng`], [`schedule`], [`packing`] | the numbers a step needs: noise, learning rate, micro-batches |
+//! | [`dynamic_sampling`], [`overlong`] | which responses a step trains on |
 //! | [`metrics`], [`run_directory`], [`atomic_write`] | what a run leaves on disk |
+//! | [`retention`], [`deadline`] | which checkpoints stay, and when the last must be written |
 //! | [`report`] | what a person sees of it |
 //! | [`model_config`], [`gguf`] | what a model is, and how one comes out of a GGUF file |
 
@@ -16,14 +18,18 @@ pub mod config;
 pub mod counter_rng;
 pub mod data_check;
 pub mod dataset;
+pub mod deadline;
+pub mod dynamic_sampling;
 pub mod gguf;
 pub mod metrics;
 pub mod model_config;
+pub mod overlong;
 pub mod packing;
 pub mod prompt;
 pub mod question_key;
 pub mod question_order;
 pub mod report;
+pub mod retention;
 pub mod run_directory;
 pub mod schedule;
 pub mod text_tokenizer;

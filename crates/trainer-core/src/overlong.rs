@@ -69,7 +69,8 @@ mod tests {
     fn each_choice_touches_either_the_reward_or_the_gradient() {
         let soft = Overlong::SoftBuffer(SoftBuffer { buffer_tokens: 20, penalty_factor: 0.5 });
         let penalty = soft.penalty(100).unwrap().unwrap();
-        assert_eq!([80, 90, 100].map(|tokens| penalty.penalty(tokens)), [0.0, -0.25, -0.5]);
+        let penalties: Vec<f64> = [80, 90, 100].map(|tokens| penalty.penalty(tokens)).to_vec();
+        assert_eq!(penalties, [0.0, -0.25, -0.5]);
         assert_eq!(soft.weights(&[true, false], &[1, 2]), None);
         assert_eq!(Overlong::Mask.penalty(100).unwrap(), None);
         assert_eq!(Overlong::Mask.weights(&[true, false], &[1, 2]), Some(vec![1.0, 0.0, 0.0]));

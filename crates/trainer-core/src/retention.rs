@@ -43,7 +43,8 @@ impl Retention {
     }
 
     fn best(&self, checkpoints: &[ScoredCheckpoint]) -> Vec<u64> {
-        let scored = checkpoints.iter().filter_map(|c| Some((c.score.filter(|s| !s.is_nan())?, c.step)));
+        let scored =
+            checkpoints.iter().filter_map(|c| Some((c.score.filter(|s| !s.is_nan())?, c.step)));
         let mut ranked: Vec<(f64, u64)> = scored.collect();
         ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)));
         ranked.into_iter().take(self.keep_best).map(|(_, step)| step).collect()

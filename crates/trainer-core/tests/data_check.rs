@@ -33,8 +33,8 @@ fn defects() -> Vec<String> {
         row(&format!("{long} until evening. How far is it?"), "300.5"), // 13
         row(&format!("Which is prime? {TAIL}"), "B"),       // 14
         row(&format!("Which is even? {TAIL}"), "C"),        // 15
-        row(&format!("Which is odd? {TAIL}"), "\\text{(A)}"),         // 16
-        row("What is \u{c}rac{1}{2} of 6?", "3"),                 // 17: \f was taken for a form feed
+        row(&format!("Which is odd? {TAIL}"), "\\text{(A)}"), // 16
+        row("What is \u{c}rac{1}{2} of 6?", "3"),           // 17: \f was taken for a form feed
     ]
 }
 

@@ -38,7 +38,10 @@ impl Display for DataReport {
             let text = match groups.as_slice() {
                 [] => String::new(),
                 _ if name == "signs apart" => {
-                    format!("pairs or more of mostly different questions, rows {}", groups.join(", "))
+                    format!(
+                        "pairs or more of mostly different questions, rows {}",
+                        groups.join(", ")
+                    )
                 }
                 _ => format!(
                     "questions stand there more than once ({} rows too many, {} distinct), rows {}",

@@ -206,7 +206,7 @@ fn readable(question: Question) -> Result<Question, RowProblem> {
                 _ => None,
             });
             // One that can be compared with either is readable.
-            faults.into_iter().reduce(|first, second| first.and(second)).flatten()
+            faults.into_iter().reduce(Option::and).flatten()
         }
     };
     match fault {

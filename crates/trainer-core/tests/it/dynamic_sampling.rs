@@ -105,7 +105,8 @@ fn a_step_that_finds_too_little_trains_on_it_or_stops_with_the_reason() {
 
 #[test]
 fn a_band_of_accuracies_counts_right_responses_whatever_they_earn() {
-    let settings = DynamicSampling { accuracy_low: 0.5, accuracy_high: 0.5, max_batches: 1, ..on() };
+    let settings =
+        DynamicSampling { accuracy_low: 0.5, accuracy_high: 0.5, max_batches: 1, ..on() };
     let mut sampler = GroupSampler::default();
     let demand = demand(9, settings);
     sampler.begin_step(1, &demand);
@@ -137,7 +138,10 @@ fn groups_that_cannot_be_judged_are_refused_whole() {
     let mut broken = group(1, 1, 0);
     broken.rewards[2] = f64::NAN;
     let error = sampler.add(vec![group(2, 1, 1), broken], &demand).unwrap_err();
-    assert_eq!(error.to_string(), "step 1: a group of 4 rewards (one is NaN), expected 4 finite ones");
+    assert_eq!(
+        error.to_string(),
+        "step 1: a group of 4 rewards (one is NaN), expected 4 finite ones"
+    );
     let mut short = group(1, 1, 0);
     short.rewards.pop();
     assert!(sampler.add(vec![short], &demand).is_err());

@@ -4,6 +4,7 @@ mod chat_template;
 mod config;
 mod dataset;
 mod disk;
+mod dynamic_sampling;
 mod metrics;
 mod prompt;
 mod row_layouts;
