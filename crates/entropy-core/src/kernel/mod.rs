@@ -5,6 +5,7 @@
 //! simulators and vocabularies:
 //!
 //! - [`row`]: softmax, log-softmax, log-sum-exp and entropy of a row;
+//! - [`short_row`]: the same for rows of a few actions, where choosing instructions would cost more than the row;
 //! - [`ExactStep`]: exact policy-gradient steps with entropy, covariance and value of each.
 //!
 //! The exponential underneath is exact to 1 unit in the last place, subnormal numbers included.
@@ -21,6 +22,7 @@ mod exp;
 mod instruction_set;
 mod lanes;
 pub mod row;
+pub mod short_row;
 
 pub use exact_step::{ExactStep, StepSummary};
 pub use instruction_set::InstructionSet;

@@ -1,6 +1,7 @@
 //! Softmax over the rows of a table of logits, in place.
 
 use crate::environment::{Questions, Shape};
+use entropy_core::kernel::short_row;
 use rayon::prelude::*;
 
 /// Prompts a thread takes at a time; results do not depend on it.
@@ -41,7 +42,7 @@ impl Rows {
                 for ((log_probs, probs), entropy) in
                     states.zip(probs.chunks_exact_mut(actions)).zip(entropy)
                 {
-                    *entropy = softmax(log_probs, probs);
+                    *entropy = short_row::log_softmax_in_place(log_probs, probs);
                 }
             });
     }
@@ -81,26 +82,4 @@ impl Rows {
     pub fn mean_entropy(&self) -> f64 {
         self.entropy.iter().sum::<f64>() / self.entropy.len() as f64
     }
-}
-
-/// Turns finite logits into log-probabilities, writes the probabilities, and returns the entropy.
-///
-/// Anchored at the mode as [`Categorical`](entropy_core::Categorical) is, without its allocations. The
-/// [row kernels](entropy_core::kernel) choose their instructions at every call, which costs three times
-/// as much as the whole of a row of eight.
-fn softmax(logits: &mut [f64], probs: &mut [f64]) -> f64 {
-    let highest = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let (mut total, mut weighted_gaps) = (0.0, 0.0);
-    for (logit, prob) in std::iter::zip(logits.iter_mut(), probs.iter_mut()) {
-        *logit -= highest;
-        *prob = logit.exp();
-        total += *prob;
-        weighted_gaps -= *logit * *prob;
-    }
-    let (log_total, share) = (total.ln(), total.recip());
-    for (logit, prob) in std::iter::zip(logits, probs) {
-        *logit -= log_total;
-        *prob *= share;
-    }
-    log_total + weighted_gaps * share
 }
