@@ -93,6 +93,17 @@ impl Axis {
         Self { scale: Scale::Log, ..Self::from_to(label, low / air, high * air) }
     }
 
+    /// A logarithmic axis that holds every positive point of `series`, and their spreads where they reach no further than
+    /// twice beyond all points.
+    pub fn log_of(label: &str, series: &[Series]) -> Self {
+        let points = || series.iter().flat_map(|one| one.points.iter().map(|point| point.1));
+        let positive = || points().filter(|value| *value > 0.0);
+        let (low, high) =
+            (positive().fold(f64::INFINITY, f64::min), positive().fold(0.0, f64::max));
+        let ends = series.iter().flat_map(Series::heights).filter(|value| *value > 0.0);
+        Self::log(label, ends.map(|end| end.max(0.5 * low).min(2.0 * high)))
+    }
+
     /// The axis of named things, in order; the first stands at 0, the next at 1.
     pub fn of_categories(label: &str, names: &[&str]) -> Self {
         let high = names.len().max(1) as f64 - 0.5;
@@ -210,6 +221,18 @@ mod tests {
         assert!((axis.place(0.1) - 0.5).abs() < 1e-12);
         assert!(axis.place(-1.0).is_nan());
         assert!(Axis::log("x", [5.0]).low < 5.0 && Axis::log("x", []).low > 0.0);
+    }
+
+    #[test]
+    fn spreads_stretch_a_logarithmic_axis_to_twice_its_points_and_no_further() {
+        let series = |spread| {
+            [Series::new("a", 0, Mark::Line, vec![(0.0, 1.0), (1.0, 4.0)]).with_spread(spread)]
+        };
+        let near = Axis::log_of("x", &series(vec![(0.0, 0.8, 1.2), (1.0, 3.0, 6.0)]));
+        assert!(near.holds(0.8) && near.holds(6.0) && near.low > 0.7 && near.high < 7.0);
+        let far = Axis::log_of("x", &series(vec![(0.0, -3.0, 1.2), (1.0, 1e-9, 400.0)]));
+        assert!(far.holds(0.5) && far.holds(8.0) && far.low > 0.4 && far.high < 10.0, "{far:?}");
+        assert!(Axis::log_of("x", &[]).low > 0.0);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use crate::html::escape;
 use crate::number_format::significant;
 use crate::plain_style::plain_style;
 use crate::svg_marker::marker;
+use crate::text_width::text_width;
 
 /// Colours and fonts of charts, light and dark; the page and the separate files share it.
 pub const STYLE: &str = include_str!("chart.css");
@@ -18,8 +19,12 @@ pub(crate) const MORE_STYLE: &str = include_str!("chart_more.css");
 
 const WIDTH: f64 = 520.0;
 const HEIGHT: f64 = 340.0;
-/// Width of a character of a name, generous: phones show them larger (chart.css).
-const CHARACTER: f64 = 8.0;
+/// Width of an average small letter of a name, generous: phones show them larger (chart.css).
+const CHARACTER: f64 = 7.6;
+/// Up to so many points stand by themselves, larger and opaque; more are a cloud.
+const FEW_POINTS: usize = 24;
+/// Largest shift of points that share a category with those of other series.
+const POINT_SHIFT: f64 = 5.0;
 const LEGEND_ROW: f64 = 20.0;
 /// Names up to this long stand at the end of their curves.
 const DIRECT_LABEL_CHARACTERS: usize = 10;
@@ -86,7 +91,8 @@ impl<'a> Drawing<'a> {
         let lines = named.iter().all(|s| matches!(s.mark, Mark::Line | Mark::Marked));
         let direct =
             lines && (2..=5).contains(&named.len()) && name_characters <= DIRECT_LABEL_CHARACTERS;
-        let right = if direct { 26.0 + CHARACTER * name_characters as f64 } else { 18.0 };
+        let name_width = named.iter().map(|series| text_width(&series.name)).fold(0.0, f64::max);
+        let right = if direct { 26.0 + CHARACTER * name_width } else { 18.0 };
         let mut left = 14.0 + CHARACTER * y_characters as f64;
         let right = WIDTH - right;
         // Names of categories stand upright where each has room, else tilted.
@@ -202,11 +208,12 @@ impl<'a> Drawing<'a> {
         let class = class(series);
         let tooltip = |&(x, y): &(f64, f64)| self.tooltip(series, x, y);
         if series.mark == Mark::Points {
+            let (shift, size) = (self.point_shift(series), if is_few(series) { 4.2 } else { 3.4 });
             let markers = points.iter().map(|point| {
-                let title = tooltip(point);
-                marker(series.colour, self.x(point.0), self.y(point.1), 3.4, &class, &title) + "\n"
+                let (x, y, title) = (self.x(point.0) + shift, self.y(point.1), tooltip(point));
+                marker(series.colour, x, y, size, &class, &title) + "\n"
             });
-            return self.error_bars(series, 0.0) + &markers.collect::<String>();
+            return self.error_bars(series, shift) + &markers.collect::<String>();
         }
         let mut svg = String::new();
         if points.len() > 1 {
@@ -232,6 +239,18 @@ impl<'a> Drawing<'a> {
             svg += &(marker(series.colour, x, y, size, &class, &title) + "\n");
         }
         svg
+    }
+
+    /// Where points stand beside the place of their category, so that those of other series do not hide them.
+    fn point_shift(&self, series: &Series) -> f64 {
+        if self.chart.x.categories.is_empty() {
+            return 0.0;
+        }
+        let others: Vec<&Series> =
+            self.chart.series.iter().filter(|other| other.mark == Mark::Points).collect();
+        let place = others.iter().position(|other| std::ptr::eq(*other, series)).unwrap_or(0);
+        let room = (self.x(1.0) - self.x(0.0)) / (others.len() + 1) as f64;
+        (place as f64 - 0.5 * (others.len() as f64 - 1.0)) * room.min(2.0 * POINT_SHIFT)
     }
 
     fn tooltip(&self, series: &Series, x: f64, y: f64) -> String {
@@ -271,12 +290,17 @@ fn ticks(axis: &Axis, target: usize) -> Ticks {
     }
 }
 
+fn is_few(series: &Series) -> bool {
+    series.points.len() <= FEW_POINTS
+}
+
 fn class(series: &Series) -> String {
     let kind = match series.mark {
         Mark::Faint => "line faint",
         Mark::Line | Mark::Marked => "line",
         Mark::Dashed => "line dashed",
         Mark::Fit => "line fit",
+        Mark::Points if is_few(series) => "mark",
         Mark::Points => "mark dot",
         Mark::Bars => "mark",
         Mark::Reference => return "line reference".to_owned(),

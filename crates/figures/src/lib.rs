@@ -23,6 +23,7 @@ pub mod number_format;
 pub mod page;
 mod plain_style;
 mod svg_marker;
+mod text_width;
 
 pub use chart::{Axis, Chart, Mark, Series};
 pub use page::{Block, Figure, Page, Section};

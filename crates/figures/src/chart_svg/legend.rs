@@ -4,6 +4,7 @@ use super::{CHARACTER, COLOURS, Drawing, LEGEND_ROW, WIDTH, class};
 use crate::chart::{Mark, Series};
 use crate::html::escape;
 use crate::svg_marker::marker;
+use crate::text_width::text_width;
 
 impl<'a> Drawing<'a> {
     fn named(&self) -> impl Iterator<Item = &'a Series> {
@@ -19,7 +20,7 @@ impl<'a> Drawing<'a> {
         let (mut x, mut row) = (4.0, 0.0);
         let mut places = vec![];
         for series in self.named() {
-            let width = 44.0 + CHARACTER * series.name.chars().count() as f64;
+            let width = 44.0 + CHARACTER * text_width(&series.name);
             if x > 4.0 && x + width > WIDTH {
                 (x, row) = (4.0, row + 1.0);
             }
