@@ -98,6 +98,15 @@ impl Measure {
         self.interval.text()
     }
 
+    /// `, met by 2 of 3 seeds`, for the mean may meet what a seed misses; nothing where that is said already.
+    pub(super) fn met_by(&self) -> String {
+        if matches!(self.target, Target::True | Target::None) {
+            return String::new();
+        }
+        let met = self.values.iter().filter(|&&value| self.target.is_met(value) == Some(true));
+        format!(", met by {} of {} seeds", met.count(), self.values.len())
+    }
+
     /// The same with its unit.
     pub fn text(&self) -> String {
         let unit = if self.unit == "1" { String::new() } else { format!(" {}", self.unit) };
@@ -121,6 +130,14 @@ mod tests {
         assert_eq!(met(&[7.0], Target::None), None);
         assert_eq!(Measure::holds("x", &[true, false]).met, Some(false));
         assert_eq!(Measure::holds("x", &[true, true]).met, Some(true));
+    }
+
+    #[test]
+    fn a_target_that_the_mean_meets_is_said_to_be_missed_by_a_seed() {
+        let measure =
+            Measure::new("x", "1", vec![0.99, 0.97, 0.999, f64::NAN], Target::AtLeast(0.98));
+        assert_eq!(measure.met_by(), ", met by 2 of 4 seeds");
+        assert_eq!(Measure::holds("x", &[true, false]).met_by(), "");
     }
 
     #[test]

@@ -112,7 +112,7 @@ fn reason(measures: &[Measure]) -> String {
         (count, missing) => {
             let words = missed.iter().map(|measure| {
                 let (quantity, found) = (&measure.quantity, measure.text());
-                format!("{quantity}: {found}, wanted {}", measure.target.text())
+                format!("{quantity}: {found}, wanted {}{}", measure.target.text(), measure.met_by())
             });
             let words = words.collect::<Vec<_>>().join("; ");
             format!("{} of {count} {} met. Missed: {words}.", count - missing, targets(count))
@@ -148,7 +148,7 @@ mod tests {
         let outcome = Outcome::new(vec![measure(Some(true)), measure(Some(false))]);
         assert_eq!(
             outcome.reason,
-            "1 of 2 targets met. Missed: R²: 0.250 [0.250, 0.250], wanted ≥ 0.5."
+            "1 of 2 targets met. Missed: R²: 0.250 [0.250, 0.250], wanted ≥ 0.5, met by 0 of 3 seeds."
         );
         let outcome = Outcome::new(vec![measure(Some(true))]).because("So it is.");
         assert_eq!(outcome.reason, "The target is met in every seed. So it is.");

@@ -63,6 +63,25 @@ pub fn curve(name: &str, colour: usize, mark: Mark, x: &[f64], runs: &[Vec<f64>]
     Series::new(name, colour, mark, means).with_spread(spread)
 }
 
+/// A curve of the mean over seeds with the least and the largest as its spread: for few seeds that lie so far apart that
+/// the interval of the mean would cover the chart.
+///
+/// `runs` holds one row a seed, each with one value for every `x`.
+pub fn curve_with_range(name: &str, colour: usize, x: &[f64], runs: &[Vec<f64>]) -> Series {
+    let over_runs = |index: usize, start: f64, pick: fn(f64, f64) -> f64| {
+        runs.iter().filter_map(|run| run.get(index).copied()).fold(start, pick)
+    };
+    let range = |(index, &x): (usize, &f64)| {
+        (
+            x,
+            over_runs(index, f64::INFINITY, f64::min),
+            over_runs(index, f64::NEG_INFINITY, f64::max),
+        )
+    };
+    let spread = x.iter().enumerate().map(range).collect();
+    curve(name, colour, Mark::Line, x, runs).with_spread(spread)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -84,6 +103,13 @@ mod tests {
         assert!(one.low.is_nan() && one.high.is_nan());
         assert_eq!(one.text(), "4.00");
         assert!(interval(&[]).mean.is_nan());
+    }
+
+    #[test]
+    fn a_range_reaches_from_the_least_to_the_largest() {
+        let curve = curve_with_range("a", 0, &[0.0, 1.0], &[vec![1.0, 5.0], vec![3.0, 2.0]]);
+        assert_eq!(curve.points, [(0.0, 2.0), (1.0, 3.5)]);
+        assert_eq!(curve.spread, [(0.0, 1.0, 3.0), (1.0, 2.0, 5.0)]);
     }
 
     #[test]

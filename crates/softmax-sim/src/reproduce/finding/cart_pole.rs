@@ -1,9 +1,9 @@
 //! Classic control: the methods on a pole balanced on a cart, outside the paper's domain.
 
 use crate::cart_pole::{Point, Ppo, STEP_LIMIT, solved_after, train};
-use crate::reproduce::seeds::curve;
+use crate::reproduce::seeds::curve_with_range;
 use crate::reproduce::{Cell, Finding, Measure, Outcome, Progress, Setting, Table, Target};
-use figures::{Axis, Chart, Mark, Series};
+use figures::{Axis, Chart, Series};
 use rayon::prelude::*;
 use rl_losses::{ClipCov, ClipRange, CovarianceBand, DualClip, KlCov, PolicyLoss, PpoClip};
 
@@ -85,12 +85,13 @@ fn experiment(setting: &Setting, size: Size, progress: &Progress) -> Outcome {
     Outcome::new(measures(&seeds))
         .figure(
             chart(&methods, &seeds, "entropy"),
-            "Entropy of the policy in the states it visits; mean over the seeds with the 95 % interval. ln 2 = 0.69 is \
-             a fair coin.",
+            "Entropy of the policy in the states it visits; mean over the seeds, the band from the least to the largest. \
+             ln 2 = 0.69 is a fair coin.",
         )
         .figure(
             chart(&methods, &seeds, "return"),
-            "Mean return with sampled actions, of at most 500; 475 counts as solved.",
+            "Mean return with sampled actions, of at most 500; 475 counts as solved. The bands span the seeds: returns \
+             differ more between seeds than between methods.",
         )
         .table(table(&methods, &seeds))
         .note(
@@ -202,7 +203,7 @@ fn chart(methods: &[Method], seeds: &[Vec<Runs>], which: &str) -> Chart {
         seeds[0][0].curves[0].iter().map(|point| point.environment_steps as f64).collect();
     let line = |(index, method): (usize, &Method)| {
         let runs: Vec<Vec<f64>> = seeds.iter().map(|seed| seed[index].curve(value)).collect();
-        curve(method.name, index, Mark::Line, &x, &runs)
+        curve_with_range(method.name, index, &x, &runs)
     };
     let series: Vec<Series> = methods.iter().enumerate().map(line).collect();
     let y = if is_entropy {

@@ -53,19 +53,20 @@ fn gap(curve: &Curve) -> f64 {
 }
 
 fn chart(curves: &[Curve]) -> Chart {
-    let bars = |of: fn(&Curve) -> f64| -> Vec<(f64, f64)> {
+    let points = |of: fn(&Curve) -> f64| -> Vec<(f64, f64)> {
         curves.iter().enumerate().map(|(index, curve)| (index as f64, of(curve))).collect()
     };
     let series = vec![
-        Series::new("ceiling b − a", 0, Mark::Bars, bars(|curve| law(curve).ceiling())),
-        Series::new("reward at the end", 1, Mark::Bars, bars(|curve| curve.last().reward)),
+        Series::new("ceiling b − a", 0, Mark::Points, points(|curve| law(curve).ceiling())),
+        Series::new("reward at the end", 1, Mark::Points, points(|curve| curve.last().reward)),
     ];
+    let heights: Vec<f64> = series.iter().flat_map(Series::heights).collect();
     Chart {
         stem: "ceiling".to_owned(),
         title: "Ceiling and reward at the end".to_owned(),
-        description: "Pairs of bars of nearly equal height, one pair an algorithm.".to_owned(),
+        description: "Pairs of markers of nearly equal height, one pair an algorithm.".to_owned(),
         x: Axis::of_categories("Algorithm", &ALGORITHMS.map(|algorithm| algorithm.name)),
-        y: Axis::from_to("Expected reward", 0.0, 1.05),
+        y: Axis::around("Expected reward", heights, false, 0.1),
         series,
     }
 }

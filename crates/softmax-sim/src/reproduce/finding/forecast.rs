@@ -46,11 +46,11 @@ fn run(setting: &Setting, progress: &Progress) -> Outcome {
     outcome
         .figure(
             chart(&first[0], &forecast[0]),
-            "L1, first seed. Fitted to the evaluations before the mark; later rewards are predicted from the entropy \
-             of their step.",
+            "L1, first seed. Fitted to the evaluations before the curves begin; later rewards are predicted from the \
+             entropy of their step.",
         )
         .note(
-            "Seeds are draws of the environment and differ more than the bound is wide: over twelve (`--seeds 12`) the \
+            "Seeds are draws of the environment and differ more than the bound is wide: over twelve (--seeds 12) the \
              error on L1 runs from about 0.005 to 0.018 with mean 0.009, and in one of them the line errs less.",
         )
         .note(

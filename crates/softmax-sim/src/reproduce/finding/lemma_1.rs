@@ -48,7 +48,8 @@ fn run(setting: &Setting, progress: &Progress) -> Outcome {
     ]);
     let Some(first) = runs.first() else { return outcome };
     outcome
-        .figure(first.scatter(), "One marker per step of the first seed; on the line the prediction is exact.")
+        .figure(first.scatter(), "One marker per step of the first seed; on the line the prediction is exact. Those off it are the first steps, from \
+             nearly uniform policies.")
         .figure(
             first.over_steps(),
             "The same steps in their order, on a logarithmic axis. The curves part in the first steps, where policies are \

@@ -147,7 +147,7 @@ fn chart(family: &[Family]) -> Chart {
         description: "Both coefficients rise with the logarithm of the number of features seen."
             .to_owned(),
         x: Axis::log("Features the model sees", x),
-        y: Axis::around("Coefficient", heights, true, 0.05),
+        y: Axis::around("Coefficient (reward)", heights, true, 0.05),
         series,
     }
 }

@@ -204,15 +204,16 @@ fn table(entries: &[Entry], trials: &[Trial]) -> Table {
 /// Entropy of each loss over that of GRPO.
 fn entropy_chart(entries: &[Entry], trials: &[Trial]) -> Chart {
     let intervals = trials.iter().map(|trial| interval(&trial.entropy_over(&trials[0])));
-    let series = over_losses("entropy", 0, Mark::Bars, intervals);
-    let heights: Vec<f64> = series.heights().chain([1.0]).collect();
+    let x = names(entries);
+    let series =
+        vec![Series::level("as GRPO", &x, 1.0), over_losses("entropy", 0, Mark::Points, intervals)];
     Chart {
         stem: "methods-entropy".to_owned(),
         title: "Entropy of every loss over that of GRPO".to_owned(),
-        description: "Entropy after training over that of GRPO, one bar a loss.".to_owned(),
-        x: names(entries),
-        y: Axis::log("Entropy over that of GRPO", heights),
-        series: vec![series],
+        description: "Entropy after training over that of GRPO, one marker a loss.".to_owned(),
+        x,
+        y: Axis::log_of("Entropy over that of GRPO", &series),
+        series,
     }
 }
 

@@ -46,8 +46,8 @@ fn over_rollouts(
         })
         .collect();
     let rollouts = series.iter().flat_map(|one| one.points.iter().map(|point| point.0));
-    let x = Axis::around("Rollouts", rollouts, true, 0.0);
-    let y = Axis::log(label, series.iter().flat_map(|one| one.points.iter().map(|point| point.1)));
+    let x = Axis::around("Rollout batches", rollouts, true, 0.0);
+    let y = Axis::log_of(label, &series);
     let names: Vec<&str> = trials.iter().map(|(name, _)| *name).collect();
     let description = format!("{label} of {}.", names.join(", "));
     Chart { stem: stem.to_owned(), title: title.to_owned(), description, x, y, series }
@@ -83,7 +83,7 @@ pub(super) fn knob_chart(
     let knobs = series.iter().flat_map(|one| one.points.iter().map(|point| point.0));
     let x = Axis::log(x_label, knobs);
     let y = if logarithmic {
-        Axis::log(y_label, series.iter().flat_map(|one| one.points.iter().map(|point| point.1)))
+        Axis::log_of(y_label, &series)
     } else {
         Axis::around(y_label, series.iter().flat_map(Series::heights), false, 0.05)
     };

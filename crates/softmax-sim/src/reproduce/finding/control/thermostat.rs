@@ -134,11 +134,8 @@ fn fractions_chart(held: &[Trial]) -> Chart {
         })
         .collect();
     let rollouts = series.iter().flat_map(|one| one.points.iter().map(|point| point.0));
-    let x = Axis::around("Rollouts", rollouts, true, 0.0);
-    let y = Axis::log(
-        "Fraction of the tokens",
-        series.iter().flat_map(|one| one.points.iter().map(|point| point.1)),
-    );
+    let x = Axis::around("Rollout batches", rollouts, true, 0.0);
+    let y = Axis::log_of("Fraction of the tokens", &series);
     Chart {
         stem: "thermostat-fractions".to_owned(),
         title: "Fractions set by the thermostat".to_owned(),
