@@ -135,7 +135,11 @@ impl Request {
         }
         serde_json::from_slice(bytes).map_err(|error| {
             let text = error.to_string();
-            let message = text[..text.rfind(" at line ").unwrap_or(text.len())].to_owned();
+            let message = if error.is_eof() {
+                "the line ends within the object; expected all of it".to_owned()
+            } else {
+                text[..text.rfind(" at line ").unwrap_or(text.len())].to_owned()
+            };
             Problem::Json { line, column: error.column(), message }
         })
     }

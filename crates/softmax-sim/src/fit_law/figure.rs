@@ -23,14 +23,14 @@ pub fn figure(points: &Points, fit: &LawFit) -> Chart {
             Mark::Reference,
             curve(&|entropy| fit.linear.predict(entropy)),
         ),
-        Series::new("law", 0, Mark::Line, curve(&|entropy| fit.predict(entropy))),
+        Series::new("law", 0, Mark::Line, curve(&|entropy| fit.law.predict(entropy))),
     ];
     for (index, forecast) in fit.forecasts.iter().enumerate() {
         all.push(Series::new(
             &format!("from the first {}", forecast.share),
             index + 1,
             Mark::Dashed,
-            curve(&|entropy| forecast.b - forecast.a * entropy.exp()),
+            curve(&|entropy| forecast.law.predict(entropy)),
         ));
     }
     all.push(Series::new("measured", 0, Mark::Points, measured));

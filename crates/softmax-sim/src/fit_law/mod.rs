@@ -86,6 +86,9 @@ pub struct Forecast {
     pub final_interval: Option<[f64; 2]>,
     /// Fraction of the points after them inside their prediction intervals; none of two points.
     pub covered: Option<f64>,
+    /// The law of the first points itself.
+    #[serde(skip)]
+    pub law: PerformanceLaw,
 }
 
 /// The law of a run.
@@ -108,6 +111,9 @@ pub struct LawFit {
     pub linear: LineFit,
     /// One per share asked for.
     pub forecasts: Vec<Forecast>,
+    /// The law itself.
+    #[serde(skip)]
+    pub law: PerformanceLaw,
 }
 
 impl LawFit {
@@ -138,12 +144,8 @@ impl LawFit {
             rmse: law.rmse,
             linear,
             forecasts,
+            law,
         })
-    }
-
-    /// Reward that the law predicts at `entropy`, in nats.
-    pub fn predict(&self, entropy: f64) -> f64 {
-        self.b.value - self.a.value * entropy.exp()
     }
 }
 
@@ -166,6 +168,7 @@ impl Forecast {
             final_error: forecast.final_error,
             final_interval: forecast.final_interval.map(ends),
             covered: forecast.covered,
+            law: forecast.law,
         })
     }
 }
