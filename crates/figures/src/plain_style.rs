@@ -1,7 +1,7 @@
 //! The style of charts for programs that know neither CSS variables nor media queries.
 
-/// `css` in its light colours: variables replaced by their values, media queries and pseudo-classes left out, each rule
-/// that draws in the colour of a series written once a series, the font whatever `sans-serif` is.
+/// `css` in its light colours: variables replaced by their values, media queries and pseudo-classes left out, what draws in
+/// the colour of a series written once a series beside the rest of its rule, the font whatever `sans-serif` is.
 ///
 /// Made for the style sheets of this crate: flat rules, one level of media queries, colours as `.sN { --c: … }`.
 pub(crate) fn plain_style(css: &str) -> String {
@@ -23,24 +23,23 @@ pub(crate) fn plain_style(css: &str) -> String {
         variables.iter().filter_map(|(name, _)| name.strip_prefix("--c.")).collect();
     let mut plain = String::new();
     for (selector, body) in rules.iter().filter(|(selector, _)| !selector.contains(':')) {
-        let body: String = declarations(body)
-            .filter(|(name, _)| !name.starts_with("--"))
-            .map(|(name, value)| match name {
+        let body = declarations(body).filter(|(name, _)| !name.starts_with("--"));
+        // What is of no series holds for a mark that belongs to none, too.
+        let (of_series, of_all): (Vec<_>, Vec<_>) = body.partition(|(_, v)| v.contains("var(--c)"));
+        let written = |body: &[(&str, &str)]| -> String {
+            let declaration = |(name, value): &(&str, &str)| match *name {
                 "font-family" => "font-family: sans-serif; ".to_owned(),
                 _ => format!("{name}: {value}; "),
-            })
-            .collect();
-        let resolved = |class: &str| {
-            let colour = value(&format!("--c.{class}"));
-            resolve(&body.replace("var(--c)", &colour), &value)
+            };
+            body.iter().map(declaration).collect()
         };
-        if !body.contains("var(--c)") {
-            plain += &format!("{selector} {{ {}}}\n", resolve(&body, &value));
-            continue;
+        if !of_all.is_empty() {
+            plain += &format!("{selector} {{ {}}}\n", resolve(&written(&of_all), &value));
         }
-        for class in &series {
+        for class in series.iter().filter(|_| !of_series.is_empty()) {
             let own = selector.replace(".chart .", &format!(".chart .{class}."));
-            plain += &format!("{own} {{ {}}}\n", resolved(class));
+            let coloured = written(&of_series).replace("var(--c)", &value(&format!("--c.{class}")));
+            plain += &format!("{own} {{ {}}}\n", resolve(&coloured, &value));
         }
     }
     plain
@@ -117,9 +116,9 @@ mod tests {
             plain_style(CSS),
             ".chart { font-family: sans-serif; }\n\
              .chart .paper { fill: #fff; }\n\
-             .chart .s0 { }\n.chart .s1 { }\n\
-             .chart .s0.line { stroke: #0072b2; fill: none; }\n\
-             .chart .s1.line { stroke: #d55e00; fill: none; }\n"
+             .chart .line { fill: none; }\n\
+             .chart .s0.line { stroke: #0072b2; }\n\
+             .chart .s1.line { stroke: #d55e00; }\n"
         );
     }
 
@@ -129,6 +128,8 @@ mod tests {
         for part in ["var(", "@media", "--", ": ;"] {
             assert!(!plain.contains(part), "{part} in {plain}");
         }
-        assert!(plain.contains(".chart .s9.band { fill: #b8154f; opacity: .18; }"), "{plain}");
+        assert!(plain.contains(".chart .s9.band { fill: #b8154f; }"), "{plain}");
+        // The grey line for comparison is of no series, and must not be filled.
+        assert!(plain.contains(".chart .line { fill: none; "), "{plain}");
     }
 }
