@@ -13,11 +13,17 @@
 //!
 //! Source: DAPO, [arXiv:2503.14476](https://arxiv.org/abs/2503.14476), Sec. 3.2; all runs of arXiv:2505.22617.
 
+mod statistics;
+
 use std::collections::VecDeque;
 
 use rl_losses::informative_groups;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
+
+pub use statistics::SamplingStatistics;
+
+use crate::config::Problem;
 
 /// `[dynamic_sampling]`: how groups are kept and asked for again.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -61,6 +67,38 @@ impl Default for DynamicSampling {
             carry_steps: 1,
             when_short: WhenShort::default(),
         }
+    }
+}
+
+impl DynamicSampling {
+    /// Most prompts asked in a step that wants `groups` groups.
+    pub fn most_prompts_asked(&self, groups: usize) -> usize {
+        if !self.enabled {
+            return groups;
+        }
+        scaled_up(groups, self.oversampling).saturating_mul(self.max_batches)
+    }
+
+    /// What is out of range.
+    pub(crate) fn problems(&self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        let mut require = |good: bool, field: &str, value: String, expected: &str| {
+            if !good {
+                let (field, expected) = (format!("dynamic_sampling.{field}"), expected.to_owned());
+                problems.push(Problem { field, value, expected });
+            }
+        };
+        let Self { accuracy_low: low, accuracy_high: high, oversampling, max_batches, .. } = *self;
+        let share = |value: f64| (0.0..=1.0).contains(&value);
+        require(share(low), "accuracy_low", format!("{low:?}"), "a share in 0..=1");
+        let above = share(high) && (!share(low) || low <= high);
+        let expected = "a share in 0..=1, not below accuracy_low";
+        require(above, "accuracy_high", format!("{high:?}"), expected);
+        let enough = oversampling.is_finite() && oversampling >= 1.0;
+        let expected = "a finite number of at least 1";
+        require(enough, "oversampling", format!("{oversampling:?}"), expected);
+        require(max_batches > 0, "max_batches", max_batches.to_string(), "at least 1");
+        problems
     }
 }
 
@@ -134,46 +172,6 @@ pub struct StepGroups<T> {
     pub groups: Vec<SampledGroup<T>>,
     /// How they came about.
     pub statistics: SamplingStatistics,
-}
-
-/// How the groups of a step came about.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct SamplingStatistics {
-    /// Rollout batches made.
-    pub batches: usize,
-    /// Prompts asked.
-    pub asked: usize,
-    /// Groups left out with at most half of their responses right.
-    pub too_low: usize,
-    /// The other groups left out.
-    pub too_high: usize,
-    /// Groups trained on that an earlier step had left over.
-    pub carried_in: usize,
-    /// Groups left over for later steps.
-    pub carried_out: usize,
-    /// Groups thrown away because they waited too long, or may not wait at all.
-    pub discarded: usize,
-    /// Groups that the step lacks.
-    pub missing: usize,
-    /// Prompts asked, by how many of their responses are right: `[group_size + 1]`.
-    pub pass_histogram: Vec<usize>,
-}
-
-impl SamplingStatistics {
-    /// Share of the asked prompts that could be trained on; 1 where none was asked.
-    pub fn kept_fraction(&self) -> f64 {
-        let left_out = self.too_low + self.too_high;
-        if self.asked == 0 { 1.0 } else { (self.asked - left_out) as f64 / self.asked as f64 }
-    }
-
-    /// Share of the asked prompts of which no response is right, and of which all are; 0 where none was asked.
-    pub fn extreme_fractions(&self) -> (f64, f64) {
-        let share = |count: Option<&usize>| match count {
-            Some(&count) if self.asked > 0 => count as f64 / self.asked as f64,
-            _ => 0.0,
-        };
-        (share(self.pass_histogram.first()), share(self.pass_histogram.last()))
-    }
 }
 
 /// The state between and within steps. Between steps it is what a checkpoint must keep.

@@ -3,6 +3,8 @@
 use rl_losses::{OverlongPenalty, ParameterError, finished_weights};
 use serde::{Deserialize, Serialize};
 
+use crate::config::Problem;
+
 /// What becomes of responses that reach `rollout.max_response_tokens`.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -49,6 +51,29 @@ impl Overlong {
                 OverlongPenalty::new(max_response_tokens, buffer_tokens, penalty_factor).map(Some)
             }
         }
+    }
+
+    /// What is out of range.
+    pub(crate) fn problems(self, max_response_tokens: usize) -> Vec<Problem> {
+        let Self::SoftBuffer(soft) = self else { return Vec::new() };
+        let problem = |field: &str, value: String, expected: String| {
+            let field = format!("reward.overlong.soft-buffer.{field}");
+            Problem { field, value, expected }
+        };
+        let mut problems = Vec::new();
+        if soft.buffer_tokens > max_response_tokens {
+            let expected = format!("at most rollout.max_response_tokens = {max_response_tokens}");
+            problems.push(problem("buffer_tokens", soft.buffer_tokens.to_string(), expected));
+        }
+        if !(soft.penalty_factor.is_finite() && soft.penalty_factor >= 0.0) {
+            let expected = "a finite number of at least 0".to_owned();
+            problems.push(problem(
+                "penalty_factor",
+                format!("{:?}", soft.penalty_factor),
+                expected,
+            ));
+        }
+        problems
     }
 
     /// Weights, `[tokens]`, that take the gradient of responses that did not come to an end; `None` where all stay.

@@ -1,6 +1,10 @@
 //! Which checkpoints stay when a new one has been written.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
+
+use crate::metrics::StepMetrics;
 
 /// How many checkpoints stay; a checkpoint stays if any rule keeps it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,6 +25,12 @@ pub struct ScoredCheckpoint {
     pub step: u64,
     /// Higher is better; absent where nothing was measured at that step.
     pub score: Option<f64>,
+}
+
+/// What each step scored by a metric; of a step measured twice, the last value.
+pub fn scores(history: &[StepMetrics], metric: &str) -> BTreeMap<u64, f64> {
+    let score = |step: &StepMetrics| Some((step.step(), step.get(metric)?));
+    history.iter().filter_map(score).collect()
 }
 
 impl Retention {

@@ -14,6 +14,7 @@ use serde::Serialize;
 use thiserror::Error;
 
 use crate::atomic_write::{DirectoryInProgress, WriteError, write_atomically};
+use crate::retention::{Retention, ScoredCheckpoint};
 
 /// Why a run directory cannot be used.
 #[derive(Debug, Error)]
@@ -194,14 +195,34 @@ impl RunDirectory {
         folder: DirectoryInProgress,
         keep: usize,
     ) -> Result<(), RunDirectoryError> {
+        let last = Retention { keep_last: keep, keep_every: 0, keep_best: 0 };
+        self.finish_checkpoint_keeping(step, folder, last, |_| None)
+    }
+
+    /// As [`RunDirectory::finish_checkpoint`], by the whole of the rules; `score` is what each step scored.
+    ///
+    /// # Errors
+    ///
+    /// As for [`RunDirectory::finish_checkpoint`].
+    pub fn finish_checkpoint_keeping(
+        &self,
+        step: u64,
+        folder: DirectoryInProgress,
+        retention: Retention,
+        score: impl Fn(u64) -> Option<f64>,
+    ) -> Result<(), RunDirectoryError> {
         folder.commit()?;
         write_atomically(&self.latest(), format!("step-{step}\n").as_bytes())?;
         let mut others = self.list_checkpoints()?;
         others.retain(|checkpoint| checkpoint.step <= step);
-        let surplus = if keep == 0 { 0 } else { others.len().saturating_sub(keep) };
-        for checkpoint in &others[..surplus] {
-            fs::remove_dir_all(&checkpoint.path)
-                .map_err(WriteError::of(&checkpoint.path, "remove the old checkpoint"))?;
+        let listing: Vec<ScoredCheckpoint> = others
+            .iter()
+            .map(|&Checkpoint { step, .. }| ScoredCheckpoint { step, score: score(step) })
+            .collect();
+        for step in retention.surplus(&listing) {
+            let path = self.checkpoint(step);
+            fs::remove_dir_all(&path)
+                .map_err(WriteError::of(&path, "remove the old checkpoint"))?;
         }
         Ok(())
     }

@@ -22,6 +22,9 @@ fn choices() -> Vec<String> {
             "data = {{ {source} }}\nalgorithm.aggregation.seq-mean-token-sum-norm.divisor = 7.0"
         ),
     ];
+    choices.push(format!(
+        "data = {{ {source} }}\nrollout.max_response_tokens = 8192\nreward.overlong.soft-buffer = {{}}"
+    ));
     let usable = estimators().into_iter().filter(|entry| entry.default.required_column().is_none());
     let losses = registry().iter().map(|method| format!("policy_loss = \"{}\"", method.name));
     let estimators = usable.map(|entry| format!("advantage = \"{}\"", entry.name));

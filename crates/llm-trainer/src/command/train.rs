@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use trainer_core::config::Run;
+use trainer_core::overlong::Overlong;
 use trainer_core::run_directory::RunDirectory;
 
 use crate::progress::Progress;
@@ -14,11 +15,15 @@ use crate::training::{StepReport, Trainer};
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// TOML file of the run; `docs/configuration.md` lists every field
-    config: PathBuf,
+    #[arg(required_unless_present = "preset", conflicts_with = "preset")]
+    config: Option<PathBuf>,
+    /// A published run in place of a file, as qwen2.5-7b-kl-cov; needs --set model.path=DIR --set data.train=FILE
+    #[arg(long, value_name = "NAME")]
+    preset: Option<String>,
     /// Set one field, as `--set training.steps=10`; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     overrides: Vec<String>,
-    /// Check the configuration and the files it names, print it in full, and stop
+    /// Print the configuration in full and how its batches come together, check the files it names, and stop
     #[arg(long)]
     dry_run: bool,
 }
@@ -29,13 +34,32 @@ pub struct Args {
 ///
 /// If the configuration is wrong, or the run fails; what was saved stays.
 pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
-    let run = Run::load(&args.config, &args.overrides)?;
-    run.check_files()?;
+    let run = match (&args.preset, &args.config) {
+        (Some(name), _) => Run::from_preset(name, &args.overrides)?,
+        (None, Some(path)) => Run::load(path, &args.overrides)?,
+        (None, None) => anyhow::bail!("no run, expected a TOML file or --preset NAME"),
+    };
     let resolved = toml::to_string_pretty(run.config())?;
     if args.dry_run {
+        // Comments, so that the output as a whole is a configuration again.
         write!(out, "{resolved}")?;
-        return Ok(());
+        let arithmetic = run.batch_arithmetic().to_string();
+        let warnings = run.warnings().into_iter().map(|warning| format!("warning: {warning}"));
+        for line in arithmetic.lines().map(str::to_owned).chain(warnings) {
+            writeln!(out, "# {line}")?;
+        }
+        return Ok(run.check_files()?);
     }
+    run.check_files()?;
+    for warning in run.warnings() {
+        writeln!(out, "warning: {warning}")?;
+    }
+    let config = run.config();
+    anyhow::ensure!(
+        !config.dynamic_sampling.enabled && config.reward.overlong == Overlong::None,
+        "dynamic_sampling and reward.overlong: the training loop does not have them yet, expected enabled = false and \
+         \"none\""
+    );
     let root = run.output_directory();
     let begun = begun_before(&root, &resolved)?;
     let steps = run.config().training.steps;

@@ -7,7 +7,8 @@ use rl_losses::{AdvantageEstimator, Column, PolicyLoss, Standing, estimators, re
 use serde::Serialize;
 use toml::{Table, Value};
 
-use super::fields::{Field, table};
+use super::fields::Field;
+use super::page::table;
 
 const POLICY_LOSS: &str = "algorithm.policy_loss";
 const ADVANTAGE: &str = "algorithm.advantage";

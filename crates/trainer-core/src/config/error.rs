@@ -54,6 +54,14 @@ pub enum ConfigError {
         /// What is wrong and what was expected.
         message: String,
     },
+    /// No published run has this name.
+    #[error("--preset {name}: there is none of that name, expected one of {known}")]
+    UnknownPreset {
+        /// As given.
+        name: String,
+        /// The names that are nearest, or all.
+        known: String,
+    },
     /// Values are out of range or contradict each other; all of them, one a line.
     #[error("{origin}: {}", list(problems))]
     Invalid {

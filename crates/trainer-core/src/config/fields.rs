@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use super::algorithm_fields::{algorithm_fields, algorithm_section};
+use super::algorithm_fields::algorithm_fields;
 
 /// One field.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,10 +28,10 @@ pub fn fields() -> &'static [Field] {
 }
 
 /// The mark of a field without a default.
-pub(crate) const REQUIRED: &str = "required";
+pub(super) const REQUIRED: &str = "required";
 
 /// The fields that are the run's own.
-const OWN: &[Field] = &[
+pub(super) const OWN: &[Field] = &[
     field("name", "required", "Name of the run: letters, digits, `.`, `_`, `-`."),
     field(
         "seed",
@@ -210,6 +210,52 @@ const OWN: &[Field] = &[
         "Steps of work that one verification may spend, at least 1. A count, never a clock.",
     ),
     field(
+        "reward.overlong",
+        "\"none\"",
+        "What becomes of responses that reach `rollout.max_response_tokens`: `\"none\"`, `\"mask\"` (their tokens have no gradient), or the next rows.",
+    ),
+    field(
+        "reward.overlong.soft-buffer.buffer_tokens",
+        "4096",
+        "Tokens before the limit over which the reward falls; at most `rollout.max_response_tokens`.",
+    ),
+    field(
+        "reward.overlong.soft-buffer.penalty_factor",
+        "1.0",
+        "What is taken off a response of full length, in reward, at least 0.",
+    ),
+    field(
+        "dynamic_sampling.enabled",
+        "false",
+        "Train on groups whose rewards differ only, and ask for others in place of the rest.",
+    ),
+    field(
+        "dynamic_sampling.accuracy_low",
+        "0.0",
+        "Lowest share of right responses in a group that is kept, in 0..=1.",
+    ),
+    field(
+        "dynamic_sampling.accuracy_high",
+        "1.0",
+        "Highest such share, in 0..=1, not below `accuracy_low`.",
+    ),
+    field(
+        "dynamic_sampling.oversampling",
+        "1.0",
+        "Prompts asked for each group that is missing, at least 1: more of them need fewer rounds.",
+    ),
+    field("dynamic_sampling.max_batches", "10", "Most rollout batches of one step, at least 1."),
+    field(
+        "dynamic_sampling.carry_steps",
+        "1",
+        "Steps that a group beyond what its own step needed may wait for another; 0 throws it away.",
+    ),
+    field(
+        "dynamic_sampling.when_short",
+        "\"train\"",
+        "What a step with too few groups after `max_batches` does: `\"train\"` on those there are, or `\"stop\"` the run.",
+    ),
+    field(
         "algorithm.advantage",
         "\"grpo\"",
         "How rewards become advantages: a name, or a table with settings; see [advantage estimators](#advantage-estimators).",
@@ -289,66 +335,23 @@ const OWN: &[Field] = &[
     ),
     field("checkpoint.keep", "2", "Checkpoints kept, the last ones; 0 keeps all."),
     field(
+        "checkpoint.keep_every",
+        "0",
+        "Kept beside them: checkpoints whose step is a multiple of this; 0 keeps none for it.",
+    ),
+    field(
+        "checkpoint.keep_best",
+        "0",
+        "Kept beside them: the so many best by `best_metric`; 0 keeps none for it.",
+    ),
+    field(
+        "checkpoint.best_metric",
+        "\"critic/rewards/mean\"",
+        "Metric by which a checkpoint is better, the higher it is: a name of [metrics](metrics.md), or `val-core/…`.",
+    ),
+    field(
         "metrics.probe_bytes",
         "67108864",
         "Memory for the logits kept to measure and predict the change of entropy; 0 switches that off.",
     ),
 ];
-
-/// `docs/configuration.md`, printed from [`fields`].
-pub fn configuration_page() -> String {
-    let mut page = String::from(INTRODUCTION);
-    let section = |field: &Field| {
-        field.path.split_once('.').map_or_else(String::new, |(own, _)| own.to_owned())
-    };
-    for rows in OWN.chunk_by(|a, b| section(a) == section(b)) {
-        let own = section(&rows[0]);
-        let title = if own.is_empty() { "The run".to_owned() } else { format!("`[{own}]`") };
-        page.extend(["\n## ", &title, "\n\n", &table(rows)]);
-        if own == "algorithm" {
-            page.push_str(&algorithm_section());
-        }
-    }
-    page
-}
-
-/// Rows of a page.
-pub(super) fn table(rows: &[Field]) -> String {
-    let mut table = String::from("| field | default | meaning |\n|---|---|---|\n");
-    for Field { path, default, meaning } in rows {
-        let default =
-            if *default == REQUIRED { REQUIRED.to_owned() } else { format!("`{default}`") };
-        table.extend(["| `", path, "` | ", &default, " | ", meaning, " |\n"]);
-    }
-    table
-}
-
-const INTRODUCTION: &str = "# Configuration of a run
-
-`llm-trainer train CONFIG.toml --set key.path=value …`. A misspelt key, a wrong type and a value out of range stop the
-run before it starts, all at once, with field, value and what was expected. `--set` takes TOML; a bare word is a string
-(`--set model.dtype=bf16`). Where a field is one of several (`data.train`, `algorithm.policy_loss`, …), setting
-another one replaces it: `--set algorithm.policy_loss.kl-cov.fraction=0.002`. A policy loss or an advantage estimator
-with the defaults of its settings is its name: `--set algorithm.policy_loss=cispo`.
-
-A field marked *required* must be given where its section or choice is used. `data.evaluation` may be left out.
-
-```toml
-name = \"example\"
-
-[model]
-path = \"../models/smollm2-135m-instruct\"
-
-[data.train.arithmetic]
-word_problems = true
-
-[algorithm.policy_loss.kl-cov]
-fraction = 0.002
-
-[training]
-steps = 100
-```
-
-This page is printed from `fields()` in `crates/trainer-core/src/config/fields.rs`; a test compares the two.
-Rewrite it with `UPDATE_DOCS=1 cargo test -p trainer-core --test documents`.
-";

@@ -9,9 +9,10 @@ use super::nearest::nearest;
 use super::{ConfigError, RunConfig, fields};
 
 /// Fields whose value is one key of several: setting another key replaces the one there.
-const ONE_OF: [&str; 8] = [
+const ONE_OF: [&str; 9] = [
     "data.train",
     "data.evaluation",
+    "reward.overlong",
     "algorithm.advantage",
     "algorithm.aggregation",
     "algorithm.policy_loss",
@@ -19,6 +20,9 @@ const ONE_OF: [&str; 8] = [
     "algorithm.policy_loss.covariance-control.select",
     "algorithm.policy_loss.covariance-control.treatment",
 ];
+
+/// Fields that a bare string names a file for.
+const SOURCES: [&str; 2] = ["data.train", "data.evaluation"];
 
 impl RunConfig {
     /// Reads a TOML file, then applies `key.path=value` overrides in order.
@@ -51,11 +55,8 @@ impl RunConfig {
             return written.map_err(|error| syntax(&error));
         }
         let mut table: Table = toml::from_str(text).map_err(|error| syntax(&error))?;
-        for argument in overrides {
-            apply(&mut table, argument)
-                .map_err(|message| ConfigError::Override { argument: argument.clone(), message })?;
-        }
-        match (Self::from_table(table), written) {
+        apply_all(&mut table, overrides)?;
+        match (from_table(table), written) {
             (Ok(config), _) => Ok(config),
             // The file itself was wrong, and the overrides did not mend it.
             (Err(_), Err(error)) => Err(syntax(&error)),
@@ -64,13 +65,22 @@ impl RunConfig {
             }
         }
     }
+}
 
-    fn from_table(table: Table) -> Result<Self, String> {
-        Value::Table(table).try_into().map_err(|error: toml::de::Error| {
-            let text = error.to_string();
-            explain(text.trim_end())
-        })
-    }
+/// The configuration of a whole table.
+pub(super) fn from_table(table: Table) -> Result<RunConfig, String> {
+    Value::Table(table).try_into().map_err(|error: toml::de::Error| {
+        let text = error.to_string();
+        explain(text.trim_end())
+    })
+}
+
+/// Applies `key.path=value` overrides in order.
+pub(super) fn apply_all(table: &mut Table, overrides: &[String]) -> Result<(), ConfigError> {
+    overrides.iter().try_for_each(|argument| {
+        apply(table, argument)
+            .map_err(|message| ConfigError::Override { argument: argument.clone(), message })
+    })
 }
 
 fn apply(table: &mut Table, argument: &str) -> Result<(), String> {
@@ -97,6 +107,14 @@ fn apply(table: &mut Table, argument: &str) -> Result<(), String> {
         }
         inner = next;
     }
+    let value = match value {
+        // A file of questions by its bare name.
+        Value::String(file) if SOURCES.contains(&path) => {
+            let path = Table::from_iter([("path".to_owned(), Value::String(file))]);
+            Value::Table(Table::from_iter([("file".to_owned(), Value::Table(path))]))
+        }
+        value => value,
+    };
     inner.insert(last.to_owned(), value);
     Ok(())
 }

@@ -3,16 +3,22 @@
 //! Every field with its default is listed in `docs/configuration.md`, printed from [`fields`].
 
 mod algorithm_fields;
+mod batch_arithmetic;
 mod by_name;
 mod error;
 mod fields;
 mod load;
 mod nearest;
+mod page;
+mod preset;
 mod resolve;
 mod sections;
 
+pub use batch_arithmetic::BatchArithmetic;
 pub use error::{ConfigError, Problem};
-pub use fields::{Field, configuration_page, fields};
+pub use fields::{Field, fields};
+pub use page::configuration_page;
+pub use preset::{RUN_PRESETS, RunPreset, SHARED_PRESET, preset};
 pub use resolve::Run;
 pub use sections::{
     AlgorithmSection, CheckpointSection, DataSection, Device, Dtype, EvaluationSection,

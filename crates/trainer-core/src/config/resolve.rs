@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::algorithm_fields::{unfed_column_of_estimator, unfed_column_of_loss};
 use super::{ConfigError, Problem, RunConfig};
 use crate::dataset::DataSource;
+use crate::metrics::METRICS;
 use crate::schedule::Schedule;
 
 /// A checked configuration: the only thing a trainer starts from.
@@ -118,6 +119,13 @@ impl RunConfig {
         self.check_algorithm(&mut problems);
         self.check_optimizer(&mut problems);
         self.check_evaluation(&mut problems);
+        problems.0.extend(self.dynamic_sampling.problems());
+        problems.0.extend(self.reward.overlong.problems(self.rollout.max_response_tokens));
+        let metric = &self.checkpoint.best_metric;
+        let known =
+            metric.starts_with("val-core/") || METRICS.iter().any(|row| row.name == *metric);
+        let expected = "a name of docs/metrics.md or `val-core/…`";
+        problems.require(known, "checkpoint.best_metric", metric, expected);
         problems.finish(&self.name)?;
         self.model.path = folder.join(&self.model.path);
         for source in [Some(&mut self.data.train), self.data.evaluation.as_mut()] {

@@ -7,7 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use super::by_name;
 use crate::dataset::DataSource;
+use crate::dynamic_sampling::DynamicSampling;
+use crate::overlong::Overlong;
 use crate::prompt::{OverLongPrompt, PromptFormat};
+use crate::retention::Retention;
 use crate::schedule::Decay;
 
 /// A run as the user wrote it, defaults filled in, nothing checked yet.
@@ -32,6 +35,9 @@ pub struct RunConfig {
     /// What a response earns.
     #[serde(default)]
     pub reward: RewardSection,
+    /// Which groups a step trains on.
+    #[serde(default)]
+    pub dynamic_sampling: DynamicSampling,
     /// The loss and its batches.
     #[serde(default)]
     pub algorithm: AlgorithmSection,
@@ -184,6 +190,8 @@ pub struct RewardSection {
     pub values: reward_math::Reward,
     /// How an answer is found and read.
     pub grading: reward_math::Options,
+    /// What becomes of responses that reach the length limit.
+    pub overlong: Overlong,
 }
 
 /// `[algorithm]`
@@ -311,11 +319,31 @@ pub struct CheckpointSection {
     pub every: u64,
     /// Checkpoints kept, the last ones; 0 keeps all.
     pub keep: usize,
+    /// Checkpoints kept beside them: those of every so many steps; 0 keeps none for it.
+    pub keep_every: u64,
+    /// Checkpoints kept beside them: the so many best by `best_metric`; 0 keeps none for it.
+    pub keep_best: usize,
+    /// Metric by which a checkpoint is better, the higher it is.
+    pub best_metric: String,
+}
+
+impl CheckpointSection {
+    /// Which checkpoints stay.
+    pub fn retention(&self) -> Retention {
+        let Self { keep, keep_every, keep_best, .. } = *self;
+        Retention { keep_last: keep, keep_every, keep_best }
+    }
 }
 
 impl Default for CheckpointSection {
     fn default() -> Self {
-        Self { every: 0, keep: 2 }
+        Self {
+            every: 0,
+            keep: 2,
+            keep_every: 0,
+            keep_best: 0,
+            best_metric: "critic/rewards/mean".to_owned(),
+        }
     }
 }
 

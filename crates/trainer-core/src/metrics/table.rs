@@ -58,6 +58,45 @@ pub const METRICS: &[Metric] = &[
         "Responses cut at max_response_tokens before an end-of-sequence token.",
     ),
     row(
+        "train/num_gen_batches",
+        "1",
+        "Rollout batches that dynamic sampling made for this step (verl's name).",
+    ),
+    row("sampling/asked_groups", "1", "Groups sampled in this step."),
+    row(
+        "sampling/kept_fraction",
+        "fraction",
+        "Sampled groups that could be trained on: rewards that differ, share of right responses within the band.",
+    ),
+    row(
+        "sampling/carried_groups",
+        "1",
+        "Groups trained on in this step that an earlier one had sampled beyond its need.",
+    ),
+    row(
+        "sampling/discarded_groups",
+        "1",
+        "Groups that could be trained on and were thrown away because they had waited too long.",
+    ),
+    row("sampling/missing_groups", "1", "Groups that the step lacks after its last rollout batch."),
+    row("sampling/pass_rate_none", "fraction", "Sampled groups without a right response."),
+    row(
+        "sampling/pass_rate_low",
+        "fraction",
+        "Sampled groups of which some, and at most a third of the responses are right.",
+    ),
+    row(
+        "sampling/pass_rate_middle",
+        "fraction",
+        "Sampled groups of which more than a third and less than two thirds of the responses are right.",
+    ),
+    row(
+        "sampling/pass_rate_high",
+        "fraction",
+        "Sampled groups of which at least two thirds and not all of the responses are right.",
+    ),
+    row("sampling/pass_rate_all", "fraction", "Sampled groups of right responses only."),
+    row(
         "rollout/unparsed_fraction",
         "fraction",
         "Responses in which the verifier found no answer it could read.",

@@ -304,6 +304,42 @@ fn values_out_of_range_are_named_with_what_was_expected() {
 }
 
 #[test]
+fn values_out_of_range_of_sampling_and_checkpoints_are_named() {
+    let cases = [
+        (
+            "dynamic_sampling.accuracy_low=1.5",
+            "`dynamic_sampling.accuracy_low` is 1.5, expected a share in 0..=1",
+        ),
+        (
+            "dynamic_sampling.accuracy_high=-0.5",
+            "`dynamic_sampling.accuracy_high` is -0.5, expected a share in 0..=1, not below accuracy_low",
+        ),
+        ("dynamic_sampling.oversampling=0.5", "`dynamic_sampling.oversampling` is 0.5, expected"),
+        ("dynamic_sampling.oversampling=nan", "`dynamic_sampling.oversampling` is NaN, expected"),
+        (
+            "dynamic_sampling.max_batches=0",
+            "`dynamic_sampling.max_batches` is 0, expected at least 1",
+        ),
+        (
+            "reward.overlong.soft-buffer.buffer_tokens=1025",
+            "`reward.overlong.soft-buffer.buffer_tokens` is 1025, expected at most rollout.max_response_tokens = 1024",
+        ),
+        (
+            "reward.overlong.soft-buffer={buffer_tokens=9, penalty_factor=-1.0}",
+            "`reward.overlong.soft-buffer.penalty_factor` is -1.0, expected a finite number of at least 0",
+        ),
+        (
+            "checkpoint.best_metric=\"actor/fun\"",
+            "`checkpoint.best_metric` is \"actor/fun\", expected a name of docs/metrics.md or `val-core/…`",
+        ),
+    ];
+    for (argument, expected) in cases {
+        let text = error(&[argument]);
+        assert!(text.contains(expected), "{argument}: {text}");
+    }
+}
+
+#[test]
 fn contradictions_between_fields_are_named() {
     let text = error(&["algorithm.advantage=rloo", "rollout.group_size=1"]);
     assert!(text.contains("`rollout.group_size` is 1, expected at least 2"), "{text}");

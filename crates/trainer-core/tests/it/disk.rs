@@ -4,6 +4,9 @@ use std::path::Path;
 
 use serde_json::json;
 use trainer_core::atomic_write::{DirectoryInProgress, write_atomically, write_atomically_with};
+use trainer_core::metric;
+use trainer_core::metrics::StepMetrics;
+use trainer_core::retention::{Retention, scores};
 use trainer_core::run_directory::{Checkpoint, RunDirectory};
 
 use crate::{folder, message};
@@ -158,4 +161,30 @@ fn a_run_is_not_started_over_another_nor_resumed_from_nothing() {
         text.starts_with("DIR/x: already holds a run, expected an empty or new folder"),
         "{text}"
     );
+}
+
+#[test]
+fn the_best_and_every_so_manieth_checkpoint_stay_beside_the_last() {
+    let folder = folder(&[]);
+    let directory = RunDirectory::create(&folder.path().join("x")).unwrap();
+    let rules = Retention { keep_last: 1, keep_every: 4, keep_best: 1 };
+    let rewards = [0.1, 0.9, 0.2, 0.3, 0.4, 0.5];
+    let history: Vec<StepMetrics> = (1..)
+        .zip(rewards)
+        .map(|(step, reward)| {
+            let mut metrics = StepMetrics::new(step);
+            metrics.insert(metric!("critic/rewards/mean"), reward);
+            metrics
+        })
+        .collect();
+    for step in 1..=6 {
+        let progress = directory.begin_checkpoint(step).unwrap();
+        let found = scores(&history, "critic/rewards/mean");
+        let score = |step: u64| found.get(&step).copied();
+        directory.finish_checkpoint_keeping(step, progress, rules, score).unwrap();
+    }
+    let steps: Vec<u64> =
+        directory.list_checkpoints().unwrap().iter().map(|checkpoint| checkpoint.step).collect();
+    assert_eq!(steps, [2, 4, 6]);
+    assert_eq!(directory.latest_checkpoint().unwrap().unwrap().step, 6);
 }

@@ -5,6 +5,7 @@ use trainer_core::dynamic_sampling::{
     Demand, DynamicSampling, GroupSampler, NextBatch, SampledGroup, SamplingError, StepGroups,
     WhenShort,
 };
+use trainer_core::metrics::StepMetrics;
 
 const SIZE: usize = 4;
 
@@ -57,8 +58,13 @@ fn groups_that_teach_nothing_are_asked_for_again() {
     assert_eq!((statistics.too_low, statistics.too_high), (1, 2));
     assert_eq!(statistics.pass_histogram, [1, 1, 1, 1, 2]);
     assert!((statistics.kept_fraction() - 0.5).abs() < 1e-15);
-    let (none, all) = statistics.extreme_fractions();
-    assert!((none - 1.0 / 6.0).abs() < 1e-15 && (all - 2.0 / 6.0).abs() < 1e-15);
+    let mut metrics = StepMetrics::new(1);
+    statistics.record(&mut metrics);
+    let shares = ["none", "low", "middle", "high", "all"]
+        .map(|bin| metrics.get(&format!("sampling/pass_rate_{bin}")).unwrap() * 6.0);
+    assert_eq!(shares.map(f64::round).to_vec(), [1.0, 1.0, 1.0, 1.0, 2.0]);
+    assert!((metrics.get("sampling/kept_fraction").unwrap() - 0.5).abs() < 1e-15);
+    assert_eq!(metrics.get("train/num_gen_batches"), Some(3.0));
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod dataset;
 mod disk;
 mod dynamic_sampling;
 mod metrics;
+mod presets;
 mod prompt;
 mod row_layouts;
 mod row_rules;

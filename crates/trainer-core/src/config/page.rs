@@ -1,0 +1,68 @@
+//! `docs/configuration.md`, printed.
+
+use super::algorithm_fields::algorithm_section;
+#[cfg(doc)]
+use super::fields;
+use super::fields::{Field, OWN, REQUIRED};
+
+/// `docs/configuration.md`, printed from [`fields`].
+pub fn configuration_page() -> String {
+    let mut page = String::from(INTRODUCTION);
+    let section = |field: &Field| {
+        field.path.split_once('.').map_or_else(String::new, |(own, _)| own.to_owned())
+    };
+    for rows in OWN.chunk_by(|a, b| section(a) == section(b)) {
+        let own = section(&rows[0]);
+        let title = if own.is_empty() { "The run".to_owned() } else { format!("`[{own}]`") };
+        page.extend(["\n## ", &title, "\n\n", &table(rows)]);
+        if own == "algorithm" {
+            page.push_str(&algorithm_section());
+        }
+    }
+    page
+}
+
+/// Rows of a page.
+pub(super) fn table(rows: &[Field]) -> String {
+    let mut table = String::from("| field | default | meaning |\n|---|---|---|\n");
+    for Field { path, default, meaning } in rows {
+        let default =
+            if *default == REQUIRED { REQUIRED.to_owned() } else { format!("`{default}`") };
+        table.extend(["| `", path, "` | ", &default, " | ", meaning, " |\n"]);
+    }
+    table
+}
+
+const INTRODUCTION: &str = "# Configuration of a run
+
+`llm-trainer train CONFIG.toml --set key.path=value …`. A misspelt key, a wrong type and a value out of range stop the
+run before it starts, all at once, with field, value and what was expected. `--set` takes TOML; a bare word is a string
+(`--set model.dtype=bf16`), and `--set data.train=FILE` names a file of questions. Where a field is one of several (`data.train`, `algorithm.policy_loss`, …), setting
+another one replaces it: `--set algorithm.policy_loss.kl-cov.fraction=0.002`. A policy loss or an advantage estimator
+with the defaults of its settings is its name: `--set algorithm.policy_loss=cispo`.
+
+`--preset NAME` in place of CONFIG takes a published run, `qwen2.5-7b-` or `qwen2.5-32b-` with `grpo`, `clip-higher`,
+`clip-cov` or `kl-cov`; its values stand with their sources in `configs/presets`. `--dry-run` prints all values and how
+prompts, samples, mini-batches and tokens come together.
+
+A field marked *required* must be given where its section or choice is used. `data.evaluation` may be left out.
+
+```toml
+name = \"example\"
+
+[model]
+path = \"../models/smollm2-135m-instruct\"
+
+[data.train.arithmetic]
+word_problems = true
+
+[algorithm.policy_loss.kl-cov]
+fraction = 0.002
+
+[training]
+steps = 100
+```
+
+This page is printed from `fields()` in `crates/trainer-core/src/config/fields.rs`; a test compares the two.
+Rewrite it with `UPDATE_DOCS=1 cargo test -p trainer-core --test documents`.
+";
