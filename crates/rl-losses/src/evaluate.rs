@@ -96,7 +96,9 @@ fn evaluate_piece<L: TokenLoss, R: Real>(
         Terms { values: [R::default(); BLOCK], reported: [R::default(); BLOCK], flags: [0; BLOCK] };
     let mut totals = Totals::default();
     let (uniform, marked) = (plan.is_uniform(), plan.marks_any());
-    for (index, run) in runs(tokens.len(), BLOCK).enumerate() {
+    // Written down: walked, they cost the loop a tenth of its speed.
+    let blocks: Vec<_> = runs(tokens.len(), BLOCK).collect();
+    for (index, run) in blocks.into_iter().enumerate() {
         let block = tokens.start + run.start..tokens.start + run.end;
         let (start, length) = (block.start, block.len());
         if index == 0 || !uniform {

@@ -38,6 +38,7 @@
 mod advantage;
 mod aggregation;
 mod batch;
+mod bucket_shares;
 mod candidates;
 mod ce_gppo;
 mod cispo;

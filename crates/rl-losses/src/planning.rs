@@ -31,6 +31,32 @@ pub enum PlanError {
         /// The method, as the configuration spells it.
         method: &'static str,
     },
+    /// The method takes no share of the tokens, or one of each micro-batch.
+    #[error("`{method}` selects no share of the mini-batch's tokens that buckets could each have")]
+    NoShare {
+        /// The method, as the configuration spells it.
+        method: &'static str,
+    },
+    /// There is not one bucket for each sequence.
+    #[error("`buckets` has {found} sequences, the batch has {expected}")]
+    BucketLength {
+        /// Buckets given.
+        found: usize,
+        /// Sequences of the batch.
+        expected: usize,
+    },
+    /// A sequence is in a bucket that has no share.
+    #[error(
+        "`buckets` is {bucket} at sequence {index}, expected below {shares}, as there are shares"
+    )]
+    Bucket {
+        /// The sequence.
+        index: usize,
+        /// Its bucket.
+        bucket: usize,
+        /// Number of shares.
+        shares: usize,
+    },
     /// A number of the method's is out of range.
     #[error("`{method}`: {source}")]
     Parameter {
@@ -201,7 +227,7 @@ impl PolicyLoss {
         })
     }
 
-    fn ranking(&self) -> Option<Ranking> {
+    pub(crate) fn ranking(&self) -> Option<Ranking> {
         match self {
             Self::ClipCov(loss) => Some(Ranking::of_covariance(loss.control())),
             Self::KlCov(loss) => Some(Ranking::of_covariance(loss.control())),

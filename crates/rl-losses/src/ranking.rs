@@ -127,6 +127,11 @@ impl Ranking {
         )
     }
 
+    /// The same rule with another share.
+    pub(crate) fn with_fraction(self, fraction: f64) -> Self {
+        Self { fraction, ..self }
+    }
+
     /// How many of `tokens` are selected.
     fn count(&self, tokens: usize) -> usize {
         match (self.semantics, self.by) {
@@ -163,7 +168,9 @@ impl Ranking {
     ) -> Candidates {
         match self.scope {
             Scope::MiniBatch => {
-                self.ranked(executor, batch, 0..batch.len(), summary, (first, seed))
+                let (keep, tokens) = (self.count(summary.tokens), 0..batch.len());
+                let whole = std::slice::from_ref(&tokens);
+                self.ranked(executor, batch, whole, summary, keep, (first, seed))
             }
             Scope::MicroBatch => {
                 let mut all = Candidates::settled();
@@ -172,8 +179,9 @@ impl Ranking {
                     let tokens = batch.token_range(sequence..sequence + count);
                     sequence += count;
                     let summary = self.means(executor, batch, tokens.clone());
-                    let ranked = self.ranked(executor, batch, tokens, &summary, (first, seed));
-                    all.settle(ranked);
+                    let (keep, numbered) = (self.count(summary.tokens), (first, seed));
+                    let whole = std::slice::from_ref(&tokens);
+                    all.settle(self.ranked(executor, batch, whole, &summary, keep, numbered));
                 }
                 all
             }
@@ -203,23 +211,38 @@ impl Ranking {
         summary
     }
 
+    /// The share of some runs of tokens together, with covariances centred over all that `summary`
+    /// describes.
+    pub(crate) fn candidates_among<R: Real>(
+        &self,
+        batch: &TokenBatch<'_, R>,
+        runs: &[Range<usize>],
+        summary: &PlanSummary,
+        seed: u64,
+    ) -> Candidates {
+        let keep = self.count(runs.iter().map(Range::len).sum());
+        self.ranked(&Serial, batch, runs, summary, keep, (0, seed))
+    }
+
+    /// The `keep` best of some runs of tokens.
     fn ranked<R: Real>(
         &self,
         executor: &impl Executor,
         batch: &TokenBatch<'_, R>,
-        tokens: Range<usize>,
+        runs: &[Range<usize>],
         summary: &PlanSummary,
-        (first, seed): (u64, u64),
+        keep: usize,
+        numbered: (u64, u64),
     ) -> Candidates {
         let centre = self.centre(summary);
-        let keep = self.count(summary.tokens);
-        let pieces = pieces(tokens.len(), executor);
-        let parts = executor.map(pieces, |piece| {
+        let pieces = runs.iter().flat_map(|tokens| {
+            let inside = pieces(tokens.len(), executor);
+            inside.into_iter().map(|piece| tokens.start + piece.start..tokens.start + piece.end)
+        });
+        let parts = executor.map(pieces.collect(), |piece| {
             let mut best = Candidates::new(keep);
-            let piece = tokens.start + piece.start..tokens.start + piece.end;
             let best_of = &mut best;
-            let scan =
-                Scan { ranking: self, batch, piece, centre, numbered: (first, seed), best_of };
+            let scan = Scan { ranking: self, batch, piece, centre, numbered, best_of };
             pulp::Arch::new().dispatch(scan);
             best
         });
@@ -241,9 +264,8 @@ impl Ranking {
     ) {
         let mut least = best.least();
         let mut values = [0.0; BLOCK];
-        for block in runs(tokens.len(), BLOCK) {
-            let start = tokens.start + block.start;
-            let block = start..start + block.len();
+        for start in tokens.clone().step_by(BLOCK) {
+            let block = start..tokens.end.min(start + BLOCK);
             let values = &mut values[..block.len()];
             self.values(batch, block.clone(), centre, values);
             let at = first + start as u64;

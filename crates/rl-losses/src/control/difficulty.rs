@@ -44,7 +44,8 @@ checked_when_read!(DifficultyThermostatSettings);
 ///
 /// Easy prompts lose entropy several times faster than hard ones (paper, Fig. 8), so one knob for
 /// all holds the mean by flattening the hard ones. The buckets share their settings, not their
-/// state.
+/// state. Their knobs are fractions for
+/// [`PolicyLoss::plan_by_bucket`](crate::PolicyLoss::plan_by_bucket).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DifficultyThermostat {

@@ -3,6 +3,7 @@
 mod advantages;
 mod bad_input;
 mod batches;
+mod bucket_shares;
 mod configuration;
 mod conformance;
 mod diagnostics;

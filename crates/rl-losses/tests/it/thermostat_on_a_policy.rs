@@ -4,7 +4,9 @@ use entropy_core::{Categorical, token_covariances};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rl_losses::{
-    AdvantageEstimator, EntropyTarget, RolloutColumns, Thermostat, ThermostatSettings,
+    AdvantageEstimator, Aggregation, CovarianceControl, DifficultyThermostat,
+    DifficultyThermostatSettings, EntropyTarget, PolicyLoss, RolloutColumns, Thermostat,
+    ThermostatSettings, TokenBatch, TokenColumns, Treatment,
 };
 
 const STATES: usize = 48;
@@ -51,11 +53,10 @@ impl Table {
         std::iter::zip(&self.policies(), &self.success).map(of).sum::<f64>() / STATES as f64
     }
 
-    /// One on-policy update by GRPO without the `fraction` of tokens of highest covariance.
-    fn update(&mut self, fraction: f64) {
-        let policies = self.policies();
+    /// A response to each prompt of each group: actions, log-probabilities, and GRPO's advantages.
+    fn rollout(&mut self, policies: &[Categorical]) -> (Vec<usize>, Vec<f64>, Vec<f64>) {
         let (mut actions, mut rewards, mut log_prob) = (Vec::new(), Vec::new(), Vec::new());
-        for (policy, success) in std::iter::zip(&policies, &self.success) {
+        for (policy, success) in std::iter::zip(policies, &self.success) {
             for _ in 0..GROUP {
                 let mut left = self.rng.random_range(0.0..1.0);
                 let drawn = policy.probs().iter().position(|probability| {
@@ -75,6 +76,13 @@ impl Table {
             ..RolloutColumns::default()
         };
         let advantage = AdvantageEstimator::Grpo.advantages(&columns).expect("finite rewards");
+        (actions, log_prob, advantage)
+    }
+
+    /// One on-policy update by GRPO without the `fraction` of tokens of highest covariance.
+    fn update(&mut self, fraction: f64) {
+        let policies = self.policies();
+        let (actions, log_prob, advantage) = self.rollout(&policies);
         let covariance = token_covariances(&advantage, &log_prob);
         let mut by_covariance: Vec<usize> = (0..actions.len()).collect();
         by_covariance.sort_by(|&a, &b| covariance[b].total_cmp(&covariance[a]));
@@ -86,6 +94,36 @@ impl Table {
             let pull = step * advantage[token];
             policies[state].pull_back(actions[token], pull, &mut self.logits[state]);
         }
+    }
+
+    /// The same through the loss, each half of the prompts without a fraction of its own tokens.
+    fn update_halves(&mut self, fractions: [f64; 2]) {
+        let policies = self.policies();
+        let (actions, log_prob, advantage) = self.rollout(&policies);
+        let columns =
+            TokenColumns { log_prob: &log_prob, old_log_prob: &log_prob, advantage: &advantage };
+        let lengths = vec![1; actions.len()];
+        let batch = TokenBatch::new(columns, &lengths).expect("columns of one length");
+        let loss = PolicyLoss::CovarianceControl(CovarianceControl {
+            treatment: Treatment::Drop,
+            ..CovarianceControl::default()
+        });
+        let halves: Vec<usize> = (0..actions.len()).map(|i| 2 * i / actions.len()).collect();
+        let (rule, rng) = (Aggregation::SeqMeanTokenSum, &mut self.rng);
+        let plan = loss.plan_by_bucket(&batch, &halves, &fractions, &rule, rng).expect("halves");
+        let slopes = loss.evaluate(&batch, plan.part(0..batch.len())).grad_log_prob;
+        for (token, slope) in slopes.iter().enumerate() {
+            let state = token / GROUP;
+            let pull = -self.learning_rate * slope * STATES as f64;
+            policies[state].pull_back(actions[token], pull, &mut self.logits[state]);
+        }
+    }
+
+    /// Mean entropy of each half of the prompts.
+    fn halves(&self) -> [f64; 2] {
+        let entropies: Vec<f64> = self.policies().iter().map(Categorical::entropy).collect();
+        let (first, second) = entropies.split_at(STATES / 2);
+        [first, second].map(|half| half.iter().sum::<f64>() / half.len() as f64)
     }
 }
 
@@ -122,6 +160,54 @@ fn a_policy_that_would_collapse_is_held_at_the_entropy_asked_for() {
             assert!(free.entropy() < target / 4.0, "{run}; without {}", free.entropy());
             assert!((entropy / target).ln().abs() < 0.1, "{run}");
             assert!(reward > initial_reward + 0.3, "{run}: reward {initial_reward} to {reward}");
+        }
+    }
+}
+
+/// Mean entropies of a hard and an easy half of the prompts over the last third, held by one thermostat
+/// or by one for each.
+fn halves_held(seed: u64, target: f64, apart: bool) -> [f64; 2] {
+    let mut table = Table::new(seed, 0.2);
+    for success in &mut table.success[..STATES / 2] {
+        for chance in success {
+            *chance *= 0.15;
+        }
+    }
+    let trajectory = EntropyTarget { start: table.entropy(), end: target, steps: STEPS as u64 / 3 };
+    let thermostat = ThermostatSettings::new(trajectory, 0.05, 1e-3, 0.6).expect("in range");
+    let settings = DifficultyThermostatSettings {
+        accuracy_edges: if apart { vec![0.5] } else { Vec::new() },
+        thermostat,
+    };
+    let mut thermostats = DifficultyThermostat::new(&settings).expect("in range");
+    let mut sums = [0.0; 2];
+    for step in 0..STEPS {
+        // Accuracies on both sides of the edge, if there is one.
+        let fraction =
+            |accuracy: f64| thermostats.thermostats()[thermostats.bucket(accuracy)].knob();
+        table.update_halves([0.2, 0.8].map(fraction));
+        let [hard, easy] = table.halves();
+        let measured =
+            if apart { vec![Some(hard), Some(easy)] } else { vec![Some(table.entropy())] };
+        thermostats.update(&measured).expect("finite entropies");
+        if step >= 2 * STEPS / 3 {
+            sums = [sums[0] + hard, sums[1] + easy];
+        }
+    }
+    sums.map(|sum| sum / (STEPS / 3) as f64)
+}
+
+#[test]
+fn one_thermostat_for_each_difficulty_holds_both_where_one_for_all_holds_their_mean() {
+    let target = 0.8;
+    for seed in [1, 2] {
+        let relative = |entropy: f64| (entropy / target).ln();
+        let [hard, easy] = halves_held(seed, target, false);
+        let run = format!("seed {seed}: together {hard} and {easy}");
+        assert!(relative(0.5 * (hard + easy)).abs() < 0.1, "{run}");
+        assert!(relative(hard) > 0.4 && relative(easy) < -0.8, "{run}");
+        for entropy in halves_held(seed, target, true) {
+            assert!(relative(entropy).abs() < 0.05, "seed {seed}: apart {entropy}");
         }
     }
 }
