@@ -71,7 +71,7 @@ impl Algebra {
 
     /// The normal form of an expression; `plus` chooses the sign of every `\pm`.
     pub(crate) fn normalise(&mut self, expression: &Expression, plus: bool) -> Result<Fraction> {
-        self.spend(1)?;
+        self.spend(3)?;
         Ok(match expression {
             Expression::Number(value) => Fraction::constant(value.clone()),
             Expression::Symbol(name) => self.symbol(name),

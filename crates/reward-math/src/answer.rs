@@ -12,13 +12,16 @@ use std::borrow::Cow;
 use crate::expression::{Expression, is_constant};
 use crate::fold::{fold, undecorated};
 use crate::parser::{Parser, Result};
-use crate::token::{Kind, tokenize};
+use crate::token::{Kind, Token, tokenize};
 use crate::verdict::ParseError;
 use crate::words;
 use spelling::spelling;
 
 /// Longest answer that is read, in bytes; longer ones are compared by spelling alone.
 const MAX_BYTES: usize = 32 * 1024;
+
+/// Longest answer that may be plain language, in bytes.
+const MAX_WORDS: usize = 2048;
 
 /// An answer with all that its text may mean.
 #[derive(Debug, Clone)]
@@ -105,6 +108,10 @@ impl Answer {
             return Ok(Self::of(text.to_owned(), Err(why)));
         }
         let folded = fold(&with_single_backslashes(text));
+        if folded.len() > 2 * MAX_BYTES {
+            let why = ParseError::TooLong { found: folded.len(), limit: 2 * MAX_BYTES };
+            return Ok(Self::of(text.to_owned(), Err(why)));
+        }
         let folded = undecorated(&folded);
         let folded = folded.strip_suffix('.').filter(|rest| !rest.ends_with('.')).unwrap_or(folded);
         let folded = folded.trim_end_matches([',', ';', ' ']);
@@ -121,7 +128,7 @@ impl Answer {
         }
         Ok(Self {
             choices: words::choices(folded),
-            words: words::normalise(folded),
+            words: Some(folded).filter(|text| text.len() <= MAX_WORDS).and_then(words::normalise),
             condition,
             rounded_to: rounded_to(folded),
             ..Self::of(spelling(folded), readings(folded))
@@ -144,8 +151,9 @@ fn readings(folded: &str) -> std::result::Result<Vec<Node>, ParseError> {
         return Ok(vec![Node::Words(folded.to_lowercase())]);
     }
     let rewritten = spelling::rewritten(folded);
-    let first = read(&rewritten, true, false);
-    let mut readings = match first {
+    let tokens = tokenize(&rewritten, true)?;
+    let grouped = tokens.iter().any(|token| matches!(token.kind, Kind::Number { grouped: true, .. }));
+    let mut readings = match parse(tokens, false) {
         Ok(first) => vec![first],
         Err(why @ (ParseError::Syntax { .. } | ParseError::Undefined { .. })) => {
             match words::normalise(folded) {
@@ -155,7 +163,7 @@ fn readings(folded: &str) -> std::result::Result<Vec<Node>, ParseError> {
         }
         Err(why) => return Err(why),
     };
-    if has_grouping(&rewritten)
+    if grouped
         && let Ok(second) = read(&rewritten, false, false)
     {
         readings.push(second);
@@ -216,7 +224,11 @@ fn split_condition(folded: &str) -> (&str, Option<String>) {
 }
 
 fn read(folded: &str, grouping: bool, gauss: bool) -> Result<Node> {
-    let mut parser = Parser::new(tokenize(folded, grouping)?);
+    parse(tokenize(folded, grouping)?, gauss)
+}
+
+fn parse(tokens: Vec<Token>, gauss: bool) -> Result<Node> {
+    let mut parser = Parser::new(tokens);
     parser.gauss = gauss;
     parser.answer().map(without_remark)
 }
@@ -263,12 +275,6 @@ fn is_restriction(item: &Node, first: &Node) -> bool {
         }
         _ => false,
     }
-}
-
-fn has_grouping(folded: &str) -> bool {
-    tokenize(folded, true).is_ok_and(|tokens| {
-        tokens.iter().any(|token| matches!(token.kind, Kind::Number { grouped: true, .. }))
-    })
 }
 
 fn value(expression: Expression, unit: Option<String>, percent: bool) -> Node {

@@ -224,6 +224,10 @@ fn choice(text: &str) -> Option<char> {
 
 /// A time of day with its half: `1:03 p.m.` is "clock 13:03".
 pub(crate) fn clock(folded: &str) -> Option<String> {
+    const LONGEST: usize = 64;
+    if folded.len() > LONGEST {
+        return None;
+    }
     let mut lower = folded.to_lowercase();
     for decoration in ["\\text", "\\mathrm", "\\,", "\\;", "\\ "] {
         lower = lower.replace(decoration, "");

@@ -53,7 +53,7 @@ impl Fraction {
 
 impl Algebra {
     pub(crate) fn add(&mut self, left: &Fraction, right: &Fraction) -> Result<Fraction> {
-        self.spend((left.numerator.len() + right.numerator.len()) as u64)?;
+        self.spend(2 * (left.numerator.len() + right.numerator.len()) as u64)?;
         for (_, coefficient) in right.numerator.terms() {
             self.spend_on(coefficient, left.numerator.leading().unwrap_or(coefficient))?;
         }

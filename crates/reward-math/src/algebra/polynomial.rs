@@ -156,12 +156,12 @@ impl Algebra {
             return Err(ParseError::OutOfFuel);
         }
         let whole = left.is_integer() && right.is_integer();
-        self.spend(2 + if whole { (left_bits * right_bits) >> 18 } else { (total * total) >> 14 })
+        self.spend(8 + if whole { (left_bits * right_bits) >> 18 } else { (total * total) >> 12 })
     }
 
     /// Adds exponents; the flag tells that no atom needs reducing.
     fn merge(&mut self, left: &Monomial, right: &Monomial) -> Result<(Monomial, bool)> {
-        self.spend((left.len() + right.len()) as u64 / 4)?;
+        self.spend(1 + (left.len() + right.len()) as u64 / 2)?;
         let mut merged = Monomial::with_capacity(left.len() + right.len());
         let (mut a, mut b) = (left.iter().peekable(), right.iter().peekable());
         let mut clean = true;

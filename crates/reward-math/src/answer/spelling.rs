@@ -15,19 +15,14 @@ pub(super) fn spelling(folded: &str) -> String {
         text = text.replace(long, short);
     }
     // A space ends a command (`\pi r`) and separates digits; elsewhere it means nothing.
-    let kept: Vec<char> = text.chars().filter(|c| *c != '$').collect();
-    let mut spelled = String::with_capacity(kept.len());
-    let mut previous = ' ';
-    for (at, &c) in kept.iter().enumerate() {
-        if c == ' ' {
-            let next = kept[at..].iter().find(|c| **c != ' ').copied().unwrap_or(' ');
-            if previous.is_alphanumeric() && next.is_alphanumeric() && !spelled.ends_with(' ') {
-                spelled.push(' ');
-            }
-        } else {
-            spelled.push(c);
-            previous = c;
+    let mut spelled = String::with_capacity(text.len());
+    for word in text.split(' ').filter(|word| !word.is_empty()) {
+        let ends = spelled.ends_with(char::is_alphanumeric);
+        let mut plain = word.chars().filter(|c| *c != '$').peekable();
+        if ends && plain.peek().is_some_and(|c| c.is_alphanumeric()) {
+            spelled.push(' ');
         }
+        spelled.extend(plain);
     }
     spelled
 }

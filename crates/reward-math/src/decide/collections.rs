@@ -1,5 +1,9 @@
 //! Lists, sets, tuples and matrices.
 
+use std::collections::BTreeSet;
+
+use num_rational::BigRational;
+
 use super::{Comparison, Finding, Result};
 use crate::answer::Node;
 use crate::expression::Expression;
@@ -121,6 +125,10 @@ impl Comparison {
         if left.iter().chain(right).any(is_ellipsis) {
             return self.ordered(left, right);
         }
+        if let (Some(a), Some(b)) = (numbers(left), numbers(right)) {
+            self.algebra.spend((left.len() + right.len()) as u64 / 4)?;
+            return Ok((a == b, Rung::Structure));
+        }
         let (left, right) = (self.distinct(left)?, self.distinct(right)?);
         if left.len() != right.len() {
             return Ok((false, Rung::Structure));
@@ -141,6 +149,9 @@ impl Comparison {
     }
 
     pub(super) fn distinct(&mut self, items: &[Node]) -> Result<Vec<Node>> {
+        if numbers(items).is_some_and(|numbers| numbers.len() == items.len()) {
+            return Ok(items.to_vec());
+        }
         let mut kept: Vec<Node> = Vec::new();
         for item in items {
             let mut seen = false;
@@ -160,4 +171,17 @@ impl Comparison {
 
 fn is_ellipsis(node: &Node) -> bool {
     matches!(node, Node::Value { expression: Expression::Symbol(name), .. } if name == "\\ldots")
+}
+
+/// The different numbers of a list, if it holds nothing but literals.
+fn numbers(items: &[Node]) -> Option<BTreeSet<&BigRational>> {
+    fn number(item: &Node) -> Option<&BigRational> {
+        match item {
+            Node::Value { expression: Expression::Number(value), unit: None, percent, .. } => {
+                (!percent).then_some(value)
+            }
+            _ => None,
+        }
+    }
+    items.iter().map(number).collect()
 }

@@ -9,16 +9,16 @@ const MAX_BOXES: usize = 64;
 
 /// The content of the last closed box, together with boxes directly before it: `\\boxed{1}` and `\\boxed{2}`.
 pub(super) fn last_boxes(response: &str) -> Option<Extracted> {
-    let bytes = response.as_bytes();
+    if !response.contains("box") {
+        return None;
+    }
     // One forward pass matches every brace, so many unclosed boxes still cost linear time.
-    let closing = matching_braces(bytes);
+    let closing = matching_braces(response);
     // From the last to the first: where the command begins, and its content.
     let mut found: Vec<(usize, Range<usize>)> = Vec::new();
-    let mut end = response.len();
     // Whether only a box around those found can still count.
     let mut only_around = false;
-    while let Some(at) = response[..end].rfind("box") {
-        end = at;
+    for (at, _) in response.rmatch_indices("box") {
         let name = if response[at..].starts_with("boxed") && response[..at].ends_with('\\') {
             5
         } else if response[..at].ends_with("\\f") {
@@ -140,20 +140,24 @@ fn box_content(response: &str, start: usize, closing: &[(usize, usize)]) -> Opti
         .then(|| open..open + word.len())
 }
 
-/// Positions of each `{` that is closed, with its `}`, ordered by the opening one.
-fn matching_braces(bytes: &[u8]) -> Vec<(usize, usize)> {
-    let (mut open, mut pairs) = (Vec::new(), Vec::new());
+/// Positions of each `{` of a box that is closed, with its `}`, ordered by the opening one.
+fn matching_braces(response: &str) -> Vec<(usize, usize)> {
+    let (mut open, mut pairs): (Vec<Option<u32>>, _) = (Vec::new(), Vec::new());
     let mut escaped = false;
-    for (at, &byte) in bytes.iter().enumerate() {
+    for (at, &byte) in response.as_bytes().iter().enumerate() {
         match byte {
             b'\\' => {
                 escaped = !escaped;
                 continue;
             }
-            b'{' if !escaped => open.push(at),
+            b'{' if !escaped => {
+                let before = response[..at].trim_end();
+                let box_opens = before.ends_with("boxed") || before.ends_with("box");
+                open.push(u32::try_from(at).ok().filter(|_| box_opens));
+            }
             b'}' if !escaped => {
-                if let Some(start) = open.pop() {
-                    pairs.push((start, at));
+                if let Some(Some(start)) = open.pop() {
+                    pairs.push((start as usize, at));
                 }
             }
             _ => {}

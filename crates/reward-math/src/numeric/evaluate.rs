@@ -194,12 +194,23 @@ impl<'b> Evaluation<'_, 'b> {
         if count > MAX_TERMS {
             return Err(Failure::TooLarge);
         }
+        self.product_of((n - count + 1..=n).rev())
+    }
+
+    /// The product of positive whole numbers, several of them to a step.
+    fn product_of(&mut self, factors: impl Iterator<Item = i64>) -> Result<Real> {
         let mut product = Real::from(1);
-        for step in 0..count {
-            let factor = Real::from(n - step);
-            product = self.arithmetic.multiply(&product, &factor)?;
+        let mut gathered = 1_i64;
+        for factor in factors {
+            gathered = match gathered.checked_mul(factor) {
+                Some(more) => more,
+                None => {
+                    product = self.arithmetic.multiply(&product, &Real::from(gathered))?;
+                    factor
+                }
+            };
         }
-        Ok(product)
+        self.arithmetic.multiply(&product, &Real::from(gathered))
     }
 
     fn series(
@@ -261,11 +272,7 @@ impl<'b> Evaluation<'_, 'b> {
                 if n > 2 * MAX_TERMS {
                     return Err(Failure::TooLarge);
                 }
-                let mut product = Real::from(1);
-                for factor in (1..=n).rev().step_by(2) {
-                    product = self.arithmetic.multiply(&product, &Real::from(factor))?;
-                }
-                Ok(product.into())
+                Ok(self.product_of((1..=n).rev().step_by(2))?.into())
             }
             ("max" | "min", [_, ..]) => {
                 let mut best = self.real(&arguments[0])?;

@@ -16,6 +16,8 @@ pub(super) type Result<T> = std::result::Result<T, Failure>;
 /// Arguments of sine and cosine, and exponents of `exp`, have at most this many bits before the point: reducing a
 /// larger one by π would need as many digits of π.
 const LARGEST_REDUCED: isize = 256;
+/// Largest index of a root that is taken digit by digit.
+const LARGEST_INDEX: u32 = 16;
 /// Largest binary exponent of a number: a tower beyond it is not calculated with.
 const LARGEST_EXPONENT: isize = 1 << 48;
 
@@ -180,10 +182,16 @@ impl Arithmetic {
 
     /// Pays for `operations` of arithmetic at this precision.
     pub(super) fn spend(&mut self, operations: u64) -> Result<()> {
-        let limbs = (self.bits as u64).div_ceil(64);
+        // An operation costs a few limbs' worth whatever its precision.
+        let limbs = (self.bits as u64).div_ceil(64) + 2;
         self.fuel =
             self.fuel.checked_sub(operations.saturating_mul(limbs)).ok_or(Failure::OutOfFuel)?;
         Ok(())
+    }
+
+    /// Pays for a function with the work of so many operations: series and reductions grow faster than the digits.
+    fn spend_on_function(&mut self, operations: u64) -> Result<()> {
+        self.spend(operations * 3 * (1 + self.bits as u64 / 384))
     }
 
     pub(super) fn rational(&mut self, value: &BigRational) -> Result<Real> {
@@ -223,6 +231,13 @@ impl Arithmetic {
 
     pub(super) fn multiply(&mut self, a: &Real, b: &Real) -> Result<Real> {
         self.spend(2)?;
+        // Two positive intervals: the ends multiply as they stand.
+        if !is_negative(&a.low) && !is_negative(&b.low) {
+            return Ok(Real {
+                low: end(self.down.mul(&a.low, &b.low))?,
+                high: end(self.up.mul(&a.high, &b.high))?,
+            });
+        }
         let (mut low, mut high): (Option<Repr<2>>, Option<Repr<2>>) = (None, None);
         for x in [&a.low, &a.high] {
             for y in [&b.low, &b.high] {
@@ -282,6 +297,12 @@ impl Arithmetic {
         if index == 0 {
             return Err(Failure::Undefined);
         }
+        // The work of a root grows with its index: beyond a small one by logarithms.
+        if index > LARGEST_INDEX && value.is_positive() {
+            let logarithm = self.logarithm(value)?;
+            let exponent = self.divide(&logarithm, &Real::from(i64::from(index)))?;
+            return self.exp(&exponent);
+        }
         if is_negative(&value.low) && index.is_multiple_of(2) {
             return Err(if value.is_negative() { Failure::NotReal } else { Failure::Unclear });
         }
@@ -300,7 +321,7 @@ impl Arithmetic {
     }
 
     pub(super) fn exp(&mut self, value: &Real) -> Result<Real> {
-        self.spend(40)?;
+        self.spend_on_function(40)?;
         // Beyond this the result is larger than any number calculated with.
         if magnitude(&value.low).max(magnitude(&value.high)) > 60 {
             return Err(Failure::TooLarge);
@@ -312,7 +333,7 @@ impl Arithmetic {
     }
 
     pub(super) fn logarithm(&mut self, value: &Real) -> Result<Real> {
-        self.spend(40)?;
+        self.spend_on_function(40)?;
         if !value.is_positive() {
             return Err(match () {
                 () if value.is_negative() => Failure::NotReal,
@@ -327,7 +348,7 @@ impl Arithmetic {
     }
 
     pub(super) fn pi(&mut self) -> Result<Real> {
-        self.spend(20)?;
+        self.spend_on_function(20)?;
         Ok(Real { low: end(Ok(self.down.pi::<2>(None)))?, high: end(Ok(self.up.pi::<2>(None)))? })
     }
 
@@ -351,7 +372,7 @@ impl Arithmetic {
             FpError,
         >,
     ) -> Result<Real> {
-        self.spend(60)?;
+        self.spend_on_function(60)?;
         if magnitude(&value.low).max(magnitude(&value.high)) > LARGEST_REDUCED {
             return Err(Failure::TooLarge);
         }
@@ -367,7 +388,7 @@ impl Arithmetic {
     }
 
     pub(super) fn arc_tangent(&mut self, value: &Real) -> Result<Real> {
-        self.spend(80)?;
+        self.spend_on_function(80)?;
         Ok(Real {
             low: end(self.down.atan(&value.low, None))?,
             high: end(self.up.atan(&value.high, None))?,
@@ -375,7 +396,7 @@ impl Arithmetic {
     }
 
     pub(super) fn arc_sine(&mut self, value: &Real) -> Result<Real> {
-        self.spend(80)?;
+        self.spend_on_function(80)?;
         let one = Repr::<2>::one();
         let minus_one = negated(&one);
         if value.high < minus_one || value.low > one {

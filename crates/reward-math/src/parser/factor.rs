@@ -132,14 +132,18 @@ impl Parser {
     }
 
     pub(crate) fn primary(&mut self) -> Result<Expression> {
-        match self.peek().cloned() {
-            Some(Kind::Number { value, digits, .. }) => {
+        if let Some(Kind::Number { value, digits, .. }) = self.peek() {
+            let in_base = self.peek_at(1).is_some_and(|kind| kind.is_symbol('_'));
+            if !in_base {
+                let value = value.clone();
                 self.advance();
-                if self.at_symbol('_') {
-                    return self.number_in_base(&digits);
-                }
-                Ok(Expression::Number(value))
+                return Ok(Expression::Number(value));
             }
+            let digits = digits.clone();
+            self.advance();
+            return self.number_in_base(&digits);
+        }
+        match self.peek().cloned() {
             Some(Kind::Letter(c)) => {
                 self.advance();
                 self.variable(c.to_string())

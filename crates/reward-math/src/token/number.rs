@@ -168,6 +168,12 @@ fn scientific(text: &str) -> Option<(i64, usize)> {
 
 /// `digits · 10^exponent`, and the digits that repeat for ever after them.
 fn literal(digits: &str, repeating: &str, exponent: i64) -> BigRational {
+    if exponent == 0
+        && repeating.is_empty()
+        && let Ok(small) = digits.parse::<u64>()
+    {
+        return BigRational::new_raw(BigInt::from(small), BigInt::one());
+    }
     let integer = |text: &str| text.parse::<BigInt>().unwrap_or_default();
     let ten_to = |power: u64| BigInt::from(10).pow(u32::try_from(power).unwrap_or(u32::MAX));
     let scale = ten_to(exponent.unsigned_abs());
