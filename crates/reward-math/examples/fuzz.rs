@@ -1,8 +1,9 @@
 //! Millions of generated answers: `cargo run --release -p reward-math --example fuzz -- 10000000 [SEED]`.
 //!
-//! Half are written by a grammar of LaTeX and plain mathematics, half are the recorded cases and the kept corpus with
-//! bytes changed, cut, doubled and spliced. A verdict must come without a panic; every one over 50 ms is written to
-//! `fuzz/slow`, every panic to `fuzz/panic`, and the program ends with 1.
+//! One in eight is any bytes; of the others half are written by a grammar of LaTeX and plain mathematics, half are the
+//! recorded cases and the kept corpus with bytes changed, cut, doubled and spliced. A verdict must come without a panic;
+//! every one that takes a thread over 50 ms of processor time is written to `fuzz/slow`, every one that holds over
+//! 20 MiB or leaves memory behind to `fuzz/memory`, every panic to `fuzz/panic`, and the program ends with 1.
 
 #![expect(clippy::print_stdout, reason = "the result is read by people")]
 
@@ -10,13 +11,17 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use allocation_counter::measure;
 use rayon::prelude::*;
 use reward_math::{Options, verify};
 
 /// No verdict may take longer.
 const LONGEST: Duration = Duration::from_millis(50);
+/// No verdict may hold more memory, in bytes.
+const MOST_BYTES: u64 = 20 << 20;
 /// Executions between two lines of progress.
 const BLOCK: u64 = 200_000;
 
@@ -41,7 +46,7 @@ impl Random {
     }
 }
 
-const ATOMS: [&str; 48] = [
+const ATOMS: &[&str] = &[
     "0",
     "1",
     "-7",
@@ -91,7 +96,7 @@ const ATOMS: [&str; 48] = [
     "\\in",
     "\\cup",
 ];
-const UNARY: [&str; 16] = [
+const UNARY: &[&str] = &[
     "\\sqrt{@}",
     "-@",
     "(@)",
@@ -108,8 +113,18 @@ const UNARY: [&str; 16] = [
     "\\left(@\\right)",
     "x=@",
     "@ \\text{ cm}",
+    "\\{x \\mid @\\}",
+    "@!!",
+    "@ \\pmod 7",
+    "@ hours 5 minutes",
+    "\\text{the answer is } @",
+    "\\overline{@}",
+    "\\det\\begin{pmatrix}@\\end{pmatrix}",
+    "@^T",
+    "\\sqrt[@]{2}",
+    "\\begin{cases}@\\end{cases}",
 ];
-const BINARY: [&str; 20] = [
+const BINARY: &[&str] = &[
     "@+@",
     "@-@",
     "@*@",
@@ -130,13 +145,23 @@ const BINARY: [&str; 20] = [
     "@ @",
     "\\sum_{k=1}^{@} @",
     "\\log_{@}{@}",
+    "]@,@[",
+    "{@ \\choose @}",
+    "{@ \\over @}",
+    "C_{@}^{@}",
+    "\\{@ : @\\}",
+    "@ - \\{@\\}",
+    "\\left[@\\right]+@",
+    "@ \\bmod @",
+    "3\\vec{i}+@\\vec{j},@",
+    "@ \\ne @",
 ];
 
 fn generated(random: &mut Random, depth: usize) -> String {
     if depth == 0 || random.below(4) == 0 {
-        return random.pick(&ATOMS).to_owned();
+        return random.pick(ATOMS).to_owned();
     }
-    let template = if random.below(3) == 0 { random.pick(&UNARY) } else { random.pick(&BINARY) };
+    let template = if random.below(3) == 0 { random.pick(UNARY) } else { random.pick(BINARY) };
     let mut parts = template.split('@');
     let mut text = parts.next().unwrap_or_default().to_owned();
     for part in parts {
@@ -172,8 +197,11 @@ fn changed(random: &mut Random, corpus: &[String]) -> String {
 /// The texts that changes start from: the recorded cases and what earlier runs kept.
 fn corpus(folder: &Path) -> Vec<String> {
     let mut texts = Vec::new();
-    let cases = include_str!("../tests/data/mathcases_own.jsonl");
-    for line in cases.lines() {
+    let cases = [
+        include_str!("../tests/data/mathcases_own.jsonl"),
+        include_str!("../tests/data/language.jsonl"),
+    ];
+    for line in cases.iter().flat_map(|file| file.lines()) {
         let row: serde_json::Value = serde_json::from_str(line).unwrap_or_default();
         for field in ["prediction", "gold"] {
             texts.extend(row[field].as_str().map(str::to_owned));
@@ -195,6 +223,13 @@ fn keep(folder: &Path, kind: &str, index: u64, response: &str, gold: &str) {
     }
 }
 
+/// What this thread has spent so far: time on a processor where the system tells it, else time on the clock.
+fn spent(start: Instant) -> Duration {
+    let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
+    let nanoseconds = told.and_then(|text| text.split(' ').next()?.parse().ok());
+    nanoseconds.map_or_else(|| start.elapsed(), Duration::from_nanos)
+}
+
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     let mut number = |default| arguments.next().map_or(Ok(default), |text| text.parse::<u64>());
@@ -205,6 +240,7 @@ fn main() -> ExitCode {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("fuzz");
     let corpus = corpus(&folder);
     let slowest = Mutex::new((Duration::ZERO, String::new()));
+    let largest = AtomicU64::new(0);
     let mut failures = 0;
     let start = Instant::now();
     for block in 0..executions.div_ceil(BLOCK) {
@@ -214,7 +250,13 @@ fn main() -> ExitCode {
             .map(|index| {
                 let mut random = Random(seed.wrapping_mul(0x5851_f42d_4c95_7f2d) ^ (index << 20));
                 let text = |random: &mut Random| {
-                    if random.below(2) == 0 {
+                    if random.below(8) == 0 {
+                        let length = random.below(60);
+                        let bytes: Vec<u8> = (0..length)
+                            .map(|_| u8::try_from(random.below(256)).unwrap_or(b'x'))
+                            .collect();
+                        String::from_utf8_lossy(&bytes).into_owned()
+                    } else if random.below(2) == 0 {
                         let depth = 1 + random.below(5);
                         generated(random, depth)
                     } else {
@@ -227,22 +269,31 @@ fn main() -> ExitCode {
                 let options =
                     if random.below(2) == 0 { Options::lenient() } else { Options::strict() };
                 let began = Instant::now();
-                let run =
-                    AssertUnwindSafe(|| std::hint::black_box(verify(&response, &gold, &options)));
-                let outcome = catch_unwind(run);
-                let mut took = began.elapsed();
-                // The machine may have been busy with something else: the shortest of four counts.
-                for _ in 0..3 {
-                    if took > LONGEST && outcome.is_ok() {
-                        let began = Instant::now();
+                let mut outcome = Ok(());
+                let held = measure(|| {
+                    let run = AssertUnwindSafe(|| {
                         std::hint::black_box(verify(&response, &gold, &options));
-                        took = took.min(began.elapsed());
+                    });
+                    outcome = catch_unwind(run);
+                });
+                // The clock is cheap; only what seems slow is measured again by the time on the processor.
+                let mut took = began.elapsed();
+                for _ in 0..2 {
+                    if took > LONGEST && outcome.is_ok() {
+                        let before = spent(start);
+                        std::hint::black_box(verify(&response, &gold, &options));
+                        took = took.min(spent(start).saturating_sub(before));
                     }
                 }
                 if let Ok(mut slowest) = slowest.lock()
                     && took > slowest.0
                 {
                     *slowest = (took, format!("{response}   against   {gold}"));
+                }
+                largest.fetch_max(held.bytes_max, Ordering::Relaxed);
+                if outcome.is_ok() && (held.bytes_max > MOST_BYTES || held.bytes_current != 0) {
+                    keep(&folder, "memory", index, &response, &gold);
+                    return 1;
                 }
                 if outcome.is_err() {
                     keep(&folder, "panic", index, &response, &gold);
@@ -259,8 +310,9 @@ fn main() -> ExitCode {
         if let Ok(slowest) = slowest.lock() {
             let shown: String = slowest.1.chars().take(90).collect();
             println!(
-                "{end} executions, {failures} failures, {:.0} s; slowest {:?}: {shown:?}",
+                "{end} executions, {failures} failures, {:.0} s; most memory {} bytes; slowest {:?}: {shown:?}",
                 start.elapsed().as_secs_f64(),
+                largest.load(Ordering::Relaxed),
                 slowest.0
             );
         }

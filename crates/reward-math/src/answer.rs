@@ -152,7 +152,8 @@ fn readings(folded: &str) -> std::result::Result<Vec<Node>, ParseError> {
     }
     let rewritten = spelling::rewritten(folded);
     let tokens = tokenize(&rewritten, true)?;
-    let grouped = tokens.iter().any(|token| matches!(token.kind, Kind::Number { grouped: true, .. }));
+    let grouped =
+        tokens.iter().any(|token| matches!(token.kind, Kind::Number { grouped: true, .. }));
     let mut readings = match parse(tokens, false) {
         Ok(first) => vec![first],
         Err(why @ (ParseError::Syntax { .. } | ParseError::Undefined { .. })) => {
@@ -163,9 +164,7 @@ fn readings(folded: &str) -> std::result::Result<Vec<Node>, ParseError> {
         }
         Err(why) => return Err(why),
     };
-    if grouped
-        && let Ok(second) = read(&rewritten, false, false)
-    {
+    if grouped && let Ok(second) = read(&rewritten, false, false) {
         readings.push(second);
     }
     if rewritten.contains('[')

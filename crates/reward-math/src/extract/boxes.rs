@@ -74,8 +74,7 @@ pub(super) fn last_boxes(response: &str) -> Option<Extracted> {
 fn label(before: &str) -> Option<&str> {
     let text = before.trim_end_matches([' ', '$']).strip_suffix('=')?.trim_end();
     let name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    let start = text.rfind(|c: char| !name(c)).map_or(0, |at| at + 1);
-    let label = &text[start..];
+    let label = &text[text.trim_end_matches(name).len()..];
     let length = label.len() <= 4 && label.starts_with(|c: char| c.is_ascii_alphabetic());
     length.then_some(label)
 }

@@ -202,13 +202,12 @@ impl<'b> Evaluation<'_, 'b> {
         let mut product = Real::from(1);
         let mut gathered = 1_i64;
         for factor in factors {
-            gathered = match gathered.checked_mul(factor) {
-                Some(more) => more,
-                None => {
-                    product = self.arithmetic.multiply(&product, &Real::from(gathered))?;
-                    factor
-                }
-            };
+            if let Some(more) = gathered.checked_mul(factor) {
+                gathered = more;
+            } else {
+                product = self.arithmetic.multiply(&product, &Real::from(gathered))?;
+                gathered = factor;
+            }
         }
         self.arithmetic.multiply(&product, &Real::from(gathered))
     }

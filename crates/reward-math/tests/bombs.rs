@@ -1,0 +1,258 @@
+//! Answers made to exhaust a verifier: each gets its verdict with bounded work and memory, never "right" by mistake.
+//!
+//! Work is counted in allocations, which are the same on every machine under every load; the bench and the fuzzing
+//! example measure time.
+
+#![expect(clippy::print_stdout, reason = "the measurements are read by people")]
+
+use allocation_counter::measure;
+use reward_math::{Options, Verdict, verify};
+
+/// Most memory that one verification may hold, in bytes.
+const MOST_BYTES: u64 = 20 << 20;
+/// Most allocations of one verification: about fifteen for each token of two answers of the greatest length, and one for
+/// every step of the fuel.
+const MOST_ALLOCATIONS: u64 = 1_000_000;
+
+fn nested(open: &str, close: &str, count: usize) -> String {
+    open.repeat(count) + "1" + &close.repeat(count)
+}
+
+fn joined(range: std::ops::Range<u32>, separator: &str, piece: impl Fn(u32) -> String) -> String {
+    range.map(piece).collect::<Vec<_>>().join(separator)
+}
+
+fn matrix(order: usize, entry: &str) -> String {
+    let row = vec![entry; order].join("&");
+    format!(r"\begin{{pmatrix}}{}\end{{pmatrix}}", vec![row; order].join(r"\\"))
+}
+
+/// Powers, factorials, sums and polynomials whose values are far too large.
+fn towers() -> Vec<String> {
+    [
+        "9^{9^{9^9}}",
+        "9^9^9^9^9",
+        "9**9**9**9",
+        "10^{10^{10}}+1",
+        "9^{-9^{9^9}}",
+        r"\sqrt{9^{9^9}}",
+        r"\ln(9^{9^{9^9}})",
+        r"\sin(9^{9^{9^9}})",
+        "e^{e^{e^{e^{10}}}}",
+        r"9^{9^{9^{9}}} \bmod 10",
+        r"\lfloor 9^{9^9}/2\rfloor",
+        "1000000000!",
+        "10000!",
+        "(10!)!",
+        "10^9!!",
+        "20000!!",
+        r"\binom{1000000000}{500000000}",
+        r"\binom{20000}{10000}",
+        r"\binom{n}{16}\binom{m}{16}\binom{k}{16}",
+        r"\sum_{k=1}^{10^{12}}\frac1k",
+        r"\sum_{k=1}^{10000}\frac1k",
+        r"\sum_{i=1}^{100}\sum_{j=1}^{100}\sum_{k=1}^{100} ijk",
+        r"\prod_{k=1}^{10000}(1+\frac1k)",
+        r"\sum_{k=1}^{9999}\sin k",
+        "(x+y)^{1000000}",
+        "(x+1)^{10^{100}}",
+        "(x+y)^{5000}(x-y)^{5000}",
+        "(a+b+c+d+e+f)^{60}",
+        r"(\sqrt{x}+\sqrt{y}+\sqrt z+1)^{40}",
+        r"(\sin x+\cos x+\tan x)^{30}",
+        r"(\frac1{x}+\frac1{y+1}+\frac{1}{z+2})^{25}",
+        "(x+y+z)^{n+m+k+5}",
+        r"\sin(1000000000x)",
+        r"\sin(\sin(\sin(\sin(x+y+z+w)+x)+y)+z)",
+        r"\sqrt[1000000]{2}",
+        r"\sqrt[999]{2}+\sqrt[997]{3}",
+        r"2^{\frac{1}{999983}}",
+        r"2^{123456789/987654321}",
+        "(1+i)^{100000}",
+        r"i^{i^{i^{i}}}",
+        r"\tanh(\sinh(\cosh(\sinh(3))))",
+        "1e999999999",
+        "1e-999",
+    ]
+    .map(str::to_owned)
+    .to_vec()
+}
+
+/// Brackets within brackets.
+fn nests() -> Vec<String> {
+    let mut nests = Vec::new();
+    for (open, close) in [
+        ("(", ")"),
+        ("{", "}"),
+        ("[", "]"),
+        (r"\frac{1}{1+", "}"),
+        (r"\sqrt{", "}"),
+        (r"\sqrt{2+", "}"),
+        (r"\sqrt[3]{2+", "}"),
+        (r"\left(", r"\right)"),
+        (r"\{1,", r"\}"),
+        ("(1,", ")"),
+        ("x^{", "}"),
+        ("x_{", "}"),
+        ("|x+", "|"),
+        (r"\boxed{", "}"),
+        (r"\text{", "}"),
+        (r"\sin(", ")"),
+        (r"\ln(", ")"),
+        (r"\{x|", r"\}"),
+        (r"{1\choose ", "}"),
+        (r"\begin{pmatrix}", r"\end{pmatrix}"),
+    ] {
+        nests.extend([20, 60, 2000, 100_000].map(|count| nested(open, close, count)));
+    }
+    nests.push(nested("{", "}", 500_000));
+    nests
+        .extend(["(", "[", "{", r"\sin(", r"\frac", "^", "-", "|"].map(|open| open.repeat(30_000)));
+    nests
+}
+
+/// Long numbers, sums and lists.
+fn lengths() -> Vec<String> {
+    let sevens = "7".repeat(4000);
+    vec![
+        "1".repeat(100_000),
+        sevens.clone(),
+        format!(r"\sqrt{{{sevens}}}"),
+        format!(r"\sqrt[3]{{{sevens}}}"),
+        format!(r"\ln {sevens}"),
+        format!(r"\sin({sevens})"),
+        format!("{sevens}^{{100}}"),
+        format!(r"\frac{{{sevens}}}{{{}}}", "3".repeat(4000)),
+        format!("{}!", "7".repeat(40)),
+        format!("0.{}", "3".repeat(15_000)),
+        format!(r"0.\overline{{{}}}", "142857".repeat(600)),
+        format!("0.{}...", "123456789012".repeat(300)),
+        "1+".repeat(8000) + "1",
+        "2*".repeat(8000) + "1",
+        "1/".repeat(8000) + "1",
+        r"1\pm".repeat(2000) + "1",
+        r"\frac{1}{2}\frac{1}{3}".repeat(1000),
+        joined(2..200, "+", |k| format!(r"\sqrt{{{k}}}")),
+        joined(2..14, "*", |k| format!(r"(1+\sqrt{{{}}})", 2 * k + 1)),
+        format!(r"\frac{{1}}{{{}}}", joined(2..19, "+", |k| format!(r"\sqrt{{{k}}}"))),
+        joined(2..800, "+", |k| format!(r"\ln {k}")),
+        joined(1..300, "+", |k| format!(r"\arctan\frac1{{{k}}}")),
+        "1,".repeat(100_000),
+        "1,".repeat(15_000) + "1",
+        joined(0..3000, ",", |k| k.to_string()),
+        joined(0..2500, ",", |k| format!("x_{{{k}}}")),
+        joined(2..1500, ",", |k| format!(r"\sqrt{{{k}}}")),
+        joined(2..1500, ",", |k| format!(r"\sin {k}")),
+        joined(0..2000, ",", |k| format!("x={k}")),
+        joined(0..2000, ",", |k| format!("x>{k}")),
+        format!("({})", joined(0..5000, ",", |k| k.to_string())),
+        joined(0..500, r"\cup", |k| format!("({},{})", 2 * k, 2 * k + 1)),
+        joined(1..60, r"\cup", |k| format!(r"(\sqrt{{{}}},\sqrt{{{}}})", 2 * k, 2 * k + 1)),
+        joined(0..2000, "<", |k| format!("x_{{{k}}}")),
+        vec!["1"; 8000].join("="),
+        joined(1..4000, ":", |k| k.to_string()),
+        matrix(60, "1"),
+        matrix(100, "x"),
+        "1 or ".repeat(6000) + "1",
+    ]
+}
+
+/// Long texts for the extraction.
+fn texts() -> Vec<String> {
+    [
+        "a",
+        "ab ",
+        "no ",
+        " ",
+        "\n",
+        "$",
+        "$x$ and ",
+        "#### ",
+        "**",
+        "\"",
+        "\\",
+        "&",
+        "½",
+        "１",
+        "²",
+        "<sup>",
+        "答案",
+        "answer is ",
+        "B is correct ",
+        r"\boxed{",
+        r"\boxed{1}",
+        "<answer>",
+    ]
+    .iter()
+    .map(|piece| piece.repeat(1_000_000 / piece.len()) + "5")
+    .collect()
+}
+
+fn check(bombs: &[String]) {
+    let (mut most_bytes, mut most_allocations) = (0, 0);
+    for bomb in bombs {
+        let boxed = format!("\\boxed{{{bomb}}}");
+        let extended = format!("\\boxed{{{bomb}, -7}}");
+        let list = format!("{bomb}, -8");
+        for (response, gold, text) in [
+            (boxed.as_str(), "195", false),
+            (bomb.as_str(), "195", false),
+            (r"\boxed{195}", bomb.as_str(), false),
+            (&extended, &list, false),
+            (&boxed, bomb, true),
+        ] {
+            let mut verdict = None;
+            let options = Options::lenient();
+            let spent = measure(|| verdict = Some(verify(response, gold, &options)));
+            let shown: String = bomb.chars().take(40).collect();
+            let right = verdict.as_ref().is_some_and(Verdict::is_right);
+            assert!(text || !right, "{shown}: {verdict:?}");
+            assert!(spent.bytes_max <= MOST_BYTES, "{shown}: {} bytes", spent.bytes_max);
+            assert!(
+                spent.count_total <= MOST_ALLOCATIONS,
+                "{shown}: {} allocations",
+                spent.count_total
+            );
+            most_bytes = most_bytes.max(spent.bytes_max);
+            most_allocations = most_allocations.max(spent.count_total);
+        }
+    }
+    println!(
+        "{} bombs: at most {most_bytes} bytes and {most_allocations} allocations a verdict",
+        bombs.len()
+    );
+}
+
+#[test]
+fn towers_and_expansions_are_bounded() {
+    check(&towers());
+}
+
+#[test]
+fn nests_are_bounded() {
+    check(&nests());
+}
+
+#[test]
+fn long_numbers_sums_and_lists_are_bounded() {
+    check(&lengths());
+}
+
+#[test]
+fn long_texts_are_bounded() {
+    check(&texts());
+}
+
+/// Twice the fuel buys no more than twice the work, and none buys next to nothing.
+#[test]
+fn work_follows_the_fuel() {
+    let work = |bomb: &str, fuel: u64| {
+        let options = Options { fuel, ..Options::default() };
+        measure(|| drop(verify(&format!("\\boxed{{{bomb}}}"), "195", &options))).count_total
+    };
+    for bomb in ["(a+b+c+d+e+f)^{60}", r"(\sqrt{x}+\sqrt{y}+\sqrt z+1)^{40}"] {
+        let (none, some, more) = (work(bomb, 0), work(bomb, 20_000), work(bomb, 40_000));
+        assert!(none < 1000, "{bomb}: {none} allocations without fuel");
+        assert!(some < more && more < 3 * some, "{bomb}: {some}, then {more} allocations");
+    }
+}
