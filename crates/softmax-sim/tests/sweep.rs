@@ -217,7 +217,7 @@ fn equal_results_of_a_cell_are_one_and_different_ones_a_conflict() {
 }
 
 #[test]
-fn a_torn_line_is_computed_again_and_a_damaged_one_is_named() {
+fn torn_and_damaged_lines_are_computed_again_and_the_damaged_named() {
     let (folder, config) = folder_with(&cheap(3, 1, 1));
     let out = folder.path().join("out");
     let arguments = [path_text(&config), "--out", path_text(&out)];
@@ -229,10 +229,17 @@ fn a_torn_line_is_computed_again_and_a_damaged_one_is_named() {
     assert!(text(&again.stdout).contains("3 cells, 2 found, 1 computed"), "{again:?}");
     assert_eq!(read(&file), whole);
     fs::write(&file, whole.replacen("entropy", "\"", 1)).unwrap();
+    let expected = format!("{} line 1: no result of a cell (", file.display());
+    let missing = output(&mut sweep(&["merge", path_text(&out)]));
+    assert_eq!(missing.status.code(), Some(1));
+    assert!(text(&missing.stdout).starts_with("3 cells: 1 missing, 0 failed"), "{missing:?}");
     let damaged = output(&mut sweep(&arguments));
-    assert_eq!(damaged.status.code(), Some(2));
-    let expected = format!("error: {} line 1: no result of a cell: ", file.display());
-    assert!(text(&damaged.stderr).starts_with(&expected), "{damaged:?}");
+    assert_eq!(damaged.status.code(), Some(0), "{damaged:?}");
+    assert!(text(&damaged.stdout).contains("3 cells, 2 found, 1 computed"), "{damaged:?}");
+    for told in [missing, damaged] {
+        assert!(text(&told.stderr).starts_with(&expected), "{told:?}");
+    }
+    merged_tables(&out);
 }
 
 #[test]

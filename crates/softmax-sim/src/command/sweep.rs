@@ -19,8 +19,8 @@ The configuration names what all cells have in common, lists to combine, and see
   \"training.method.entropy_bonus\" = [0.0, 0.003, 0.01]
 
 Results are appended to one file per shard and synced; a process that was killed is simply started
-again, and what any file of the folder holds is not computed again. In a Slurm job array the shard
-is the task. Then:
+again, and what any file of the folder holds is not computed again. A line that is damaged is reported
+and its cell computed again. In a Slurm job array the shard is the task. Then:
 
   softmax-sim sweep merge runs/NAME
 
@@ -77,6 +77,8 @@ fn run_cells(args: &Args, config: &Path, out: &mut impl Write) -> anyhow::Result
         None => Path::new("runs").join(config.file_stem().context("expected a file name")?),
     };
     let folder = Folder::open(&folder, &text, &plan, Plan::read)?;
+    let damaged: Vec<String> = folder.contents()?.damaged.iter().map(ToString::to_string).collect();
+    tell_damaged(&damaged);
     let mut progress = Progress::new();
     let compute = Cell::<CellSettings>::compute;
     let tally = run_shard(&plan, &folder, shard, compute, |tally| progress.show(tally))?;
@@ -96,7 +98,8 @@ fn run_merge(dir: &Path, out: &mut impl Write) -> anyhow::Result<bool> {
     let folder = Folder::existing(dir);
     let plan = folder.plan(Plan::read)?;
     let merged = merge(&plan, &folder)?;
-    let Merged { cells, missing, failed, repeated, foreign, written } = &merged;
+    let Merged { cells, missing, failed, repeated, foreign, damaged, written } = &merged;
+    tell_damaged(damaged);
     writeln!(
         out,
         "{cells} cells: {} missing, {} failed, {repeated} found twice and equal, {foreign} of no cell",
@@ -115,6 +118,13 @@ fn run_merge(dir: &Path, out: &mut impl Write) -> anyhow::Result<bool> {
         writeln!(out, "{}", path.display())?;
     }
     Ok(missing.is_empty() && failed.is_empty())
+}
+
+/// On standard error, lines that are no results: their cells count as not computed.
+fn tell_damaged(lines: &[String]) {
+    for line in lines {
+        let _ = writeln!(std::io::stderr(), "{line}");
+    }
 }
 
 /// A bar on a terminal, now and then a line otherwise.

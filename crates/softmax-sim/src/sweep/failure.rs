@@ -47,16 +47,6 @@ pub enum SweepError {
         /// The shard's file.
         path: PathBuf,
     },
-    /// A line is no result.
-    #[error("{} line {line}: {reason}", path.display())]
-    Line {
-        /// The file.
-        path: PathBuf,
-        /// The line, from 1.
-        line: usize,
-        /// What is wrong with it.
-        reason: String,
-    },
     /// Cells have two results.
     #[error("{count} cells have results that differ, such as {}", cells.join("; "))]
     Conflict {
@@ -65,6 +55,18 @@ pub enum SweepError {
         /// The first few, each with the files that hold its results.
         cells: Vec<String>,
     },
+}
+
+/// A whole line of a shard's file that is no result. Its cell counts as not computed.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{} line {line}: no result of a cell ({reason}); expected {{\"key\": …, \"outcome\": …}}", path.display())]
+pub struct DamagedLine {
+    /// The file.
+    pub path: PathBuf,
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong with it.
+    pub reason: String,
 }
 
 impl SweepError {

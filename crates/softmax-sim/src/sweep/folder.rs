@@ -1,6 +1,6 @@
 //! The folder of a sweep: its configuration and one file of results per shard.
 
-use super::failure::SweepError;
+use super::failure::{DamagedLine, SweepError};
 use super::plan::Plan;
 use super::shard::Shard;
 use crate::whole_file::{sync_folder, write_new};
@@ -30,6 +30,15 @@ pub struct Record {
     pub key: String,
     /// What it came to.
     pub outcome: Outcome,
+}
+
+/// What the files of all shards hold.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Contents {
+    /// The results of each file.
+    pub files: Vec<(PathBuf, Vec<Record>)>,
+    /// Lines that are none.
+    pub damaged: Vec<DamagedLine>,
 }
 
 /// The folder of a sweep.
@@ -98,12 +107,12 @@ impl Folder {
 
     /// All results in the files of all shards, file by file in the order of their names.
     ///
-    /// A line without its end is left out: it was cut off, or is being written.
+    /// A line without its end is left out: it was cut off, or is being written. One that is damaged costs no other.
     ///
     /// # Errors
     ///
-    /// [`SweepError`] if a file cannot be read or holds a line that is no result.
-    pub fn records(&self) -> Result<Vec<(PathBuf, Vec<Record>)>, SweepError> {
+    /// [`SweepError`] if a file cannot be read.
+    pub fn contents(&self) -> Result<Contents, SweepError> {
         let mut paths = Vec::new();
         for entry in fs::read_dir(&self.path).map_err(SweepError::io("read", &self.path))? {
             let path = entry.map_err(SweepError::io("read", &self.path))?.path();
@@ -114,7 +123,12 @@ impl Folder {
             }
         }
         paths.sort();
-        paths.into_iter().map(|path| Ok((path.clone(), read_records(&path)?))).collect()
+        let mut contents = Contents::default();
+        for path in paths {
+            let records = read_records(&path, &mut contents.damaged)?;
+            contents.files.push((path, records));
+        }
+        Ok(contents)
     }
 
     /// Opens the file of a shard to append to, without the line that was cut off, if there is one.
@@ -158,17 +172,21 @@ impl ShardFile {
     }
 }
 
-fn read_records(path: &Path) -> Result<Vec<Record>, SweepError> {
+/// The results of a file; `damaged` takes the lines that are none.
+fn read_records(path: &Path, damaged: &mut Vec<DamagedLine>) -> Result<Vec<Record>, SweepError> {
     let text = fs::read(path).map_err(SweepError::io("read", path))?;
-    let lines = whole_lines(&text).split_inclusive(|byte| *byte == b'\n');
-    let record = |(index, line)| {
-        serde_json::from_slice(line).map_err(|error: serde_json::Error| SweepError::Line {
-            path: path.to_owned(),
-            line: index + 1,
-            reason: format!("no result of a cell: {error}"),
-        })
-    };
-    lines.enumerate().map(record).collect()
+    let mut records = Vec::new();
+    for (index, line) in whole_lines(&text).split_inclusive(|byte| *byte == b'\n').enumerate() {
+        match serde_json::from_slice(line) {
+            Ok(record) => records.push(record),
+            Err(error) => {
+                let text = error.to_string();
+                let reason = text[..text.rfind(" at line ").unwrap_or(text.len())].to_owned();
+                damaged.push(DamagedLine { path: path.to_owned(), line: index + 1, reason });
+            }
+        }
+    }
+    Ok(records)
 }
 
 /// The text up to its last line break.

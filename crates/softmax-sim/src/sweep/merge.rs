@@ -1,7 +1,7 @@
 //! One table of all that the shards have computed.
 
 use super::failure::SweepError;
-use super::folder::{Folder, Outcome};
+use super::folder::{Contents, Folder, Outcome, Record};
 use super::plan::{Cell, Plan};
 use crate::whole_file::write_whole;
 use serde::Serialize;
@@ -25,6 +25,8 @@ pub struct Merged {
     pub repeated: usize,
     /// Results of cells that are not in the sweep.
     pub foreign: usize,
+    /// Lines of the shards' files that are no results.
+    pub damaged: Vec<String>,
     /// The tables that were written; none while cells are missing.
     pub written: Vec<PathBuf>,
 }
@@ -46,7 +48,8 @@ struct Line<'a> {
 /// [`SweepError::Conflict`] if a cell has two results that differ, or if files cannot be read or
 /// written.
 pub fn merge<C>(plan: &Plan<C>, folder: &Folder) -> Result<Merged, SweepError> {
-    let (outcomes, repeated) = outcomes(plan, folder)?;
+    let Contents { files, damaged } = folder.contents()?;
+    let (outcomes, repeated) = outcomes(plan, files)?;
     let known = |cell: &&Cell<C>| outcomes.contains_key(&cell.key);
     let found: Vec<&Cell<C>> = plan.cells.iter().filter(known).collect();
     let missing = plan.cells.iter().filter(|cell| !known(cell)).map(Cell::to_string).collect();
@@ -62,6 +65,7 @@ pub fn merge<C>(plan: &Plan<C>, folder: &Folder) -> Result<Merged, SweepError> {
         failed: failed.collect(),
         repeated,
         foreign: outcomes.len() - rows.len(),
+        damaged: damaged.iter().map(ToString::to_string).collect(),
         written: Vec::new(),
     };
     if merged.missing.is_empty() {
@@ -78,11 +82,11 @@ pub fn merge<C>(plan: &Plan<C>, folder: &Folder) -> Result<Merged, SweepError> {
 /// Every cell's result, and how many were found again.
 fn outcomes<C>(
     plan: &Plan<C>,
-    folder: &Folder,
+    files: Vec<(PathBuf, Vec<Record>)>,
 ) -> Result<(HashMap<String, Outcome>, usize), SweepError> {
     let mut outcomes: HashMap<String, (Outcome, PathBuf)> = HashMap::new();
     let (mut repeated, mut conflicts) = (0, BTreeMap::new());
-    for (path, records) in folder.records()? {
+    for (path, records) in files {
         for record in records {
             match outcomes.get(&record.key) {
                 None => {

@@ -17,8 +17,8 @@ mod world;
 pub use cell::{
     CellSettings, CheckError, Figures, MethodSettings, ScheduleSettings, StepSizeRule, TrainingCell,
 };
-pub use failure::SweepError;
-pub use folder::{Folder, Outcome, Record};
+pub use failure::{DamagedLine, SweepError};
+pub use folder::{Contents, Folder, Outcome, Record};
 pub use merge::{Merged, merge};
 pub use plan::{Cell, Plan, PlanError};
 pub use run::{Tally, run_shard};

@@ -42,7 +42,7 @@ pub fn run_shard<C: Sync>(
 ) -> Result<Tally, SweepError> {
     let mut file = folder.shard_file(shard)?;
     let mut done = HashSet::new();
-    for (_, records) in folder.records()? {
+    for (_, records) in folder.contents()?.files {
         done.extend(records.into_iter().map(|record| record.key));
     }
     let own = cells_of(plan, shard);

@@ -72,8 +72,11 @@ const VARIABLES: [&str; 5] = [
     "SLURM_ARRAY_TASK_MIN",
     "SLURM_ARRAY_TASK_MAX",
     "SLURM_ARRAY_TASK_COUNT",
-    "SLURM_ARRAY_TASK_STEP",
+    STEP,
 ];
+
+/// Not every scheduler that calls itself Slurm sets it.
+const STEP: &str = "SLURM_ARRAY_TASK_STEP";
 
 impl Shard {
     /// All there is.
@@ -105,8 +108,11 @@ impl Shard {
         let Some((set, _)) = values.iter().find(|(_, value)| value.is_some()) else {
             return Ok(None);
         };
-        let mut numbers = [0; VARIABLES.len()];
+        let mut numbers = [0_usize; VARIABLES.len()];
         for (number, (variable, value)) in numbers.iter_mut().zip(&values) {
+            if *variable == STEP && value.is_none() {
+                continue; // follows from the others
+            }
             let value = value.as_ref().ok_or(ShardError::HalfSet { missing: variable, set })?;
             *number = value
                 .trim()
@@ -114,6 +120,10 @@ impl Shard {
                 .map_err(|_| ShardError::NotANumber { variable, value: value.clone() })?;
         }
         let [id, min, max, count, step] = numbers;
+        let step = match values[4].1 {
+            Some(_) => step,
+            None => max.saturating_sub(min).checked_div(count.saturating_sub(1)).unwrap_or(1),
+        };
         let spaced = |number: usize| number >= min && (number - min).is_multiple_of(step.max(1));
         let expected = max.saturating_sub(min) / step.max(1) + 1;
         if step == 0 || max < min || !spaced(max) || expected != count {
@@ -182,6 +192,14 @@ mod tests {
         assert_eq!(array(["0", "0", "7", "8", "1"]), Ok(Some(Shard { index: 1, count: 8 })));
         assert_eq!(array(["9", "1", "13", "4", "4"]), Ok(Some(Shard { index: 3, count: 4 })));
         assert_eq!(array(["5", "5", "5", "1", "1"]), Ok(Some(Shard::WHOLE)));
+    }
+
+    #[test]
+    fn the_step_follows_from_the_other_variables() {
+        assert_eq!(array(["2", "1", "8", "8", ""]), Ok(Some(Shard { index: 2, count: 8 })));
+        assert_eq!(array(["9", "1", "13", "4", ""]), Ok(Some(Shard { index: 3, count: 4 })));
+        assert_eq!(array(["5", "5", "5", "1", ""]), Ok(Some(Shard::WHOLE)));
+        assert!(array(["5", "0", "9", "3", ""]).is_err());
     }
 
     #[test]
