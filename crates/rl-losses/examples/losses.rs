@@ -35,5 +35,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
         writeln!(out)?;
     }
+    writeln!(out)?;
+    writeln!(out, "clip       tokens in the flat part of a clip, or whose weight a bound holds")?;
+    writeln!(out, "sel        tokens the method singles out: to drop, penalise or keep")?;
+    writeln!(out, "alt        tokens with another slope than that of the plain surrogate")?;
+    writeln!(out, "on-policy  whether the method acts in the first update of a rollout batch")?;
     Ok(())
 }

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use rand::Rng;
-use rl_losses::{Column, PolicyLoss, TokenBatch};
+use rl_losses::{Column, PolicyLoss, TokenBatch, registry};
 use serde_json::{Value, json};
 
 use crate::batches::{Columns, losses, rules, seeded};
@@ -44,7 +44,9 @@ fn batch() -> Columns {
 }
 
 fn outcome(loss: &PolicyLoss, batch: &TokenBatch<'_>, index: usize) -> Value {
-    let aggregation = rules()[index % 4];
+    // The defaults under the rule they were published with, the others under each in turn.
+    let published = registry().get(index).map(|method| method.aggregation);
+    let aggregation = published.unwrap_or(rules()[(index + 3) % 4]);
     let plan = loss.plan(batch, &aggregation, &mut seeded(0)).expect("a batch of all columns");
     let output = loss.evaluate(batch, plan.part(0..batch.len()));
     json!({
