@@ -14,8 +14,9 @@ use crate::{
 pub enum Knob {
     /// Share of the tokens that Clip-Cov drops or KL-Cov penalises, or a composition of theirs treats.
     Fraction,
-    /// Strength of KL-Cov's penalty, or of a composition's. Keep it at or below the size of the advantages: above, it
-    /// reverses the update of the tokens it treats.
+    /// Strength of KL-Cov's penalty, or of a composition's. Anchored at the reference it is the knob to
+    /// hold an entropy by ([`Thermostat`](crate::Thermostat) says why). Anchored at the old policy, keep it
+    /// at or below the size of the advantages: above, it reverses the update of the tokens it treats.
     Coefficient,
     /// Upper end of the trust region of PPO, Clip-Cov or a composition over PPO: clip-higher.
     ClipRatioHigh,

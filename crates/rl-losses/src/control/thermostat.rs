@@ -151,6 +151,17 @@ pub enum Saturation {
 /// there, for `λ` from 1/400 to 1/10, `g` over two decades, and `λ (n + 1) ≤ 0.3`
 /// (`tests/it/thermostat.rs`, which simulates both plants).
 ///
+/// **What it can reach.** The loop is stable; the limit is the knob. KL-Cov holds a token to the policy
+/// before the update: it undoes a move and makes none, and the first update of a rollout batch is made
+/// before there is anything to undo. So its fraction slows a fall of the entropy; below the target it is at
+/// its upper bound, and [`saturation`](Thermostat::saturation) says so. Clip-Cov drops tokens in the first
+/// update too, and what the tokens of negative covariance do remains: it can raise entropy while groups
+/// still differ in reward. What pulls back at any time is a penalty anchored where the entropy was high:
+/// `covariance-control` with `treatment.penalise = { divergence = "k2", anchor = "reference" }`, moved by
+/// [`Knob::Coefficient`](crate::Knob). Tabular policies that end below half the target under KL-Cov's
+/// fraction are held within 2 % in the mean by that coefficient, with these gains
+/// (`tests/it/thermostat_on_a_policy.rs`).
+///
 /// Source: ours. The standing question to Clip-Cov and KL-Cov is how to set their knobs; this sets
 /// them by the entropy they are to hold.
 ///

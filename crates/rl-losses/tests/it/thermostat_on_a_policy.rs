@@ -4,9 +4,10 @@ use entropy_core::{Categorical, token_covariances};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rl_losses::{
-    AdvantageEstimator, Aggregation, CovarianceControl, DifficultyThermostat,
-    DifficultyThermostatSettings, EntropyTarget, PolicyLoss, RolloutColumns, Thermostat,
-    ThermostatSettings, TokenBatch, TokenColumns, Treatment,
+    AdvantageEstimator, Aggregation, Anchor, Base, CovarianceControl, DifficultyThermostat,
+    DifficultyThermostatSettings, EntropyTarget, KlCov, KlEstimator, Knob, Penalty, PolicyLoss,
+    RolloutColumns, Saturation, Thermostat, ThermostatSettings, TokenBatch, TokenColumns,
+    Treatment,
 };
 
 const STATES: usize = 48;
@@ -119,6 +120,35 @@ impl Table {
         }
     }
 
+    /// Several updates of one rollout batch through a loss, which may hold the policy to `reference`.
+    fn epochs(&mut self, loss: &PolicyLoss, reference: &[Categorical], updates: usize) {
+        let old = self.policies();
+        let (actions, old_log_prob, advantage) = self.rollout(&old);
+        let of = |policies: &[Categorical]| -> Vec<f64> {
+            let drawn = actions.iter().enumerate();
+            drawn.map(|(token, &action)| policies[token / GROUP].log_probs()[action]).collect()
+        };
+        let (lengths, reference) = (vec![1; actions.len()], of(reference));
+        for _ in 0..updates {
+            let policies = self.policies();
+            let log_prob = of(&policies);
+            let columns = TokenColumns {
+                log_prob: &log_prob,
+                old_log_prob: &old_log_prob,
+                advantage: &advantage,
+            };
+            let batch = TokenBatch::new(columns, &lengths).expect("columns of one length");
+            let batch = batch.with_reference_log_prob(&reference).expect("the same length");
+            let plan = loss.plan(&batch, &Aggregation::TokenMean, &mut self.rng).expect("columns");
+            let slopes = loss.evaluate(&batch, plan.part(0..batch.len())).grad_log_prob;
+            let step = self.learning_rate * STATES as f64 / updates as f64;
+            for (token, slope) in slopes.iter().enumerate() {
+                let state = token / GROUP;
+                policies[state].pull_back(actions[token], -step * slope, &mut self.logits[state]);
+            }
+        }
+    }
+
     /// Mean entropy of each half of the prompts.
     fn halves(&self) -> [f64; 2] {
         let entropies: Vec<f64> = self.policies().iter().map(Categorical::entropy).collect();
@@ -208,6 +238,68 @@ fn one_thermostat_for_each_difficulty_holds_both_where_one_for_all_holds_their_m
         assert!(relative(hard) > 0.4 && relative(easy) < -0.8, "{run}");
         for entropy in halves_held(seed, target, true) {
             assert!(relative(entropy).abs() < 0.05, "seed {seed}: apart {entropy}");
+        }
+    }
+}
+
+/// A method, the knob that is moved, and where it starts, ends below and above.
+type Actuator = (PolicyLoss, Knob, [f64; 3]);
+
+/// KL-Cov as published, by its fraction.
+fn old_anchor() -> Actuator {
+    (PolicyLoss::KlCov(KlCov::default()), Knob::Fraction, [0.05, 3e-3, 0.5])
+}
+
+/// The same selection held to the reference by a squared distance, by its coefficient.
+fn reference_anchor() -> Actuator {
+    let penalty =
+        Penalty { divergence: KlEstimator::K2, coefficient: 0.1, anchor: Anchor::Reference };
+    let loss = CovarianceControl {
+        fraction: 0.2,
+        base: Base::Unclipped,
+        treatment: Treatment::Penalise(penalty),
+        ..CovarianceControl::default()
+    };
+    (PolicyLoss::CovarianceControl(loss), Knob::Coefficient, [0.1, 1e-4, 10.0])
+}
+
+/// Mean and largest `ln(H / target)` over the last third, and how often the knob was at its bound.
+fn steered(actuator: Actuator, rate: f64, updates: usize, target: f64) -> (f64, f64, usize) {
+    const ROLLOUTS: usize = 600;
+    let (loss, knob, [initial, low, high]) = actuator;
+    let mut table = Table::new(1, rate);
+    let reference = table.policies();
+    let steps = ROLLOUTS as u64 / 3;
+    let trajectory = EntropyTarget { start: table.entropy(), end: target, steps };
+    let settings = ThermostatSettings::new(trajectory, initial, low, high).expect("in range");
+    let mut thermostat = Thermostat::new(settings).expect("in range");
+    let (mut sum, mut largest, mut saturated) = (0.0, 0.0f64, 0);
+    for rollout in 0..ROLLOUTS {
+        let loss = knob.set(&loss, thermostat.knob()).expect("within its bounds");
+        table.epochs(&loss, &reference, updates);
+        thermostat.update(table.entropy()).expect("a finite entropy");
+        if rollout >= 2 * ROLLOUTS / 3 {
+            let error = (table.entropy() / target).ln();
+            sum += error;
+            largest = largest.max(error.abs());
+            saturated += usize::from(thermostat.saturation() == Saturation::High);
+        }
+    }
+    (sum / (ROLLOUTS / 3) as f64, largest, saturated)
+}
+
+/// KL-Cov's penalty is a brake: it undoes moves and makes none, so an entropy once lost stays lost, whatever
+/// its fraction. A penalty anchored where the entropy was high pulls it back, and holds it.
+#[test]
+fn the_fraction_of_kl_cov_slows_a_fall_and_a_penalty_to_the_reference_holds_the_entropy() {
+    for (rate, updates) in [(0.2, 8), (1.0, 4)] {
+        for target in [0.4, 0.8] {
+            let run = format!("rate {rate}, {updates} updates, target {target}");
+            let (mean, _, saturated) = steered(old_anchor(), rate, updates, target);
+            assert!(mean < -0.7 && saturated == 200, "{run}: KL-Cov {mean}, {saturated}");
+            let (mean, largest, saturated) = steered(reference_anchor(), rate, updates, target);
+            assert!(mean.abs() < 0.02 && largest < 0.07, "{run}: reference {mean}, {largest}");
+            assert_eq!(saturated, 0, "{run}");
         }
     }
 }
