@@ -225,7 +225,7 @@ fn measures(measures: &[Measure]) -> String {
         table.html_row(vec![
             format!("<span class=\"wrap\">{}</span>", escape(&(measure.quantity.clone() + &unit))),
             escape(&measure.value_text()),
-            escape(&measure.target.text()),
+            escape(&measure.target.text()).replace(' ', "&nbsp;"),
             format!("<span class=\"{class}\">{met}</span>"),
         ]);
     }
