@@ -6,6 +6,27 @@
 //! begin_step → next = Ask(n) → add(n groups) → next = Ask(m) → add(m groups) → next = Done → finish_step
 //! ```
 //!
+//! ```
+//! use trainer_core::dynamic_sampling::{Demand, DynamicSampling, GroupSampler, NextBatch, SampledGroup};
+//!
+//! let settings = DynamicSampling { enabled: true, ..DynamicSampling::default() };
+//! let demand = Demand { settings, groups: 2, group_size: 2 };
+//! // How many of the two responses to each prompt are right.
+//! let mut policy = [0, 1, 2, 1].into_iter();
+//! let mut sampler = GroupSampler::default();
+//! sampler.begin_step(1, &demand);
+//! while let NextBatch::Ask(prompts) = sampler.next(&demand) {
+//!     let group = |right| {
+//!         let rewards = (0..2).map(|response| f64::from(u8::from(response < right))).collect();
+//!         SampledGroup { rewards, right, sampled_at: 1, responses: () }
+//!     };
+//!     sampler.add(policy.by_ref().take(prompts).map(group).collect(), &demand)?;
+//! }
+//! let step = sampler.finish_step(&demand)?;
+//! assert_eq!((step.groups.len(), step.statistics.asked, step.statistics.batches), (2, 4, 3));
+//! # Ok::<(), trainer_core::dynamic_sampling::SamplingError>(())
+//! ```
+//!
 //! A group whose rewards are all equal has no gradient and is left out. Groups beyond what a step needs are carried
 //! over to the next instead of being thrown away, for as many steps as [`DynamicSampling::carry_steps`] allows; they
 //! are older than the policy, so their log-probabilities as sampled must be used. The number of rollout batches of a

@@ -48,7 +48,11 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
         for line in arithmetic.lines().map(str::to_owned).chain(warnings) {
             writeln!(out, "# {line}")?;
         }
-        return Ok(run.check_files()?);
+        run.check_files()?;
+        for line in run.describe_data()? {
+            writeln!(out, "# {line}")?;
+        }
+        return Ok(());
     }
     run.check_files()?;
     for warning in run.warnings() {

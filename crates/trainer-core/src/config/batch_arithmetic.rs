@@ -6,6 +6,8 @@ use rl_losses::PolicyLoss;
 use serde::Serialize;
 
 use super::Run;
+use crate::arithmetic::Split;
+use crate::dataset::DatasetError;
 
 /// The arithmetic of a run's batches. Prompts and samples are those of all ranks together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -73,7 +75,7 @@ impl Display for BatchArithmetic {
         }
         writeln!(
             out,
-            "{prompts} prompts / {mini_batch_prompts} a mini-batch × {epochs} epochs = {} optimiser steps a step, each \
+            "{prompts} prompts / {mini_batch_prompts} a mini-batch × {epochs} epoch(s) = {} optimiser steps a step, each \
              over {} rollouts",
             self.optimizer_steps_per_step(),
             grouped(mini_batch_prompts * group_size),
@@ -120,6 +122,30 @@ impl Run {
             micro_batch_tokens: config.training.micro_batch_tokens,
             most_prompts_asked: config.dynamic_sampling.most_prompts_asked(prompts),
         }
+    }
+
+    /// Reads the questions: how many there are, how often they are asked, and what was left out; one line each.
+    ///
+    /// # Errors
+    ///
+    /// [`DatasetError`], with all bad rows of a file in one.
+    pub fn describe_data(&self) -> Result<Vec<String>, DatasetError> {
+        let (data, arithmetic) = (&self.config().data, self.batch_arithmetic());
+        let mut lines = Vec::new();
+        let set = data.train.load(Split::Train)?;
+        let asked = arithmetic.steps as f64 * arithmetic.prompts as f64;
+        lines.push(format!(
+            "data.train: {} questions, trained on {:.1} times each",
+            grouped(set.questions.len()),
+            asked / set.questions.len() as f64
+        ));
+        lines.extend(set.notes().into_iter().map(|note| format!("data.train: {note}")));
+        if let Some(source) = &data.evaluation {
+            let set = source.load(Split::HeldOut)?;
+            lines.push(format!("data.evaluation: {} questions", grouped(set.questions.len())));
+            lines.extend(set.notes().into_iter().map(|note| format!("data.evaluation: {note}")));
+        }
+        Ok(lines)
     }
 
     /// What is allowed and probably not meant: one sentence each, to be shown before the run starts.

@@ -1,6 +1,7 @@
 //! Rows of a parquet table, by the record reader of the `parquet` crate: nested columns, no arrow.
 
 use std::fs::File;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use parquet::errors::ParquetError;
@@ -15,21 +16,38 @@ pub(super) fn parquet_rows(
     path: &Path,
     file: File,
 ) -> Result<Box<dyn Iterator<Item = Result<RawRow, DatasetError>>>, DatasetError> {
-    let failed = |path: &Path, error: &ParquetError| {
-        read_error(path, std::io::Error::other(format!("as parquet: {error}")))
+    let name = path.to_path_buf();
+    let failed = move |problem: String| {
+        read_error(&name, std::io::Error::other(format!("as parquet: {problem}")))
     };
-    let reader = SerializedFileReader::new(file).map_err(|error| failed(path, &error))?;
-    let path = path.to_path_buf();
+    let reader = guarded(|| SerializedFileReader::new(file)).map_err(&failed)?;
+    let mut rows = reader.into_iter();
+    let mut index = 0;
     let mut broken = false;
-    // After an error the reader's place is undefined: the error is the last thing it says.
-    let until_broken = move |(index, row): (usize, Result<parquet::record::Row, _>)| {
-        if std::mem::replace(&mut broken, row.is_err()) {
+    Ok(Box::new(std::iter::from_fn(move || {
+        // After an error the reader's place is undefined: the error is the last thing it says.
+        if broken {
             return None;
         }
-        let row = row.map_err(|error| failed(&path, &error));
-        Some(row.map(|row| (RowPlace::Row(index + 1), Ok(object(row.into_columns())))))
-    };
-    Ok(Box::new(reader.into_iter().enumerate().map_while(until_broken)))
+        let row = guarded(|| rows.next().transpose()).transpose()?;
+        broken = row.is_err();
+        index += 1;
+        let place = RowPlace::Row(index);
+        Some(row.map(|row| (place, Ok(object(row.into_columns())))).map_err(&failed))
+    })))
+}
+
+/// The `parquet` crate panics on some damaged pages where it should return an error: about one in two hundred files
+/// with one wrong byte.
+fn guarded<T>(read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, String> {
+    match catch_unwind(AssertUnwindSafe(read)) {
+        Ok(read) => read.map_err(|error| error.to_string()),
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+            Err(format!("damaged page: {}", text.unwrap_or("unknown")))
+        }
+    }
 }
 
 fn object(columns: Vec<(String, Field)>) -> Row {

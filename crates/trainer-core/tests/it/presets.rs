@@ -137,6 +137,27 @@ fn the_arithmetic_is_written_out() {
 }
 
 #[test]
+fn the_questions_are_counted_and_what_is_odd_about_them_is_said() {
+    let row = |n: usize| format!("{{\"problem\": \"{n}?\", \"answer\": {n}}}\n");
+    let mut lines: String = (0..1000).map(row).collect::<Vec<_>>().concat();
+    lines.push_str("{\"problem\": \"7 ?\", \"answer\": 8}\n");
+    let folder = crate::folder(&[("set.jsonl", &lines)]);
+    let train = format!("data.train=\"{}\"", folder.path().join("set.jsonl").display());
+    let held_out = "data.evaluation.arithmetic.count=5";
+    let overrides = ["model.path=m", &train, held_out, "training.steps=10"].map(str::to_owned);
+    let run = Run::from_preset("qwen2.5-7b-grpo", &overrides).unwrap();
+    assert_eq!(
+        run.describe_data().unwrap(),
+        [
+            "data.train: 1,001 questions, trained on 2.6 times each",
+            "data.train: 1 questions stand there more than once, 1 of them with different answers; 0 rows were left out \
+             for it",
+            "data.evaluation: 5 questions",
+        ]
+    );
+}
+
+#[test]
 fn what_is_probably_not_meant_is_said() {
     let warnings = |more: &[&str]| {
         Run::from_preset("qwen2.5-7b-kl-cov", &given(more)).unwrap().warnings().join("\n")

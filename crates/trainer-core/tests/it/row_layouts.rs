@@ -1,5 +1,6 @@
 //! The same questions out of every kind of row and file.
 
+use proptest::prelude::*;
 use trainer_core::chat_template::Message;
 use trainer_core::dataset::{Question, QuestionFile, read_questions, read_rows};
 
@@ -192,9 +193,39 @@ fn tables_that_cannot_be_read_say_why() {
         let text = read(name);
         assert!(text.starts_with(&format!("DIR/{name}: cannot read: as parquet: ")), "{text}");
     }
+    // The reader itself panics at this byte.
+    let mut damaged = std::fs::read(data("tables/verl_snappy.parquet")).unwrap();
+    damaged[51] = 0;
+    std::fs::write(folder.path().join("damaged.parquet"), damaged).unwrap();
+    let text = read("damaged.parquet");
+    assert!(
+        text.starts_with("DIR/damaged.parquet: cannot read: as parquet: damaged page: "),
+        "{text}"
+    );
     let packed = message(
         read_questions(&QuestionFile::new(data("tables/plain_gzip.parquet"))),
         &data("tables"),
     );
     assert!(packed.contains("GZIP") || packed.contains("gzip"), "{packed}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    /// Whatever became of the bytes on their way, reading ends in rows or in an error.
+    #[test]
+    fn damaged_tables_end_in_an_error_or_in_rows(
+        table in prop::sample::select(vec!["verl_snappy.parquet", "verl_zstd_v2.parquet"]),
+        damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
+    ) {
+        let mut bytes = std::fs::read(data("tables").join(table)).expect("it is there");
+        for (place, byte) in damage {
+            let place = place.index(bytes.len());
+            bytes[place] = byte;
+        }
+        let folder = folder(&[]);
+        let path = folder.path().join(table);
+        std::fs::write(&path, bytes).expect("the folder can be written");
+        let _ended = read_rows(&QuestionFile::new(path));
+    }
 }
