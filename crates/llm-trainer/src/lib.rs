@@ -7,5 +7,6 @@ pub mod generation;
 pub mod head;
 pub mod model;
 pub mod progress;
+mod signals;
 pub mod training;
 pub mod warmup;

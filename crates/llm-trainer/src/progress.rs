@@ -59,6 +59,15 @@ impl Progress {
         }
     }
 
+    /// A line of its own, above the bar where there is one.
+    pub fn say(&self, line: &str) {
+        let line = format!("{}: {line}", self.name);
+        match &self.bar {
+            Some(bar) => bar.println(line),
+            None => eprintln!("{line}"),
+        }
+    }
+
     /// The job is over.
     pub fn finish(&self) {
         if let Some(bar) = &self.bar {

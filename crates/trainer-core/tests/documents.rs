@@ -25,6 +25,15 @@ fn choices() -> Vec<String> {
     choices.push(format!(
         "data = {{ {source} }}\nrollout.max_response_tokens = 8192\nreward.overlong.soft-buffer = {{}}"
     ));
+    choices.extend(
+        [
+            "reference_kl = {}",
+            "reference_kl.coefficient.adaptive = {}",
+            "policy_loss = \"kl-cov\"\nalgorithm.thermostat = { knob = \"fraction\", low = 1e-4, high = 0.2, target = \
+             { start = 1.0, end = 0.5, steps = 10 } }",
+        ]
+        .map(|choice| format!("data = {{ {source} }}\nalgorithm.{choice}")),
+    );
     let usable = estimators().into_iter().filter(|entry| entry.default.required_column().is_none());
     let losses = registry().iter().map(|method| format!("policy_loss = \"{}\"", method.name));
     let estimators = usable.map(|entry| format!("advantage = \"{}\"", entry.name));

@@ -9,6 +9,7 @@ use trainer_core::overlong::Overlong;
 use trainer_core::run_directory::RunDirectory;
 
 use crate::progress::Progress;
+use crate::signals::Signals;
 use crate::training::{StepReport, Trainer};
 
 /// Arguments of `train`.
@@ -55,9 +56,6 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
         return Ok(());
     }
     run.check_files()?;
-    for warning in run.warnings() {
-        writeln!(out, "warning: {warning}")?;
-    }
     let config = run.config();
     anyhow::ensure!(
         !config.dynamic_sampling.enabled && config.reward.overlong == Overlong::None,
@@ -68,6 +66,7 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     let begun = begun_before(&root, &resolved)?;
     let steps = run.config().training.steps;
     let name = run.config().name.clone();
+    let warnings = run.warnings();
     let mut trainer = Trainer::start(run, begun, |run| create(&root, run, &resolved))?;
     if trainer.is_finished() {
         writeln!(out, "{name}: all {steps} steps are done; see {}", root.display())?;
@@ -77,11 +76,37 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
         writeln!(out, "{name}: going on after step {} of {steps}", trainer.step())?;
     }
     let progress = Progress::new(&name, steps, trainer.step());
+    for warning in &warnings {
+        progress.say(&format!("warning: {warning}"));
+    }
+    let signals = Signals::listen()?;
     trainer.evaluate_at_start(|phase| progress.phase(0, phase))?;
     while !trainer.is_finished() {
         let done = trainer.step();
         let report = trainer.train_step(|phase| progress.phase(done, phase))?;
-        progress.advance(report.metrics.step(), &summary(&report));
+        let step = report.metrics.step();
+        progress.advance(step, &summary(&report));
+        for warning in &report.warnings {
+            progress.say(&format!("step {step}: {warning}"));
+        }
+        if let Some(reason) = report.stop {
+            trainer.save_now()?;
+            anyhow::bail!("{name} stopped after step {step}, which is saved: {reason}");
+        }
+        if signals.asked_to_end() {
+            trainer.save_now()?;
+            progress.finish();
+            let root = root.display();
+            writeln!(
+                out,
+                "{name}: ended by a signal after step {step} of {steps}, which is saved; see {root}"
+            )?;
+            return Ok(());
+        }
+        if signals.asked_to_save() {
+            trainer.save_now()?;
+            progress.say(&format!("step {step} saved, as a signal asked"));
+        }
     }
     progress.finish();
     writeln!(out, "{name}: {steps} steps done; see {}", root.display())?;

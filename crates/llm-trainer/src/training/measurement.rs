@@ -1,6 +1,7 @@
 //! From the columns of a step to its metrics. Sums first, one division at the end.
 
-use entropy_core::{CovarianceSummary, token_covariances};
+use entropy_core::{CovarianceSummary, Quadrant, UpdateRule, token_covariances};
+use rl_losses::{EntropyChangeColumns, EntropyChangeSums, QuadrantCentre, quadrants};
 use serde::Serialize;
 use trainer_core::config::RunConfig;
 use trainer_core::metric;
@@ -9,6 +10,7 @@ use trainer_core::prompt::Prompt;
 
 use super::policy_pass::{Sequence, Statistics};
 use super::rollout::Sample;
+use super::scored::ScoredRollout;
 use super::update::UpdateSums;
 
 /// Wall times of one step, in seconds.
@@ -40,12 +42,10 @@ impl Timings {
 /// What can be said before the update: rewards, lengths, entropy and covariances of the whole rollout batch.
 pub(super) fn record_rollout(
     metrics: &mut StepMetrics,
-    samples: &[Sample],
-    advantage: &[f64],
-    old: &Statistics,
-    informative: &[bool],
+    scored: &ScoredRollout,
     config: &RunConfig,
 ) {
+    let ScoredRollout { samples, old, advantage, informative, .. } = scored;
     let share = |count: usize| count as f64 / samples.len() as f64;
     let right = samples.iter().filter(|sample| sample.verdict.is_right()).count();
     metrics.insert(metric!("critic/score/mean"), share(right));
@@ -89,7 +89,40 @@ pub(super) fn record_rollout(
     ];
     metrics.insert_spread(names, advantage.iter().copied());
     metrics.insert(metric!("actor/entropy"), mean(&old.entropy));
+    if let Some(divergence) = scored.reference_kl() {
+        metrics.insert(metric!("actor/reference_kl"), divergence);
+    }
     record_covariances(metrics, advantage, &old.log_prob);
+    record_theory(metrics, advantage, old);
+}
+
+/// What the theorems predict for a step of size 1 in the logits, and the tokens by quadrant.
+fn record_theory(metrics: &mut StepMetrics, advantage: &[f64], old: &Statistics) {
+    let Statistics { log_prob, entropy } = old;
+    let columns = EntropyChangeColumns { log_prob, advantage, entropy, mean_score: None };
+    // A policy whose statistics are not finite has no prediction; the update will say what is wrong.
+    let Ok(sums) = EntropyChangeSums::of(columns) else { return };
+    let predictions = [
+        (metric!("entropy/theorem1_batch"), sums.batch_centred(UpdateRule::PolicyGradient, 1.0)),
+        (metric!("entropy/theorem1_state"), sums.state_centred(UpdateRule::PolicyGradient, 1.0)),
+        (
+            metric!("entropy/theorem2_batch"),
+            sums.batch_centred(UpdateRule::NaturalPolicyGradient, 1.0),
+        ),
+        (
+            metric!("entropy/theorem2_state"),
+            sums.state_centred(UpdateRule::NaturalPolicyGradient, 1.0),
+        ),
+    ];
+    for (name, value) in predictions {
+        metrics.insert(name, value);
+    }
+    let Ok(found) = quadrants(log_prob, advantage, QuadrantCentre::State(entropy)) else { return };
+    let share = |quadrant: Quadrant| quadrant.tokens as f64 / log_prob.len() as f64;
+    metrics.insert(metric!("quadrant/up_likely"), share(found.up_likely));
+    metrics.insert(metric!("quadrant/up_unlikely"), share(found.up_unlikely));
+    metrics.insert(metric!("quadrant/down_likely"), share(found.down_likely));
+    metrics.insert(metric!("quadrant/down_unlikely"), share(found.down_unlikely));
 }
 
 /// Covariances of the whole rollout batch: Eq. 10 with its tail, and Theorem 1's.

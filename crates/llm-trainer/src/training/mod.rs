@@ -8,6 +8,7 @@ pub mod policy_pass;
 pub mod probe;
 mod recording;
 pub mod rollout;
+mod scored;
 mod trainer;
 pub mod update;
 

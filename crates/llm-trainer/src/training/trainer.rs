@@ -3,11 +3,10 @@
 use std::time::Instant;
 
 use anyhow::Context;
-use rl_losses::{RolloutColumns, informative_groups};
 use tch::Kind;
 use trainer_core::arithmetic::Split;
 use trainer_core::chat_template::ChatTemplate;
-use trainer_core::config::{Dtype, Run, RunConfig};
+use trainer_core::config::{Dtype, KlPlacement, Run, RunConfig};
 use trainer_core::counter_rng::{Purpose, purpose_seed};
 use trainer_core::metric;
 use trainer_core::metrics::{MetricName, MetricsWriter, StepMetrics, read_metrics};
@@ -22,10 +21,11 @@ use super::checkpoint::{self, TrainerState};
 use super::measurement::{
     Timings, describe_samples, law_of_history, record_rollout, record_update,
 };
-use super::policy_pass::{PolicyPass, Sequence, Statistics, column_of_sequences};
+use super::policy_pass::{PolicyPass, Sequence, column_of_sequences};
 use super::probe::EntropyProbe;
 use super::rollout::{Judge, Rollout, Sample, roll_out};
-use super::update::{UpdateBatch, UpdateSums, update};
+use super::scored::ScoredRollout;
+use super::update::{Objective, UpdateBatch, UpdateSums, update};
 use crate::generation::GenerationOptions;
 use crate::model::Decoder;
 
@@ -35,6 +35,8 @@ pub struct Trainer {
     run: Run,
     directory: RunDirectory,
     model: Decoder,
+    /// The policy before the run, where the run is held to it.
+    reference: Option<Decoder>,
     tokenizer: TextTokenizer,
     stop_ids: Vec<u32>,
     optimizer: AdamW,
@@ -55,6 +57,10 @@ pub struct StepReport {
     pub metrics: StepMetrics,
     /// Steps in all.
     pub steps: u64,
+    /// What a person should know of this step.
+    pub warnings: Vec<String>,
+    /// Why the run should end now, if it should.
+    pub stop: Option<String>,
 }
 
 impl Trainer {
@@ -109,6 +115,10 @@ impl Trainer {
         let model = Decoder::load(source, device, kind)?;
         tokenizer.check_vocabulary(model.config().vocab_size)?;
         model.set_trainable(true);
+        let reference = match config.algorithm.reference_kl {
+            Some(_) => Some(Decoder::load(&config.model.path, device, kind)?),
+            None => None,
+        };
         let mut optimizer = AdamW::new(&model, &config.optimizer);
         let directory = match begun {
             Some(directory) => directory,
@@ -130,10 +140,12 @@ impl Trainer {
                 (state, metrics, law_of_history(&read_metrics(&directory.metrics())?))
             }
         };
+        let state = state.with_controllers(&config.algorithm)?;
         let order = QuestionOrder::new(config.seed, questions.prompts.len(), state.cursor);
         Ok(Self {
             directory,
             model,
+            reference,
             tokenizer,
             stop_ids,
             optimizer,
@@ -196,75 +208,67 @@ impl Trainer {
         timings.generation = generation_seconds;
         timings.judging = judging_seconds;
 
-        let mut metrics = StepMetrics::new(step);
-        let sequences: Vec<&Sequence> = samples.iter().map(|sample| &sample.sequence).collect();
-        let rewards: Vec<f64> = samples.iter().map(|sample| sample.reward).collect();
-        let group_sizes = vec![self.config().rollout.group_size; prompts.len()];
-        let lengths: Vec<usize> = sequences.iter().map(|s| s.response.len()).collect();
-        let columns = RolloutColumns {
-            rewards: &rewards,
-            group_sizes: &group_sizes,
-            sequence_lengths: &lengths,
-            ..RolloutColumns::default()
-        };
-        let advantages = self.config().algorithm.advantage.advantages(&columns)?;
-
         phase("scoring the responses");
+        let mut metrics = StepMetrics::new(step);
         let pass_started = Instant::now();
-        let pass = self.pass();
-        let old = pass.statistics(&sequences);
-        let entropy_at_1 = pass.mean_entropy_at_temperature_1(&sequences, &old);
+        let scored = self.score(samples, prompts.len())?;
+        let sequences = scored.sequences();
+        let entropy_at_1 = self.pass().mean_entropy_at_temperature_1(&sequences, &scored.old);
         metrics.insert(metric!("entropy/at_temperature_1"), entropy_at_1);
-        let probe = EntropyProbe::before(&pass, &sequences, self.config().metrics.probe_bytes);
+        let probe_bytes = self.config().metrics.probe_bytes;
+        let probe = EntropyProbe::before(&self.pass(), &sequences, probe_bytes);
         timings.old_log_prob = pass_started.elapsed().as_secs_f64();
-        let informative = informative_groups(&rewards, &group_sizes);
-        record_rollout(&mut metrics, &samples, &advantages, &old, &informative, self.config());
-
-        let lines = describe_samples(&prompts, &samples, &advantages)?;
+        record_rollout(&mut metrics, &scored, self.config());
+        // Before the update, so that what made it fail can be read.
+        let lines = describe_samples(&prompts, &scored.samples, &scored.advantage)?;
+        trainer_core::atomic_write::write_atomically(
+            &self.directory.step_samples(step),
+            lines.as_bytes(),
+        )?;
 
         phase("updating the policy");
         let update_started = Instant::now();
-        let sums = self.update_policy(&samples, &advantages, &old, &informative)?;
+        let sums = self.update_policy(&scored)?;
         timings.update = update_started.elapsed().as_secs_f64();
         let last_update = (self.state.updates + sums.updates as u64).saturating_sub(1);
-        let rate = self.config().optimizer.learning_rate * self.schedule.factor(last_update);
-        record_update(&mut metrics, &sums, rate);
+        record_update(&mut metrics, &sums, self.peak_rate() * self.schedule.factor(last_update));
         if let Some(probe) = probe {
             let change = probe.after(&self.pass());
             metrics.insert(metric!("entropy/measured_change"), change.measured);
             metrics.insert(metric!("entropy/predicted_change_lemma1"), change.predicted_lemma1);
         }
         record_law(&mut self.history, &mut metrics);
+        timings.step = started.elapsed().as_secs_f64();
+        timings.record(&mut metrics, &sequences);
 
         self.state.step = step;
         self.state.updates += sums.updates as u64;
         self.state.cursor = self.order.cursor();
         metrics.insert(metric!("training/global_step"), step as f64);
         metrics.insert(metric!("training/epoch"), self.state.cursor.epoch as f64);
-        timings.step = started.elapsed().as_secs_f64();
-        timings.record(&mut metrics, &sequences);
+        let (warnings, end_reason) = self.control(&scored, &sums, &mut metrics)?;
         if self.evaluates() && self.run.evaluates_at(step) {
             phase("evaluating");
             self.evaluate(step, &mut metrics)?;
         }
-
-        trainer_core::atomic_write::write_atomically(
-            &self.directory.step_samples(step),
-            lines.as_bytes(),
-        )?;
         self.metrics.append(&metrics)?;
         if self.run.saves_at(step) {
             self.save_checkpoint()?;
         }
-        Ok(StepReport { metrics, steps: self.config().training.steps })
+        Ok(StepReport { metrics, steps: self.config().training.steps, warnings, stop: end_reason })
     }
 
-    /// Writes a checkpoint of the present state, if there is none yet.
+    /// Writes a checkpoint of the present state, unless there is one or nothing to save.
     ///
     /// # Errors
     ///
     /// If a write fails; the latest checkpoint is then the one before.
-    pub fn save_checkpoint(&self) -> anyhow::Result<()> {
+    pub fn save_now(&self) -> anyhow::Result<()> {
+        let latest = self.directory.latest_checkpoint()?.map_or(0, |checkpoint| checkpoint.step);
+        if latest == self.state.step { Ok(()) } else { self.save_checkpoint() }
+    }
+
+    fn save_checkpoint(&self) -> anyhow::Result<()> {
         checkpoint::save(
             &self.directory,
             &self.model,
@@ -275,35 +279,109 @@ impl Trainer {
         )
     }
 
-    /// Every mini-batch of every epoch of a step, on the samples that take part.
-    fn update_policy(
-        &mut self,
-        samples: &[Sample],
-        advantages: &[f64],
-        old: &Statistics,
-        informative: &[bool],
-    ) -> anyhow::Result<UpdateSums> {
-        let kept = self.kept_sequences(informative);
-        let config = self.run.config();
+    /// Statistics and advantages of a rollout.
+    fn score(&self, samples: Vec<Sample>, groups: usize) -> anyhow::Result<ScoredRollout> {
         let sequences: Vec<&Sequence> = samples.iter().map(|sample| &sample.sequence).collect();
+        let pass = self.pass();
+        let old = pass.statistics(&sequences);
+        let algorithm = &self.config().algorithm;
+        let reference = match (algorithm.reference_kl, self.state.kl, &self.reference) {
+            (Some(settings), Some(controller), Some(model)) => {
+                let log_prob = PolicyPass { model, ..pass }.statistics(&sequences).log_prob;
+                Some((settings, controller, log_prob))
+            }
+            _ => None,
+        };
+        ScoredRollout::new(samples, groups, old, reference, &algorithm.advantage)
+    }
+
+    /// Every mini-batch of every epoch of a step, on the samples that take part.
+    fn update_policy(&mut self, scored: &ScoredRollout) -> anyhow::Result<UpdateSums> {
+        let objective = self.objective()?;
+        let kept = self.kept_sequences(&scored.informative);
+        let peak = self.peak_rate();
+        let config = self.run.config();
+        let sequences = scored.sequences();
         let kept_sequences: Vec<&Sequence> = kept.iter().map(|&i| sequences[i]).collect();
+        let samples = &scored.samples;
         let drawn: Vec<f64> =
             samples.iter().flat_map(|sample| sample.rollout_log_prob.iter().copied()).collect();
-        let [advantage, rollout_log_prob] = [advantages, drawn.as_slice()]
-            .map(|column| column_of_sequences(column, &sequences, &kept));
+        let of_kept = |column: &[f64]| column_of_sequences(column, &sequences, &kept);
+        let reference_log_prob = scored.reference_log_prob.as_deref().map(of_kept);
         let batch = UpdateBatch {
             sequences: &kept_sequences,
-            advantage: &advantage,
-            rollout_log_prob: &rollout_log_prob,
-            old: &old.of_sequences(&sequences, &kept),
+            advantage: &of_kept(&scored.advantage),
+            rollout_log_prob: &of_kept(&drawn),
+            reference_log_prob: reference_log_prob.as_deref(),
+            old: &scored.old.of_sequences(&sequences, &kept),
             mini_batch_sequences: config.algorithm.mini_batch_prompts * config.rollout.group_size,
         };
         let pass = policy_pass(&self.model, config);
         let (schedule, done) = (&self.schedule, self.state.updates);
-        let peak = config.optimizer.learning_rate;
         let keys = (config.seed, self.state.step + 1);
         let rate = |n: usize| peak * schedule.factor(done + n as u64);
-        Ok(update(&pass, &mut self.optimizer, &config.algorithm, batch, keys, rate)?)
+        Ok(update(&pass, &mut self.optimizer, &objective, batch, keys, rate)?)
+    }
+
+    /// What this step descends: the configured loss, with the thermostat's knob where there is one.
+    fn objective(&self) -> anyhow::Result<Objective> {
+        let algorithm = &self.config().algorithm;
+        let policy_loss = match (&algorithm.thermostat, &self.state.thermostat) {
+            (Some(section), Some(thermostat)) => {
+                section.knob.set(&algorithm.policy_loss, thermostat.knob())?
+            }
+            _ => algorithm.policy_loss,
+        };
+        let in_loss =
+            algorithm.reference_kl.filter(|settings| settings.placement == KlPlacement::Loss);
+        let reference_kl = in_loss
+            .zip(self.state.kl)
+            .map(|(settings, controller)| (settings.estimator, controller.coefficient()));
+        Ok(Objective {
+            policy_loss,
+            aggregation: algorithm.aggregation,
+            entropy_coefficient: algorithm.entropy_coefficient,
+            reference_kl,
+            epochs: algorithm.epochs,
+        })
+    }
+
+    /// The learning rate at its peak, halved as often as the guard has asked.
+    fn peak_rate(&self) -> f64 {
+        self.config().optimizer.learning_rate * 0.5f64.powi(self.state.back_offs.cast_signed())
+    }
+
+    /// Moves the controllers by what the step measured and asks the guards; warnings, and why the run should end.
+    fn control(
+        &mut self,
+        scored: &ScoredRollout,
+        sums: &UpdateSums,
+        metrics: &mut StepMetrics,
+    ) -> anyhow::Result<(Vec<String>, Option<String>)> {
+        let algorithm = &self.run.config().algorithm;
+        if let (Some(settings), Some(controller)) = (algorithm.reference_kl, &mut self.state.kl) {
+            metrics.insert(metric!("actor/kl_coef"), controller.coefficient());
+            if settings.placement == KlPlacement::Loss {
+                metrics.insert(metric!("actor/kl_loss"), sums.kl_loss / sums.updates as f64);
+            }
+            scored.move_coefficient(settings, controller)?;
+        }
+        let entropy = metrics.get("actor/entropy").unwrap_or(f64::NAN);
+        if let Some(thermostat) = &mut self.state.thermostat {
+            metrics.insert(metric!("control/knob"), thermostat.knob());
+            metrics.insert(metric!("control/target_entropy"), thermostat.target());
+            if entropy.is_finite() {
+                thermostat.update(entropy)?;
+            }
+            let saturated = thermostat.saturated_steps() as f64;
+            metrics.insert(metric!("control/saturated_steps"), saturated);
+        }
+        metrics.insert(metric!("training/skipped_updates"), sums.skipped as f64);
+        let factor = 0.5f64.powi(self.state.back_offs.cast_signed());
+        metrics.insert(metric!("control/rate_factor"), factor);
+        let guard = self.run.config().guard;
+        let samples = self.directory.step_samples(self.state.step);
+        Ok(self.state.guard(&guard, entropy, sums, &samples))
     }
 
     fn config(&self) -> &RunConfig {

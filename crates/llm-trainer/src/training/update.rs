@@ -1,9 +1,11 @@
 //! The update: mini-batches of a rollout batch, each planned over all its tokens before any is differentiated.
 
-use rl_losses::{BatchError, LossSums, PlanError, TokenBatch, TokenColumns, entropy_bonus};
+use rl_losses::{
+    Aggregation, BatchError, ColumnError, KlEstimator, LossOutput, LossSums, PlanError, PolicyLoss,
+    TokenBatch, TokenColumns, entropy_bonus, kl_loss,
+};
 use thiserror::Error;
 use torch_ext::TorchError;
-use trainer_core::config::AlgorithmSection;
 use trainer_core::counter_rng::{Purpose, step_rng};
 
 use super::adamw::AdamW;
@@ -33,6 +35,16 @@ pub enum UpdateError {
         /// What the loss misses.
         source: PlanError,
     },
+    /// The divergence from the reference is not one.
+    #[error("mini-batch {mini_batch} of step {step}: divergence from the reference: {source}")]
+    Reference {
+        /// Training step.
+        step: u64,
+        /// Mini-batch within the step, all epochs counted.
+        mini_batch: usize,
+        /// What is wrong with its columns.
+        source: ColumnError,
+    },
     /// libtorch refused.
     #[error(transparent)]
     Torch(#[from] TorchError),
@@ -47,10 +59,27 @@ pub struct UpdateBatch<'a> {
     pub advantage: &'a [f64],
     /// Log-probability of every response token as sampled, in nats.
     pub rollout_log_prob: &'a [f64],
+    /// Log-probability of every response token under the reference, in nats, where there is one.
+    pub reference_log_prob: Option<&'a [f64]>,
     /// Statistics before the first update, all tokens.
     pub old: &'a Statistics,
     /// Sequences of one mini-batch.
     pub mini_batch_sequences: usize,
+}
+
+/// What the updates of a step descend.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Objective {
+    /// The policy loss.
+    pub policy_loss: PolicyLoss,
+    /// How the terms of tokens become one number.
+    pub aggregation: Aggregation,
+    /// Weight of the entropy bonus, reward per nat.
+    pub entropy_coefficient: f64,
+    /// Estimator and coefficient (reward per nat) of the divergence from the reference as a term of the loss.
+    pub reference_kl: Option<(KlEstimator, f64)>,
+    /// Passes over the batch.
+    pub epochs: usize,
 }
 
 /// Sums over the updates of one step; means are taken by the reader.
@@ -60,6 +89,10 @@ pub struct UpdateSums {
     pub updates: usize,
     /// Optimiser steps skipped because the gradient was not finite.
     pub skipped: usize,
+    /// Those of them since the last that was not.
+    pub skipped_in_a_row: usize,
+    /// Sum of the divergences from the reference, before their coefficient, in nats.
+    pub kl_loss: f64,
     /// Sum of the policy loss's values, the entropy bonus apart.
     pub loss: f64,
     /// Sum of gradient norms before clipping.
@@ -78,14 +111,14 @@ pub struct UpdateSums {
 pub fn update(
     pass: &PolicyPass<'_>,
     optimizer: &mut AdamW,
-    algorithm: &AlgorithmSection,
+    objective: &Objective,
     batch: UpdateBatch<'_>,
     (seed, step): (u64, u64),
     learning_rate: impl Fn(usize) -> f64,
 ) -> Result<UpdateSums, UpdateError> {
     let mut sums = UpdateSums::default();
     let mut selection = step_rng(seed, step, Purpose::TokenSelection);
-    for _ in 0..algorithm.epochs {
+    for _ in 0..objective.epochs {
         let mut first_token = 0;
         for sequences in batch.sequences.chunks(batch.mini_batch_sequences) {
             let lengths: Vec<usize> = sequences.iter().map(|s| s.response.len()).collect();
@@ -101,38 +134,104 @@ pub fn update(
             } else {
                 recording.statistics()
             };
-            let columns = TokenColumns {
-                log_prob: &current.log_prob,
+            let part = MiniBatch {
+                current: &current,
                 old_log_prob: &batch.old.log_prob[tokens.clone()],
+                old_entropy: &batch.old.entropy[tokens.clone()],
                 advantage: &batch.advantage[tokens.clone()],
+                rollout_log_prob: &batch.rollout_log_prob[tokens.clone()],
+                reference_log_prob: batch.reference_log_prob.map(|column| &column[tokens.clone()]),
+                lengths: &lengths,
+                place: (step, sums.updates),
             };
-            let mini_batch = sums.updates;
-            let token_batch = TokenBatch::new(columns, &lengths)
-                .and_then(|columns| columns.with_entropy(&current.entropy))
-                .and_then(|columns| columns.with_old_entropy(&batch.old.entropy[tokens.clone()]))
-                .and_then(|columns| columns.with_rollout_log_prob(&batch.rollout_log_prob[tokens]))
-                .map_err(|source| UpdateError::Batch { step, mini_batch, source })?;
-            let plan = algorithm
-                .policy_loss
-                .plan(&token_batch, &algorithm.aggregation, &mut selection)
-                .map_err(|source| UpdateError::Plan { step, mini_batch, source })?;
-            let output =
-                algorithm.policy_loss.evaluate(&token_batch, plan.part(0..token_batch.len()));
-            let (_bonus, grad_entropy) =
-                entropy_bonus(algorithm.entropy_coefficient, &current.entropy, &plan.weights());
-            let has_bonus = algorithm.entropy_coefficient.abs() > 0.0;
-            let cotangent = Cotangent {
-                log_prob: output.grad_log_prob,
-                entropy: has_bonus.then_some(grad_entropy),
-            };
-            recording.backward(&cotangent)?;
+            let descent = part.descent(objective, &mut selection)?;
+            recording.backward(&descent.cotangent)?;
             let outcome = optimizer.step(learning_rate(sums.updates))?;
             sums.updates += 1;
             sums.skipped += usize::from(!outcome.applied);
-            sums.loss += output.value;
+            sums.skipped_in_a_row = if outcome.applied { 0 } else { sums.skipped_in_a_row + 1 };
+            sums.loss += descent.loss;
+            sums.kl_loss += descent.divergence;
             sums.gradient_norm += outcome.gradient_norm;
-            sums.policy += output.sums;
+            sums.policy += descent.sums;
         }
     }
     Ok(sums)
+}
+
+/// The columns of one mini-batch.
+struct MiniBatch<'a> {
+    current: &'a Statistics,
+    old_log_prob: &'a [f64],
+    old_entropy: &'a [f64],
+    advantage: &'a [f64],
+    rollout_log_prob: &'a [f64],
+    reference_log_prob: Option<&'a [f64]>,
+    lengths: &'a [usize],
+    /// Training step, and mini-batch within it.
+    place: (u64, usize),
+}
+
+/// Where a mini-batch pulls its tokens.
+struct Descent {
+    cotangent: Cotangent,
+    /// Value of the policy loss.
+    loss: f64,
+    /// Divergence from the reference, before its coefficient, in nats.
+    divergence: f64,
+    sums: LossSums,
+}
+
+impl MiniBatch<'_> {
+    /// Plans over all tokens, evaluates the policy loss, and adds the divergence from the reference and the entropy
+    /// bonus.
+    fn descent(
+        &self,
+        objective: &Objective,
+        selection: &mut impl rand::Rng,
+    ) -> Result<Descent, UpdateError> {
+        let (step, mini_batch) = self.place;
+        let tokens =
+            self.columns().map_err(|source| UpdateError::Batch { step, mini_batch, source })?;
+        let loss = &objective.policy_loss;
+        let plan = loss
+            .plan(&tokens, &objective.aggregation, selection)
+            .map_err(|source| UpdateError::Plan { step, mini_batch, source })?;
+        let LossOutput { value, mut grad_log_prob, sums } =
+            loss.evaluate(&tokens, plan.part(0..tokens.len()));
+        let weights = plan.weights();
+        let mut divergence = 0.0;
+        if let (Some((estimator, coefficient)), Some(reference)) =
+            (objective.reference_kl, self.reference_log_prob)
+        {
+            let (value, slopes) =
+                kl_loss(estimator, 1.0, &self.current.log_prob, reference, &weights)
+                    .map_err(|source| UpdateError::Reference { step, mini_batch, source })?;
+            divergence = value;
+            for (total, slope) in grad_log_prob.iter_mut().zip(slopes) {
+                *total += coefficient * slope;
+            }
+        }
+        let coefficient = objective.entropy_coefficient;
+        let (_bonus, grad_entropy) = entropy_bonus(coefficient, &self.current.entropy, &weights);
+        let entropy = (coefficient.abs() > 0.0).then_some(grad_entropy);
+        let cotangent = Cotangent { log_prob: grad_log_prob, entropy };
+        Ok(Descent { cotangent, loss: value, divergence, sums })
+    }
+
+    fn columns(&self) -> Result<TokenBatch<'_>, BatchError> {
+        let columns = TokenColumns {
+            log_prob: &self.current.log_prob,
+            old_log_prob: self.old_log_prob,
+            advantage: self.advantage,
+        };
+        let batch = TokenBatch::new(columns, self.lengths)?
+            .with_entropy(&self.current.entropy)?
+            .with_old_entropy(self.old_entropy)?
+            .with_rollout_log_prob(self.rollout_log_prob)?;
+        match self.reference_log_prob {
+            Some(reference) => batch.with_reference_log_prob(reference),
+            None => Ok(batch),
+        }
+    }
 }

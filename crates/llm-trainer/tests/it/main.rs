@@ -1,9 +1,11 @@
 //! Behaviour of the trainer as a whole, in one binary: each that links libtorch is large and slow to start.
 
 mod cli;
+mod control;
 mod fixture;
 mod generation;
 mod head;
+mod interruption;
 mod loading;
 mod parity;
 mod plain_losses;

@@ -55,12 +55,21 @@ every = 2
 "#;
 
 /// Runs `llm-trainer train` with its output under `root`.
-fn train(root: &Path, overrides: &[&str]) -> Output {
+pub(crate) fn train(root: &Path, overrides: &[&str]) -> Output {
     train_by(Command::new(env!("CARGO_BIN_EXE_llm-trainer")), root, overrides)
 }
 
 /// As [`train`], with a command that runs the binary in its own way.
-fn train_by(mut command: Command, root: &Path, overrides: &[&str]) -> Output {
+fn train_by(command: Command, root: &Path, overrides: &[&str]) -> Output {
+    arranged(command, root, overrides).output().expect("the binary of this crate runs")
+}
+
+/// The command of [`train`], to be run in another way.
+pub(crate) fn train_command(root: &Path, overrides: &[&str]) -> Command {
+    arranged(Command::new(env!("CARGO_BIN_EXE_llm-trainer")), root, overrides)
+}
+
+fn arranged(mut command: Command, root: &Path, overrides: &[&str]) -> Command {
     let config = root.join("tiny.toml");
     let text = CONFIG
         .replace("OUT", &root.join("run").display().to_string())
@@ -70,16 +79,16 @@ fn train_by(mut command: Command, root: &Path, overrides: &[&str]) -> Output {
     for assignment in overrides {
         command.arg("--set").arg(assignment);
     }
-    command.output().expect("the binary of this crate runs")
+    command
 }
 
-fn assert_success(output: &Output) {
+pub(crate) fn assert_success(output: &Output) {
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{text}");
 }
 
 /// All metrics but wall times and memory, which no two runs share.
-fn comparable_metrics(root: &Path) -> Vec<Vec<(String, f64)>> {
+pub(crate) fn comparable_metrics(root: &Path) -> Vec<Vec<(String, f64)>> {
     read_metrics(&root.join("run/metrics.jsonl"))
         .expect("a run leaves metrics")
         .iter()
@@ -92,7 +101,7 @@ fn comparable_metrics(root: &Path) -> Vec<Vec<(String, f64)>> {
         .collect()
 }
 
-fn weights(root: &Path) -> Vec<u8> {
+pub(crate) fn weights(root: &Path) -> Vec<u8> {
     std::fs::read(root.join("run/checkpoints/step-4/model.safetensors"))
         .expect("the last step leaves a checkpoint")
 }

@@ -3,10 +3,10 @@
 use llm_trainer::model::Decoder;
 use llm_trainer::training::adamw::AdamW;
 use llm_trainer::training::policy_pass::{Cotangent, PolicyPass, Sequence, Statistics};
-use llm_trainer::training::update::{UpdateBatch, update};
-use rl_losses::{Aggregation, PolicyLoss};
+use llm_trainer::training::update::{Objective, UpdateBatch, update};
+use rl_losses::{Aggregation, KlEstimator, PolicyLoss, PpoClip};
 use tch::{Device, Kind, Tensor};
-use trainer_core::config::{AlgorithmSection, OptimizerSection};
+use trainer_core::config::OptimizerSection;
 use trainer_core::model_config::{Architecture, ModelConfig, ModelShape};
 
 use crate::fixture::{distance, one_thread};
@@ -77,7 +77,7 @@ fn plain_loss(
     advantages: &[f64],
     old: &[(Tensor, Tensor)],
     method: &PolicyLoss,
-    entropy_coefficient: f64,
+    (entropy_coefficient, kl_coefficient): (f64, f64),
 ) -> Tensor {
     let (mut log_probs, mut entropies, mut advantage) = (Vec::new(), Vec::new(), Vec::new());
     for (sequence, &of_sequence) in sequences.iter().zip(advantages) {
@@ -99,8 +99,16 @@ fn plain_loss(
         advantage: Tensor::cat(&advantage, 0),
         lengths: log_probs.iter().map(|part| part.size()[0]).collect(),
     };
-    terms(method, &columns).mean(Kind::Double) - entropy.mean(Kind::Double) * entropy_coefficient
+    // Schulman's k3 of the divergence from the reference, flat beyond 10 nats as verl has it.
+    let above: Tensor = &columns.log_prob - (&columns.old - REFERENCE_OFFSET);
+    let divergence: Tensor = (-&above).exp() - 1.0 + above;
+    let divergence = divergence.clamp_max(10.0);
+    let loss: Tensor = terms(method, &columns) + divergence * kl_coefficient;
+    loss.mean(Kind::Double) - entropy.mean(Kind::Double) * entropy_coefficient
 }
+
+/// How far the reference lies below the old policy, in nats.
+const REFERENCE_OFFSET: f64 = 0.25;
 
 /// How far the policy as sampled lies from the old one, in nats.
 const ROLLOUT_OFFSET: f64 = 0.125;
@@ -124,10 +132,11 @@ fn updates_equal_plain_autograd_for_every_method_and_any_micro_batch() {
     let sequences = sequences();
     let sequences: Vec<&Sequence> = sequences.iter().collect();
     let options = OptimizerSection { learning_rate: 1e-2, weight_decay: 0.1, ..Default::default() };
-    for (tied, entropy_coefficient) in [(true, 0.0), (false, 0.02)] {
+    for (tied, entropy_coefficient, kl_coefficient) in [(true, 0.0, 0.0), (false, 0.02, 0.3)] {
         for method in methods() {
             let expected = model(tied);
-            plain_updates(&expected, &sequences, &method, entropy_coefficient, &options);
+            let coefficients = (entropy_coefficient, kl_coefficient);
+            plain_updates(&expected, &sequences, &method, coefficients, &options);
             // Several micro-batches or one; every block computed again, some of them, none.
             for (micro_batch_tokens, activation_bytes) in
                 [(16, 0), (40, 100_000), (10_000, usize::MAX)]
@@ -136,23 +145,27 @@ fn updates_equal_plain_autograd_for_every_method_and_any_micro_batch() {
                 let pass = pass(&found, micro_batch_tokens, activation_bytes);
                 let old: Statistics = pass.statistics(&sequences);
                 let rollout: Vec<f64> = old.log_prob.iter().map(|x| x - ROLLOUT_OFFSET).collect();
-                let algorithm = AlgorithmSection {
+                let reference: Vec<f64> =
+                    old.log_prob.iter().map(|x| x - REFERENCE_OFFSET).collect();
+                let has_reference = kl_coefficient > 0.0;
+                let objective = Objective {
                     policy_loss: method,
                     aggregation: Aggregation::TokenMean,
                     entropy_coefficient,
+                    reference_kl: has_reference.then_some((KlEstimator::K3, kl_coefficient)),
                     epochs: 2,
-                    ..Default::default()
                 };
                 let batch = UpdateBatch {
                     sequences: &sequences,
                     advantage: &tokens_of(&sequences, &ADVANTAGES),
                     rollout_log_prob: &rollout,
+                    reference_log_prob: has_reference.then_some(reference.as_slice()),
                     old: &old,
                     mini_batch_sequences: 4,
                 };
                 let mut optimizer = AdamW::new(&found, &options);
                 let rate = |_| options.learning_rate;
-                let sums = update(&pass, &mut optimizer, &algorithm, batch, (1, 1), rate).unwrap();
+                let sums = update(&pass, &mut optimizer, &objective, batch, (1, 1), rate).unwrap();
                 assert_eq!((sums.updates, sums.skipped), (4, 0));
                 let plain = method.name() == "reinforce";
                 assert!(plain || sums.policy.altered > 0, "{method:?} did nothing");
@@ -175,7 +188,7 @@ fn plain_updates(
     model: &Decoder,
     sequences: &[&Sequence],
     method: &PolicyLoss,
-    entropy_coefficient: f64,
+    coefficients: (f64, f64),
     options: &OptimizerSection,
 ) {
     let old: Vec<(Tensor, Tensor)> = sequences
@@ -195,7 +208,7 @@ fn plain_updates(
             &ADVANTAGES[half..half + 4],
             &old[half..half + 4],
             method,
-            entropy_coefficient,
+            coefficients,
         );
         loss.backward();
         let _no_grad = tch::no_grad_guard();
@@ -298,13 +311,20 @@ fn a_gradient_that_is_not_finite_moves_nothing_and_is_counted() {
         sequences: &sequences,
         advantage: &tokens_of(&sequences, &advantages),
         rollout_log_prob: &old.log_prob,
+        reference_log_prob: None,
         old: &old,
         mini_batch_sequences: 8,
     };
     let mut optimizer = AdamW::new(&model, &OptimizerSection::default());
-    let sums = update(&pass, &mut optimizer, &AlgorithmSection::default(), batch, (1, 1), |_| 1e-3)
-        .unwrap();
-    assert_eq!((sums.updates, sums.skipped), (1, 1));
+    let objective = Objective {
+        policy_loss: PolicyLoss::PpoClip(PpoClip::default()),
+        aggregation: Aggregation::TokenMean,
+        entropy_coefficient: 0.0,
+        reference_kl: None,
+        epochs: 1,
+    };
+    let sums = update(&pass, &mut optimizer, &objective, batch, (1, 1), |_| 1e-3).unwrap();
+    assert_eq!((sums.updates, sums.skipped, sums.skipped_in_a_row), (1, 1, 1));
     for (before, (name, after)) in before.iter().zip(model.named_parameters()) {
         assert!(distance(before, after) <= 0.0, "{name} moved");
     }

@@ -68,7 +68,7 @@ const MEANINGS: &[(&str, &str)] = &[
     ),
     (
         "treatment",
-        "What becomes of them: `penalise = { divergence, coefficient, anchor }` with `anchor` `\"old\"` or `\"rollout\"`, `\"drop\"`, `\"detach\"`, `reweight = { factor }`.",
+        "What becomes of them: `penalise = { divergence, coefficient, anchor }` with `anchor` `\"old\"`, `\"rollout\"` or, where `algorithm.reference_kl` is given, `\"reference\"`, `\"drop\"`, `\"detach\"`, `reweight = { factor }`.",
     ),
     (
         "base",
@@ -113,8 +113,9 @@ pub(super) fn unfed_column_of_estimator(estimator: &AdvantageEstimator) -> Optio
 }
 
 /// What a loss needs and the trainer cannot give it.
-pub(super) fn unfed_column_of_loss(loss: &PolicyLoss) -> Option<Column> {
-    loss.requirements().into_iter().find(|column| *column == Column::ReferenceLogProb)
+pub(super) fn unfed_column_of_loss(loss: &PolicyLoss, has_reference: bool) -> Option<Column> {
+    let unfed = |column: &Column| *column == Column::ReferenceLogProb && !has_reference;
+    loss.requirements().into_iter().find(unfed)
 }
 
 /// One field for each setting; one for the whole where there is none. A bare name is no field.

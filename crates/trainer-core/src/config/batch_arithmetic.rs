@@ -154,7 +154,8 @@ impl Run {
         let algorithm = &self.config().algorithm;
         let loss = &algorithm.policy_loss;
         let mut warnings = Vec::new();
-        if loss.is_inert_on_policy() && arithmetic.optimizer_steps_per_step() == 1 {
+        let plain = matches!(loss, PolicyLoss::Reinforce(_));
+        if !plain && loss.is_inert_on_policy() && arithmetic.optimizer_steps_per_step() == 1 {
             warnings.push(format!(
                 "{} does nothing: with one optimiser step a rollout batch the policy is always the one that sampled, and \
                  the gradient is the plain one. Take a smaller algorithm.mini_batch_prompts or more epochs",

@@ -19,6 +19,7 @@ const ONE_OF: [&str; 9] = [
     "algorithm.policy_loss.covariance-control.base",
     "algorithm.policy_loss.covariance-control.select",
     "algorithm.policy_loss.covariance-control.treatment",
+    "algorithm.reference_kl.coefficient",
 ];
 
 /// Fields that a bare string names a file for.

@@ -5,6 +5,7 @@
 mod algorithm_fields;
 mod batch_arithmetic;
 mod by_name;
+mod control;
 mod error;
 mod fields;
 mod load;
@@ -15,6 +16,7 @@ mod resolve;
 mod sections;
 
 pub use batch_arithmetic::BatchArithmetic;
+pub use control::{GuardAction, GuardSection, KlPlacement, ReferenceKl, ThermostatSection};
 pub use error::{ConfigError, Problem};
 pub use fields::{Field, fields};
 pub use page::configuration_page;

@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 
-use rl_losses::Scope;
+use rl_losses::{KlController, ParameterError, Scope, Thermostat};
 use serde::Serialize;
 
 use super::algorithm_fields::{unfed_column_of_estimator, unfed_column_of_loss};
@@ -117,6 +117,7 @@ impl RunConfig {
         self.check_data(&mut problems);
         self.check_rollout(&mut problems);
         self.check_algorithm(&mut problems);
+        self.check_control(&mut problems);
         self.check_optimizer(&mut problems);
         self.check_evaluation(&mut problems);
         problems.0.extend(self.dynamic_sampling.problems());
@@ -237,8 +238,10 @@ impl RunConfig {
 
     fn check_policy_loss(&self, problems: &mut Problems) {
         let loss = &self.algorithm.policy_loss;
-        if let Some(column) = unfed_column_of_loss(loss) {
-            let expected = format!("a loss without `{column}`, which the trainer lacks");
+        let has_reference = self.algorithm.reference_kl.is_some();
+        if let Some(column) = unfed_column_of_loss(loss, has_reference) {
+            let expected =
+                format!("a loss without `{column}`, unless algorithm.reference_kl is given");
             problems.add("algorithm.policy_loss", loss.name().to_owned(), &expected);
         }
         if loss.scope() == Some(Scope::MicroBatch) {
@@ -246,6 +249,34 @@ impl RunConfig {
             let expected = "\"mini-batch\": micro-batches only fit the work into memory";
             problems.add(&field, "micro-batch".to_owned(), expected);
         }
+    }
+
+    fn check_control(&self, problems: &mut Problems) {
+        let algorithm = &self.algorithm;
+        if let Some(kl) = &algorithm.reference_kl
+            && let Err(error) = KlController::new(kl.coefficient)
+        {
+            problems.add_parameter("algorithm.reference_kl.coefficient", &error);
+        }
+        if let Some(thermostat) = &algorithm.thermostat {
+            let loss = &algorithm.policy_loss;
+            if let Ok(settings) = thermostat.settings(loss) {
+                if let Err(error) = Thermostat::new(settings) {
+                    problems.add_parameter("algorithm.thermostat", &error);
+                }
+            } else {
+                let expected = format!("a number that the loss `{}` has", loss.name());
+                let knob = format!("{:?}", thermostat.knob);
+                problems.add("algorithm.thermostat.knob", knob, &expected);
+            }
+        }
+        let guard = &self.guard;
+        let low = guard.entropy_min;
+        let good = low.is_finite() && low >= 0.0;
+        problems.require(good, "guard.entropy_min", low, "a finite number of at least 0");
+        let high = guard.entropy_max;
+        let expected = format!("more than guard.entropy_min = {low}");
+        problems.require(high > low, "guard.entropy_max", high, &expected);
     }
 
     fn check_optimizer(&self, problems: &mut Problems) {
@@ -307,6 +338,19 @@ impl Problems {
         if !good {
             self.add(field, value, expected);
         }
+    }
+
+    fn add_parameter(&mut self, section: &str, error: &ParameterError) {
+        let (field, value, expected) = match *error {
+            ParameterError::OutOfRange { field, value, expected } => {
+                (field, value, expected.to_owned())
+            }
+            ParameterError::Order { low_field, low, high_field, high } => {
+                (low_field, low, format!("less than {high_field} = {high}"))
+            }
+            _ => return self.add(section, error.to_string(), "a number within its range"),
+        };
+        self.add(&format!("{section}.{field}"), format!("{value:?}"), &expected);
     }
 
     fn require(&mut self, good: bool, field: &str, value: impl Debug, expected: &str) {

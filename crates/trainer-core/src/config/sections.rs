@@ -6,6 +6,7 @@ use rl_losses::{AdvantageEstimator, Aggregation, PolicyLoss, PpoClip};
 use serde::{Deserialize, Serialize};
 
 use super::by_name;
+use super::control::{GuardSection, ReferenceKl, ThermostatSection};
 use crate::dataset::DataSource;
 use crate::dynamic_sampling::DynamicSampling;
 use crate::overlong::Overlong;
@@ -55,6 +56,9 @@ pub struct RunConfig {
     /// What is measured.
     #[serde(default)]
     pub metrics: MetricsSection,
+    /// When the run should not simply go on.
+    #[serde(default)]
+    pub guard: GuardSection,
 }
 
 fn default_output_directory() -> String {
@@ -214,6 +218,12 @@ pub struct AlgorithmSection {
     pub entropy_coefficient: f64,
     /// Leave out groups whose rewards are all equal: they carry no gradient.
     pub drop_uninformative_groups: bool,
+    /// The pull to the policy before the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reference_kl: Option<ReferenceKl>,
+    /// What holds an entropy trajectory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thermostat: Option<ThermostatSection>,
 }
 
 impl Default for AlgorithmSection {
@@ -226,6 +236,8 @@ impl Default for AlgorithmSection {
             epochs: 1,
             entropy_coefficient: 0.0,
             drop_uninformative_groups: false,
+            reference_kl: None,
+            thermostat: None,
         }
     }
 }

@@ -194,6 +194,62 @@ pub const METRICS: &[Metric] = &[
         "Mean over response tokens of (pi·A - mean pi·A)(log_prob - mean log_prob), pi = exp(log_prob): the covariance of theorem 1 of docs/theory.md; minus the step size times it is the change of entropy that the theorem predicts.",
     ),
     row(
+        "entropy/theorem1_batch",
+        "nat·reward",
+        "Change of entropy that Theorem 1 predicts for a step of size 1 in the logits, covariances centred over the batch as published: minus cov/theorem1. A network with shared weights moves otherwise: compare signs and ranks.",
+    ),
+    row(
+        "entropy/theorem1_state",
+        "nat·reward",
+        "The same, each covariance centred in its own state as in the theory.",
+    ),
+    row(
+        "entropy/theorem2_batch",
+        "nat·reward",
+        "The same of Theorem 2 (natural gradient), centred over the batch: minus cov/mean, up to the divisor.",
+    ),
+    row("entropy/theorem2_state", "nat·reward", "The same, centred in each state."),
+    row(
+        "quadrant/up_likely",
+        "fraction",
+        "Response tokens of positive advantage that were likelier than their state's mean (log_prob above minus entropy): they lower the entropy.",
+    ),
+    row("quadrant/up_unlikely", "fraction", "Positive advantage, less likely: they raise it."),
+    row("quadrant/down_likely", "fraction", "Negative advantage, likelier: they raise it."),
+    row("quadrant/down_unlikely", "fraction", "Negative advantage, less likely: they lower it."),
+    row(
+        "actor/kl_loss",
+        "nat",
+        "Mean over the optimiser steps of the estimated divergence from the reference in the loss, before its coefficient.",
+    ),
+    row(
+        "actor/reference_kl",
+        "nat",
+        "Mean over response tokens of log_prob - reference_log_prob before the first update: the k1 estimate of KL(policy, reference).",
+    ),
+    row(
+        "actor/kl_coef",
+        "reward/nat",
+        "Coefficient of the divergence from the reference in this step.",
+    ),
+    row(
+        "control/knob",
+        "1",
+        "Number of the policy loss that the thermostat moves, as it stood in this step.",
+    ),
+    row("control/target_entropy", "nat", "Entropy that the thermostat held this step's against."),
+    row(
+        "control/saturated_steps",
+        "step",
+        "Steps in a row for which the thermostat has asked for more than its bounds allow.",
+    ),
+    row("control/rate_factor", "1", "Factor on the learning rate by guard.action = \"back-off\"."),
+    row(
+        "training/skipped_updates",
+        "1",
+        "Optimiser steps of this step left out because their gradient was not finite.",
+    ),
+    row(
         "law/a",
         "reward",
         "Coefficient a of the law R = -a·exp(H) + b, fitted to all steps so far.",

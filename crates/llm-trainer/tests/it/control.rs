@@ -1,0 +1,159 @@
+//! Reference, thermostat and guards in whole runs.
+
+use std::path::Path;
+
+use trainer_core::metrics::{StepMetrics, read_metrics};
+
+use crate::training_run::{assert_success, comparable_metrics, train, weights};
+
+/// A thermostat on KL-Cov's share, and an adaptive pull to the policy before the run.
+const CONTROLLED: [&str; 7] = [
+    "algorithm.epochs=2",
+    "algorithm.reference_kl.coefficient.adaptive.horizon=20",
+    "algorithm.reference_kl.coefficient.adaptive.initial=0.05",
+    "algorithm.thermostat.knob=fraction",
+    "algorithm.thermostat.target={start=5.0, end=2.0, steps=8}",
+    "algorithm.thermostat.low=0.001",
+    "algorithm.thermostat.high=0.9",
+];
+
+fn steps(root: &Path) -> Vec<StepMetrics> {
+    let mut steps = read_metrics(&root.join("run/metrics.jsonl")).expect("a run leaves metrics");
+    steps.retain(|step| step.step() > 0);
+    steps
+}
+
+fn column(steps: &[StepMetrics], name: &str) -> Vec<f64> {
+    let value = |step: &StepMetrics| {
+        step.get(name).unwrap_or_else(|| panic!("{name} is missing: {step:?}"))
+    };
+    steps.iter().map(value).collect()
+}
+
+#[test]
+fn controllers_go_on_where_they_were_bit_for_bit() {
+    let (whole, parts) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    assert_success(&train(whole.path(), &CONTROLLED));
+    assert_success(&train(parts.path(), &CONTROLLED));
+    let checkpoints = parts.path().join("run/checkpoints");
+    std::fs::remove_dir_all(checkpoints.join("step-4")).unwrap();
+    std::fs::write(checkpoints.join("latest"), "step-2\n").unwrap();
+    assert_success(&train(parts.path(), &CONTROLLED));
+    assert_eq!(comparable_metrics(whole.path()), comparable_metrics(parts.path()));
+    assert!(weights(whole.path()) == weights(parts.path()), "the weights differ");
+}
+
+#[test]
+fn controllers_move_by_what_they_measure() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_success(&train(folder.path(), &CONTROLLED));
+    let steps = steps(folder.path());
+    let knob = column(&steps, "control/knob");
+    assert!((knob[0] - 0.1).abs() < 1e-12, "it starts where the loss has it: {knob:?}");
+    let errors = column(&steps, "control/target_entropy")
+        .into_iter()
+        .zip(column(&steps, "actor/entropy"))
+        .map(|(target, entropy)| target - entropy);
+    for (next, error) in knob[1..].iter().zip(errors) {
+        assert!((next - 0.1) * error > 0.0, "more of it where entropy lacks: {knob:?}");
+    }
+    let divergence = column(&steps, "actor/reference_kl");
+    assert!(divergence[0].abs() < 1e-6, "the first policy is the reference: {divergence:?}");
+    assert!(divergence[1..].iter().all(|divergence| divergence.abs() > 1e-6), "{divergence:?}");
+    let coefficient = column(&steps, "actor/kl_coef");
+    assert!((coefficient[0] - 0.05).abs() < 1e-12);
+    assert!(coefficient[1] < coefficient[0], "no divergence yet: {coefficient:?}");
+}
+
+#[test]
+fn a_pull_of_no_strength_changes_no_bit() {
+    let (plain, pulled) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    assert_success(&train(plain.path(), &[]));
+    for placement in ["loss", "reward"] {
+        let placement = format!("algorithm.reference_kl.placement={placement}");
+        let none = "algorithm.reference_kl.coefficient.fixed=0.0";
+        assert_success(&train(pulled.path(), &[&placement, none]));
+        assert!(weights(plain.path()) == weights(pulled.path()), "{placement}");
+        std::fs::remove_dir_all(pulled.path().join("run")).unwrap();
+    }
+}
+
+#[test]
+fn a_divergence_in_the_reward_changes_the_advantages() {
+    let (plain, pulled) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    assert_success(&train(plain.path(), &[]));
+    let overrides = [
+        "algorithm.reference_kl.placement=reward",
+        "algorithm.reference_kl.estimator=k1",
+        "algorithm.reference_kl.coefficient.fixed=2.0",
+    ];
+    assert_success(&train(pulled.path(), &overrides));
+    let (plain, pulled) = (steps(plain.path()), steps(pulled.path()));
+    // The rewards reported stay the verifier's; what is taken off them shows in the advantages.
+    assert_eq!(
+        column(&plain[..1], "critic/rewards/mean"),
+        column(&pulled[..1], "critic/rewards/mean")
+    );
+    let spread = |steps: &[StepMetrics]| column(steps, "critic/advantages/max");
+    assert_ne!(spread(&plain), spread(&pulled));
+    assert!(pulled.iter().all(|step| step.get("actor/kl_loss").is_none()));
+}
+
+#[test]
+fn the_theorems_and_quadrants_are_measured_at_each_step() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_success(&train(folder.path(), &[]));
+    let steps = steps(folder.path());
+    for (theorem, covariance) in
+        [("entropy/theorem1_batch", "cov/theorem1"), ("entropy/theorem2_batch", "cov/mean")]
+    {
+        for (found, expected) in column(&steps, theorem).iter().zip(column(&steps, covariance)) {
+            assert!((found + expected).abs() < 1e-9 * expected.abs() + 1e-12, "{theorem}");
+        }
+    }
+    let quadrants = ["up_likely", "up_unlikely", "down_likely", "down_unlikely"]
+        .map(|name| column(&steps, &format!("quadrant/{name}")));
+    for step in 0..steps.len() {
+        let pushed: f64 = quadrants.iter().map(|shares| shares[step]).sum();
+        assert!((0.0..=1.0 + 1e-12).contains(&pushed), "{pushed}");
+    }
+    assert!(quadrants.iter().flatten().any(|&share| share > 0.0));
+}
+
+#[test]
+fn a_guard_saves_and_ends_the_run_with_its_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = train(folder.path(), &["guard.entropy_min=100", "guard.action=stop"]);
+    assert_eq!(output.status.code(), Some(2));
+    let text = String::from_utf8_lossy(&output.stderr);
+    let error = text.lines().last().unwrap_or_default();
+    assert!(
+        error.starts_with("error: tiny stopped after step 1, which is saved: entropy"),
+        "{text}"
+    );
+    assert!(error.ends_with("is below guard.entropy_min = 100"), "{text}");
+    assert!(folder.path().join("run/checkpoints/step-1/model.safetensors").is_file());
+}
+
+#[test]
+fn a_guard_backs_off_and_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = train(folder.path(), &["guard.entropy_min=100", "guard.action=back-off"]);
+    assert_success(&output);
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(text.matches("is below guard.entropy_min = 100").count(), 4, "{text}");
+    let steps = steps(folder.path());
+    assert_eq!(column(&steps, "actor/lr"), [1e-3, 5e-4, 2.5e-4, 1.25e-4]);
+}
+
+#[test]
+fn a_method_that_cannot_act_is_said_at_the_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = train(folder.path(), &["algorithm.mini_batch_prompts=4"]);
+    assert_success(&output);
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(text.starts_with("tiny: warning: kl-cov does nothing: with one optimiser step"), "{text}");
+    let two = tempfile::tempdir().unwrap();
+    let output = train(two.path(), &[]);
+    assert!(!String::from_utf8_lossy(&output.stderr).contains("does nothing"));
+}

@@ -1,0 +1,129 @@
+//! Runs that are asked to end, or are killed.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use llm_trainer::model::Decoder;
+use tch::{Device, Kind};
+use trainer_core::run_directory::RunDirectory;
+
+use crate::training_run::{assert_success, comparable_metrics, train, train_command, weights};
+
+fn start(root: &Path, overrides: &[&str]) -> Child {
+    let mut command = train_command(root, overrides);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().expect("the binary of this crate runs")
+}
+
+fn signal(child: &Child, name: &str) {
+    let sent = Command::new("kill").args([name, &child.id().to_string()]).status();
+    assert!(sent.expect("kill is there").success(), "{name} could not be sent");
+}
+
+/// Waits until the run has written metrics of `steps` steps.
+fn wait_for_steps(root: &Path, steps: usize) {
+    let began = Instant::now();
+    let metrics = root.join("run/metrics.jsonl");
+    while std::fs::read_to_string(&metrics).map_or(0, |text| text.lines().count()) < steps {
+        assert!(began.elapsed() < Duration::from_mins(2), "the run does not get on");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn latest(root: &Path) -> u64 {
+    let directory = RunDirectory::open(&root.join("run")).expect("the run's folder stays one");
+    let checkpoint = directory.latest_checkpoint().expect("`latest` names a checkpoint");
+    checkpoint.map_or(0, |checkpoint| {
+        Decoder::load(&checkpoint.path, Device::Cpu, Kind::Float).expect("a whole checkpoint");
+        checkpoint.step
+    })
+}
+
+#[test]
+fn a_run_told_to_end_saves_and_goes_on_to_the_same_end() {
+    let (whole, parts) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let settings = ["training.steps=12", "checkpoint.every=0"];
+    assert_success(&train(whole.path(), &settings));
+
+    let child = start(parts.path(), &settings);
+    wait_for_steps(parts.path(), 3);
+    signal(&child, "-TERM");
+    let output = child.wait_with_output().unwrap();
+    assert_success(&output);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("ended by a signal after step"), "{text}");
+    let saved = latest(parts.path());
+    assert!((1..12).contains(&saved), "saved at step {saved}");
+
+    assert_success(&train(parts.path(), &settings));
+    assert_eq!(comparable_metrics(whole.path()), comparable_metrics(parts.path()));
+    let end = |root: &Path| std::fs::read(root.join("run/checkpoints/step-12/model.safetensors"));
+    assert!(end(whole.path()).unwrap() == end(parts.path()).unwrap(), "the weights differ");
+}
+
+#[test]
+fn a_run_asked_to_save_saves_and_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let child = start(folder.path(), &["training.steps=4000", "checkpoint.every=0"]);
+    wait_for_steps(folder.path(), 2);
+    signal(&child, "-USR1");
+    let began = Instant::now();
+    while !folder.path().join("run/checkpoints/latest").exists() {
+        assert!(began.elapsed() < Duration::from_mins(1), "nothing was saved");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let saved = latest(folder.path());
+    let done = std::fs::read_to_string(folder.path().join("run/metrics.jsonl")).unwrap();
+    wait_for_steps(folder.path(), done.lines().count() + 2);
+    signal(&child, "-TERM");
+    assert_success(&child.wait_with_output().unwrap());
+    assert!(latest(folder.path()) > saved);
+}
+
+/// Killed at any moment, a run has its last complete checkpoint, which loads, and goes on from there.
+#[test]
+fn thirty_kills_lose_no_checkpoint() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = ["training.steps=1000", "checkpoint.every=1", "evaluation.every=0"];
+    let mut before = 0;
+    for kill in 0..30u64 {
+        let mut child = start(folder.path(), &settings);
+        // Spread over start-up, sampling, updating and saving.
+        if kill % 3 == 0 {
+            std::thread::sleep(Duration::from_millis(kill * 7 % 200));
+        } else {
+            let metrics = folder.path().join("run/metrics.jsonl");
+            let lines = std::fs::read_to_string(metrics).map_or(0, |text| text.lines().count());
+            wait_for_steps(folder.path(), lines + 1);
+            std::thread::sleep(Duration::from_millis(kill * 11 % 60));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        if !folder.path().join("run/config.toml").exists() {
+            continue;
+        }
+        let saved = latest(folder.path());
+        assert!(saved >= before, "after kill {kill}: step {saved} after step {before}");
+        before = saved;
+    }
+    assert!(before >= 10, "the run got to step {before} between the kills");
+
+    // What was pieced together is what a run in one go does.
+    let (pieces, whole) = (comparable_metrics(folder.path()), tempfile::tempdir().unwrap());
+    let child = start(whole.path(), &settings);
+    wait_for_steps(whole.path(), pieces.len() + 1);
+    signal(&child, "-TERM");
+    assert_success(&child.wait_with_output().unwrap());
+    let whole = comparable_metrics(whole.path());
+    let common = pieces.len().min(whole.len()).saturating_sub(1);
+    assert_eq!(pieces[..common], whole[..common]);
+}
+
+#[test]
+fn the_weights_of_a_repeated_run_are_the_same() {
+    let (first, second) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    assert_success(&train(first.path(), &[]));
+    assert_success(&train(second.path(), &[]));
+    assert!(weights(first.path()) == weights(second.path()));
+}
