@@ -110,6 +110,55 @@ fn a_misspelt_name_of_a_choice_is_answered_with_the_nearest() {
 }
 
 #[test]
+fn a_reference_feeds_a_loss_that_is_anchored_at_it() {
+    let anchor = "algorithm.policy_loss.covariance-control.treatment.penalise.anchor=reference";
+    resolve(&[anchor, "algorithm.reference_kl.estimator=k2"]).unwrap();
+}
+
+#[test]
+fn controllers_and_guards_out_of_range_are_named() {
+    let thermostat = [
+        "algorithm.policy_loss=kl-cov",
+        "algorithm.thermostat.knob=fraction",
+        "algorithm.thermostat.target={start=1.0, end=0.5, steps=9}",
+        "algorithm.thermostat.high=0.2",
+    ];
+    let with = |more: &str| {
+        let mut overrides = thermostat.to_vec();
+        overrides.push(more);
+        error(&overrides)
+    };
+    let text = with("algorithm.thermostat.low=0.1");
+    assert!(
+        text.contains("`algorithm.thermostat.low` is 0.1, expected less than initial"),
+        "{text}"
+    );
+    let text = with(
+        "algorithm.thermostat={knob=\"clip-ratio-high\", low=0.1, high=0.3, target={start=1.0, end=0.5, steps=9}}",
+    );
+    assert!(text.contains("`algorithm.thermostat.knob` is ClipRatioHigh, expected a number that the loss `kl-cov` has"), "{text}");
+    let text = error(&["algorithm.reference_kl.coefficient.fixed=-1.0"]);
+    assert!(
+        text.contains("`algorithm.reference_kl.coefficient.fixed` is -1.0, expected"),
+        "{text}"
+    );
+    let text = error(&["guard.entropy_min=2.0", "guard.entropy_max=1.0"]);
+    assert!(
+        text.contains("`guard.entropy_max` is 1.0, expected more than guard.entropy_min = 2"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_method_that_cannot_act_is_noticed() {
+    let once = ["algorithm.policy_loss=kl-cov", "algorithm.mini_batch_prompts=32"];
+    let notices = resolve(&once).unwrap().notices();
+    assert!(notices[0].starts_with("`kl-cov` cannot act"), "{notices:?}");
+    assert!(resolve(&["algorithm.policy_loss=kl-cov"]).unwrap().notices().is_empty());
+    assert!(resolve(&["algorithm.mini_batch_prompts=32"]).unwrap().notices().is_empty());
+}
+
+#[test]
 fn what_the_trainer_cannot_feed_is_refused_before_the_run() {
     let cases = [
         (
@@ -120,7 +169,7 @@ fn what_the_trainer_cannot_feed_is_refused_before_the_run() {
         ("algorithm.advantage=prime", "an estimator without `process_log_ratio`"),
         (
             "algorithm.policy_loss.covariance-control.treatment.penalise.anchor=reference",
-            "`algorithm.policy_loss` is covariance-control, expected a loss without `reference_log_prob`, which the trainer lacks",
+            "`algorithm.policy_loss` is covariance-control, expected a loss without `reference_log_prob`, unless algorithm.reference_kl is given",
         ),
         (
             "algorithm.policy_loss.high-entropy.scope=micro-batch",
