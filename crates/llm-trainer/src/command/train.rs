@@ -2,10 +2,11 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::{Instant, SystemTime};
 
 use anyhow::Context;
 use trainer_core::config::Run;
-use trainer_core::overlong::Overlong;
+use trainer_core::deadline::Deadline;
 use trainer_core::run_directory::RunDirectory;
 
 use crate::progress::Progress;
@@ -24,6 +25,9 @@ pub struct Args {
     /// Set one field, as `--set training.steps=10`; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     overrides: Vec<String>,
+    /// Save and end before this moment: `3h30m` from now, `2026-01-31T18:00:00Z`, or `@SECONDS` since 1970
+    #[arg(long, value_name = "WHEN")]
+    deadline: Option<String>,
     /// Print the configuration in full and how its batches come together, check the files it names, and stop
     #[arg(long)]
     dry_run: bool,
@@ -56,12 +60,10 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
         return Ok(());
     }
     run.check_files()?;
-    let config = run.config();
-    anyhow::ensure!(
-        !config.dynamic_sampling.enabled && config.reward.overlong == Overlong::None,
-        "dynamic_sampling and reward.overlong: the training loop does not have them yet, expected enabled = false and \
-         \"none\""
-    );
+    let deadline = match &args.deadline {
+        Some(text) => Some(Deadline::parse(text, SystemTime::now())?),
+        None => None,
+    };
     let root = run.output_directory();
     let begun = begun_before(&root, &resolved)?;
     let steps = run.config().training.steps;
@@ -79,9 +81,41 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     for warning in &warnings {
         progress.say(&format!("warning: {warning}"));
     }
-    let signals = Signals::listen()?;
+    let interruption = Interruption { signals: Signals::listen()?, deadline };
+    if let Some(reason) = train(&mut trainer, &progress, &name, &interruption)? {
+        let (step, root) = (trainer.step(), root.display());
+        writeln!(out, "{name}: {reason} after step {step} of {steps}, which is saved; see {root}")?;
+        return Ok(());
+    }
+    writeln!(out, "{name}: {steps} steps done; see {}", root.display())?;
+    Ok(())
+}
+
+/// What may end a run before its last step.
+struct Interruption {
+    signals: Signals,
+    deadline: Option<Deadline>,
+}
+
+/// Trains to the last step, or until told to end; then says why.
+fn train(
+    trainer: &mut Trainer,
+    progress: &Progress,
+    name: &str,
+    Interruption { signals, deadline }: &Interruption,
+) -> anyhow::Result<Option<&'static str>> {
+    let (mut longest_step, mut longest_save) = (0.0_f64, 0.0_f64);
     trainer.evaluate_at_start(|phase| progress.phase(0, phase))?;
     while !trainer.is_finished() {
+        let in_time = |deadline: &Deadline| {
+            !deadline.must_stop(SystemTime::now(), longest_step, longest_save)
+        };
+        if !deadline.iter().all(in_time) {
+            trainer.save_now()?;
+            progress.finish();
+            return Ok(Some("ended before its deadline"));
+        }
+        let began = Instant::now();
         let done = trainer.step();
         let report = trainer.train_step(|phase| progress.phase(done, phase))?;
         let step = report.metrics.step();
@@ -96,21 +130,19 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
         if signals.asked_to_end() {
             trainer.save_now()?;
             progress.finish();
-            let root = root.display();
-            writeln!(
-                out,
-                "{name}: ended by a signal after step {step} of {steps}, which is saved; see {root}"
-            )?;
-            return Ok(());
+            return Ok(Some("ended by a signal"));
         }
+        // Checkpoints that are due are part of a step; one that is not is about as long.
+        longest_step = longest_step.max(began.elapsed().as_secs_f64());
         if signals.asked_to_save() {
+            let began = Instant::now();
             trainer.save_now()?;
+            longest_save = longest_save.max(began.elapsed().as_secs_f64());
             progress.say(&format!("step {step} saved, as a signal asked"));
         }
     }
     progress.finish();
-    writeln!(out, "{name}: {steps} steps done; see {}", root.display())?;
-    Ok(())
+    Ok(None)
 }
 
 /// The folder of the same run, if it was begun before.

@@ -1,20 +1,28 @@
 //! A checkpoint: a Hugging Face directory, and beside the weights what the trainer needs to go on.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::Context;
 use rl_losses::{KlController, Thermostat};
 use serde::{Deserialize, Serialize};
-use trainer_core::config::{AlgorithmSection, GuardAction, GuardSection};
+use trainer_core::config::{AlgorithmSection, CheckpointSection, GuardAction, GuardSection};
+use trainer_core::dynamic_sampling::GroupSampler;
+use trainer_core::metrics::read_metrics;
 use trainer_core::question_order::DataCursor;
+use trainer_core::retention::scores;
 use trainer_core::run_directory::RunDirectory;
 
 use super::adamw::AdamW;
+use super::rollout::Answered;
 use super::update::UpdateSums;
 use crate::model::Decoder;
 
 /// Folder of the trainer's own files within a checkpoint.
 const FOLDER: &str = "trainer";
+
+/// Groups that dynamic sampling has left over, within that folder; absent where there are none.
+const WAITING: &str = "waiting.json";
 
 /// What is neither weights nor optimiser moments. All noise is keyed by seed and step, so no generator is kept.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
@@ -109,9 +117,9 @@ pub(super) fn save(
     directory: &RunDirectory,
     model: &Decoder,
     optimizer: &AdamW,
-    state: &TrainerState,
+    (state, sampler): (&TrainerState, &GroupSampler<Answered>),
     tokenizer_source: &Path,
-    keep: usize,
+    settings: &CheckpointSection,
 ) -> anyhow::Result<()> {
     let folder = directory.begin_checkpoint(state.step)?;
     model.save(folder.path(), tokenizer_source)?;
@@ -121,17 +129,39 @@ pub(super) fn save(
     let text = serde_json::to_string_pretty(state)?;
     let path = trainer.join("state.json");
     std::fs::write(&path, text).with_context(|| path.display().to_string())?;
-    directory.finish_checkpoint(state.step, folder, keep)?;
+    if sampler.waiting() > 0 {
+        let path = trainer.join(WAITING);
+        let text = serde_json::to_string(sampler)?;
+        std::fs::write(&path, text).with_context(|| path.display().to_string())?;
+    }
+    let scores = match settings.keep_best {
+        0 => BTreeMap::new(),
+        _ => scores(&read_metrics(&directory.metrics())?, &settings.best_metric),
+    };
+    let score = |step| scores.get(&step).copied();
+    directory.finish_checkpoint_keeping(state.step, folder, settings.retention(), score)?;
     Ok(())
 }
 
-/// Restores the optimiser from a checkpoint and returns the rest of the state.
-pub(super) fn restore(checkpoint: &Path, optimizer: &mut AdamW) -> anyhow::Result<TrainerState> {
+/// Restores the optimiser from a checkpoint and returns the rest of the state, and the groups that wait.
+pub(super) fn restore(
+    checkpoint: &Path,
+    optimizer: &mut AdamW,
+) -> anyhow::Result<(TrainerState, GroupSampler<Answered>)> {
     let trainer = checkpoint.join(FOLDER);
     optimizer.restore(&trainer.join("optimizer.safetensors"))?;
     let path = trainer.join("state.json");
     let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-    serde_json::from_str(&text).with_context(|| format!("{}: not a trainer state", path.display()))
+    let state = serde_json::from_str(&text)
+        .with_context(|| format!("{}: not a trainer state", path.display()))?;
+    let path = trainer.join(WAITING);
+    if !path.exists() {
+        return Ok((state, GroupSampler::default()));
+    }
+    let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+    let waiting = serde_json::from_str(&text)
+        .with_context(|| format!("{}: not groups that wait", path.display()))?;
+    Ok((state, waiting))
 }
 
 #[cfg(test)]

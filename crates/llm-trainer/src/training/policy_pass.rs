@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
 use torch_ext::TorchError;
 
@@ -10,7 +11,7 @@ use super::recording::{Recording, statistics_of};
 use crate::model::Decoder;
 
 /// A prompt and what followed it. Only response tokens are trained.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sequence {
     /// Token ids of the prompt; at least one.
     pub prompt: Vec<u32>,

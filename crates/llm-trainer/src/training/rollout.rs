@@ -4,6 +4,8 @@ use std::time::Instant;
 
 use anyhow::Context;
 use reward_math::{Gold, Options, Reward, Side, Verdict};
+use rl_losses::OverlongPenalty;
+use serde::{Deserialize, Serialize};
 use trainer_core::prompt::Prompt;
 use trainer_core::text_tokenizer::TextTokenizer;
 
@@ -20,10 +22,19 @@ pub struct Judge<'a> {
     pub options: &'a Options,
     /// What a verdict is worth.
     pub reward: Reward,
+    /// What is taken off long responses.
+    pub overlong: Option<OverlongPenalty>,
+}
+
+impl Judge<'_> {
+    fn reward(&self, verdict: &Verdict, tokens: usize) -> f64 {
+        let punishment = self.overlong.map_or(0.0, |overlong| overlong.penalty(tokens));
+        self.reward.of(verdict) + punishment
+    }
 }
 
 /// One sampled response.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
     /// Prompt and response tokens.
     pub sequence: Sequence,
@@ -46,6 +57,16 @@ impl Sample {
     }
 }
 
+/// The responses to one question, as they wait for a step or are trained on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Answered {
+    /// Index among the questions of the run.
+    pub question: usize,
+    /// Its group.
+    pub samples: Vec<Sample>,
+}
+
 /// All responses of one rollout, group after group.
 #[derive(Debug, Clone)]
 pub struct Rollout {
@@ -59,7 +80,7 @@ pub struct Rollout {
 
 /// Samples `options.samples` responses to each prompt and judges them.
 ///
-/// `(seed, step)` keys the sampling noise, with the index of the prompt in `prompts`.
+/// `(seed, step)` keys the sampling noise, with the index of the prompt in `prompts`, counted from `first_prompt`.
 ///
 /// # Errors
 ///
@@ -70,9 +91,10 @@ pub fn roll_out(
     options: &GenerationOptions,
     judge: Judge<'_>,
     (seed, step): (u64, u64),
+    first_prompt: u64,
 ) -> anyhow::Result<Rollout> {
     let started = Instant::now();
-    let requests: Vec<PromptRequest<'_>> = (0..)
+    let requests: Vec<PromptRequest<'_>> = (first_prompt..)
         .zip(prompts)
         .map(|(index, prompt)| PromptRequest {
             token_ids: &prompt.tokens,
@@ -97,7 +119,7 @@ pub fn roll_out(
                 rollout_log_prob: response.log_prob.clone(),
                 truncated: response.finish == Finish::Length,
                 text,
-                reward: judge.reward.of(&verdict),
+                reward: judge.reward(&verdict, response.token_ids.len()),
                 verdict,
             });
         }

@@ -21,6 +21,9 @@ pub(super) struct ScoredRollout {
     pub(super) advantage: Vec<f64>,
     /// Whether the rewards of each group differ.
     pub(super) informative: Vec<bool>,
+    /// Log-probability of every response token under the policy that sampled it, where some waited since an earlier step;
+    /// otherwise that is `old`.
+    pub(super) sampled_log_prob: Option<Vec<f64>>,
 }
 
 impl ScoredRollout {
@@ -67,7 +70,27 @@ impl ScoredRollout {
             reference_log_prob: reference.map(|(_, _, log_prob)| log_prob),
             old,
             samples,
+            sampled_log_prob: None,
         })
+    }
+
+    /// Takes the log-probabilities as sampled for the groups that were sampled before `step`: the policy has moved since.
+    pub(super) fn with_sampling_steps(mut self, sampled_at: &[u64], step: u64) -> Self {
+        if sampled_at.iter().all(|&at| at == step) {
+            return self;
+        }
+        let group_size = self.samples.len() / sampled_at.len();
+        let mut first = 0;
+        let mut log_prob = self.old.log_prob.clone();
+        for (index, sample) in self.samples.iter().enumerate() {
+            let tokens = first..first + sample.rollout_log_prob.len();
+            first = tokens.end;
+            if sampled_at[index / group_size] < step {
+                log_prob[tokens].copy_from_slice(&sample.rollout_log_prob);
+            }
+        }
+        self.sampled_log_prob = Some(log_prob);
+        self
     }
 
     /// Prompts and responses.

@@ -8,6 +8,7 @@ use trainer_core::arithmetic::Split;
 use trainer_core::chat_template::ChatTemplate;
 use trainer_core::config::{Dtype, KlPlacement, Run, RunConfig};
 use trainer_core::counter_rng::{Purpose, purpose_seed};
+use trainer_core::dynamic_sampling::{Demand, GroupSampler, NextBatch, SampledGroup};
 use trainer_core::metric;
 use trainer_core::metrics::{MetricName, MetricsWriter, StepMetrics, read_metrics};
 use trainer_core::prompt::{Prompt, Prompts};
@@ -23,7 +24,7 @@ use super::measurement::{
 };
 use super::policy_pass::{PolicyPass, Sequence, column_of_sequences};
 use super::probe::EntropyProbe;
-use super::rollout::{Judge, Rollout, Sample, roll_out};
+use super::rollout::{Answered, Judge, Sample, roll_out};
 use super::scored::ScoredRollout;
 use super::update::{Objective, UpdateBatch, UpdateSums, update};
 use crate::generation::GenerationOptions;
@@ -46,6 +47,8 @@ pub struct Trainer {
     order: QuestionOrder,
     metrics: MetricsWriter,
     state: TrainerState,
+    /// Groups that wait for a later step.
+    sampler: GroupSampler<Answered>,
     /// `(entropy, reward)` of every step so far, for the R–H law.
     history: Vec<(f64, f64)>,
 }
@@ -124,6 +127,7 @@ impl Trainer {
             Some(directory) => directory,
             None => create(&run)?,
         };
+        let mut sampler = GroupSampler::default();
         let (state, metrics, history) = match &resumed {
             None => {
                 // A run that was cut off before its first checkpoint begins again.
@@ -135,7 +139,8 @@ impl Trainer {
                 (TrainerState::default(), MetricsWriter::create(&metrics)?, Vec::new())
             }
             Some(checkpoint) => {
-                let state = checkpoint::restore(&checkpoint.path, &mut optimizer)?;
+                let state;
+                (state, sampler) = checkpoint::restore(&checkpoint.path, &mut optimizer)?;
                 let metrics = MetricsWriter::resume(&directory.metrics(), state.step)?;
                 (state, metrics, law_of_history(&read_metrics(&directory.metrics())?))
             }
@@ -155,6 +160,7 @@ impl Trainer {
             order,
             metrics,
             state,
+            sampler,
             history,
             run,
         })
@@ -196,22 +202,17 @@ impl Trainer {
         phase("sampling responses");
         let mut timings = Timings::default();
         let started = Instant::now();
-        let chosen = self.order.next_batch(self.config().rollout.prompts_per_step);
-        let prompts: Vec<&Prompt> = chosen.iter().map(|&i| &self.questions.prompts[i]).collect();
-        let options = self.generation_options(
-            self.config().rollout.group_size,
-            self.config().rollout.temperature,
-        );
-        let Rollout { samples, generation_seconds, judging_seconds } =
-            roll_out(&self.model, &prompts, &options, self.judge(), (self.config().seed, step))
-                .with_context(|| format!("rollout of step {step}"))?;
-        timings.generation = generation_seconds;
-        timings.judging = judging_seconds;
+        let mut metrics = StepMetrics::new(step);
+        let groups = self.sample(step, &mut timings, &mut metrics)?;
+        let prompts: Vec<&Prompt> =
+            groups.iter().map(|group| &self.questions.prompts[group.responses.question]).collect();
+        let sampled_at: Vec<u64> = groups.iter().map(|group| group.sampled_at).collect();
+        let samples: Vec<Sample> =
+            groups.iter().flat_map(|group| group.responses.samples.iter().cloned()).collect();
 
         phase("scoring the responses");
-        let mut metrics = StepMetrics::new(step);
         let pass_started = Instant::now();
-        let scored = self.score(samples, prompts.len())?;
+        let scored = self.score(samples, prompts.len())?.with_sampling_steps(&sampled_at, step);
         let sequences = scored.sequences();
         let entropy_at_1 = self.pass().mean_entropy_at_temperature_1(&sequences, &scored.old);
         metrics.insert(metric!("entropy/at_temperature_1"), entropy_at_1);
@@ -273,10 +274,55 @@ impl Trainer {
             &self.directory,
             &self.model,
             &self.optimizer,
-            &self.state,
+            (&self.state, &self.sampler),
             &self.config().model.path,
-            self.config().checkpoint.keep,
+            &self.config().checkpoint,
         )
+    }
+
+    /// The groups of a step: asked for until enough of them have something to teach, where that is configured.
+    fn sample(
+        &mut self,
+        step: u64,
+        timings: &mut Timings,
+        metrics: &mut StepMetrics,
+    ) -> anyhow::Result<Vec<SampledGroup<Answered>>> {
+        let config = self.run.config();
+        let demand = Demand {
+            settings: config.dynamic_sampling,
+            groups: config.rollout.prompts_per_step,
+            group_size: config.rollout.group_size,
+        };
+        let options = self.generation_options(demand.group_size, config.rollout.temperature);
+        let mut sampler = std::mem::take(&mut self.sampler);
+        sampler.begin_step(step, &demand);
+        let mut asked = 0;
+        while let NextBatch::Ask(count) = sampler.next(&demand) {
+            let chosen = self.order.next_batch(count);
+            let prompts: Vec<&Prompt> =
+                chosen.iter().map(|&index| &self.questions.prompts[index]).collect();
+            let keys = (self.config().seed, step);
+            let rollout =
+                roll_out(&self.model, &prompts, &options, self.judge()?, keys, asked as u64)
+                    .with_context(|| format!("rollout of step {step}"))?;
+            asked += count;
+            timings.generation += rollout.generation_seconds;
+            timings.judging += rollout.judging_seconds;
+            let of_question = |(&question, samples): (&usize, &[Sample])| SampledGroup {
+                rewards: samples.iter().map(|sample| sample.reward).collect(),
+                right: samples.iter().filter(|sample| sample.verdict.is_right()).count(),
+                sampled_at: step,
+                responses: Answered { question, samples: samples.to_vec() },
+            };
+            let groups = chosen.iter().zip(rollout.samples.chunks(demand.group_size));
+            sampler.add(groups.map(of_question).collect(), &demand)?;
+        }
+        let found = sampler.finish_step(&demand)?;
+        if demand.settings.enabled {
+            found.statistics.record(metrics);
+        }
+        self.sampler = sampler;
+        Ok(found.groups)
     }
 
     /// Statistics and advantages of a rollout.
@@ -308,11 +354,17 @@ impl Trainer {
             samples.iter().flat_map(|sample| sample.rollout_log_prob.iter().copied()).collect();
         let of_kept = |column: &[f64]| column_of_sequences(column, &sequences, &kept);
         let reference_log_prob = scored.reference_log_prob.as_deref().map(of_kept);
+        let sampled_log_prob = scored.sampled_log_prob.as_deref().map(of_kept);
+        let finished: Vec<bool> = kept.iter().map(|&i| !samples[i].truncated).collect();
+        let lengths: Vec<usize> = kept_sequences.iter().map(|s| s.response.len()).collect();
+        let token_weights = config.reward.overlong.weights(&finished, &lengths);
         let batch = UpdateBatch {
             sequences: &kept_sequences,
             advantage: &of_kept(&scored.advantage),
             rollout_log_prob: &of_kept(&drawn),
             reference_log_prob: reference_log_prob.as_deref(),
+            sampled_log_prob: sampled_log_prob.as_deref(),
+            token_weights: token_weights.as_deref(),
             old: &scored.old.of_sequences(&sequences, &kept),
             mini_batch_sequences: config.algorithm.mini_batch_prompts * config.rollout.group_size,
         };
@@ -405,7 +457,7 @@ impl Trainer {
         let prompts: Vec<&Prompt> = held_out.prompts.iter().collect();
         let options = self.generation_options(settings.samples, settings.temperature);
         let noise = (purpose_seed(self.config().seed, Purpose::Evaluation), step);
-        let samples = roll_out(&self.model, &prompts, &options, self.judge(), noise)
+        let samples = roll_out(&self.model, &prompts, &options, self.judge()?, noise, 0)
             .with_context(|| format!("evaluation after step {step}"))?
             .samples;
         let mut sources: Vec<&str> = prompts.iter().map(|p| p.question.source.as_str()).collect();
@@ -439,12 +491,14 @@ impl Trainer {
         }
     }
 
-    fn judge(&self) -> Judge<'_> {
-        Judge {
+    fn judge(&self) -> anyhow::Result<Judge<'_>> {
+        let config = self.config();
+        Ok(Judge {
             tokenizer: &self.tokenizer,
-            options: &self.config().reward.grading,
-            reward: self.config().reward.values,
-        }
+            options: &config.reward.grading,
+            reward: config.reward.values,
+            overlong: config.reward.overlong.penalty(config.rollout.max_response_tokens)?,
+        })
     }
 
     fn pass(&self) -> PolicyPass<'_> {

@@ -63,6 +63,10 @@ pub struct UpdateBatch<'a> {
     pub reference_log_prob: Option<&'a [f64]>,
     /// Statistics before the first update, all tokens.
     pub old: &'a Statistics,
+    /// Log-probability of every response token under the policy that sampled it, in nats, where that is not `old`.
+    pub sampled_log_prob: Option<&'a [f64]>,
+    /// What the weight of every response token is multiplied by, where it is not 1.
+    pub token_weights: Option<&'a [f64]>,
     /// Sequences of one mini-batch.
     pub mini_batch_sequences: usize,
 }
@@ -136,7 +140,9 @@ pub fn update(
             };
             let part = MiniBatch {
                 current: &current,
-                old_log_prob: &batch.old.log_prob[tokens.clone()],
+                old_log_prob: &batch.sampled_log_prob.unwrap_or(&batch.old.log_prob)
+                    [tokens.clone()],
+                token_weights: batch.token_weights.map(|column| &column[tokens.clone()]),
                 old_entropy: &batch.old.entropy[tokens.clone()],
                 advantage: &batch.advantage[tokens.clone()],
                 rollout_log_prob: &batch.rollout_log_prob[tokens.clone()],
@@ -167,6 +173,7 @@ struct MiniBatch<'a> {
     advantage: &'a [f64],
     rollout_log_prob: &'a [f64],
     reference_log_prob: Option<&'a [f64]>,
+    token_weights: Option<&'a [f64]>,
     lengths: &'a [usize],
     /// Training step, and mini-batch within it.
     place: (u64, usize),
@@ -194,9 +201,12 @@ impl MiniBatch<'_> {
         let tokens =
             self.columns().map_err(|source| UpdateError::Batch { step, mini_batch, source })?;
         let loss = &objective.policy_loss;
-        let plan = loss
+        let mut plan = loss
             .plan(&tokens, &objective.aggregation, selection)
             .map_err(|source| UpdateError::Plan { step, mini_batch, source })?;
+        if let Some(weights) = self.token_weights {
+            plan.reweight(weights);
+        }
         let LossOutput { value, mut grad_log_prob, sums } =
             loss.evaluate(&tokens, plan.part(0..tokens.len()));
         let weights = plan.weights();

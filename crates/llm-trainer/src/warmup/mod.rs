@@ -192,10 +192,11 @@ fn measure(
         tokenizer,
         options: &reward_math::Options::default(),
         reward: reward_math::Reward::default(),
+        overlong: None,
     };
     let prompts: Vec<&Prompt> = held_out.iter().collect();
     let noise = (purpose_seed(seed, Purpose::Evaluation), step);
-    let samples = roll_out(model, &prompts, &options, judge, noise)?.samples;
+    let samples = roll_out(model, &prompts, &options, judge, noise, 0)?.samples;
     let right = samples.iter().filter(|sample| sample.verdict.is_right()).count();
     let pass = pass(model, training);
     let sequences: Vec<&Sequence> = samples.iter().map(|sample| &sample.sequence).collect();

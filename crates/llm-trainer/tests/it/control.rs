@@ -152,7 +152,10 @@ fn a_method_that_cannot_act_is_said_at_the_start() {
     let output = train(folder.path(), &["algorithm.mini_batch_prompts=4"]);
     assert_success(&output);
     let text = String::from_utf8_lossy(&output.stderr);
-    assert!(text.starts_with("tiny: warning: kl-cov does nothing: with one optimiser step"), "{text}");
+    assert!(
+        text.starts_with("tiny: warning: kl-cov does nothing: with one optimiser step"),
+        "{text}"
+    );
     let two = tempfile::tempdir().unwrap();
     let output = train(two.path(), &[]);
     assert!(!String::from_utf8_lossy(&output.stderr).contains("does nothing"));

@@ -63,6 +63,24 @@ fn a_run_told_to_end_saves_and_goes_on_to_the_same_end() {
 }
 
 #[test]
+fn a_run_with_a_deadline_saves_before_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command =
+        train_command(folder.path(), &["training.steps=100000", "checkpoint.every=0"]);
+    let began = Instant::now();
+    let output = command.args(["--deadline", "3s"]).output().unwrap();
+    assert_success(&output);
+    assert!(began.elapsed() < Duration::from_secs(20), "it took {:?}", began.elapsed());
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("ended before its deadline after step"), "{text}");
+    assert!(latest(folder.path()) > 0);
+    let mut command = train_command(folder.path(), &["training.steps=100000"]);
+    let refused = command.args(["--deadline", "soon"]).output().unwrap();
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("soon"));
+}
+
+#[test]
 fn a_run_asked_to_save_saves_and_goes_on() {
     let folder = tempfile::tempdir().unwrap();
     let child = start(folder.path(), &["training.steps=4000", "checkpoint.every=0"]);

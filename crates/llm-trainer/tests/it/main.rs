@@ -2,6 +2,7 @@
 
 mod cli;
 mod control;
+mod dynamic_sampling;
 mod fixture;
 mod generation;
 mod head;

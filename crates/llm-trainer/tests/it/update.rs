@@ -161,6 +161,8 @@ fn updates_equal_plain_autograd_for_every_method_and_any_micro_batch() {
                     rollout_log_prob: &rollout,
                     reference_log_prob: has_reference.then_some(reference.as_slice()),
                     old: &old,
+                    sampled_log_prob: None,
+                    token_weights: None,
                     mini_batch_sequences: 4,
                 };
                 let mut optimizer = AdamW::new(&found, &options);
@@ -313,6 +315,8 @@ fn a_gradient_that_is_not_finite_moves_nothing_and_is_counted() {
         rollout_log_prob: &old.log_prob,
         reference_log_prob: None,
         old: &old,
+        sampled_log_prob: None,
+        token_weights: None,
         mini_batch_sequences: 8,
     };
     let mut optimizer = AdamW::new(&model, &OptimizerSection::default());

@@ -9,7 +9,7 @@ use super::nearest::nearest;
 use super::{ConfigError, RunConfig, fields};
 
 /// Fields whose value is one key of several: setting another key replaces the one there.
-const ONE_OF: [&str; 9] = [
+const ONE_OF: [&str; 10] = [
     "data.train",
     "data.evaluation",
     "reward.overlong",

@@ -150,15 +150,6 @@ fn controllers_and_guards_out_of_range_are_named() {
 }
 
 #[test]
-fn a_method_that_cannot_act_is_noticed() {
-    let once = ["algorithm.policy_loss=kl-cov", "algorithm.mini_batch_prompts=32"];
-    let notices = resolve(&once).unwrap().notices();
-    assert!(notices[0].starts_with("`kl-cov` cannot act"), "{notices:?}");
-    assert!(resolve(&["algorithm.policy_loss=kl-cov"]).unwrap().notices().is_empty());
-    assert!(resolve(&["algorithm.mini_batch_prompts=32"]).unwrap().notices().is_empty());
-}
-
-#[test]
 fn what_the_trainer_cannot_feed_is_refused_before_the_run() {
     let cases = [
         (
