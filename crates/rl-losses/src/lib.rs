@@ -30,6 +30,18 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! What a step's columns say about it, as sums that merge over parts and ranks:
+//!
+//! | question | answer |
+//! |---|---|
+//! | covariance: quantiles, means of the top shares (paper, Table 1) | [`entropy_core::CovarianceSummary`] of [`entropy_core::token_covariances`] |
+//! | covariance of whole responses within their group (paper, Sec. 3) | [`group_covariances`] |
+//! | predicted change of entropy, Theorems 1 and 2, batch- and state-centred | [`EntropyChangeSums`] |
+//! | signs of advantage and likelihood | [`quadrants()`] |
+//! | divergence from the old policy: k1, k3, mean and largest move | [`DivergenceSums`] |
+//! | clip fractions, share selected, share with another gradient | [`LossSums`] |
+//! | whether a penalty is inert | [`InertnessSums`], [`PolicyLoss::inertness`] |
+//!
 //! Departures from the paper and from the published codes are numbered in `docs/paper-vs-code.md`.
 
 #![expect(clippy::inline_always, reason = "inlined, a loss takes on the instructions of its loop")]

@@ -11,8 +11,11 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "kebab-case")]
 pub enum Semantics {
     /// What this project holds right: at least one token treated (a method that is on acts), exact
-    /// means (no `1e-8`, so that a shift of the advantages changes nothing), an open band, log-ratios
-    /// of PPO held to ±20 (a ratio that overflowed would end the run).
+    /// means (no `1e-8`, so that a shift of the advantages changes nothing), an open band (as both codes,
+    /// whose bounds were tuned with it), log-ratios of PPO held to ±20 (a ratio that overflowed would end
+    /// the run), the earlier of equal tokens (so that the batch alone decides, not a sort or a split into
+    /// ranks), shares as fractions (a percentage read as one is a hundred times the treatment, and nothing
+    /// says so), dropped tokens in the denominator (or dropping some would be a larger step for the rest).
     #[default]
     Exact,
     /// The formulas of arXiv:2505.22617 as printed: the share may round to no token (row 3), the band

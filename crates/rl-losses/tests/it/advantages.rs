@@ -259,6 +259,18 @@ fn a_missing_column_is_named_with_the_estimator_that_needs_it() {
     );
 }
 
+/// What a configuration may name, what the catalogue lists and what is tested here are the same.
+#[test]
+fn no_estimator_is_left_out() {
+    let error = toml::from_str::<Config>("advantage = 'none'").unwrap_err();
+    let tested: Vec<&str> = all().iter().map(AdvantageEstimator::name).collect();
+    let listed: Vec<&str> = rl_losses::estimators().map(|entry| entry.name).to_vec();
+    assert_eq!(tested, listed);
+    let names: Vec<String> = tested.iter().map(|name| format!("`{name}`")).collect();
+    let expected = format!("unknown variant `none`, expected one of {}", names.join(", "));
+    assert_eq!(error.message(), expected);
+}
+
 /// Three groups: mixed, all equal, and mixed again; one sample has no tokens.
 #[test]
 fn estimators_on_a_small_batch() {
