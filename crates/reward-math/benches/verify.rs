@@ -1,8 +1,11 @@
-//! Time of one verdict: `cargo bench -p reward-math`.
+//! Time of one verdict, verdicts a second on one core, and allocations of a call: `cargo bench -p reward-math`.
+
+#![expect(clippy::print_stdout, reason = "the allocations are read by people")]
 
 use std::hint::black_box;
 
-use criterion::{Criterion, criterion_group, criterion_main};
+use allocation_counter::measure;
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use reward_math::{Gold, Options, verify};
 
 fn verdicts(criterion: &mut Criterion) {
@@ -23,12 +26,17 @@ fn verdicts(criterion: &mut Criterion) {
         ("out of fuel", r"\boxed{(a+b+c+d+e+f)^{60}}".to_owned(), "x"),
     ];
     let mut group = criterion.benchmark_group("verify");
+    group.throughput(Throughput::Elements(1));
     for (name, response, gold) in &cases {
+        let spent = measure(|| drop(black_box(verify(response, gold, &options))));
+        println!("{name}: {} allocations, at most {} bytes", spent.count_total, spent.bytes_max);
         group.bench_function(*name, |bencher| {
             bencher.iter(|| verify(black_box(response), black_box(gold), &options));
         });
     }
     group.finish();
+
+    rows(criterion, &options);
 
     criterion.bench_function("gold read once, 8 responses", |bencher| {
         bencher.iter(|| {
@@ -39,6 +47,34 @@ fn verdicts(criterion: &mut Criterion) {
             })
         });
     });
+}
+
+/// The own recorded cases one after another: verdicts a second on one core.
+fn rows(criterion: &mut Criterion, options: &Options) {
+    let text = include_str!("../tests/data/language.jsonl");
+    let pairs: Vec<(String, String)> = text
+        .lines()
+        .filter_map(|line| {
+            let row: serde_json::Value = serde_json::from_str(line).ok()?;
+            let field = |name: &str| row[name].as_str().map(str::to_owned);
+            Some((format!("\\boxed{{{}}}", field("prediction")?), field("gold")?))
+        })
+        .collect();
+    let all = || {
+        for (response, gold) in &pairs {
+            black_box(verify(black_box(response), black_box(gold), options));
+        }
+    };
+    let spent = measure(all);
+    println!(
+        "{} rows of the language: {} allocations a call",
+        pairs.len(),
+        spent.count_total / pairs.len() as u64
+    );
+    let mut group = criterion.benchmark_group("language");
+    group.throughput(Throughput::Elements(pairs.len() as u64)).sample_size(10);
+    group.bench_function("all rows", |bencher| bencher.iter(all));
+    group.finish();
 }
 
 criterion_group!(benches, verdicts);

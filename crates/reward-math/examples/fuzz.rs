@@ -10,8 +10,8 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use allocation_counter::measure;
@@ -230,6 +230,29 @@ fn spent(start: Instant) -> Duration {
     nanoseconds.map_or_else(|| start.elapsed(), Duration::from_nanos)
 }
 
+/// What a thread is at: since when, the response, the ground truth.
+type Running = Mutex<Option<(Instant, String, String)>>;
+
+/// Ends the program at a verdict that does not come.
+fn watch(running: Arc<Vec<Running>>, folder: PathBuf) {
+    const HANG: Duration = Duration::from_secs(20);
+    std::thread::spawn(move || {
+        loop {
+            std::thread::sleep(HANG / 10);
+            for thread in running.iter() {
+                if let Ok(thread) = thread.lock()
+                    && let Some((since, response, gold)) = thread.as_ref()
+                    && since.elapsed() > HANG
+                {
+                    keep(&folder, "hang", 0, response, gold);
+                    println!("no verdict for {response:?} against {gold:?}");
+                    std::process::exit(1);
+                }
+            }
+        }
+    });
+}
+
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     let mut number = |default| arguments.next().map_or(Ok(default), |text| text.parse::<u64>());
@@ -241,6 +264,9 @@ fn main() -> ExitCode {
     let corpus = corpus(&folder);
     let slowest = Mutex::new((Duration::ZERO, String::new()));
     let largest = AtomicU64::new(0);
+    let threads = rayon::current_num_threads();
+    let running: Arc<Vec<Running>> = Arc::new((0..threads).map(|_| Mutex::new(None)).collect());
+    watch(Arc::clone(&running), folder.clone());
     let mut failures = 0;
     let start = Instant::now();
     for block in 0..executions.div_ceil(BLOCK) {
@@ -268,7 +294,11 @@ fn main() -> ExitCode {
                     if random.below(2) == 0 { format!("\\boxed{{{answer}}}") } else { answer };
                 let options =
                     if random.below(2) == 0 { Options::lenient() } else { Options::strict() };
+                let running = &running[rayon::current_thread_index().unwrap_or(0)];
                 let began = Instant::now();
+                if let Ok(mut running) = running.lock() {
+                    *running = Some((began, response.clone(), gold.clone()));
+                }
                 let mut outcome = Ok(());
                 let held = measure(|| {
                     let run = AssertUnwindSafe(|| {
@@ -276,6 +306,9 @@ fn main() -> ExitCode {
                     });
                     outcome = catch_unwind(run);
                 });
+                if let Ok(mut running) = running.lock() {
+                    *running = None;
+                }
                 // The clock is cheap; only what seems slow is measured again by the time on the processor.
                 let mut took = began.elapsed();
                 for _ in 0..2 {

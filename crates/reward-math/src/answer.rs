@@ -121,7 +121,7 @@ impl Answer {
             return Err(ParseError::Empty);
         }
         let (folded, condition) = split_condition(folded);
-        let folded = spelling::without_domain(folded);
+        let folded = spelling::without_domain(spelling::without_reason(folded));
         if let Some(clock) = words::clock(folded) {
             let readings = Ok(vec![Node::Words(clock)]);
             return Ok(Self { condition, ..Self::of(spelling(folded), readings) });
@@ -300,12 +300,13 @@ fn expand(items: Vec<Node>) -> Vec<Node> {
                 }
             }
             Node::Chain { sides, relations }
-                if relations == [Relation::Equal]
+                if (relations == [Relation::Equal] || relations == [Relation::NotEqual])
                     && matches!(&sides[1], Node::Value { expression, .. } if has_either(expression)) =>
             {
                 for plus in [true, false] {
                     let mut sides = sides.clone();
-                    if let Node::Value { plus: sign, .. } = &mut sides[1] {
+                    if let Node::Value { expression, plus: sign, .. } = &mut sides[1] {
+                        *expression = with_sign(expression, plus);
                         *sign = plus;
                     }
                     expanded.push(Node::Chain { sides, relations: relations.clone() });
@@ -315,6 +316,20 @@ fn expand(items: Vec<Node>) -> Vec<Node> {
         }
     }
     expanded
+}
+
+/// The expression with one of its two signs, where `±` stands before all of it or before one of its terms.
+fn with_sign(expression: &Expression, plus: bool) -> Expression {
+    match expression {
+        Expression::PlusMinus(inner, flipped) if plus == *flipped => {
+            Expression::Negative(inner.clone())
+        }
+        Expression::PlusMinus(inner, _) => (**inner).clone(),
+        Expression::Sum(terms) => {
+            Expression::Sum(terms.iter().map(|term| with_sign(term, plus)).collect())
+        }
+        other => other.clone(),
+    }
 }
 
 fn has_either(expression: &Expression) -> bool {

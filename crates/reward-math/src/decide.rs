@@ -39,6 +39,15 @@ pub(crate) fn decide(response: &Answer, gold: &Answer, fuel: u64) -> Verdict {
     {
         return Verdict::Right { how: Rung::Words };
     }
+    // "Yes, it is possible": the first word answers the question.
+    for (bare, sentence) in [(response, gold), (gold, response)] {
+        let word = bare.words.as_deref().filter(|word| matches!(*word, "yes" | "no"));
+        if let Some(word) = word
+            && says_first(&sentence.spelling, word)
+        {
+            return Verdict::Right { how: Rung::Words };
+        }
+    }
     let gold_readings = match &gold.readings {
         Ok(readings) => readings,
         Err(why) => return Verdict::Unparsed { which: Side::GroundTruth, why: why.clone() },
@@ -165,9 +174,15 @@ impl Comparison {
                     return Ok((is_nothing(words), Rung::Words));
                 }
                 (Node::Words(words), Node::Value { expression: Expression::Symbol(name), .. })
-                    if name == "\\mathbb R" =>
+                    if name.starts_with("\\mathbb ") =>
                 {
-                    return Ok((words == "all reals", Rung::Words));
+                    let set = match name.as_str() {
+                        "\\mathbb R" => "all reals",
+                        "\\mathbb Z" => "all integer",
+                        "\\mathbb Q" => "all rational number",
+                        _ => "all natural number",
+                    };
+                    return Ok((words == set, Rung::Words));
                 }
                 // "3:45" leaves the half of the day open.
                 (Node::Words(words), Node::Ratio(parts)) if words.starts_with("clock ") => {
@@ -194,6 +209,13 @@ impl Comparison {
         }
         Ok((false, Rung::Kind))
     }
+}
+
+/// Whether a sentence without numbers begins with the word and a comma.
+fn says_first(sentence: &str, word: &str) -> bool {
+    let plain = sentence.strip_prefix("\\text{").unwrap_or(sentence).to_lowercase();
+    plain.strip_prefix(word).is_some_and(|rest| rest.starts_with(','))
+        && !plain.contains(|c: char| c.is_ascii_digit())
 }
 
 /// The only member of a set, where the other side is a value.

@@ -29,14 +29,15 @@ pub fn explain_answer(answer: &str, ground_truth: &str, options: &Options) -> St
 pub fn explain(response: &str, ground_truth: &str, options: &Options) -> String {
     let mut text = String::new();
     let extracted = extract(response, options);
-    match &extracted {
-        Some(found) => {
-            add_line(&mut text, "extracted", &found.text);
-            add_line(&mut text, "by rule", &format!("{:?}, bytes {:?}", found.rule, found.span));
-            add_line(&mut text, "read as", &reading(&found.text));
-        }
-        None => add_line(&mut text, "extracted", "nothing"),
-    }
+    let Some(found) = &extracted else {
+        // An answer by itself is more likely meant than a text without one.
+        add_line(&mut text, "extracted", "nothing: compared as it stands");
+        text += &explain_answer(response, ground_truth, options);
+        return text;
+    };
+    add_line(&mut text, "extracted", &found.text);
+    add_line(&mut text, "by rule", &format!("{:?}, bytes {:?}", found.rule, found.span));
+    add_line(&mut text, "read as", &reading(&found.text));
     add_line(&mut text, "ground truth", ground_truth);
     add_line(&mut text, "read as", &reading(ground_truth));
     add_line(&mut text, "verdict", &in_words(&verify(response, ground_truth, options)));

@@ -17,12 +17,12 @@ use crate::verdict::{Side, Verdict};
 #[non_exhaustive]
 pub enum GradeError {
     /// A line is no JSON object.
-    #[error("line {line}: expected a JSON object with `response` and `ground_truth`: {source}")]
+    #[error("line {line}: expected a JSON object with `response` and `ground_truth`: {complaint}")]
     Json {
         /// Line number, from 1.
         line: usize,
         /// The parser's complaint.
-        source: serde_json::Error,
+        complaint: serde_json::Error,
     },
     /// A field is absent or of the wrong type.
     #[error("line {line}: field `{field}` is {found}, expected {expected}")]
@@ -37,7 +37,7 @@ pub enum GradeError {
         expected: &'static str,
     },
     /// Reading or writing failed.
-    #[error("line {line}: {source}")]
+    #[error("line {line}: reading or writing failed")]
     Io {
         /// Line number, from 1.
         line: usize,
@@ -148,9 +148,9 @@ pub fn grade(
         for ((line, _), row) in rows.iter().zip(graded) {
             match row {
                 Ok(None) => {}
-                Ok(Some((fields, verdict))) => {
+                Ok(Some((graded, verdict))) => {
                     counts.add(&verdict);
-                    writeln!(output, "{}", Value::Object(fields))
+                    writeln!(output, "{graded}")
                         .map_err(|source| GradeError::Io { line: *line, source })?;
                 }
                 Err(error) if grading.bad_row == BadRow::Skip => {
@@ -179,36 +179,65 @@ pub enum Progress<'a> {
     Rows(&'a Counts),
 }
 
-type Graded = (Map<String, Value>, Verdict);
+/// The row with its verdict as one line, and the verdict.
+type Graded = (String, Verdict);
 
 /// One line; `None` if there is nothing on it.
 fn grade_line(row: &[u8], line: usize, grading: &Grading) -> Result<Option<Graded>, GradeError> {
     if row.trim_ascii().is_empty() {
         return Ok(None);
     }
-    let fields = serde_json::from_slice(row).map_err(|source| GradeError::Json { line, source })?;
-    grade_row(fields, line, grading).map(Some)
+    // Some programs begin a file with a byte-order mark.
+    let row = if line == 1 { row.strip_prefix(b"\xef\xbb\xbf").unwrap_or(row) } else { row };
+    let fields =
+        serde_json::from_slice(row).map_err(|complaint| GradeError::Json { line, complaint })?;
+    let (added, verdict) = grade_row(&fields, line, grading)?;
+    Ok(Some((with_fields(row, fields, added), verdict)))
 }
 
+/// The row as it was written, in its own order, with more fields at its end; fields of the same names are replaced.
+fn with_fields(row: &[u8], mut fields: Map<String, Value>, added: Vec<(&str, Value)>) -> String {
+    let replaces = added.iter().any(|(name, _)| fields.contains_key(*name));
+    let written = std::str::from_utf8(row).ok().and_then(|row| row.trim().strip_suffix('}'));
+    match written {
+        Some(written) if !replaces => {
+            let mut line = written.trim_end().to_owned();
+            for (name, value) in added {
+                line.push(',');
+                line += &Value::from(name).to_string();
+                line.push(':');
+                line += &value.to_string();
+            }
+            line + "}"
+        }
+        _ => {
+            fields.extend(added.into_iter().map(|(name, value)| (name.to_owned(), value)));
+            Value::Object(fields).to_string()
+        }
+    }
+}
+
+type Added = (Vec<(&'static str, Value)>, Verdict);
+
 fn grade_row(
-    mut fields: Map<String, Value>,
+    fields: &Map<String, Value>,
     line: usize,
     grading: &Grading,
-) -> Result<Graded, GradeError> {
+) -> Result<Added, GradeError> {
     let options = &grading.options;
-    let response = text(&fields, &grading.response_key, line)?;
+    let response = text(fields, &grading.response_key, line)?;
     let gold_field = match &grading.answer_key {
         Some(key) => key,
         None if fields.contains_key("ground_truth") => "ground_truth",
         None => "answer",
     };
-    let ground_truth = text(&fields, gold_field, line)?;
+    let ground_truth = text(fields, gold_field, line)?;
     let extracted = extract(&response, options);
     let verdict = match Gold::parse(&ground_truth, options) {
         Ok(gold) => gold.verify(&response),
         Err(why) => Verdict::Unparsed { which: Side::GroundTruth, why },
     };
-    let details = match &verdict {
+    let mut added = match &verdict {
         Verdict::Right { how } => vec![("verdict", "right".into()), ("how", named(how))],
         Verdict::Wrong { how } => vec![("verdict", "wrong".into()), ("how", named(how))],
         Verdict::Unparsed { which, why } => vec![
@@ -217,10 +246,9 @@ fn grade_row(
             ("why", Value::String(why.to_string())),
         ],
     };
-    fields.extend(details.into_iter().map(|(name, value): (&str, Value)| (name.to_owned(), value)));
-    fields.insert("reward".to_owned(), grading.reward.of(&verdict).into());
-    fields.insert("extracted".to_owned(), extracted.map_or(Value::Null, |found| found.text.into()));
-    Ok((fields, verdict))
+    added.push(("reward", grading.reward.of(&verdict).into()));
+    added.push(("extracted", extracted.map_or(Value::Null, |found| found.text.into())));
+    Ok((added, verdict))
 }
 
 fn named(value: &impl serde::Serialize) -> Value {

@@ -29,7 +29,7 @@ enum Command {
     Grade(GradeArguments),
     /// Show what is extracted, how both sides are read and which step decides
     Explain {
-        /// The model's text; an answer without a box is taken as it is with --bare
+        /// The model's text, or a bare answer
         response: String,
         /// The ground truth
         gold: String,
@@ -232,13 +232,17 @@ fn run_bench(
             None if row.get("ground_truth").is_some() => &row["ground_truth"],
             None => &row["answer"],
         };
-        let (Some(response), Some(answer)) = (row[&rows.response_key].as_str(), answer.as_str())
-        else {
+        let text = |value: &serde_json::Value| match value {
+            serde_json::Value::String(text) => Some(text.clone()),
+            serde_json::Value::Number(number) => Some(number.to_string()),
+            _ => None,
+        };
+        let (Some(response), Some(answer)) = (text(&row[&rows.response_key]), text(answer)) else {
             anyhow::bail!(
-                "line {number}: expected the model's text and the ground truth as strings"
+                "line {number}: expected the model's text and the ground truth as strings or numbers"
             );
         };
-        pairs.push((response.to_owned(), answer.to_owned()));
+        pairs.push((response, answer));
     }
     let timing = time_rows(&pairs, &mode.options(), repeats);
     let timing = timing.context("no rows to time")?;

@@ -8,6 +8,7 @@
 
 mod complex;
 mod evaluate;
+mod function;
 mod real;
 mod residue;
 

@@ -50,6 +50,15 @@ impl Kind {
         matches!(self, Self::Command(found) if found == name)
     }
 
+    /// `\bmod`, `\mod` or the word.
+    pub(crate) fn is_modulo(&self) -> bool {
+        match self {
+            Self::Command(name) => name == "mod" || name == "bmod",
+            Self::Word(name) | Self::Text(name) => name == "mod",
+            _ => false,
+        }
+    }
+
     /// The token as an error message shows it.
     pub(crate) fn describe(&self) -> String {
         match self {

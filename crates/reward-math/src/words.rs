@@ -19,7 +19,7 @@ pub(crate) fn normalise(folded: &str) -> Option<String> {
             .filter(|word| !matches!(*word, "the" | "a" | "an" | "there" | "is" | "are" | "it"))
             .map(|word| without_ordinal(word.trim_end_matches([',', ':', ';'])))
             .filter(|word| !word.is_empty())
-            .map(measure::singular)
+            .map(|word| month(measure::singular(word)))
             .collect()
     };
     let words = match words.as_slice() {
@@ -35,6 +35,20 @@ pub(crate) fn normalise(folded: &str) -> Option<String> {
         return None;
     }
     Some(synonym(&joined).unwrap_or(&joined).to_owned())
+}
+
+/// The whole name of a month.
+fn month(word: &str) -> &str {
+    match word {
+        "jan" => "january",
+        "feb" => "february",
+        "aug" => "august",
+        "sep" | "sept" => "september",
+        "oct" => "october",
+        "nov" => "november",
+        "dec" => "december",
+        other => other,
+    }
 }
 
 /// The number of `5th`.
@@ -115,6 +129,7 @@ fn synonym(words: &str) -> Option<&'static str> {
         "no real solution exist" => "no real solution",
         "none exist" | "no such number" | "no such number exist" => "none",
         "all real"
+        | "all real x"
         | "all real number"
         | "mathbb r"
         | "real"
@@ -133,6 +148,9 @@ fn synonym(words: &str) -> Option<&'static str> {
         "doe not converge" | "does not converge" | "divergent" | "diverge" => "diverges",
         "converge" | "convergent" => "converges",
         "null set" | "empty" | "empty set" => "empty set",
+        "integer" | "all integer" | "set of integer" | "set of all integer" | "any integer" => {
+            "all integer"
+        }
         "mon" => "monday",
         "tue" | "tues" => "tuesday",
         "wed" => "wednesday",

@@ -87,3 +87,45 @@ fn explain_names_the_deciding_rung() {
     assert!(output.status.success());
     assert!(text.contains("right, decided by NormalForm"), "{text}");
 }
+
+#[test]
+fn a_row_keeps_the_order_of_its_fields() {
+    let output =
+        run(&["grade"], "{\"response\": \"\\\\boxed{1}\", \"b\": 1, \"answer\": 1, \"a\": 2}\n");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let place = |field: &str| text.find(&format!("\"{field}\"")).expect("the field is there");
+    assert!(place("response") < place("b") && place("b") < place("answer"), "{text}");
+    assert!(place("answer") < place("a") && place("a") < place("verdict"), "{text}");
+}
+
+#[test]
+fn marks_of_other_systems_do_no_harm_and_an_empty_file_is_empty() {
+    let row = "{\"response\": \"\\\\boxed{1}\", \"answer\": 1}";
+    for input in [format!("\u{feff}{row}\n"), format!("{row}\r\n"), row.to_owned()] {
+        let output = run(&["grade"], &input);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(rows(&output)[0]["verdict"], "right");
+    }
+    let output = run(&["grade"], "");
+    assert!(output.status.success() && output.stdout.is_empty());
+}
+
+#[test]
+fn a_complaint_is_made_once() {
+    let output = run(&["grade"], "junk\n");
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(message.matches("expected value").count(), 1, "{message}");
+}
+
+#[test]
+fn bench_reads_the_rows_that_grade_reads() {
+    let output = run(&["bench"], "{\"response\": \"\\\\boxed{1}\", \"answer\": 1}\n");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn explain_takes_a_bare_answer() {
+    let output = run(&["explain", "0.5", r"\frac12"], "");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("nothing") && text.contains("right, decided by Number"), "{text}");
+}

@@ -104,6 +104,12 @@ impl Parser {
             }
         }
         self.around.congruence = false;
+        // "The equation is y = 2x": words before an equation are not a side of it.
+        if sides.len() > 2 && matches!(sides[0], Node::Words(_)) && relations[0] == Relation::Equal
+        {
+            sides.remove(0);
+            relations.remove(0);
+        }
         if let Some(modulus) = self.modulus()?
             && let Some(Node::Value { expression, .. }) = sides.last_mut()
         {
@@ -121,10 +127,7 @@ impl Parser {
         if self.eat_command("pmod") || self.eat_command("mod") {
             return self.primary().map(Some);
         }
-        let bracketed = self.at_symbol('(')
-            && self
-                .peek_at(1)
-                .is_some_and(|kind| kind.is_command("mod") || kind.is_command("bmod"));
+        let bracketed = self.at_symbol('(') && self.peek_at(1).is_some_and(Kind::is_modulo);
         if !bracketed {
             return Ok(None);
         }
@@ -160,8 +163,8 @@ impl Parser {
             Kind::Command(name) => match name.as_str() {
                 "lt" => (Relation::Less, 1),
                 "gt" => (Relation::Greater, 1),
-                "le" | "leq" | "leqslant" | "ngtr" => (Relation::LessEqual, 1),
-                "ge" | "geq" | "geqslant" | "nless" => (Relation::GreaterEqual, 1),
+                "le" | "leq" | "leqslant" | "leqq" | "ngtr" => (Relation::LessEqual, 1),
+                "ge" | "geq" | "geqslant" | "geqq" | "nless" => (Relation::GreaterEqual, 1),
                 "ne" | "neq" => (Relation::NotEqual, 1),
                 "in" => (Relation::In, 1),
                 "equiv" | "triangleq" => (Relation::Equal, 1),

@@ -126,6 +126,13 @@ impl Parser {
                     unit.push_str(word);
                 }
                 Some(Kind::Letter(letter)) if unit.ends_with(['/', '*']) => unit.push(*letter),
+                // `kg m/s`
+                Some(Kind::Letter(letter @ ('m' | 's' | 'h' | 'g' | 'K' | 'C' | 'N')))
+                    if !unit.is_empty() && spaced =>
+                {
+                    unit.push(' ');
+                    unit.push(*letter);
+                }
                 Some(Kind::Symbol(c)) if currency_name(&Kind::Symbol(*c)).is_some() => {
                     unit.push_str(currency_name(&Kind::Symbol(*c)).unwrap_or_default());
                 }

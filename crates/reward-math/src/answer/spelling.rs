@@ -87,6 +87,26 @@ fn french_intervals(folded: &str) -> Option<String> {
     Some(text)
 }
 
+/// The text before "(since …", ", because …" and ", which …".
+pub(super) fn without_reason(folded: &str) -> &str {
+    const REASONS: [&str; 9] = [
+        " (since ",
+        " (because ",
+        " (as ",
+        ", since ",
+        ", because ",
+        ", which ",
+        " because ",
+        "\\text{ because",
+        "\\text{ since",
+    ];
+    let cut = REASONS.iter().filter_map(|reason| folded.find(reason)).min();
+    match cut {
+        Some(at) if !folded[..at].trim().is_empty() => folded[..at].trim_end(),
+        _ => folded,
+    }
+}
+
 /// The text without `, k \in \mathbb{Z}` or `(n \in \mathbb{N}^*)` at its end.
 pub(super) fn without_domain(folded: &str) -> &str {
     let Some(at) = folded.rfind("\\in").filter(|at| *at > 0) else { return folded };
@@ -143,6 +163,10 @@ pub(super) fn behind_label(folded: &str) -> Option<&str> {
         "solution",
         "the equation",
         "the value",
+        "the line",
+        "the parabola",
+        "the circle",
+        "the function",
         "both",
         "about",
         "approximately",

@@ -106,7 +106,13 @@ fn split_letter(expression: &Expression) -> Option<(Expression, String)> {
 /// A single letter with its whole power, as a unit is written.
 fn letter(expression: &Expression) -> Option<String> {
     match expression {
-        Expression::Symbol(name) if name.len() == 1 => Some(name.clone()),
+        // Units named after people are written with a capital: `5n` is no force.
+        Expression::Symbol(name)
+            if name.len() == 1
+                && !matches!(name.as_str(), "n" | "j" | "v" | "w" | "a" | "k" | "c") =>
+        {
+            Some(name.clone())
+        }
         Expression::Power(base, exponent) => {
             let exponent = exponent.literal().filter(BigRational::is_integer)?;
             let small =

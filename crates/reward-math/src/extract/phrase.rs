@@ -26,10 +26,17 @@ const ANCHORS: [&str; 16] = [
 
 /// The letter of a choice of which the text says that it is the right one: "option B is correct", "(B) is the answer".
 pub(super) fn letter_said_right(response: &str) -> Option<Range<usize>> {
-    const CLAIMS: [&str; 5] =
-        [" is correct", " is the correct", " is right", " is the right", " is the answer"];
+    const CLAIMS: [&str; 7] = [
+        " is correct",
+        " is the correct",
+        " is right",
+        " is the right",
+        " is the answer",
+        "正确",
+        "是正确",
+    ];
     let at = CLAIMS.iter().filter_map(|claim| response.rfind(claim)).max()?;
-    let before = response[..at].trim_end_matches([')', '*', '$', '}']);
+    let before = response[..at].trim_end_matches([')', '*', '$', '}', ' ']);
     let letter = before.chars().next_back().filter(|c| ('A'..='J').contains(c))?;
     let start = before.len() - letter.len_utf8();
     let apart =
@@ -63,8 +70,10 @@ fn announcement(rest: &str, anchor: &str) -> Option<usize> {
         }
     }
     let chinese = matches!(anchor, "故选" | "应选" | "选项");
-    let marks =
-        ["is:", "is :", "is", "=", ":", "：", "是", "为", "】", "es ", "ist ", "é ", "è ", "est "];
+    let marks = [
+        "is:", "is :", "is", "=", ":", "：", "是", "为", "选", "】", "es ", "ist ", "é ", "è ",
+        "est ",
+    ];
     if matches!(anchor, "故选" | "应选") {
         let skipped = rest.len() - rest.trim_start_matches([':', '：', ' ', '(', '（', '*']).len();
         return rest[skipped..].starts_with(|c: char| ('A'..='J').contains(&c)).then_some(skipped);
@@ -161,10 +170,31 @@ fn formula_at(response: &str, start: usize) -> Option<Range<usize>> {
         if response[start..].starts_with(open) {
             let from = start + open.len();
             let length = response[from..].find(close)?;
-            return Some(from..from + length);
+            return Some(from..joined_end(response, from + length, open, close));
         }
     }
     None
+}
+
+/// Where the last of the formulas ends that "and", "or" and commas join to the one that ends here.
+fn joined_end(response: &str, end: usize, open: &str, close: &str) -> usize {
+    const MOST: usize = 16;
+    let mut end = end;
+    for _ in 0..MOST {
+        let after = response[end + close.len()..].trim_start_matches([' ', ',']);
+        let separated = after.len() + close.len() < response.len() - end;
+        let word = ["and ", "or "].iter().find_map(|word| after.strip_prefix(word));
+        let next = word.unwrap_or(after).trim_start();
+        let comma = response[end + close.len()..].trim_start().starts_with(',');
+        let Some(inner) =
+            next.strip_prefix(open).filter(|_| separated && (word.is_some() || comma))
+        else {
+            break;
+        };
+        let Some(length) = inner.find(close) else { break };
+        end = response.len() - inner.len() + length;
+    }
+    end
 }
 
 fn sentence_end(response: &str, line: Range<usize>) -> usize {

@@ -13,9 +13,6 @@ use super::Failure;
 
 pub(super) type Result<T> = std::result::Result<T, Failure>;
 
-/// Arguments of sine and cosine, and exponents of `exp`, have at most this many bits before the point: reducing a
-/// larger one by π would need as many digits of π.
-const LARGEST_REDUCED: isize = 256;
 /// Largest index of a root that is taken digit by digit.
 const LARGEST_INDEX: u32 = 16;
 /// Largest binary exponent of a number: a tower beyond it is not calculated with.
@@ -30,9 +27,9 @@ pub(super) struct Real {
 
 /// Interval arithmetic at one precision, and what it may still cost.
 pub(super) struct Arithmetic {
-    down: Context<Down>,
-    up: Context<Up>,
-    bits: usize,
+    pub(super) down: Context<Down>,
+    pub(super) up: Context<Up>,
+    pub(super) bits: usize,
     fuel: u64,
     /// The widest gap between the leading bits of two numbers that were added.
     spread: usize,
@@ -62,7 +59,7 @@ impl Real {
     }
 
     /// Position of the leading bit of the larger end.
-    fn size(&self) -> isize {
+    pub(super) fn size(&self) -> isize {
         magnitude(&self.low).max(magnitude(&self.high))
     }
 
@@ -122,12 +119,12 @@ fn is_negative(value: &Repr<2>) -> bool {
     value.significand() != &Integer::ZERO && value.sign() == Sign::Negative
 }
 
-fn negated(value: &Repr<2>) -> Repr<2> {
+pub(super) fn negated(value: &Repr<2>) -> Repr<2> {
     Repr::new(-value.significand(), value.exponent())
 }
 
 /// Position of the leading bit of a number that is not 0: `2^(m-1) ≤ |x| < 2^m`.
-fn magnitude(value: &Repr<2>) -> isize {
+pub(super) fn magnitude(value: &Repr<2>) -> isize {
     if value.significand() == &Integer::ZERO {
         return isize::MIN / 2;
     }
@@ -135,7 +132,7 @@ fn magnitude(value: &Repr<2>) -> isize {
 }
 
 /// The end of an interval; one too large to be calculated with is a failure.
-fn end<R: Round>(
+pub(super) fn end<R: Round>(
     result: std::result::Result<Approximation<FBig<R, 2>, dashu::float::round::Rounding>, FpError>,
 ) -> Result<Repr<2>> {
     match result {
@@ -157,11 +154,11 @@ fn end<R: Round>(
     }
 }
 
-fn smaller(a: Repr<2>, b: Repr<2>) -> Repr<2> {
+pub(super) fn smaller(a: Repr<2>, b: Repr<2>) -> Repr<2> {
     if b.cmp(&a) == Ordering::Less { b } else { a }
 }
 
-fn larger(a: Repr<2>, b: Repr<2>) -> Repr<2> {
+pub(super) fn larger(a: Repr<2>, b: Repr<2>) -> Repr<2> {
     if b.cmp(&a) == Ordering::Greater { b } else { a }
 }
 
@@ -190,7 +187,7 @@ impl Arithmetic {
     }
 
     /// Pays for a function with the work of so many operations: series and reductions grow faster than the digits.
-    fn spend_on_function(&mut self, operations: u64) -> Result<()> {
+    pub(super) fn spend_on_function(&mut self, operations: u64) -> Result<()> {
         self.spend(operations * 3 * (1 + self.bits as u64 / 384))
     }
 
@@ -318,94 +315,6 @@ impl Arithmetic {
             low: end(self.down.nth_root(index, &value.low))?,
             high: end(self.up.nth_root(index, &value.high))?,
         })
-    }
-
-    pub(super) fn exp(&mut self, value: &Real) -> Result<Real> {
-        self.spend_on_function(40)?;
-        // Beyond this the result is larger than any number calculated with.
-        if magnitude(&value.low).max(magnitude(&value.high)) > 60 {
-            return Err(Failure::TooLarge);
-        }
-        Ok(Real {
-            low: end(self.down.exp(&value.low, None))?,
-            high: end(self.up.exp(&value.high, None))?,
-        })
-    }
-
-    pub(super) fn logarithm(&mut self, value: &Real) -> Result<Real> {
-        self.spend_on_function(40)?;
-        if !value.is_positive() {
-            return Err(match () {
-                () if value.is_negative() => Failure::NotReal,
-                () if value.is_exactly(0) => Failure::Undefined,
-                () => Failure::Unclear,
-            });
-        }
-        Ok(Real {
-            low: end(self.down.ln(&value.low, None))?,
-            high: end(self.up.ln(&value.high, None))?,
-        })
-    }
-
-    pub(super) fn pi(&mut self) -> Result<Real> {
-        self.spend_on_function(20)?;
-        Ok(Real { low: end(Ok(self.down.pi::<2>(None)))?, high: end(Ok(self.up.pi::<2>(None)))? })
-    }
-
-    pub(super) fn sine(&mut self, value: &Real) -> Result<Real> {
-        self.by_slope(value, |context, x| context.sin(x, None))
-    }
-
-    pub(super) fn cosine(&mut self, value: &Real) -> Result<Real> {
-        self.by_slope(value, |context, x| context.cos(x, None))
-    }
-
-    /// A function of slope at most 1: its value at the lower end, widened by the width of the interval.
-    fn by_slope(
-        &mut self,
-        value: &Real,
-        function: impl Fn(
-            &Context<Down>,
-            &Repr<2>,
-        ) -> std::result::Result<
-            Approximation<FBig<Down, 2>, dashu::float::round::Rounding>,
-            FpError,
-        >,
-    ) -> Result<Real> {
-        self.spend_on_function(60)?;
-        if magnitude(&value.low).max(magnitude(&value.high)) > LARGEST_REDUCED {
-            return Err(Failure::TooLarge);
-        }
-        let width = end(self.up.sub(&value.high, &value.low))?;
-        // The lower value is rounded down by less than one unit of its last place, at most 2^(1 - bits).
-        let unit = Repr::new(Integer::ONE, 1 - isize::try_from(self.bits).unwrap_or(isize::MAX));
-        let slack = end(self.up.add(&width, &unit))?;
-        let at_low = end(function(&self.down, &value.low))?;
-        let one = Repr::<2>::one();
-        let low = larger(end(self.down.sub(&at_low, &slack))?, negated(&one));
-        let high = smaller(end(self.up.add(&at_low, &slack))?, one);
-        Ok(Real { low, high })
-    }
-
-    pub(super) fn arc_tangent(&mut self, value: &Real) -> Result<Real> {
-        self.spend_on_function(80)?;
-        Ok(Real {
-            low: end(self.down.atan(&value.low, None))?,
-            high: end(self.up.atan(&value.high, None))?,
-        })
-    }
-
-    pub(super) fn arc_sine(&mut self, value: &Real) -> Result<Real> {
-        self.spend_on_function(80)?;
-        let one = Repr::<2>::one();
-        let minus_one = negated(&one);
-        if value.high < minus_one || value.low > one {
-            return Err(Failure::NotReal);
-        }
-        // An end outside by rounding alone stands for the end of the domain.
-        let low = larger(value.low.clone(), minus_one);
-        let high = smaller(value.high.clone(), one);
-        Ok(Real { low: end(self.down.asin(&low, None))?, high: end(self.up.asin(&high, None))? })
     }
 
     /// The largest integer that is not above; unclear where the interval holds one inside.

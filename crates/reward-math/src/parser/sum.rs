@@ -177,6 +177,8 @@ impl Parser {
             Some(Kind::Number { .. }) => !matches!(last, Some(Expression::Number(_)) | None),
             // 20 °C
             Some(Kind::Letter('C' | 'F')) if matches!(last, Some(Expression::Degrees(_))) => false,
+            // `17 (mod 20)`
+            Some(Kind::Symbol('(')) if self.peek_at(1).is_some_and(Kind::is_modulo) => false,
             Some(Kind::Letter(_) | Kind::Symbol('(' | '{')) => true,
             Some(Kind::Symbol('|')) => !self.around.bars,
             Some(Kind::Command(name)) if name == "ldots" => {

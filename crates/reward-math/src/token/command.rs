@@ -152,6 +152,13 @@ impl Lexer<'_> {
     /// Words; "is" and ":" at their end say what the words are a label of.
     fn push_text(&mut self, words: &str, length: usize) {
         let lower = words.to_ascii_lowercase();
+        let joins = [" and", " or"].into_iter().find(|end| lower.ends_with(end));
+        if let Some(ending) = joins {
+            let unit = words[..words.len() - ending.len()].trim_end();
+            self.push(Kind::Text(unit.to_owned()), 0);
+            self.push(Kind::Word(ending.trim_start().to_owned()), length);
+            return;
+        }
         let ending = [" is", " are", " equals", ":"].into_iter().find(|end| lower.ends_with(end));
         match ending {
             Some(ending) if words.len() > ending.len() => {

@@ -1,0 +1,137 @@
+//! Enclosures of elementary functions.
+
+use dashu::Integer;
+use dashu::base::Approximation;
+use dashu::float::round::mode::Down;
+use dashu::float::{Context, FBig, FpError, Repr};
+
+use super::Failure;
+use super::real::{Arithmetic, Real, Result, end, larger, magnitude, negated, smaller};
+
+/// Arguments of sine and cosine, and exponents of `exp`, have at most this many bits before the point: reducing a
+/// larger one by π would need as many digits of π.
+const LARGEST_REDUCED: isize = 256;
+impl Arithmetic {
+    pub(super) fn exp(&mut self, value: &Real) -> Result<Real> {
+        self.spend_on_function(40)?;
+        if self.is_tiny(value) {
+            return Ok(self.nearly_one());
+        }
+        // Beyond this the result is larger than any number calculated with.
+        if magnitude(&value.low).max(magnitude(&value.high)) > 60 {
+            return Err(Failure::TooLarge);
+        }
+        Ok(Real {
+            low: end(self.down.exp(&value.low, None))?,
+            high: end(self.up.exp(&value.high, None))?,
+        })
+    }
+
+    pub(super) fn logarithm(&mut self, value: &Real) -> Result<Real> {
+        self.spend_on_function(40)?;
+        if !value.is_positive() {
+            return Err(match () {
+                () if value.is_negative() => Failure::NotReal,
+                () if value.is_exactly(0) => Failure::Undefined,
+                () => Failure::Unclear,
+            });
+        }
+        Ok(Real {
+            low: end(self.down.ln(&value.low, None))?,
+            high: end(self.up.ln(&value.high, None))?,
+        })
+    }
+
+    pub(super) fn pi(&mut self) -> Result<Real> {
+        self.spend_on_function(20)?;
+        Ok(Real { low: end(Ok(self.down.pi::<2>(None)))?, high: end(Ok(self.up.pi::<2>(None)))? })
+    }
+
+    /// Whether every number of the interval is so near to 0 that `x` and `x + x²` agree at this precision. Rounding a
+    /// function of one correctly would take as many digits as it has zeros.
+    fn is_tiny(&self, value: &Real) -> bool {
+        let bound = -isize::try_from(self.bits + 8).unwrap_or(isize::MAX);
+        value.size() < bound && !value.is_exactly(0)
+    }
+
+    /// 1, give or take one unit of the last place.
+    fn nearly_one(&self) -> Real {
+        let bits = isize::try_from(self.bits).unwrap_or(isize::MAX);
+        let all = Integer::ONE << self.bits;
+        Real {
+            low: Repr::new(all.clone() - Integer::ONE, -bits),
+            high: Repr::new(all + Integer::ONE, -bits),
+        }
+    }
+
+    pub(super) fn sine(&mut self, value: &Real) -> Result<Real> {
+        if self.is_tiny(value) {
+            let nearly_one = self.nearly_one();
+            return self.multiply(value, &nearly_one);
+        }
+        self.by_slope(value, |context, x| context.sin(x, None))
+    }
+
+    pub(super) fn cosine(&mut self, value: &Real) -> Result<Real> {
+        if self.is_tiny(value) {
+            return Ok(self.nearly_one());
+        }
+        self.by_slope(value, |context, x| context.cos(x, None))
+    }
+
+    /// A function of slope at most 1: its value at the lower end, widened by the width of the interval.
+    fn by_slope(
+        &mut self,
+        value: &Real,
+        function: impl Fn(
+            &Context<Down>,
+            &Repr<2>,
+        ) -> std::result::Result<
+            Approximation<FBig<Down, 2>, dashu::float::round::Rounding>,
+            FpError,
+        >,
+    ) -> Result<Real> {
+        self.spend_on_function(60)?;
+        if magnitude(&value.low).max(magnitude(&value.high)) > LARGEST_REDUCED {
+            return Err(Failure::TooLarge);
+        }
+        let width = end(self.up.sub(&value.high, &value.low))?;
+        // The lower value is rounded down by less than one unit of its last place, at most 2^(1 - bits).
+        let unit = Repr::new(Integer::ONE, 1 - isize::try_from(self.bits).unwrap_or(isize::MAX));
+        let slack = end(self.up.add(&width, &unit))?;
+        let at_low = end(function(&self.down, &value.low))?;
+        let one = Repr::<2>::one();
+        let low = larger(end(self.down.sub(&at_low, &slack))?, negated(&one));
+        let high = smaller(end(self.up.add(&at_low, &slack))?, one);
+        Ok(Real { low, high })
+    }
+
+    pub(super) fn arc_tangent(&mut self, value: &Real) -> Result<Real> {
+        if self.is_tiny(value) {
+            let nearly_one = self.nearly_one();
+            return self.multiply(value, &nearly_one);
+        }
+        self.spend_on_function(80)?;
+        Ok(Real {
+            low: end(self.down.atan(&value.low, None))?,
+            high: end(self.up.atan(&value.high, None))?,
+        })
+    }
+
+    pub(super) fn arc_sine(&mut self, value: &Real) -> Result<Real> {
+        if self.is_tiny(value) {
+            let nearly_one = self.nearly_one();
+            return self.multiply(value, &nearly_one);
+        }
+        self.spend_on_function(80)?;
+        let one = Repr::<2>::one();
+        let minus_one = negated(&one);
+        if value.high < minus_one || value.low > one {
+            return Err(Failure::NotReal);
+        }
+        // An end outside by rounding alone stands for the end of the domain.
+        let low = larger(value.low.clone(), minus_one);
+        let high = smaller(value.high.clone(), one);
+        Ok(Real { low: end(self.down.asin(&low, None))?, high: end(self.up.asin(&high, None))? })
+    }
+}
