@@ -248,3 +248,18 @@ fn boxes_behind_characters_of_several_bytes_are_read() {
         assert!(verify(response, "3", &Options::default()).is_right(), "{response}");
     }
 }
+
+/// One ground truth serves any number of threads, and each gets the same verdicts.
+#[test]
+fn a_ground_truth_is_shared_between_threads() {
+    let gold = Gold::parse(r"\frac{7}{2}", &Options::default()).expect("a fraction is readable");
+    let answers = ["3.5", "7/2", r"3\frac12", "3", "x", r"\sqrt{12.25}", "(a+b+c+d+e+f)^{60}"];
+    let verdicts = || answers.map(|answer| gold.verify_answer(answer));
+    let alone = verdicts();
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..4).map(|_| scope.spawn(verdicts)).collect();
+        for thread in threads {
+            assert_eq!(thread.join().expect("the thread ends"), alone);
+        }
+    });
+}
