@@ -34,7 +34,7 @@ fn grade_keeps_fields_and_adds_the_verdict() {
         r#"{"response": "no idea", "answer": "4"}"#,
         "\n",
     );
-    let output = run(&["grade"], input);
+    let output = run(&["grade", "--mode", "marked"], input);
     assert!(output.status.success());
     let rows = rows(&output);
     assert_eq!(rows.len(), 3);
@@ -71,6 +71,13 @@ fn a_missing_file_is_named() {
     assert_eq!(output.status.code(), Some(2));
     let message = String::from_utf8_lossy(&output.stderr);
     assert!(message.contains("no-such-file.jsonl"), "{message}");
+}
+
+#[test]
+fn without_a_mode_an_answer_may_stand_anywhere() {
+    let row = "{\"response\": \"Janet makes $18 a day.\", \"answer\": \"18\"}\n";
+    assert_eq!(rows(&run(&["grade"], row))[0]["verdict"], "right");
+    assert_eq!(rows(&run(&["grade", "--mode", "marked"], row))[0]["verdict"], "unparsed");
 }
 
 #[test]

@@ -308,8 +308,10 @@ impl Trainer {
             asked += count;
             timings.generation += rollout.generation_seconds;
             timings.judging += rollout.judging_seconds;
+            // What the verdicts earn: a punished length teaches nothing about the question.
+            let earned = self.config().reward.values;
             let of_question = |(&question, samples): (&usize, &[Sample])| SampledGroup {
-                rewards: samples.iter().map(|sample| sample.reward).collect(),
+                rewards: samples.iter().map(|sample| earned.of(&sample.verdict)).collect(),
                 right: samples.iter().filter(|sample| sample.verdict.is_right()).count(),
                 sampled_at: step,
                 responses: Answered { question, samples: samples.to_vec() },
