@@ -1,10 +1,8 @@
 //! Reference, thermostat and guards in whole runs.
 
-use std::path::Path;
+use trainer_core::metrics::StepMetrics;
 
-use trainer_core::metrics::{StepMetrics, read_metrics};
-
-use crate::training_run::{assert_success, comparable_metrics, train, weights};
+use crate::training_run::{assert_success, column, comparable_metrics, steps, train, weights};
 
 /// A thermostat on KL-Cov's share, and an adaptive pull to the policy before the run.
 const CONTROLLED: [&str; 7] = [
@@ -16,19 +14,6 @@ const CONTROLLED: [&str; 7] = [
     "algorithm.thermostat.low=0.001",
     "algorithm.thermostat.high=0.9",
 ];
-
-fn steps(root: &Path) -> Vec<StepMetrics> {
-    let mut steps = read_metrics(&root.join("run/metrics.jsonl")).expect("a run leaves metrics");
-    steps.retain(|step| step.step() > 0);
-    steps
-}
-
-fn column(steps: &[StepMetrics], name: &str) -> Vec<f64> {
-    let value = |step: &StepMetrics| {
-        step.get(name).unwrap_or_else(|| panic!("{name} is missing: {step:?}"))
-    };
-    steps.iter().map(value).collect()
-}
 
 #[test]
 fn controllers_go_on_where_they_were_bit_for_bit() {

@@ -1,29 +1,12 @@
 //! Groups that are asked for until they teach something, and responses that are too long, in whole runs.
 
-use std::path::Path;
-
-use trainer_core::metrics::{StepMetrics, read_metrics};
-
-use crate::training_run::{assert_success, comparable_metrics, train, weights};
+use crate::training_run::{assert_success, column, comparable_metrics, steps, train, weights};
 
 const SAMPLED: [&str; 3] = [
     "dynamic_sampling.enabled=true",
     "dynamic_sampling.max_batches=60",
     "dynamic_sampling.oversampling=4.0",
 ];
-
-fn steps(root: &Path) -> Vec<StepMetrics> {
-    let mut steps = read_metrics(&root.join("run/metrics.jsonl")).expect("a run leaves metrics");
-    steps.retain(|step| step.step() > 0);
-    steps
-}
-
-fn column(steps: &[StepMetrics], name: &str) -> Vec<f64> {
-    let value = |step: &StepMetrics| {
-        step.get(name).unwrap_or_else(|| panic!("{name} is missing: {step:?}"))
-    };
-    steps.iter().map(value).collect()
-}
 
 #[test]
 fn every_group_of_a_step_has_rewards_that_differ() {

@@ -87,6 +87,21 @@ pub(crate) fn assert_success(output: &Output) {
     assert!(output.status.success(), "{text}");
 }
 
+/// The metrics of every step after the first evaluation.
+pub(crate) fn steps(root: &Path) -> Vec<StepMetrics> {
+    let mut steps = read_metrics(&root.join("run/metrics.jsonl")).expect("a run leaves metrics");
+    steps.retain(|step| step.step() > 0);
+    steps
+}
+
+/// One metric of every step, which all must have.
+pub(crate) fn column(steps: &[StepMetrics], name: &str) -> Vec<f64> {
+    let value = |step: &StepMetrics| {
+        step.get(name).unwrap_or_else(|| panic!("{name} is missing: {step:?}"))
+    };
+    steps.iter().map(value).collect()
+}
+
 /// All metrics but wall times and memory, which no two runs share.
 pub(crate) fn comparable_metrics(root: &Path) -> Vec<Vec<(String, f64)>> {
     read_metrics(&root.join("run/metrics.jsonl"))

@@ -41,18 +41,25 @@ pub struct ThermostatSettings {
 }
 
 fn default_proportional() -> f64 {
-    1.5
+    ThermostatSettings::PROPORTIONAL
 }
 
 fn default_integral() -> f64 {
-    0.03
+    ThermostatSettings::INTEGRAL
 }
 
 fn default_largest_step() -> f64 {
-    0.5
+    ThermostatSettings::LARGEST_STEP
 }
 
 impl ThermostatSettings {
+    /// Default of `proportional`.
+    pub const PROPORTIONAL: f64 = 1.5;
+    /// Default of `integral`.
+    pub const INTEGRAL: f64 = 0.03;
+    /// Default of `largest_step`.
+    pub const LARGEST_STEP: f64 = 0.5;
+
     /// Default gains for a knob that starts at `initial` and stays within `low..=high`.
     ///
     /// # Errors

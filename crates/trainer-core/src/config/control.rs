@@ -66,15 +66,15 @@ pub struct ThermostatSection {
 }
 
 fn default_proportional() -> f64 {
-    1.5
+    ThermostatSettings::PROPORTIONAL
 }
 
 fn default_integral() -> f64 {
-    0.03
+    ThermostatSettings::INTEGRAL
 }
 
 fn default_largest_step() -> f64 {
-    0.5
+    ThermostatSettings::LARGEST_STEP
 }
 
 impl ThermostatSection {

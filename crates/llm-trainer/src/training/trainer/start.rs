@@ -1,0 +1,119 @@
+//! From a checked configuration to a trainer: model, data, and whatever a checkpoint holds.
+
+use anyhow::Context;
+use tch::Kind;
+use trainer_core::arithmetic::Split;
+use trainer_core::chat_template::ChatTemplate;
+use trainer_core::config::{Dtype, Run};
+use trainer_core::dynamic_sampling::GroupSampler;
+use trainer_core::metrics::{MetricsWriter, read_metrics};
+use trainer_core::question_order::QuestionOrder;
+use trainer_core::run_directory::RunDirectory;
+use trainer_core::text_tokenizer::TextTokenizer;
+
+use super::Trainer;
+use crate::model::Decoder;
+use crate::training::adamw::AdamW;
+use crate::training::checkpoint::{self, TrainerState};
+use crate::training::measurement::law_of_history;
+
+impl Trainer {
+    /// Starts a new run in the folder that `create` makes once nothing else can be wrong, or goes on with the one
+    /// `begun` before after its latest checkpoint.
+    ///
+    /// # Errors
+    ///
+    /// If the model, the data or the run directory cannot be used; each names file, field and what was expected.
+    pub fn start(
+        run: Run,
+        begun: Option<RunDirectory>,
+        create: impl FnOnce(&Run) -> anyhow::Result<RunDirectory>,
+    ) -> anyhow::Result<Self> {
+        let config = run.config();
+        crate::device::set_threads(config.model.threads)?;
+        let device = crate::device::resolve(config.model.device)?;
+        let kind = match config.model.dtype {
+            Dtype::F32 => Kind::Float,
+            Dtype::Bf16 => Kind::BFloat16,
+        };
+        let tokenizer = TextTokenizer::load(&config.model.path)?;
+        let stop_ids = tokenizer.eos_ids(&config.model.path)?;
+        let chat_template = ChatTemplate::load(&config.model.path)?;
+        let prompts = |questions| {
+            config.data.prompt.prompts(
+                questions,
+                &tokenizer,
+                chat_template.as_ref(),
+                config.data.max_prompt_tokens,
+                config.data.over_long_prompts,
+            )
+        };
+        let questions = prompts(config.data.train.questions(Split::Train)?)?;
+        let held_out = match &config.data.evaluation {
+            Some(source) => {
+                let mut questions = source.questions(Split::HeldOut)?;
+                if config.evaluation.questions > 0 {
+                    questions.truncate(config.evaluation.questions);
+                }
+                Some(prompts(questions)?)
+            }
+            None => None,
+        };
+
+        let resumed = match &begun {
+            Some(directory) => directory.latest_checkpoint()?,
+            None => None,
+        };
+        let source =
+            resumed.as_ref().map_or(config.model.path.as_path(), |checkpoint| &checkpoint.path);
+        let model = Decoder::load(source, device, kind)?;
+        tokenizer.check_vocabulary(model.config().vocab_size)?;
+        model.set_trainable(true);
+        let reference = match config.algorithm.reference_kl {
+            Some(_) => Some(Decoder::load(&config.model.path, device, kind)?),
+            None => None,
+        };
+        let mut optimizer = AdamW::new(&model, &config.optimizer);
+        let directory = match begun {
+            Some(directory) => directory,
+            None => create(&run)?,
+        };
+        let mut sampler = GroupSampler::default();
+        let (state, metrics, history) = match &resumed {
+            None => {
+                // A run that was cut off before its first checkpoint begins again.
+                let metrics = directory.metrics();
+                if metrics.exists() {
+                    std::fs::remove_file(&metrics)
+                        .with_context(|| metrics.display().to_string())?;
+                }
+                (TrainerState::default(), MetricsWriter::create(&metrics)?, Vec::new())
+            }
+            Some(checkpoint) => {
+                let state;
+                (state, sampler) = checkpoint::restore(&checkpoint.path, &mut optimizer)?;
+                let metrics = MetricsWriter::resume(&directory.metrics(), state.step)?;
+                (state, metrics, law_of_history(&read_metrics(&directory.metrics())?))
+            }
+        };
+        let state = state.with_controllers(&config.algorithm)?;
+        let order = QuestionOrder::new(config.seed, questions.prompts.len(), state.cursor);
+        Ok(Self {
+            directory,
+            model,
+            reference,
+            tokenizer,
+            stop_ids,
+            optimizer,
+            schedule: run.schedule(),
+            questions,
+            held_out,
+            order,
+            metrics,
+            state,
+            sampler,
+            history,
+            run,
+        })
+    }
+}
