@@ -116,17 +116,28 @@ impl<R: Real> pulp::NullaryFnOnce for SmallBlock<'_, R> {
 /// parts are exact in `f64`.
 #[inline(always)]
 fn small_block<R: Real>(terms: &[R]) -> Option<i128> {
-    let mut parts = [[0.0f64; LANES]; 3];
+    let (mut first, mut second, mut third) = ([0.0f64; LANES], [0.0; LANES], [0.0; LANES]);
     let mut largest = [0.0f64; LANES];
     let mut lanes = terms.chunks_exact(LANES);
+    let mut add = |lane: usize, term: f64| {
+        let (a, rest) = cut(term, GRIDS[0]);
+        let (b, rest) = cut(rest, GRIDS[1]);
+        let (c, _) = cut(rest, GRIDS[2]);
+        first[lane] += a;
+        second[lane] += b;
+        third[lane] += c;
+        // Not a comparison: that becomes a masked store, which the next load has to wait for.
+        largest[lane] = largest[lane].max(term.abs());
+    };
     for terms in &mut lanes {
         for (lane, term) in terms.iter().enumerate() {
-            cut(term.to_f64(), lane, &mut parts, &mut largest);
+            add(lane, term.to_f64());
         }
     }
     for (lane, term) in lanes.remainder().iter().enumerate() {
-        cut(term.to_f64(), lane, &mut parts, &mut largest);
+        add(lane, term.to_f64());
     }
+    let parts = [first, second, third];
     if largest.iter().any(|&largest| largest >= power(LOWEST)) {
         return None;
     }
@@ -144,17 +155,13 @@ fn small_block<R: Real>(terms: &[R]) -> Option<i128> {
 const GRIDS: [f64; 3] =
     [1.0 / 4096.0, 1.0 / 8_796_093_022_208.0, 1.0 / 18_889_465_931_478_580_854_784.0];
 
+/// What of a term lies on the grid, and the rest.
 #[inline(always)]
-fn cut(term: f64, lane: usize, parts: &mut [[f64; LANES]; 3], largest: &mut [f64; LANES]) {
-    let mut rest = term;
-    for (part, grid) in GRIDS.into_iter().enumerate() {
-        // 1.5 · 2^52 grids: sums with it round to the grid.
-        let rounder = 6_755_399_441_055_744.0 * grid;
-        let cut = (rest + rounder) - rounder;
-        parts[part][lane] += cut;
-        rest -= cut;
-    }
-    largest[lane] = largest[lane].greater(term.magnitude());
+fn cut(term: f64, grid: f64) -> (f64, f64) {
+    // 1.5 · 2^52 grids: sums with it round to the grid.
+    let rounder = 6_755_399_441_055_744.0 * grid;
+    let on_grid = (term + rounder) - rounder;
+    (on_grid, term - on_grid)
 }
 
 #[cfg(test)]
