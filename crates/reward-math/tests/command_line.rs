@@ -132,7 +132,10 @@ fn bench_reads_the_rows_that_grade_reads() {
 
 #[test]
 fn explain_takes_a_bare_answer() {
-    let output = run(&["explain", "0.5", r"\frac12"], "");
+    let output = run(&["explain", "--mode", "marked", "0.5", r"\frac12"], "");
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("nothing") && text.contains("right, decided by Number"), "{text}");
+    let output = run(&["explain", "0.5", r"\frac12"], "");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("right, decided by Number"), "{text}");
 }
