@@ -80,6 +80,10 @@ pub enum Purpose {
     Warmup = 6,
     /// The order of mini-batches within a step.
     MiniBatchOrder = 7,
+    /// Rounding of the optimiser's moments.
+    MomentRounding = 8,
+    /// Initial weights of an adapter.
+    Adapter = 9,
 }
 
 /// A generator for one purpose of one step; `step` may be any index (an epoch, a question).
@@ -96,6 +100,21 @@ pub fn step_rng(seed: u64, step: u64, purpose: Purpose) -> ChaCha8Rng {
 /// than the rollout of step 7.
 pub fn purpose_seed(seed: u64, purpose: Purpose) -> u64 {
     hash([seed, purpose as u64])
+}
+
+/// Key of the noise that rounds the moments of `parameter` in optimiser step `step`: two 32-bit words.
+///
+/// It depends on the parameter's name, not on its place in a list, so it survives any sharding of parameters.
+pub fn rounding_key(seed: u64, step: u64, parameter: &str) -> [u32; 2] {
+    let start = hash([seed, Purpose::MomentRounding as u64, step, parameter.len() as u64]);
+    let key = parameter.as_bytes().chunks(8).fold(start, |state, bytes| {
+        let mut word = [0; 8];
+        word[..bytes.len()].copy_from_slice(bytes);
+        hash([state, u64::from_le_bytes(word)])
+    });
+    let bytes = key.to_le_bytes();
+    let (words, _none) = bytes.as_chunks::<4>();
+    [u32::from_le_bytes(words[0]), u32::from_le_bytes(words[1])]
 }
 
 #[cfg(test)]
@@ -212,5 +231,17 @@ mod tests {
         assert_eq!(numbers.len(), 4);
         assert_eq!(first(1, 1, Purpose::Warmup), first(1, 1, Purpose::Warmup));
         assert_ne!(purpose_seed(1, Purpose::Evaluation), 1);
+    }
+
+    #[test]
+    fn keys_of_two_parameters_steps_or_seeds_differ() {
+        let keys = HashSet::from([
+            rounding_key(1, 1, "model.norm.weight"),
+            rounding_key(1, 1, "model.norm.weighs"),
+            rounding_key(1, 1, "model.norm.weight\0"),
+            rounding_key(1, 2, "model.norm.weight"),
+            rounding_key(2, 1, "model.norm.weight"),
+        ]);
+        assert_eq!(keys.len(), 5);
     }
 }

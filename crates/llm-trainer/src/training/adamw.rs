@@ -2,11 +2,20 @@
 
 use std::path::Path;
 
+use anyhow::Context;
 use tch::{Device, Kind, Tensor};
 use torch_ext::{TorchError, fused_adamw};
-use trainer_core::config::OptimizerSection;
+use trainer_core::config::{Dtype, OptimizerSection};
+use trainer_core::counter_rng::rounding_key;
 
+use super::stochastic_rounding::RoundingNoise;
 use crate::model::Decoder;
+
+/// Elements whose moments are widened at a time, on the CPU: what fits its caches.
+const PIECE_ELEMENTS: i64 = 1 << 16;
+
+/// The same on a GPU, where each call costs: 64 MiB a buffer.
+const GPU_PIECE_ELEMENTS: i64 = 1 << 24;
 
 /// Optimiser state: master weights (the parameters themselves where they are `f32` or wider) and moments.
 #[derive(Debug)]
@@ -18,6 +27,10 @@ pub struct AdamW {
     second_moments: Vec<Tensor>,
     steps: Vec<Tensor>,
     options: OptimizerSection,
+    /// Seed of the noise that rounds moments.
+    seed: u64,
+    /// Steps that were applied.
+    applied: u64,
 }
 
 /// What became of one optimiser step.
@@ -30,17 +43,33 @@ pub struct StepOutcome {
 }
 
 impl AdamW {
-    /// Fresh state for the trainable parameters of `model`.
-    pub fn new(model: &Decoder, options: &OptimizerSection) -> Self {
+    /// Fresh state for the trainable parameters of `model`; `seed` keys the noise that rounds moments narrower than f32.
+    pub fn new(model: &Decoder, options: &OptimizerSection, seed: u64) -> Self {
         let named = model.named_parameters();
-        let parameters: Vec<Tensor> = named.iter().map(|(_, p)| p.shallow_clone()).collect();
+        Self::of(named.iter().map(|(name, p)| (name.clone(), p.shallow_clone())), options, seed)
+    }
+
+    /// Fresh state for any parameters.
+    pub fn of(
+        trained: impl IntoIterator<Item = (String, Tensor)>,
+        options: &OptimizerSection,
+        seed: u64,
+    ) -> Self {
+        let (names, parameters): (Vec<String>, Vec<Tensor>) = trained.into_iter().unzip();
         let master: Vec<Tensor> = parameters
             .iter()
             .map(|p| if is_narrow(p) { p.detach().to_kind(Kind::Float) } else { p.shallow_clone() })
             .collect();
-        let zeros = || master.iter().map(Tensor::zeros_like).collect();
+        let zeros = || {
+            let kind = |master: &Tensor| match options.moments {
+                Dtype::F32 => master.kind(),
+                Dtype::Bf16 => Kind::BFloat16,
+            };
+            let moment = |m: &Tensor| Tensor::zeros(m.size(), (kind(m), m.device()));
+            master.iter().map(moment).collect()
+        };
         Self {
-            names: named.into_iter().map(|(name, _)| name).collect(),
+            names,
             first_moments: zeros(),
             second_moments: zeros(),
             steps: master
@@ -50,7 +79,15 @@ impl AdamW {
             parameters,
             master,
             options: options.clone(),
+            seed,
+            applied: 0,
         }
+    }
+
+    /// Memory of both moments, in bytes.
+    pub fn moment_bytes(&self) -> usize {
+        let bytes = |moment: &Tensor| moment.numel() * moment.kind().elt_size_in_bytes();
+        self.first_moments.iter().chain(&self.second_moments).map(bytes).sum()
     }
 
     /// Clips the accumulated gradients to the configured norm, steps, and clears them.
@@ -84,22 +121,17 @@ impl AdamW {
             for step in &mut self.steps {
                 let _same = step.g_add_scalar_(1.0);
             }
-            let lists =
-                [&self.master, &gradients, &self.first_moments, &self.second_moments, &self.steps]
-                    .map(|list| list.iter().collect::<Vec<&Tensor>>());
-            let [master, gradients, first, second, steps] = &lists;
-            let (beta1, beta2) = self.options.betas;
-            fused_adamw(
-                master,
-                gradients,
-                first,
-                second,
-                steps,
-                learning_rate,
-                (beta1, beta2),
-                self.options.weight_decay,
-                self.options.epsilon,
-            )?;
+            self.applied += 1;
+            match self.options.moments {
+                Dtype::F32 => self.apply(
+                    &self.master,
+                    &gradients,
+                    [&self.first_moments, &self.second_moments],
+                    &self.steps,
+                    learning_rate,
+                )?,
+                Dtype::Bf16 => self.apply_in_pieces(&gradients, learning_rate)?,
+            }
             for (parameter, master) in self.parameters.iter_mut().zip(&self.master) {
                 if is_narrow(parameter) {
                     parameter.copy_(master);
@@ -110,6 +142,64 @@ impl AdamW {
             parameter.zero_grad();
         }
         Ok(StepOutcome { gradient_norm, applied })
+    }
+
+    fn apply(
+        &self,
+        master: &[Tensor],
+        gradients: &[Tensor],
+        moments: [&[Tensor]; 2],
+        steps: &[Tensor],
+        learning_rate: f64,
+    ) -> Result<(), TorchError> {
+        let OptimizerSection { betas, weight_decay, epsilon, .. } = self.options;
+        let lists = [master, gradients, moments[0], moments[1], steps]
+            .map(|list| list.iter().collect::<Vec<&Tensor>>());
+        let [master, gradients, first, second, steps] = &lists;
+        fused_adamw(
+            master,
+            gradients,
+            first,
+            second,
+            steps,
+            learning_rate,
+            betas,
+            weight_decay,
+            epsilon,
+        )
+    }
+
+    /// The same with narrow moments: a piece of them is widened, stepped and rounded at a time.
+    fn apply_in_pieces(&self, gradients: &[Tensor], learning_rate: f64) -> Result<(), TorchError> {
+        for (index, name) in self.names.iter().enumerate() {
+            let key = rounding_key(self.seed, self.applied, name);
+            let master = self.master[index].view(-1);
+            let gradient = gradients[index].reshape(-1);
+            let (first, second) =
+                (self.first_moments[index].view(-1), self.second_moments[index].view(-1));
+            let (elements, device) = (master.size()[0], master.device());
+            let longest = if device.is_cuda() { GPU_PIECE_ELEMENTS } else { PIECE_ELEMENTS };
+            let mut start = 0;
+            while start < elements {
+                let count = longest.min(elements - start);
+                let piece = |whole: &Tensor| whole.narrow(0, start, count);
+                let wide = |moment: &Tensor| piece(moment).to_kind(master.kind());
+                let (wide_first, wide_second) = ([wide(&first)], [wide(&second)]);
+                self.apply(
+                    &[piece(&master)],
+                    &[piece(&gradient)],
+                    [&wide_first, &wide_second],
+                    &self.steps[index..=index],
+                    learning_rate,
+                )?;
+                let noise = RoundingNoise::new(key, start, count, device);
+                let (narrow_first, narrow_second) = noise.round(&wide_first[0], &wide_second[0]);
+                piece(&first).copy_(&narrow_first);
+                piece(&second).copy_(&narrow_second);
+                start += count;
+            }
+        }
+        Ok(())
     }
 
     /// Writes the state as one safetensors file.
@@ -165,12 +255,25 @@ impl AdamW {
                     source.size(),
                     tensor.size()
                 );
+                anyhow::ensure!(
+                    source.kind() == tensor.kind(),
+                    "{}: tensor `{key}` is {:?}, expected {:?} by `optimizer.moments` and `model.dtype`",
+                    path.display(),
+                    source.kind(),
+                    tensor.kind()
+                );
                 tensor.copy_(&source);
             }
             if is_narrow(&self.parameters[i]) {
                 let master = self.master[i].shallow_clone();
                 self.parameters[i].copy_(&master);
             }
+        }
+        if let Some(step) = self.steps.first() {
+            self.applied = whole_step(step.double_value(&[])).with_context(|| {
+                let step = &self.names[0];
+                format!("{}: tensor `step/{step}` is no number of steps", path.display())
+            })?;
         }
         Ok(())
     }
@@ -179,4 +282,15 @@ impl AdamW {
 /// Kinds too coarse to take small steps in.
 fn is_narrow(tensor: &Tensor) -> bool {
     matches!(tensor.kind(), Kind::BFloat16 | Kind::Half)
+}
+
+/// A count that was kept as a float.
+fn whole_step(step: f64) -> Option<u64> {
+    let whole = (0.0..=f64::from(u32::MAX)).contains(&step) && step.fract() == 0.0;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a whole number in range"
+    )]
+    whole.then_some(step as u64)
 }

@@ -9,6 +9,7 @@ pub mod probe;
 mod recording;
 pub mod rollout;
 mod scored;
+pub mod stochastic_rounding;
 mod trainer;
 pub mod update;
 

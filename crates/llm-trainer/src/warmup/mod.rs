@@ -95,7 +95,7 @@ pub fn warm_up(
     let model =
         Decoder::initialise(model_config(&config.model)?, model_seed, Device::Cpu, Kind::Float);
     model.set_trainable(true);
-    let mut optimizer = AdamW::new(&model, &OptimizerSection::default());
+    let mut optimizer = AdamW::new(&model, &OptimizerSection::default(), config.seed);
     let schedule = Schedule {
         decay: Decay::Constant,
         warmup_steps: training.warmup_steps,

@@ -8,6 +8,7 @@ mod generation;
 mod head;
 mod interruption;
 mod loading;
+mod moments;
 mod parity;
 mod plain_losses;
 mod recomputation;

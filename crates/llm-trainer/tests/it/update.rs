@@ -165,7 +165,7 @@ fn updates_equal_plain_autograd_for_every_method_and_any_micro_batch() {
                     token_weights: None,
                     mini_batch_sequences: 4,
                 };
-                let mut optimizer = AdamW::new(&found, &options);
+                let mut optimizer = AdamW::new(&found, &options, 0);
                 let rate = |_| options.learning_rate;
                 let sums = update(&pass, &mut optimizer, &objective, batch, (1, 1), rate).unwrap();
                 assert_eq!((sums.updates, sums.skipped), (4, 0));
@@ -319,7 +319,7 @@ fn a_gradient_that_is_not_finite_moves_nothing_and_is_counted() {
         token_weights: None,
         mini_batch_sequences: 8,
     };
-    let mut optimizer = AdamW::new(&model, &OptimizerSection::default());
+    let mut optimizer = AdamW::new(&model, &OptimizerSection::default(), 0);
     let objective = Objective {
         policy_loss: PolicyLoss::PpoClip(PpoClip::default()),
         aggregation: Aggregation::TokenMean,

@@ -10,6 +10,7 @@ mod error;
 mod fields;
 mod load;
 mod nearest;
+mod optimizer;
 mod page;
 mod preset;
 mod resolve;
@@ -19,11 +20,11 @@ pub use batch_arithmetic::BatchArithmetic;
 pub use control::{GuardAction, GuardSection, KlPlacement, ReferenceKl, ThermostatSection};
 pub use error::{ConfigError, Problem};
 pub use fields::{Field, fields};
+pub use optimizer::OptimizerSection;
 pub use page::configuration_page;
 pub use preset::{RUN_PRESETS, RunPreset, SHARED_PRESET, preset};
 pub use resolve::Run;
 pub use sections::{
     AlgorithmSection, CheckpointSection, DataSection, Device, Dtype, EvaluationSection,
-    MetricsSection, ModelSection, OptimizerSection, RewardSection, RolloutSection, RunConfig,
-    TrainingSection,
+    MetricsSection, ModelSection, RewardSection, RolloutSection, RunConfig, TrainingSection,
 };

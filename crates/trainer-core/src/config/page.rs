@@ -3,7 +3,7 @@
 use super::algorithm_fields::algorithm_section;
 #[cfg(doc)]
 use super::fields;
-use super::fields::{Field, OWN, REQUIRED};
+use super::fields::{Field, REQUIRED, own_fields};
 
 /// `docs/configuration.md`, printed from [`fields`].
 pub fn configuration_page() -> String {
@@ -11,7 +11,8 @@ pub fn configuration_page() -> String {
     let section = |field: &Field| {
         field.path.split_once('.').map_or_else(String::new, |(own, _)| own.to_owned())
     };
-    for rows in OWN.chunk_by(|a, b| section(a) == section(b)) {
+    let own: Vec<Field> = own_fields().cloned().collect();
+    for rows in own.chunk_by(|a, b| section(a) == section(b)) {
         let own = section(&rows[0]);
         let title = if own.is_empty() { "The run".to_owned() } else { format!("`[{own}]`") };
         page.extend(["\n## ", &title, "\n\n", &table(rows)]);

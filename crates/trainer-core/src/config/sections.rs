@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use super::by_name;
 use super::control::{GuardSection, ReferenceKl, ThermostatSection};
+use super::optimizer::OptimizerSection;
 use crate::dataset::DataSource;
 use crate::dynamic_sampling::DynamicSampling;
 use crate::overlong::Overlong;
 use crate::prompt::{OverLongPrompt, PromptFormat};
 use crate::retention::Retention;
-use crate::schedule::Decay;
 
 /// A run as the user wrote it, defaults filled in, nothing checked yet.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -65,7 +65,7 @@ fn default_output_directory() -> String {
     "runs/{name}".to_owned()
 }
 
-/// Number format of weights and activations; the optimiser's state is always f32.
+/// Number format of weights and activations, or of the optimiser's moments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Dtype {
@@ -238,40 +238,6 @@ impl Default for AlgorithmSection {
             drop_uninformative_groups: false,
             reference_kl: None,
             thermostat: None,
-        }
-    }
-}
-
-/// `[optimizer]`: `AdamW`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct OptimizerSection {
-    /// Peak learning rate.
-    pub learning_rate: f64,
-    /// Decoupled weight decay.
-    pub weight_decay: f64,
-    /// Decay of the first and second moment.
-    pub betas: (f64, f64),
-    /// Added to the root of the second moment.
-    pub epsilon: f64,
-    /// The gradient is scaled down to this L2 norm.
-    pub max_grad_norm: f64,
-    /// Optimiser steps below the peak at the start.
-    pub warmup_steps: u64,
-    /// Shape of the learning rate afterwards.
-    pub schedule: Decay,
-}
-
-impl Default for OptimizerSection {
-    fn default() -> Self {
-        Self {
-            learning_rate: 1e-6,
-            weight_decay: 0.0,
-            betas: (0.9, 0.999),
-            epsilon: 1e-8,
-            max_grad_norm: 1.0,
-            warmup_steps: 0,
-            schedule: Decay::default(),
         }
     }
 }

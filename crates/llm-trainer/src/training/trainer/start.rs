@@ -73,7 +73,7 @@ impl Trainer {
             Some(_) => Some(Decoder::load(&config.model.path, device, kind)?),
             None => None,
         };
-        let mut optimizer = AdamW::new(&model, &config.optimizer);
+        let mut optimizer = AdamW::new(&model, &config.optimizer, config.seed);
         let directory = match begun {
             Some(directory) => directory,
             None => create(&run)?,

@@ -1,0 +1,155 @@
+//! Rounding `f32` to `bf16` up or down at random, so that the mean is exact.
+//!
+//! ```text
+//! round(x) = ⌊bits(x) + u⌋ to the upper 16 bits,    u uniform on 0..2^16
+//! ```
+//!
+//! `bf16` is the upper half of an `f32`. Adding a random lower half and cutting it off rounds the magnitude up with a
+//! probability that is the fraction cut off: the expected value is `x`, where rounding to nearest would swallow every
+//! change below one part in 512. The noise is a pure function of (key, element), so neither threads nor shards nor the size
+//! of a piece change a bit.
+//!
+//! Source: Gupta et al. 2015, *Deep learning with limited numerical precision*, [arXiv:1502.02551](https://arxiv.org/abs/1502.02551).
+
+use tch::{Device, Kind, Tensor};
+
+/// The largest finite `bf16`: what is larger, but finite, is rounded to it.
+const LARGEST: f64 = 3.389_531_389_251_535_5e38;
+
+/// 32 random bits of each of a run of elements: two roundings' worth.
+#[derive(Debug)]
+pub struct RoundingNoise {
+    /// i32 `[elements]`.
+    bits: Tensor,
+}
+
+impl RoundingNoise {
+    /// The noise of elements `first..first + count` of the parameter that `key` belongs to
+    /// ([`rounding_key`](trainer_core::counter_rng::rounding_key)). Elements `2^32` apart share theirs.
+    ///
+    /// ```text
+    /// bits_i = mix(mix(i ⊕ key_0) ⊕ key_1)
+    /// ```
+    ///
+    /// with the 32-bit finaliser "lowbias32" of Wellons 2018 (*Prospecting for hash functions*).
+    pub fn new(key: [u32; 2], first: i64, count: i64, device: Device) -> Self {
+        let mut bits =
+            Tensor::arange_start(first, first + count, (Kind::Int64, device)).to_kind(Kind::Int);
+        for word in key {
+            let _same = bits.bitwise_xor_(i64::from(word.cast_signed()));
+            bits = mix(bits);
+        }
+        Self { bits }
+    }
+
+    /// The lower 16 bits.
+    fn low(&self) -> Tensor {
+        self.bits.bitwise_and(0xffff)
+    }
+
+    /// The upper 16 bits.
+    fn high(&self) -> Tensor {
+        self.bits.bitwise_right_shift_tensor_scalar(16).bitwise_and_(0xffff)
+    }
+
+    /// Rounds two tensors `[elements]` with independent noise.
+    pub fn round(&self, first: &Tensor, second: &Tensor) -> (Tensor, Tensor) {
+        (round_up_at(first, &self.low()), round_up_at(second, &self.high()))
+    }
+}
+
+/// A bijection of 32 bits in which every bit of the input flips every bit of the output half of the time.
+fn mix(mut x: Tensor) -> Tensor {
+    for (shift, kept, factor) in [(16, 0xffff, 0x7feb_352d_u32), (15, 0x1_ffff, 0x846c_a68b)] {
+        // The shift fills up with the sign; the mask takes that off again.
+        let shifted = x.bitwise_right_shift_tensor_scalar(shift).bitwise_and_(kept);
+        let _same = x.bitwise_xor_tensor_(&shifted);
+        x = x.g_mul_scalar_(i64::from(factor.cast_signed()));
+    }
+    let shifted = x.bitwise_right_shift_tensor_scalar(16).bitwise_and_(0xffff);
+    x.bitwise_xor_tensor_(&shifted)
+}
+
+/// `values` to `bf16`; `noise` is i32 in `0..2^16`.
+fn round_up_at(values: &Tensor, noise: &Tensor) -> Tensor {
+    let bits = values.to_kind(Kind::Float).clamp(-LARGEST, LARGEST).view_dtype(Kind::Int);
+    // Cut off by an arithmetic mask, so the conversion that follows is exact.
+    (bits + noise).bitwise_and_(!0xffff_i64).view_dtype(Kind::Float).to_kind(Kind::BFloat16)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The same in plain integers.
+    fn expected_bits(key: [u32; 2], element: u32) -> u32 {
+        let mix = |mut x: u32| {
+            x ^= x >> 16;
+            x = x.wrapping_mul(0x7feb_352d);
+            x ^= x >> 15;
+            x = x.wrapping_mul(0x846c_a68b);
+            x ^ (x >> 16)
+        };
+        key.iter().fold(element, |x, word| mix(x ^ word))
+    }
+
+    fn noise(key: [u32; 2], first: i64, count: i64) -> RoundingNoise {
+        RoundingNoise::new(key, first, count, Device::Cpu)
+    }
+
+    fn to_u32(bits: &Tensor) -> Vec<u32> {
+        Vec::<i32>::try_from(bits).unwrap().into_iter().map(i32::cast_unsigned).collect()
+    }
+
+    #[test]
+    fn noise_is_the_recorded_function_of_key_and_element_whatever_the_pieces() {
+        let key = [0xdead_beef, 0x0123_4567];
+        let whole = to_u32(&noise(key, 0, 3000).bits);
+        for (element, bits) in (0..).zip(&whole) {
+            assert_eq!(*bits, expected_bits(key, element), "{element}");
+        }
+        let pieces: Vec<u32> = [(0, 7), (7, 1993), (2000, 1000)]
+            .into_iter()
+            .flat_map(|(first, count)| to_u32(&noise(key, first, count).bits))
+            .collect();
+        assert_eq!(whole, pieces);
+        let far = to_u32(&noise(key, 4_000_000_000, 3).bits);
+        assert_eq!(far[2], expected_bits(key, 4_000_000_002));
+    }
+
+    /// One value a million times: the share rounded up is the fraction cut off, within 6 standard errors.
+    #[test]
+    fn the_mean_of_rounded_values_is_the_value() {
+        let draws = 1_000_000;
+        let noise = noise([1, 2], 0, draws);
+        // A little above 1 and below; a tiny, a negative and a subnormal one.
+        for value in [1.0 + 1e-4, 1.996, 3.3e-30, -0.123_456_7, 1e-40] {
+            let values = Tensor::full([draws], value, (Kind::Float, Device::Cpu));
+            let exact = values.get(0).double_value(&[]);
+            let (first, second) = noise.round(&values, &values);
+            for rounded in [first, second] {
+                assert_eq!(rounded.kind(), Kind::BFloat16);
+                let rounded = rounded.to_kind(Kind::Double);
+                let (low, high) =
+                    (rounded.min().double_value(&[]), rounded.max().double_value(&[]));
+                assert!(low < exact && exact < high, "{value}: {low} {high}");
+                let mean = rounded.mean(Kind::Double).double_value(&[]);
+                let up = (exact - low) / (high - low);
+                let error = (high - low) * (up * (1.0 - up) / draws as f64).sqrt();
+                assert!((mean - exact).abs() < 6.0 * error, "{value}: {mean}, {error}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_bf16_holds_stays_and_the_largest_stays_finite() {
+        let exact = [0.0, -0.0, 1.0, -2.5, 1.5 * 2f64.powi(-126), LARGEST];
+        let values = Tensor::from_slice(&exact).to_kind(Kind::Float);
+        let (rounded, _) = noise([3, 4], 0, 6).round(&values, &values);
+        assert!(rounded.to_kind(Kind::Float).equal(&values));
+        let huge = Tensor::from_slice(&[f32::MAX; 1000]);
+        let (rounded, other) = noise([3, 4], 0, 1000).round(&huge, &-&huge);
+        assert!(rounded.isfinite().all().int64_value(&[]) == 1);
+        assert!(other.isfinite().all().int64_value(&[]) == 1);
+    }
+}

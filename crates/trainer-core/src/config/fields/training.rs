@@ -1,0 +1,99 @@
+//! The optimiser, how long, and what is measured and kept.
+
+use super::{Field, field};
+
+pub(super) const TRAINING: &[Field] = &[
+    field("optimizer.learning_rate", "1e-6", "Peak learning rate of AdamW, above 0."),
+    field("optimizer.weight_decay", "0.0", "Decoupled weight decay, at least 0."),
+    field(
+        "optimizer.betas",
+        "[0.9, 0.999]",
+        "Decay of the first and second moment, each at least 0 and below 1.",
+    ),
+    field("optimizer.epsilon", "1e-8", "Added to the root of the second moment, above 0."),
+    field(
+        "optimizer.moments",
+        "\"f32\"",
+        "Number format of both moments: `\"f32\"`, 8 bytes a parameter, or `\"bf16\"`, 4 bytes, rounded up or down at random so that the mean is exact. The noise is keyed by seed, optimiser step, parameter and element: the same on any number of threads and after a resume.",
+    ),
+    field(
+        "optimizer.max_grad_norm",
+        "1.0",
+        "The gradient is scaled down to this L2 norm, above 0.",
+    ),
+    field(
+        "optimizer.warmup_steps",
+        "0",
+        "Optimiser steps below the peak at the start: step k of them runs at (k + 1) / (warmup_steps + 1).",
+    ),
+    field(
+        "optimizer.schedule",
+        "\"constant\"",
+        "Learning rate afterwards: `\"constant\"`, `\"linear\"` or `\"cosine\"`, the latter two towards 0 at the end of the run.",
+    ),
+    field("training.steps", "required", "Training steps, at least 1; each is one rollout batch."),
+    field(
+        "training.micro_batch_tokens",
+        "16384",
+        "Tokens that run through a block at once; at least `data.max_prompt_tokens + rollout.max_response_tokens`.",
+    ),
+    field(
+        "training.activation_bytes",
+        "2147483648",
+        "Memory for what blocks computed and the backward pass needs; what does not fit is computed again. Changes speed and memory, not a bit of the result.",
+    ),
+    field(
+        "evaluation.every",
+        "0",
+        "Evaluate before training, after every so many steps and at the end; 0 is never. Needs `data.evaluation`.",
+    ),
+    field("evaluation.questions", "0", "Questions asked, the first ones; 0 is all."),
+    field("evaluation.samples", "1", "Responses to each question; 1 where `temperature` is 0."),
+    field("evaluation.temperature", "0.0", "Softmax temperature; 0 takes the likeliest token."),
+    field(
+        "checkpoint.every",
+        "0",
+        "Save after every so many steps; the last step is always saved.",
+    ),
+    field("checkpoint.keep", "2", "Checkpoints kept, the last ones; 0 keeps all."),
+    field(
+        "checkpoint.keep_every",
+        "0",
+        "Kept beside them: checkpoints whose step is a multiple of this; 0 keeps none for it.",
+    ),
+    field(
+        "checkpoint.keep_best",
+        "0",
+        "Kept beside them: the so many best by `best_metric`; 0 keeps none for it.",
+    ),
+    field(
+        "checkpoint.best_metric",
+        "\"critic/rewards/mean\"",
+        "Metric by which a checkpoint is better, the higher it is: a name of [metrics](metrics.md), or `val-core/…`.",
+    ),
+    field(
+        "metrics.probe_bytes",
+        "67108864",
+        "Memory for the logits kept to measure and predict the change of entropy; 0 switches that off.",
+    ),
+    field(
+        "guard.entropy_min",
+        "0.0",
+        "Entropy, in nats, below which the policy counts as collapsed; 0 is never.",
+    ),
+    field(
+        "guard.entropy_max",
+        "inf",
+        "Entropy, in nats, above which it counts as lost; `inf` is never.",
+    ),
+    field(
+        "guard.action",
+        "\"warn\"",
+        "Outside these bounds: `\"warn\"`; `\"back-off\"`, which halves the learning rate at each such step and doubles it back within bounds; `\"stop\"`, which saves and ends the run.",
+    ),
+    field(
+        "guard.skipped_updates",
+        "3",
+        "Optimiser steps in a row whose gradient is not finite (they change nothing), after which the run ends; 0 is never.",
+    ),
+];

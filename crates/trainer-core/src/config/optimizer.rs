@@ -1,0 +1,43 @@
+//! `[optimizer]`: `AdamW` and its learning rate.
+
+use serde::{Deserialize, Serialize};
+
+use super::Dtype;
+use crate::schedule::Decay;
+
+/// `[optimizer]`: `AdamW`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct OptimizerSection {
+    /// Peak learning rate.
+    pub learning_rate: f64,
+    /// Decoupled weight decay.
+    pub weight_decay: f64,
+    /// Decay of the first and second moment.
+    pub betas: (f64, f64),
+    /// Added to the root of the second moment.
+    pub epsilon: f64,
+    /// Number format of both moments; bf16 is rounded stochastically, so that small changes are not lost.
+    pub moments: Dtype,
+    /// The gradient is scaled down to this L2 norm.
+    pub max_grad_norm: f64,
+    /// Optimiser steps below the peak at the start.
+    pub warmup_steps: u64,
+    /// Shape of the learning rate afterwards.
+    pub schedule: Decay,
+}
+
+impl Default for OptimizerSection {
+    fn default() -> Self {
+        Self {
+            learning_rate: 1e-6,
+            weight_decay: 0.0,
+            betas: (0.9, 0.999),
+            epsilon: 1e-8,
+            moments: Dtype::F32,
+            max_grad_norm: 1.0,
+            warmup_steps: 0,
+            schedule: Decay::default(),
+        }
+    }
+}
