@@ -60,6 +60,11 @@ impl Candidates {
         full
     }
 
+    /// Whether there are as many as are selected.
+    pub(crate) fn is_full(&self) -> bool {
+        self.best.len() >= self.keep
+    }
+
     /// Candidates of no more priority than this cannot be selected, if they come later.
     pub(crate) fn least(&self) -> f64 {
         if self.keep > 0 && self.best.len() == self.keep {

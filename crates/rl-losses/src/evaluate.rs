@@ -92,10 +92,10 @@ fn evaluate_piece<L: TokenLoss, R: Real>(
 ) -> Evaluation {
     let mut weights = [R::default(); BLOCK];
     let mut constants = [R::default(); BLOCK];
-    let mut terms =
-        Terms { values: [R::default(); BLOCK], reported: [R::default(); BLOCK], flags: [0; BLOCK] };
+    let mut terms = Terms { values: [R::default(); BLOCK], reported: [R::default(); BLOCK] };
     let mut totals = Totals::default();
-    let (uniform, marked) = (plan.is_uniform(), plan.marks_any());
+    let uniform = plan.is_uniform();
+    let mut pending = plan.selected_within(&tokens);
     // Written down: walked, they cost the loop a tenth of its speed.
     let blocks: Vec<_> = runs(tokens.len(), BLOCK).collect();
     for (index, run) in blocks.into_iter().enumerate() {
@@ -105,8 +105,10 @@ fn evaluate_piece<L: TokenLoss, R: Real>(
             plan.fill_weights(block.clone(), &mut weights[..length]);
             plan.fill_constants(block.clone(), &mut constants[..length]);
         }
-        let selected = if marked { plan.selected_within(&block) } else { &[] };
-        totals.selected += selected.len();
+        let inside = pending.iter().take_while(|&&token| plan.index_of(token) < block.end).count();
+        let (selected, later) = pending.split_at(inside);
+        pending = later;
+        totals.selected += inside;
         let inputs = Inputs {
             columns: Columns {
                 log_prob: &columns.log_prob[block.clone()],
@@ -118,9 +120,11 @@ fn evaluate_piece<L: TokenLoss, R: Real>(
             constants: &constants[..length],
         };
         let gradient = &mut gradient[run];
-        score_block(loss, &inputs, gradient, &mut terms);
+        totals.counts.add(score_block(loss, &inputs, gradient, &mut terms));
         for &token in selected {
-            terms.score(loss, &inputs, gradient, plan.index_of(token) - start, true);
+            let index = plan.index_of(token) - start;
+            totals.counts.subtract(terms.score(loss, &inputs, gradient, index, false));
+            totals.counts.add(terms.score(loss, &inputs, gradient, index, true));
         }
         totals.add(&terms, length);
     }
@@ -137,12 +141,31 @@ struct Inputs<'a, R> {
 struct Terms<R> {
     values: [R; BLOCK],
     reported: [R; BLOCK],
-    flags: [u8; BLOCK],
 }
 
-const CLIPPED: u8 = 1;
-const CEILING: u8 = 2;
-const ALTERED: u8 = 4;
+/// How many tokens of some are in each state of [`Scored`](crate::Scored).
+#[derive(Clone, Copy, Default)]
+struct Counts {
+    clipped: u32,
+    ceiling: u32,
+    altered: u32,
+}
+
+impl Counts {
+    #[inline(always)]
+    fn add(&mut self, other: Self) {
+        self.clipped += other.clipped;
+        self.ceiling += other.ceiling;
+        self.altered += other.altered;
+    }
+
+    #[inline(always)]
+    fn subtract(&mut self, other: Self) {
+        self.clipped -= other.clipped;
+        self.ceiling -= other.ceiling;
+        self.altered -= other.altered;
+    }
+}
 
 #[inline(always)]
 fn score_block<L: TokenLoss, R: Real>(
@@ -150,7 +173,7 @@ fn score_block<L: TokenLoss, R: Real>(
     inputs: &Inputs<'_, R>,
     gradient: &mut [R],
     terms: &mut Terms<R>,
-) {
+) -> Counts {
     let length = gradient.len();
     // Slices of one known length: no bounds are checked inside the loop.
     let columns = &inputs.columns;
@@ -165,9 +188,11 @@ fn score_block<L: TokenLoss, R: Real>(
         constants: &inputs.constants[..length],
     };
     assert!(length <= BLOCK, "a block fits the stack");
+    let mut counts = Counts::default();
     for index in 0..length {
-        terms.score(loss, &inputs, gradient, index, false);
+        counts.add(terms.score(loss, &inputs, gradient, index, false));
     }
+    counts
 }
 
 impl<R: Real> Terms<R> {
@@ -180,7 +205,7 @@ impl<R: Real> Terms<R> {
         gradient: &mut [R],
         index: usize,
         selected: bool,
-    ) {
+    ) -> Counts {
         let token = Token {
             log_prob: inputs.columns.log_prob[index],
             old_log_prob: inputs.columns.old_log_prob[index],
@@ -193,9 +218,11 @@ impl<R: Real> Terms<R> {
         self.values[index] = weight * scored.term.value;
         gradient[index] = weight * scored.term.d_log_prob;
         self.reported[index] = loss.reported(token.log_ratio());
-        self.flags[index] = (u8::from(scored.clipped) * CLIPPED)
-            | (u8::from(scored.ceiling) * CEILING)
-            | (u8::from(scored.altered) * ALTERED);
+        Counts {
+            clipped: u32::from(scored.clipped),
+            ceiling: u32::from(scored.ceiling),
+            altered: u32::from(scored.altered),
+        }
     }
 }
 
@@ -204,9 +231,7 @@ struct Totals {
     value: [f64; LANES],
     log_ratio: [f64; LANES],
     magnitude: [f64; LANES],
-    clipped: u32,
-    ceiling: u32,
-    altered: u32,
+    counts: Counts,
     selected: usize,
 }
 
@@ -223,25 +248,16 @@ impl Totals {
             self.log_ratio[lane] += terms.reported[i].to_f64();
             self.magnitude[lane] += terms.reported[i].magnitude().to_f64();
         }
-        let (mut clipped, mut ceiling, mut altered) = (0u32, 0u32, 0u32);
-        for &flag in &terms.flags[..length] {
-            clipped += u32::from(flag & CLIPPED != 0);
-            ceiling += u32::from(flag & CEILING != 0);
-            altered += u32::from(flag & ALTERED != 0);
-        }
-        self.clipped += clipped;
-        self.ceiling += ceiling;
-        self.altered += altered;
     }
 
     #[inline(always)]
     fn finish(&self, tokens: usize) -> Evaluation {
         let sums = LossSums {
             tokens,
-            clipped: self.clipped as usize,
-            clipped_lower: self.ceiling as usize,
+            clipped: self.counts.clipped as usize,
+            clipped_lower: self.counts.ceiling as usize,
             selected: self.selected,
-            altered: self.altered as usize,
+            altered: self.counts.altered as usize,
             neg_log_ratio: -self.log_ratio.iter().sum::<f64>(),
             abs_log_ratio: self.magnitude.iter().sum(),
         };

@@ -95,9 +95,8 @@ fn power(exponent: i32) -> f64 {
     2f64.powi(exponent)
 }
 
-/// Terms added up before they are turned into integers.
-const BLOCK: usize = 4096;
-const LANES: usize = 16;
+/// Terms added up before their units are put together: sums of so many units below `2^51` fit an `i64`.
+const BLOCK: usize = 2048;
 
 struct SmallBlock<'a, R>(&'a [R]);
 
@@ -112,57 +111,31 @@ impl<R: Real> pulp::NullaryFnOnce for SmallBlock<'_, R> {
 
 /// The sum of up to [`BLOCK`] terms in units of `2^-74`, if all are below `2^20`.
 ///
-/// Each term is cut into three parts of 31 bits by adding and taking away a power of two; sums of the
-/// parts are exact in `f64`.
+/// Each term is rounded to the coarse grid, and what is left of it, exact, to the fine one. Both roundings leave
+/// their units as an integer in the low bits of a number, and integers add up in any order: in vectors.
 #[inline(always)]
 fn small_block<R: Real>(terms: &[R]) -> Option<i128> {
-    let (mut first, mut second, mut third) = ([0.0f64; LANES], [0.0; LANES], [0.0; LANES]);
-    let mut largest = [0.0f64; LANES];
-    let mut lanes = terms.chunks_exact(LANES);
-    let mut add = |lane: usize, term: f64| {
-        let (a, rest) = cut(term, GRIDS[0]);
-        let (b, rest) = cut(rest, GRIDS[1]);
-        let (c, _) = cut(rest, GRIDS[2]);
-        first[lane] += a;
-        second[lane] += b;
-        third[lane] += c;
-        // Not a comparison: that becomes a masked store, which the next load has to wait for.
-        largest[lane] = largest[lane].max(term.abs());
+    let (mut coarse, mut fine, mut fits) = (0u64, 0u64, true);
+    let limit = R::of(power(LOWEST));
+    for &term in terms {
+        fits &= (term < limit) & (term > -limit);
+        let term = term.to_f64();
+        let on_grid = term + COARSE;
+        coarse = coarse.wrapping_add(on_grid.to_bits());
+        let rest = term - (on_grid - COARSE);
+        fine = fine.wrapping_add((rest + FINE).to_bits());
+    }
+    let count = terms.len() as u64;
+    let units = |sum: u64, rounder: f64| {
+        i128::from(sum.wrapping_sub(count.wrapping_mul(rounder.to_bits())).cast_signed())
     };
-    for terms in &mut lanes {
-        for (lane, term) in terms.iter().enumerate() {
-            add(lane, term.to_f64());
-        }
-    }
-    for (lane, term) in lanes.remainder().iter().enumerate() {
-        add(lane, term.to_f64());
-    }
-    let parts = [first, second, third];
-    if largest.iter().any(|&largest| largest >= power(LOWEST)) {
-        return None;
-    }
-    let mut units = 0;
-    for (part, lanes) in parts.iter().enumerate() {
-        let sum: f64 = lanes.iter().sum();
-        #[expect(clippy::cast_possible_truncation, reason = "an integer below 2^53")]
-        let count = (sum * GRIDS[part].recip()) as i64;
-        units += i128::from(count) << (31 * (2 - part));
-    }
-    Some(units)
+    fits.then(|| (units(coarse, COARSE) << 43) + units(fine, FINE))
 }
 
-/// Grids of the three parts.
-const GRIDS: [f64; 3] =
-    [1.0 / 4096.0, 1.0 / 8_796_093_022_208.0, 1.0 / 18_889_465_931_478_580_854_784.0];
-
-/// What of a term lies on the grid, and the rest.
-#[inline(always)]
-fn cut(term: f64, grid: f64) -> (f64, f64) {
-    // 1.5 · 2^52 grids: sums with it round to the grid.
-    let rounder = 6_755_399_441_055_744.0 * grid;
-    let on_grid = (term + rounder) - rounder;
-    (on_grid, term - on_grid)
-}
+/// `1.5 · 2^52` units of the coarse grid, `2^-31`: what is added to it is rounded to that grid.
+const COARSE: f64 = 6_755_399_441_055_744.0 / 2_147_483_648.0;
+/// The same of the fine grid, `2^-74`.
+const FINE: f64 = 6_755_399_441_055_744.0 / 18_889_465_931_478_580_854_784.0;
 
 #[cfg(test)]
 mod tests {

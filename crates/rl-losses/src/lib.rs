@@ -60,6 +60,7 @@ mod control;
 mod covariance_control;
 mod diagnostics;
 mod dppo;
+mod draw;
 mod dynamic_clip;
 mod entropy_objective;
 mod entropy_ratio_clip;

@@ -141,11 +141,6 @@ impl PlanPart<'_> {
         self.plan.weights.values(self.tokens.clone())
     }
 
-    /// Whether any token is singled out.
-    pub(crate) fn marks_any(&self) -> bool {
-        !self.selected_within(&(0..self.tokens.len())).is_empty()
-    }
-
     /// Where a token of the mini-batch stands in the part.
     pub(crate) fn index_of(&self, token: usize) -> usize {
         token - self.tokens.start

@@ -147,10 +147,11 @@ impl Surrogate {
     /// One token's loss.
     #[inline(always)]
     pub(crate) fn at<R: Real>(self, log_ratio: R, advantage: R) -> Scored<R> {
-        let limit = R::of(self.limit);
+        // No limit is that of the exponential, which is flat beyond it.
+        let limit = R::of(self.limit).lesser(R::EXP_LIMIT);
         let held = log_ratio.held(-limit, limit);
-        let mut scored = self.at_ratio(held.exp(), advantage);
-        if (log_ratio > limit) | (log_ratio < -limit) {
+        let mut scored = self.at_ratio(held.exp_within(), advantage);
+        if held != log_ratio {
             scored.term = Term::flat(scored.term.value);
             scored.altered = true;
         }
@@ -160,20 +161,16 @@ impl Surrogate {
     /// The same, of a ratio.
     #[inline(always)]
     pub(crate) fn at_ratio<R: Real>(self, ratio: R, advantage: R) -> Scored<R> {
-        let clipped = self.clips(ratio, advantage);
-        let ceiling = (advantage < R::of(0.0)) & (ratio > R::of(self.ceiling));
-        let bound = ratio.held(R::of(1.0 - self.clip.low), R::of(1.0 + self.clip.high));
-        let counted = if ceiling {
-            R::of(self.ceiling)
-        } else if clipped {
-            bound
-        } else {
-            ratio
-        };
-        let flat = clipped | ceiling;
+        let zero = R::of(0.0);
+        let (bad, ceiling) = (advantage < zero, R::of(self.ceiling));
+        let risen = ratio.lesser(R::of(1.0 + self.clip.high));
+        let fallen = ratio.greater(R::of(1.0 - self.clip.low)).lesser(ceiling);
+        let counted = if bad { fallen } else { risen };
+        let flat = (counted != ratio) & (advantage != zero);
+        let ceiling = bad & (ratio > ceiling);
         let value = -counted * advantage;
-        let term = Term { value, d_log_prob: if flat { R::of(0.0) } else { value } };
-        Scored { term, clipped: clipped & !ceiling, ceiling, altered: flat }
+        let term = Term { value, d_log_prob: if flat { zero } else { value } };
+        Scored { term, clipped: flat & !ceiling, ceiling, altered: flat }
     }
 }
 

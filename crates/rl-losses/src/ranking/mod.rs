@@ -1,16 +1,18 @@
 //! How tokens are ranked for selection, over any split of the mini-batch.
 
-use std::ops::{Range, RangeInclusive};
+mod scan;
 
-use entropy_core::{TokenCentre, state_token_covariance};
-use pulp::NullaryFnOnce;
+use std::ops::Range;
+
+use entropy_core::TokenCentre;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Candidate, Candidates, Centering, Column, CovarianceControl, ExactSum, Executor, Real, Scope,
-    Select, Semantics, Serial, TokenBatch,
+    Candidates, Centering, Column, CovarianceControl, ExactSum, Executor, Real, Scope, Select,
+    Semantics, Serial, TokenBatch,
     executor::runs,
     plan::{share, truncated},
+    ranking::scan::Scan,
     surrogate::Surrogate,
 };
 
@@ -59,29 +61,6 @@ enum Order {
     /// Highest entropy first.
     Entropy,
 }
-
-/// One run of tokens to look through; a struct for the reason that a piece of an evaluation is one.
-struct Scan<'a, 'b, R> {
-    ranking: &'a Ranking,
-    batch: &'a TokenBatch<'b, R>,
-    piece: Range<usize>,
-    centre: TokenCentre,
-    numbered: (u64, u64),
-    best_of: &'a mut Candidates,
-}
-
-impl<R: Real> NullaryFnOnce for Scan<'_, '_, R> {
-    type Output = ();
-
-    #[inline(always)]
-    fn call(self) {
-        let Self { ranking, batch, piece, centre, numbered, best_of } = self;
-        ranking.scan(batch, piece, centre, numbered, best_of);
-    }
-}
-
-/// Tokens whose priorities are computed together.
-const BLOCK: usize = 128;
 
 impl Ranking {
     pub(crate) fn of_covariance(control: CovarianceControl) -> Self {
@@ -239,113 +218,13 @@ impl Ranking {
             let inside = pieces(tokens.len(), executor);
             inside.into_iter().map(|piece| tokens.start + piece.start..tokens.start + piece.end)
         });
-        let parts = executor.map(pieces.collect(), |piece| {
-            let mut best = Candidates::new(keep);
-            let best_of = &mut best;
-            let scan = Scan { ranking: self, batch, piece, centre, numbered, best_of };
-            pulp::Arch::new().dispatch(scan);
-            best
-        });
+        let scan = Scan { ranking: self, batch, centre, numbered };
+        let parts = executor.map(pieces.collect(), |piece| scan.best(piece, keep));
         let mut all = Candidates::new(keep);
         for part in parts {
             all.merge(part);
         }
         all
-    }
-
-    #[inline(always)]
-    fn scan<R: Real>(
-        &self,
-        batch: &TokenBatch<'_, R>,
-        tokens: Range<usize>,
-        centre: TokenCentre,
-        (first, seed): (u64, u64),
-        best: &mut Candidates,
-    ) {
-        let mut least = best.least();
-        let mut values = [0.0; BLOCK];
-        for start in tokens.clone().step_by(BLOCK) {
-            let block = start..tokens.end.min(start + BLOCK);
-            let values = &mut values[..block.len()];
-            self.values(batch, block.clone(), centre, values);
-            let at = first + start as u64;
-            if let Order::Draw { low, high, .. } = self.by {
-                self.draw_within(low..=high, seed, at, values);
-            }
-            // Most blocks hold nobody who could be selected: one comparison in vectors tells.
-            let any = values.iter().fold(false, |any, &value| any | (value > least));
-            if !any {
-                continue;
-            }
-            for (index, &priority) in values.iter().enumerate() {
-                if priority <= least || self.clips_already(batch, start + index) {
-                    continue;
-                }
-                if best.push(Candidate { priority, token: at + index as u64 }) {
-                    least = best.least();
-                }
-            }
-        }
-    }
-
-    /// Whether a token is left out of the draw, as the surrogate gives it no gradient anyway.
-    fn clips_already<R: Real>(&self, batch: &TokenBatch<'_, R>, token: usize) -> bool {
-        let Order::Draw { base, .. } = self.by else { return false };
-        let log_ratio = batch.log_prob()[token] - batch.old_log_prob()[token];
-        base.clips(log_ratio.exp(), batch.advantage()[token])
-    }
-
-    /// Puts in place of each covariance the token's draw, or what nobody can be selected by if it lies outside the band.
-    #[inline(always)]
-    fn draw_within(&self, band: RangeInclusive<f64>, seed: u64, at: u64, values: &mut [f64]) {
-        let (low, high) = band.into_inner();
-        let closed = self.semantics == Semantics::Paper;
-        for (index, value) in values.iter_mut().enumerate() {
-            let open = (low < *value) & (*value < high);
-            let inside = open | (closed & (low <= *value) & (*value <= high));
-            let drawn = draw(seed, at + index as u64);
-            *value = if inside { drawn } else { f64::NEG_INFINITY };
-        }
-    }
-
-    /// What the tokens of a block are ranked by.
-    #[inline(always)]
-    fn values<R: Real>(
-        &self,
-        batch: &TokenBatch<'_, R>,
-        block: Range<usize>,
-        centre: TokenCentre,
-        values: &mut [f64],
-    ) {
-        let advantage = &batch.advantage()[block.clone()];
-        let log_prob = &batch.log_prob()[block.clone()];
-        let entropy = batch.column(Column::Entropy).map(|column| &column[block]);
-        match (self.by, entropy) {
-            (Order::Entropy, Some(entropy)) => {
-                for (value, entropy) in std::iter::zip(values, entropy) {
-                    *value = entropy.to_f64();
-                }
-            }
-            (
-                Order::Covariance(Centering::State)
-                | Order::Draw { centering: Centering::State, .. },
-                Some(entropy),
-            ) => {
-                for (index, value) in values.iter_mut().enumerate() {
-                    let (advantage, log_prob) =
-                        (advantage[index].to_f64(), log_prob[index].to_f64());
-                    *value = state_token_covariance(advantage, log_prob, entropy[index].to_f64());
-                }
-            }
-            // Without the column there is nothing to rank by; `check` has refused the batch before.
-            _ => {
-                for (index, value) in values.iter_mut().enumerate() {
-                    let (advantage, log_prob) =
-                        (advantage[index].to_f64(), log_prob[index].to_f64());
-                    *value = centre.covariance(advantage, log_prob);
-                }
-            }
-        }
     }
 
     /// Positions of the tokens of a whole mini-batch that may be selected, ascending.
@@ -377,15 +256,37 @@ pub(crate) fn positions(selected: Vec<u64>, first: u64, tokens: usize) -> Vec<us
     inside.filter_map(|token| usize::try_from(token).ok()).filter(|&token| token < tokens).collect()
 }
 
-/// A uniform number that depends on the seed and the token's position alone: the order it gives the
-/// tokens is a uniform draw without replacement, whichever rank holds them.
-///
-/// Source: Steele, Lea and Flood 2014, [`SplitMix`](https://doi.org/10.1145/2660193.2660195), whose
-/// output is a function of a counter.
-#[inline(always)]
-fn draw(seed: u64, token: u64) -> f64 {
-    let mut bits = seed.wrapping_add(token.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    ((bits ^ (bits >> 31)) >> 11) as f64
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{ClipCov, ClipRange, CovarianceBand, TokenColumns, draw};
+
+    proptest! {
+        /// Whether enough of those that draw high lie in the band, or too few, or nobody.
+        #[test]
+        fn the_drawn_are_those_of_the_band_with_the_highest_numbers(
+            seed: u64, tokens in 1usize..3000, low in 0.0..0.6f64, fraction in 1e-4..0.02f64,
+        ) {
+            let column = |salt: u64| -> Vec<f64> {
+                let number = |token| draw::of(salt, token) as f64 / 2f64.powi(52) - 1.0;
+                (0..tokens as u64).map(number).collect()
+            };
+            let (log_prob, advantage) = (column(seed ^ 1), column(seed ^ 2));
+            let columns =
+                TokenColumns { log_prob: &log_prob, old_log_prob: &log_prob, advantage: &advantage };
+            let lengths = [tokens];
+            let batch = TokenBatch::new(columns, &lengths).unwrap();
+            let band = CovarianceBand::new(low, 1.5).unwrap();
+            let clip = ClipRange::new(0.2, 0.2).unwrap();
+            let ranking = Ranking::of_covariance(ClipCov::new(fraction, band, clip).unwrap().control());
+
+            let mut expected = ranking.eligible(&batch);
+            expected.sort_by_key(|&token| std::cmp::Reverse(draw::of(seed, token as u64)));
+            expected.truncate(ranking.count(tokens));
+            expected.sort_unstable();
+            prop_assert_eq!(ranking.select(&Serial, &batch, seed), expected);
+        }
+    }
 }

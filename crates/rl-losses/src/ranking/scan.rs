@@ -1,0 +1,191 @@
+//! One pass over tokens for those that rank highest.
+
+use std::ops::Range;
+
+use entropy_core::{TokenCentre, state_token_covariance};
+use pulp::NullaryFnOnce;
+
+use super::{Order, Ranking};
+use crate::{Candidate, Candidates, Centering, Column, Real, Semantics, TokenBatch, draw};
+
+/// Tokens whose priorities are computed together.
+const BLOCK: usize = u64::BITS as usize;
+
+/// What ranks the tokens of a batch: they are looked through in runs.
+pub(super) struct Scan<'a, 'b, R> {
+    pub(super) ranking: &'a Ranking,
+    pub(super) batch: &'a TokenBatch<'b, R>,
+    pub(super) centre: TokenCentre,
+    /// Position of the batch's first token in the mini-batch, and seed of the draw.
+    pub(super) numbered: (u64, u64),
+}
+
+/// One run; a struct for the reason that a piece of an evaluation is one.
+struct Run<'a, 'b, R> {
+    scan: &'a Scan<'a, 'b, R>,
+    tokens: Range<usize>,
+    keep: usize,
+}
+
+impl<R: Real> NullaryFnOnce for Run<'_, '_, R> {
+    type Output = Candidates;
+
+    #[inline(always)]
+    fn call(self) -> Candidates {
+        let Self { scan, tokens, keep } = self;
+        scan.drawn_first(&tokens, keep).unwrap_or_else(|| scan.covariance_first(tokens, keep))
+    }
+}
+
+impl<R: Real> Scan<'_, '_, R> {
+    /// The `keep` best of a run of tokens.
+    pub(super) fn best(&self, tokens: Range<usize>, keep: usize) -> Candidates {
+        pulp::Arch::new().dispatch(Run { scan: self, tokens, keep })
+    }
+
+    #[inline(always)]
+    fn covariance_first(&self, tokens: Range<usize>, keep: usize) -> Candidates {
+        let mut best = Candidates::new(keep);
+        let mut least = best.least();
+        let mut priorities = [0.0; BLOCK];
+        for start in tokens.clone().step_by(BLOCK) {
+            let block = start..tokens.end.min(start + BLOCK);
+            // Most blocks hold nobody who could be selected: one comparison in vectors tells.
+            if !self.any_above(block.clone(), least) {
+                continue;
+            }
+            let priorities = &mut priorities[..block.len()];
+            self.priorities(block, priorities);
+            for index in set(bits(priorities.iter().map(|&priority| priority > least))) {
+                let priority = priorities[index];
+                if priority > least && self.push(&mut best, priority, start + index) {
+                    least = best.least();
+                }
+            }
+        }
+        best
+    }
+
+    /// Draws first and looks at those that drew high: most tokens are not looked at. Nothing if too few of them lie
+    /// in the band, as then others may be selected too.
+    #[inline(always)]
+    fn drawn_first(&self, tokens: &Range<usize>, keep: usize) -> Option<Candidates> {
+        if !self.ranking.draws() {
+            return None;
+        }
+        let (floor, (first, seed)) = (draw::floor(keep, tokens.len())?, self.numbered);
+        let mut best = Candidates::new(keep);
+        let (mut least, mut priority) = (f64::NEG_INFINITY, [0.0]);
+        for start in tokens.clone().step_by(BLOCK) {
+            let drawn = draw::all::<BLOCK>(seed, first + start as u64);
+            for index in set(bits(drawn.iter().map(|&drawn| drawn > floor))) {
+                let token = start + index;
+                if token >= tokens.end {
+                    break;
+                }
+                self.priorities(token..token + 1, &mut priority);
+                if priority[0] > least && self.push(&mut best, priority[0], token) {
+                    least = best.least();
+                }
+            }
+        }
+        best.is_full().then_some(best)
+    }
+
+    /// Adds a token of the batch; says whether the least priority that counts may have risen.
+    #[inline(always)]
+    fn push(&self, best: &mut Candidates, priority: f64, token: usize) -> bool {
+        let candidate = Candidate { priority, token: self.numbered.0 + token as u64 };
+        !self.clips_already(token) && best.push(candidate)
+    }
+
+    /// Whether a token is left out of the draw, as the surrogate gives it no gradient anyway.
+    #[inline(always)]
+    fn clips_already(&self, token: usize) -> bool {
+        let Order::Draw { base, .. } = self.ranking.by else { return false };
+        let log_ratio = self.batch.log_prob()[token] - self.batch.old_log_prob()[token];
+        base.clips(log_ratio.exp(), self.batch.advantage()[token])
+    }
+
+    /// Whether any token of a block could be selected, given that those of no more priority than `least` cannot.
+    #[inline(always)]
+    fn any_above(&self, block: Range<usize>, least: f64) -> bool {
+        let (low, high) = match self.ranking.by {
+            Order::Covariance(Centering::Batch) => (least, f64::INFINITY),
+            Order::Draw { centering: Centering::Batch, low, high, .. } => (low, high),
+            _ => return true,
+        };
+        let (advantage, log_prob) = (self.batch.advantage(), self.batch.log_prob());
+        let columns = std::iter::zip(&advantage[block.clone()], &log_prob[block]);
+        columns.fold(false, |any, (advantage, log_prob)| {
+            let covariance = self.centre.covariance(advantage.to_f64(), log_prob.to_f64());
+            any | ((low <= covariance) & (covariance <= high))
+        })
+    }
+
+    /// What the tokens of a block are ranked by.
+    #[inline(always)]
+    fn priorities(&self, block: Range<usize>, priorities: &mut [f64]) {
+        let at = self.numbered.0 + block.start as u64;
+        self.values(block, priorities);
+        if let Order::Draw { low, high, .. } = self.ranking.by {
+            // In place of each covariance the token's draw, or what nobody can be selected by outside of the band.
+            let closed = self.ranking.semantics == Semantics::Paper;
+            for (index, priority) in priorities.iter_mut().enumerate() {
+                let open = (low < *priority) & (*priority < high);
+                let inside = open | (closed & (low <= *priority) & (*priority <= high));
+                let drawn = draw::of(self.numbered.1, at + index as u64) as f64;
+                *priority = if inside { drawn } else { f64::NEG_INFINITY };
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn values(&self, block: Range<usize>, values: &mut [f64]) {
+        let advantage = &self.batch.advantage()[block.clone()];
+        let log_prob = &self.batch.log_prob()[block.clone()];
+        let entropy = self.batch.column(Column::Entropy).map(|column| &column[block]);
+        match (self.ranking.by, entropy) {
+            (Order::Entropy, Some(entropy)) => {
+                for (value, entropy) in std::iter::zip(values, entropy) {
+                    *value = entropy.to_f64();
+                }
+            }
+            (
+                Order::Covariance(Centering::State)
+                | Order::Draw { centering: Centering::State, .. },
+                Some(entropy),
+            ) => {
+                for (index, value) in values.iter_mut().enumerate() {
+                    let (advantage, log_prob) =
+                        (advantage[index].to_f64(), log_prob[index].to_f64());
+                    *value = state_token_covariance(advantage, log_prob, entropy[index].to_f64());
+                }
+            }
+            // Without the column there is nothing to rank by; `check` has refused the batch before.
+            _ => {
+                for (index, value) in values.iter_mut().enumerate() {
+                    let (advantage, log_prob) =
+                        (advantage[index].to_f64(), log_prob[index].to_f64());
+                    *value = self.centre.covariance(advantage, log_prob);
+                }
+            }
+        }
+    }
+}
+
+/// Up to [`BLOCK`] marks as bits, the first the lowest: made in vectors, and quick to walk where few are set.
+#[inline(always)]
+fn bits(marks: impl Iterator<Item = bool>) -> u64 {
+    (0..u64::BITS).zip(marks).fold(0, |bits, (at, mark)| bits | (u64::from(mark) << at))
+}
+
+/// Which bits are set, ascending.
+#[inline(always)]
+fn set(mut bits: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let next = (bits != 0).then(|| bits.trailing_zeros() as usize);
+        bits &= bits.wrapping_sub(1);
+        next
+    })
+}
