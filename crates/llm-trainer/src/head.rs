@@ -30,8 +30,8 @@ pub struct TokenStatistics {
 pub struct HeadGradient {
     /// With respect to the hidden states, `[tokens, hidden]`.
     pub hidden: Tensor,
-    /// With respect to the head's weight, `[vocab, hidden]`.
-    pub weight: Tensor,
+    /// With respect to the head's weight, `[vocab, hidden]`, where that requires gradients.
+    pub weight: Option<Tensor>,
     /// `log π(y_t)`, met on the way, `[tokens]`.
     pub log_prob: Tensor,
 }
@@ -79,7 +79,8 @@ pub fn token_statistics_backward(
     let _no_grad = tch::no_grad_guard();
     let (mut d_hidden, mut log_probs) = (Vec::new(), Vec::new());
     let kind = statistics_kind(hidden);
-    let mut d_weight = Tensor::zeros(weight.size(), (kind, weight.device()));
+    let mut d_weight =
+        weight.requires_grad().then(|| Tensor::zeros(weight.size(), (kind, weight.device())));
     for (start, length) in chunks(targets.size()[0], weight.size()[0]) {
         let chunk = Chunk::new(hidden, weight, targets, temperature, start, length);
         let column = |values: &Tensor| values.narrow(0, start, length).unsqueeze(1).to_kind(kind);
@@ -94,11 +95,13 @@ pub fn token_statistics_backward(
         let d_logits = d_logits.scatter_add(1, &chunk.targets, &gradient) / temperature;
         let d_logits = d_logits.to_kind(hidden.kind());
         d_hidden.push(d_logits.matmul(weight));
-        d_weight += d_logits.tr().matmul(&hidden.narrow(0, start, length)).to_kind(kind);
+        if let Some(d_weight) = &mut d_weight {
+            *d_weight += d_logits.tr().matmul(&hidden.narrow(0, start, length)).to_kind(kind);
+        }
     }
     HeadGradient {
         hidden: join(&d_hidden, || hidden.zeros_like()),
-        weight: d_weight.to_kind(weight.kind()),
+        weight: d_weight.map(|gradient| gradient.to_kind(weight.kind())),
         log_prob: join(&log_probs, || Tensor::zeros([0], (kind, hidden.device()))),
     }
 }

@@ -8,5 +8,6 @@ pub mod head;
 pub mod model;
 pub mod progress;
 mod signals;
+pub mod tensor_file;
 pub mod training;
 pub mod warmup;

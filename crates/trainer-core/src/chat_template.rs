@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
 
+use crate::bounded_read::{LONGEST_TEXT_BYTES, read_text_at_most};
 use crate::text_tokenizer::{TokenizerError, read_json, token_text};
 
 /// Why a chat template cannot be used.
@@ -74,7 +75,7 @@ impl ChatTemplate {
         let config_path = dir.join("tokenizer_config.json");
         let config = read_json(&config_path)?.unwrap_or_default();
         let jinja_path = dir.join("chat_template.jinja");
-        let (path, source) = match std::fs::read_to_string(&jinja_path) {
+        let (path, source) = match read_text_at_most(&jinja_path, LONGEST_TEXT_BYTES) {
             Ok(source) => (jinja_path, source),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 match template_of(&config["chat_template"]) {

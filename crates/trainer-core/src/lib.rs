@@ -7,12 +7,14 @@
 //! | [`counter_rng`], [`schedule`], [`packing`] | the numbers a step needs: noise, learning rate, micro-batches |
 //! | [`dynamic_sampling`], [`overlong`] | which responses a step trains on |
 //! | [`metrics`], [`run_directory`], [`atomic_write`] | what a run leaves on disk |
+//! | [`bounded_read`] | how much of a stranger's file is read |
 //! | [`retention`], [`deadline`] | which checkpoints stay, and when the last must be written |
 //! | [`report`] | what a person sees of it |
 //! | [`model_config`], [`gguf`] | what a model is, and how one comes out of a GGUF file |
 
 pub mod arithmetic;
 pub mod atomic_write;
+pub mod bounded_read;
 pub mod chat_template;
 pub mod config;
 pub mod counter_rng;

@@ -6,6 +6,11 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 use tokenizers::Tokenizer;
 
+use crate::bounded_read::{LONGEST_TEXT_BYTES, read_at_most};
+
+/// Longest `tokenizer.json` accepted: several times that of the largest vocabularies.
+const LONGEST_TOKENIZER_BYTES: u64 = 128 << 20;
+
 /// Why a tokenizer cannot be used.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -70,7 +75,7 @@ impl TextTokenizer {
     /// [`TokenizerError::Read`] or [`TokenizerError::Malformed`], naming the file.
     pub fn load(dir: &Path) -> Result<Self, TokenizerError> {
         let path = dir.join("tokenizer.json");
-        let bytes = std::fs::read(&path)
+        let bytes = read_at_most(&path, LONGEST_TOKENIZER_BYTES)
             .map_err(|source| TokenizerError::Read { path: path.clone(), source })?;
         let mut tokenizer =
             Tokenizer::from_bytes(&bytes).map_err(|error| TokenizerError::Malformed {
@@ -188,7 +193,7 @@ impl TextTokenizer {
 
 /// A JSON file, `None` where there is none.
 pub(crate) fn read_json(path: &Path) -> Result<Option<serde_json::Value>, TokenizerError> {
-    let bytes = match std::fs::read(path) {
+    let bytes = match read_at_most(path, LONGEST_TEXT_BYTES) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(source) => return Err(TokenizerError::Read { path: path.to_path_buf(), source }),

@@ -25,6 +25,7 @@ fn choices() -> Vec<String> {
     choices.push(format!(
         "data = {{ {source} }}\nrollout.max_response_tokens = 8192\nreward.overlong.soft-buffer = {{}}"
     ));
+    choices.push(format!("lora = {{}}\ndata = {{ {source} }}"));
     choices.extend(
         [
             "reference_kl = {}",

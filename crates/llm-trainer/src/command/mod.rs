@@ -5,6 +5,7 @@ pub mod doctor;
 pub mod generate;
 pub mod import_gguf;
 mod json_lines;
+pub mod merge;
 pub mod model_options;
 pub mod report;
 pub mod score;
@@ -32,6 +33,8 @@ pub enum Command {
     Train(train::Args),
     /// Write one self-contained HTML page, and its figures as SVG, about one or several runs
     Report(report::Args),
+    /// Add an adapter that was trained with [lora] to its model, and write the sum as a Hugging Face directory
+    Merge(merge::Args),
     /// Turn a GGUF file of the Qwen2 or Llama architecture into a Hugging Face directory
     ImportGguf(import_gguf::Args),
 }
@@ -51,6 +54,7 @@ impl Command {
             Self::Warmup(args) => warmup::run(args, out),
             Self::Train(args) => train::run(args, out),
             Self::Report(args) => report::run(args, out),
+            Self::Merge(args) => merge::run(args, out),
             Self::ImportGguf(args) => import_gguf::run(args, out),
         }
     }

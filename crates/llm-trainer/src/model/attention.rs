@@ -2,22 +2,8 @@
 
 use tch::Tensor;
 
+use super::projection::Projection;
 use super::rope::Angles;
-
-/// A linear map with an optional bias.
-#[derive(Debug)]
-pub(super) struct Projection {
-    /// `[out, in]`.
-    pub(super) weight: Tensor,
-    /// `[out]`.
-    pub(super) bias: Option<Tensor>,
-}
-
-impl Projection {
-    fn forward(&self, x: &Tensor) -> Tensor {
-        x.linear(&self.weight, self.bias.as_ref())
-    }
-}
 
 /// The four projections of a block's attention.
 #[derive(Debug)]

@@ -1,9 +1,11 @@
 //! One pre-norm residual block.
 
 use tch::Tensor;
+use trainer_core::config::LoraTarget;
 
 use super::attention::Attention;
 use super::mlp::Mlp;
+use super::projection::Projection;
 use super::rms_norm::RmsNorm;
 use super::rope::Angles;
 
@@ -36,9 +38,9 @@ impl Block {
             ("self_attn.k_proj.weight", &attention.key.weight),
             ("self_attn.v_proj.weight", &attention.value.weight),
             ("self_attn.o_proj.weight", &attention.output.weight),
-            ("mlp.gate_proj.weight", &self.mlp.gate),
-            ("mlp.up_proj.weight", &self.mlp.up),
-            ("mlp.down_proj.weight", &self.mlp.down),
+            ("mlp.gate_proj.weight", &self.mlp.gate.weight),
+            ("mlp.up_proj.weight", &self.mlp.up.weight),
+            ("mlp.down_proj.weight", &self.mlp.down.weight),
             ("input_layernorm.weight", &self.attention_norm.weight),
             ("post_attention_layernorm.weight", &self.mlp_norm.weight),
         ];
@@ -50,5 +52,70 @@ impl Block {
         ];
         named.extend(biases.into_iter().filter_map(|(name, bias)| Some((name, bias.as_ref()?))));
         named
+    }
+
+    /// Every tensor, corrections included.
+    pub(super) fn tensors_mut(&mut self) -> impl Iterator<Item = &mut Tensor> {
+        let (attention, mlp) = (&mut self.attention, &mut self.mlp);
+        let projections = [
+            &mut attention.query,
+            &mut attention.key,
+            &mut attention.value,
+            &mut attention.output,
+            &mut mlp.gate,
+            &mut mlp.up,
+            &mut mlp.down,
+        ];
+        let norms = [&mut self.attention_norm.weight, &mut self.mlp_norm.weight];
+        projections.into_iter().flat_map(Projection::tensors_mut).chain(norms)
+    }
+
+    /// A projection.
+    pub(super) fn projection(&self, target: LoraTarget) -> &Projection {
+        let (attention, mlp) = (&self.attention, &self.mlp);
+        match target {
+            LoraTarget::QProj => &attention.query,
+            LoraTarget::KProj => &attention.key,
+            LoraTarget::VProj => &attention.value,
+            LoraTarget::OProj => &attention.output,
+            LoraTarget::GateProj => &mlp.gate,
+            LoraTarget::UpProj => &mlp.up,
+            LoraTarget::DownProj => &mlp.down,
+        }
+    }
+
+    /// A projection, to be changed.
+    pub(super) fn projection_mut(&mut self, target: LoraTarget) -> &mut Projection {
+        let (attention, mlp) = (&mut self.attention, &mut self.mlp);
+        match target {
+            LoraTarget::QProj => &mut attention.query,
+            LoraTarget::KProj => &mut attention.key,
+            LoraTarget::VProj => &mut attention.value,
+            LoraTarget::OProj => &mut attention.output,
+            LoraTarget::GateProj => &mut mlp.gate,
+            LoraTarget::UpProj => &mut mlp.up,
+            LoraTarget::DownProj => &mut mlp.down,
+        }
+    }
+
+    /// The same block without corrections, over the same memory.
+    pub(super) fn base(&self) -> Self {
+        let Attention { query, key, value, output, head_dim } = &self.attention;
+        Self {
+            attention_norm: self.attention_norm.shallow_clone(),
+            attention: Attention {
+                query: query.base(),
+                key: key.base(),
+                value: value.base(),
+                output: output.base(),
+                head_dim: *head_dim,
+            },
+            mlp_norm: self.mlp_norm.shallow_clone(),
+            mlp: Mlp {
+                gate: self.mlp.gate.base(),
+                up: self.mlp.up.base(),
+                down: self.mlp.down.base(),
+            },
+        }
     }
 }

@@ -1,18 +1,21 @@
 //! The whole model: `embed → blocks → final_norm → head`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use tch::{Device, Kind, Tensor};
 use thiserror::Error;
 use trainer_core::model_config::{ModelConfig, ModelConfigError};
 
-use super::attention::{Attention, Projection, causal_attention};
+use super::adapter::Adapter;
+use super::attention::{Attention, causal_attention};
 use super::block::Block;
 use super::draw::Draw;
 use super::mlp::Mlp;
+use super::projection::Projection;
 use super::rms_norm::RmsNorm;
 use super::rope::{Angles, Rope};
-use super::weights::{WeightFiles, WeightsError};
+use super::weights::WeightFiles;
+use crate::tensor_file::TensorFileError;
 
 /// Why a model could not be read.
 #[derive(Debug, Error)]
@@ -23,8 +26,10 @@ pub enum DecoderError {
     Config(#[from] ModelConfigError),
     /// A weight file is at fault.
     #[error(transparent)]
-    Weights(#[from] WeightsError),
+    Weights(#[from] TensorFileError),
 }
+
+const EMBEDDING: &str = "model.embed_tokens.weight";
 
 /// A decoder-only language model of the Qwen2 or Llama architecture.
 #[derive(Debug)]
@@ -39,13 +44,17 @@ pub struct Decoder {
     rope: Rope,
     device: Device,
     kind: Kind,
+    /// Where the weights came from.
+    source: Option<PathBuf>,
+    /// Trained in place of the weights, where there is one.
+    adapter: Option<Adapter>,
 }
 
 impl Decoder {
     /// Reads `config.json` and the safetensors of a Hugging Face directory, one file or shards.
     ///
-    /// Files of f32, f16 and bf16 are turned into `kind`. Nothing requires gradients until
-    /// [`set_trainable`](Self::set_trainable).
+    /// Files of f32, f16 and bf16 are turned into `kind`. A PEFT directory is read with the model it names. Nothing requires
+    /// gradients until [`set_trainable`](Self::set_trainable).
     ///
     /// # Errors
     ///
@@ -55,6 +64,11 @@ impl Decoder {
     ///
     /// If the device has too little memory.
     pub fn load(directory: &Path, device: Device, kind: Kind) -> Result<Self, DecoderError> {
+        if let Some(base) = Adapter::base_of(directory)? {
+            let mut decoder = Self::load(&base, device, kind)?;
+            decoder.load_adapter(directory)?;
+            return Ok(decoder);
+        }
         let config = ModelConfig::read(&directory.join("config.json"))?;
         let files = WeightFiles::open(directory)?;
         let mut wanted = Vec::new();
@@ -63,7 +77,8 @@ impl Decoder {
             files.tensor(name, shape).map(|tensor| place(&tensor, device, kind))
         })?;
         files.check_nothing_else(&wanted)?;
-        Ok(decoder)
+        let source = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
+        Ok(Self { source: Some(source), ..decoder })
     }
 
     /// A new model: weights normal with the config's `initializer_range`, biases 0, norms 1. Depends on `seed` alone.
@@ -91,7 +106,7 @@ impl Decoder {
         mut tensor: impl FnMut(&str, &[i64]) -> Result<Tensor, E>,
     ) -> Result<Self, E> {
         let (hidden, vocab) = (size(config.hidden_size), size(config.vocab_size));
-        let embedding = tensor("model.embed_tokens.weight", &[vocab, hidden])?;
+        let embedding = tensor(EMBEDDING, &[vocab, hidden])?;
         let blocks = (0..config.num_hidden_layers)
             .map(|index| {
                 block(&config, |name, shape| tensor(&format!("model.layers.{index}.{name}"), shape))
@@ -105,7 +120,97 @@ impl Decoder {
             Some(tensor("lm_head.weight", &[vocab, hidden])?)
         };
         let rope = Rope::new(&config, device);
-        Ok(Self { config, embedding, blocks, final_norm, untied_head, rope, device, kind })
+        let (source, adapter) = (None, None);
+        Ok(Self {
+            config,
+            embedding,
+            blocks,
+            final_norm,
+            untied_head,
+            rope,
+            device,
+            kind,
+            source,
+            adapter,
+        })
+    }
+
+    /// The same model without its adapter, over the same memory: what the adapter is trained away from.
+    #[must_use]
+    pub fn base(&self) -> Self {
+        Self {
+            config: self.config.clone(),
+            embedding: self.embedding.shallow_clone(),
+            blocks: self.blocks.iter().map(Block::base).collect(),
+            final_norm: self.final_norm.shallow_clone(),
+            untied_head: self.untied_head.as_ref().map(Tensor::shallow_clone),
+            rope: self.rope.shallow_clone(),
+            device: self.device,
+            kind: self.kind,
+            source: self.source.clone(),
+            adapter: None,
+        }
+    }
+
+    /// Turns every parameter into another kind.
+    #[must_use]
+    pub fn into_kind(mut self, kind: Kind) -> Self {
+        let _no_grad = tch::no_grad_guard();
+        let change = |tensor: &mut Tensor| *tensor = tensor.to_kind(kind);
+        change(&mut self.embedding);
+        self.blocks.iter_mut().flat_map(Block::tensors_mut).for_each(change);
+        change(&mut self.final_norm.weight);
+        self.untied_head.iter_mut().for_each(change);
+        self.kind = kind;
+        self
+    }
+
+    /// The kind that the weights of a Hugging Face directory are stored in: that of the embedding.
+    ///
+    /// # Errors
+    ///
+    /// [`DecoderError::Weights`] if the files cannot be read or hold no embedding.
+    pub fn stored_kind(directory: &Path) -> Result<Kind, DecoderError> {
+        let files = WeightFiles::open(directory)?;
+        let missing = || TensorFileError::Missing {
+            path: directory.to_owned(),
+            tensor: EMBEDDING.to_owned(),
+            expected: Vec::new(),
+        };
+        Ok(files.kind(EMBEDDING).ok_or_else(missing)?)
+    }
+
+    /// The directory of the model that the adapter in `directory` belongs to; `None` where it holds a whole model.
+    ///
+    /// # Errors
+    ///
+    /// [`DecoderError::Weights`] if the adapter's settings cannot be read or name no model.
+    pub fn base_directory(directory: &Path) -> Result<Option<PathBuf>, DecoderError> {
+        Ok(Adapter::base_of(directory)?)
+    }
+
+    /// The adapter, where there is one.
+    pub(super) fn adapter(&self) -> Option<&Adapter> {
+        self.adapter.as_ref()
+    }
+
+    /// The directory that the weights came from.
+    pub(super) fn source(&self) -> Option<&Path> {
+        self.source.as_deref()
+    }
+
+    pub(super) fn blocks(&self) -> &[Block] {
+        &self.blocks
+    }
+
+    /// Takes the corrections of the blocks for an adapter with these settings; `None` takes them off.
+    pub(super) fn set_adapter(
+        &mut self,
+        adapter: Option<Adapter>,
+        mut change: impl FnMut(usize, &mut Block),
+    ) {
+        self.blocks.iter_mut().enumerate().for_each(|(index, block)| change(index, block));
+        self.adapter = adapter;
     }
 
     /// The checked content of `config.json`.
@@ -131,7 +236,7 @@ impl Decoder {
     /// Parameters with their names in a checkpoint, always in the same order; a tied head is there once, as the
     /// embedding.
     pub fn named_parameters(&self) -> Vec<(String, &Tensor)> {
-        let mut named = vec![("model.embed_tokens.weight".to_owned(), &self.embedding)];
+        let mut named = vec![(EMBEDDING.to_owned(), &self.embedding)];
         for (index, block) in self.blocks.iter().enumerate() {
             let of_block = block.named_parameters().into_iter();
             named.extend(
@@ -143,9 +248,17 @@ impl Decoder {
         named
     }
 
-    /// Makes every parameter require gradients, or none.
+    /// What is trained: the adapter's parameters where there is one, else all of the model's.
+    pub fn trained_parameters(&self) -> Vec<(String, &Tensor)> {
+        if self.adapter.is_some() { self.adapter_parameters() } else { self.named_parameters() }
+    }
+
+    /// Makes every parameter that is trained require gradients, or none; the others do not.
     pub fn set_trainable(&self, trainable: bool) {
         for (_, parameter) in self.named_parameters() {
+            let _shared = parameter.set_requires_grad(false);
+        }
+        for (_, parameter) in self.trained_parameters() {
             let _shared = parameter.set_requires_grad(trainable);
         }
     }
@@ -230,7 +343,7 @@ fn block<E>(
         } else {
             None
         };
-        Ok(Projection { weight, bias })
+        Ok(Projection::new(weight, bias))
     };
     let attention = Attention {
         query: projection("q_proj", query, hidden, config.query_key_value_bias)?,
@@ -239,10 +352,11 @@ fn block<E>(
         output: projection("o_proj", hidden, query, config.attention_output_bias)?,
         head_dim: size(config.head_dim),
     };
+    let mut plain = |name: &str, shape: &[i64]| Ok(Projection::new(tensor(name, shape)?, None));
     let mlp = Mlp {
-        gate: tensor("mlp.gate_proj.weight", &[intermediate, hidden])?,
-        up: tensor("mlp.up_proj.weight", &[intermediate, hidden])?,
-        down: tensor("mlp.down_proj.weight", &[hidden, intermediate])?,
+        gate: plain("mlp.gate_proj.weight", &[intermediate, hidden])?,
+        up: plain("mlp.up_proj.weight", &[intermediate, hidden])?,
+        down: plain("mlp.down_proj.weight", &[hidden, intermediate])?,
     };
     let mut norm =
         |name: &str| Ok(RmsNorm { weight: tensor(name, &[hidden])?, eps: config.rms_norm_eps });
@@ -255,7 +369,7 @@ fn block<E>(
 }
 
 /// Moves a freshly made tensor; an owned copy of its own, so that parameters never share storage.
-fn place(tensor: &Tensor, device: Device, kind: Kind) -> Tensor {
+pub(super) fn place(tensor: &Tensor, device: Device, kind: Kind) -> Tensor {
     tensor.to_kind(kind).to_device(device)
 }
 

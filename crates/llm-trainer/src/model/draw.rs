@@ -21,8 +21,7 @@ impl Draw {
         if name.rsplit('.').next() == Some("bias") {
             return Tensor::zeros(shape, options);
         }
-        let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
-        rng.set_stream(stream);
+        let mut rng = self.stream(stream);
         let count = usize::try_from(shape.iter().product::<i64>()).expect("sizes are positive");
         let mut values = Vec::with_capacity(count + 1);
         while values.len() < count {
@@ -32,6 +31,22 @@ impl Draw {
         }
         values.truncate(count);
         Tensor::from_slice(&values).to_kind(Kind::Float).view(shape)
+    }
+
+    /// A tensor `[rows, columns]` on the CPU, f64, uniform between `-1/√columns` and `1/√columns`: as PEFT starts `A`.
+    pub(super) fn uniform(&self, rows: i64, columns: i64, stream: u64) -> Tensor {
+        let mut rng = self.stream(stream);
+        let bound = 1.0 / (columns as f64).sqrt();
+        let count = usize::try_from(rows * columns).expect("sizes are positive");
+        let values: Vec<f64> =
+            (0..count).map(|_| bound * (2.0 * rng.random::<f64>() - 1.0)).collect();
+        Tensor::from_slice(&values).view([rows, columns])
+    }
+
+    fn stream(&self, stream: u64) -> ChaCha8Rng {
+        let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
+        rng.set_stream(stream);
+        rng
     }
 }
 

@@ -2,22 +2,22 @@
 
 use tch::Tensor;
 
+use super::projection::Projection;
+
 /// `down(silu(gate(x)) · up(x))`, without biases.
 #[derive(Debug)]
 pub(super) struct Mlp {
-    /// `[intermediate, hidden]`.
-    pub(super) gate: Tensor,
-    /// `[intermediate, hidden]`.
-    pub(super) up: Tensor,
-    /// `[hidden, intermediate]`.
-    pub(super) down: Tensor,
+    /// Weight `[intermediate, hidden]`.
+    pub(super) gate: Projection,
+    /// Weight `[intermediate, hidden]`.
+    pub(super) up: Projection,
+    /// Weight `[hidden, intermediate]`.
+    pub(super) down: Projection,
 }
 
 impl Mlp {
     /// `[.., hidden]` to the same.
     pub(super) fn forward(&self, x: &Tensor) -> Tensor {
-        let gate = x.linear(&self.gate, None::<&Tensor>).silu();
-        let up = x.linear(&self.up, None::<&Tensor>);
-        (gate * up).linear(&self.down, None::<&Tensor>)
+        self.down.forward(&(self.gate.forward(x).silu() * self.up.forward(x)))
     }
 }

@@ -3,11 +3,14 @@
 //! The two families share one block; they differ in the biases of attention, which are present or absent tensors.
 //! A decoder is `embed → blocks → final_norm → head`, and each part can be called alone.
 
+mod adapter;
+mod adapter_config;
 mod attention;
 mod block;
 mod decoder;
 mod draw;
 mod mlp;
+mod projection;
 mod rms_norm;
 mod rope;
 mod save;
@@ -16,4 +19,3 @@ mod weights;
 pub use attention::{causal_attention, packed_causal_attention};
 pub use decoder::{Decoder, DecoderError};
 pub use rope::Angles;
-pub use weights::WeightsError;

@@ -11,6 +11,11 @@ pub(super) struct RmsNorm {
 }
 
 impl RmsNorm {
+    /// The same norm over the same memory.
+    pub(super) fn shallow_clone(&self) -> Self {
+        Self { weight: self.weight.shallow_clone(), eps: self.eps }
+    }
+
     /// `x` is `[.., hidden]`; libtorch computes in f32 for narrower kinds and answers in the kind of `x`.
     pub(super) fn forward(&self, x: &Tensor) -> Tensor {
         x.rms_norm(self.weight.size(), Some(&self.weight), self.eps)

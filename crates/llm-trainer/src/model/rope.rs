@@ -23,6 +23,11 @@ impl Rope {
         Self { frequency: Tensor::from_slice(&frequencies).to_device(device) }
     }
 
+    /// The same frequencies over the same memory.
+    pub(super) fn shallow_clone(&self) -> Self {
+        Self { frequency: self.frequency.shallow_clone() }
+    }
+
     /// Angles of `positions`, i64 `[rows, len]` or `[1, len]` for all rows alike.
     pub(super) fn angles(&self, positions: &Tensor) -> Angles {
         // [rows, 1, len, 1] times [head_dim / 2]

@@ -1,15 +1,15 @@
 //! Writing a Hugging Face directory, all or nothing.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::fs;
 use std::path::Path;
 
-use serde_json::{Value, json};
-use tch::{Device, Kind, Tensor};
+use serde_json::json;
+use tch::{Kind, Tensor};
 use trainer_core::atomic_write::{DirectoryInProgress, WriteError};
 
 use super::decoder::Decoder;
+use crate::tensor_file::{at, byte_count, write_json, write_tensors};
 
 /// Largest weight file; more goes to the next shard.
 const SHARD_BYTES: u64 = 5_000_000_000;
@@ -26,13 +26,10 @@ const COPIED: [&str; 9] = [
     "generation_config.json",
 ];
 
-fn at<T>(path: &Path, result: io::Result<T>) -> Result<T, WriteError> {
-    result.map_err(|source| WriteError { path: path.to_owned(), action: "write", source })
-}
-
 impl Decoder {
     /// Writes config.json, the weights in the model's kind, `generation_config.json` and the tokenizer files of
-    /// `tokenizer_source` to `directory`, replacing it.
+    /// `tokenizer_source` to `directory`, replacing it. A model with an adapter is written as a PEFT directory, which holds
+    /// the adapter alone and names the model it belongs to.
     ///
     /// Everything is written beside it first, synced and then renamed, so `directory` is never half written.
     ///
@@ -55,7 +52,13 @@ impl Decoder {
         shard_bytes: u64,
     ) -> Result<(), WriteError> {
         let staging = DirectoryInProgress::begin(directory)?;
-        self.write_files(staging.path(), tokenizer_source, shard_bytes)?;
+        match self.adapter() {
+            None => self.write_files(staging.path(), tokenizer_source, shard_bytes)?,
+            Some(adapter) => {
+                copy_tokenizer(tokenizer_source, staging.path())?;
+                self.write_adapter(staging.path(), adapter)?;
+            }
+        }
         staging.commit()
     }
 
@@ -65,26 +68,21 @@ impl Decoder {
         tokenizer_source: &Path,
         shard_bytes: u64,
     ) -> Result<(), WriteError> {
-        for name in COPIED {
-            let (from, to) = (tokenizer_source.join(name), staging.join(name));
-            if from.is_file() {
-                at(&to, fs::copy(&from, &to))?;
-            }
-        }
+        copy_tokenizer(tokenizer_source, staging)?;
         let generation = staging.join("generation_config.json");
         if !generation.exists() {
             write_json(&generation, &self.config().to_generation_json())?;
         }
-        let (torch_dtype, _) = kind_names(self.kind());
-        write_json(&staging.join("config.json"), &self.config().to_json(torch_dtype))?;
+        let config = self.config().to_json(torch_dtype(self.kind()));
+        write_json(&staging.join("config.json"), &config)?;
         let shards = shards(self.named_parameters(), shard_bytes);
         if let [only] = shards.as_slice() {
-            return write_weights(&staging.join("model.safetensors"), only);
+            return write_tensors(&staging.join("model.safetensors"), only);
         }
         let mut weight_map = BTreeMap::new();
         for (number, shard) in shards.iter().enumerate() {
             let name = format!("model-{:05}-of-{:05}.safetensors", number + 1, shards.len());
-            write_weights(&staging.join(&name), shard)?;
+            write_tensors(&staging.join(&name), shard)?;
             weight_map.extend(shard.iter().map(|(tensor, _)| (tensor.clone(), name.clone())));
         }
         let total: u64 = shards.iter().flatten().map(|(_, tensor)| byte_count(tensor)).sum();
@@ -110,46 +108,22 @@ fn shards(named: Named<'_>, shard_bytes: u64) -> Vec<Named<'_>> {
     shards
 }
 
-fn byte_count(tensor: &Tensor) -> u64 {
-    (tensor.numel() * tensor.kind().elt_size_in_bytes()) as u64
+fn copy_tokenizer(from: &Path, to: &Path) -> Result<(), WriteError> {
+    for name in COPIED {
+        let (from, to) = (from.join(name), to.join(name));
+        if from.is_file() {
+            at(&to, fs::copy(&from, &to))?;
+        }
+    }
+    Ok(())
 }
 
-/// Names of a kind in config.json and in safetensors.
-fn kind_names(kind: Kind) -> (&'static str, &'static str) {
+/// Name of a kind in config.json.
+fn torch_dtype(kind: Kind) -> &'static str {
     match kind {
-        Kind::BFloat16 => ("bfloat16", "BF16"),
-        Kind::Half => ("float16", "F16"),
-        Kind::Double => ("float64", "F64"),
-        _ => ("float32", "F32"),
+        Kind::BFloat16 => "bfloat16",
+        Kind::Half => "float16",
+        Kind::Double => "float64",
+        _ => "float32",
     }
-}
-
-fn write_weights(path: &Path, named: &[(String, &Tensor)]) -> Result<(), WriteError> {
-    let mut header = serde_json::Map::new();
-    header.insert("__metadata__".to_owned(), json!({ "format": "pt" }));
-    let mut offset = 0;
-    for (name, tensor) in named {
-        let end = offset + byte_count(tensor);
-        let (_, dtype) = kind_names(tensor.kind());
-        let info = json!({ "dtype": dtype, "shape": tensor.size(), "data_offsets": [offset, end] });
-        header.insert(name.clone(), info);
-        offset = end;
-    }
-    let mut header = Value::Object(header).to_string().into_bytes();
-    header.resize(header.len().next_multiple_of(8), b' ');
-    let mut out = BufWriter::new(at(path, File::create(path))?);
-    at(path, out.write_all(&(header.len() as u64).to_le_bytes()))?;
-    at(path, out.write_all(&header))?;
-    for (_, tensor) in named {
-        let tensor = tensor.detach().to_device(Device::Cpu).contiguous();
-        let mut bytes = vec![0; tensor.numel() * tensor.kind().elt_size_in_bytes()];
-        tensor.copy_data_u8(&mut bytes, tensor.numel());
-        at(path, out.write_all(&bytes))?;
-    }
-    at(path, out.flush())
-}
-
-fn write_json(path: &Path, value: &Value) -> Result<(), WriteError> {
-    let text = serde_json::to_string_pretty(value).expect("a JSON value is always writable");
-    at(path, fs::write(path, text + "\n"))
 }

@@ -2,14 +2,15 @@
 
 use std::path::Path;
 
-use anyhow::Context;
-use tch::{Device, Kind, Tensor};
+use tch::{Kind, Tensor};
 use torch_ext::{TorchError, fused_adamw};
+use trainer_core::atomic_write::WriteError;
 use trainer_core::config::{Dtype, OptimizerSection};
 use trainer_core::counter_rng::rounding_key;
 
 use super::stochastic_rounding::RoundingNoise;
 use crate::model::Decoder;
+use crate::tensor_file::{TensorFile, TensorFileError, write_tensors};
 
 /// Elements whose moments are widened at a time, on the CPU: what fits its caches.
 const PIECE_ELEMENTS: i64 = 1 << 16;
@@ -43,9 +44,9 @@ pub struct StepOutcome {
 }
 
 impl AdamW {
-    /// Fresh state for the trainable parameters of `model`; `seed` keys the noise that rounds moments narrower than f32.
+    /// Fresh state for what is trained of `model`; `seed` keys the noise that rounds moments narrower than f32.
     pub fn new(model: &Decoder, options: &OptimizerSection, seed: u64) -> Self {
-        let named = model.named_parameters();
+        let named = model.trained_parameters();
         Self::of(named.iter().map(|(name, p)| (name.clone(), p.shallow_clone())), options, seed)
     }
 
@@ -207,7 +208,7 @@ impl AdamW {
     /// # Errors
     ///
     /// If the file cannot be written.
-    pub fn save(&self, path: &Path) -> anyhow::Result<()> {
+    pub fn save(&self, path: &Path) -> Result<(), WriteError> {
         let mut tensors = Vec::new();
         for (i, name) in self.names.iter().enumerate() {
             let columns = [
@@ -216,15 +217,9 @@ impl AdamW {
                 ("second_moment", &self.second_moments[i]),
                 ("step", &self.steps[i]),
             ];
-            for (column, tensor) in columns {
-                tensors.push((
-                    format!("{column}/{name}"),
-                    tensor.detach().to_device(Device::Cpu).contiguous(),
-                ));
-            }
+            tensors.extend(columns.map(|(column, tensor)| (format!("{column}/{name}"), tensor)));
         }
-        Tensor::write_safetensors(&tensors, path)?;
-        Ok(())
+        write_tensors(path, &tensors)
     }
 
     /// Restores what [`AdamW::save`] wrote for the same model.
@@ -232,10 +227,10 @@ impl AdamW {
     /// # Errors
     ///
     /// If the file cannot be read, or its tensors are not those of this model.
-    pub fn restore(&mut self, path: &Path) -> anyhow::Result<()> {
+    pub fn restore(&mut self, path: &Path) -> Result<(), TensorFileError> {
         let _no_grad = tch::no_grad_guard();
-        let mut saved: std::collections::HashMap<String, Tensor> =
-            Tensor::read_safetensors(path)?.into_iter().collect();
+        let file = TensorFile::open(path)?;
+        let mut expected = 0;
         for (i, name) in self.names.iter().enumerate() {
             let columns = [
                 ("master", &mut self.master[i]),
@@ -245,36 +240,35 @@ impl AdamW {
             ];
             for (column, tensor) in columns {
                 let key = format!("{column}/{name}");
-                let source = saved
-                    .remove(&key)
-                    .ok_or_else(|| anyhow::anyhow!("{}: no tensor `{key}`", path.display()))?;
-                anyhow::ensure!(
-                    source.size() == tensor.size(),
-                    "{}: tensor `{key}` has shape {:?}, expected {:?}",
-                    path.display(),
-                    source.size(),
-                    tensor.size()
-                );
-                anyhow::ensure!(
-                    source.kind() == tensor.kind(),
-                    "{}: tensor `{key}` is {:?}, expected {:?} by `optimizer.moments` and `model.dtype`",
-                    path.display(),
-                    source.kind(),
-                    tensor.kind()
-                );
-                tensor.copy_(&source);
+                tensor.copy_(&file.tensor(&key, &tensor.size(), &[tensor.kind()])?);
+                expected += 1;
             }
             if is_narrow(&self.parameters[i]) {
                 let master = self.master[i].shallow_clone();
                 self.parameters[i].copy_(&master);
             }
         }
-        if let Some(step) = self.steps.first() {
-            self.applied = whole_step(step.double_value(&[])).with_context(|| {
-                let step = &self.names[0];
-                format!("{}: tensor `step/{step}` is no number of steps", path.display())
-            })?;
+        let found = file.names().count();
+        let applied = self.steps.first().map(|step| step.double_value(&[]));
+        let malformed = |found: String, expected: String| TensorFileError::Malformed {
+            path: path.to_owned(),
+            found,
+            expected,
+        };
+        if found != expected {
+            return Err(malformed(
+                format!("{found} tensors"),
+                format!("{expected}: another model's"),
+            ));
         }
+        self.applied = match applied.map(whole_step) {
+            Some(Some(applied)) => applied,
+            None => 0,
+            Some(None) => {
+                let found = format!("tensor `step/{}` is {applied:?}", self.names[0]);
+                return Err(malformed(found, "a number of steps".to_owned()));
+            }
+        };
         Ok(())
     }
 }

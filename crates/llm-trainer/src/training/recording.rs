@@ -101,8 +101,13 @@ impl<'a> Recording<'a> {
             );
             part.scatter(&to_f64(&gradient.log_prob), &mut log_prob);
             // The head's weight is a leaf: naming it as an output adds its share to `.grad`, tied or not.
-            let outputs = [&hidden, model.head()];
-            torch_ext::backward(&outputs, &[&gradient.hidden, &gradient.weight])?;
+            match &gradient.weight {
+                Some(weight) => {
+                    let outputs = [&hidden, model.head()];
+                    torch_ext::backward(&outputs, &[&gradient.hidden, weight])?;
+                }
+                None => torch_ext::backward(&[&hidden], &[&gradient.hidden])?,
+            }
             gradients.push(input.grad());
         }
         while let Some(runs) = blocks.pop() {
@@ -115,7 +120,10 @@ impl<'a> Recording<'a> {
             }
         }
         for (part, gradient) in micro_batches.iter().zip(&gradients) {
-            torch_ext::backward(&[&part.embed(model)], &[gradient])?;
+            let embedded = part.embed(model);
+            if embedded.requires_grad() {
+                torch_ext::backward(&[&embedded], &[gradient])?;
+            }
         }
         Ok(log_prob)
     }

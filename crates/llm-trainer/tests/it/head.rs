@@ -57,7 +57,7 @@ fn closed_form_backward_equals_autograd() {
     let (log_prob, entropy) = by_definition(&attached, 0.6);
     (log_prob * &d_log_prob + entropy * &d_entropy).sum(Kind::Double).backward();
 
-    let found = token_statistics_backward(
+    let frozen = token_statistics_backward(
         &case.hidden,
         &case.weight,
         &case.targets,
@@ -65,8 +65,19 @@ fn closed_form_backward_equals_autograd() {
         &d_log_prob,
         Some(&d_entropy),
     );
+    assert!(frozen.weight.is_none(), "a frozen head costs no gradient");
+    let found = token_statistics_backward(
+        &case.hidden,
+        &case.weight.detach().set_requires_grad(true),
+        &case.targets,
+        0.6,
+        &d_log_prob,
+        Some(&d_entropy),
+    );
     assert!(distance(&found.hidden, &attached.hidden.grad()) < 1e-10);
-    assert!(distance(&found.weight, &attached.weight.grad()) < 1e-10);
+    let weight = found.weight.expect("the weight requires gradients");
+    assert!(distance(&weight, &attached.weight.grad()) < 1e-10);
+    assert!(found.hidden.equal(&frozen.hidden));
 }
 
 #[test]

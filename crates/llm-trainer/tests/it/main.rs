@@ -1,5 +1,6 @@
 //! Behaviour of the trainer as a whole, in one binary: each that links libtorch is large and slow to start.
 
+mod adapter;
 mod cli;
 mod control;
 mod dynamic_sampling;

@@ -14,7 +14,7 @@ use crate::plain_losses::{Columns, SETTINGS, terms};
 
 const TEMPERATURE: f64 = 0.8;
 
-fn model(tied: bool) -> Decoder {
+pub(crate) fn model(tied: bool) -> Decoder {
     one_thread();
     let config = ModelConfig::new(ModelShape {
         architecture: Architecture::Qwen2,
@@ -45,7 +45,7 @@ fn model(tied: bool) -> Decoder {
 }
 
 /// Eight sequences of different lengths, two groups of four.
-fn sequences() -> Vec<Sequence> {
+pub(crate) fn sequences() -> Vec<Sequence> {
     (0..8u32)
         .map(|i| Sequence {
             prompt: (0..2 + i % 3).map(|t| (i * 5 + t * 7) % 31).collect(),
@@ -57,7 +57,7 @@ fn sequences() -> Vec<Sequence> {
 const ADVANTAGES: [f64; 8] = [1.2, -0.7, 0.4, -0.9, -1.4, 0.3, 0.8, 0.3];
 
 /// `(log_prob, entropy)` of one sequence's response, with a graph.
-fn plain_statistics(model: &Decoder, sequence: &Sequence) -> (Tensor, Tensor) {
+pub(crate) fn plain_statistics(model: &Decoder, sequence: &Sequence) -> (Tensor, Tensor) {
     let ids: Vec<i64> =
         sequence.prompt.iter().chain(&sequence.response).map(|&id| i64::from(id)).collect();
     let hidden = model.forward(&Tensor::from_slice(&ids).unsqueeze(0)).squeeze_dim(0);
@@ -234,7 +234,11 @@ fn plain_updates(
     }
 }
 
-fn pass(model: &Decoder, micro_batch_tokens: usize, activation_bytes: usize) -> PolicyPass<'_> {
+pub(crate) fn pass(
+    model: &Decoder,
+    micro_batch_tokens: usize,
+    activation_bytes: usize,
+) -> PolicyPass<'_> {
     PolicyPass { model, temperature: TEMPERATURE, micro_batch_tokens, activation_bytes }
 }
 

@@ -7,7 +7,7 @@ use rl_losses::{KlController, ParameterError, Scope, Thermostat};
 use serde::Serialize;
 
 use super::algorithm_fields::{unfed_column_of_estimator, unfed_column_of_loss};
-use super::{ConfigError, Problem, RunConfig};
+use super::{ConfigError, LoraSection, Problem, RunConfig};
 use crate::dataset::DataSource;
 use crate::metrics::METRICS;
 use crate::schedule::Schedule;
@@ -121,6 +121,7 @@ impl RunConfig {
         self.check_optimizer(&mut problems);
         self.check_evaluation(&mut problems);
         problems.0.extend(self.dynamic_sampling.problems());
+        problems.0.extend(self.lora.iter().flat_map(LoraSection::problems));
         problems.0.extend(self.reward.overlong.problems(self.rollout.max_response_tokens));
         let metric = &self.checkpoint.best_metric;
         let known =

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::by_name;
 use super::control::{GuardSection, ReferenceKl, ThermostatSection};
+use super::lora::LoraSection;
 use super::optimizer::OptimizerSection;
 use crate::dataset::DataSource;
 use crate::dynamic_sampling::DynamicSampling;
@@ -45,6 +46,9 @@ pub struct RunConfig {
     /// `AdamW` and its learning rate.
     #[serde(default)]
     pub optimizer: OptimizerSection,
+    /// Low-rank corrections in place of the model's own weights.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lora: Option<LoraSection>,
     /// How long, and how much at a time.
     pub training: TrainingSection,
     /// Accuracy on questions that are not trained on.

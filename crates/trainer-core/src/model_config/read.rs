@@ -4,6 +4,8 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
+use crate::bounded_read::{LONGEST_TEXT_BYTES, read_text_at_most};
+
 use super::{Architecture, ModelConfig, ModelConfigError, ModelShape, RopeScaling};
 
 impl ModelConfig {
@@ -13,7 +15,7 @@ impl ModelConfig {
     ///
     /// [`ModelConfigError`], which names file, field, found and expected value.
     pub fn read(path: &Path) -> Result<Self, ModelConfigError> {
-        let text = std::fs::read_to_string(path)
+        let text = read_text_at_most(path, LONGEST_TEXT_BYTES)
             .map_err(|source| ModelConfigError::Io { path: path.to_owned(), source })?;
         Self::parse(&text, path)
     }

@@ -1,10 +1,13 @@
 //! From a checked configuration to a trainer: model, data, and whatever a checkpoint holds.
 
+use std::path::Path;
+
 use anyhow::Context;
-use tch::Kind;
+use tch::{Device, Kind};
 use trainer_core::arithmetic::Split;
 use trainer_core::chat_template::ChatTemplate;
-use trainer_core::config::{Dtype, Run};
+use trainer_core::config::{Dtype, Run, RunConfig};
+use trainer_core::counter_rng::{Purpose, purpose_seed};
 use trainer_core::dynamic_sampling::GroupSampler;
 use trainer_core::metrics::{MetricsWriter, read_metrics};
 use trainer_core::question_order::QuestionOrder;
@@ -64,14 +67,15 @@ impl Trainer {
             Some(directory) => directory.latest_checkpoint()?,
             None => None,
         };
-        let source =
-            resumed.as_ref().map_or(config.model.path.as_path(), |checkpoint| &checkpoint.path);
-        let model = Decoder::load(source, device, kind)?;
+        let saved = resumed.as_ref().map(|checkpoint| checkpoint.path.as_path());
+        let model = load_policy(config, saved, (device, kind))?;
         tokenizer.check_vocabulary(model.config().vocab_size)?;
         model.set_trainable(true);
-        let reference = match config.algorithm.reference_kl {
-            Some(_) => Some(Decoder::load(&config.model.path, device, kind)?),
-            None => None,
+        let reference = match (config.algorithm.reference_kl, &config.lora) {
+            (None, _) => None,
+            // The model beneath the adapter never moves.
+            (Some(_), Some(_)) => Some(model.base()),
+            (Some(_), None) => Some(Decoder::load(&config.model.path, device, kind)?),
         };
         let mut optimizer = AdamW::new(&model, &config.optimizer, config.seed);
         let directory = match begun {
@@ -116,4 +120,30 @@ impl Trainer {
             run,
         })
     }
+}
+
+/// The policy: what `saved` holds, else the model of the configuration, with a fresh adapter where it asks for one.
+fn load_policy(
+    config: &RunConfig,
+    saved: Option<&Path>,
+    (device, kind): (Device, Kind),
+) -> anyhow::Result<Decoder> {
+    let Some(lora) = &config.lora else {
+        return Ok(Decoder::load(saved.unwrap_or(&config.model.path), device, kind)?);
+    };
+    let mut model = Decoder::load(&config.model.path, device, kind)?;
+    let Some(saved) = saved else {
+        model.add_adapter(lora, purpose_seed(config.seed, Purpose::Adapter));
+        return Ok(model);
+    };
+    model.load_adapter(saved)?;
+    let found = model.adapter_settings();
+    let mut expected = lora.clone();
+    expected.targets.sort_unstable();
+    anyhow::ensure!(
+        found == Some(&expected),
+        "{}: holds the adapter {found:?}, expected {expected:?} by [lora]",
+        saved.display()
+    );
+    Ok(model)
 }

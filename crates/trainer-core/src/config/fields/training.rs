@@ -31,6 +31,17 @@ pub(super) const TRAINING: &[Field] = &[
         "\"constant\"",
         "Learning rate afterwards: `\"constant\"`, `\"linear\"` or `\"cosine\"`, the latter two towards 0 at the end of the run.",
     ),
+    field(
+        "lora.rank",
+        "32",
+        "With `[lora]` the model stays as it is, and a product of two narrow matrices is trained beside each projection: their common width, at least 1. There is no dropout. Checkpoints are PEFT adapters, which `llm-trainer merge` adds to the model; a reference policy costs no second copy.",
+    ),
+    field("lora.alpha", "32.0", "The product is multiplied by `alpha / rank`, above 0."),
+    field(
+        "lora.targets",
+        "[\"q_proj\", \"k_proj\", \"v_proj\", \"o_proj\", \"gate_proj\", \"up_proj\", \"down_proj\"]",
+        "The projections that have one.",
+    ),
     field("training.steps", "required", "Training steps, at least 1; each is one rollout batch."),
     field(
         "training.micro_batch_tokens",

@@ -1,0 +1,74 @@
+//! `merge`: an adapter added to its model, as a Hugging Face directory of its own.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::Context;
+use clap::ValueEnum;
+use tch::{Device, Kind};
+
+use crate::model::Decoder;
+
+/// Arguments of `merge`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Directory of a PEFT adapter, such as a checkpoint of a run with `[lora]`
+    adapter: PathBuf,
+    /// Directory to make: config, weights and tokenizer
+    directory: PathBuf,
+    /// The model that the adapter belongs to; default: the one that `adapter_config.json` names
+    #[arg(long, value_name = "DIR")]
+    model: Option<PathBuf>,
+    /// Kind of the weights written; auto is that of the model
+    #[arg(long, value_enum, default_value_t = StoredKind::Auto)]
+    dtype: StoredKind,
+}
+
+/// Kind of the weights written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum StoredKind {
+    /// That of the model
+    Auto,
+    /// 32-bit floats
+    F32,
+    /// 16-bit floats with the range of f32
+    Bf16,
+}
+
+/// Merges on the CPU, in f32, and prints what was written.
+///
+/// # Errors
+///
+/// An adapter or a model that cannot be read, that do not belong together, or a directory that cannot be written.
+pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
+    let named = match &args.model {
+        Some(model) => Some(model.clone()),
+        None => Decoder::base_directory(&args.adapter)?,
+    };
+    let base = named.with_context(|| {
+        let adapter = args.adapter.display();
+        format!("{adapter}: holds no adapter, expected adapter_config.json and no config.json")
+    })?;
+    let target = args.directory.canonicalize();
+    for source in [&base, &args.adapter] {
+        let same = target.is_ok() && source.canonicalize().ok() == target.as_ref().ok().cloned();
+        anyhow::ensure!(!same, "{}: is read from, expected another directory", source.display());
+    }
+    let kind = match args.dtype {
+        StoredKind::Auto => Decoder::stored_kind(&base)?,
+        StoredKind::F32 => Kind::Float,
+        StoredKind::Bf16 => Kind::BFloat16,
+    };
+    let mut decoder = Decoder::load(&base, Device::Cpu, Kind::Float)?;
+    decoder.load_adapter(&args.adapter)?;
+    decoder.merge_adapter();
+    decoder.into_kind(kind).save(&args.directory, &base)?;
+    writeln!(
+        out,
+        "{}: {} with {}",
+        args.directory.display(),
+        base.display(),
+        args.adapter.display()
+    )?;
+    Ok(())
+}

@@ -1,0 +1,171 @@
+//! A low-rank adapter of a decoder: made, read, written and merged in the layout of PEFT.
+
+use std::path::{Path, PathBuf};
+
+use tch::{Kind, Tensor};
+use trainer_core::atomic_write::WriteError;
+use trainer_core::config::{LoraSection, LoraTarget};
+
+use super::adapter_config::{CONFIG, base_of, config_json, read_settings};
+use super::decoder::{Decoder, DecoderError, place};
+use super::draw::Draw;
+use super::projection::LowRank;
+use crate::tensor_file::{TensorFile, TensorFileError, WEIGHT_KINDS, write_json, write_tensors};
+
+const WEIGHTS: &str = "adapter_model.safetensors";
+
+/// What an adapter is, apart from its weights, which lie in the blocks.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Adapter {
+    pub(super) settings: LoraSection,
+}
+
+impl Adapter {
+    /// The directory of the model that the adapter in `directory` belongs to, if it holds one.
+    pub(super) fn base_of(directory: &Path) -> Result<Option<PathBuf>, TensorFileError> {
+        // A whole model may carry an adapter's files beside it; the model is then what was asked for.
+        if directory.join("config.json").exists() || !directory.join(CONFIG).exists() {
+            return Ok(None);
+        }
+        base_of(directory).map(Some)
+    }
+}
+
+impl Decoder {
+    /// Adds an adapter that changes nothing yet: `A` is uniform between `±1/√in` and depends on `seed` alone, `B` is 0.
+    ///
+    /// # Panics
+    ///
+    /// If there is one already.
+    pub fn add_adapter(&mut self, settings: &LoraSection, seed: u64) {
+        // As they are read back: the order of the parameters is part of the arithmetic.
+        let mut settings = settings.clone();
+        settings.targets.sort_unstable();
+        let draw = Draw { seed, standard_deviation: 0.0 };
+        let mut stream = 0;
+        let made = self.attach(&settings, |_, (rank, input, output)| {
+            stream += 1;
+            let up = Tensor::zeros([output, rank], (Kind::Float, tch::Device::Cpu));
+            Ok::<_, std::convert::Infallible>((draw.uniform(rank, input, stream), up))
+        });
+        match made {
+            Ok(()) => {}
+        }
+    }
+
+    /// Reads the adapter of a PEFT directory.
+    ///
+    /// # Errors
+    ///
+    /// [`DecoderError`], naming file, tensor or field and what was expected: an adapter of another model, or of a kind
+    /// that is not read here.
+    ///
+    /// # Panics
+    ///
+    /// If there is one already.
+    pub fn load_adapter(&mut self, directory: &Path) -> Result<(), DecoderError> {
+        let settings = read_settings(directory)?;
+        let file = TensorFile::open(&directory.join(WEIGHTS))?;
+        let mut wanted = Vec::new();
+        let mut tensor = |name: String, shape: [i64; 2]| {
+            let tensor = file.tensor(&name, &shape, WEIGHT_KINDS);
+            wanted.push(name);
+            tensor
+        };
+        self.attach(&settings, |name, (rank, input, output)| {
+            let down = tensor(format!("{name}.lora_A.weight"), [rank, input])?;
+            let up = tensor(format!("{name}.lora_B.weight"), [output, rank])?;
+            Ok::<_, TensorFileError>((down, up))
+        })?;
+        match file.names().find(|name| !wanted.iter().any(|wanted| wanted == name)) {
+            None => Ok(()),
+            Some(name) => Err(DecoderError::Weights(TensorFileError::Unexpected {
+                path: file.path().to_owned(),
+                tensor: name.to_owned(),
+                whole: format!("an adapter of this {CONFIG} for this model"),
+            })),
+        }
+    }
+
+    /// Puts a correction at every target; `make(name, (rank, in, out))` gives its two matrices.
+    fn attach<E>(
+        &mut self,
+        settings: &LoraSection,
+        mut make: impl FnMut(&str, (i64, i64, i64)) -> Result<(Tensor, Tensor), E>,
+    ) -> Result<(), E> {
+        assert!(self.adapter().is_none(), "a model has one adapter");
+        let rank = i64::try_from(settings.rank).expect("a checked rank");
+        let (device, kind) = (self.device(), self.kind());
+        let mut corrections = Vec::with_capacity(self.block_count());
+        for (index, block) in self.blocks().iter().enumerate() {
+            let mut of_block = Vec::with_capacity(settings.targets.len());
+            for &target in &settings.targets {
+                let projection = block.projection(target);
+                let (output, input) = projection.weight.size2().expect("a matrix");
+                let (down, up) = make(&name(index, target), (rank, input, output))?;
+                let [down, up] = [down, up].map(|matrix| place(&matrix, device, kind));
+                of_block.push((target, LowRank { down, up, scale: settings.scale() }));
+            }
+            corrections.push(of_block);
+        }
+        let mut corrections = corrections.into_iter();
+        self.set_adapter(Some(Adapter { settings: settings.clone() }), |_, block| {
+            for (target, correction) in corrections.next().into_iter().flatten() {
+                block.projection_mut(target).correction = Some(correction);
+            }
+        });
+        Ok(())
+    }
+
+    /// Settings of the adapter, where there is one.
+    pub fn adapter_settings(&self) -> Option<&LoraSection> {
+        self.adapter().map(|adapter| &adapter.settings)
+    }
+
+    /// Parameters of the adapter under their names in a PEFT file, always in the same order; none without one.
+    pub fn adapter_parameters(&self) -> Vec<(String, &Tensor)> {
+        let Some(Adapter { settings }) = self.adapter() else { return Vec::new() };
+        let mut named = Vec::new();
+        for (index, block) in self.blocks().iter().enumerate() {
+            for &target in &settings.targets {
+                let projection = block.projection(target);
+                let Some(LowRank { down, up, .. }) = &projection.correction else { continue };
+                let name = name(index, target);
+                named.push((format!("{name}.lora_A.weight"), down));
+                named.push((format!("{name}.lora_B.weight"), up));
+            }
+        }
+        named
+    }
+
+    /// Adds the adapter's products to the weights and takes the adapter off; without one nothing happens.
+    ///
+    /// The weights get memory of their own: a [`base`](Self::base) taken before keeps the old ones.
+    pub fn merge_adapter(&mut self) {
+        let _no_grad = tch::no_grad_guard();
+        self.set_adapter(None, |_, block| {
+            for target in LoraTarget::ALL {
+                let projection = block.projection_mut(target);
+                projection.weight = projection.merged_weight();
+                projection.correction = None;
+            }
+        });
+    }
+
+    /// Writes `adapter_config.json` and `adapter_model.safetensors`.
+    pub(super) fn write_adapter(&self, folder: &Path, adapter: &Adapter) -> Result<(), WriteError> {
+        write_json(&folder.join(CONFIG), &config_json(&adapter.settings, self.source()))?;
+        write_tensors(&folder.join(WEIGHTS), &self.adapter_parameters())
+    }
+}
+
+/// A projection's name in a PEFT file.
+fn name(block: usize, target: LoraTarget) -> String {
+    let part = match target {
+        LoraTarget::QProj | LoraTarget::KProj | LoraTarget::VProj | LoraTarget::OProj => {
+            "self_attn"
+        }
+        LoraTarget::GateProj | LoraTarget::UpProj | LoraTarget::DownProj => "mlp",
+    };
+    format!("base_model.model.model.layers.{block}.{part}.{}", target.name())
+}

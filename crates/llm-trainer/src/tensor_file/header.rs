@@ -1,0 +1,167 @@
+//! The header of a safetensors file: a length, and as many bytes of JSON.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map;
+use std::fmt;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use safetensors::Dtype;
+use serde::de::{Error as _, IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+
+use super::{LONGEST_HEADER_BYTES, TensorFileError};
+
+/// More than any weight has: a longer shape would fill the screen.
+const MOST_DIMENSIONS: usize = 16;
+
+/// Where a tensor lies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Entry {
+    pub(super) dtype: Dtype,
+    pub(super) shape: Vec<u64>,
+    /// First byte, after the header.
+    pub(super) first: u64,
+    /// Byte after the last, after the header.
+    pub(super) end: u64,
+}
+
+/// The entries of a file of `length` bytes, all checked, and where their data begins.
+pub(super) fn read_entries(
+    path: &Path,
+    file: &File,
+    length: u64,
+) -> Result<(BTreeMap<String, Entry>, u64), TensorFileError> {
+    let system = |source| TensorFileError::Io { path: path.to_owned(), source };
+    let malformed = |found: String, expected: &str| TensorFileError::Malformed {
+        path: path.to_owned(),
+        found,
+        expected: expected.to_owned(),
+    };
+    if length < 8 {
+        return Err(malformed(format!("{length} bytes long"), "at least 8"));
+    }
+    let mut prefix = [0; 8];
+    file.read_exact_at(&mut prefix, 0).map_err(system)?;
+    let header_bytes = u64::from_le_bytes(prefix);
+    let room = (length - 8).min(LONGEST_HEADER_BYTES);
+    if header_bytes > room {
+        let found = format!("header of {header_bytes} bytes in a file of {length}");
+        return Err(malformed(found, &format!("at most {room}: truncated, or not safetensors")));
+    }
+    let mut text = vec![0; usize::try_from(header_bytes).expect("within the bound")];
+    file.read_exact_at(&mut text, 8).map_err(system)?;
+    let Header(entries) = serde_json::from_slice(&text)
+        .map_err(|error| malformed(format!("header: {error}"), "a safetensors header"))?;
+    let data_start = 8 + header_bytes;
+    if let Some((found, expected)) = first_fault(&entries) {
+        return Err(malformed(found, &expected));
+    }
+    let end = data_start.saturating_add(last_end(&entries).map_or(0, |(_, end)| end));
+    match last_end(&entries) {
+        Some((tensor, _)) if end > length => Err(TensorFileError::Truncated {
+            path: path.to_owned(),
+            tensor: shown(tensor),
+            expected: end,
+            found: length,
+        }),
+        _ if end < length => {
+            Err(malformed(format!("{} bytes after the last tensor", length - end), "none"))
+        }
+        _ => Ok((entries, data_start)),
+    }
+}
+
+fn last_end(entries: &BTreeMap<String, Entry>) -> Option<(&str, u64)> {
+    entries.iter().map(|(name, entry)| (name.as_str(), entry.end)).max_by_key(|&(_, end)| end)
+}
+
+/// What is wrong with kinds, shapes and places, and what would have been right.
+fn first_fault(entries: &BTreeMap<String, Entry>) -> Option<(String, String)> {
+    let mut by_place: Vec<(&String, &Entry)> = entries.iter().collect();
+    by_place.sort_by_key(|(_, entry)| (entry.first, entry.end));
+    let mut next = 0;
+    for (name, Entry { dtype, shape, first, end }) in by_place {
+        let name = shown(name);
+        if *first != next {
+            let found = format!("tensor `{name}` begins at byte {first} of the data");
+            return Some((found, format!("{next}: tensors neither overlap nor leave gaps")));
+        }
+        if shape.len() > MOST_DIMENSIONS {
+            let found = format!("tensor `{name}` has {} dimensions", shape.len());
+            return Some((found, format!("at most {MOST_DIMENSIONS}")));
+        }
+        let elements = shape.iter().try_fold(1_u64, |product, &size| product.checked_mul(size));
+        let bits = elements.and_then(|count| count.checked_mul(dtype.bitsize() as u64));
+        let found = || format!("tensor `{name}` runs from byte {first} to {end} of the data");
+        let Some(bits) = bits else {
+            return Some((found(), format!("fewer elements than its shape {shape:?}")));
+        };
+        if end < first || (end - first).checked_mul(8) != Some(bits) {
+            let expected = format!("{} bytes by its {dtype:?} and shape {shape:?}", bits / 8);
+            return Some((found(), expected));
+        }
+        next = *end;
+    }
+    None
+}
+
+/// A name as it can stand in a line: hostile ones hold line feeds, or megabytes.
+pub(super) fn shown(name: &str) -> String {
+    const LONGEST: usize = 120;
+    let mut shown: String = name.chars().take(LONGEST).flat_map(char::escape_debug).collect();
+    if name.chars().nth(LONGEST).is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
+/// The tensors of a header; what is beside them is passed over.
+struct Header(BTreeMap<String, Entry>);
+
+#[derive(Deserialize)]
+struct Written {
+    dtype: Dtype,
+    shape: Vec<u64>,
+    data_offsets: [u64; 2],
+}
+
+impl<'de> Deserialize<'de> for Header {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_map(HeaderVisitor)
+    }
+}
+
+struct HeaderVisitor;
+
+impl<'de> Visitor<'de> for HeaderVisitor {
+    type Value = Header;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object of tensors")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Header, A::Error> {
+        let mut entries = BTreeMap::new();
+        while let Some(name) = map.next_key::<String>()? {
+            if name == "__metadata__" {
+                map.next_value::<IgnoredAny>()?;
+                continue;
+            }
+            let Written { dtype, shape, data_offsets: [first, end] } = map
+                .next_value()
+                .map_err(|error| A::Error::custom(format!("tensor `{}`: {error}", shown(&name))))?;
+            match entries.entry(name) {
+                btree_map::Entry::Vacant(place) => {
+                    place.insert(Entry { dtype, shape, first, end });
+                }
+                btree_map::Entry::Occupied(place) => {
+                    let name = shown(place.key());
+                    return Err(A::Error::custom(format!("tensor `{name}` stands there twice")));
+                }
+            }
+        }
+        Ok(Header(entries))
+    }
+}

@@ -1,0 +1,57 @@
+//! Reading files whose length nobody vouches for.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+/// Longest file of settings or text that belongs to a model.
+pub const LONGEST_TEXT_BYTES: u64 = 8 << 20;
+
+/// The bytes of a file of at most `longest` bytes; no more is ever held in memory.
+///
+/// # Errors
+///
+/// What the system says; `InvalidData` where the file is longer, or no file but a folder, pipe or device, which may have no
+/// end.
+pub fn read_at_most(path: &Path, longest: u64) -> io::Result<Vec<u8>> {
+    // Before it is opened: a named pipe would wait for ever.
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "not a file"));
+    }
+    let mut bytes = Vec::new();
+    File::open(path)?.take(longest.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > longest {
+        let problem = format!("longer than {longest} bytes");
+        return Err(io::Error::new(io::ErrorKind::InvalidData, problem));
+    }
+    Ok(bytes)
+}
+
+/// As [`read_at_most`], of text in UTF-8.
+///
+/// # Errors
+///
+/// As [`read_at_most`], and `InvalidData` where it is not UTF-8.
+pub fn read_text_at_most(path: &Path, longest: u64) -> io::Result<String> {
+    String::from_utf8(read_at_most(path, longest)?)
+        .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, format!("not UTF-8: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_up_to_the_bound_are_read_and_others_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        std::fs::write(&path, [7; 100]).unwrap();
+        assert_eq!(read_at_most(&path, 100).unwrap(), [7; 100]);
+        assert_eq!(read_at_most(&path, 99).unwrap_err().to_string(), "longer than 99 bytes");
+        let endless = read_at_most(Path::new("/dev/zero"), 10).unwrap_err();
+        assert_eq!(endless.to_string(), "not a file");
+        assert_eq!(read_at_most(folder.path(), 10).unwrap_err().to_string(), "not a file");
+        std::fs::write(&path, [0xff]).unwrap();
+        assert!(read_text_at_most(&path, 10).unwrap_err().to_string().starts_with("not UTF-8"));
+    }
+}
