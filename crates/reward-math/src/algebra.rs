@@ -49,7 +49,23 @@ impl Algebra {
         Ok(())
     }
 
-    fn atom(&self, id: u32) -> &Atom {
+    /// Fuel that is left.
+    pub(crate) fn fuel_left(&self) -> u64 {
+        self.fuel
+    }
+
+    /// Makes atoms of these variables and of the smallest primes first, so that the order of later atoms does not
+    /// depend on the order of writing.
+    pub(crate) fn name_in_order(&mut self, names: &[String]) {
+        for name in names {
+            self.symbol(name);
+        }
+        for prime in [2_u32, 3, 5, 7, 11, 13] {
+            self.intern(Atom::Prime(prime.into()));
+        }
+    }
+
+    pub(crate) fn atom(&self, id: u32) -> &Atom {
         &self.atoms[id as usize]
     }
 

@@ -4,6 +4,7 @@ mod builder;
 mod environment;
 mod item;
 mod measure;
+mod piecewise;
 mod spelling;
 mod structure;
 
@@ -15,6 +16,7 @@ use crate::parser::{Parser, Result};
 use crate::token::{Kind, Token, tokenize};
 use crate::verdict::ParseError;
 use crate::words;
+pub(crate) use piecewise::Piece;
 use spelling::spelling;
 
 /// Longest answer that is read, in bytes; longer ones are compared by spelling alone.
@@ -59,6 +61,8 @@ pub(crate) enum Node {
     Chain { sides: Vec<Node>, relations: Vec<Relation> },
     /// A matrix by rows.
     Matrix(Vec<Vec<Expression>>),
+    /// Values with the conditions under which they hold, as in `cases`.
+    Piecewise(Vec<Piece>),
     /// `a:b:c`.
     Ratio(Vec<Expression>),
     /// `\{x \mid x > 2\}`: what the members look like, and what holds of them.

@@ -4,6 +4,7 @@ mod chains;
 mod collections;
 mod inequality;
 mod member;
+mod piecewise;
 mod region;
 mod values;
 
@@ -12,6 +13,8 @@ use num_rational::BigRational;
 use crate::algebra::Algebra;
 use crate::answer::{Answer, Node};
 use crate::expression::Expression;
+use crate::normal_form;
+use crate::options::Options;
 use crate::relation;
 use crate::verdict::{ParseError, Rung, Side, Verdict};
 
@@ -20,24 +23,46 @@ type Result<T> = std::result::Result<T, ParseError>;
 /// What a comparison found, and on which rung.
 pub(crate) type Finding = (bool, Rung);
 
-/// Compares two answers, rung by rung.
-pub(crate) fn decide(response: &Answer, gold: &Answer, fuel: u64) -> Verdict {
+/// Compares two answers, rung by rung; both sides are put into words only where asked.
+pub(crate) fn decide(response: &Answer, gold: &Answer, options: &Options) -> Verdict {
+    let (mut verdict, (response_reading, gold_reading)) =
+        decide_between(response, gold, options.fuel);
+    if options.normal_forms
+        && let Verdict::Right { how } | Verdict::Wrong { how } = &mut verdict
+    {
+        how.response = Some(in_normal_form(response, response_reading, options.fuel));
+        how.ground_truth = Some(in_normal_form(gold, gold_reading, options.fuel));
+    }
+    verdict
+}
+
+/// The reading in normal form; of what is not read the words or the spelling.
+fn in_normal_form(answer: &Answer, reading: usize, fuel: u64) -> String {
+    match answer.readings.as_deref().ok().and_then(|readings| readings.get(reading)) {
+        Some(reading) => normal_form::of(reading, fuel),
+        None => answer.words.clone().unwrap_or_else(|| answer.spelling.clone()),
+    }
+}
+
+/// The verdict and the positions of the readings that it was reached on.
+fn decide_between(response: &Answer, gold: &Answer, fuel: u64) -> (Verdict, (usize, usize)) {
+    const FIRST: (usize, usize) = (0, 0);
     if response.spelling == gold.spelling {
-        return Verdict::Right { how: Rung::Spelling };
+        return (Verdict::decided(true, Rung::Spelling), FIRST);
     }
     if let Some(verdict) = choices(response, gold) {
-        return verdict;
+        return (verdict, FIRST);
     }
     if let (Some(a), Some(b)) = (&response.condition, &gold.condition)
         && a != b
     {
-        return Verdict::Wrong { how: Rung::Spelling };
+        return (Verdict::decided(false, Rung::Spelling), FIRST);
     }
     if let (Some(a), Some(b)) = (&response.words, &gold.words)
         && a == b
         && (response.is_words() || gold.is_words())
     {
-        return Verdict::Right { how: Rung::Words };
+        return (Verdict::decided(true, Rung::Words), FIRST);
     }
     // "Yes, it is possible": the first word answers the question.
     for (bare, sentence) in [(response, gold), (gold, response)] {
@@ -45,25 +70,31 @@ pub(crate) fn decide(response: &Answer, gold: &Answer, fuel: u64) -> Verdict {
         if let Some(word) = word
             && says_first(&sentence.spelling, word)
         {
-            return Verdict::Right { how: Rung::Words };
+            return (Verdict::decided(true, Rung::Words), FIRST);
         }
     }
     let gold_readings = match &gold.readings {
         Ok(readings) => readings,
-        Err(why) => return Verdict::Unparsed { which: Side::GroundTruth, why: why.clone() },
+        Err(why) => {
+            return (Verdict::Unparsed { which: Side::GroundTruth, why: why.clone() }, FIRST);
+        }
     };
     let readings = match &response.readings {
         Ok(readings) => readings,
-        Err(why) => return Verdict::Unparsed { which: Side::Response, why: why.clone() },
+        Err(why) => {
+            return (Verdict::Unparsed { which: Side::Response, why: why.clone() }, FIRST);
+        }
     };
     let mut comparison = Comparison::new(fuel);
     let mut outcome = None;
-    for gold in gold_readings {
-        for response in readings {
+    for (gold_at, gold) in gold_readings.iter().enumerate() {
+        for (response_at, response) in readings.iter().enumerate() {
             // A set of one number, where the other side says the number.
             let (response, gold) = (only_member(response, gold), only_member(gold, response));
             match comparison.compare(response, gold) {
-                Ok((true, how)) => return Verdict::Right { how },
+                Ok((true, rung)) => {
+                    return (Verdict::decided(true, rung), (response_at, gold_at));
+                }
                 found => outcome = outcome.or(Some(found)),
             }
         }
@@ -72,10 +103,10 @@ pub(crate) fn decide(response: &Answer, gold: &Answer, fuel: u64) -> Verdict {
         && response.rounded_to.is_none()
         && comparison.rounds_to(readings, gold_readings, places)
     {
-        return Verdict::Right { how: Rung::Rounding };
+        return (Verdict::decided(true, Rung::Rounding), FIRST);
     }
-    match outcome {
-        Some(Ok((_, how))) => Verdict::Wrong { how },
+    let verdict = match outcome {
+        Some(Ok((_, rung))) => Verdict::decided(false, rung),
         Some(Err(why)) => {
             // The ground truth is at fault only if it cannot be compared with itself.
             let mut own = Comparison::new(fuel / 4);
@@ -85,8 +116,9 @@ pub(crate) fn decide(response: &Answer, gold: &Answer, fuel: u64) -> Verdict {
                 why,
             }
         }
-        None => Verdict::Wrong { how: Rung::Kind },
-    }
+        None => Verdict::decided(false, Rung::Kind),
+    };
+    (verdict, FIRST)
 }
 
 /// Letters of a multiple choice; decides only where the ground truth is nothing but letters.
@@ -95,11 +127,11 @@ fn choices(response: &Answer, gold: &Answer) -> Option<Verdict> {
         return None;
     }
     if response.choices == gold.choices {
-        return Some(Verdict::Right { how: Rung::Choice });
+        return Some(Verdict::decided(true, Rung::Choice));
     }
     let letters = gold.spelling.chars().filter(|c| c.is_alphanumeric()).count();
     let bare = letters == gold.choices.len() || gold.spelling.starts_with('\\');
-    bare.then_some(Verdict::Wrong { how: Rung::Choice })
+    bare.then_some(Verdict::decided(false, Rung::Choice))
 }
 
 /// One comparison with its atoms and its fuel.
@@ -138,6 +170,7 @@ impl Comparison {
                 self.compare(a, b)?.0 && self.unordered(a_conditions, b_conditions)?.0,
                 Rung::Structure,
             )),
+            (Node::Piecewise(a), Node::Piecewise(b)) => self.piecewise(a, b),
             (Node::Ratio(a), Node::Ratio(b)) => self.ratios(a, b),
             (Node::Matrix(a), Node::Matrix(b)) => self.matrices(a, b),
             (Node::Matrix(rows), Node::List { items, open: '(' | '[', .. })
@@ -199,6 +232,21 @@ impl Comparison {
                         return self.unordered(parts, &intervals);
                     }
                 }
+                // A share of two is their quotient.
+                (Node::Ratio(parts), Node::Value { expression, .. }) => {
+                    if let [first, second] = parts.as_slice() {
+                        let [first, second] = [first, second].map(|part| Box::new(part.clone()));
+                        let quotient = Expression::Quotient(first, second);
+                        return self.expressions((&quotient, true), (expression, true));
+                    }
+                }
+                // `A(2, 3)`: a point with its name.
+                (
+                    Node::Value { expression: Expression::Function(name, arguments), .. },
+                    Node::List { open: '(', items, .. },
+                ) if is_point_name(name) && arguments.len() > 1 => {
+                    return self.coordinates(arguments, items);
+                }
                 (Node::Value { expression, .. }, Node::List { open: '(', items, .. }) => {
                     if let Some(found) = self.unit_vectors(expression, items)? {
                         return Ok(found);
@@ -209,6 +257,12 @@ impl Comparison {
         }
         Ok((false, Rung::Kind))
     }
+}
+
+/// A capital letter, with or without an index: what points are called.
+fn is_point_name(name: &str) -> bool {
+    let letter = name.trim_end_matches('\'').split('_').next().unwrap_or_default();
+    letter.len() == 1 && letter.starts_with(|c: char| c.is_ascii_uppercase())
 }
 
 /// Whether a sentence without numbers begins with the word and a comma.

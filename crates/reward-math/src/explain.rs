@@ -7,7 +7,7 @@ use crate::extract::extract;
 use crate::gold::Gold;
 use crate::notation;
 use crate::options::Options;
-use crate::verdict::{Side, Verdict};
+use crate::verdict::{How, Side, Verdict};
 use crate::verify;
 
 /// The same for a bare answer, which is not looked for in a text.
@@ -17,11 +17,11 @@ pub fn explain_answer(answer: &str, ground_truth: &str, options: &Options) -> St
     add_line(&mut text, "read as", &reading(answer));
     add_line(&mut text, "ground truth", ground_truth);
     add_line(&mut text, "read as", &reading(ground_truth));
-    let verdict = match Gold::parse(ground_truth, options) {
+    let verdict = match Gold::parse(ground_truth, &options.clone().explained()) {
         Ok(gold) => gold.verify_answer(answer),
         Err(why) => Verdict::Unparsed { which: Side::GroundTruth, why },
     };
-    add_line(&mut text, "verdict", &in_words(&verdict));
+    add_verdict(&mut text, &verdict);
     text
 }
 
@@ -40,8 +40,19 @@ pub fn explain(response: &str, ground_truth: &str, options: &Options) -> String 
     add_line(&mut text, "read as", &reading(&found.text));
     add_line(&mut text, "ground truth", ground_truth);
     add_line(&mut text, "read as", &reading(ground_truth));
-    add_line(&mut text, "verdict", &in_words(&verify(response, ground_truth, options)));
+    add_verdict(&mut text, &verify(response, ground_truth, &options.clone().explained()));
     text
+}
+
+/// Both sides as they were compared, and what came of it.
+fn add_verdict(text: &mut String, verdict: &Verdict) {
+    if let Some(How { response: Some(response), ground_truth: Some(ground_truth), .. }) =
+        verdict.how()
+    {
+        add_line(text, "normal form", response);
+        add_line(text, "against", ground_truth);
+    }
+    add_line(text, "verdict", &in_words(verdict));
 }
 
 fn add_line(text: &mut String, label: &str, value: &str) {
@@ -51,8 +62,8 @@ fn add_line(text: &mut String, label: &str, value: &str) {
 
 fn in_words(verdict: &Verdict) -> String {
     match verdict {
-        Verdict::Right { how } => format!("right, decided by {how:?}"),
-        Verdict::Wrong { how } => format!("wrong, decided by {how:?}"),
+        Verdict::Right { how } => format!("right, decided by {:?}", how.rung),
+        Verdict::Wrong { how } => format!("wrong, decided by {:?}", how.rung),
         Verdict::Unparsed { which: Side::Response, why } => format!("unparsed response: {why}"),
         Verdict::Unparsed { which: Side::GroundTruth, why } => {
             format!("unparsed ground truth: {why}")

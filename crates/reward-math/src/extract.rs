@@ -10,9 +10,12 @@ use serde::{Deserialize, Serialize};
 use crate::options::Options;
 
 mod boxes;
+mod echo;
 mod fallback;
 mod phrase;
+mod turn;
 
+pub(crate) use echo::Question;
 pub(crate) use fallback::only_number;
 
 /// An answer and where it was found.
@@ -49,7 +52,51 @@ pub enum Rule {
 }
 
 /// Finds the answer in a response, by the first rule that applies.
+///
+/// What a chat template left of the prompt, a turn of the user behind the answer, and closed `<think>` sections are
+/// passed over. [`extract_without_echo`] also passes over what the response repeats of its question.
 pub fn extract(response: &str, options: &Options) -> Option<Extracted> {
+    match turn::own(response) {
+        None => find(response, options),
+        Some(own) => find(&only(response, own, &[]), options),
+    }
+}
+
+/// Finds the answer in the response to a question: never inside the response's repetition of the question, of whole
+/// sentences of it, or of an example in it, whatever spaces and emphasis changed on the way.
+pub fn extract_without_echo(response: &str, question: &str, options: &Options) -> Option<Extracted> {
+    extract_answering(response, Some(&Question::new(question)), options)
+}
+
+/// The same for a question that was prepared, if there is one.
+pub(crate) fn extract_answering(
+    response: &str,
+    question: Option<&Question>,
+    options: &Options,
+) -> Option<Extracted> {
+    let echoes = question.map(|question| question.echoes(response)).unwrap_or_default();
+    if echoes.is_empty() {
+        return extract(response, options);
+    }
+    let own = turn::own(response).unwrap_or(0..response.len());
+    find(&only(response, own, &echoes), options)
+}
+
+/// The response with everything blank but one part, and the echoes in it blank too: offsets stay.
+fn only(response: &str, own: Range<usize>, echoes: &[Range<usize>]) -> String {
+    let mut bytes = response.as_bytes().to_vec();
+    for blank in echoes.iter().chain([&(0..own.start), &(own.end..response.len())]) {
+        for byte in &mut bytes[blank.clone()] {
+            // Lines stay lines.
+            if *byte != b'\n' {
+                *byte = b' ';
+            }
+        }
+    }
+    String::from_utf8(bytes).unwrap_or_default()
+}
+
+fn find(response: &str, options: &Options) -> Option<Extracted> {
     let take = |(span, rule): (Range<usize>, Rule)| Extracted {
         text: response[span.clone()].to_owned(),
         rule,

@@ -1,8 +1,10 @@
 //! A ground truth, read once and compared with many responses.
 
+use std::sync::Arc;
+
 use crate::answer::Answer;
 use crate::decide::decide;
-use crate::extract::{Rule, extract, only_number};
+use crate::extract::{Extracted, Question, Rule, extract, extract_answering, only_number};
 use crate::options::Options;
 use crate::verdict::{ParseError, Side, Verdict};
 
@@ -11,6 +13,7 @@ use crate::verdict::{ParseError, Side, Verdict};
 pub struct Gold {
     answer: Answer,
     options: Options,
+    question: Option<Arc<Question>>,
 }
 
 /// Whether the sentence says what the answer is not.
@@ -37,12 +40,23 @@ impl Gold {
             None
         };
         let text = inner.as_ref().map_or(ground_truth, |extracted| extracted.text.as_str());
-        Ok(Self { answer: Answer::parse(text)?, options: options.clone() })
+        Ok(Self { answer: Answer::parse(text)?, options: options.clone(), question: None })
+    }
+
+    /// Tells the question, so that nothing is taken from a response's repetition of it.
+    #[must_use]
+    pub fn asked(self, question: &str) -> Self {
+        Self { question: Some(Arc::new(Question::new(question))), ..self }
+    }
+
+    /// Finds the answer in a response as [`Gold::verify`] does.
+    pub fn extract(&self, response: &str) -> Option<Extracted> {
+        extract_answering(response, self.question.as_deref(), &self.options)
     }
 
     /// Compares a response with this ground truth.
     pub fn verify(&self, response: &str) -> Verdict {
-        let Some(extracted) = extract(response, &self.options) else {
+        let Some(extracted) = self.extract(response) else {
             return Verdict::Unparsed { which: Side::Response, why: ParseError::NoAnswer };
         };
         let verdict = self.verify_answer(&extracted.text);
@@ -61,7 +75,7 @@ impl Gold {
     /// Compares a bare answer, without extraction, with this ground truth.
     pub fn verify_answer(&self, answer: &str) -> Verdict {
         match Answer::parse(answer) {
-            Ok(answer) => decide(&answer, &self.answer, self.options.fuel),
+            Ok(answer) => decide(&answer, &self.answer, &self.options),
             Err(why) => Verdict::Unparsed { which: Side::Response, why },
         }
     }

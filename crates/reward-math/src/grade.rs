@@ -90,6 +90,9 @@ pub struct Grading {
     pub response_key: String,
     /// Field of the ground truth; `None` takes `ground_truth`, else `answer`.
     pub answer_key: Option<String>,
+    /// Field of the question, whose repetition in a response is passed over; `None` takes `question`, `problem` or
+    /// `prompt` where one is a string.
+    pub question_key: Option<String>,
     /// What to do with a bad line.
     pub bad_row: BadRow,
 }
@@ -101,6 +104,7 @@ impl Default for Grading {
             reward: Reward::default(),
             response_key: "response".to_owned(),
             answer_key: None,
+            question_key: None,
             bad_row: BadRow::Stop,
         }
     }
@@ -232,10 +236,22 @@ fn grade_row(
         None => "answer",
     };
     let ground_truth = text(fields, gold_field, line)?;
-    let extracted = extract(&response, options);
-    let verdict = match Gold::parse(&ground_truth, options) {
-        Ok(gold) => gold.verify(&response),
-        Err(why) => Verdict::Unparsed { which: Side::GroundTruth, why },
+    let question = match &grading.question_key {
+        Some(key) => Some(text(fields, key, line)?),
+        None => ["question", "problem", "prompt"]
+            .iter()
+            .find_map(|key| fields.get(*key)?.as_str().map(str::to_owned)),
+    };
+    let gold = Gold::parse(&ground_truth, options).map(|gold| match &question {
+        Some(question) => gold.asked(question),
+        None => gold,
+    });
+    let (extracted, verdict) = match gold {
+        Ok(gold) => (gold.extract(&response), gold.verify(&response)),
+        Err(why) => {
+            let verdict = Verdict::Unparsed { which: Side::GroundTruth, why };
+            (extract(&response, options), verdict)
+        }
     };
     let mut added = match &verdict {
         Verdict::Right { how } => vec![("verdict", "right".into()), ("how", named(how))],

@@ -24,6 +24,7 @@ mod extract;
 mod fold;
 mod gold;
 mod grade;
+mod normal_form;
 mod notation;
 mod numeric;
 mod options;
@@ -36,13 +37,14 @@ mod verdict;
 mod words;
 
 pub use explain::{explain, explain_answer};
-pub use extract::{Extracted, Rule, extract};
+pub use extract::{Extracted, Rule, extract, extract_without_echo};
 pub use gold::Gold;
 pub use grade::{BadRow, Counts, GradeError, Grading, Progress, grade};
+pub use normal_form::normal_form;
 pub use options::Options;
 pub use reward::Reward;
 pub use timing::{Timing, time_rows};
-pub use verdict::{ParseError, Rung, Side, Verdict};
+pub use verdict::{How, ParseError, Rung, Side, Verdict};
 
 /// Decides whether a response gives the ground truth.
 ///

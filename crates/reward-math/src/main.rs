@@ -64,6 +64,12 @@ struct GradeArguments {
     /// Report bad lines and go on, instead of stopping at the first
     #[arg(long)]
     skip_bad_rows: bool,
+    /// Field of the question, whose repetition in a response is passed over; by default `question`, `problem` or `prompt`
+    #[arg(long)]
+    question_key: Option<String>,
+    /// Leave the normal forms of both sides out of `how`
+    #[arg(long)]
+    brief: bool,
     /// Reward of a right answer
     #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
     right: f64,
@@ -165,8 +171,9 @@ fn run(command: &Command, out: &mut impl Write) -> anyhow::Result<ExitCode> {
 }
 
 fn run_grade(arguments: &GradeArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
+    let options = arguments.mode.options();
     let grading = Grading {
-        options: arguments.mode.options(),
+        options: if arguments.brief { options } else { options.explained() },
         reward: Reward {
             right: arguments.right,
             wrong: arguments.wrong,
@@ -174,6 +181,7 @@ fn run_grade(arguments: &GradeArguments, out: &mut impl Write) -> anyhow::Result
         },
         response_key: arguments.rows.response_key.clone(),
         answer_key: arguments.rows.answer_key.clone(),
+        question_key: arguments.question_key.clone(),
         bad_row: if arguments.skip_bad_rows { BadRow::Skip } else { BadRow::Stop },
     };
     let input = arguments.rows.open()?;

@@ -1,6 +1,6 @@
 //! Readings in plain notation, for `explain`: every bracket shown, nothing implied.
 
-use crate::answer::{Node, Relation};
+use crate::answer::{Node, Piece, Relation};
 use crate::expression::{Expression, Range};
 
 /// A reading as one line.
@@ -40,6 +40,13 @@ pub(crate) fn node(reading: &Node) -> String {
         }
         Node::Builder { head, conditions } => {
             format!("{{{} | {}}}", node(head), joined(conditions, ", "))
+        }
+        Node::Piecewise(pieces) => {
+            let piece = |piece: &Piece| match &piece.condition {
+                Some(condition) => format!("{} if {condition}", node(&piece.value)),
+                None => format!("{} otherwise", node(&piece.value)),
+            };
+            format!("cases [{}]", pieces.iter().map(piece).collect::<Vec<_>>().join("; "))
         }
         Node::Ratio(parts) => parts.iter().map(expression).collect::<Vec<_>>().join(" : "),
     }

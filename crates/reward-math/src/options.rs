@@ -17,15 +17,26 @@ pub struct Options {
     ///
     /// A count, never a clock: the verdict is the same on every machine under every load.
     pub fuel: u64,
+    /// Whether a verdict carries both sides in normal form, for people; costs about as much as deciding.
+    ///
+    /// No part of a configuration: it changes no verdict.
+    #[serde(skip)]
+    pub normal_forms: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { strict: false, last_number: false, fuel: 100_000 }
+        Self { strict: false, last_number: false, fuel: 100_000, normal_forms: false }
     }
 }
 
 impl Options {
+    /// The same, with both sides of every verdict in normal form.
+    #[must_use]
+    pub fn explained(self) -> Self {
+        Self { normal_forms: true, ..self }
+    }
+
     /// Only a box counts.
     pub fn strict() -> Self {
         Self { strict: true, ..Self::default() }

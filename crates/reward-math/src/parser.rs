@@ -93,6 +93,10 @@ impl Parser {
         self.position += 1;
     }
 
+    pub(crate) fn position_forward(&mut self, tokens: usize) {
+        self.position += tokens;
+    }
+
     pub(crate) fn at_symbol(&self, c: char) -> bool {
         self.peek().is_some_and(|kind| kind.is_symbol(c))
     }
@@ -208,29 +212,60 @@ fn class(kind: &Kind) -> Class {
     }
 }
 
+/// Which of the `&` of an environment only line up what stands below each other.
+enum Alignment {
+    None,
+    Signs,
+    All,
+}
+
+/// Signs that equations are aligned at.
+fn is_sign(kind: &Kind) -> bool {
+    match kind {
+        Kind::Symbol(c) => matches!(c, '=' | '<' | '>' | '+' | '-'),
+        Kind::Command(name) => {
+            matches!(name.as_str(), "le" | "leq" | "ge" | "geq" | "ne" | "neq" | "leqslant" | "geqslant")
+        }
+        _ => false,
+    }
+}
+
 /// The tokens without the `&` of `aligned` and its like, where they mean nothing; also in an array behind a brace.
 fn without_alignment(tokens: Vec<Token>) -> Vec<Token> {
     if !tokens.iter().any(|token| token.kind.is_command("begin")) {
         return tokens;
     }
-    let mut aligned: Vec<bool> = Vec::new();
+    let mut aligned: Vec<Alignment> = Vec::new();
     let mut keep = Vec::with_capacity(tokens.len());
     for (at, token) in tokens.iter().enumerate() {
         if token.kind.is_command("begin") {
             let system = match tokens.get(at + 2).map(|token| &token.kind) {
-                Some(Kind::Word(name)) if name == "array" => {
-                    at > 0 && tokens[at - 1].kind.is_command("{")
+                Some(Kind::Word(name))
+                    if name == "array" && at > 0 && tokens[at - 1].kind.is_command("{") =>
+                {
+                    Alignment::Signs
                 }
-                Some(Kind::Word(name)) => {
-                    matches!(name.as_str(), "aligned" | "align" | "gathered" | "split" | "eqnarray")
-                }
-                _ => false,
+                Some(Kind::Word(name)) => match name.as_str() {
+                    "aligned" | "align" | "gathered" | "split" | "eqnarray" => Alignment::All,
+                    _ => Alignment::None,
+                },
+                _ => Alignment::None,
             };
             aligned.push(system);
         } else if token.kind.is_command("end") {
             aligned.pop();
         }
-        keep.push(!(token.kind.is_symbol('&') && aligned.last() == Some(&true)));
+        keep.push(match aligned.last() {
+            Some(Alignment::All) => !token.kind.is_symbol('&'),
+            // In an array behind a brace a mark beside a sign aligns, another begins the column of conditions.
+            Some(Alignment::Signs) => {
+                let sign = |at: Option<&Token>| at.is_some_and(|token| is_sign(&token.kind));
+                let beside = sign(at.checked_sub(1).and_then(|at| tokens.get(at)))
+                    || sign(tokens.get(at + 1));
+                !(token.kind.is_symbol('&') && beside)
+            }
+            Some(Alignment::None) | None => true,
+        });
     }
     tokens.into_iter().zip(keep).filter(|(_, keep)| *keep).map(|(token, _)| token).collect()
 }

@@ -149,6 +149,40 @@ pub(crate) fn values_of_labelled(items: &[Node]) -> Option<Vec<Node>> {
     items.iter().map(|item| labelled(item).map(|(_, value)| value.clone())).collect()
 }
 
+/// Whether both lists name the values of one variable, and one of them does so without numbering them.
+pub(crate) fn roots_of_one(left: &[Node], right: &[Node]) -> bool {
+    // The names without their index, where all are the same; and whether none has one.
+    let base = |items: &[Node]| {
+        let names: Option<Vec<&str>> =
+            items.iter().map(|item| labelled(item).and_then(|(label, _)| symbol(label))).collect();
+        let names = names?;
+        let base = names.first()?.split('_').next()?.to_owned();
+        let same = names.iter().all(|name| name.split('_').next() == Some(&base));
+        same.then(|| (names.iter().all(|name| **name == base), base))
+    };
+    match (base(left), base(right)) {
+        (Some((plain, name)), Some((other_plain, other))) => {
+            name == other && (plain || other_plain)
+        }
+        _ => false,
+    }
+}
+
+/// `x = y = 2` as `x = 2, y = 2`.
+pub(crate) fn shared(chain: &Node) -> Option<Vec<Node>> {
+    let Node::Chain { sides, relations } = chain else { return None };
+    let (value, names) = sides.split_last()?;
+    let named = names.len() > 1
+        && is_constant_value(value)
+        && names.iter().all(|name| symbol(name).is_some())
+        && relations.iter().all(|relation| *relation == Relation::Equal);
+    let equation = |name: &Node| Node::Chain {
+        sides: vec![name.clone(), value.clone()],
+        relations: vec![Relation::Equal],
+    };
+    named.then(|| names.iter().map(equation).collect())
+}
+
 fn is_plain_function(name: &str) -> bool {
     let letter = name.trim_end_matches('\'').split(['_', '^']).next().unwrap_or_default();
     letter.len() == 1 && letter.starts_with(char::is_lowercase)
@@ -189,6 +223,11 @@ pub(crate) fn named_values(items: &[Node]) -> Option<Vec<Node>> {
 pub(crate) fn variable(chain: &Node) -> Option<&str> {
     let Node::Chain { sides, .. } = chain else { return None };
     sides.iter().find_map(symbol)
+}
+
+/// Whether the node is the variable of this name.
+pub(crate) fn is_called(node: &Node, name: &str) -> bool {
+    symbol(node) == Some(name)
 }
 
 fn symbol(node: &Node) -> Option<&str> {
@@ -286,7 +325,7 @@ pub(crate) fn proportional(
 }
 
 /// The polynomial times the lowest powers of its atoms, so that no exponent is negative.
-fn cleared(algebra: &mut Algebra, polynomial: &Polynomial) -> Result<Polynomial, ParseError> {
+pub(crate) fn cleared(algebra: &mut Algebra, polynomial: &Polynomial) -> Result<Polynomial, ParseError> {
     let mut lowest = std::collections::BTreeMap::new();
     for (monomial, _) in polynomial.terms() {
         for (id, exponent) in monomial {

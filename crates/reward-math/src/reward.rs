@@ -43,8 +43,8 @@ mod tests {
         let reward = Reward { right: 1.0, wrong: -1.0, unparsed: -0.5 };
         let unparsed = Verdict::Unparsed { which: Side::Response, why: ParseError::NoAnswer };
         let of = |verdict| reward.of(&verdict).to_bits();
-        assert_eq!(of(Verdict::Right { how: Rung::Number }), 1.0_f64.to_bits());
-        assert_eq!(of(Verdict::Wrong { how: Rung::Number }), (-1.0_f64).to_bits());
+        assert_eq!(of(Verdict::decided(true, Rung::Number)), 1.0_f64.to_bits());
+        assert_eq!(of(Verdict::decided(false, Rung::Number)), (-1.0_f64).to_bits());
         assert_eq!(of(unparsed), (-0.5_f64).to_bits());
     }
 

@@ -9,13 +9,13 @@ use thiserror::Error;
 pub enum Verdict {
     /// The response gives the ground truth.
     Right {
-        /// The rung that decided.
-        how: Rung,
+        /// The rung that decided, and what it compared.
+        how: How,
     },
     /// The response gives something else.
     Wrong {
-        /// The rung that decided.
-        how: Rung,
+        /// The rung that decided, and what it compared.
+        how: How,
     },
     /// No decision: one side could not be read.
     Unparsed {
@@ -31,6 +31,35 @@ impl Verdict {
     pub fn is_right(&self) -> bool {
         matches!(self, Self::Right { .. })
     }
+
+    /// How it came about, if it was decided.
+    pub fn how(&self) -> Option<&How> {
+        match self {
+            Self::Right { how } | Self::Wrong { how } => Some(how),
+            Self::Unparsed { .. } => None,
+        }
+    }
+
+    pub(crate) fn decided(right: bool, rung: Rung) -> Self {
+        let how = How { rung, response: None, ground_truth: None };
+        if right { Self::Right { how } } else { Self::Wrong { how } }
+    }
+}
+
+/// The explanation of a verdict: the rung that decided and both sides in normal form.
+///
+/// Deciding needs no text, so the normal forms are printed only where [`crate::Options::normal_forms`] asks for them
+/// (`reward-math grade` and `explain` do); training does without.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct How {
+    /// The rung that decided.
+    pub rung: Rung,
+    /// The answer of the response in normal form, in the reading that was compared; see [`crate::normal_form`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response: Option<String>,
+    /// The ground truth in normal form, likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ground_truth: Option<String>,
 }
 
 /// One of the two texts that are compared.

@@ -22,6 +22,14 @@ pub(crate) fn normalise(folded: &str) -> Option<String> {
             .map(|word| month(measure::singular(word)))
             .collect()
     };
+    let mut words = words;
+    // "4 July" as "July 4".
+    if let [day, month, ..] = words.as_mut_slice()
+        && MONTHS.contains(month)
+        && day.bytes().all(|byte| byte.is_ascii_digit())
+    {
+        std::mem::swap(day, month);
+    }
     let words = match words.as_slice() {
         ["on" | "in" | "at", rest @ ..] | [rest @ .., "function"]
             if !rest.is_empty() && !formula =>
@@ -36,6 +44,21 @@ pub(crate) fn normalise(folded: &str) -> Option<String> {
     }
     Some(synonym(&joined).unwrap_or(&joined).to_owned())
 }
+
+const MONTHS: [&str; 12] = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+];
 
 /// The whole name of a month.
 fn month(word: &str) -> &str {
@@ -191,13 +214,23 @@ pub(crate) fn choices(folded: &str) -> Vec<char> {
     letters
 }
 
+/// A capital letter, or a number in a circle as Chinese papers number statements.
 fn is_choice(letter: char) -> bool {
-    ('A'..='J').contains(&letter)
+    ('A'..='J').contains(&letter) || is_circled(letter)
+}
+
+fn is_circled(letter: char) -> bool {
+    ('①'..='⑨').contains(&letter)
 }
 
 /// `ACD`: several letters of a choice without anything between them, rising.
 fn run_of_choices(text: &str) -> Option<Vec<char>> {
-    let letters: Vec<char> = text.trim_end_matches(['}', '.']).chars().collect();
+    let mut letters: Vec<char> = text.trim_end_matches(['}', '.']).chars().collect();
+    if letters.len() > 1 && letters.iter().copied().all(is_circled) {
+        letters.sort_unstable();
+        letters.dedup();
+        return Some(letters);
+    }
     let rising = letters.windows(2).all(|pair| pair[0] < pair[1]);
     let choices = letters.iter().all(|letter| ('A'..='F').contains(letter));
     (letters.len() > 1 && rising && choices).then_some(letters)
@@ -251,6 +284,11 @@ pub(crate) fn clock(folded: &str) -> Option<String> {
         lower = lower.replace(decoration, "");
     }
     let plain: String = lower.chars().filter(|c| !matches!(c, ' ' | '.' | '{' | '}')).collect();
+    let plain = match plain.as_str() {
+        "noon" => "12pm",
+        "midnight" | "12midnight" => "12am",
+        other => other,
+    };
     let (digits, afternoon) = if let Some(digits) = plain.strip_suffix("noon") {
         (digits, true)
     } else if let Some(digits) = plain.strip_suffix("pm") {

@@ -39,7 +39,9 @@ fn grade_keeps_fields_and_adds_the_verdict() {
     let rows = rows(&output);
     assert_eq!(rows.len(), 3);
     assert_eq!(rows[0]["id"], 7);
-    assert_eq!((&rows[0]["verdict"], &rows[0]["how"]), (&"right".into(), &"number".into()));
+    assert_eq!(rows[0]["verdict"], "right");
+    let how = serde_json::json!({"rung": "number", "response": "1/2", "ground_truth": "1/2"});
+    assert_eq!(rows[0]["how"], how);
     assert_eq!((&rows[0]["reward"], &rows[0]["extracted"]), (&1.0.into(), &"1/2".into()));
     assert_eq!((&rows[1]["verdict"], &rows[1]["reward"]), (&"wrong".into(), &0.0.into()));
     assert_eq!((&rows[2]["verdict"], &rows[2]["which"]), (&"unparsed".into(), &"response".into()));

@@ -149,6 +149,16 @@ fn every_row_of_the_language_agrees() {
     assert!(tally.misses.is_empty(), "{}", tally.misses.join("\n"));
 }
 
+/// Answers in the styles of the public sets, right ones and near misses, written before the verifier saw any of them.
+#[test]
+fn every_fresh_row_agrees() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/fresh.jsonl");
+    let tally = tally(&path);
+    assert!(tally.rows > 1200, "only {} rows", tally.rows);
+    assert!(tally.false_positives.is_empty(), "{}", tally.false_positives.join("\n"));
+    assert!(tally.misses.is_empty(), "{}", tally.misses.join("\n"));
+}
+
 #[test]
 fn the_whole_set_is_measured_where_it_is_at_hand() {
     let folder = std::env::var_os("SHARED_DATA").map_or_else(

@@ -45,7 +45,10 @@ impl Parser {
             if name == "array" && parser.at_symbol('{') {
                 parser.skip_group();
             }
-            parser.system(&name)
+            match parser.attempt(|parser| parser.pieces(&name))? {
+                Some(pieces) => Ok(Node::Piecewise(pieces)),
+                None => parser.system(&name),
+            }
         });
         self.environments -= 1;
         system
@@ -67,9 +70,13 @@ impl Parser {
                 let rows = self.rows(&name)?;
                 Ok(value(self.determinant(&rows)?, None, false))
             }
-            "cases" | "aligned" | "align" | "gathered" | "split" | "eqnarray" | "dcases" => {
-                self.system(&name)
+            "cases" | "dcases" | "rcases" => {
+                match self.attempt(|parser| parser.pieces(&name))? {
+                    Some(pieces) => Ok(Node::Piecewise(pieces)),
+                    None => self.system(&name),
+                }
             }
+            "aligned" | "align" | "gathered" | "split" | "eqnarray" => self.system(&name),
             _ => Err(self.unexpected(expected)),
         }
     }
@@ -128,7 +135,7 @@ impl Parser {
         Ok(rows)
     }
 
-    fn eat_end(&mut self, name: &str) -> Result<bool> {
+    pub(super) fn eat_end(&mut self, name: &str) -> Result<bool> {
         if !self.at_command("end") {
             return Ok(false);
         }

@@ -129,7 +129,10 @@ pub(super) fn without_domain(folded: &str) -> &str {
     let before = folded[..at].trim_end();
     let name = before.trim_end_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
     let length = before.len() - name.len();
-    let separated = name.trim_end();
+    let mut separated = name.trim_end();
+    for space in ["\\,", "\\;", "\\:", "\\"] {
+        separated = separated.strip_suffix(space).map_or(separated, str::trim_end);
+    }
     let separator = [",", ";", "(", "\\quad", "\\text{ where }", "\\text{where }", "where", "with"]
         .into_iter()
         .find(|separator| separated.ends_with(separator));

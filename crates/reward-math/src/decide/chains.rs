@@ -29,6 +29,24 @@ impl Comparison {
         {
             return Ok((self.compare(a, b)?.0, Rung::Relation));
         }
+        // `x = y = 2` and `(x, y) = (2, 2)`.
+        for (chain, other) in [(left, right), (right, left)] {
+            if let (Some(items), Some((Node::List { .. }, value))) =
+                (relation::shared(chain), relation::labelled(other))
+            {
+                let list = Node::List { open: ' ', close: ' ', items };
+                return Ok((self.compare(&list, value)?.0, Rung::Relation));
+            }
+        }
+        // `x \in (0, 1)` and `0 < x < 1`.
+        for (member, bounds) in [(left, right), (right, left)] {
+            if let (Some((label, set)), Some(interval)) =
+                (relation::labelled(member), relation::interval(bounds))
+                && relation::variable(bounds).is_some_and(|name| relation::is_called(label, name))
+            {
+                return Ok((self.compare(set, &interval)?.0, Rung::Relation));
+            }
+        }
         Ok((false, Rung::Relation))
     }
 
@@ -80,6 +98,12 @@ impl Comparison {
 
     /// A chain against something that is none: its value behind the label, or its interval.
     pub(super) fn chain_with(&mut self, chain: &Node, other: &Node) -> Result<Finding> {
+        // `x = y = 2` against the values of both.
+        if matches!(other, Node::List { .. })
+            && let Some(items) = relation::shared(chain)
+        {
+            return self.compare(&Node::List { open: ' ', close: ' ', items }, other);
+        }
         if let Some((_, value)) = relation::labelled(chain) {
             return Ok((self.compare(value, other)?.0, Rung::Relation));
         }

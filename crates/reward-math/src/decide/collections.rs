@@ -73,6 +73,17 @@ impl Comparison {
         Ok((true, Rung::Structure))
     }
 
+    /// The coordinates of a named point against a tuple.
+    pub(super) fn coordinates(&mut self, point: &[Expression], items: &[Node]) -> Result<Finding> {
+        let entry = |entry: &Expression| Node::Value {
+            expression: entry.clone(),
+            unit: None,
+            percent: false,
+            plus: true,
+        };
+        self.ordered(&point.iter().map(entry).collect::<Vec<_>>(), items)
+    }
+
     pub(super) fn lists(&mut self, left: &Node, right: &Node) -> Result<Finding> {
         let (
             Node::List { open: a_open, close: a_close, items: a },
@@ -87,6 +98,10 @@ impl Comparison {
             match (relation::values_of_labelled(a), relation::values_of_labelled(b)) {
                 (Some(values), None) => return self.unordered(&values, b),
                 (None, Some(values)) => return self.unordered(a, &values),
+                // `x_1 = 1, x_2 = 2` and `x = 1, x = 2`: the roots of one equation.
+                (Some(values), Some(others)) if relation::roots_of_one(a, b) => {
+                    return self.unordered(&values, &others);
+                }
                 _ => {}
             }
             // A set forgets repetitions, a list of answers does not contain any.

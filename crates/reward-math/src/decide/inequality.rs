@@ -52,12 +52,25 @@ impl Comparison {
             Relation::Less | Relation::LessEqual | Relation::NotEqual => Combination::Intersection,
             _ => Combination::Union,
         };
-        let above = self.solve_polynomial(inner, relation, value)?;
-        let below = self.solve_polynomial(inner, relation.flipped(), &negative)?;
+        let (above, below) = match inner {
+            // A variable beside a constant of any kind, which has to be known as not negative.
+            Expression::Symbol(name) if !is_constant(name) && self.is_positive(value)? => {
+                (bounded(name, relation, value), bounded(name, relation.flipped(), &negative))
+            }
+            _ => (
+                self.solve_polynomial(inner, relation, value)?,
+                self.solve_polynomial(inner, relation.flipped(), &negative)?,
+            ),
+        };
         match (above, below) {
             (Some(above), Some(below)) => self.combine(&above, &below, combination),
             _ => Ok(None),
         }
+    }
+
+    fn is_positive(&mut self, value: &Expression) -> Result<bool> {
+        let value = self.algebra.normalise(value, true)?;
+        Ok(self.algebra.sign(&value) == Some(1))
     }
 
     fn solve_polynomial(

@@ -82,7 +82,7 @@ impl Comparison {
 /// `5m` as 5 with the unit "m", `5m/s^2` with its: the value and the canonical unit that its last letters may be.
 pub(super) fn letters_as_unit(expression: &Expression) -> Option<(Expression, String)> {
     let (value, phrase) = match expression {
-        Expression::Product(_) => split_letter(expression)?,
+        Expression::Product(_) => split_letters(expression)?,
         Expression::Quotient(top, bottom) => {
             let (value, above) = split_letter(top)?;
             (value, format!("{above}/{}", letter(bottom)?))
@@ -90,6 +90,19 @@ pub(super) fn letters_as_unit(expression: &Expression) -> Option<(Expression, St
         _ => return None,
     };
     Some((value, words::unit(&phrase)?))
+}
+
+/// The value before the letters at the end of a product, and these: `9.8 m s^{-2}`.
+fn split_letters(expression: &Expression) -> Option<(Expression, String)> {
+    let Expression::Product(factors) = expression else { return None };
+    let letters = factors.iter().rev().take_while(|factor| letter(factor).is_some()).count();
+    let (before, letters) = factors.split_at(factors.len() - letters.min(factors.len() - 1));
+    let phrase: Vec<String> = letters.iter().filter_map(letter).collect();
+    let value = match before {
+        [only] => only.clone(),
+        several => Expression::Product(several.to_vec()),
+    };
+    (!phrase.is_empty()).then(|| (value, phrase.join(" ")))
 }
 
 fn split_letter(expression: &Expression) -> Option<(Expression, String)> {

@@ -200,7 +200,7 @@ fn joined_end(response: &str, end: usize, open: &str, close: &str) -> usize {
 fn sentence_end(response: &str, line: Range<usize>) -> usize {
     let text = &response[line.clone()];
     let mut end = text.len();
-    for stop in [". ", "**", ", because", ", since", " because ", " since ", ", so ", ", which "] {
+    for stop in [". ", "**", ", because", ", since", " because ", " since ", ", so ", ", which ", ", as "] {
         if let Some(at) = text[..end].find(stop) {
             end = at;
         }

@@ -35,7 +35,7 @@ impl Parser {
         let plain = name.trim_end_matches('\'');
         let applies = matches!(plain, "f" | "g" | "h" | "F" | "G" | "P")
             || plain.ends_with("^{-1}")
-            || (name.starts_with(char::is_uppercase) && self.at_argument())
+            || (name.starts_with(char::is_uppercase) && (self.at_argument() || self.at_tuple()))
             || (self.at_argument() && self.peek_at(3).is_some_and(|kind| kind.is_symbol('=')));
         if applies && self.at_symbol('(') && !self.spaced() {
             return self.deeper(|parser| {
@@ -58,6 +58,11 @@ impl Parser {
     fn at_argument(&self) -> bool {
         matches!(self.peek_at(1), Some(Kind::Number { .. } | Kind::Letter(_)))
             && self.peek_at(2).is_some_and(|kind| kind.is_symbol(')'))
+    }
+
+    /// The coordinates of a named point: `A(2, 3)`.
+    fn at_tuple(&self) -> bool {
+        self.at_symbol('(') && self.bracket().is_some_and(|(_, separated)| separated)
     }
 
     /// `^{-1}(` behind the name of a function.

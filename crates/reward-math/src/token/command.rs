@@ -140,6 +140,8 @@ impl Lexer<'_> {
                 && !words.contains(['\\', '$', '{', '_']) =>
             {
                 self.push_text(words, total);
+                // `3\text{ h }20`: the number begins apart from the word.
+                self.spaced = inner.ends_with(' ');
             }
             _ => {
                 // Read on inside; the brace that closes the group goes.

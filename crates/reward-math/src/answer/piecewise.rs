@@ -1,0 +1,98 @@
+//! Values by cases: each with the condition under which it holds.
+
+use super::{Node, list};
+use crate::parser::{Parser, Result};
+use crate::token::Kind;
+
+/// Most rows that are read.
+const MAX_PIECES: usize = 64;
+
+/// One row of `cases`.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Piece {
+    pub(crate) value: Node,
+    /// The condition as written, without spaces; `None` for "otherwise".
+    pub(crate) condition: Option<String>,
+    /// What the condition says, if it is an inequality or equation and no plain language.
+    pub(crate) region: Option<Node>,
+}
+
+impl Parser {
+    /// The rows up to the end of the environment; `None` if one of them has no condition.
+    pub(super) fn pieces(&mut self, name: &str) -> Result<Option<Vec<Piece>>> {
+        let mut pieces = Vec::new();
+        while !self.eat_end(name)? {
+            if self.eat_command("\\") {
+                continue;
+            }
+            if pieces.len() == MAX_PIECES {
+                return Ok(None);
+            }
+            let value = self.item()?;
+            while self.eat_symbol(',') {}
+            let marked = self.eat_symbol('&');
+            if !(self.eat_condition_word() || marked) {
+                return Ok(None);
+            }
+            let Some(piece) = self.condition(value)? else { return Ok(None) };
+            pieces.push(piece);
+        }
+        Ok((pieces.len() > 1).then_some(pieces))
+    }
+
+    /// "if", "when" or "for" before a condition.
+    fn eat_condition_word(&mut self) -> bool {
+        let Some(Kind::Word(word) | Kind::Text(word)) = self.peek() else { return false };
+        let found = matches!(word.trim(), "if" | "when" | "for" | "where" | "If" | "当" | "若");
+        self.position_forward(usize::from(found));
+        found
+    }
+
+    /// The condition of a row, up to the end of the row.
+    fn condition(&mut self, value: Node) -> Result<Option<Piece>> {
+        self.eat_symbol('&');
+        self.eat_condition_word();
+        let start = self.position();
+        let mut end = start;
+        while self
+            .kind_at(end)
+            .is_some_and(|kind| !kind.is_command("\\") && !kind.is_command("end"))
+        {
+            end += 1;
+        }
+        let tokens: Vec<&Kind> = (start..end).filter_map(|at| self.kind_at(at)).collect();
+        let text: String = tokens.iter().map(|kind| kind.describe().replace('`', "")).collect();
+        let text = text.trim_end_matches(['.', ',', ';']).to_lowercase();
+        if matches!(text.as_str(), "otherwise" | "else" | "elsewhere" | "其他" | "其它") {
+            self.position_forward(end - start);
+            return Ok(Some(Piece { value, condition: None, region: None }));
+        }
+        if text.is_empty() {
+            return Ok(None);
+        }
+        let region = self.attempt(|parser| {
+            let items = parser.items()?;
+            while parser.eat_symbol('.') || parser.eat_symbol(';') {}
+            Ok((parser.position() == end).then(|| list(' ', ' ', items)))
+        })?;
+        if region.is_none() {
+            self.position_forward(end - start);
+        }
+        // "n is even" reads as a variable with its unit.
+        let region = region.filter(states);
+        Ok(Some(Piece { value, condition: Some(text), region }))
+    }
+}
+
+/// Whether the node is a statement about numbers alone.
+fn states(node: &Node) -> bool {
+    match node {
+        Node::Chain { sides, .. } => sides.iter().all(|side| {
+            matches!(side, Node::Value { unit: None, percent: false, .. })
+                || matches!(side, Node::List { open, .. } if *open != ' ')
+                || matches!(side, Node::Union(_))
+        }),
+        Node::Intersection(items) | Node::List { open: ' ', items, .. } => items.iter().all(states),
+        _ => false,
+    }
+}

@@ -1,0 +1,269 @@
+//! Normal forms as text: what a verdict compared, in a notation that this crate reads again.
+//!
+//! Printed only where asked for ([`crate::Options::normal_forms`], `explain`): deciding needs no text.
+
+mod as_read;
+mod text;
+
+use crate::algebra::{Algebra, Fraction};
+use crate::answer::{Answer, Node, Piece, Relation};
+use crate::expression::{Expression, is_constant};
+use crate::options::Options;
+use crate::relation;
+use crate::verdict::ParseError;
+
+/// Longest normal form that is printed, in bytes; the rest is left out behind an ellipsis.
+const MAX_BYTES: usize = 4096;
+
+/// The normal form of a bare answer, in a notation that reads as the same answer again.
+///
+/// Expressions are sums of products of prime powers, variables and function values in a fixed order; sets and bare
+/// lists are sorted; an equation is a primitive polynomial that equals 0; an inequality likewise. Fractions of sums are
+/// not reduced, and what has no normal form within the fuel (or is an unevaluated sum) is shown as it was read.
+///
+/// # Errors
+///
+/// If the text is no readable answer.
+pub fn normal_form(answer: &str, options: &Options) -> Result<String, ParseError> {
+    let answer = Answer::parse(answer)?;
+    let readings = answer.readings?;
+    let first = readings.first().ok_or(ParseError::Empty)?;
+    Ok(of(first, options.fuel))
+}
+
+/// The normal form of one reading, at the expense of at most so much fuel.
+pub(crate) fn of(reading: &Node, fuel: u64) -> String {
+    let mut printer = Printer { fuel };
+    let mut text = printer.node(reading);
+    if text.len() > MAX_BYTES {
+        let end = (0..=MAX_BYTES).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+        text.truncate(end);
+        text.push('…');
+    }
+    text
+}
+
+/// What is printed, with the fuel that is left.
+struct Printer {
+    fuel: u64,
+}
+
+impl Printer {
+    fn node(&mut self, reading: &Node) -> String {
+        match reading {
+            Node::Value { expression, unit, percent, plus } => {
+                let mut text = self.value(expression, *plus);
+                if *percent {
+                    let bare = text.bytes().all(|byte| byte.is_ascii_digit());
+                    text = if bare { text + "%" } else { format!("({text})%") };
+                }
+                match unit {
+                    Some(unit) => format!("{text} {unit}"),
+                    None => text,
+                }
+            }
+            Node::Words(words) => format!("\\text{{{words}}}"),
+            Node::List { open: ' ', items, .. } => self.members(items, true).join(", "),
+            Node::List { open: '{', items, .. } => {
+                format!("\\{{{}\\}}", self.members(items, true).join(", "))
+            }
+            Node::List { open, close, items } => {
+                format!("{open}{}{close}", self.members(items, false).join(", "))
+            }
+            Node::Union(parts) => self.members(parts, true).join(" \\cup "),
+            Node::Intersection(parts) => {
+                let chains = parts.iter().all(|part| matches!(part, Node::Chain { .. }));
+                self.members(parts, true).join(if chains { " and " } else { " \\cap " })
+            }
+            Node::Difference(parts) => self.members(parts, false).join(" \\setminus "),
+            Node::Chain { sides, relations } => self.chain(sides, relations),
+            Node::Matrix(rows) => {
+                let mut printed = Vec::with_capacity(rows.len());
+                for row in rows {
+                    let row: Vec<String> =
+                        row.iter().map(|entry| self.value(entry, true)).collect();
+                    printed.push(row.join(" & "));
+                }
+                format!("\\begin{{pmatrix}}{}\\end{{pmatrix}}", printed.join(" \\\\ "))
+            }
+            Node::Piecewise(pieces) => {
+                let mut rows: Vec<String> = pieces.iter().map(|piece| self.piece(piece)).collect();
+                rows.sort_unstable();
+                format!("\\begin{{cases}}{}\\end{{cases}}", rows.join(" \\\\ "))
+            }
+            Node::Ratio(parts) => self.ratio(parts),
+            Node::Builder { head, conditions } => {
+                let head = self.node(head);
+                format!("\\{{{head} \\mid {}\\}}", self.members(conditions, true).join(", "))
+            }
+        }
+    }
+
+    fn piece(&mut self, piece: &Piece) -> String {
+        let value = self.node(&piece.value);
+        let condition = match (&piece.region, &piece.condition) {
+            (Some(region), _) => self.node(region),
+            (None, Some(text)) => format!("\\text{{{text}}}"),
+            (None, None) => "\\text{otherwise}".to_owned(),
+        };
+        format!("{value} & {condition}")
+    }
+
+    /// Items in their normal forms; sorted and without repetition where their order means nothing.
+    fn members(&mut self, items: &[Node], sorted: bool) -> Vec<String> {
+        let in_order = items.iter().any(|item| {
+            matches!(item, Node::Value { expression: Expression::Symbol(name), .. } if name == "\\ldots")
+        });
+        let mut keyed: Vec<(f64, String)> = items
+            .iter()
+            .map(|item| {
+                let text = self.node(item);
+                (approximate(item).unwrap_or(f64::INFINITY), text)
+            })
+            .collect();
+        if sorted && !in_order {
+            keyed.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.cmp(&b.1)));
+            keyed.dedup_by(|a, b| a.1 == b.1);
+        }
+        keyed.into_iter().map(|(_, text)| text).collect()
+    }
+
+    /// A value as a fraction of sums in a fixed order; as it was read where that costs too much.
+    fn value(&mut self, expression: &Expression, plus: bool) -> String {
+        match self.fraction(expression, plus) {
+            Some((algebra, fraction)) => text::fraction(&algebra, &fraction),
+            None => as_read::text(expression, plus),
+        }
+    }
+
+    fn fraction(&mut self, expression: &Expression, plus: bool) -> Option<(Algebra, Fraction)> {
+        // A sum over an index has no normal form, infinity no arithmetic, an ellipsis no value.
+        let opaque = expression.any(&|node| match node {
+            Expression::Series { .. } => true,
+            Expression::Symbol(name) => name == "\\infty" || name == "\\ldots",
+            _ => false,
+        });
+        if opaque {
+            return None;
+        }
+        self.normalised(&[(expression, plus)]).map(|(algebra, mut sides)| (algebra, sides.remove(0)))
+    }
+
+    /// Normal forms over the same atoms; names come first and in order, so that nothing depends on the order of writing.
+    fn normalised(&mut self, sides: &[(&Expression, bool)]) -> Option<(Algebra, Vec<Fraction>)> {
+        let mut algebra = Algebra::new(self.fuel);
+        let mut names: Vec<String> =
+            sides.iter().flat_map(|(side, _)| side.variables()).collect();
+        names.sort_unstable();
+        algebra.name_in_order(&names);
+        let normal: Result<Vec<Fraction>, ParseError> =
+            sides.iter().map(|(side, plus)| algebra.normalise(side, *plus)).collect();
+        self.fuel = algebra.fuel_left();
+        normal.ok().map(|normal| (algebra, normal))
+    }
+
+    fn chain(&mut self, sides: &[Node], relations: &[Relation]) -> String {
+        if let ([left, right], [relation]) = (sides, relations) {
+            let chain = Node::Chain { sides: sides.to_vec(), relations: relations.to_vec() };
+            if *relation == Relation::Equal
+                && let Some((label, value)) = relation::labelled(&chain)
+            {
+                return format!("{} = {}", self.node(label), self.node(value));
+            }
+            if let Some(text) = self.comparison(left, *relation, right) {
+                return text;
+            }
+        }
+        let downwards = relations
+            .iter()
+            .all(|relation| matches!(relation, Relation::Greater | Relation::GreaterEqual));
+        let mut printed: Vec<String> = sides.iter().map(|side| self.node(side)).collect();
+        let mut signs: Vec<Relation> = relations.to_vec();
+        if downwards {
+            printed.reverse();
+            signs = signs.iter().rev().map(|relation| relation.flipped()).collect();
+        }
+        let mut text = printed.remove(0);
+        for (relation, side) in signs.into_iter().zip(printed) {
+            text += sign(relation);
+            text += &side;
+        }
+        text
+    }
+
+    /// One equation or inequality as `p = 0` with coprime whole coefficients, the first of them positive.
+    fn comparison(&mut self, left: &Node, relation: Relation, right: &Node) -> Option<String> {
+        let (
+            Node::Value { expression: a, unit: None, percent: false, plus: a_plus },
+            Node::Value { expression: b, unit: None, percent: false, plus: b_plus },
+        ) = (left, right)
+        else {
+            return None;
+        };
+        let opaque = |expression: &Expression| {
+            expression.any(&|node| match node {
+                Expression::Series { .. } => true,
+                Expression::Symbol(name) => name == "\\infty" || name == "\\ldots",
+                _ => false,
+            })
+        };
+        if matches!(relation, Relation::In | Relation::Approximately) || opaque(a) || opaque(b) {
+            return None;
+        }
+        let (mut algebra, sides) = self.normalised(&[(a, *a_plus), (b, *b_plus)])?;
+        let difference = algebra.subtract(&sides[0], &sides[1]).ok()?;
+        let equation = matches!(relation, Relation::Equal | Relation::NotEqual);
+        // A denominator of unknown sign may only be multiplied away in an equation.
+        if !equation && difference.as_polynomial().is_none() {
+            return None;
+        }
+        let (text, turned) = if equation {
+            let cleared = relation::cleared(&mut algebra, &difference.numerator).ok()?;
+            text::primitive(&algebra, &cleared)?
+        } else {
+            text::primitive(&algebra, &difference.numerator)?
+        };
+        let relation = if turned { relation.flipped() } else { relation };
+        Some(format!("{text}{}0", sign(relation)))
+    }
+
+    /// The parts of a ratio divided by the first, if that is a number.
+    fn ratio(&mut self, parts: &[Expression]) -> String {
+        let sides: Vec<(&Expression, bool)> = parts.iter().map(|part| (part, true)).collect();
+        let Some((algebra, normal)) = self.normalised(&sides) else {
+            let parts: Vec<String> =
+                parts.iter().map(|part| as_read::text(part, true)).collect();
+            return parts.join(" : ");
+        };
+        text::ratio(&algebra, &normal)
+    }
+}
+
+fn approximate(item: &Node) -> Option<f64> {
+    let Node::Value { expression, plus, .. } = item else { return None };
+    if expression.any(&|node| {
+        matches!(node, Expression::Symbol(name) if !is_constant(name) || name == "\\infty")
+            || matches!(node, Expression::Series { .. } | Expression::Factorial(_))
+    }) {
+        return None;
+    }
+    let mut algebra = Algebra::new(2000);
+    let value = algebra.normalise(expression, *plus).ok()?;
+    let (top, _) = algebra.approximate(&value.numerator)?;
+    let (bottom, _) = algebra.approximate(&value.denominator)?;
+    Some(top / bottom)
+}
+
+/// The sign of a relation, in LaTeX.
+fn sign(relation: Relation) -> &'static str {
+    match relation {
+        Relation::Equal => " = ",
+        Relation::NotEqual => " \\ne ",
+        Relation::Less => " < ",
+        Relation::LessEqual => " \\le ",
+        Relation::Greater => " > ",
+        Relation::GreaterEqual => " \\ge ",
+        Relation::In => " \\in ",
+        Relation::Approximately => " \\approx ",
+    }
+}

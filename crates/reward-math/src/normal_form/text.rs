@@ -1,0 +1,202 @@
+//! Fractions of polynomials as text.
+
+use num_bigint::BigInt;
+use num_integer::Integer;
+use num_rational::BigRational;
+use num_traits::{One, Signed, ToPrimitive, Zero};
+
+use crate::algebra::{Algebra, Atom, Exponent, Fraction, Monomial, Polynomial};
+use crate::expression::is_constant;
+
+/// `a/b` with a denominator of coprime whole coefficients, the first of them positive.
+pub(super) fn fraction(algebra: &Algebra, value: &Fraction) -> String {
+    if value.as_polynomial().is_some() {
+        return sum(algebra, &value.numerator);
+    }
+    let mut scale = value.denominator.content().recip();
+    if first_is_negative(algebra, &value.denominator) {
+        scale = -scale;
+    }
+    let top = sum(algebra, &value.numerator.scaled(&scale));
+    let bottom = sum(algebra, &value.denominator.scaled(&scale));
+    format!("({top})/({bottom})")
+}
+
+/// The polynomial with coprime whole coefficients, the first positive, and whether its sign was turned.
+pub(super) fn primitive(algebra: &Algebra, value: &Polynomial) -> Option<(String, bool)> {
+    if value.is_zero() {
+        return None;
+    }
+    let turned = first_is_negative(algebra, value);
+    let scale = value.content().recip();
+    let scale = if turned { -scale } else { scale };
+    Some((sum(algebra, &value.scaled(&scale)), turned))
+}
+
+/// `a : b` with coprime whole numbers, or as the parts are.
+pub(super) fn ratio(algebra: &Algebra, parts: &[Fraction]) -> String {
+    let numbers: Option<Vec<BigRational>> = parts.iter().map(Fraction::as_constant).collect();
+    let Some(numbers) = numbers else {
+        let parts: Vec<String> = parts.iter().map(|part| fraction(algebra, part)).collect();
+        return parts.join(" : ");
+    };
+    let (mut top, mut bottom) = (BigInt::zero(), BigInt::one());
+    for number in &numbers {
+        top = top.gcd(number.numer());
+        bottom = bottom.lcm(number.denom());
+    }
+    let scale = if top.is_zero() { BigRational::one() } else { BigRational::new(bottom, top) };
+    let parts: Vec<String> = numbers.iter().map(|number| (number * &scale).to_string()).collect();
+    parts.join(" : ")
+}
+
+fn first_is_negative(algebra: &Algebra, value: &Polynomial) -> bool {
+    ordered(algebra, value).first().is_some_and(|term| term.coefficient.is_negative())
+}
+
+/// A term as it is printed.
+struct Term<'a> {
+    degree: f64,
+    factors: String,
+    coefficient: &'a BigRational,
+}
+
+/// The terms by falling degree in the variables, then by their spelling.
+fn ordered<'a>(algebra: &Algebra, value: &'a Polynomial) -> Vec<Term<'a>> {
+    let mut terms: Vec<Term<'a>> = value
+        .terms()
+        .map(|(monomial, coefficient)| {
+            let degree = monomial.iter().filter(|(id, _)| is_variable(algebra.atom(*id)));
+            let degree = degree.map(|(_, exponent)| exponent.to_f64().unwrap_or(0.0)).sum();
+            Term { degree, factors: product(algebra, monomial), coefficient }
+        })
+        .collect();
+    terms.sort_by(|a, b| b.degree.total_cmp(&a.degree).then_with(|| a.factors.cmp(&b.factors)));
+    terms
+}
+
+fn is_variable(atom: &Atom) -> bool {
+    matches!(atom, Atom::Symbol(name) if !is_constant(name))
+}
+
+/// `3*x^2 - 1/2*x + 2^(1/2)`.
+fn sum(algebra: &Algebra, value: &Polynomial) -> String {
+    let mut text = String::new();
+    for term in ordered(algebra, value) {
+        let size = term.coefficient.abs();
+        match (text.is_empty(), term.coefficient.is_negative()) {
+            (true, true) => text.push('-'),
+            (true, false) => {}
+            (false, true) => text.push_str(" - "),
+            (false, false) => text.push_str(" + "),
+        }
+        if term.factors.is_empty() {
+            text += &size.to_string();
+        } else if size.is_one() {
+            text += &term.factors;
+        } else {
+            text += &size.to_string();
+            text.push('*');
+            text += &term.factors;
+        }
+    }
+    if text.is_empty() { "0".to_owned() } else { text }
+}
+
+/// Factors: primes by size, constants, variables by name, function values by spelling.
+fn product(algebra: &Algebra, monomial: &Monomial) -> String {
+    let mut factors: Vec<_> = monomial
+        .iter()
+        .map(|(id, exponent)| {
+            let atom = algebra.atom(*id);
+            let prime = match atom {
+                Atom::Prime(prime) => prime.to_f64().unwrap_or(f64::MAX),
+                _ => 0.0,
+            };
+            let rank = match atom {
+                Atom::Prime(_) => 0,
+                Atom::Symbol(name) if is_constant(name) => 1,
+                Atom::Imaginary => 2,
+                Atom::Symbol(_) => 3,
+                _ => 4,
+            };
+            (rank, prime, power(algebra, atom, *exponent))
+        })
+        .collect();
+    factors.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)).then_with(|| a.2.cmp(&b.2)));
+    let factors: Vec<String> = factors.into_iter().map(|(_, _, text)| text).collect();
+    factors.join("*")
+}
+
+fn power(algebra: &Algebra, atom: &Atom, exponent: Exponent) -> String {
+    if let Atom::Power(base, symbolic) = atom {
+        let ratio = BigRational::new((*exponent.numer()).into(), (*exponent.denom()).into());
+        let exponent = sum(algebra, &Polynomial::term(symbolic.clone(), ratio));
+        return format!("({})^({exponent})", fraction(algebra, base));
+    }
+    let base = self::atom(algebra, atom);
+    if exponent.is_one() {
+        return base;
+    }
+    let natural = exponent.is_integer() && exponent.is_positive();
+    if natural { format!("{base}^{{{exponent}}}") } else { format!("{base}^({exponent})") }
+}
+
+fn atom(algebra: &Algebra, atom: &Atom) -> String {
+    match atom {
+        Atom::Prime(prime) => prime.to_string(),
+        Atom::Imaginary => "i".to_owned(),
+        Atom::Symbol(name) => symbol(name),
+        Atom::Base(base) => format!("({})", sum(algebra, base)),
+        Atom::Absolute(inner) => {
+            let sign = if first_is_negative(algebra, inner) { -1 } else { 1 };
+            let inner = inner.scaled(&BigRational::from_integer(sign.into()));
+            format!("abs({})", sum(algebra, &inner))
+        }
+        Atom::Sine(angle) => format!("\\sin({})", sum(algebra, angle)),
+        Atom::Cosine(angle) => format!("\\cos({})", sum(algebra, angle)),
+        Atom::Logarithm(inner) => format!("\\ln({})", fraction(algebra, inner)),
+        Atom::Power(base, symbolic) => {
+            let exponent = sum(algebra, &Polynomial::term(symbolic.clone(), BigRational::one()));
+            format!("({})^({exponent})", fraction(algebra, base))
+        }
+        Atom::Function(name, arguments) => {
+            let arguments: Vec<String> =
+                arguments.iter().map(|argument| fraction(algebra, argument)).collect();
+            function(name, &arguments)
+        }
+    }
+}
+
+/// `x`, `\theta`, `x_{12}`, `\vec v` with a space where a letter may follow.
+pub(super) fn symbol(name: &str) -> String {
+    let (letter, rest) = match name.split_once('_') {
+        Some((letter, index)) => (letter, format!("_{{{index}}}")),
+        None => (name, String::new()),
+    };
+    let marks = rest.chars().filter(|c| *c == '\'').count();
+    let rest = rest.replace('\'', "") + &"'".repeat(marks);
+    format!("{letter}{rest}")
+}
+
+pub(super) fn function(name: &str, arguments: &[String]) -> String {
+    match (name, arguments) {
+        ("factorial", [n]) => format!("({n})!"),
+        ("double factorial", [n]) => format!("({n})!!"),
+        ("binomial", [n, k]) => format!("\\binom{{{n}}}{{{k}}}"),
+        ("floor" | "ceil", [inner]) => format!("\\l{name} {inner} \\r{name}"),
+        ("modulus", [inner]) => format!("abs({inner})"),
+        ("power", [base, exponent]) => format!("({base})^({exponent})"),
+        ("mod", [value, modulus]) => format!("({value} \\bmod {modulus})"),
+        ("pmod", [value, modulus]) => format!("{value} \\pmod{{{modulus}}}"),
+        ("overline" | "vec" | "hat" | "bar", [inner]) => format!("\\{name}{{{inner}}}"),
+        ("gcd" | "lcm" | "max" | "min", _) => format!("{name}({})", arguments.join(", ")),
+        (_, [inner]) if name.starts_with("root ") => {
+            format!("\\sqrt[{}]{{{inner}}}", &name["root ".len()..])
+        }
+        _ => {
+            let known = crate::parser::function_name(name).is_some();
+            format!("{}{name}({})", if known { "\\" } else { "" }, arguments.join(", "))
+        }
+    }
+}
