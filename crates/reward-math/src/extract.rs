@@ -64,7 +64,11 @@ pub fn extract(response: &str, options: &Options) -> Option<Extracted> {
 
 /// Finds the answer in the response to a question: never inside the response's repetition of the question, of whole
 /// sentences of it, or of an example in it, whatever spaces and emphasis changed on the way.
-pub fn extract_without_echo(response: &str, question: &str, options: &Options) -> Option<Extracted> {
+pub fn extract_without_echo(
+    response: &str,
+    question: &str,
+    options: &Options,
+) -> Option<Extracted> {
     extract_answering(response, Some(&Question::new(question)), options)
 }
 
@@ -136,7 +140,8 @@ fn bold(response: &str) -> Option<Range<usize>> {
     let body = body.trim_end_matches(['.', ' ']);
     let line = body.rfind('\n').map_or(0, |at| at + 1);
     let start = line + body[line..].rfind("**")? + 2;
-    some_text(response, start..body.len())
+    // "**Question:**" is a heading.
+    some_text(response, start..body.len()).filter(|span| !response[span.clone()].ends_with(':'))
 }
 
 fn some_text(response: &str, span: Range<usize>) -> Option<Range<usize>> {

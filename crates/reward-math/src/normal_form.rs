@@ -5,6 +5,8 @@
 mod as_read;
 mod text;
 
+use num_traits::Zero;
+
 use crate::algebra::{Algebra, Fraction};
 use crate::answer::{Answer, Node, Piece, Relation};
 use crate::expression::{Expression, is_constant};
@@ -15,11 +17,14 @@ use crate::verdict::ParseError;
 /// Longest normal form that is printed, in bytes; the rest is left out behind an ellipsis.
 const MAX_BYTES: usize = 4096;
 
+/// Longest value that is printed multiplied out, in bytes; a longer one is shown as it was read.
+const MAX_VALUE_BYTES: usize = 2048;
+
 /// The normal form of a bare answer, in a notation that reads as the same answer again.
 ///
 /// Expressions are sums of products of prime powers, variables and function values in a fixed order; sets and bare
 /// lists are sorted; an equation is a primitive polynomial that equals 0; an inequality likewise. Fractions of sums are
-/// not reduced, and what has no normal form within the fuel (or is an unevaluated sum) is shown as it was read.
+/// not reduced, and what has no short normal form within the fuel (or is a sum over an index) is shown as it was read.
 ///
 /// # Errors
 ///
@@ -131,7 +136,11 @@ impl Printer {
     /// A value as a fraction of sums in a fixed order; as it was read where that costs too much.
     fn value(&mut self, expression: &Expression, plus: bool) -> String {
         match self.fraction(expression, plus) {
-            Some((algebra, fraction)) => text::fraction(&algebra, &fraction),
+            Some((algebra, fraction)) => {
+                let text = text::fraction(&algebra, &fraction);
+                // Nobody reads a product of ten sums multiplied out.
+                if text.len() > MAX_VALUE_BYTES { as_read::text(expression, plus) } else { text }
+            }
             None => as_read::text(expression, plus),
         }
     }
@@ -146,14 +155,14 @@ impl Printer {
         if opaque {
             return None;
         }
-        self.normalised(&[(expression, plus)]).map(|(algebra, mut sides)| (algebra, sides.remove(0)))
+        self.normalised(&[(expression, plus)])
+            .map(|(algebra, mut sides)| (algebra, sides.remove(0)))
     }
 
     /// Normal forms over the same atoms; names come first and in order, so that nothing depends on the order of writing.
     fn normalised(&mut self, sides: &[(&Expression, bool)]) -> Option<(Algebra, Vec<Fraction>)> {
         let mut algebra = Algebra::new(self.fuel);
-        let mut names: Vec<String> =
-            sides.iter().flat_map(|(side, _)| side.variables()).collect();
+        let mut names: Vec<String> = sides.iter().flat_map(|(side, _)| side.variables()).collect();
         names.sort_unstable();
         algebra.name_in_order(&names);
         let normal: Result<Vec<Fraction>, ParseError> =
@@ -167,6 +176,7 @@ impl Printer {
             let chain = Node::Chain { sides: sides.to_vec(), relations: relations.to_vec() };
             if *relation == Relation::Equal
                 && let Some((label, value)) = relation::labelled(&chain)
+                && defines(label, value)
             {
                 return format!("{} = {}", self.node(label), self.node(value));
             }
@@ -219,6 +229,13 @@ impl Printer {
         }
         let (text, turned) = if equation {
             let cleared = relation::cleared(&mut algebra, &difference.numerator).ok()?;
+            // `2x - 10 = 0` as `x = 5`
+            if let Some((name, [c, b, a])) = algebra.quadratic(&Fraction::from(cleared.clone()))
+                && a.is_zero()
+                && !b.is_zero()
+            {
+                return Some(format!("{}{}{}", text::symbol(&name), sign(relation), -c / b));
+            }
             text::primitive(&algebra, &cleared)?
         } else {
             text::primitive(&algebra, &difference.numerator)?
@@ -231,11 +248,23 @@ impl Printer {
     fn ratio(&mut self, parts: &[Expression]) -> String {
         let sides: Vec<(&Expression, bool)> = parts.iter().map(|part| (part, true)).collect();
         let Some((algebra, normal)) = self.normalised(&sides) else {
-            let parts: Vec<String> =
-                parts.iter().map(|part| as_read::text(part, true)).collect();
+            let parts: Vec<String> = parts.iter().map(|part| as_read::text(part, true)).collect();
             return parts.join(" : ");
         };
         text::ratio(&algebra, &normal)
+    }
+}
+
+/// Whether the label names the value: `x = 2`, `f(x) = x + 1`; `y = 2x` is an equation like any other.
+fn defines(label: &Node, value: &Node) -> bool {
+    let constant = || matches!(value, Node::Value { expression, .. } if !expression.has_variable());
+    match label {
+        Node::Value { expression: Expression::Function(..), .. } => true,
+        Node::Value { expression: Expression::Symbol(_), .. } => {
+            constant() || !matches!(value, Node::Value { .. })
+        }
+        Node::Value { .. } => false,
+        _ => true,
     }
 }
 
@@ -243,7 +272,7 @@ fn approximate(item: &Node) -> Option<f64> {
     let Node::Value { expression, plus, .. } = item else { return None };
     if expression.any(&|node| {
         matches!(node, Expression::Symbol(name) if !is_constant(name) || name == "\\infty")
-            || matches!(node, Expression::Series { .. } | Expression::Factorial(_))
+            || matches!(node, Expression::Series { .. })
     }) {
         return None;
     }

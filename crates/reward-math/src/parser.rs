@@ -224,7 +224,10 @@ fn is_sign(kind: &Kind) -> bool {
     match kind {
         Kind::Symbol(c) => matches!(c, '=' | '<' | '>' | '+' | '-'),
         Kind::Command(name) => {
-            matches!(name.as_str(), "le" | "leq" | "ge" | "geq" | "ne" | "neq" | "leqslant" | "geqslant")
+            matches!(
+                name.as_str(),
+                "le" | "leq" | "ge" | "geq" | "ne" | "neq" | "leqslant" | "geqslant"
+            )
         }
         _ => false,
     }

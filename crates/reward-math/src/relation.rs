@@ -172,7 +172,7 @@ pub(crate) fn roots_of_one(left: &[Node], right: &[Node]) -> bool {
 pub(crate) fn shared(chain: &Node) -> Option<Vec<Node>> {
     let Node::Chain { sides, relations } = chain else { return None };
     let (value, names) = sides.split_last()?;
-    let named = names.len() > 1
+    let is_shared = names.len() > 1
         && is_constant_value(value)
         && names.iter().all(|name| symbol(name).is_some())
         && relations.iter().all(|relation| *relation == Relation::Equal);
@@ -180,7 +180,7 @@ pub(crate) fn shared(chain: &Node) -> Option<Vec<Node>> {
         sides: vec![name.clone(), value.clone()],
         relations: vec![Relation::Equal],
     };
-    named.then(|| names.iter().map(equation).collect())
+    is_shared.then(|| names.iter().map(equation).collect())
 }
 
 fn is_plain_function(name: &str) -> bool {
@@ -325,7 +325,10 @@ pub(crate) fn proportional(
 }
 
 /// The polynomial times the lowest powers of its atoms, so that no exponent is negative.
-pub(crate) fn cleared(algebra: &mut Algebra, polynomial: &Polynomial) -> Result<Polynomial, ParseError> {
+pub(crate) fn cleared(
+    algebra: &mut Algebra,
+    polynomial: &Polynomial,
+) -> Result<Polynomial, ParseError> {
     let mut lowest = std::collections::BTreeMap::new();
     for (monomial, _) in polynomial.terms() {
         for (id, exponent) in monomial {

@@ -70,12 +70,10 @@ impl Parser {
                 let rows = self.rows(&name)?;
                 Ok(value(self.determinant(&rows)?, None, false))
             }
-            "cases" | "dcases" | "rcases" => {
-                match self.attempt(|parser| parser.pieces(&name))? {
-                    Some(pieces) => Ok(Node::Piecewise(pieces)),
-                    None => self.system(&name),
-                }
-            }
+            "cases" | "dcases" | "rcases" => match self.attempt(|parser| parser.pieces(&name))? {
+                Some(pieces) => Ok(Node::Piecewise(pieces)),
+                None => self.system(&name),
+            },
             "aligned" | "align" | "gathered" | "split" | "eqnarray" => self.system(&name),
             _ => Err(self.unexpected(expected)),
         }

@@ -77,7 +77,8 @@ impl Question {
         let mut at = 0;
         while at + self.noticed <= bytes.len() {
             let found = self.openings.get(&bytes[at..at + self.noticed]);
-            let longest = found.into_iter().flatten().map(|index| self.repeated(*index, &bytes[at..]));
+            let longest =
+                found.into_iter().flatten().map(|index| self.repeated(*index, &bytes[at..]));
             let length = longest.max().unwrap_or(0);
             let boxed = response[..places[at]].trim_end().ends_with('{');
             if length == 0 || boxed {

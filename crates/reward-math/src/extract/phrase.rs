@@ -152,6 +152,10 @@ fn leading_choice(text: &str) -> Option<usize> {
 /// "The value is 7": what stands after the only "is" or 是 of the sentence.
 fn behind_copula(response: &str, span: Range<usize>) -> Range<usize> {
     let text = &response[span.clone()];
+    // "(B) The sum is even": the letter belongs to the answer.
+    if matches!(text.as_bytes(), [b'(', b'A'..=b'J', b')', ..]) {
+        return span;
+    }
     for copula in [" is ", " are ", "是"] {
         if let Some(at) = text.find(copula)
             && text.rfind(copula) == Some(at)
@@ -200,7 +204,9 @@ fn joined_end(response: &str, end: usize, open: &str, close: &str) -> usize {
 fn sentence_end(response: &str, line: Range<usize>) -> usize {
     let text = &response[line.clone()];
     let mut end = text.len();
-    for stop in [". ", "**", ", because", ", since", " because ", " since ", ", so ", ", which ", ", as "] {
+    for stop in
+        [". ", "**", ", because", ", since", " because ", " since ", ", so ", ", which ", ", as "]
+    {
         if let Some(at) = text[..end].find(stop) {
             end = at;
         }

@@ -191,8 +191,7 @@ impl Parser {
             }
             let braced = matches!(name, "max" | "min" | "gcd" | "lcm")
                 && (parser.at_command("{") || parser.at_command("lbrace"));
-            let arguments =
-                if braced { parser.members()? } else { parser.arguments_of(name)? };
+            let arguments = if braced { parser.members()? } else { parser.arguments_of(name)? };
             let value = match (name, <[Expression; 1]>::try_from(arguments)) {
                 ("ln", Ok([argument])) => Expression::Logarithm(None, Box::new(argument)),
                 ("log", Ok([argument])) => {
@@ -236,7 +235,9 @@ impl Parser {
         let mut arguments = self.arguments()?;
         let angle = match self.peek() {
             Some(Kind::Letter(letter)) => matches!(letter, 'x' | 't'),
-            Some(Kind::Command(name)) => matches!(name.as_str(), "theta" | "alpha" | "phi" | "varphi"),
+            Some(Kind::Command(name)) => {
+                matches!(name.as_str(), "theta" | "alpha" | "phi" | "varphi")
+            }
             _ => false,
         };
         let multiple = |factor: &Expression| {

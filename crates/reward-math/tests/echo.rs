@@ -1,0 +1,188 @@
+//! Nothing is taken from inside the question's echo: not from a copy of it, in whatever shape, not from what a chat template
+//! left of the prompt, not from examples that the question holds.
+
+use reward_math::{Gold, Options, Verdict, extract, extract_without_echo};
+
+/// Questions with something in them that looks like an answer.
+const QUESTIONS: [&str; 16] = [
+    r"Compute the value of $3+5\cdot 2$. Put your final answer within \boxed{}, for example \boxed{99}.",
+    r"What is the sum of the first 99 odd numbers? Give the answer as \boxed{99} if it is 99.",
+    "Natalia sold 99 clips in April and half as many in May. How many clips did she sell altogether? End your text with a line such as #### 99",
+    "Solve the equation x + 1 = 100. The answer is not 99, as many believe. What is the answer?",
+    "Please answer the question in the form <answer>99</answer>. How many primes are below 10?",
+    "Question: What is 2 + 97? Answer: 99\nQuestion: What is the smallest prime above 100 that ends in 1? Answer:",
+    "Here is an example.\nProblem: How many days have 99 hours and more?\nSolution: We count. The answer is \\boxed{99}.\nNow it is your turn.\nProblem: How many days has a week of seven days?",
+    "Which number is the largest one below one hundred?\n(A) 97\n(B) 98\n(C) 99\n(D) 100\nAnswer with the letter, e.g. \"Answer: (C)\".",
+    r"Find all real $x$ with $x^2 = 9801$. **Final answer: 99** is what a careless student wrote. Find his mistake.",
+    r"已知一个数是99，求它的两倍。请把最终答案写在 \boxed{} 里，例如 \boxed{99}。",
+    "某班有99名学生，答案是99吗？请给出理由。",
+    r"Let $f(x)=\frac{x+99}{2}$. Determine $f(99)$ and write $\boxed{f(99)}$ at the end of the solution.",
+    "A train travels 99 miles in 3 hours. What is its average speed in miles per hour?",
+    "The correct option is C, said Tom, but Anna said that option B is correct. Who of them was right?",
+    "Simplify $\\sqrt{9801}$ as far as possible.\n\nYour last line should read: The final answer is $99$. I hope it is correct.",
+    "How many positive divisors does the number $99$ have? Réponse : 99 est fausse.",
+];
+
+/// The usual ways of repeating a question.
+fn echoes(question: &str) -> Vec<String> {
+    let quoted = question.lines().map(|line| format!("> {line}")).collect::<Vec<_>>().join("\n");
+    let reflowed = question.split_whitespace().collect::<Vec<_>>().join("\n");
+    vec![
+        question.to_owned(),
+        quoted,
+        reflowed,
+        question.split_whitespace().collect::<Vec<_>>().join(" "),
+        format!("The question is: {question}"),
+        format!("**Question:** {question}"),
+        format!("\"{question}\""),
+        format!("The problem says:\n\n{question}\n\nLet us begin."),
+        format!("{question}\n\n{question}"),
+        format!("<think>{question}</think>"),
+    ]
+}
+
+/// Prompts as templates write them, up to where the model begins.
+fn templates(question: &str) -> Vec<String> {
+    vec![
+        format!(
+            "<|im_start|>system\nPlease reason step by step, and put your final answer within \\boxed{{}}.<|im_end|>\n<|im_start|>user\n{question}<|im_end|>\n<|im_start|>assistant\n"
+        ),
+        format!(
+            "<|begin_of_text|><|start_header_id|>user<|end_header_id|>\n\n{question}<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n"
+        ),
+        format!("<s>[INST] {question} [/INST]"),
+        format!("<｜begin▁of▁sentence｜><｜User｜>{question}<｜Assistant｜>"),
+        format!("<|user|>\n{question}<|end|>\n<|assistant|>\n"),
+        format!("<start_of_turn>user\n{question}<end_of_turn>\n<start_of_turn>model\n"),
+        format!("system\nYou are a helpful assistant.\nuser\n{question}\nassistant\n"),
+        format!("User: {question}\nAssistant: "),
+        format!("### Instruction:\n{question}\n\n### Response:\n"),
+    ]
+}
+
+/// What a model may say of its own, and what is to be found in it.
+const REPLIES: [(&str, &str); 9] = [
+    (r"So we get \boxed{12}.", "12"),
+    (r"Hence $x = \boxed{\frac{1}{2}}$.", r"\frac{1}{2}"),
+    ("We count them one by one.\n#### 12", "12"),
+    ("The answer is 12.", "12"),
+    ("Answer: (B)", "B"),
+    ("<answer>12</answer>", "12"),
+    ("所以答案是12。", "12"),
+    ("After all this the result is **12**", "12"),
+    ("We are left with $5 + 7 = 12$.", "12"),
+];
+
+fn plain(text: &str) -> String {
+    text.chars().filter(|c| !matches!(c, '$' | '(' | ')' | ' ' | '.' | '。' | '*')).collect()
+}
+
+#[test]
+fn an_echo_alone_holds_no_answer() {
+    for question in QUESTIONS {
+        for echo in echoes(question) {
+            for options in [Options::strict(), Options::default()] {
+                let found = extract_without_echo(&echo, question, &options);
+                assert_eq!(found, None, "{echo}");
+            }
+            // Words of the introduction may be left, no number and no letter.
+            let found = extract_without_echo(&echo, question, &Options::lenient());
+            let text = found.map(|found| found.text).unwrap_or_default();
+            let letter = text.len() == 1 && text.starts_with(char::is_alphabetic);
+            let taken = letter || text.contains(|c: char| c.is_ascii_digit());
+            assert!(!taken, "{text}: {echo}");
+        }
+    }
+}
+
+/// The model's own answer is found before and behind the echo, where it stands.
+#[test]
+fn the_own_answer_is_found_beside_the_echo() {
+    let options = Options::lenient();
+    for question in QUESTIONS {
+        for echo in echoes(question) {
+            for (reply, expected) in REPLIES {
+                for (text, own) in [
+                    (format!("{echo}\n\n{reply}"), echo.len()),
+                    (format!("{reply}\n\nThe question was:\n{echo}"), 0),
+                ] {
+                    // What is in no closed reasoning counts.
+                    let reasoning = own == 0 && echo.starts_with("<think>");
+                    // A formula or bold text at the end of a text is at its end no more.
+                    let at_the_end = own == 0 && (reply.contains("**") || reply.contains("$5"));
+                    if reasoning || at_the_end {
+                        continue;
+                    }
+                    let found = extract_without_echo(&text, question, &options)
+                        .unwrap_or_else(|| panic!("nothing in {text}"));
+                    assert_eq!(plain(&found.text), plain(expected), "{found:?} in {text}");
+                    let end = own + reply.len() + 2;
+                    let inside = own <= found.span.start && found.span.end <= end;
+                    assert!(inside, "{found:?} in {text}");
+                }
+            }
+        }
+    }
+}
+
+/// A prompt that a template left before the reply needs no question to be told.
+#[test]
+fn nothing_is_taken_from_a_prompt_left_by_a_template() {
+    for question in QUESTIONS {
+        for prompt in templates(question) {
+            for (reply, expected) in REPLIES {
+                for end in
+                    ["", "<|im_end|>", "<|im_end|>\n<|im_start|>user\nAnd what is \\boxed{98}?"]
+                {
+                    let text = format!("{prompt}{reply}{end}");
+                    let found = extract(&text, &Options::lenient())
+                        .unwrap_or_else(|| panic!("nothing in {text}"));
+                    let found_text = plain(&found.text).replace("<|im_end|>", "");
+                    assert_eq!(found_text, plain(expected), "{found:?} in {text}");
+                    assert!(found.span.start >= prompt.len(), "{found:?} in {text}");
+                }
+            }
+            // A reply without an answer.
+            let text = format!("{prompt}I do not know.");
+            assert_eq!(extract(&text, &Options::default()), None, "{text}");
+        }
+    }
+}
+
+/// A question that is not repeated changes nothing.
+#[test]
+fn a_question_that_is_not_repeated_changes_nothing() {
+    for question in QUESTIONS {
+        for (reply, _) in REPLIES {
+            for options in [Options::strict(), Options::default(), Options::lenient()] {
+                let without = extract(reply, &options);
+                assert_eq!(extract_without_echo(reply, question, &options), without, "{reply}");
+            }
+        }
+    }
+}
+
+/// An option that is the answer, or a sentence of the question inside the box of the response, is no echo.
+#[test]
+fn an_answer_may_stand_in_the_question() {
+    let question = "Which is true?\n(A) The number of primes is finite.\n(B) The number of primes is infinite.\n(C) Neither of these two statements is true.";
+    for (reply, gold) in [
+        (r"\boxed{\text{The number of primes is infinite.}}", "The number of primes is infinite."),
+        ("The answer is (B) The number of primes is infinite.", "B"),
+        ("Answer:\n(B) The number of primes is infinite.", "B"),
+    ] {
+        let gold = Gold::parse(gold, &Options::default()).expect("readable").asked(question);
+        let verdict = gold.verify(reply);
+        assert!(verdict.is_right(), "{reply}: {verdict:?}");
+    }
+}
+
+#[test]
+fn a_ground_truth_that_knows_the_question_is_not_fooled_by_it() {
+    let question = QUESTIONS[0];
+    let gold = Gold::parse("99", &Options::strict()).expect("readable");
+    let copied = format!("{question}\n\nThat is hard.");
+    assert!(gold.verify(&copied).is_right(), "without the question the copy looks like an answer");
+    let verdict = gold.asked(question).verify(&copied);
+    assert!(matches!(verdict, Verdict::Unparsed { .. }), "{verdict:?}");
+}
