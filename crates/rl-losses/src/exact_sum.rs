@@ -98,6 +98,9 @@ fn power(exponent: i32) -> f64 {
 /// Terms added up before their units are put together: sums of so many units below `2^51` fit an `i64`.
 const BLOCK: usize = 2048;
 
+/// Terms looked at for whether they are all the same.
+const RUN: usize = 256;
+
 struct SmallBlock<'a, R>(&'a [R]);
 
 impl<R: Real> pulp::NullaryFnOnce for SmallBlock<'_, R> {
@@ -115,6 +118,17 @@ impl<R: Real> pulp::NullaryFnOnce for SmallBlock<'_, R> {
 /// their units as an integer in the low bits of a number, and integers add up in any order: in vectors.
 #[inline(always)]
 fn small_block<R: Real>(terms: &[R]) -> Option<i128> {
+    let mut units = 0;
+    for run in terms.chunks(RUN) {
+        // An advantage is the same throughout a sequence.
+        let alike = run.iter().fold(true, |alike, term| alike & (*term == run[0]));
+        units += if alike { units_of(&run[..1])? * run.len() as i128 } else { units_of(run)? };
+    }
+    Some(units)
+}
+
+#[inline(always)]
+fn units_of<R: Real>(terms: &[R]) -> Option<i128> {
     let (mut coarse, mut fine, mut fits) = (0u64, 0u64, true);
     let limit = R::of(power(LOWEST));
     for &term in terms {

@@ -79,8 +79,10 @@ pub(super) fn record_rollout(
         groups as f64 / informative.len() as f64,
     );
     let drawn = samples.iter().flat_map(|sample| &sample.rollout_log_prob);
-    let mismatch: f64 = drawn.zip(&old.log_prob).map(|(rollout, old)| rollout - old).sum();
-    metrics.insert(metric!("rollout/mismatch_kl"), mismatch / old.log_prob.len() as f64);
+    // Of groups that waited the policy has moved since: that is no mismatch between sampling and training.
+    let sampled = scored.sampled_log_prob.as_ref().unwrap_or(&old.log_prob);
+    let mismatch: f64 = drawn.zip(sampled).map(|(rollout, sampled)| rollout - sampled).sum();
+    metrics.insert(metric!("rollout/mismatch_kl"), mismatch / sampled.len() as f64);
 
     let names = [
         metric!("critic/advantages/mean"),

@@ -23,6 +23,9 @@ fn every_group_of_a_step_has_rewards_that_differ() {
     assert!(column(&steps, "sampling/asked_groups").iter().any(|&asked| asked > 4.0));
     let carried = column(&steps, "sampling/carried_groups");
     assert!(carried.iter().any(|&groups| groups > 0.0), "surplus is carried over: {carried:?}");
+    // The policy moves at 1e-3 a step here; that a group waited is no mismatch.
+    let mismatch = column(&steps, "rollout/mismatch_kl");
+    assert!(mismatch.iter().all(|mismatch| mismatch.abs() < 1e-5), "{mismatch:?}");
 }
 
 #[test]
