@@ -241,7 +241,7 @@ impl Totals {
         let whole = length / LANES * LANES;
         add_lanes(&mut self.value, &terms.values[..whole], |x| x);
         add_lanes(&mut self.log_ratio, &terms.reported[..whole], |x| x);
-        add_lanes(&mut self.magnitude, &terms.reported[..whole], Real::magnitude);
+        add_lanes(&mut self.magnitude, &terms.reported[..whole], f64::abs);
         for i in whole..length {
             let lane = i - whole;
             self.value[lane] += terms.values[i].to_f64();
@@ -266,11 +266,11 @@ impl Totals {
 }
 
 #[inline(always)]
-fn add_lanes<R: Real>(sums: &mut [f64; LANES], terms: &[R], map: impl Fn(R) -> R) {
+fn add_lanes<R: Real>(sums: &mut [f64; LANES], terms: &[R], map: impl Fn(f64) -> f64) {
     let mut lanes = *sums;
     for terms in terms.chunks_exact(LANES) {
         for lane in 0..LANES {
-            lanes[lane] += map(terms[lane]).to_f64();
+            lanes[lane] += map(terms[lane].to_f64());
         }
     }
     *sums = lanes;

@@ -6,10 +6,14 @@ use entropy_core::{TokenCentre, state_token_covariance};
 use pulp::NullaryFnOnce;
 
 use super::{Order, Ranking};
-use crate::{Candidate, Candidates, Centering, Column, Real, Semantics, TokenBatch, draw};
+use crate::{
+    Candidate, Candidates, Centering, Column, Real, Semantics, TokenBatch, draw, executor::runs,
+};
 
 /// Tokens whose priorities are computed together.
 const BLOCK: usize = u64::BITS as usize;
+/// Tokens passed over together where none of them ranks.
+const STRETCH: usize = 8 * BLOCK;
 
 /// What ranks the tokens of a batch: they are looked through in runs.
 pub(super) struct Scan<'a, 'b, R> {
@@ -47,23 +51,34 @@ impl<R: Real> Scan<'_, '_, R> {
     fn covariance_first(&self, tokens: Range<usize>, keep: usize) -> Candidates {
         let mut best = Candidates::new(keep);
         let mut least = best.least();
-        let mut priorities = [0.0; BLOCK];
-        for start in tokens.clone().step_by(BLOCK) {
-            let block = start..tokens.end.min(start + BLOCK);
-            // Most blocks hold nobody who could be selected: one comparison in vectors tells.
-            if !self.any_above(block.clone(), least) {
+        // Most stretches hold nobody who could be selected: one comparison in vectors tells.
+        for stretch in runs(tokens.len(), STRETCH) {
+            let stretch = tokens.start + stretch.start..tokens.start + stretch.end;
+            if !self.any_above(stretch.clone(), least) {
                 continue;
             }
-            let priorities = &mut priorities[..block.len()];
-            self.priorities(block, priorities);
-            for index in set(bits(priorities.iter().map(|&priority| priority > least))) {
-                let priority = priorities[index];
-                if priority > least && self.push(&mut best, priority, start + index) {
-                    least = best.least();
+            for block in runs(stretch.len(), BLOCK) {
+                let block = stretch.start + block.start..stretch.start + block.end;
+                if self.any_above(block.clone(), least) {
+                    self.add_best(&mut best, &mut least, block);
                 }
             }
         }
         best
+    }
+
+    /// Adds the tokens of a block that could be selected.
+    #[inline(always)]
+    fn add_best(&self, best: &mut Candidates, least: &mut f64, block: Range<usize>) {
+        let (start, mut priorities) = (block.start, [0.0; BLOCK]);
+        let priorities = &mut priorities[..block.len()];
+        self.priorities(block, priorities);
+        for index in set(bits(priorities.iter().map(|&priority| priority > *least))) {
+            let priority = priorities[index];
+            if priority > *least && self.push(best, priority, start + index) {
+                *least = best.least();
+            }
+        }
     }
 
     /// Draws first and looks at those that drew high: most tokens are not looked at. Nothing if too few of them lie
@@ -107,19 +122,26 @@ impl<R: Real> Scan<'_, '_, R> {
         base.clips(log_ratio.exp(), self.batch.advantage()[token])
     }
 
-    /// Whether any token of a block could be selected, given that those of no more priority than `least` cannot.
+    /// Whether any token of a run could be selected, given that those of no more priority than `least` cannot.
     #[inline(always)]
-    fn any_above(&self, block: Range<usize>, least: f64) -> bool {
-        let (low, high) = match self.ranking.by {
-            Order::Covariance(Centering::Batch) => (least, f64::INFINITY),
-            Order::Draw { centering: Centering::Batch, low, high, .. } => (low, high),
-            _ => return true,
-        };
+    fn any_above(&self, tokens: Range<usize>, least: f64) -> bool {
+        match self.ranking.by {
+            Order::Covariance(Centering::Batch) => {
+                self.any(tokens, |covariance| covariance > least)
+            }
+            Order::Draw { centering: Centering::Batch, low, high, .. } => {
+                self.any(tokens, |covariance| (low <= covariance) & (covariance <= high))
+            }
+            _ => true,
+        }
+    }
+
+    #[inline(always)]
+    fn any(&self, tokens: Range<usize>, holds: impl Fn(f64) -> bool) -> bool {
         let (advantage, log_prob) = (self.batch.advantage(), self.batch.log_prob());
-        let columns = std::iter::zip(&advantage[block.clone()], &log_prob[block]);
+        let columns = std::iter::zip(&advantage[tokens.clone()], &log_prob[tokens]);
         columns.fold(false, |any, (advantage, log_prob)| {
-            let covariance = self.centre.covariance(advantage.to_f64(), log_prob.to_f64());
-            any | ((low <= covariance) & (covariance <= high))
+            any | holds(self.centre.covariance(advantage.to_f64(), log_prob.to_f64()))
         })
     }
 
