@@ -136,7 +136,7 @@ impl GroupFilter {
         group_sizes: &[usize],
     ) -> Result<Vec<bool>, AdvantageError> {
         self.check()?;
-        check_groups(rewards, group_sizes, 1)?;
+        check_groups(("rewards", rewards), group_sizes, 1)?;
         let informative = informative_groups(rewards, group_sizes);
         let kept = groups(rewards, group_sizes).zip(informative).map(|(group, informative)| {
             let accuracy = group.iter().sum::<f64>() / group.len() as f64;

@@ -2,7 +2,10 @@
 
 use thiserror::Error;
 
-use crate::{ParameterError, column::total};
+use crate::{
+    ParameterError,
+    column::{Named, total},
+};
 
 /// Eight terabytes of one column: a length beyond it is no length.
 const MOST_TOKENS: usize = 1 << 40;
@@ -11,13 +14,15 @@ const MOST_TOKENS: usize = 1 << 40;
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
 pub enum AdvantageError {
-    /// The groups do not cover the rewards.
-    #[error("`group_sizes` add up to {grouped} samples, `rewards` has {rewards}")]
+    /// The groups do not cover the samples.
+    #[error("`group_sizes` add up to {grouped} samples, `{column}` has {found}")]
     GroupSizes {
         /// Samples in all groups.
         grouped: usize,
-        /// Rewards given.
-        rewards: usize,
+        /// Name of the column.
+        column: &'static str,
+        /// Its length.
+        found: usize,
     },
     /// A group is smaller than the estimator needs.
     #[error("group {group} has {size} samples, expected at least {least}")]
@@ -191,18 +196,18 @@ pub(crate) fn check_tokens(
 
 /// Finite rewards, covered by groups of at least `least` samples.
 pub(crate) fn check_groups(
-    rewards: &[f64],
+    (column, samples): Named<'_>,
     group_sizes: &[usize],
     least: usize,
 ) -> Result<(), AdvantageError> {
-    let grouped = total(group_sizes);
-    if grouped != rewards.len() {
-        return Err(AdvantageError::GroupSizes { grouped, rewards: rewards.len() });
+    let (grouped, found) = (total(group_sizes), samples.len());
+    if grouped != found {
+        return Err(AdvantageError::GroupSizes { grouped, column, found });
     }
     if let Some(group) = group_sizes.iter().position(|&size| size < least) {
         return Err(AdvantageError::SmallGroup { group, size: group_sizes[group], least });
     }
-    check_samples("rewards", rewards, rewards.len())
+    check_samples(column, samples, found)
 }
 
 fn check(

@@ -28,7 +28,7 @@ pub fn opo_advantages(
     group_sizes: &[usize],
     sequence_lengths: &[usize],
 ) -> Result<Vec<f64>, AdvantageError> {
-    check_groups(rewards, group_sizes, 1)?;
+    check_groups(("rewards", rewards), group_sizes, 1)?;
     check_samples("rewards", rewards, sequence_lengths.len())?;
     let lengths: Vec<f64> = sequence_lengths.iter().map(|&length| length as f64).collect();
     let mut of_group = groups(&lengths, group_sizes);

@@ -102,7 +102,7 @@ pub(crate) fn per_group(
     group_sizes: &[usize],
     mut shift_and_scale: impl FnMut(&[f64]) -> (f64, f64),
 ) -> Result<Vec<f64>, AdvantageError> {
-    check_groups(rewards, group_sizes, 1)?;
+    check_groups(("rewards", rewards), group_sizes, 1)?;
     let mut advantages = Vec::with_capacity(rewards.len());
     for group in groups(rewards, group_sizes) {
         let (shift, scale) = shift_and_scale(group);

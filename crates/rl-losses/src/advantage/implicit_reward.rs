@@ -103,7 +103,7 @@ pub fn prime_advantages(
     settings: Prime,
 ) -> Result<Vec<f64>, AdvantageError> {
     settings.check()?;
-    check_groups(rewards, group_sizes, 2)?;
+    check_groups(("rewards", rewards), group_sizes, 2)?;
     check_samples("rewards", rewards, sequence_lengths.len())?;
     check_tokens("process_log_ratio", process_log_ratio, sequence_lengths)?;
     let mut process = implicit_process_rewards(process_log_ratio, settings.beta);

@@ -24,7 +24,7 @@ pub fn length_normalised_advantages(
 ) -> Result<Vec<f64>, AdvantageError> {
     check_unit("length_exponent", exponent)?;
     check_samples("advantages", advantages, sequence_lengths.len())?;
-    check_groups(advantages, group_sizes, 1)?;
+    check_groups(("advantages", advantages), group_sizes, 1)?;
     let weights: Vec<f64> =
         sequence_lengths.iter().map(|&length| (length.max(1) as f64).powf(-exponent)).collect();
     let mut scaled = Vec::with_capacity(advantages.len());
@@ -49,6 +49,13 @@ mod tests {
         assert!((sums[0] - sums[1]).abs() < 1e-12, "{sums:?}");
         assert!((scaled[0] + scaled[1] - 2.0).abs() < 1e-15, "mean 1: {scaled:?}");
         assert!((scaled[2] - 1.0).abs() < 1e-15, "a group of its own: {scaled:?}");
+    }
+
+    #[test]
+    fn groups_that_do_not_cover_the_samples_are_held_against_the_advantages() {
+        let error = length_normalised_advantages(&[1.0; 3], &[2], &[1; 3], 1.0).unwrap_err();
+        let expected = "`group_sizes` add up to 2 samples, `advantages` has 3";
+        assert_eq!(error.to_string(), expected);
     }
 
     #[test]

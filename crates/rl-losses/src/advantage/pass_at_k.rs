@@ -29,7 +29,7 @@ pub fn best_of_group_advantages(
     group_sizes: &[usize],
     normalisation: GroupNormalisation,
 ) -> Result<Vec<f64>, AdvantageError> {
-    check_groups(rewards, group_sizes, 2)?;
+    check_groups(("rewards", rewards), group_sizes, 2)?;
     let mut advantages = vec![0.0; rewards.len()];
     let mut begin = 0;
     for group in groups(rewards, group_sizes) {
@@ -102,7 +102,7 @@ pub fn pass_at_k_advantages(
 ) -> Result<Vec<f64>, AdvantageError> {
     settings.check()?;
     let k = settings.k;
-    check_groups(rewards, group_sizes, k)?;
+    check_groups(("rewards", rewards), group_sizes, k)?;
     if let Some(index) = rewards.iter().position(|reward| ![0.0, 1.0].contains(reward)) {
         return Err(AdvantageError::NotBinary { index, value: rewards[index] });
     }
