@@ -8,10 +8,15 @@
 //! ∂ H        / ∂ z_k = -π_k (log π_k + H) / T
 //! ```
 //!
+//! A token that was drawn from a part of the vocabulary has its log-probability within that part: `π_k` of the first line
+//! is then 0 outside it and normalised over it ([`KeptTokens`]).
+//!
 //! Derivations: `docs/theory.md#lemma-1`; the same formulas for one state in `f64` are
 //! [`entropy_core::Categorical::pull_back`] and [`entropy_core::Categorical::pull_back_entropy`].
 
 use tch::{Kind, Tensor};
+
+use crate::kept_tokens::KeptTokens;
 
 /// Most logits of a chunk: 64 MiB in `f32`, a few such buffers live at once.
 pub const CHUNK_LOGITS: i64 = 1 << 24;
@@ -38,20 +43,22 @@ pub struct HeadGradient {
 
 /// Log-probability and entropy of `targets` under `softmax(hidden · weightᵀ / temperature)`, without a graph.
 ///
-/// Shapes: `hidden` `[tokens, hidden]`, `weight` `[vocab, hidden]`, `targets` `[tokens]` of `i64`.
+/// Shapes: `hidden` `[tokens, hidden]`, `weight` `[vocab, hidden]`, `targets` `[tokens]` of `i64`. Where the targets come
+/// with lists of [`KeptTokens`], one a token, the log-probability is that of the softmax over the list; the entropy is
+/// always that over the whole vocabulary.
 ///
 /// # Panics
 ///
-/// If the shapes do not fit or a target is no index of the vocabulary.
+/// If the shapes do not fit or a token is no index of the vocabulary.
 pub fn token_statistics(
     hidden: &Tensor,
     weight: &Tensor,
-    targets: &Tensor,
+    targets: (&Tensor, Option<&KeptTokens>),
     temperature: f64,
 ) -> TokenStatistics {
     let _no_grad = tch::no_grad_guard();
     let (mut log_probs, mut entropies) = (Vec::new(), Vec::new());
-    for (start, length) in chunks(targets.size()[0], weight.size()[0]) {
+    for (start, length) in chunks(targets.0.size()[0], weight.size()[0]) {
         let chunk = Chunk::new(hidden, weight, targets, temperature, start, length);
         log_probs.push(chunk.target_log_prob());
         entropies.push(chunk.entropy());
@@ -71,7 +78,7 @@ pub fn token_statistics(
 pub fn token_statistics_backward(
     hidden: &Tensor,
     weight: &Tensor,
-    targets: &Tensor,
+    targets: (&Tensor, Option<&KeptTokens>),
     temperature: f64,
     d_log_prob: &Tensor,
     d_entropy: Option<&Tensor>,
@@ -81,13 +88,16 @@ pub fn token_statistics_backward(
     let kind = statistics_kind(hidden);
     let mut d_weight =
         weight.requires_grad().then(|| Tensor::zeros(weight.size(), (kind, weight.device())));
-    for (start, length) in chunks(targets.size()[0], weight.size()[0]) {
+    for (start, length) in chunks(targets.0.size()[0], weight.size()[0]) {
         let chunk = Chunk::new(hidden, weight, targets, temperature, start, length);
         let column = |values: &Tensor| values.narrow(0, start, length).unsqueeze(1).to_kind(kind);
         let gradient = column(d_log_prob);
         log_probs.push(chunk.target_log_prob());
         let prob = chunk.log_prob.exp();
-        let mut d_logits = -(&prob * &gradient);
+        let mut d_logits = match &chunk.restriction {
+            None => -(&prob * &gradient),
+            Some(restriction) => restriction.d_logits(&prob, &gradient),
+        };
         if let Some(d_entropy) = d_entropy {
             let score = &prob * (&chunk.log_prob + chunk.entropy().unsqueeze(1));
             d_logits -= score * column(d_entropy);
@@ -128,13 +138,55 @@ struct Chunk {
     log_prob: Tensor,
     /// `[length, 1]`.
     targets: Tensor,
+    restriction: Option<Restriction>,
+}
+
+/// The parts of the vocabulary that the tokens of a chunk were drawn from.
+struct Restriction {
+    /// Kept ids, filled up with 0, i64 `[length, widest]`.
+    ids: Tensor,
+    /// Log-probability of each kept token within its part, `-inf` where filled up, `[length, widest]`.
+    log_prob: Tensor,
+    /// Log-probability of the part, 0 where it is the whole vocabulary, `[length, 1]`.
+    log_mass: Tensor,
+    /// 1 where the part is the whole vocabulary, else 0, `[length, 1]`.
+    whole: Tensor,
+}
+
+impl Restriction {
+    /// `log_prob` is `[length, vocab]`; `lists` has `length` entries, an empty one for the whole vocabulary.
+    fn new(log_prob: &Tensor, lists: &[&[u32]]) -> Self {
+        let widest = lists.iter().map(|list| list.len()).max().unwrap_or(0).max(1);
+        let mut ids = Vec::with_capacity(lists.len() * widest);
+        let mut absent = Vec::with_capacity(lists.len() * widest);
+        for list in lists {
+            let filling = widest - list.len();
+            ids.extend(list.iter().map(|&id| i64::from(id)).chain(std::iter::repeat_n(0, filling)));
+            absent.extend((0..widest).map(|place| place >= list.len()));
+        }
+        let (device, kind) = (log_prob.device(), log_prob.kind());
+        let shape = [log_prob.size()[0], -1];
+        let ids = Tensor::from_slice(&ids).view(shape).to_device(device);
+        let absent = Tensor::from_slice(&absent).view(shape).to_device(device);
+        let whole: Vec<bool> = lists.iter().map(|list| list.is_empty()).collect();
+        let whole = Tensor::from_slice(&whole).view(shape).to_device(device);
+        let own = log_prob.gather(1, &ids, false).masked_fill(&absent, f64::NEG_INFINITY);
+        let log_mass = own.logsumexp([1i64].as_slice(), true).masked_fill(&whole, 0.0);
+        Self { log_prob: own - &log_mass, ids, log_mass, whole: whole.to_kind(kind) }
+    }
+
+    /// `-g_t π_k` over the part of each token, 0 elsewhere.
+    fn d_logits(&self, prob: &Tensor, gradient: &Tensor) -> Tensor {
+        let over_all = -(prob * (gradient * &self.whole));
+        over_all.scatter_add(1, &self.ids, &-(self.log_prob.exp() * gradient))
+    }
 }
 
 impl Chunk {
     fn new(
         hidden: &Tensor,
         weight: &Tensor,
-        targets: &Tensor,
+        (targets, kept): (&Tensor, Option<&KeptTokens>),
         temperature: f64,
         start: i64,
         length: i64,
@@ -142,14 +194,24 @@ impl Chunk {
         let kind = statistics_kind(hidden);
         let logits = hidden.narrow(0, start, length).matmul(&weight.tr()).to_kind(kind);
         let logits = if (temperature - 1.0).abs() > 0.0 { logits / temperature } else { logits };
-        Self {
-            log_prob: logits.log_softmax(-1, kind),
-            targets: targets.narrow(0, start, length).unsqueeze(1),
-        }
+        let log_prob = logits.log_softmax(-1, kind);
+        let restriction = kept.and_then(|kept| {
+            let first = usize::try_from(start).expect("chunks start at 0 or later");
+            let last = first + usize::try_from(length).expect("chunks have tokens");
+            let lists: Vec<&[u32]> = (first..last).map(|token| kept.of(token)).collect();
+            let restricted = lists.iter().any(|list| !list.is_empty());
+            restricted.then(|| Restriction::new(&log_prob, &lists))
+        });
+        Self { log_prob, targets: targets.narrow(0, start, length).unsqueeze(1), restriction }
     }
 
     fn target_log_prob(&self) -> Tensor {
-        self.log_prob.gather(1, &self.targets, false).squeeze_dim(1)
+        let log_prob = self.log_prob.gather(1, &self.targets, false);
+        let log_prob = match &self.restriction {
+            None => log_prob,
+            Some(restriction) => log_prob - &restriction.log_mass,
+        };
+        log_prob.squeeze_dim(1)
     }
 
     fn entropy(&self) -> Tensor {

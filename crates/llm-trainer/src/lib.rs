@@ -5,6 +5,7 @@ pub mod command;
 pub mod device;
 pub mod generation;
 pub mod head;
+pub mod kept_tokens;
 pub mod model;
 pub mod progress;
 mod signals;

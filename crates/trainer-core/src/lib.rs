@@ -5,6 +5,7 @@
 //! | [`config`] | what a run is, checked before anything starts |
 //! | [`dataset`], [`question_key`], [`data_check`], [`arithmetic`], [`prompt`], [`chat_template`], [`text_tokenizer`] | which tokens a question becomes |
 //! | [`counter_rng`], [`schedule`], [`packing`] | the numbers a step needs: noise, learning rate, micro-batches |
+//! | [`stop_strings`] | where a response ends |
 //! | [`dynamic_sampling`], [`overlong`] | which responses a step trains on |
 //! | [`metrics`], [`run_directory`], [`atomic_write`] | what a run leaves on disk |
 //! | [`bounded_read`] | how much of a stranger's file is read |
@@ -34,4 +35,5 @@ pub mod report;
 pub mod retention;
 pub mod run_directory;
 pub mod schedule;
+pub mod stop_strings;
 pub mod text_tokenizer;

@@ -140,6 +140,12 @@ impl TextTokenizer {
         self.tokenizer.token_to_id(token)
     }
 
+    /// Ids of the special tokens, which [`decode`](Self::decode) leaves out.
+    pub fn special_ids(&self) -> BTreeSet<u32> {
+        let added = self.tokenizer.get_added_tokens_decoder();
+        added.into_iter().filter(|(_, token)| token.special).map(|(id, _)| id).collect()
+    }
+
     /// Checks that every id this tokenizer can give has a row in the model's embedding.
     ///
     /// # Errors

@@ -88,7 +88,7 @@ fn score(
     let predicted = ids.size()[0] - 1;
     let hidden = decoder.forward(&ids.narrow(0, 0, predicted).unsqueeze(0)).squeeze_dim(0);
     let targets = ids.narrow(0, 1, predicted);
-    let statistics = token_statistics(&hidden, decoder.head(), &targets, temperature);
+    let statistics = token_statistics(&hidden, decoder.head(), (&targets, None), temperature);
     let column = |tensor: Tensor| Vec::<f64>::try_from(tensor.to_kind(Kind::Double));
     let (log_prob, entropy) = (column(statistics.log_prob)?, column(statistics.entropy)?);
     Ok(Answer { token_ids, log_prob, entropy })

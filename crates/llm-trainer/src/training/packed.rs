@@ -6,6 +6,7 @@ use tch::{Device, Tensor};
 use trainer_core::packing::pack;
 
 use super::policy_pass::Sequence;
+use crate::kept_tokens::KeptTokens;
 use crate::model::{Angles, Decoder, packed_causal_attention};
 
 /// A micro-batch: whole sequences in one row, each attending to itself alone.
@@ -21,6 +22,8 @@ pub(super) struct PackedSequences {
     predicting: Tensor,
     /// The response tokens, i64 `[response tokens]`.
     pub(super) targets: Tensor,
+    /// What each of them was drawn from; `None` where all were drawn from the whole vocabulary.
+    pub(super) kept: Option<KeptTokens>,
     /// Runs of response tokens of the whole batch that this micro-batch holds, in its order.
     runs: Vec<Range<usize>>,
 }
@@ -50,8 +53,13 @@ impl PackedSequences {
         let (mut token_ids, mut positions) = (Vec::<i64>::new(), Vec::<i64>::new());
         let (mut predicting, mut targets) = (Vec::<i64>::new(), Vec::<i64>::new());
         let (mut lengths, mut runs) = (Vec::new(), Vec::new());
+        let truncated = rows.iter().any(|&row| sequences[row].kept.is_some());
+        let mut all_kept = truncated.then(KeptTokens::default);
         for &row in rows {
-            let Sequence { prompt, response } = sequences[row];
+            let Sequence { prompt, response, kept } = sequences[row];
+            if let Some(all) = &mut all_kept {
+                (0..response.len()).for_each(|t| all.push(kept.as_ref().map_or(&[], |kept| kept.of(t))));
+            }
             let length = index_of(sequences[row].len());
             let last_of_prompt = index_of(token_ids.len() + prompt.len()) - 1;
             predicting.extend((0..index_of(response.len())).map(|t| last_of_prompt + t));
@@ -69,6 +77,7 @@ impl PackedSequences {
             angles: model.angles(&row(&positions).unsqueeze(0)),
             predicting: row(&predicting),
             targets: row(&targets),
+            kept: all_kept,
             runs,
         }
     }

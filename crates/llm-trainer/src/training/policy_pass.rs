@@ -8,6 +8,7 @@ use torch_ext::TorchError;
 
 use super::packed::{PackedSequences, first_tokens};
 use super::recording::{Recording, statistics_of};
+use crate::kept_tokens::KeptTokens;
 use crate::model::Decoder;
 
 /// A prompt and what followed it. Only response tokens are trained.
@@ -17,9 +18,17 @@ pub struct Sequence {
     pub prompt: Vec<u32>,
     /// Token ids of the response, its end-of-sequence token included where it has one.
     pub response: Vec<u32>,
+    /// What each response token was drawn from, where that was not the whole vocabulary; one list a token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<KeptTokens>,
 }
 
 impl Sequence {
+    /// A response drawn from, or scored over, the whole vocabulary.
+    pub fn new(prompt: Vec<u32>, response: Vec<u32>) -> Self {
+        Self { prompt, response, kept: None }
+    }
+
     /// Tokens of prompt and response.
     pub(super) fn len(&self) -> usize {
         self.prompt.len() + self.response.len()
@@ -29,9 +38,9 @@ impl Sequence {
 /// Statistics of every response token, laid end to end in the order of the sequences.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Statistics {
-    /// `log π(y_t)` at the sampling temperature, in nats.
+    /// `log π(y_t)` at the sampling temperature, in nats; over [`Sequence::kept`] where that is given.
     pub log_prob: Vec<f64>,
-    /// Exact entropy at the sampling temperature, in nats.
+    /// Exact entropy at the sampling temperature over the whole vocabulary, in nats.
     pub entropy: Vec<f64>,
 }
 

@@ -77,10 +77,10 @@ fn evenly_spaced_within(sequences: &[&Sequence], budget: usize) -> Vec<Sequence>
             break;
         }
         left -= taken;
-        chosen.push(Sequence {
-            prompt: sequence.prompt.clone(),
-            response: sequence.response[..taken].to_vec(),
-        });
+        chosen.push(Sequence::new(
+            sequence.prompt.clone(),
+            sequence.response[..taken].to_vec(),
+        ));
     }
     chosen
 }
@@ -92,7 +92,7 @@ mod tests {
     fn lengths(response_lengths: &[usize], budget: usize) -> Vec<usize> {
         let all: Vec<Sequence> = response_lengths
             .iter()
-            .map(|&length| Sequence { prompt: vec![1], response: vec![2; length] })
+            .map(|&length| Sequence::new(vec![1], vec![2; length]))
             .collect();
         let all: Vec<&Sequence> = all.iter().collect();
         evenly_spaced_within(&all, budget).iter().map(|s| s.response.len()).collect()

@@ -94,7 +94,7 @@ impl<'a> Recording<'a> {
             let gradient = token_statistics_backward(
                 &hidden.detach(),
                 model.head(),
-                &part.targets,
+                (&part.targets, part.kept.as_ref()),
                 pass.temperature,
                 &column(&cotangent.log_prob),
                 cotangent.entropy.as_deref().map(column).as_ref(),
@@ -141,8 +141,9 @@ pub(super) fn statistics_of(
         Statistics { log_prob: vec![0.0; response_tokens], entropy: vec![0.0; response_tokens] };
     for (part, x) in micro_batches.iter().zip(last) {
         let hidden = part.predicting_states(pass.model, x);
+        let targets = (&part.targets, part.kept.as_ref());
         let TokenStatistics { log_prob, entropy } =
-            token_statistics(&hidden, pass.model.head(), &part.targets, pass.temperature);
+            token_statistics(&hidden, pass.model.head(), targets, pass.temperature);
         part.scatter(&to_f64(&log_prob), &mut all.log_prob);
         part.scatter(&to_f64(&entropy), &mut all.entropy);
     }

@@ -222,7 +222,7 @@ fn example(
     })?;
     let mut response = tokenizer.encode(&teacher.answer(sum, rng))?;
     response.push(END_OF_TEXT_ID);
-    Ok(Sequence { prompt: tokenizer.encode(&question.problem)?, response })
+    Ok(Sequence::new(tokenizer.encode(&question.problem)?, response))
 }
 
 fn prompt(tokenizer: &TextTokenizer, question: Question) -> anyhow::Result<Prompt> {

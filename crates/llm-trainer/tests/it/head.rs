@@ -1,6 +1,7 @@
 //! The chunked head against formulas over the whole matrix, and its pull-back against autograd.
 
 use llm_trainer::head::{token_statistics, token_statistics_backward};
+use llm_trainer::kept_tokens::KeptTokens;
 use tch::{Device, Kind, Tensor};
 
 use crate::fixture::{distance, one_thread};
@@ -38,7 +39,7 @@ fn chunks_give_the_statistics_of_the_whole_matrix() {
     assert!(37 * case.weight.size()[0] > llm_trainer::head::CHUNK_LOGITS);
     for temperature in [1.0, 0.6] {
         let (log_prob, entropy) = by_definition(&case, temperature);
-        let found = token_statistics(&case.hidden, &case.weight, &case.targets, temperature);
+        let found = token_statistics(&case.hidden, &case.weight, (&case.targets, None), temperature);
         assert!(distance(&found.log_prob, &log_prob) < 1e-12);
         assert!(distance(&found.entropy, &entropy) < 1e-12);
     }
@@ -60,7 +61,7 @@ fn closed_form_backward_equals_autograd() {
     let frozen = token_statistics_backward(
         &case.hidden,
         &case.weight,
-        &case.targets,
+        (&case.targets, None),
         0.6,
         &d_log_prob,
         Some(&d_entropy),
@@ -84,6 +85,67 @@ fn closed_form_backward_equals_autograd() {
 fn an_impossible_token_does_not_make_the_entropy_nan() {
     let weight = Tensor::from_slice(&[0f32, 0.0, f32::NEG_INFINITY]).view([3, 1]);
     let hidden = Tensor::from_slice(&[1f32]).view([1, 1]);
-    let found = token_statistics(&hidden, &weight, &Tensor::from_slice(&[0i64]), 1.0);
+    let found = token_statistics(&hidden, &weight, (&Tensor::from_slice(&[0i64]), None), 1.0);
     assert!((found.entropy.double_value(&[0]) - 2f64.ln()).abs() < 1e-6);
+}
+
+/// `(log_prob, entropy)` by definition: tokens outside `kept` have no probability, the entropy is that of all.
+fn by_definition_over(case: &Case, kept: &KeptTokens, temperature: f64) -> (Tensor, Tensor) {
+    let logits = case.hidden.matmul(&case.weight.tr()) / temperature;
+    let mask = Tensor::zeros(logits.size(), (Kind::Double, Device::Cpu));
+    for (row, list) in (0..).zip(kept.iter()) {
+        let list: Vec<i64> = list.iter().map(|&id| i64::from(id)).collect();
+        if !list.is_empty() {
+            let _filled = mask.get(row).fill_(f64::NEG_INFINITY);
+            let _kept = mask.get(row).index_fill_(0, &Tensor::from_slice(&list), 0.0);
+        }
+    }
+    let log_prob = (&logits + mask).log_softmax(-1, Kind::Double);
+    let (_, entropy) = by_definition(case, temperature);
+    (log_prob.gather(1, &case.targets.unsqueeze(1), false).squeeze_dim(1), entropy)
+}
+
+/// Lists of 1 to 40 tokens with the target among them; every fifth token was drawn from the whole vocabulary.
+fn kept_of(case: &Case) -> KeptTokens {
+    let targets = Vec::<i64>::try_from(&case.targets).expect("a column of i64");
+    let list = |(row, target): (u32, i64)| {
+        let target = u32::try_from(target).expect("a token id");
+        let mut list: Vec<u32> = (0..row % 40).map(|other| (other * 7919 + row) % (1 << 20)).collect();
+        list.push(target);
+        list.sort_unstable();
+        list.dedup();
+        if row % 5 == 4 { Vec::new() } else { list }
+    };
+    KeptTokens::from((0..).zip(targets).map(list).collect::<Vec<_>>())
+}
+
+#[test]
+fn statistics_and_gradient_over_kept_tokens_equal_autograd_over_masked_logits() {
+    let case = case();
+    let kept = kept_of(&case);
+    let (hidden, weight) = (
+        case.hidden.detach().set_requires_grad(true),
+        case.weight.detach().set_requires_grad(true),
+    );
+    let attached = Case { hidden, weight, targets: case.targets.shallow_clone() };
+    let d_log_prob = (Tensor::arange(37, (Kind::Double, Device::Cpu)) * 0.3).cos();
+    let d_entropy = (Tensor::arange(37, (Kind::Double, Device::Cpu)) * 0.9).sin();
+    let (log_prob, entropy) = by_definition_over(&attached, &kept, 0.6);
+    (&log_prob * &d_log_prob + &entropy * &d_entropy).sum(Kind::Double).backward();
+
+    let targets = (&case.targets, Some(&kept));
+    let found = token_statistics(&case.hidden, &case.weight, targets, 0.6);
+    assert!(distance(&found.log_prob, &log_prob) < 1e-12);
+    assert!(distance(&found.entropy, &entropy) < 1e-12);
+    let found = token_statistics_backward(
+        &case.hidden,
+        &case.weight,
+        targets,
+        0.6,
+        &d_log_prob,
+        Some(&d_entropy),
+    );
+    assert!(distance(&found.log_prob, &log_prob) < 1e-12);
+    assert!(distance(&found.hidden, &attached.hidden.grad()) < 1e-10);
+    assert!(distance(&found.weight, &attached.weight.grad()) < 1e-10);
 }

@@ -47,9 +47,11 @@ pub(crate) fn model(tied: bool) -> Decoder {
 /// Eight sequences of different lengths, two groups of four.
 pub(crate) fn sequences() -> Vec<Sequence> {
     (0..8u32)
-        .map(|i| Sequence {
-            prompt: (0..2 + i % 3).map(|t| (i * 5 + t * 7) % 31).collect(),
-            response: (0..3 + (i * 2) % 5).map(|t| (i * 11 + t * 3 + 1) % 31).collect(),
+        .map(|i| {
+            Sequence::new(
+                (0..2 + i % 3).map(|t| (i * 5 + t * 7) % 31).collect(),
+                (0..3 + (i * 2) % 5).map(|t| (i * 11 + t * 3 + 1) % 31).collect(),
+            )
         })
         .collect()
 }

@@ -183,6 +183,17 @@ impl RunConfig {
         problems.at_least_one("rollout.max_response_tokens", rollout.max_response_tokens);
         problems.at_least_one("rollout.rows", rollout.rows);
         problems.positive("rollout.temperature", rollout.temperature);
+        let top_p = rollout.top_p;
+        let good = top_p > 0.0 && top_p <= 1.0;
+        problems.require(good, "rollout.top_p", top_p, "above 0 and at most 1");
+        let min_p = rollout.min_p;
+        let expected = "at least 0 and below 1";
+        problems.require((0.0..1.0).contains(&min_p), "rollout.min_p", min_p, expected);
+        let unclear = |text: &String| text.is_empty() || text.contains(char::REPLACEMENT_CHARACTER);
+        if let Some(text) = rollout.stop.iter().find(|text| unclear(text)) {
+            let expected = "texts of at least one character, without U+FFFD";
+            problems.require(false, "rollout.stop", text, expected);
+        }
         let reward = self.reward.values;
         for (field, value) in [
             ("reward.values.right", reward.right),

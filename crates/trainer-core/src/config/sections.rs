@@ -174,8 +174,25 @@ pub struct RolloutSection {
     pub max_response_tokens: usize,
     /// Softmax temperature of sampling; log-probabilities and entropy are taken at the same one.
     pub temperature: f64,
+    /// Only this many of the likeliest tokens are drawn; 0 is all.
+    pub top_k: usize,
+    /// Only the likeliest tokens whose probabilities first add up to this are drawn; 1 is all.
+    pub top_p: f64,
+    /// Only tokens at least this times as likely as the likeliest are drawn; 0 is all.
+    pub min_p: f64,
+    /// Texts that end a response, beside the model's own end-of-sequence tokens.
+    pub stop: Vec<String>,
+    /// Token ids that end a response, beside the model's own.
+    pub stop_token_ids: Vec<u32>,
     /// Sequences that decode together.
     pub rows: usize,
+}
+
+impl RolloutSection {
+    /// Whether some tokens of the vocabulary are never drawn, so that a response must remember which.
+    pub fn truncates(&self) -> bool {
+        self.top_k > 0 || self.top_p < 1.0 || self.min_p > 0.0
+    }
 }
 
 impl Default for RolloutSection {
@@ -185,6 +202,11 @@ impl Default for RolloutSection {
             group_size: 8,
             max_response_tokens: 1024,
             temperature: 1.0,
+            top_k: 0,
+            top_p: 1.0,
+            min_p: 0.0,
+            stop: Vec::new(),
+            stop_token_ids: Vec::new(),
             rows: 64,
         }
     }

@@ -1,0 +1,118 @@
+//! Which tokens a response was drawn from, where sampling left some out.
+
+use serde::{Deserialize, Serialize};
+
+/// For each token of a response the ids it was drawn from, ascending; an empty list stands for the whole vocabulary.
+///
+/// `top_k`, `top_p` and `min_p` draw from a part of the vocabulary. The policy that sampled is then the softmax over
+/// that part, and its log-probability that of the part:
+///
+/// ```text
+/// log π(y) = z_y / T - ln Σ_{k kept} exp(z_k / T)
+/// ```
+///
+/// A training pass that took the whole vocabulary would find every ratio below 1 before the first update. So the parts
+/// travel with the response, and every log-probability of its tokens, current, old and reference, is taken over them.
+///
+/// Source: "Keep Sampling Mask" of DeepSeek-V3.2, arXiv:2512.02556, Sec. 3.1.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Vec<Vec<u32>>", into = "Vec<Vec<u32>>")]
+pub struct KeptTokens {
+    ids: Vec<u32>,
+    /// Where the list of each token ends in `ids`.
+    ends: Vec<usize>,
+}
+
+impl KeptTokens {
+    /// Adds the list of the next token.
+    pub fn push(&mut self, ids: &[u32]) {
+        self.ids.extend_from_slice(ids);
+        self.ends.push(self.ids.len());
+    }
+
+    /// Tokens that have a list.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether no token has a list.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// The lists, token after token.
+    pub fn iter(&self) -> impl Iterator<Item = &[u32]> {
+        (0..self.len()).map(|token| self.of(token))
+    }
+
+    /// The list of one token.
+    ///
+    /// # Panics
+    ///
+    /// If it has none.
+    pub fn of(&self, token: usize) -> &[u32] {
+        let start = token.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.ids[start..self.ends[token]]
+    }
+
+    /// What is wrong with these lists for `response` of a model with `vocab_size` tokens, if anything is.
+    pub fn fault(&self, response: &[u32], vocab_size: usize) -> Option<String> {
+        if self.len() != response.len() {
+            let (lists, tokens) = (self.len(), response.len());
+            return Some(format!("{lists} lists of kept tokens for {tokens} tokens"));
+        }
+        for (position, (token, kept)) in response.iter().zip(self.iter()).enumerate() {
+            let ascending = kept.windows(2).all(|pair| pair[0] < pair[1]);
+            let known = kept.last().is_none_or(|&last| (last as usize) < vocab_size);
+            if !ascending || !known {
+                return Some(format!(
+                    "the kept tokens of token {position} are not ascending ids below {vocab_size}"
+                ));
+            }
+            if !kept.is_empty() && kept.binary_search(token).is_err() {
+                return Some(format!("token {position}, {token}, is none of those kept for it"));
+            }
+        }
+        None
+    }
+}
+
+impl From<Vec<Vec<u32>>> for KeptTokens {
+    fn from(lists: Vec<Vec<u32>>) -> Self {
+        let mut kept = Self::default();
+        for list in &lists {
+            kept.push(list);
+        }
+        kept
+    }
+}
+
+impl From<KeptTokens> for Vec<Vec<u32>> {
+    fn from(kept: KeptTokens) -> Self {
+        kept.iter().map(<[u32]>::to_vec).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_come_back_token_by_token() {
+        let lists = vec![vec![3, 9], vec![], vec![1]];
+        let kept = KeptTokens::from(lists.clone());
+        assert_eq!(kept.len(), 3);
+        assert_eq!((kept.of(0), kept.of(1), kept.of(2)), (&[3, 9][..], &[][..], &[1][..]));
+        assert_eq!(Vec::from(kept), lists);
+    }
+
+    #[test]
+    fn lists_that_do_not_fit_their_response_are_named() {
+        let kept = KeptTokens::from(vec![vec![3, 9], vec![]]);
+        assert_eq!(kept.fault(&[9, 4], 10), None);
+        assert_eq!(kept.fault(&[9], 10).unwrap(), "2 lists of kept tokens for 1 tokens");
+        assert_eq!(kept.fault(&[4, 4], 10).unwrap(), "token 0, 4, is none of those kept for it");
+        assert!(kept.fault(&[9, 4], 9).unwrap().contains("below 9"));
+        assert!(KeptTokens::from(vec![vec![9, 3]]).fault(&[3], 10).unwrap().contains("ascending"));
+    }
+}
