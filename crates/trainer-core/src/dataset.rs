@@ -13,10 +13,13 @@ use serde::{Deserialize, Serialize};
 pub use error::{BadRow, DatasetError, RowPlace, RowProblem};
 pub use layout::Layout;
 pub(crate) use load::same_answer;
-pub use load::{QuestionSet, ReadRow, ReadRows, read_questions, read_rows};
+pub use load::{
+    QuestionSet, ReadRow, ReadRows, read_questions, read_questions_for, read_rows, read_rows_for,
+};
 
 use crate::arithmetic::{ArithmeticTask, Split};
 use crate::chat_template::Message;
+use crate::ground_truth::RewardKinds;
 
 /// Kinds of file that can be read, for messages.
 pub(crate) const KINDS_OF_FILE: &str = ".jsonl, .jsonl.zst or .parquet";
@@ -134,8 +137,17 @@ impl DataSource {
     ///
     /// As for [`DataSource::questions`].
     pub fn load(&self, split: Split) -> Result<QuestionSet, DatasetError> {
+        self.load_for(split, &RewardKinds::default())
+    }
+
+    /// As [`DataSource::load`], for answers that are not all mathematics.
+    ///
+    /// # Errors
+    ///
+    /// As for [`DataSource::questions`]; an answer that is none of the kind of its source is a bad row.
+    pub fn load_for(&self, split: Split, kinds: &RewardKinds) -> Result<QuestionSet, DatasetError> {
         match self {
-            Self::File(file) => read_questions(file),
+            Self::File(file) => read_questions_for(file, kinds),
             Self::Arithmetic(task) => task.questions(split).map(QuestionSet::of),
         }
     }

@@ -5,9 +5,9 @@
 //! | [`config`] | what a run is, checked before anything starts |
 //! | [`dataset`], [`question_key`], [`data_check`], [`arithmetic`], [`prompt`], [`chat_template`], [`text_tokenizer`] | which tokens a question becomes |
 //! | [`counter_rng`], [`schedule`], [`packing`] | the numbers a step needs: noise, learning rate, micro-batches |
-//! | [`stop_strings`] | where a response ends |
+//! | [`stop_strings`], [`ground_truth`] | where a response ends, and whether it is right |
 //! | [`dynamic_sampling`], [`overlong`] | which responses a step trains on |
-//! | [`metrics`], [`run_directory`], [`atomic_write`] | what a run leaves on disk |
+//! | [`metrics`], [`run_directory`], [`saved_rollouts`], [`atomic_write`] | what a run leaves on disk |
 //! | [`bounded_read`] | how much of a stranger's file is read |
 //! | [`retention`], [`deadline`] | which checkpoints stay, and when the last must be written |
 //! | [`report`] | what a person sees of it |
@@ -24,6 +24,7 @@ pub mod dataset;
 pub mod deadline;
 pub mod dynamic_sampling;
 pub mod gguf;
+pub mod ground_truth;
 pub mod metrics;
 pub mod model_config;
 pub mod overlong;
@@ -34,6 +35,7 @@ pub mod question_order;
 pub mod report;
 pub mod retention;
 pub mod run_directory;
+pub mod saved_rollouts;
 pub mod schedule;
 pub mod stop_strings;
 pub mod text_tokenizer;

@@ -2,10 +2,12 @@
 
 use std::io::Write;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
 use trainer_core::chat_template::{ChatTemplate, Message};
+use trainer_core::stop_strings::StopStrings;
 
 use super::json_lines;
 use super::model_options::ModelOptions;
@@ -38,6 +40,12 @@ pub struct Args {
     /// Draw only this many of the likeliest tokens; 0 is all
     #[arg(long, default_value_t = 0)]
     top_k: usize,
+    /// Draw only tokens at least this times as likely as the likeliest; 0 is all
+    #[arg(long, default_value_t = 0.0)]
+    min_p: f64,
+    /// End a response before this text; may be repeated
+    #[arg(long = "stop", value_name = "TEXT")]
+    stops: Vec<String>,
     /// Seed of the noise
     #[arg(long, default_value_t = 0)]
     seed: u64,
@@ -68,9 +76,9 @@ struct Request {
 struct Answer<'a> {
     prompt: usize,
     sample: usize,
-    text: String,
+    text: &'a str,
     token_ids: &'a [u32],
-    /// Nats.
+    /// Nats, over the tokens that each was drawn from.
     log_prob: &'a [f64],
     finish: &'static str,
 }
@@ -108,25 +116,33 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
             key: SamplingKey { seed: args.seed, step: 0, prompt },
         })
         .collect();
+    let (special, stop_strings) = StopStrings::split(&tokenizer, &args.stops)?;
+    let mut stop_ids = tokenizer.eos_ids(&args.model.model)?;
+    stop_ids.extend(special);
     let options = GenerationOptions {
         samples: args.samples,
         max_new_tokens: args.max_new_tokens,
         temperature: args.temperature,
         top_p: args.top_p,
         top_k: args.top_k,
-        stop_ids: tokenizer.eos_ids(&args.model.model)?,
+        min_p: args.min_p,
+        stop_ids,
+        stop_strings: stop_strings.map(Arc::new),
         rows: args.rows,
     };
     let generated = generate(&decoder, &prompts, &options)?;
-    for (index, Generated { token_ids, log_prob, finish }) in generated.iter().enumerate() {
+    for (index, Generated { token_ids, log_prob, finish, .. }) in generated.iter().enumerate() {
+        let text = tokenizer.decode(token_ids)?;
+        let cut = options.stop_strings.as_ref().map_or(text.as_str(), |stops| stops.cut(&text));
         let answer = Answer {
             prompt: index / args.samples,
             sample: index % args.samples,
-            text: tokenizer.decode(token_ids)?,
+            text: cut,
             token_ids,
             log_prob,
             finish: match finish {
                 Finish::Stop => "stop",
+                Finish::StopString => "stop_string",
                 Finish::Length => "length",
             },
         };

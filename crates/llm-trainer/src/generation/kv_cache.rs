@@ -2,12 +2,15 @@
 
 use tch::{Device, Kind, Tensor};
 
-/// Preallocated keys and values, `[rows, kv_heads, capacity, head_dim]` for each block; rows may differ in length.
+use crate::model::Decoder;
+
+/// Preallocated keys and values, `[slots, kv_heads, capacity, head_dim]` for each block. The first slots are in use; their
+/// rows differ in length.
 #[derive(Debug)]
 pub(super) struct KvCache {
     keys: Vec<Tensor>,
     values: Vec<Tensor>,
-    /// Tokens each row holds.
+    /// Tokens that each row in use holds.
     lengths: Vec<i64>,
     device: Device,
 }
@@ -25,26 +28,42 @@ pub(super) struct Step {
 }
 
 impl KvCache {
-    /// Spreads prefilled keys and values, `[prompts, kv_heads, len, head_dim]` for each block, over rows: row `r` copies
-    /// prompt `sources[r]`, of which `lengths[r]` tokens count, and has room for `capacity` tokens.
-    pub(super) fn replicate(
-        prefilled: &[(Tensor, Tensor)],
-        sources: &[i64],
-        lengths: Vec<i64>,
-        capacity: i64,
-    ) -> Self {
-        let device = prefilled.first().map_or(Device::Cpu, |(key, _)| key.device());
-        let sources = Tensor::from_slice(sources).to_device(device);
-        let spread = |prompt: &Tensor| {
-            let (_, heads, len, width) = prompt.size4().expect("keys have four dimensions");
-            let options = (prompt.kind(), device);
-            let cache = Tensor::zeros([sources.size()[0], heads, capacity, width], options);
-            cache.narrow(2, 0, len).copy_(&prompt.index_select(0, &sources));
-            cache
-        };
-        let (keys, values) =
-            prefilled.iter().map(|(key, value)| (spread(key), spread(value))).unzip();
-        Self { keys, values, lengths, device }
+    /// Room for `slots` sequences of at most `capacity` tokens each, none in use.
+    pub(super) fn new(decoder: &Decoder, slots: usize, capacity: usize) -> Self {
+        let config = decoder.config();
+        let shape = [slots, config.num_key_value_heads, capacity, config.head_dim].map(whole);
+        let device = decoder.device();
+        // Zeros, as a mask cannot undo the NaN that fresh memory may hold.
+        let room = || Tensor::zeros(shape, (decoder.kind(), device));
+        let blocks = || (0..decoder.block_count()).map(|_| room()).collect();
+        Self { keys: blocks(), values: blocks(), lengths: Vec::new(), device }
+    }
+
+    /// Puts keys and values of a prompt, `[1, kv_heads, len, head_dim]` for each block, into slot `place`, the first that
+    /// is free.
+    pub(super) fn place(&mut self, place: usize, prefilled: &[(Tensor, Tensor)]) {
+        assert_eq!(place, self.lengths.len(), "slots fill up in order");
+        let length = prefilled.first().map_or(0, |(key, _)| key.size()[2]);
+        let caches = self.keys.iter().zip(&self.values);
+        for ((keys, values), (key, value)) in caches.zip(prefilled) {
+            for (cache, own) in [(keys, key), (values, value)] {
+                cache.narrow(0, whole(place), 1).narrow(2, 0, length).copy_(own);
+            }
+        }
+        self.lengths.push(length);
+    }
+
+    /// Gives slot `place` to the row in the last slot in use, which is free then.
+    pub(super) fn move_last_to(&mut self, place: usize) {
+        let last = self.lengths.len() - 1;
+        let length = self.lengths[last];
+        if place != last {
+            for cache in self.keys.iter().chain(&self.values) {
+                let row = |index| cache.narrow(0, whole(index), 1).narrow(2, 0, length);
+                row(place).copy_(&row(last));
+            }
+        }
+        self.lengths.swap_remove(place);
     }
 
     /// Makes room for one more token in every row.
@@ -73,20 +92,11 @@ impl KvCache {
         let place = [Some(&step.rows), None, Some(&step.positions)];
         let _stored = self.keys[block].index_put_(&place, &key.squeeze_dim(2), false);
         let _stored = self.values[block].index_put_(&place, &value.squeeze_dim(2), false);
-        let keys = self.keys[block].narrow(2, 0, step.longest);
-        let values = self.values[block].narrow(2, 0, step.longest);
+        let seen =
+            |cache: &Tensor| cache.narrow(0, 0, step.rows.size()[0]).narrow(2, 0, step.longest);
+        let (keys, values) = (seen(&self.keys[block]), seen(&self.values[block]));
         let mask = step.mask.as_ref();
         Tensor::scaled_dot_product_attention(query, &keys, &values, mask, 0.0, false, None, true)
-    }
-
-    /// Keeps the given rows, in the given order.
-    pub(super) fn keep(&mut self, rows: &[i64]) {
-        let index = Tensor::from_slice(rows).to_device(self.device);
-        for cache in self.keys.iter_mut().chain(&mut self.values) {
-            *cache = cache.index_select(0, &index);
-        }
-        let at = |&row: &i64| self.lengths[usize::try_from(row).expect("rows count from 0")];
-        self.lengths = rows.iter().map(at).collect();
     }
 }
 
@@ -95,4 +105,8 @@ impl Step {
     pub(super) fn positions(&self) -> Tensor {
         self.positions.unsqueeze(1)
     }
+}
+
+fn whole(count: usize) -> i64 {
+    i64::try_from(count).expect("sizes are far below 2^63")
 }

@@ -1,14 +1,21 @@
-//! Sampling responses: prompts are prefilled once, their samples decode together from a cache of keys and values.
+//! Sampling responses: prompts are prefilled once, their samples decode together from a cache of keys and values, and as
+//! one ends the next begins in its place.
 //!
 //! The noise of a token is a pure function of (seed, step, prompt, sample, position), so the tokens drawn do not
-//! depend on how many rows decode together.
+//! depend on how many rows decode together. Log-probabilities may differ by rounding: libtorch sums a matrix product in an
+//! order that depends on its number of rows.
 
 mod kv_cache;
 mod sampler;
-mod wave;
+mod slots;
+
+use std::sync::Arc;
 
 use thiserror::Error;
+use trainer_core::stop_strings::StopStrings;
+use trainer_core::text_tokenizer::TokenizerError;
 
+use crate::kept_tokens::KeptTokens;
 use crate::model::Decoder;
 
 /// What the noise of one prompt's samples is keyed by.
@@ -32,7 +39,7 @@ pub struct PromptRequest<'a> {
 }
 
 /// How responses are drawn.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct GenerationOptions {
     /// Responses to each prompt.
     pub samples: usize,
@@ -40,14 +47,26 @@ pub struct GenerationOptions {
     pub max_new_tokens: usize,
     /// Logits are divided by it; 0 takes the likeliest token.
     pub temperature: f64,
-    /// Only the likeliest tokens whose probabilities first add up to this are drawn; 1 is all.
-    pub top_p: f64,
     /// Only this many of the likeliest tokens are drawn; 0 is all.
     pub top_k: usize,
+    /// Only the likeliest tokens whose probabilities first add up to this are drawn; 1 is all.
+    pub top_p: f64,
+    /// Only tokens at least this times as likely as the likeliest are drawn; 0 is all.
+    pub min_p: f64,
     /// Tokens that end a response.
     pub stop_ids: Vec<u32>,
+    /// Texts that end a response.
+    pub stop_strings: Option<Arc<StopStrings>>,
     /// Sequences that decode together.
     pub rows: usize,
+}
+
+impl GenerationOptions {
+    /// Whether some tokens of the vocabulary may never be drawn, so that a response remembers which.
+    pub fn truncates(&self) -> bool {
+        let drawn = self.temperature > 0.0;
+        drawn && (self.top_k > 0 || self.top_p < 1.0 || self.min_p > 0.0)
+    }
 }
 
 impl Default for GenerationOptions {
@@ -56,9 +75,11 @@ impl Default for GenerationOptions {
             samples: 1,
             max_new_tokens: 256,
             temperature: 1.0,
-            top_p: 1.0,
             top_k: 0,
+            top_p: 1.0,
+            min_p: 0.0,
             stop_ids: Vec::new(),
+            stop_strings: None,
             rows: 64,
         }
     }
@@ -69,6 +90,8 @@ impl Default for GenerationOptions {
 pub enum Finish {
     /// It ended with a stop token.
     Stop,
+    /// Its last token completed a stop string.
+    StopString,
     /// It reached the longest length allowed.
     Length,
 }
@@ -76,17 +99,51 @@ pub enum Finish {
 /// One response.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Generated {
-    /// The response's tokens, the stop token included.
+    /// The response's tokens, the stop token and those of a stop string included.
     pub token_ids: Vec<u32>,
-    /// Log-probability of each token in nats, at the sampling temperature and over the whole vocabulary, that is
-    /// before `top_p` and `top_k`; at temperature 1 for greedy choices.
+    /// Log-probability of each token in nats, at the sampling temperature and over the tokens it was drawn from; at
+    /// temperature 1 and over all for greedy choices.
     pub log_prob: Vec<f64>,
+    /// What each token was drawn from, where tokens may have been left out.
+    pub kept: Option<KeptTokens>,
     /// Why it ended.
     pub finish: Finish,
 }
 
+/// How far a generation has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tally {
+    /// Responses in all.
+    pub total: usize,
+    /// Responses that ended.
+    pub finished: usize,
+    /// Of these, how many were cut at the longest length.
+    pub truncated: usize,
+    /// Tokens drawn.
+    pub tokens: usize,
+}
+
+/// Who is told what a generation has come to, on the thread that generates.
+pub trait Listener {
+    /// Response `index`, of `samples` to each prompt, has ended; they end in any order.
+    fn finished(&mut self, index: usize, response: Generated);
+
+    /// Every row has drawn a token.
+    fn progress(&mut self, _tally: &Tally) {}
+}
+
+/// Keeps every response in its place.
+#[derive(Debug)]
+struct Collected(Vec<Option<Generated>>);
+
+impl Listener for Collected {
+    fn finished(&mut self, index: usize, response: Generated) {
+        self.0[index] = Some(response);
+    }
+}
+
 /// Why nothing can be generated.
-#[derive(Debug, Clone, PartialEq, Error)]
+#[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum GenerationError {
     /// An option is out of range.
@@ -132,6 +189,9 @@ pub enum GenerationError {
         /// The model's positions.
         limit: usize,
     },
+    /// Drawn tokens have no text that a stop string could be looked for in.
+    #[error(transparent)]
+    Text(#[from] TokenizerError),
 }
 
 /// Draws `options.samples` responses to each prompt: all of the first prompt's, then the second's, and so on.
@@ -148,15 +208,29 @@ pub fn generate(
     prompts: &[PromptRequest<'_>],
     options: &GenerationOptions,
 ) -> Result<Vec<Generated>, GenerationError> {
+    let mut collected = Collected(vec![None; prompts.len() * options.samples]);
+    generate_each(decoder, prompts, options, &mut collected)?;
+    Ok(collected.0.into_iter().map(|response| response.expect("every response ends")).collect())
+}
+
+/// As [`generate`], with each response handed over as soon as it ends.
+///
+/// # Errors
+///
+/// [`GenerationError`] if an option or a prompt is out of range.
+///
+/// # Panics
+///
+/// If the device has too little memory.
+pub fn generate_each(
+    decoder: &Decoder,
+    prompts: &[PromptRequest<'_>],
+    options: &GenerationOptions,
+    listener: &mut dyn Listener,
+) -> Result<(), GenerationError> {
     check(decoder, prompts, options)?;
     let _no_grad = tch::no_grad_guard();
-    let queue: Vec<(usize, u64)> = (0..prompts.len())
-        .flat_map(|prompt| (0..options.samples as u64).map(move |sample| (prompt, sample)))
-        .collect();
-    Ok(queue
-        .chunks(options.rows)
-        .flat_map(|wave| wave::run(decoder, prompts, wave, options))
-        .collect())
+    slots::run(decoder, prompts, options, listener)
 }
 
 fn check(
@@ -181,6 +255,9 @@ fn check(
     }
     if !(options.top_p > 0.0 && options.top_p <= 1.0) {
         return fault("top_p", options.top_p.to_string(), "above 0 and at most 1");
+    }
+    if !(0.0..1.0).contains(&options.min_p) {
+        return fault("min_p", options.min_p.to_string(), "at least 0 and below 1");
     }
     let config = decoder.config();
     let vocab_size = config.vocab_size;

@@ -4,47 +4,64 @@ use tch::{Kind, Tensor};
 
 use super::GenerationOptions;
 
-/// A drawn token and its log-probability in nats.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// A drawn token.
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Drawn {
     pub(super) token_id: u32,
+    /// In nats, within `kept`.
     pub(super) log_prob: f64,
+    /// The ids it was drawn from, ascending; empty for the whole vocabulary.
+    pub(super) kept: Vec<u32>,
 }
 
 /// Draws one token a row: the first whose cumulative probability exceeds the row's uniform number.
 ///
 /// `logits` is `[rows, vocab]`, `uniforms` one number of `[0, 1)` a row.
 pub(super) fn draw(logits: &Tensor, uniforms: &[f64], options: &GenerationOptions) -> Vec<Drawn> {
-    let greedy = options.temperature <= 0.0;
     let logits = logits.to_kind(Kind::Double);
-    let scaled = if greedy { logits } else { logits / options.temperature };
-    let log_prob = scaled.log_softmax(-1, Kind::Double);
-    let tokens = if greedy {
-        log_prob.argmax(-1, true)
+    if options.temperature <= 0.0 {
+        let log_prob = logits.log_softmax(-1, Kind::Double);
+        let tokens = log_prob.argmax(-1, true);
+        return drawn(&tokens, &log_prob.gather(-1, &tokens, false), Vec::new());
+    }
+    let log_prob = (logits / options.temperature).log_softmax(-1, Kind::Double);
+    let all = log_prob.exp();
+    let (probability, kept) = if options.truncates() {
+        let kept = truncated(&all, options);
+        let lists = kept_ids(&kept);
+        (kept, lists)
     } else {
-        let cumulative = truncated(log_prob.exp(), options).cumsum(-1, Kind::Double);
-        let total = cumulative.narrow(-1, cumulative.size()[1] - 1, 1);
-        let target = Tensor::from_slice(uniforms).to_device(total.device()).unsqueeze(1) * total;
-        target.searchsorted(&cumulative, false, true, "right", None::<&Tensor>)
+        (all, Vec::new())
     };
+    let cumulative = probability.cumsum(-1, Kind::Double);
+    let total = cumulative.narrow(-1, cumulative.size()[1] - 1, 1);
+    let target = Tensor::from_slice(uniforms).to_device(total.device()).unsqueeze(1) * &total;
+    let tokens = target.searchsorted(&cumulative, false, true, "right", None::<&Tensor>);
     let log_prob = log_prob.gather(-1, &tokens, false);
+    let log_prob = if options.truncates() { log_prob - total.log() } else { log_prob };
+    drawn(&tokens, &log_prob, kept)
+}
+
+/// `tokens` and `log_prob` are `[rows, 1]`; `kept` has a list a row, or none at all.
+fn drawn(tokens: &Tensor, log_prob: &Tensor, kept: Vec<Vec<u32>>) -> Vec<Drawn> {
     let tokens: Vec<i64> = tokens.view(-1).try_into().expect("a one-dimensional tensor of i64");
     let log_prob: Vec<f64> = log_prob.view(-1).try_into().expect("a one-dimensional tensor of f64");
+    let kept = kept.into_iter().chain(std::iter::repeat(Vec::new()));
     tokens
         .into_iter()
         .zip(log_prob)
-        .map(|(token, log_prob)| {
-            let token_id = u32::try_from(token).expect("a vocabulary has less than 2^32 tokens");
-            Drawn { token_id, log_prob }
-        })
+        .zip(kept)
+        .map(|((token, log_prob), kept)| Drawn { token_id: id_of(token), log_prob, kept })
         .collect()
 }
 
-/// `probability`, `[rows, vocab]`, with 0 where `top_k` and then `top_p` leave a token out; not normalised.
-fn truncated(probability: Tensor, options: &GenerationOptions) -> Tensor {
+/// `probability`, `[rows, vocab]`, with 0 where `top_k`, then `top_p`, then `min_p` leave a token out; not normalised.
+///
+/// Source of the order: the sampler of Hugging Face transformers.
+fn truncated(probability: &Tensor, options: &GenerationOptions) -> Tensor {
     let vocab = probability.size()[1];
     let top_k = i64::try_from(options.top_k).unwrap_or(i64::MAX);
-    let mut probability = probability;
+    let mut probability = probability.shallow_clone();
     if top_k > 0 && top_k < vocab {
         let (values, indices) = probability.topk(top_k, -1, true, true);
         probability = probability.zeros_like().scatter(-1, &indices, &values);
@@ -56,7 +73,34 @@ fn truncated(probability: Tensor, options: &GenerationOptions) -> Tensor {
         let kept = &values * before.lt_tensor(&enough).to_kind(Kind::Double);
         probability = probability.zeros_like().scatter(-1, &indices, &kept);
     }
+    if options.min_p > 0.0 {
+        let least = options.min_p * probability.amax([-1i64].as_slice(), true);
+        let kept = probability.ge_tensor(&least).to_kind(Kind::Double);
+        probability *= kept;
+    }
     probability
+}
+
+/// Where each row of `probability` is above 0; an empty list where that is everywhere.
+fn kept_ids(probability: &Tensor) -> Vec<Vec<u32>> {
+    let [rows, vocab] = [0, 1].map(|dimension| probability.size()[dimension]);
+    let at = |index: i64| usize::try_from(index).expect("an index of a tensor");
+    let mut lists = vec![Vec::new(); at(rows)];
+    let places: Vec<i64> =
+        probability.nonzero().reshape(-1).try_into().expect("pairs of row and column");
+    for place in places.chunks_exact(2) {
+        lists[at(place[0])].push(id_of(place[1]));
+    }
+    for list in &mut lists {
+        if list.len() == at(vocab) {
+            list.clear();
+        }
+    }
+    lists
+}
+
+fn id_of(token: i64) -> u32 {
+    u32::try_from(token).expect("a vocabulary has less than 2^32 tokens")
 }
 
 #[cfg(test)]
@@ -64,7 +108,7 @@ mod tests {
     use super::*;
 
     fn draw_one(logits: &[f32], uniform: f64, options: &GenerationOptions) -> Drawn {
-        draw(&Tensor::from_slice(logits).unsqueeze(0), &[uniform], options)[0]
+        draw(&Tensor::from_slice(logits).unsqueeze(0), &[uniform], options).remove(0)
     }
 
     fn logits() -> Vec<f32> {
@@ -91,19 +135,42 @@ mod tests {
     }
 
     #[test]
-    fn log_prob_is_that_of_the_whole_distribution_at_the_temperature() {
-        let options = GenerationOptions { temperature: 0.5, top_k: 1, ..Default::default() };
+    fn log_prob_is_that_at_the_temperature() {
+        let options = GenerationOptions { temperature: 0.5, ..Default::default() };
         let drawn = draw_one(&logits(), 0.3, &options);
         // Squares of the probabilities, normalised: 0.16 / (0.01 + 0.04 + 0.16 + 0.09).
-        assert_eq!(drawn.token_id, 2);
+        assert_eq!((drawn.token_id, drawn.kept.len()), (2, 0));
         assert!((drawn.log_prob - (0.16f64 / 0.30).ln()).abs() < 1e-6, "{drawn:?}");
     }
 
     #[test]
-    fn top_k_and_top_p_leave_the_unlikely_out() {
+    fn log_prob_is_that_within_the_tokens_kept() {
+        let half = GenerationOptions { temperature: 0.5, ..Default::default() };
+        let cases = [
+            (GenerationOptions { top_k: 2, ..half.clone() }, vec![2, 3], 0.25),
+            (GenerationOptions { top_p: 0.9, ..half.clone() }, vec![1, 2, 3], 0.29),
+            (GenerationOptions { min_p: 0.5, ..half.clone() }, vec![2, 3], 0.25),
+            (
+                GenerationOptions { top_k: 3, top_p: 0.5, min_p: 0.01, ..half.clone() },
+                vec![2],
+                0.16,
+            ),
+            // All are kept: nothing to remember.
+            (GenerationOptions { min_p: 0.01, ..half }, vec![], 0.30),
+        ];
+        for (options, kept, mass) in cases {
+            let drawn = draw_one(&logits(), 0.45, &options);
+            assert_eq!((drawn.token_id, &drawn.kept), (2, &kept), "{options:?}");
+            assert!((drawn.log_prob - (0.16f64 / mass).ln()).abs() < 1e-6, "{drawn:?}");
+        }
+    }
+
+    #[test]
+    fn truncation_leaves_the_unlikely_out() {
         let two = GenerationOptions { top_k: 2, ..Default::default() };
         let most = GenerationOptions { top_p: 0.65, ..Default::default() };
-        for options in [two, most] {
+        let near = GenerationOptions { min_p: 0.7, ..Default::default() };
+        for options in [two, most, near] {
             let drawn: Vec<u32> = (0..100)
                 .map(|hundredth| {
                     draw_one(&logits(), f64::from(hundredth) / 100.0, &options).token_id

@@ -58,7 +58,8 @@ impl PackedSequences {
         for &row in rows {
             let Sequence { prompt, response, kept } = sequences[row];
             if let Some(all) = &mut all_kept {
-                (0..response.len()).for_each(|t| all.push(kept.as_ref().map_or(&[], |kept| kept.of(t))));
+                (0..response.len())
+                    .for_each(|t| all.push(kept.as_ref().map_or(&[], |kept| kept.of(t))));
             }
             let length = index_of(sequences[row].len());
             let last_of_prompt = index_of(token_ids.len() + prompt.len()) - 1;

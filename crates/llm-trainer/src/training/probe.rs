@@ -77,10 +77,7 @@ fn evenly_spaced_within(sequences: &[&Sequence], budget: usize) -> Vec<Sequence>
             break;
         }
         left -= taken;
-        chosen.push(Sequence::new(
-            sequence.prompt.clone(),
-            sequence.response[..taken].to_vec(),
-        ));
+        chosen.push(Sequence::new(sequence.prompt.clone(), sequence.response[..taken].to_vec()));
     }
     chosen
 }

@@ -7,7 +7,8 @@ use reward_math::{Gold, Options, Reward, Side, Verdict};
 use rl_losses::OverlongPenalty;
 use serde::{Deserialize, Serialize};
 use trainer_core::prompt::Prompt;
-use trainer_core::text_tokenizer::TextTokenizer;
+use trainer_core::stop_strings::StopStrings;
+use trainer_core::text_tokenizer::{TextTokenizer, TokenizerError};
 
 use super::policy_pass::Sequence;
 use crate::generation::{Finish, GenerationOptions, PromptRequest, SamplingKey, generate};
@@ -18,6 +19,8 @@ use crate::model::Decoder;
 pub struct Judge<'a> {
     /// Turns tokens to the text that is judged.
     pub tokenizer: &'a TextTokenizer,
+    /// Texts that end a response and are no part of what is judged.
+    pub stop_strings: Option<&'a StopStrings>,
     /// How an answer is found and compared.
     pub options: &'a Options,
     /// What a verdict is worth.
@@ -27,6 +30,11 @@ pub struct Judge<'a> {
 }
 
 impl Judge<'_> {
+    fn text(&self, token_ids: &[u32]) -> Result<String, TokenizerError> {
+        let text = self.tokenizer.decode(token_ids)?;
+        Ok(self.stop_strings.map_or(text.as_str(), |stops| stops.cut(&text)).to_owned())
+    }
+
     fn reward(&self, verdict: &Verdict, tokens: usize) -> f64 {
         let punishment = self.overlong.map_or(0.0, |overlong| overlong.penalty(tokens));
         self.reward.of(verdict) + punishment
@@ -38,11 +46,11 @@ impl Judge<'_> {
 pub struct Sample {
     /// Prompt and response tokens.
     pub sequence: Sequence,
-    /// `log π(y_t)` as sampled, in nats.
+    /// `log π(y_t)` as sampled, in nats; over [`Sequence::kept`] where that is given.
     pub rollout_log_prob: Vec<f64>,
     /// Whether the response was cut at the length limit.
     pub truncated: bool,
-    /// The response as text.
+    /// The response as text, up to a stop string.
     pub text: String,
     /// What the verifier says.
     pub verdict: Verdict,
@@ -109,12 +117,13 @@ pub fn roll_out(
         let gold = Gold::parse(&question.answer, judge.options)
             .with_context(|| format!("question {}: answer {:?}", question.id, question.answer))?;
         for response in group {
-            let text = judge.tokenizer.decode(&response.token_ids)?;
+            let text = judge.text(&response.token_ids)?;
             let verdict = gold.verify(&text);
             samples.push(Sample {
                 sequence: Sequence {
                     prompt: prompt.tokens.clone(),
                     response: response.token_ids.clone(),
+                    kept: response.kept.clone(),
                 },
                 rollout_log_prob: response.log_prob.clone(),
                 truncated: response.finish == Finish::Length,

@@ -4,6 +4,7 @@ mod evaluation;
 mod stages;
 mod start;
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use trainer_core::config::{Run, RunConfig};
@@ -14,6 +15,7 @@ use trainer_core::prompt::{Prompt, Prompts};
 use trainer_core::question_order::QuestionOrder;
 use trainer_core::run_directory::RunDirectory;
 use trainer_core::schedule::Schedule;
+use trainer_core::stop_strings::StopStrings;
 use trainer_core::text_tokenizer::TextTokenizer;
 
 use super::adamw::AdamW;
@@ -35,6 +37,7 @@ pub struct Trainer {
     reference: Option<Decoder>,
     tokenizer: TextTokenizer,
     stop_ids: Vec<u32>,
+    stop_strings: Option<Arc<StopStrings>>,
     optimizer: AdamW,
     schedule: Schedule,
     questions: Prompts,
@@ -171,6 +174,7 @@ impl Trainer {
             max_new_tokens: self.config().rollout.max_response_tokens,
             temperature,
             stop_ids: self.stop_ids.clone(),
+            stop_strings: self.stop_strings.clone(),
             rows: self.config().rollout.rows,
             ..GenerationOptions::default()
         }
@@ -180,6 +184,7 @@ impl Trainer {
         let config = self.config();
         Ok(Judge {
             tokenizer: &self.tokenizer,
+            stop_strings: self.stop_strings.as_deref(),
             options: &config.reward.grading,
             reward: config.reward.values,
             overlong: config.reward.overlong.penalty(config.rollout.max_response_tokens)?,

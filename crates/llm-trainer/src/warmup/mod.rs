@@ -190,6 +190,7 @@ fn measure(
     };
     let judge = Judge {
         tokenizer,
+        stop_strings: None,
         options: &reward_math::Options::default(),
         reward: reward_math::Reward::default(),
         overlong: None,

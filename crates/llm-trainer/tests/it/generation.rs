@@ -1,12 +1,16 @@
 //! Generation from the cache is the same as computing everything again.
 
+use std::sync::Arc;
+
 use llm_trainer::generation::{
     Finish, Generated, GenerationError, GenerationOptions, PromptRequest, SamplingKey, generate,
 };
 use llm_trainer::model::Decoder;
-use tch::{Kind, Tensor};
+use tch::{Device, Kind, Tensor};
+use trainer_core::stop_strings::StopStrings;
+use trainer_core::text_tokenizer::TextTokenizer;
 
-use crate::fixture::{decoder, logits};
+use crate::fixture::{decoder, directory, logits};
 
 const PROMPTS: [&[u32]; 4] = [&[87, 104, 97, 116], &[65], &[7, 7, 7, 7, 7, 7, 7, 7, 7], &[200, 3]];
 
@@ -64,10 +68,91 @@ fn log_probs_of_samples_equal_full_recomputation() {
     }
 }
 
+/// Log-probabilities within the tokens kept, by one pass over the whole sequence and the definition of the truncation.
+#[test]
+fn truncated_samples_remember_what_they_were_drawn_from() {
+    let decoder = decoder("tiny_qwen2_tied");
+    let options = GenerationOptions { top_k: 40, top_p: 0.8, min_p: 0.05, ..options() };
+    let generated = generate(&decoder, &requests(11), &options).unwrap();
+    let mut narrow = 0;
+    for (index, response) in generated.iter().enumerate() {
+        let kept = response.kept.as_ref().expect("truncated sampling keeps what it draws from");
+        assert_eq!(kept.fault(&response.token_ids, 256), None);
+        let mut sequence = PROMPTS[index / 3].to_vec();
+        for (position, (&token, &log_prob)) in
+            response.token_ids.iter().zip(&response.log_prob).enumerate()
+        {
+            let all = Vec::<f64>::try_from(next_log_prob(&decoder, &sequence, 0.8).exp()).unwrap();
+            let expected = kept_by_definition(&all, &options);
+            assert_eq!(kept.of(position), expected, "{index} {position}");
+            let mass: f64 = expected.iter().map(|&id| all[id as usize]).sum();
+            let expected = (all[token as usize] / mass).ln();
+            assert!((expected - log_prob).abs() < 1e-4, "{expected} {log_prob}");
+            narrow += usize::from(kept.of(position).len() < 40);
+            sequence.push(token);
+        }
+    }
+    assert!(narrow > 100, "{narrow}: top_p and min_p did nothing");
+    let whole = generate(&decoder, &requests(11), &self::options()).unwrap();
+    assert!(whole.iter().all(|response| response.kept.is_none()));
+}
+
+/// The ids that top-k, then top-p, then min-p leave of a distribution, ascending.
+fn kept_by_definition(all: &[f64], options: &GenerationOptions) -> Vec<u32> {
+    let mut likeliest: Vec<u32> = (0..256).collect();
+    let probability = |id: &u32| all[*id as usize];
+    likeliest.sort_by(|a, b| probability(b).total_cmp(&probability(a)));
+    likeliest.truncate(options.top_k);
+    let enough = options.top_p * likeliest.iter().map(probability).sum::<f64>();
+    let mut before = 0.0;
+    likeliest.retain(|id| {
+        let kept = before < enough;
+        before += probability(id);
+        kept
+    });
+    let least = options.min_p * probability(&likeliest[0]);
+    likeliest.retain(|id| probability(id) >= least);
+    likeliest.sort_unstable();
+    likeliest
+}
+
+/// The tokens are bytes: a stop string of three is completed by the third.
+#[test]
+fn a_stop_string_ends_a_response_with_the_token_that_completes_it() {
+    let decoder = decoder("tiny_qwen2_untied");
+    let tokenizer = TextTokenizer::load(&directory("tiny_qwen2_untied")).unwrap();
+    let free = generate(&decoder, &requests(5), &options()).unwrap();
+    // Three bytes that are a text, from the middle of a response as it goes on without stopping.
+    let (index, at) = (0..free.len())
+        .flat_map(|index| (4..15).map(move |at| (index, at)))
+        .find(|&(index, at)| free[index].token_ids[at..at + 3].iter().all(|&id| id < 128))
+        .expect("some response has three ASCII bytes in a row");
+    let stop = tokenizer.decode(&free[index].token_ids[at..at + 3]).unwrap();
+    let (ids, strings) = StopStrings::split(&tokenizer, &[stop.clone()]).unwrap();
+    assert!(ids.is_empty());
+    let stopping = GenerationOptions { stop_strings: strings.map(Arc::new), ..options() };
+    for rows in [1, 5, 64] {
+        let stopped =
+            generate(&decoder, &requests(5), &GenerationOptions { rows, ..stopping.clone() });
+        for (stopped, free) in stopped.unwrap().iter().zip(&free) {
+            let count = stopped.token_ids.len();
+            assert_eq!(stopped.token_ids, free.token_ids[..count]);
+            assert_eq!(stopped.log_prob.len(), count);
+            let holds =
+                |count: usize| tokenizer.decode(&free.token_ids[..count]).unwrap().contains(&stop);
+            let first = (1..=20).find(|&count| holds(count));
+            assert_eq!(count, first.unwrap_or(20));
+            let finish = if first.is_some() { Finish::StopString } else { Finish::Length };
+            assert_eq!(stopped.finish, finish);
+        }
+    }
+}
+
 /// Stop tokens make rows end at different times, so rows are dropped along the way.
 #[test]
 fn tokens_do_not_depend_on_how_many_rows_decode_together() {
-    let decoder = decoder("tiny_qwen2_untied");
+    let directory = directory("tiny_qwen2_untied");
+    let decoder = Decoder::load(&directory, Device::Cpu, Kind::Double).unwrap();
     let stop_ids: Vec<u32> = (0..32).collect();
     let with_rows = |rows| {
         let options = GenerationOptions { rows, stop_ids: stop_ids.clone(), ..options() };
@@ -85,8 +170,16 @@ fn tokens_do_not_depend_on_how_many_rows_decode_together() {
         let before = &response.token_ids[..response.token_ids.len() - 1];
         assert!(before.iter().all(|id| !stop_ids.contains(id)));
     }
-    for rows in [3, 8, 64] {
-        assert_eq!(tokens(&with_rows(rows)), tokens(&alone), "{rows} rows");
+    // Fewer slots than responses: freed ones are taken by later prompts, of other lengths.
+    for rows in [2, 3, 5, 8, 11, 64] {
+        let together = with_rows(rows);
+        assert_eq!(tokens(&together), tokens(&alone), "{rows} rows");
+        for (together, alone) in together.iter().zip(&alone) {
+            for (left, right) in together.log_prob.iter().zip(&alone.log_prob) {
+                // The same sums in another order: a matrix product depends on its number of rows.
+                assert!((left - right).abs() < 1e-12, "{rows} rows: {left} {right}");
+            }
+        }
     }
 }
 

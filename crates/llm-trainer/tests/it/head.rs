@@ -39,7 +39,8 @@ fn chunks_give_the_statistics_of_the_whole_matrix() {
     assert!(37 * case.weight.size()[0] > llm_trainer::head::CHUNK_LOGITS);
     for temperature in [1.0, 0.6] {
         let (log_prob, entropy) = by_definition(&case, temperature);
-        let found = token_statistics(&case.hidden, &case.weight, (&case.targets, None), temperature);
+        let found =
+            token_statistics(&case.hidden, &case.weight, (&case.targets, None), temperature);
         assert!(distance(&found.log_prob, &log_prob) < 1e-12);
         assert!(distance(&found.entropy, &entropy) < 1e-12);
     }
@@ -110,7 +111,8 @@ fn kept_of(case: &Case) -> KeptTokens {
     let targets = Vec::<i64>::try_from(&case.targets).expect("a column of i64");
     let list = |(row, target): (u32, i64)| {
         let target = u32::try_from(target).expect("a token id");
-        let mut list: Vec<u32> = (0..row % 40).map(|other| (other * 7919 + row) % (1 << 20)).collect();
+        let mut list: Vec<u32> =
+            (0..row % 40).map(|other| (other * 7919 + row) % (1 << 20)).collect();
         list.push(target);
         list.sort_unstable();
         list.dedup();

@@ -13,5 +13,6 @@ mod moments;
 mod parity;
 mod plain_losses;
 mod recomputation;
+mod sampled_runs;
 mod training_run;
 mod update;

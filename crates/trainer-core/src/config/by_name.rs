@@ -1,5 +1,6 @@
 //! A choice with settings, written as its bare name: all its settings have their defaults.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -7,6 +8,8 @@ use rl_losses::{AdvantageEstimator, PolicyLoss, estimators, method};
 use serde::de::value::{MapAccessDeserializer, StrDeserializer};
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
+
+use crate::ground_truth::{ExactMatch, RewardKind};
 
 pub(super) fn policy_loss<'de, D: Deserializer<'de>>(from: D) -> Result<PolicyLoss, D::Error> {
     let with_defaults = |name: &str| method(name).map(|method| method.default);
@@ -20,6 +23,21 @@ pub(super) fn advantage_estimator<'de, D: Deserializer<'de>>(
         estimators().into_iter().find(|entry| entry.name == name).map(|entry| entry.default)
     };
     from.deserialize_any(NameOrTable { with_defaults, read: PhantomData })
+}
+
+pub(super) fn reward_kind<'de, D: Deserializer<'de>>(from: D) -> Result<RewardKind, D::Error> {
+    let with_defaults =
+        |name: &str| (name == "exact-match").then(|| RewardKind::ExactMatch(ExactMatch::default()));
+    from.deserialize_any(NameOrTable { with_defaults, read: PhantomData })
+}
+
+pub(super) fn reward_kinds<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<BTreeMap<String, RewardKind>, D::Error> {
+    #[derive(Deserialize)]
+    struct Named(#[serde(deserialize_with = "reward_kind")] RewardKind);
+    let named = BTreeMap::<String, Named>::deserialize(from)?;
+    Ok(named.into_iter().map(|(source, Named(kind))| (source, kind)).collect())
 }
 
 struct NameOrTable<T, F> {

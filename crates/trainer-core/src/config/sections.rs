@@ -1,5 +1,6 @@
 //! The configuration as written: one struct a section, one default a field.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use rl_losses::{AdvantageEstimator, Aggregation, PolicyLoss, PpoClip};
@@ -11,6 +12,7 @@ use super::lora::LoraSection;
 use super::optimizer::OptimizerSection;
 use crate::dataset::DataSource;
 use crate::dynamic_sampling::DynamicSampling;
+use crate::ground_truth::{RewardKind, RewardKinds};
 use crate::overlong::Overlong;
 use crate::prompt::{OverLongPrompt, PromptFormat};
 use crate::retention::Retention;
@@ -216,12 +218,27 @@ impl Default for RolloutSection {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RewardSection {
+    /// How a response is compared with the known answer.
+    #[serde(deserialize_with = "by_name::reward_kind")]
+    pub kind: RewardKind,
+    /// The same for the questions of a source, in place of `kind`.
+    #[serde(deserialize_with = "by_name::reward_kinds")]
+    pub kind_by_source: BTreeMap<String, RewardKind>,
+    /// Threads that judge while others are still sampled; 0 takes one per core.
+    pub threads: usize,
     /// What each verdict earns.
     pub values: reward_math::Reward,
     /// How an answer is found and read.
     pub grading: reward_math::Options,
     /// What becomes of responses that reach the length limit.
     pub overlong: Overlong,
+}
+
+impl RewardSection {
+    /// The kind of each source.
+    pub fn kinds(&self) -> RewardKinds {
+        RewardKinds { otherwise: self.kind, by_source: self.kind_by_source.clone() }
+    }
 }
 
 /// `[algorithm]`

@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 
-use reward_math::{Gold, Options, Side, Verdict};
+use reward_math::{Gold, Options};
 
 use super::rows::rows;
 use super::{
     BadRow, BadRows, DatasetError, Duplicates, Layout, Question, QuestionFile, RowPlace, RowProblem,
 };
+use crate::ground_truth::RewardKinds;
 use crate::question_key::symbols_key;
 
 /// Questions, and what is to be known of how they were read.
@@ -76,6 +77,15 @@ pub struct ReadRows {
 ///
 /// [`DatasetError`] where the file cannot be read, its columns are not known, or it has no row.
 pub fn read_rows(file: &QuestionFile) -> Result<ReadRows, DatasetError> {
+    read_rows_for(file, &RewardKinds::default())
+}
+
+/// As [`read_rows`], for answers that are not all mathematics.
+///
+/// # Errors
+///
+/// As for [`read_rows`].
+pub fn read_rows_for(file: &QuestionFile, kinds: &RewardKinds) -> Result<ReadRows, DatasetError> {
     let path = &file.path;
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let stem = name.split('.').next().unwrap_or_default();
@@ -98,7 +108,7 @@ pub fn read_rows(file: &QuestionFile) -> Result<ReadRows, DatasetError> {
                 unknown.insert(layout).question(&row, place, stem)
             }
         };
-        let question = question.and_then(readable);
+        let question = question.and_then(|question| readable(question, kinds));
         good += usize::from(question.is_ok());
         read.push(ReadRow { place, question });
     }
@@ -116,14 +126,26 @@ pub fn read_rows(file: &QuestionFile) -> Result<ReadRows, DatasetError> {
 /// Reads the questions of a `.jsonl`, `.jsonl.zst` or `.parquet` file.
 ///
 /// Columns are recognised as [`Layout`] says; a solution in GSM8K's raw form (`… #### N`) gives `N`. An
-/// answer must be one that [`reward_math::Gold`] reads: no response to it could be right otherwise. `id` defaults to
+/// answer must be mathematics that [`reward_math::Gold`] reads: no response to it could be right otherwise. `id` defaults to
 /// `name-row`, `source` to the file's name up to the first dot.
 ///
 /// # Errors
 ///
 /// [`DatasetError`], with all bad rows in one; a file without questions is an error.
 pub fn read_questions(file: &QuestionFile) -> Result<QuestionSet, DatasetError> {
-    let ReadRows { rows, .. } = read_rows(file)?;
+    read_questions_for(file, &RewardKinds::default())
+}
+
+/// As [`read_questions`], for answers that are not all mathematics: each must be one of the kind of its source.
+///
+/// # Errors
+///
+/// As for [`read_questions`].
+pub fn read_questions_for(
+    file: &QuestionFile,
+    kinds: &RewardKinds,
+) -> Result<QuestionSet, DatasetError> {
+    let ReadRows { rows, .. } = read_rows_for(file, kinds)?;
     let (path, of) = (file.path.clone(), rows.len());
     let mut places = Vec::with_capacity(of);
     let mut set = QuestionSet::of(Vec::with_capacity(of));
@@ -194,24 +216,11 @@ pub(crate) fn same_answer(left: &Question, right: &Question) -> bool {
             .is_ok_and(|gold| gold.verify_answer(&right.answer).is_right())
 }
 
-/// Refuses an answer that only its own spelling could match: compared with a plain number and with a letter of a
-/// choice, the ground truth is named as the side at fault where it cannot be read, has no value or costs too much.
-fn readable(question: Question) -> Result<Question, RowProblem> {
-    const PROBES: [&str; 2] = ["0", "B"];
-    let fault = match Gold::parse(&question.answer, &Options::default()) {
-        Err(why) => Some(why),
-        Ok(gold) => {
-            let faults = PROBES.map(|probe| match gold.verify_answer(probe) {
-                Verdict::Unparsed { which: Side::GroundTruth, why } => Some(why),
-                _ => None,
-            });
-            // One that can be compared with either is readable.
-            faults.into_iter().reduce(Option::and).flatten()
-        }
-    };
-    match fault {
-        Some(why) => Err(RowProblem::Answer { answer: question.answer, why }),
-        None => Ok(question),
+/// Refuses an answer that no response, or only its own spelling, could match.
+fn readable(question: Question, kinds: &RewardKinds) -> Result<Question, RowProblem> {
+    match kinds.of(&question.source).check(&question.answer) {
+        Err(why) => Err(RowProblem::Answer { answer: question.answer, why }),
+        Ok(()) => Ok(question),
     }
 }
 

@@ -6,6 +6,7 @@ use rl_losses::{
 };
 use trainer_core::config::{ConfigError, Device, Dtype, Run, RunConfig};
 use trainer_core::dataset::DataSource;
+use trainer_core::ground_truth::{ExactMatch, Normalisation, RewardKind};
 
 use crate::{folder, message};
 
@@ -98,6 +99,23 @@ fn a_choice_with_settings_is_a_name_or_a_table() {
     assert_eq!(by_name, AdvantageEstimator::ReinforcePlusPlus(ReinforcePlusPlus::default()));
     let set = ["algorithm.advantage=rloo", "algorithm.advantage.pass-at-k.k=2"];
     assert_eq!(advantage(&set), AdvantageEstimator::PassAtK(PassAtK { k: 2 }));
+}
+
+#[test]
+fn a_source_has_a_kind_of_reward_of_its_own() {
+    let kinds = |overrides: &[&str]| parse(SMALL, overrides).unwrap().reward.kinds();
+    assert_eq!(kinds(&[]).of("any"), RewardKind::Math);
+    let exact = |normalisation| RewardKind::ExactMatch(ExactMatch { normalisation });
+    let named = kinds(&["reward.kind=exact-match", "reward.kind_by_source.abc=multiple-choice"]);
+    assert_eq!(named.of("any"), exact(Normalisation::Whitespace));
+    assert_eq!(named.of("abc"), RewardKind::MultipleChoice);
+    let table =
+        "reward.kind_by_source={a={exact-match={normalisation=\"words\"}}, b=\"exact-match\"}";
+    let table = kinds(&[table]);
+    assert_eq!(table.of("a"), exact(Normalisation::Words));
+    assert_eq!(table.of("b"), exact(Normalisation::Whitespace));
+    let misspelt = parse(SMALL, &["reward.kind=maths"]).unwrap_err().to_string();
+    assert!(misspelt.contains("math"), "{misspelt}");
 }
 
 #[test]
@@ -326,6 +344,9 @@ fn values_out_of_range_are_named_with_what_was_expected() {
             "`reward.values.right` is 0.0, expected more than reward.values.wrong = 0",
         ),
         ("reward.values.unparsed=inf", "`reward.values.unparsed` is inf, expected a finite number"),
+        ("rollout.top_p=0", "`rollout.top_p` is 0.0, expected above 0 and at most 1"),
+        ("rollout.min_p=1", "`rollout.min_p` is 1.0, expected at least 0 and below 1"),
+        ("rollout.stop=[\"a\", \"\"]", "`rollout.stop` is \"\", expected texts of at least one"),
         ("reward.grading.fuel=0", "`reward.grading.fuel` is 0, expected at least 1"),
         (
             "evaluation.every=5",

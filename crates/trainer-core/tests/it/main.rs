@@ -10,6 +10,7 @@ mod presets;
 mod prompt;
 mod row_layouts;
 mod row_rules;
+mod saved_rollouts;
 mod stop_strings;
 mod text_tokenizer;
 

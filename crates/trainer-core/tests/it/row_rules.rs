@@ -1,7 +1,10 @@
 //! What bad and repeated rows do.
 
 use proptest::prelude::*;
-use trainer_core::dataset::{BadRows, Duplicates, QuestionFile, QuestionSet, read_questions};
+use trainer_core::dataset::{
+    BadRows, Duplicates, QuestionFile, QuestionSet, read_questions, read_questions_for,
+};
+use trainer_core::ground_truth::{ExactMatch, Normalisation, RewardKind, RewardKinds};
 
 use crate::{folder, message};
 
@@ -148,4 +151,33 @@ proptest! {
             prop_assert_eq!(found, expected);
         }
     }
+}
+
+#[test]
+fn known_answers_are_refused_where_they_are_none_of_their_kind() {
+    let rows = r#"{"id": "a", "problem": "p", "answer": "(B)", "data_source": "letters"}
+{"id": "b", "problem": "q", "answer": "12", "data_source": "letters"}
+{"id": "c", "problem": "r", "answer": "...", "data_source": "texts"}
+{"id": "d", "problem": "s", "answer": "the blue one", "data_source": "texts"}
+{"id": "e", "problem": "t", "answer": "12", "data_source": "sums"}
+"#;
+    let folder = folder(&[("mixed.jsonl", rows)]);
+    let words = ExactMatch { normalisation: Normalisation::Words };
+    let by_source = [
+        ("letters".to_owned(), RewardKind::MultipleChoice),
+        ("texts".to_owned(), RewardKind::ExactMatch(words)),
+    ];
+    let kinds = RewardKinds { otherwise: RewardKind::Math, by_source: by_source.into() };
+    let mut file = QuestionFile::new(folder.path().join("mixed.jsonl"));
+    let text = message(read_questions_for(&file, &kinds), folder.path());
+    assert!(text.contains("2 of 5 rows"), "{text}");
+    assert!(text.contains("expected the letter of a choice") && text.contains("empty"), "{text}");
+    file.bad_rows = BadRows::Drop;
+    let ids: Vec<String> = read_questions_for(&file, &kinds)
+        .unwrap()
+        .questions
+        .into_iter()
+        .map(|question| question.id)
+        .collect();
+    assert_eq!(ids, ["a", "d", "e"]);
 }

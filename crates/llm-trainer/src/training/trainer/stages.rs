@@ -8,6 +8,7 @@ use trainer_core::metrics::StepMetrics;
 use trainer_core::prompt::Prompt;
 
 use super::{Trainer, policy_pass};
+use crate::generation::GenerationOptions;
 use crate::training::measurement::Timings;
 use crate::training::policy_pass::{PolicyPass, Sequence, column_of_sequences};
 use crate::training::rollout::{Answered, Sample, roll_out};
@@ -28,7 +29,13 @@ impl Trainer {
             groups: config.rollout.prompts_per_step,
             group_size: config.rollout.group_size,
         };
-        let options = self.generation_options(demand.group_size, config.rollout.temperature);
+        let section = &config.rollout;
+        let options = GenerationOptions {
+            top_k: section.top_k,
+            top_p: section.top_p,
+            min_p: section.min_p,
+            ..self.generation_options(demand.group_size, section.temperature)
+        };
         let mut sampler = std::mem::take(&mut self.sampler);
         sampler.begin_step(step, &demand);
         let mut asked = 0;

@@ -1,8 +1,9 @@
 //! From a checked configuration to a trainer: model, data, and whatever a checkpoint holds.
 
 use std::path::Path;
+use std::sync::Arc;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use tch::{Device, Kind};
 use trainer_core::arithmetic::Split;
 use trainer_core::chat_template::ChatTemplate;
@@ -12,6 +13,7 @@ use trainer_core::dynamic_sampling::GroupSampler;
 use trainer_core::metrics::{MetricsWriter, read_metrics};
 use trainer_core::question_order::QuestionOrder;
 use trainer_core::run_directory::RunDirectory;
+use trainer_core::stop_strings::StopStrings;
 use trainer_core::text_tokenizer::TextTokenizer;
 
 use super::Trainer;
@@ -40,7 +42,10 @@ impl Trainer {
             Dtype::Bf16 => Kind::BFloat16,
         };
         let tokenizer = TextTokenizer::load(&config.model.path)?;
-        let stop_ids = tokenizer.eos_ids(&config.model.path)?;
+        let mut stop_ids = tokenizer.eos_ids(&config.model.path)?;
+        stop_ids.extend(&config.rollout.stop_token_ids);
+        let (special, stop_strings) = StopStrings::split(&tokenizer, &config.rollout.stop)?;
+        stop_ids.extend(special);
         let chat_template = ChatTemplate::load(&config.model.path)?;
         let prompts = |questions| {
             config.data.prompt.prompts(
@@ -69,7 +74,15 @@ impl Trainer {
         };
         let saved = resumed.as_ref().map(|checkpoint| checkpoint.path.as_path());
         let model = load_policy(config, saved, (device, kind))?;
-        tokenizer.check_vocabulary(model.config().vocab_size)?;
+        let vocab_size = model.config().vocab_size;
+        tokenizer.check_vocabulary(vocab_size)?;
+        if let Some(id) =
+            config.rollout.stop_token_ids.iter().find(|id| **id as usize >= vocab_size)
+        {
+            bail!(
+                "rollout.stop_token_ids holds {id}, expected ids below vocab_size = {vocab_size}"
+            );
+        }
         model.set_trainable(true);
         let reference = match (config.algorithm.reference_kl, &config.lora) {
             (None, _) => None,
@@ -108,6 +121,7 @@ impl Trainer {
             reference,
             tokenizer,
             stop_ids,
+            stop_strings: stop_strings.map(Arc::new),
             optimizer,
             schedule: run.schedule(),
             questions,

@@ -1,0 +1,89 @@
+//! Responses judged on other threads while the rest are still sampled.
+
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use rayon::Scope;
+use reward_math::Verdict;
+use trainer_core::ground_truth::GroundTruth;
+use trainer_core::text_tokenizer::TokenizerError;
+
+use super::rollout::Judge;
+use crate::generation::{Finish, Generated, Listener, Tally};
+
+/// How often progress is told.
+const TELL_EVERY: Duration = Duration::from_millis(500);
+
+/// A response with what the verifier says of it.
+#[derive(Debug)]
+pub(super) struct Graded {
+    pub(super) response: Generated,
+    pub(super) text: String,
+    pub(super) verdict: Verdict,
+}
+
+impl Graded {
+    /// Whether the response was cut at the longest length.
+    pub(super) fn truncated(&self) -> bool {
+        self.response.finish == Finish::Length
+    }
+}
+
+/// One place a response, filled by whichever thread judges it: order and content do not depend on the threads.
+pub(super) type Places = Vec<OnceLock<Result<Graded, TokenizerError>>>;
+
+/// Hands every response that ends to the threads of a scope.
+pub(super) struct Grader<'a, 'scope> {
+    pub(super) scope: &'a Scope<'scope>,
+    pub(super) judge: Judge<'scope>,
+    /// One a prompt.
+    pub(super) truths: &'scope [GroundTruth],
+    /// One a response, prompt after prompt.
+    pub(super) places: &'scope Places,
+    pub(super) progress: RateOfProgress<'a>,
+}
+
+impl Listener for Grader<'_, '_> {
+    fn finished(&mut self, index: usize, response: Generated) {
+        let (judge, places) = (self.judge, self.places);
+        let truth = &self.truths[index / (places.len() / self.truths.len())];
+        self.scope.spawn(move |_| {
+            let graded = judge.text(&response.token_ids).map(|text| {
+                let verdict = truth.verify(&text);
+                Graded { response, text, verdict }
+            });
+            // Every response ends once.
+            let _filled = places[index].set(graded);
+        });
+    }
+
+    fn progress(&mut self, tally: &Tally) {
+        self.progress.tell(tally);
+    }
+}
+
+/// Tells a person how sampling goes on, now and then.
+pub(super) struct RateOfProgress<'a> {
+    tell: &'a dyn Fn(&str),
+    started: Instant,
+    last: Instant,
+}
+
+impl<'a> RateOfProgress<'a> {
+    pub(super) fn new(tell: &'a dyn Fn(&str)) -> Self {
+        let now = Instant::now();
+        Self { tell, started: now, last: now }
+    }
+
+    fn tell(&mut self, tally: &Tally) {
+        if self.last.elapsed() < TELL_EVERY {
+            return;
+        }
+        self.last = Instant::now();
+        let Tally { total, finished, truncated, tokens } = tally;
+        let rate = *tokens as f64 / self.started.elapsed().as_secs_f64();
+        (self.tell)(&format!(
+            "sampling: {finished} of {total} responses, {truncated} truncated, {rate:.0} tokens/s"
+        ));
+    }
+}

@@ -1,0 +1,262 @@
+//! What a response is held against: mathematics, the letter of a choice, or a text.
+
+use std::collections::BTreeMap;
+
+use reward_math::{Gold, Options, ParseError, Rung, Side, Verdict, extract};
+use serde::{Deserialize, Serialize};
+
+/// How a response is compared with the known answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RewardKind {
+    /// Mathematics, by `reward-math`.
+    #[default]
+    Math,
+    /// One letter of several choices.
+    MultipleChoice,
+    /// The same text, once both are normalised.
+    ExactMatch(ExactMatch),
+}
+
+/// Settings of [`RewardKind::ExactMatch`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ExactMatch {
+    /// What does not count.
+    pub normalisation: Normalisation,
+}
+
+/// Differences between two texts that do not count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Normalisation {
+    /// None: byte for byte.
+    None,
+    /// White space: at the ends it is cut off, between words it is one blank.
+    #[default]
+    Whitespace,
+    /// White space and case.
+    Case,
+    /// White space, case, ASCII punctuation and the articles a, an, the.
+    ///
+    /// Source: the official evaluation of SQuAD (arXiv:1606.05250), `normalize_answer`.
+    Words,
+}
+
+impl Normalisation {
+    /// The text with what does not count taken out.
+    pub fn apply(self, text: &str) -> String {
+        let joined = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        match self {
+            Self::None => text.to_owned(),
+            Self::Whitespace => joined(text),
+            Self::Case => joined(&text.to_lowercase()),
+            Self::Words => {
+                let plain: String =
+                    text.to_lowercase().chars().filter(|c| !c.is_ascii_punctuation()).collect();
+                let words =
+                    plain.split_whitespace().filter(|word| !["a", "an", "the"].contains(word));
+                words.collect::<Vec<_>>().join(" ")
+            }
+        }
+    }
+}
+
+/// A kind for each source of questions.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RewardKinds {
+    /// That of sources that are not named.
+    pub otherwise: RewardKind,
+    /// By [`Question::source`](crate::dataset::Question::source).
+    pub by_source: BTreeMap<String, RewardKind>,
+}
+
+impl RewardKinds {
+    /// The kind of this source.
+    pub fn of(&self, source: &str) -> RewardKind {
+        self.by_source.get(source).copied().unwrap_or(self.otherwise)
+    }
+}
+
+/// A known answer, read.
+#[derive(Debug, Clone)]
+pub struct GroundTruth {
+    kind: Kind,
+    options: Options,
+}
+
+#[derive(Debug, Clone)]
+enum Kind {
+    Math(Gold),
+    Choice(Gold),
+    Text { answer: String, normalisation: Normalisation },
+}
+
+impl RewardKind {
+    /// Reads a known answer.
+    ///
+    /// # Errors
+    ///
+    /// If it is none of this kind: no response could be right.
+    pub fn read(self, answer: &str, options: &Options) -> Result<GroundTruth, ParseError> {
+        let kind = match self {
+            Self::Math => Kind::Math(Gold::parse(answer, options)?),
+            Self::MultipleChoice => {
+                let inner = extract(answer, &Options::strict());
+                let text = inner.as_ref().map_or(answer, |extracted| extracted.text.as_str());
+                Kind::Choice(letter(text).ok_or_else(|| not_a_letter(text))?)
+            }
+            Self::ExactMatch(ExactMatch { normalisation }) => {
+                let answer = normalisation.apply(answer);
+                if answer.is_empty() {
+                    return Err(ParseError::Empty);
+                }
+                Kind::Text { answer, normalisation }
+            }
+        };
+        Ok(GroundTruth { kind, options: options.clone() })
+    }
+
+    /// Refuses a known answer that no response, or only its own spelling, could match.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it.
+    pub fn check(self, answer: &str) -> Result<(), ParseError> {
+        match self.read(answer, &Options::default())?.kind {
+            Kind::Math(gold) => check_readable(&gold),
+            Kind::Choice(_) | Kind::Text { .. } => Ok(()),
+        }
+    }
+}
+
+impl GroundTruth {
+    /// Compares a response with this answer. Where its own answer stands is found as for mathematics: in a box, after
+    /// "answer is" and so on, as the options say.
+    pub fn verify(&self, response: &str) -> Verdict {
+        if let Kind::Math(gold) = &self.kind {
+            return gold.verify(response);
+        }
+        match extract(response, &self.options) {
+            Some(extracted) => self.verify_answer(&extracted.text),
+            None => Verdict::Unparsed { which: Side::Response, why: ParseError::NoAnswer },
+        }
+    }
+
+    /// Compares a bare answer with this one.
+    pub fn verify_answer(&self, answer: &str) -> Verdict {
+        let (right, how) = match &self.kind {
+            Kind::Math(gold) => return gold.verify_answer(answer),
+            Kind::Choice(gold) => return gold.verify_answer(&upper_case(answer)),
+            Kind::Text { answer: expected, normalisation } => {
+                (normalisation.apply(answer) == *expected, Rung::Spelling)
+            }
+        };
+        if right { Verdict::Right { how } } else { Verdict::Wrong { how } }
+    }
+}
+
+/// Refuses an answer that only its own spelling could match: compared with a plain number and with a letter of a
+/// choice, the ground truth is named as the side at fault where it cannot be read, has no value or costs too much.
+fn check_readable(gold: &Gold) -> Result<(), ParseError> {
+    const PROBES: [&str; 2] = ["0", "B"];
+    let faults = PROBES.map(|probe| match gold.verify_answer(probe) {
+        Verdict::Unparsed { which: Side::GroundTruth, why } => Some(why),
+        _ => None,
+    });
+    // One that can be compared with either is readable.
+    faults.into_iter().reduce(Option::and).flatten().map_or(Ok(()), Err)
+}
+
+/// The letter that an answer of a multiple choice is, in any spelling that `reward-math` reads: `B`, `(B)`, `\text{B}`.
+fn letter(answer: &str) -> Option<Gold> {
+    ('A'..='J').find_map(|letter| {
+        let gold = Gold::parse(&letter.to_string(), &Options::default()).ok()?;
+        gold.verify_answer(&upper_case(answer)).is_right().then_some(gold)
+    })
+}
+
+/// `b` and `(b)` as `B` and `(B)`; longer texts are words.
+fn upper_case(answer: &str) -> String {
+    let answer = answer.trim();
+    let letters = answer.chars().filter(char::is_ascii_alphabetic).count();
+    if letters == 1 { answer.to_ascii_uppercase() } else { answer.to_owned() }
+}
+
+fn not_a_letter(found: &str) -> ParseError {
+    let found = found.trim().chars().take(40).collect();
+    ParseError::Syntax { at: 0, found, expected: "the letter of a choice, A to J".to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(kind: RewardKind, answer: &str) -> GroundTruth {
+        kind.read(answer, &Options::default()).unwrap()
+    }
+
+    fn exact(normalisation: Normalisation) -> RewardKind {
+        RewardKind::ExactMatch(ExactMatch { normalisation })
+    }
+
+    #[test]
+    fn letters_of_a_choice_are_read_in_their_usual_spellings() {
+        let truth = read(RewardKind::MultipleChoice, "(B)");
+        for spelling in
+            ["B", "b", " (B) ", "B.", "B)", "(b)", "B: 12", "\\text{B}", "\\text{(B)}", "option B"]
+        {
+            assert!(truth.verify_answer(spelling).is_right(), "{spelling}");
+            RewardKind::MultipleChoice.check(spelling).unwrap();
+        }
+        for wrong in ["A", "(c)", "12", "Beta", "AB", "é"] {
+            assert!(!truth.verify_answer(wrong).is_right(), "{wrong}");
+        }
+        for none in ["12", "Beta", "AB", "é", "Z"] {
+            let refused = RewardKind::MultipleChoice.check(none).unwrap_err();
+            assert!(refused.to_string().contains("expected the letter of a choice"), "{refused}");
+        }
+    }
+
+    #[test]
+    fn a_choice_is_right_wrong_or_unread() {
+        let truth = read(RewardKind::MultipleChoice, "\\boxed{B}");
+        assert!(truth.verify("so \\boxed{\\text{b}}").is_right());
+        assert_eq!(truth.verify("The answer is C."), Verdict::Wrong { how: Rung::Choice });
+        let (which, why) = (Side::Response, ParseError::NoAnswer);
+        assert_eq!(truth.verify("I do not know"), Verdict::Unparsed { which, why });
+    }
+
+    #[test]
+    fn texts_are_the_same_up_to_their_normalisation() {
+        use Normalisation::{Case, None, Whitespace, Words};
+        let pairs = [
+            ("New York", "New York", [true, true, true, true]),
+            ("New York", " New\n York ", [false, true, true, true]),
+            ("New York", "new york", [false, false, true, true]),
+            ("New York", "The New-York", [false, false, false, false]),
+            ("New York", "the \"New York\".", [false, false, false, true]),
+            ("New York", "York", [false, false, false, false]),
+        ];
+        for (truth, answer, expected) in pairs {
+            let found = [None, Whitespace, Case, Words].map(|normalisation| {
+                read(exact(normalisation), truth).verify_answer(answer).is_right()
+            });
+            assert_eq!(found, expected, "{answer}");
+        }
+        let boxed = read(exact(Case), "Paris").verify("It is \\boxed{paris}");
+        assert_eq!(boxed, Verdict::Right { how: Rung::Spelling });
+        assert_eq!(exact(Words).read("the.", &Options::default()).unwrap_err(), ParseError::Empty);
+    }
+
+    #[test]
+    fn each_source_has_its_kind() {
+        let by_source = [("letters".to_owned(), RewardKind::MultipleChoice)].into();
+        let kinds = RewardKinds { otherwise: RewardKind::Math, by_source };
+        assert_eq!(kinds.of("letters"), RewardKind::MultipleChoice);
+        assert_eq!(kinds.of("gsm8k"), RewardKind::Math);
+        let answer = "\\boxed{1/2}";
+        assert!(read(kinds.of("gsm8k"), "0.5").verify(answer).is_right());
+        assert!(!read(exact(Normalisation::Words), "0.5").verify(answer).is_right());
+    }
+}
