@@ -221,7 +221,7 @@ mod tests {
     #[test]
     fn a_choice_is_right_wrong_or_unread() {
         let truth = read(RewardKind::MultipleChoice, "\\boxed{B}");
-        assert!(truth.verify("so \\boxed{\\text{b}}").is_right());
+        assert!(truth.verify("so \\boxed{(b)}").is_right());
         assert_eq!(truth.verify("The answer is C."), Verdict::Wrong { how: Rung::Choice });
         let (which, why) = (Side::Response, ParseError::NoAnswer);
         assert_eq!(truth.verify("I do not know"), Verdict::Unparsed { which, why });

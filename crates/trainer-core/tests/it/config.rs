@@ -106,7 +106,8 @@ fn a_source_has_a_kind_of_reward_of_its_own() {
     let kinds = |overrides: &[&str]| parse(SMALL, overrides).unwrap().reward.kinds();
     assert_eq!(kinds(&[]).of("any"), RewardKind::Math);
     let exact = |normalisation| RewardKind::ExactMatch(ExactMatch { normalisation });
-    let named = kinds(&["reward.kind=exact-match", "reward.kind_by_source.abc=multiple-choice"]);
+    let named =
+        kinds(&["reward.kind=exact-match", "reward.kind_by_source={abc=\"multiple-choice\"}"]);
     assert_eq!(named.of("any"), exact(Normalisation::Whitespace));
     assert_eq!(named.of("abc"), RewardKind::MultipleChoice);
     let table =

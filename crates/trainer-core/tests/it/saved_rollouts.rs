@@ -67,7 +67,7 @@ fn another_run_is_told_by_what_differs() {
         ("rollout.temperature=0.5", "`rollout.temperature` was 1.0, and is 0.5"),
         ("seed=4", "`seed` was 0, and is 4"),
         (
-            "reward.kind_by_source.a=multiple-choice",
+            "reward.kind_by_source={a=\"multiple-choice\"}",
             "`reward.kind_by_source.a` was null, and is \"multiple-choice\"",
         ),
         ("reward.values.right=2.0", "`reward.values.right` was 1.0, and is 2.0"),

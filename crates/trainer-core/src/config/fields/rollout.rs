@@ -20,9 +20,49 @@ pub(super) const ROLLOUT: &[Field] = &[
         "Softmax temperature of sampling, above 0; log-probabilities and entropy are taken at the same one.",
     ),
     field(
+        "rollout.top_k",
+        "0",
+        "Draw only this many of the likeliest tokens; 0 is all. Where sampling leaves tokens out, the policy is the softmax over those kept: log-probabilities, current, old and of the reference, are taken over them ([sampling](rollout.md#truncated-sampling)); the entropy stays that of the whole vocabulary.",
+    ),
+    field(
+        "rollout.top_p",
+        "1.0",
+        "Draw only the likeliest tokens whose probabilities first add up to this, above 0 and at most 1; 1 is all. Applied after `top_k`.",
+    ),
+    field(
+        "rollout.min_p",
+        "0.0",
+        "Draw only tokens at least this times as likely as the likeliest, at least 0 and below 1; 0 is all. Applied after `top_p`.",
+    ),
+    field(
+        "rollout.stop",
+        "[]",
+        "Texts that end a response, beside the end-of-sequence tokens of the model. They are found wherever tokens cut them; the text is judged without them, the tokens stay and are trained on.",
+    ),
+    field(
+        "rollout.stop_token_ids",
+        "[]",
+        "Token ids that end a response, beside those of the model.",
+    ),
+    field(
         "rollout.rows",
         "64",
-        "Sequences that decode together. Changes speed and memory, never the tokens drawn.",
+        "Sequences that decode together: as one ends, the next begins in its place. Each has memory for the longest prompt and `max_response_tokens`. Changes speed and memory, never the tokens drawn.",
+    ),
+    field(
+        "reward.kind",
+        "\"math\"",
+        "How a response is compared with the known answer: `\"math\"`, `\"multiple-choice\"` (one letter, A to J), `\"exact-match\"`, or with a setting `{ exact-match = { normalisation = \"words\" } }`: `\"none\"`, `\"whitespace\"` (the default), `\"case\"` (and white space), `\"words\"` (and ASCII punctuation, a, an, the). The answer of the response is found by `reward.grading` for every kind. Known answers that are none of their kind are refused as `data.train.file.bad_rows` says.",
+    ),
+    field(
+        "reward.kind_by_source",
+        "{}",
+        "Kinds for the questions of a source (`data_source` of a row), in place of `kind`: `{ triviaqa = { exact-match = { normalisation = \"words\" } } }`.",
+    ),
+    field(
+        "reward.threads",
+        "0",
+        "Threads that judge responses while others are still sampled; 0 takes one per core. Changes speed, never a reward.",
     ),
     field("reward.values.right", "1.0", "Reward of a right answer; above `wrong`."),
     field("reward.values.wrong", "0.0", "Reward of a wrong answer."),
