@@ -39,7 +39,7 @@ pub enum Normalisation {
     Case,
     /// White space, case, ASCII punctuation and the articles a, an, the.
     ///
-    /// Source: the official evaluation of SQuAD (arXiv:1606.05250), `normalize_answer`.
+    /// Source: the official evaluation of `SQuAD` (arXiv:1606.05250), `normalize_answer`.
     Words,
 }
 

@@ -115,6 +115,18 @@ pub struct Prompts {
     pub truncated: usize,
 }
 
+impl Prompts {
+    /// What a person should know before training on them: one sentence each, none where all is well.
+    pub fn notes(&self) -> Vec<String> {
+        let note = |count: usize, what: &str| {
+            (count > 0)
+                .then(|| format!("{count} prompts longer than data.max_prompt_tokens were {what}"))
+        };
+        let dropped = note(self.dropped, "left out");
+        dropped.into_iter().chain(note(self.truncated, "shortened on the left")).collect()
+    }
+}
+
 impl PromptFormat {
     /// The prompt of a problem, as text.
     ///

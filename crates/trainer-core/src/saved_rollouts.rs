@@ -178,7 +178,7 @@ impl SavedRollouts {
             }
             Err(source) => return Err(SavedRolloutError::Read { path, source }),
         };
-        let mut lines = Lines { path: &path, lines: BufReader::new(file).lines(), line: 0 };
+        let mut lines = Lines { path: &path, rest: BufReader::new(file).lines(), number: 0 };
         let header: Header = lines.next()?;
         if let Some(difference) = header.origin.difference(&self.origin) {
             return Err(SavedRolloutError::Origin { path, difference });
@@ -188,7 +188,7 @@ impl SavedRollouts {
         }
         let waiting = lines.next()?;
         let groups = (0..header.groups).map(|_| lines.next()).collect::<Result<_, _>>()?;
-        if lines.lines.next().is_some() {
+        if lines.rest.next().is_some() {
             return Err(lines.fault(format!("more than {} groups", header.groups)));
         }
         let Header { weights, cursor, statistics, .. } = header;
@@ -217,14 +217,14 @@ fn write_line(out: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
 
 struct Lines<'a> {
     path: &'a Path,
-    lines: io::Lines<BufReader<File>>,
-    line: usize,
+    rest: io::Lines<BufReader<File>>,
+    number: usize,
 }
 
 impl Lines<'_> {
     fn next<T: DeserializeOwned>(&mut self) -> Result<T, SavedRolloutError> {
-        self.line += 1;
-        let text = match self.lines.next() {
+        self.number += 1;
+        let text = match self.rest.next() {
             Some(Ok(text)) => text,
             Some(Err(source)) => {
                 return Err(SavedRolloutError::Read { path: self.path.to_path_buf(), source });
@@ -235,6 +235,6 @@ impl Lines<'_> {
     }
 
     fn fault(&self, problem: String) -> SavedRolloutError {
-        SavedRolloutError::Malformed { path: self.path.to_path_buf(), line: self.line, problem }
+        SavedRolloutError::Malformed { path: self.path.to_path_buf(), line: self.number, problem }
     }
 }

@@ -11,7 +11,7 @@ use trainer_core::run_directory::RunDirectory;
 
 use crate::progress::Progress;
 use crate::signals::Signals;
-use crate::training::{StepReport, Trainer};
+use crate::training::{RolloutSource, StepReport, Trainer};
 
 /// Arguments of `train`.
 #[derive(Debug, clap::Args)]
@@ -28,6 +28,12 @@ pub struct Args {
     /// Save and end before this moment: `3h30m` from now, `2026-01-31T18:00:00Z`, or `@SECONDS` since 1970
     #[arg(long, value_name = "WHEN")]
     deadline: Option<String>,
+    /// Write the responses of every step to this folder, for --replay-rollouts
+    #[arg(long, value_name = "DIR", conflicts_with = "replay_rollouts")]
+    save_rollouts: Option<PathBuf>,
+    /// Train on the responses of this folder in place of sampling: the updates of the run that saved them, to the bit
+    #[arg(long, value_name = "DIR")]
+    replay_rollouts: Option<PathBuf>,
     /// Print the configuration in full and how its batches come together, check the files it names, and stop
     #[arg(long)]
     dry_run: bool,
@@ -69,7 +75,10 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     let steps = run.config().training.steps;
     let name = run.config().name.clone();
     let warnings = run.warnings();
-    let mut trainer = Trainer::start(run, begun, |run| create(&root, run, &resolved))?;
+    let (save, replay) = (args.save_rollouts.as_deref(), args.replay_rollouts.as_deref());
+    let rollouts = RolloutSource::open(run.config(), save, replay)?;
+    let trainer = Trainer::start(run, begun, |run| create(&root, run, &resolved))?;
+    let mut trainer = trainer.with_rollouts(rollouts);
     if trainer.is_finished() {
         writeln!(out, "{name}: all {steps} steps are done; see {}", root.display())?;
         return Ok(());
@@ -80,6 +89,9 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     let progress = Progress::new(&name, steps, trainer.step());
     for warning in &warnings {
         progress.say(&format!("warning: {warning}"));
+    }
+    for note in trainer.notes() {
+        progress.say(&format!("note: {note}"));
     }
     let interruption = Interruption { signals: Signals::listen()?, deadline };
     if let Some(reason) = train(&mut trainer, &progress, &name, &interruption)? {

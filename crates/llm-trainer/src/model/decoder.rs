@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use sha2::{Digest, Sha256};
 use tch::{Device, Kind, Tensor};
 use thiserror::Error;
 use trainer_core::model_config::{ModelConfig, ModelConfigError};
@@ -251,6 +252,28 @@ impl Decoder {
     /// What is trained: the adapter's parameters where there is one, else all of the model's.
     pub fn trained_parameters(&self) -> Vec<(String, &Tensor)> {
         if self.adapter.is_some() { self.adapter_parameters() } else { self.named_parameters() }
+    }
+
+    /// A short name of what is trained: SHA-256 over up to 64 numbers of each parameter, evenly spaced. An update changes
+    /// it.
+    ///
+    /// # Panics
+    ///
+    /// If memory runs out.
+    pub fn fingerprint(&self) -> String {
+        const LOOKED_AT: i64 = 64;
+        let mut hash = Sha256::new();
+        for (name, parameter) in self.trained_parameters() {
+            let flat = parameter.detach().reshape(-1);
+            let stride = (flat.size()[0] / LOOKED_AT).max(1);
+            let few = flat.slice(0, 0, flat.size()[0], stride).to_device(Device::Cpu);
+            let numbers = Vec::<f64>::try_from(few.to_kind(Kind::Double).contiguous());
+            hash.update(name);
+            for number in numbers.expect("a one-dimensional tensor of f64") {
+                hash.update(number.to_le_bytes());
+            }
+        }
+        format!("{:x}", hash.finalize())
     }
 
     /// Makes every parameter that is trained require gradients, or none; the others do not.

@@ -18,6 +18,8 @@ use super::update::UpdateSums;
 pub(super) struct Timings {
     pub(super) generation: f64,
     pub(super) judging: f64,
+    /// Response tokens sampled in the step, whether they were trained on or not.
+    pub(super) drawn_tokens: usize,
     pub(super) old_log_prob: f64,
     pub(super) update: f64,
     pub(super) step: f64,
@@ -33,6 +35,10 @@ impl Timings {
         metrics.insert(metric!("timing_s/step"), self.step);
         metrics.insert(metric!("perf/total_num_tokens"), tokens as f64);
         metrics.insert(metric!("perf/throughput"), tokens as f64 / self.step);
+        if self.generation > 0.0 {
+            let rate = self.drawn_tokens as f64 / self.generation;
+            metrics.insert(metric!("perf/generated_tokens_per_second"), rate);
+        }
         if let Some(bytes) = crate::device::peak_memory_bytes() {
             metrics.insert(metric!("perf/max_memory_bytes"), bytes as f64);
         }

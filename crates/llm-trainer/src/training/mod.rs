@@ -2,6 +2,7 @@
 
 pub mod adamw;
 mod checkpoint;
+mod grading;
 mod measurement;
 mod packed;
 pub mod policy_pass;
@@ -14,4 +15,4 @@ mod trainer;
 pub mod update;
 
 pub use recording::Recording;
-pub use trainer::{StepReport, Trainer};
+pub use trainer::{RolloutSource, StepReport, Trainer};

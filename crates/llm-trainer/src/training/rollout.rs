@@ -1,17 +1,22 @@
 //! Rollouts: sampled responses with their rewards.
 
+use std::sync::OnceLock;
 use std::time::Instant;
 
 use anyhow::Context;
-use reward_math::{Gold, Options, Reward, Side, Verdict};
+use rayon::{Scope, ThreadPool};
+use reward_math::{Options, Reward, Side, Verdict};
 use rl_losses::OverlongPenalty;
 use serde::{Deserialize, Serialize};
+use trainer_core::dataset::Question;
+use trainer_core::ground_truth::{GroundTruth, RewardKinds};
 use trainer_core::prompt::Prompt;
 use trainer_core::stop_strings::StopStrings;
 use trainer_core::text_tokenizer::{TextTokenizer, TokenizerError};
 
+use super::grading::{Graded, Grader, Places, RateOfProgress};
 use super::policy_pass::Sequence;
-use crate::generation::{Finish, GenerationOptions, PromptRequest, SamplingKey, generate};
+use crate::generation::{GenerationOptions, PromptRequest, SamplingKey, generate_each};
 use crate::model::Decoder;
 
 /// How responses are sampled and judged.
@@ -21,8 +26,12 @@ pub struct Judge<'a> {
     pub tokenizer: &'a TextTokenizer,
     /// Texts that end a response and are no part of what is judged.
     pub stop_strings: Option<&'a StopStrings>,
-    /// How an answer is found and compared.
+    /// How an answer is found.
     pub options: &'a Options,
+    /// How it is compared, by the source of the question.
+    pub kinds: &'a RewardKinds,
+    /// The threads that judge; `None` for those of the process.
+    pub pool: Option<&'a ThreadPool>,
     /// What a verdict is worth.
     pub reward: Reward,
     /// What is taken off long responses.
@@ -30,7 +39,19 @@ pub struct Judge<'a> {
 }
 
 impl Judge<'_> {
-    fn text(&self, token_ids: &[u32]) -> Result<String, TokenizerError> {
+    /// The known answer to a question, read.
+    ///
+    /// # Errors
+    ///
+    /// If it is none of the kind of its source.
+    pub(super) fn truth(&self, question: &Question) -> anyhow::Result<GroundTruth> {
+        let kind = self.kinds.of(&question.source);
+        kind.read(&question.answer, self.options)
+            .with_context(|| format!("question {}: answer {:?}", question.id, question.answer))
+    }
+
+    /// The text of a response up to a stop string.
+    pub(super) fn text(&self, token_ids: &[u32]) -> Result<String, TokenizerError> {
         let text = self.tokenizer.decode(token_ids)?;
         Ok(self.stop_strings.map_or(text.as_str(), |stops| stops.cut(&text)).to_owned())
     }
@@ -82,17 +103,22 @@ pub struct Rollout {
     pub samples: Vec<Sample>,
     /// Wall time of sampling.
     pub generation_seconds: f64,
-    /// Wall time of judging.
+    /// Wall time of judging after the last response had ended.
     pub judging_seconds: f64,
 }
 
-/// Samples `options.samples` responses to each prompt and judges them.
+/// Samples `options.samples` responses to each prompt, and judges each as soon as it has ended.
 ///
 /// `(seed, step)` keys the sampling noise, with the index of the prompt in `prompts`, counted from `first_prompt`.
+/// `tell` hears how sampling goes on. The outcome does not depend on the number of threads.
 ///
 /// # Errors
 ///
-/// If generation or decoding fails, or the answer to a question cannot be parsed.
+/// If generation or decoding fails, or the answer to a question cannot be read.
+///
+/// # Panics
+///
+/// If the device has too little memory.
 pub fn roll_out(
     model: &Decoder,
     prompts: &[&Prompt],
@@ -100,6 +126,7 @@ pub fn roll_out(
     judge: Judge<'_>,
     (seed, step): (u64, u64),
     first_prompt: u64,
+    tell: &dyn Fn(&str),
 ) -> anyhow::Result<Rollout> {
     let started = Instant::now();
     let requests: Vec<PromptRequest<'_>> = (first_prompt..)
@@ -109,30 +136,46 @@ pub fn roll_out(
             key: SamplingKey { seed, step, prompt: index },
         })
         .collect();
-    let generated = generate(model, &requests, options)?;
-    let generation_seconds = started.elapsed().as_secs_f64();
-    let mut samples = Vec::with_capacity(generated.len());
-    for (prompt, group) in prompts.iter().zip(generated.chunks(options.samples)) {
-        let question = &prompt.question;
-        let gold = Gold::parse(&question.answer, judge.options)
-            .with_context(|| format!("question {}: answer {:?}", question.id, question.answer))?;
-        for response in group {
-            let text = judge.text(&response.token_ids)?;
-            let verdict = gold.verify(&text);
-            samples.push(Sample {
-                sequence: Sequence {
-                    prompt: prompt.tokens.clone(),
-                    response: response.token_ids.clone(),
-                    kept: response.kept.clone(),
-                },
-                rollout_log_prob: response.log_prob.clone(),
-                truncated: response.finish == Finish::Length,
-                text,
-                reward: judge.reward(&verdict, response.token_ids.len()),
-                verdict,
-            });
-        }
-    }
+    let truths = prompts
+        .iter()
+        .map(|prompt| judge.truth(&prompt.question))
+        .collect::<anyhow::Result<Vec<GroundTruth>>>()?;
+    let places: Places =
+        std::iter::repeat_with(OnceLock::new).take(prompts.len() * options.samples).collect();
+    let mut generation_seconds = 0.0;
+    in_scope(judge.pool, |scope| {
+        let progress = RateOfProgress::new(tell);
+        let mut grader = Grader { scope, judge, truths: &truths, places: &places, progress };
+        let outcome = generate_each(model, &requests, options, &mut grader);
+        generation_seconds = started.elapsed().as_secs_f64();
+        outcome
+    })?;
     let judging_seconds = started.elapsed().as_secs_f64() - generation_seconds;
+    let mut samples = Vec::with_capacity(places.len());
+    for (index, place) in places.into_iter().enumerate() {
+        let graded = place.into_inner().expect("every response ends and is judged")?;
+        let truncated = graded.truncated();
+        let Graded { response, text, verdict } = graded;
+        samples.push(Sample {
+            truncated,
+            reward: judge.reward(&verdict, response.token_ids.len()),
+            sequence: Sequence {
+                prompt: prompts[index / options.samples].tokens.clone(),
+                response: response.token_ids,
+                kept: response.kept,
+            },
+            rollout_log_prob: response.log_prob,
+            text,
+            verdict,
+        });
+    }
     Ok(Rollout { samples, generation_seconds, judging_seconds })
+}
+
+/// Runs `work` here, and what it spawns on the threads of `pool`, or of the process where that is `None`.
+fn in_scope<'scope, R>(pool: Option<&ThreadPool>, work: impl FnOnce(&Scope<'scope>) -> R) -> R {
+    match pool {
+        Some(pool) => pool.in_place_scope(work),
+        None => rayon::in_place_scope(work),
+    }
 }

@@ -1,6 +1,8 @@
 //! The training loop of one run.
 
 mod evaluation;
+mod questions;
+mod replay;
 mod stages;
 mod start;
 
@@ -9,6 +11,7 @@ use std::time::Instant;
 
 use trainer_core::config::{Run, RunConfig};
 use trainer_core::dynamic_sampling::GroupSampler;
+use trainer_core::ground_truth::RewardKinds;
 use trainer_core::metric;
 use trainer_core::metrics::{MetricsWriter, StepMetrics};
 use trainer_core::prompt::{Prompt, Prompts};
@@ -27,6 +30,8 @@ use super::rollout::{Answered, Judge, Sample};
 use crate::generation::GenerationOptions;
 use crate::model::Decoder;
 
+pub use replay::RolloutSource;
+
 /// A run in progress.
 #[derive(Debug)]
 pub struct Trainer {
@@ -38,6 +43,11 @@ pub struct Trainer {
     tokenizer: TextTokenizer,
     stop_ids: Vec<u32>,
     stop_strings: Option<Arc<StopStrings>>,
+    kinds: RewardKinds,
+    /// The threads that judge responses.
+    judges: rayon::ThreadPool,
+    rollouts: RolloutSource,
+    notes: Vec<String>,
     optimizer: AdamW,
     schedule: Schedule,
     questions: Prompts,
@@ -70,6 +80,11 @@ impl Trainer {
         self.state.step
     }
 
+    /// What a person should know of the data before the first step: one sentence each.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
     /// Whether every step is done.
     pub fn is_finished(&self) -> bool {
         self.state.step >= self.config().training.steps
@@ -87,7 +102,7 @@ impl Trainer {
         let mut timings = Timings::default();
         let started = Instant::now();
         let mut metrics = StepMetrics::new(step);
-        let groups = self.sample(step, &mut timings, &mut metrics)?;
+        let (groups, stale) = self.gather(step, &mut timings, &mut metrics, &phase)?;
         let prompts: Vec<&Prompt> =
             groups.iter().map(|group| &self.questions.prompts[group.responses.question]).collect();
         let sampled_at: Vec<u64> = groups.iter().map(|group| group.sampled_at).collect();
@@ -131,10 +146,11 @@ impl Trainer {
         self.state.cursor = self.order.cursor();
         metrics.insert(metric!("training/global_step"), step as f64);
         metrics.insert(metric!("training/epoch"), self.state.cursor.epoch as f64);
-        let (warnings, end_reason) = self.control(&scored, &sums, &mut metrics)?;
+        let (mut warnings, end_reason) = self.control(&scored, &sums, &mut metrics)?;
+        warnings.extend(stale);
         if self.evaluates() && self.run.evaluates_at(step) {
             phase("evaluating");
-            self.evaluate(step, &mut metrics)?;
+            self.evaluate(step, &mut metrics, &phase)?;
         }
         self.metrics.append(&metrics)?;
         if self.run.saves_at(step) {
@@ -186,6 +202,8 @@ impl Trainer {
             tokenizer: &self.tokenizer,
             stop_strings: self.stop_strings.as_deref(),
             options: &config.reward.grading,
+            kinds: &self.kinds,
+            pool: Some(&self.judges),
             reward: config.reward.values,
             overlong: config.reward.overlong.penalty(config.rollout.max_response_tokens)?,
         })

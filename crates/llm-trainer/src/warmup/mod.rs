@@ -17,6 +17,7 @@ use trainer_core::atomic_write::DirectoryInProgress;
 use trainer_core::config::{OptimizerSection, TrainingSection};
 use trainer_core::counter_rng::{Purpose, purpose_seed, step_rng};
 use trainer_core::dataset::Question;
+use trainer_core::ground_truth::RewardKinds;
 use trainer_core::model_config::{Architecture, ModelConfig, ModelShape};
 use trainer_core::prompt::Prompt;
 use trainer_core::schedule::{Decay, Schedule};
@@ -192,12 +193,14 @@ fn measure(
         tokenizer,
         stop_strings: None,
         options: &reward_math::Options::default(),
+        kinds: &RewardKinds::default(),
+        pool: None,
         reward: reward_math::Reward::default(),
         overlong: None,
     };
     let prompts: Vec<&Prompt> = held_out.iter().collect();
     let noise = (purpose_seed(seed, Purpose::Evaluation), step);
-    let samples = roll_out(model, &prompts, &options, judge, noise, 0)?.samples;
+    let samples = roll_out(model, &prompts, &options, judge, noise, 0, &|_| ())?.samples;
     let right = samples.iter().filter(|sample| sample.verdict.is_right()).count();
     let pass = pass(model, training);
     let sequences: Vec<&Sequence> = samples.iter().map(|sample| &sample.sequence).collect();

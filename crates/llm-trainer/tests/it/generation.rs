@@ -128,7 +128,7 @@ fn a_stop_string_ends_a_response_with_the_token_that_completes_it() {
         .find(|&(index, at)| free[index].token_ids[at..at + 3].iter().all(|&id| id < 128))
         .expect("some response has three ASCII bytes in a row");
     let stop = tokenizer.decode(&free[index].token_ids[at..at + 3]).unwrap();
-    let (ids, strings) = StopStrings::split(&tokenizer, &[stop.clone()]).unwrap();
+    let (ids, strings) = StopStrings::split(&tokenizer, std::slice::from_ref(&stop)).unwrap();
     assert!(ids.is_empty());
     let stopping = GenerationOptions { stop_strings: strings.map(Arc::new), ..options() };
     for rows in [1, 5, 64] {

@@ -13,6 +13,7 @@ mod moments;
 mod parity;
 mod plain_losses;
 mod recomputation;
+mod replay;
 mod sampled_runs;
 mod training_run;
 mod update;

@@ -105,9 +105,11 @@ fn climb(moments: Dtype, steps: usize) -> Vec<f64> {
     let model = decoder("tiny_qwen2_tied");
     model.set_trainable(true);
     let sequences: Vec<Sequence> = (0..6_u32)
-        .map(|row| Sequence {
-            prompt: (0..4).map(|t| (row * 31 + t * 17) % 250).collect(),
-            response: (0..8).map(|t| (row * 53 + t * t * 7 + 3) % 250).collect(),
+        .map(|row| {
+            Sequence::new(
+                (0..4).map(|t| (row * 31 + t * 17) % 250).collect(),
+                (0..8).map(|t| (row * 53 + t * t * 7 + 3) % 250).collect(),
+            )
         })
         .collect();
     let sequences: Vec<&Sequence> = sequences.iter().collect();

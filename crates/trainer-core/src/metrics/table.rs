@@ -258,7 +258,11 @@ pub const METRICS: &[Metric] = &[
     row("law/ceiling", "reward", "Reward the law gives at entropy 0: b - a."),
     row("law/r_squared", "fraction", "Share of the variance of R that the law explains."),
     row("timing_s/gen", "s", "Wall time of the rollout."),
-    row("timing_s/reward", "s", "Wall time of the verifier."),
+    row(
+        "timing_s/reward",
+        "s",
+        "Wall time of the verifier after the last response was sampled; before that it runs beside the sampling.",
+    ),
     row(
         "timing_s/old_log_prob",
         "s",
@@ -272,6 +276,11 @@ pub const METRICS: &[Metric] = &[
         "Prompt and response tokens of all sequences of the step.",
     ),
     row("perf/throughput", "token/s", "perf/total_num_tokens / timing_s/step, per device."),
+    row(
+        "perf/generated_tokens_per_second",
+        "token/s",
+        "Response tokens sampled in the step / timing_s/gen; absent where rollouts are replayed.",
+    ),
     row(
         "perf/max_memory_bytes",
         "byte",

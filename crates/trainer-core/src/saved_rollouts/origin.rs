@@ -43,21 +43,19 @@ impl RolloutOrigin {
         let directory = &config.model.path;
         let mut model = vec![directory.join("config.json")];
         model.extend(weight_files(directory)?);
-        let mut rollout = serde_json::to_value(&config.rollout).expect("a section has plain keys");
-        let mut reward = serde_json::to_value(&config.reward).expect("a section has plain keys");
+        let mut settings = serde_json::json!({
+            "seed": config.seed,
+            "model": { "dtype": config.model.dtype },
+            "rollout": config.rollout,
+            "reward": config.reward,
+            "dynamic_sampling": config.dynamic_sampling,
+        });
         // These change speed, never a response or a reward.
-        for (section, field) in [(&mut rollout, "rows"), (&mut reward, "threads")] {
-            if let Some(section) = section.as_object_mut() {
+        for (section, field) in [("rollout", "rows"), ("reward", "threads")] {
+            if let Some(section) = settings[section].as_object_mut() {
                 section.remove(field);
             }
         }
-        let settings = serde_json::json!({
-            "seed": config.seed,
-            "model": { "dtype": config.model.dtype },
-            "rollout": rollout,
-            "reward": reward,
-            "dynamic_sampling": config.dynamic_sampling,
-        });
         let tokenizer = fingerprint(&[directory.join("tokenizer.json")])?;
         Ok(Self { format: FORMAT, model: fingerprint(&model)?, tokenizer, settings })
     }
@@ -115,7 +113,7 @@ fn fingerprint(files: &[PathBuf]) -> Result<String, SavedRolloutError> {
         add_file(&mut hash, path)
             .map_err(|source| SavedRolloutError::Read { path: path.clone(), source })?;
     }
-    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(format!("{:x}", hash.finalize()))
 }
 
 fn add_file(hash: &mut Sha256, path: &Path) -> io::Result<()> {

@@ -18,7 +18,7 @@ impl Trainer {
         if self.state.step == 0 && self.evaluates() {
             phase("evaluating");
             let mut metrics = StepMetrics::new(0);
-            self.evaluate(0, &mut metrics)?;
+            self.evaluate(0, &mut metrics, &phase)?;
             self.metrics.append(&metrics)?;
         }
         Ok(())
@@ -28,13 +28,19 @@ impl Trainer {
         self.held_out.is_some() && self.config().evaluation.every > 0
     }
 
-    pub(super) fn evaluate(&self, step: u64, metrics: &mut StepMetrics) -> anyhow::Result<()> {
+    pub(super) fn evaluate(
+        &self,
+        step: u64,
+        metrics: &mut StepMetrics,
+        phase: &dyn Fn(&str),
+    ) -> anyhow::Result<()> {
         let Some(held_out) = &self.held_out else { return Ok(()) };
         let settings = &self.config().evaluation;
         let prompts: Vec<&Prompt> = held_out.prompts.iter().collect();
         let options = self.generation_options(settings.samples, settings.temperature);
         let noise = (purpose_seed(self.config().seed, Purpose::Evaluation), step);
-        let samples = roll_out(&self.model, &prompts, &options, self.judge()?, noise, 0)
+        let tell = |progress: &str| phase(&format!("evaluating, {progress}"));
+        let samples = roll_out(&self.model, &prompts, &options, self.judge()?, noise, 0, &tell)
             .with_context(|| format!("evaluation after step {step}"))?
             .samples;
         let mut sources: Vec<&str> = prompts.iter().map(|p| p.question.source.as_str()).collect();

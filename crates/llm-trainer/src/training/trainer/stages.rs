@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 use trainer_core::config::KlPlacement;
-use trainer_core::dynamic_sampling::{Demand, NextBatch, SampledGroup};
+use trainer_core::dynamic_sampling::{Demand, NextBatch, SampledGroup, StepGroups};
 use trainer_core::metric;
 use trainer_core::metrics::StepMetrics;
 use trainer_core::prompt::Prompt;
@@ -21,8 +21,8 @@ impl Trainer {
         &mut self,
         step: u64,
         timings: &mut Timings,
-        metrics: &mut StepMetrics,
-    ) -> anyhow::Result<Vec<SampledGroup<Answered>>> {
+        phase: &dyn Fn(&str),
+    ) -> anyhow::Result<StepGroups<Answered>> {
         let config = self.run.config();
         let demand = Demand {
             settings: config.dynamic_sampling,
@@ -45,11 +45,13 @@ impl Trainer {
                 chosen.iter().map(|&index| &self.questions.prompts[index]).collect();
             let keys = (self.config().seed, step);
             let rollout =
-                roll_out(&self.model, &prompts, &options, self.judge()?, keys, asked as u64)
+                roll_out(&self.model, &prompts, &options, self.judge()?, keys, asked as u64, phase)
                     .with_context(|| format!("rollout of step {step}"))?;
             asked += count;
             timings.generation += rollout.generation_seconds;
             timings.judging += rollout.judging_seconds;
+            let drawn = |sample: &Sample| sample.sequence.response.len();
+            timings.drawn_tokens += rollout.samples.iter().map(drawn).sum::<usize>();
             // What the verdicts earn: a punished length teaches nothing about the question.
             let earned = self.config().reward.values;
             let of_question = |(&question, samples): (&usize, &[Sample])| SampledGroup {
@@ -62,11 +64,8 @@ impl Trainer {
             sampler.add(groups.map(of_question).collect(), &demand)?;
         }
         let found = sampler.finish_step(&demand)?;
-        if demand.settings.enabled {
-            found.statistics.record(metrics);
-        }
         self.sampler = sampler;
-        Ok(found.groups)
+        Ok(found)
     }
 
     /// Statistics and advantages of a rollout.

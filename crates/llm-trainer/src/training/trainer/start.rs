@@ -5,8 +5,6 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use tch::{Device, Kind};
-use trainer_core::arithmetic::Split;
-use trainer_core::chat_template::ChatTemplate;
 use trainer_core::config::{Dtype, Run, RunConfig};
 use trainer_core::counter_rng::{Purpose, purpose_seed};
 use trainer_core::dynamic_sampling::GroupSampler;
@@ -16,7 +14,8 @@ use trainer_core::run_directory::RunDirectory;
 use trainer_core::stop_strings::StopStrings;
 use trainer_core::text_tokenizer::TextTokenizer;
 
-use super::Trainer;
+use super::questions::Asked;
+use super::{RolloutSource, Trainer};
 use crate::model::Decoder;
 use crate::training::adamw::AdamW;
 use crate::training::checkpoint::{self, TrainerState};
@@ -46,27 +45,8 @@ impl Trainer {
         stop_ids.extend(&config.rollout.stop_token_ids);
         let (special, stop_strings) = StopStrings::split(&tokenizer, &config.rollout.stop)?;
         stop_ids.extend(special);
-        let chat_template = ChatTemplate::load(&config.model.path)?;
-        let prompts = |questions| {
-            config.data.prompt.prompts(
-                questions,
-                &tokenizer,
-                chat_template.as_ref(),
-                config.data.max_prompt_tokens,
-                config.data.over_long_prompts,
-            )
-        };
-        let questions = prompts(config.data.train.questions(Split::Train)?)?;
-        let held_out = match &config.data.evaluation {
-            Some(source) => {
-                let mut questions = source.questions(Split::HeldOut)?;
-                if config.evaluation.questions > 0 {
-                    questions.truncate(config.evaluation.questions);
-                }
-                Some(prompts(questions)?)
-            }
-            None => None,
-        };
+        let Asked { questions, held_out, notes } = Asked::load(config, &tokenizer)?;
+        let judges = rayon::ThreadPoolBuilder::new().num_threads(config.reward.threads).build()?;
 
         let resumed = match &begun {
             Some(directory) => directory.latest_checkpoint()?,
@@ -122,6 +102,10 @@ impl Trainer {
             tokenizer,
             stop_ids,
             stop_strings: stop_strings.map(Arc::new),
+            kinds: config.reward.kinds(),
+            judges,
+            rollouts: RolloutSource::default(),
+            notes,
             optimizer,
             schedule: run.schedule(),
             questions,

@@ -1,0 +1,67 @@
+//! The questions of a run as prompts, and what is odd about them.
+
+use anyhow::Context;
+use trainer_core::arithmetic::Split;
+use trainer_core::chat_template::ChatTemplate;
+use trainer_core::config::RunConfig;
+use trainer_core::dataset::{DataSource, Question};
+use trainer_core::prompt::Prompts;
+use trainer_core::text_tokenizer::TextTokenizer;
+
+/// What a run asks.
+#[derive(Debug)]
+pub(super) struct Asked {
+    /// To train on.
+    pub(super) questions: Prompts,
+    /// To evaluate on.
+    pub(super) held_out: Option<Prompts>,
+    /// What a person should know of them: one sentence each.
+    pub(super) notes: Vec<String>,
+}
+
+impl Asked {
+    /// Reads the questions that `config` names.
+    ///
+    /// # Errors
+    ///
+    /// If a file, a row or a known answer cannot be used, or a prompt is too long; each is named.
+    pub(super) fn load(config: &RunConfig, tokenizer: &TextTokenizer) -> anyhow::Result<Self> {
+        let (data, kinds) = (&config.data, config.reward.kinds());
+        let chat_template = ChatTemplate::load(&config.model.path)?;
+        let mut notes = Vec::new();
+        let mut load = |name: &str, source: &DataSource, split, most: usize| {
+            let set = source.load_for(split, &kinds)?;
+            let mut said = set.notes();
+            let mut questions = set.questions;
+            questions.truncate(most);
+            let prompts = data.prompt.prompts(
+                questions,
+                tokenizer,
+                chat_template.as_ref(),
+                data.max_prompt_tokens,
+                data.over_long_prompts,
+            )?;
+            said.extend(prompts.notes());
+            notes.extend(said.into_iter().map(|note| format!("data.{name}: {note}")));
+            anyhow::Ok(prompts)
+        };
+        let questions = load("train", &data.train, Split::Train, usize::MAX)?;
+        let held_out = match &data.evaluation {
+            Some(source) => {
+                let most = config.evaluation.questions;
+                let most = if most > 0 { most } else { usize::MAX };
+                Some(load("evaluation", source, Split::HeldOut, most)?)
+            }
+            None => None,
+        };
+        // Before anything is sampled: an answer may be readable, yet not with this run's settings.
+        let all = questions.prompts.iter().chain(held_out.iter().flat_map(|set| &set.prompts));
+        for Question { id, answer, source, .. } in all.map(|prompt| &prompt.question) {
+            kinds
+                .of(source)
+                .read(answer, &config.reward.grading)
+                .with_context(|| format!("question {id}: answer {answer:?}"))?;
+        }
+        Ok(Self { questions, held_out, notes })
+    }
+}
