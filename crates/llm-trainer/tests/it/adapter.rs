@@ -275,7 +275,7 @@ fn an_adapter_learns() {
     let mut model = decoder("tiny_qwen2_tied");
     model.add_adapter(&settings(8), 2);
     model.set_trainable(true);
-    let sequence = Sequence { prompt: vec![1, 2, 3], response: (40..60).collect() };
+    let sequence = Sequence::new(vec![1, 2, 3], (40..60).collect());
     let options = OptimizerSection { max_grad_norm: 1e9, ..OptimizerSection::default() };
     let mut optimizer = AdamW::new(&model, &options, 0);
     let parameters: usize = model.adapter_parameters().iter().map(|(_, p)| p.numel()).sum();
