@@ -37,6 +37,8 @@ pub enum LogitsError {
 /// `docs/theory.md#numerics`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Categorical {
+    /// As they came in: what an exact sum starts from.
+    logits: Vec<f64>,
     log_probs: Vec<f64>,
     probs: Vec<f64>,
     /// `log π(a) + H`, the log-probability centred under the policy; `-∞` for impossible actions.
@@ -93,6 +95,7 @@ impl Categorical {
             *odds /= total;
         }
         Ok(Self {
+            logits: logits.to_vec(),
             log_probs,
             probs,
             centred_log_probs,
@@ -100,6 +103,11 @@ impl Categorical {
             mode,
             support,
         })
+    }
+
+    /// The logits it was made from.
+    pub(crate) fn logits(&self) -> &[f64] {
+        &self.logits
     }
 
     /// Number of actions, impossible ones included.

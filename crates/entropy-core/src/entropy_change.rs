@@ -2,10 +2,7 @@
 //! bounds on what Lemma 1 leaves out.
 
 use crate::categorical::Categorical;
-use crate::quadrature::integrate_unit_interval;
-
-/// Beyond this range of the step 20 points no longer integrate its path to rounding.
-const LARGEST_SMOOTH_RANGE: f64 = 2.0;
+use crate::exact::{self, Direction, Figure};
 
 impl Categorical {
     /// First-order change of entropy when the logits move by `step`, in nats (Lemma 1).
@@ -14,7 +11,8 @@ impl Categorical {
     /// H(z + δ) - H(z) = -Cov_{a~π}(log π(a), δ(a)) + O(|δ|²)
     /// ```
     ///
-    /// `step` has shape `[actions]`, in nats. A constant added to it changes nothing.
+    /// `step` has shape `[actions]`, in nats. A constant added to it changes nothing. Right to a relative error of
+    /// 1e-13, and 0 where it is 0.
     ///
     /// Source: arXiv:2505.22617, Lemma 1; derivation in `docs/theory.md#lemma-1`.
     ///
@@ -22,8 +20,7 @@ impl Categorical {
     ///
     /// If `step` does not hold one value per action.
     pub fn entropy_change_first_order(&self, step: &[f64]) -> f64 {
-        let step = self.centred(step);
-        -self.expect(|action| self.centred_log_probs()[action] * step[action])
+        exact::figure(self, Direction::Step(step), Figure::FirstOrder)
     }
 
     /// Second derivative of the entropy along `step`, at its start:
@@ -35,9 +32,7 @@ impl Categorical {
     ///
     /// If `step` does not hold one value per action.
     pub fn entropy_curvature(&self, step: &[f64]) -> f64 {
-        let step = self.centred(step);
-        -self
-            .expect(|action| (1.0 + self.centred_log_probs()[action]) * step[action] * step[action])
+        exact::figure(self, Direction::Step(step), Figure::Curvature)
     }
 
     /// Change of entropy to second order when the logits move by `step`, in nats: Lemma 1 plus half
@@ -79,19 +74,14 @@ impl Categorical {
 
     /// What Lemma 1 leaves out: exact change less first-order change, in nats.
     ///
-    /// Integrated along the path rather than subtracted, so it stays accurate where both are nearly
-    /// equal. Derivation: `docs/theory.md#remainder-bound`.
+    /// Summed for itself rather than subtracted, so it stays accurate where both are nearly equal: to a relative
+    /// error of 1e-13. Derivation: `docs/theory.md#cancellation`.
     ///
     /// # Panics
     ///
     /// If `step` does not hold one value per action, or is NaN or infinite at a possible one.
     pub fn first_order_remainder(&self, step: &[f64]) -> f64 {
-        if self.step_range(step) > LARGEST_SMOOTH_RANGE {
-            return self.entropy_change(step) - self.entropy_change_first_order(step);
-        }
-        integrate_unit_interval(|time| {
-            (1.0 - time) * self.moved(step, time).entropy_curvature(step)
-        })
+        exact::figure(self, Direction::Step(step), Figure::Remainder)
     }
 
     /// Rigorous bound on the absolute value of [what Lemma 1 leaves
@@ -144,7 +134,7 @@ impl Categorical {
         self.range_over_support(step)
     }
 
-    fn range_over_support(&self, values: &[f64]) -> f64 {
+    pub(crate) fn range_over_support(&self, values: &[f64]) -> f64 {
         let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
         for (action, &value) in values.iter().enumerate() {
             if self.is_possible(action) {

@@ -2,10 +2,8 @@
 //! cancellation.
 
 use crate::categorical::Categorical;
+use crate::exact::{self, Direction, Figure};
 use crate::summation::sum;
-
-/// Up to this range of the step no term of the exact sums exceeds what they add up to by much.
-const LARGEST_SMOOTH_RANGE: f64 = 2.0;
 
 /// Beyond this range `e^δ` is no longer finite.
 const LARGEST_RANGE: f64 = 700.0;
@@ -37,37 +35,18 @@ impl Categorical {
     /// Summed from the step itself, by
     ///
     /// ```text
-    /// ΔH = -Σ (π_new - π)(log π + H) - KL(π_new ‖ π)
+    /// ΔH = -Cov(log π, δ) - Σ π [(log π + H) ψ(x) + φ(x)],   x = log(π_new/π)
     /// ```
     ///
-    /// so that it has full relative accuracy where a difference of two entropies has none: tiny
-    /// steps, peaked policies. Of a long step the difference is taken where that is the more
-    /// accurate one. Derivation: `docs/theory.md#exact-change`.
+    /// with `ψ = e^x - 1 - x` and `φ = x e^x - (e^x - 1)`. Its relative error is at most 1e-13, whatever cancels: tiny
+    /// steps, peaked policies, orders that vanish or outweigh each other. Derivation: `docs/theory.md#exact-change`
+    /// and `docs/theory.md#cancellation`.
     ///
     /// # Panics
     ///
     /// If `step` does not hold one value per action, or is NaN or infinite at a possible one.
     pub fn entropy_change(&self, step: &[f64]) -> f64 {
-        let range = self.step_range(step);
-        let difference = || {
-            let after = self.moved(step, 1.0).entropy();
-            (after - self.entropy(), after + self.entropy())
-        };
-        if range > LARGEST_RANGE {
-            return difference().0;
-        }
-        let log_ratio = self.log_ratio_after(step);
-        let centred = self.centred_log_probs();
-        let first = |action: usize| log_ratio[action].exp_m1() * centred[action];
-        let divergence = self.expect(|action| relative_entropy_term(log_ratio[action]));
-        let change = -self.expect(first) - divergence;
-        if range <= LARGEST_SMOOTH_RANGE {
-            return change;
-        }
-        // Both are exact but for the rounding of their terms.
-        let (plain, plain_terms) = difference();
-        let terms = self.expect(|action| first(action).abs()) + divergence;
-        if terms < plain_terms { change } else { plain }
+        exact::figure(self, Direction::Step(step), Figure::Change)
     }
 
     /// The exact change of entropy in three forms.

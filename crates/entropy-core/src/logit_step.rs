@@ -4,6 +4,7 @@ mod regulariser;
 mod surrogate;
 
 use crate::categorical::Categorical;
+use crate::exact::{self, Direction, Figure};
 use serde::{Deserialize, Serialize};
 
 pub use regulariser::{entropy_bonus, kl_from_reference, kl_to_reference};
@@ -54,7 +55,8 @@ impl UpdateRule {
         advantage: &[f64],
         eta: f64,
     ) -> f64 {
-        policy.entropy_change_first_order(&self.step(policy, advantage, eta))
+        let unit = Direction::Update { advantage, rule: self, eta: 1.0 };
+        eta * exact::figure(policy, unit, Figure::FirstOrder)
     }
 }
 

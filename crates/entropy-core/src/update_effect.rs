@@ -1,6 +1,7 @@
 //! All there is to say about one update of one policy, from data a caller sends.
 
 use crate::categorical::Categorical;
+use crate::exact::{self, Direction, Figure, figure};
 use crate::input_error::{InputError, check_update};
 use crate::logit_step::UpdateRule;
 use serde::{Deserialize, Serialize};
@@ -63,23 +64,23 @@ impl UpdateEffect {
         let policy = Categorical::from_logits(logits)?;
         check_update(&policy, advantage, eta)?;
         // A constant moves nothing, and costs digits.
-        let advantage = policy.centred(advantage);
-        let step = rule.step(&policy, &advantage, eta);
+        let step = rule.step(&policy, &policy.centred(advantage), eta);
         if let Some(index) = step.iter().position(|value| !value.is_finite()) {
             return Err(InputError::NotFinite { column: "step", index, value: step[index] });
         }
-        let delta = policy.entropy_change(&step);
+        let direction = Direction::Update { advantage, rule, eta };
+        let covariance = -rule.predicted_entropy_change(&policy, advantage, 1.0);
         let divergence = policy.step_divergence(&step);
         Ok(Self {
             entropy_before: policy.entropy(),
-            entropy_after: policy.moved(&step, 1.0).entropy(),
-            delta,
-            first_order: policy.entropy_change_first_order(&step),
-            second_order: 0.5 * policy.entropy_curvature(&step),
+            entropy_after: exact::entropy_after(&policy, direction),
+            delta: figure(&policy, direction, Figure::Change),
+            first_order: -eta * covariance,
+            second_order: 0.5 * figure(&policy, direction, Figure::Curvature),
             third_order: policy.entropy_third_derivative(&step) / 6.0,
-            remainder: policy.first_order_remainder(&step),
+            remainder: figure(&policy, direction, Figure::Remainder),
             remainder_bound: policy.remainder_bound(&step),
-            covariance: -rule.predicted_entropy_change(&policy, &advantage, 1.0),
+            covariance,
             kl_new_old: divergence.new_from_old,
             kl_old_new: divergence.old_from_new,
         })

@@ -64,9 +64,9 @@ def side(logits, step):
     }
 
 
-def case(name, logits, advantages, eta):
+def case(name, logits, advantages, eta, digits=120):
     gap = max(z for z in logits if z is not None) - min(z for z in logits if z is not None)
-    mp.dps = 120 + int(2 * gap)
+    mp.dps = digits + int(2 * gap)
     support = [a for a, z in enumerate(logits) if z is not None]
     z = [mpf(logits[a]) for a in support]
     advantage = [mpf(advantages[a]) for a in support]
@@ -100,31 +100,36 @@ def peaked(n, gap):
     return [0.0] + [-gap - round(random.random() * 3, 6) for _ in range(n - 1)]
 
 
-cases = []
-for gap in (1.0, 10.0, 20.0, 30.0, 36.5, 50.0, 100.0, 300.0, 600.0):
-    for n in (2, 5):
-        cases.append(case(f"gap_{gap}_n{n}", peaked(n, gap), gauss(n, 1), 0.25))
-for eta in (1e-15, 1e-12, 1e-9, 1e-6, 1e-4, 1e-3, 1e-2, 0.25, 1.0, 3.0, 50.0):
-    cases.append(case(f"eta_{eta}", gauss(6, 2), gauss(6, 1), eta))
-    cases.append(case(f"uniform_eta_{eta}", [0.5] * 3, gauss(3, 1), eta))
-    cases.append(case(f"peaked_eta_{eta}", peaked(4, 35.0), gauss(4, 1), eta))
-for spread in (1e-12, 1e-9, 1e-6, 1e-3):
-    logits = [1.0 + spread * x for x in (0.0, 1.0, -0.5, 0.25)]
-    cases.append(case(f"almost_uniform_{spread}", logits, gauss(4, 1), 1e-3))
-for n in (2, 3, 7, 20, 60):
-    cases.append(case(f"gauss_n{n}", gauss(n, 1.5), gauss(n, 1), 0.05))
-    cases.append(case(f"uncentred_n{n}", gauss(n, 3), [a + 1000.0 for a in gauss(n, 1)], 1e-3))
-    cases.append(case(f"binary_n{n}", gauss(n, 2), [1.0] + [0.0] * (n - 1), 0.5))
-masked = [None if a % 3 == 1 else x for a, x in enumerate(gauss(12, 4))]
-cases.append(case("masked_n12", masked, gauss(12, 1), 0.1))
-cases.append(case("two_peaks", [0.0, 0.0, -50.0, -60.0], [0.0, 0.0, 1.0, -1.0], 0.5))
-cases.append(case("two_peaks_pushed_apart", [0.0, 1e-9, -40.0], [1.0, -1.0, 3.0], 1e-3))
-cases.append(case("far_from_zero", [700.0, 699.0, 660.0, -700.0], [0.5, -0.5, 2.0, 1.0], 0.1))
-cases.append(case("constant_advantage", gauss(5, 2), [0.7] * 5, 0.3))
+def main():
+    cases = []
+    for gap in (1.0, 10.0, 20.0, 30.0, 36.5, 50.0, 100.0, 300.0, 600.0):
+        for n in (2, 5):
+            cases.append(case(f"gap_{gap}_n{n}", peaked(n, gap), gauss(n, 1), 0.25))
+    for eta in (1e-15, 1e-12, 1e-9, 1e-6, 1e-4, 1e-3, 1e-2, 0.25, 1.0, 3.0, 50.0):
+        cases.append(case(f"eta_{eta}", gauss(6, 2), gauss(6, 1), eta))
+        cases.append(case(f"uniform_eta_{eta}", [0.5] * 3, gauss(3, 1), eta))
+        cases.append(case(f"peaked_eta_{eta}", peaked(4, 35.0), gauss(4, 1), eta))
+    for spread in (1e-12, 1e-9, 1e-6, 1e-3):
+        logits = [1.0 + spread * x for x in (0.0, 1.0, -0.5, 0.25)]
+        cases.append(case(f"almost_uniform_{spread}", logits, gauss(4, 1), 1e-3))
+    for n in (2, 3, 7, 20, 60):
+        cases.append(case(f"gauss_n{n}", gauss(n, 1.5), gauss(n, 1), 0.05))
+        cases.append(case(f"uncentred_n{n}", gauss(n, 3), [a + 1000.0 for a in gauss(n, 1)], 1e-3))
+        cases.append(case(f"binary_n{n}", gauss(n, 2), [1.0] + [0.0] * (n - 1), 0.5))
+    masked = [None if a % 3 == 1 else x for a, x in enumerate(gauss(12, 4))]
+    cases.append(case("masked_n12", masked, gauss(12, 1), 0.1))
+    cases.append(case("two_peaks", [0.0, 0.0, -50.0, -60.0], [0.0, 0.0, 1.0, -1.0], 0.5))
+    cases.append(case("two_peaks_pushed_apart", [0.0, 1e-9, -40.0], [1.0, -1.0, 3.0], 1e-3))
+    cases.append(case("far_from_zero", [700.0, 699.0, 660.0, -700.0], [0.5, -0.5, 2.0, 1.0], 0.1))
+    cases.append(case("constant_advantage", gauss(5, 2), [0.7] * 5, 0.3))
 
-meta = {
-    "source": "extreme_cases.py (mpmath, 120 digits and more)",
-    "conventions": "those of theory_vectors.json; `terms` is the size of the terms of dH",
-}
-rows = ",\n".join(json.dumps(row) for row in cases)
-print('{"meta": ' + json.dumps(meta) + ',\n"cases": [\n' + rows + "\n]}")
+    meta = {
+        "source": "extreme_cases.py (mpmath, 120 digits and more)",
+        "conventions": "those of theory_vectors.json; `terms` is the size of the terms of dH",
+    }
+    rows = ",\n".join(json.dumps(row) for row in cases)
+    print('{"meta": ' + json.dumps(meta) + ',\n"cases": [\n' + rows + "\n]}")
+
+
+if __name__ == "__main__":
+    main()

@@ -2,6 +2,7 @@
 //!
 //! `tests/data/theory_vectors.json` holds decimal strings; its `meta` states the tolerances used here.
 
+mod cancelling;
 mod cases;
 mod fits;
 mod flows;

@@ -59,10 +59,10 @@ pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<bool> {
     }
     let fit = LawFit::of(&points, &args.prefix).context("no fit")?;
     let text = if args.json { serde_json::to_string_pretty(&fit)? + "\n" } else { fit.table() };
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("cannot print")?;
     if let Some(path) = &args.figure {
         draw(path, &points, &fit)?;
     }
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("cannot print")?;
     Ok(problems.is_empty())
 }
 

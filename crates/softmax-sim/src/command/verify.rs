@@ -81,10 +81,12 @@ fn deliver(
     out: &mut impl Write,
 ) -> anyhow::Result<bool> {
     let table = report.table(methods);
-    out.write_all(table.as_bytes()).and_then(|()| out.flush()).context("cannot print")?;
+    // A reader that went away costs the table, not the file.
+    let printed = out.write_all(table.as_bytes()).and_then(|()| out.flush());
     if let Some(path) = json {
         report.write_json(path)?;
     }
+    printed.context("cannot print")?;
     Ok(report.passed())
 }
 

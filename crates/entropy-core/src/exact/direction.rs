@@ -1,0 +1,74 @@
+//! Where the logits move.
+
+use super::real::Real;
+use crate::categorical::Categorical;
+use crate::logit_step::UpdateRule;
+
+/// A step of the logits: given, or what an update makes of an advantage, both `[actions]`.
+///
+/// An update's step is never rounded to `f64`: its own roundings would remain where the rest cancels.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Direction<'a> {
+    /// The step itself, in nats.
+    Step(&'a [f64]),
+    /// The step of a rule for an advantage, in reward.
+    Update { advantage: &'a [f64], rule: UpdateRule, eta: f64 },
+}
+
+/// The step less its value at the mode.
+pub(crate) struct Along<R> {
+    /// The differences, `[actions]`; 0 where the action is impossible.
+    pub(super) values: Vec<R>,
+    /// The size of what each was computed from, `[actions]`.
+    pub(super) extents: Vec<f64>,
+}
+
+impl<'a> Direction<'a> {
+    /// The column that came in.
+    pub(super) fn column(self) -> &'a [f64] {
+        match self {
+            Self::Step(column) | Self::Update { advantage: column, .. } => column,
+        }
+    }
+
+    pub(super) fn check_finite(self, policy: &Categorical) {
+        for (action, value) in self.column().iter().enumerate() {
+            assert!(
+                value.is_finite() || !policy.is_possible(action),
+                "the step of action {action} comes from {value}: expected a finite number"
+            );
+        }
+    }
+
+    /// The step for a policy of these probabilities and centred log-probabilities.
+    pub(super) fn along<R: Real>(self, probs: &[R], centred: &[R], mode: usize) -> Along<R> {
+        let column = self.column();
+        let anchor = column[mode];
+        let possible = |action: usize| centred[action].nearest() > f64::NEG_INFINITY;
+        let difference = |action: usize| {
+            if possible(action) { R::difference(column[action], anchor) } else { R::of(0.0) }
+        };
+        let mut values: Vec<R> = (0..probs.len()).map(difference).collect();
+        let mut extents: Vec<f64> = values.iter().map(|value| value.nearest().abs()).collect();
+        let Self::Update { rule, eta, .. } = self else {
+            return Along { values, extents };
+        };
+        if rule == UpdateRule::PolicyGradient {
+            let prob = |action: usize| probs[action].nearest();
+            let mean = R::sum((0..probs.len()).map(|action| probs[action] * values[action]));
+            let mean_extent = 2.0 * (0..probs.len()).map(|a| prob(a) * extents[a]).sum::<f64>();
+            for action in (0..probs.len()).filter(|&action| possible(action)) {
+                // π(a) (A(a) - E A) less the same at the mode, where the difference is -E.
+                let own = probs[action] * (values[action] - mean);
+                let at_mode = prob(mode) * mean_extent;
+                values[action] = if action == mode { R::of(0.0) } else { own + probs[mode] * mean };
+                extents[action] = prob(action) * (extents[action] + mean_extent) + at_mode;
+            }
+        }
+        for (value, extent) in std::iter::zip(&mut values, &mut extents) {
+            *value = R::of(eta) * *value;
+            *extent *= eta;
+        }
+        Along { values, extents }
+    }
+}
