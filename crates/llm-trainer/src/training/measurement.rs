@@ -1,6 +1,7 @@
 //! From the columns of a step to its metrics. Sums first, one division at the end.
 
 use entropy_core::{CovarianceSummary, Quadrant, UpdateRule, token_covariances};
+use reward_math::Verdict;
 use rl_losses::{EntropyChangeColumns, EntropyChangeSums, QuadrantCentre, quadrants};
 use serde::Serialize;
 use trainer_core::config::RunConfig;
@@ -193,7 +194,9 @@ struct SampleLine<'a> {
     advantage: Option<f64>,
     response_tokens: usize,
     truncated: bool,
-    verdict: String,
+    /// As `reward-math grade` writes it.
+    #[serde(flatten)]
+    verdict: &'a Verdict,
 }
 
 /// All responses of a step, one JSON object a line; samples in groups, group after group.
@@ -218,7 +221,7 @@ pub(super) fn describe_samples(
             advantage: (!own.is_empty()).then(|| mean(own)),
             response_tokens: sample.sequence.response.len(),
             truncated: sample.truncated,
-            verdict: format!("{:?}", sample.verdict),
+            verdict: &sample.verdict,
         };
         lines.push_str(&serde_json::to_string(&line)?);
         lines.push('\n');

@@ -202,6 +202,13 @@ fn a_run_measures_entropy_covariance_and_their_prediction() {
     }
     let samples = std::fs::read_to_string(folder.path().join("run/samples/step-1.jsonl")).unwrap();
     assert_eq!(samples.lines().count(), 12);
+    for line in samples.lines() {
+        let sample: serde_json::Value = serde_json::from_str(line).unwrap();
+        let verdict = sample["verdict"].as_str().unwrap();
+        let reasoned = if verdict == "unparsed" { &sample["why"] } else { &sample["how"]["rung"] };
+        assert!(["right", "wrong", "unparsed"].contains(&verdict) && !reasoned.is_null(), "{line}");
+        assert_eq!(verdict == "right", sample["reward"].as_f64() == Some(1.0), "{line}");
+    }
 }
 
 #[test]
