@@ -22,8 +22,8 @@ pub(crate) enum Command {
     /// Run the findings of the paper as experiments and write one report
     ///
     /// Each finding has a claim, a target fixed beforehand, seeds, figures and a verdict. A finding that has a result
-    /// for the same setting is not run again, so a run that was killed goes on where it was. Ends with 0 when it ran
-    /// through, whatever the verdicts, and with 2 if it could not.
+    /// for the same setting, from the same code, is not run again, so a run that was killed goes on where it was. Ends
+    /// with 0 when it ran through, whatever the verdicts, and with 2 if it could not.
     Reproduce(reproduce::Args),
     /// Run a grid of methods and knobs, by as many processes as there are; or merge what they found
     #[command(after_long_help = sweep::HELP)]

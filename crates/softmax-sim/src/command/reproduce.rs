@@ -64,7 +64,7 @@ pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<bool> {
     let seeds = usize::try_from(args.seeds).context("too many seeds")?;
     let setting = Setting { scale, seed: args.seed, seeds };
     let finished = runs::run(&findings, &setting, &args.out, args.again, Progress::stderr)?;
-    let all = runs::collect(&args.out)?;
+    let all = runs::collect(&args.out, &finished)?;
     page::write(&args.out, &all)?;
     if let Some(rasteriser) = rasteriser {
         raster::write(&args.out, &all, &rasteriser)?;

@@ -3,7 +3,9 @@
 //! The page is printed from the registry and from `docs/reproduce.json`, the results last committed; a test holds
 //! the three in step.
 
-use super::page::options;
+use super::kept::KeptShare;
+use super::page::{kept_text, options};
+use super::revision::ENGINE;
 use super::run::Finished;
 use super::{FINDINGS, Finding, Measure, Setting, Verdict};
 use crate::whole_file::{FileError, write_whole};
@@ -23,8 +25,13 @@ pub struct Published {
     pub program: String,
     /// What the outcome depends on.
     pub setting: Setting,
+    /// The engine that ran it: [`ENGINE`].
+    pub engine: String,
     /// Wall time, seconds.
     pub seconds: f64,
+    /// What of it had been run before, for another finding.
+    #[serde(default, skip_serializing_if = "KeptShare::is_none")]
+    pub kept: KeptShare,
     /// Whether the claim was seen.
     pub verdict: Verdict,
     /// Why.
@@ -102,7 +109,9 @@ fn publish(docs: &Path, one: &Finished) -> Result<Published, FileError> {
         finding: record.finding.clone(),
         program: record.program.clone(),
         setting: record.setting,
+        engine: ENGINE.to_owned(),
         seconds: record.seconds,
+        kept: record.kept,
         verdict: outcome.verdict,
         reason: outcome.reason.clone(),
         measures: outcome.measures.clone(),
@@ -125,8 +134,8 @@ cargo run --release -p softmax-sim -- reproduce --list        # the names
 cargo run --release -p softmax-sim -- reproduce --docs docs   # this page, its figures and docs/reproduce.json
 ```
 
-A finding that has a result for the same setting is not run again, so a run that was killed goes on where it was;
-`--again` runs it anew. This page is printed by `--docs`; its words stand in `crates/softmax-sim/src/reproduce/finding/`.
+A finding that has a result for the same setting, from the same code and engine, is not run again, so a run that was killed
+goes on where it was; `--again` runs it anew. Findings share training runs: the first to need one has its seconds. This page is printed by `--docs`; its words stand in `crates/softmax-sim/src/reproduce/finding/`.
 
 ";
 
@@ -185,8 +194,12 @@ fn section(finding: &Finding, result: Option<&Published>) -> String {
         text += &format!("\n{}\n", plain(note));
     }
     let (setting, options) = (&result.setting, options(&result.setting));
+    let kept = match result.kept {
+        KeptShare { runs: 0, .. } => String::new(),
+        kept => format!(", with {}", kept_text(kept)),
+    };
     text + &format!(
-        "\n`softmax-sim reproduce {name}{options}`: {} in {:.0} s, {}.\n",
+        "\n`softmax-sim reproduce {name}{options}`: {} in {:.0} s{kept}, {}.\n",
         setting.text(),
         result.seconds,
         result.program

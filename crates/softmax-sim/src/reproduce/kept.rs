@@ -1,6 +1,6 @@
 //! Training runs that several findings look at: done once, and kept on disk under their content.
 
-use super::store::PROGRAM;
+use super::revision::ENGINE;
 use crate::whole_file::write_whole;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -11,8 +11,9 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
 
-/// Results of runs by what they depend on: program, settings and seed.
+/// Results of runs by what they depend on: engine, settings and seed.
 ///
 /// A finding that was killed goes on with the runs it had not finished; one that needs the runs of another
 /// finding does not repeat them.
@@ -20,17 +21,51 @@ use std::sync::{Mutex, PoisonError};
 pub struct KeptRuns {
     folder: Option<PathBuf>,
     anew: bool,
-    finished: Mutex<HashMap<String, Value>>,
+    finished: Mutex<HashMap<String, Known>>,
 }
 
 /// A file of the folder.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Kept {
-    program: String,
+    engine: String,
     settings: Value,
     seed: u64,
+    seconds: f64,
     result: Value,
+}
+
+/// A result, and how long it took.
+#[derive(Debug, Clone)]
+struct Known {
+    seconds: f64,
+    result: Value,
+}
+
+/// A run that was asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Asked<T> {
+    /// What came of it.
+    pub result: T,
+    /// The seconds it took when it was run, if that was before.
+    pub kept: Option<f64>,
+}
+
+/// Runs of a finding that were not run for it, because an earlier one had.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KeptShare {
+    /// How many.
+    pub runs: u64,
+    /// The seconds they took when they were run, added up over all threads.
+    pub seconds: f64,
+}
+
+impl KeptShare {
+    /// Whether every run was done anew.
+    pub fn is_none(&self) -> bool {
+        self.runs == 0
+    }
 }
 
 impl KeptRuns {
@@ -52,7 +87,7 @@ impl KeptRuns {
     /// # Panics
     ///
     /// If `settings` or the result do not go into JSON.
-    pub fn get<S, T>(&self, settings: &S, seed: u64, run: impl FnOnce() -> T) -> T
+    pub fn get<S, T>(&self, settings: &S, seed: u64, run: impl FnOnce() -> T) -> Asked<T>
     where
         S: Serialize,
         T: Serialize + DeserializeOwned,
@@ -61,28 +96,34 @@ impl KeptRuns {
         let key = key(&settings, seed);
         let known = self.finished.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
         let known = known.or_else(|| self.read(&key, &settings, seed));
-        let result = known.and_then(|value| Some((T::deserialize(&value).ok()?, value)));
-        let (result, value) = result.unwrap_or_else(|| {
+        let kept = known.and_then(|known| Some((T::deserialize(&known.result).ok()?, known)));
+        let (asked, known) = if let Some((result, known)) = kept {
+            (Asked { result, kept: Some(known.seconds) }, known)
+        } else {
+            let start = Instant::now();
             let result = run();
+            let seconds = start.elapsed().as_secs_f64();
             let value = serde_json::to_value(&result).expect("a result goes into JSON");
-            self.write(&key, &settings, seed, &value);
-            (result, value)
-        });
-        self.finished.lock().unwrap_or_else(PoisonError::into_inner).insert(key, value);
-        result
+            let known = Known { seconds, result: value };
+            self.write(&key, &settings, seed, &known);
+            (Asked { result, kept: None }, known)
+        };
+        self.finished.lock().unwrap_or_else(PoisonError::into_inner).insert(key, known);
+        asked
     }
 
-    fn read(&self, key: &str, settings: &Value, seed: u64) -> Option<Value> {
+    fn read(&self, key: &str, settings: &Value, seed: u64) -> Option<Known> {
         let folder = self.folder.as_ref().filter(|_| !self.anew)?;
         let kept: Kept = serde_json::from_slice(&fs::read(path(folder, key)).ok()?).ok()?;
-        let same = kept.program == PROGRAM && kept.settings == *settings && kept.seed == seed;
-        same.then_some(kept.result)
+        let same = kept.engine == ENGINE && kept.settings == *settings && kept.seed == seed;
+        same.then_some(Known { seconds: kept.seconds, result: kept.result })
     }
 
-    fn write(&self, key: &str, settings: &Value, seed: u64, result: &Value) {
+    fn write(&self, key: &str, settings: &Value, seed: u64, known: &Known) {
         let Some(folder) = &self.folder else { return };
-        let (program, settings, result) = (PROGRAM.to_owned(), settings.clone(), result.clone());
-        let kept = Kept { program, settings, seed, result };
+        let (engine, settings, result) =
+            (ENGINE.to_owned(), settings.clone(), known.result.clone());
+        let kept = Kept { engine, settings, seed, seconds: known.seconds, result };
         if let Ok(json) = serde_json::to_vec(&kept) {
             // A folder that takes nothing is told when the finding itself is stored.
             let _ = write_whole(&path(folder, key), &json);
@@ -94,9 +135,9 @@ fn path(folder: &Path, key: &str) -> PathBuf {
     folder.join(format!("{key}.json"))
 }
 
-/// Hash of program, settings and seed: 32 hexadecimal digits.
+/// Hash of engine, settings and seed: 32 hexadecimal digits.
 fn key(settings: &Value, seed: u64) -> String {
-    let digest = Sha256::digest(format!("{PROGRAM}\n{seed}\n{settings}"));
+    let digest = Sha256::digest(format!("{ENGINE}\n{seed}\n{settings}"));
     digest[..16].iter().fold(String::with_capacity(32), |mut key, byte| {
         let _ = write!(key, "{byte:02x}");
         key
@@ -111,11 +152,12 @@ mod tests {
     /// Asks for one run; its result, and how often it was run.
     fn ask(runs: &KeptRuns, settings: &str, seed: u64) -> (f64, usize) {
         let count = Cell::new(0);
-        let result = runs.get(&settings, seed, || {
+        let asked = runs.get(&settings, seed, || {
             count.set(count.get() + 1);
             0.1 + 0.2 + seed as f64
         });
-        (result, count.get())
+        assert_eq!(asked.kept.is_some(), count.get() == 0, "what is kept says so");
+        (asked.result, count.get())
     }
 
     #[test]

@@ -6,7 +6,7 @@
 //! | [`outcome`], [`measure`], [`table`] | what an experiment hands back |
 //! | [`seeds`] | means, intervals and curves over seeds |
 //! | [`run`](mod@run), [`store`], [`progress`] | running them, once each, and keeping the results |
-//! | [`kept`] | training runs that findings share |
+//! | [`kept`], [`revision`](mod@revision) | training runs that findings share; when a result is out of date |
 //! | [`page`], [`raster`], [`document`] | the report, its figures as PNG, `docs/reproduce.md` |
 //!
 //! A finding is a [`Finding`] in [`FINDINGS`]: a name, what is claimed and wanted in words, and a function from
@@ -27,6 +27,7 @@ pub mod outcome;
 pub mod page;
 pub mod progress;
 pub mod raster;
+pub mod revision;
 pub mod run;
 pub mod seeds;
 pub mod store;
@@ -56,6 +57,8 @@ pub struct Finding {
     pub target: &'static str,
     /// Anchors of `docs/theory.md` that derive it: `lemma-1`.
     pub theory: &'static [&'static str],
+    /// Its page of code: `include_str!` of the file itself.
+    pub source: &'static str,
     /// The experiment. Its result depends on the setting alone, never on the number of threads.
     pub run: fn(&Setting, &Progress) -> Outcome,
 }

@@ -1,5 +1,6 @@
 //! The report: claim beside verdict, one self-contained HTML page.
 
+use super::kept::KeptShare;
 use super::run::Finished;
 use super::{Cell, Measure, Scale, Setting, Table, Verdict};
 use crate::whole_file::{FileError, write_whole};
@@ -48,6 +49,12 @@ pub fn page(finished: &[Finished], folder: &Path) -> Page {
         let quick =
             "Some results below come from quick runs, shorter than the targets are meant for.";
         introduction.push(quick.to_owned());
+    }
+    let old = finished.iter().filter(|one| !one.is_current()).count();
+    if old > 0 {
+        introduction.push(format!(
+            "{old} of the results below were found by an earlier revision of the code: run them again."
+        ));
     }
     Page {
         title: "The entropy mechanism, reproduced on one CPU".to_owned(),
@@ -123,10 +130,20 @@ fn summary(finished: &[Finished]) -> Section {
             format!("<a class=\"wrap\" href=\"#{}\">{}</a>", finding.name, escape(finding.title)),
             badge(record.outcome.verdict),
             format!("<span class=\"wrap\">{}</span>", escape(&record.outcome.reason)),
-            significant(record.seconds, 2),
+            seconds(one),
         ]);
     }
     Section::new("summary", "Verdicts", vec![Block::Html(table.html())])
+}
+
+/// The seconds a finding took when it was run, and whether that was not now.
+fn seconds(one: &Finished) -> String {
+    let seconds = significant(one.record.seconds, 2);
+    match (one.stored, one.is_current()) {
+        (false, _) => seconds,
+        (true, true) => format!("{seconds} (kept)"),
+        (true, false) => format!("{seconds} (out of date)"),
+    }
 }
 
 fn badge(verdict: Verdict) -> String {
@@ -175,14 +192,35 @@ fn provenance(one: &Finished, folder: &Path) -> String {
         [] => String::new(),
         links => format!(" Theory: {}.", links.join(", ")),
     };
-    format!(
-        "<p class=\"meta\">{} in {} s, {}. Again: <code>softmax-sim reproduce {}{} --again</code>.{theory}</p>\n",
-        escape(&capitalised(&setting.text())),
+    let mut how = format!(
+        "{} in {} s, {}",
+        capitalised(&setting.text()),
         significant(record.seconds, 2),
-        escape(&record.program),
+        record.program
+    );
+    if record.kept.runs > 0 {
+        how += &format!(", with {}", kept_text(record.kept));
+    }
+    if one.stored {
+        how += if one.is_current() {
+            "; kept from an earlier run"
+        } else {
+            "; found by an earlier revision of the code, so out of date"
+        };
+    }
+    format!(
+        "<p class=\"meta\">{}. Again: <code>softmax-sim reproduce {}{} --again</code>.{theory}</p>\n",
+        escape(&how),
         finding.name,
         options(setting),
     )
+}
+
+/// `12 runs done before, which took 34 s`.
+pub(super) fn kept_text(kept: KeptShare) -> String {
+    let (runs, took) = (kept.runs, significant(kept.seconds, 2));
+    let noun = if runs == 1 { "run" } else { "runs" };
+    format!("{runs} {noun} done before, which took {took} s")
 }
 
 fn capitalised(text: &str) -> String {

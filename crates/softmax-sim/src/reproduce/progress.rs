@@ -1,10 +1,12 @@
 //! How far an experiment is, told on standard error, and what of it is done already.
 
-use super::kept::KeptRuns;
+use super::kept::{KeptRuns, KeptShare};
 use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::io::{IsTerminal, Write};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Lines that a long experiment prints where there is no terminal.
 const LINES: u64 = 10;
@@ -19,6 +21,7 @@ pub struct Progress {
     total: AtomicU64,
     done: AtomicU64,
     runs: Arc<KeptRuns>,
+    kept: Mutex<KeptShare>,
 }
 
 impl Progress {
@@ -42,7 +45,8 @@ impl Progress {
 
     fn of(name: &'static str, bar: ProgressBar, plain: bool) -> Self {
         let runs = Arc::new(KeptRuns::in_memory());
-        Self { name, bar, plain, total: AtomicU64::new(0), done: AtomicU64::new(0), runs }
+        let (total, done) = (AtomicU64::new(0), AtomicU64::new(0));
+        Self { name, bar, plain, total, done, runs, kept: Mutex::default() }
     }
 
     /// The same, with runs kept elsewhere than in memory for this experiment alone.
@@ -51,9 +55,27 @@ impl Progress {
         Self { runs, ..self }
     }
 
-    /// Runs that are done, of this experiment and of others.
-    pub fn runs(&self) -> &KeptRuns {
-        &self.runs
+    /// The result of a run, which is done only if no experiment has done it yet: [`KeptRuns::get`].
+    ///
+    /// # Panics
+    ///
+    /// If `settings` or the result do not go into JSON.
+    pub fn run<S, T>(&self, settings: &S, seed: u64, run: impl FnOnce() -> T) -> T
+    where
+        S: Serialize,
+        T: Serialize + DeserializeOwned,
+    {
+        let asked = self.runs.get(settings, seed, run);
+        if let Some(seconds) = asked.kept {
+            let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+            *kept = KeptShare { runs: kept.runs + 1, seconds: kept.seconds + seconds };
+        }
+        asked.result
+    }
+
+    /// What was not run for this experiment.
+    pub fn kept(&self) -> KeptShare {
+        *self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds `steps` to what there is to do.

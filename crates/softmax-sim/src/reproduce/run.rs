@@ -1,6 +1,7 @@
 //! Running findings, each once for a setting.
 
 use super::kept::KeptRuns;
+use super::revision::revision;
 use super::store::{PROGRAM, Record, read_record, write_record};
 use super::{FINDINGS, Finding, Progress, Setting};
 use crate::whole_file::FileError;
@@ -17,6 +18,13 @@ pub struct Finished {
     pub record: Record,
     /// Whether the result lay there already.
     pub stored: bool,
+}
+
+impl Finished {
+    /// Whether the finding as it is now would come to it again.
+    pub fn is_current(&self) -> bool {
+        self.record.is_of(self.finding)
+    }
 }
 
 /// Runs each of `findings` that has no result for `setting` under `folder`, and stores it before the next begins.
@@ -38,7 +46,7 @@ pub fn run(
     let mut finished = Vec::with_capacity(findings.len());
     for &finding in findings {
         let stored = if again { None } else { read_record(folder, finding.name)? };
-        if let Some(record) = stored.filter(|record| record.is_current(setting)) {
+        if let Some(record) = stored.filter(|record| record.is_current(finding, setting)) {
             finished.push(Finished { finding, record, stored: true });
             continue;
         }
@@ -49,7 +57,9 @@ pub fn run(
             finding: finding.name.to_owned(),
             program: PROGRAM.to_owned(),
             setting: *setting,
+            revision: revision(finding),
             seconds: start.elapsed().as_secs_f64(),
+            kept: told.kept(),
             outcome,
         };
         write_record(folder, &record)?;
@@ -59,28 +69,31 @@ pub fn run(
     Ok(finished)
 }
 
-/// Every finding that has a result under `folder`, of whatever setting, in the order of the registry.
+/// Every finding that has a result under `folder`, of whatever setting and revision, in the order of the registry;
+/// those of `now` as they were run.
 ///
 /// # Errors
 ///
 /// [`FileError`] if a result cannot be read.
-pub fn collect(folder: &Path) -> Result<Vec<Finished>, FileError> {
+pub fn collect(folder: &Path, now: &[Finished]) -> Result<Vec<Finished>, FileError> {
     let mut finished = vec![];
     for finding in FINDINGS {
         if let Some(record) = read_record(folder, finding.name)? {
-            finished.push(Finished { finding, record, stored: true });
+            let is_run = |one: &&Finished| one.finding.name == finding.name && !one.stored;
+            let stored = !now.iter().any(|one| is_run(&one));
+            finished.push(Finished { finding, record, stored });
         }
     }
     Ok(finished)
 }
 
-/// One line a finding: name, verdict, seconds, and whether it was run now.
+/// One line a finding: name, verdict, the seconds it took when it was run, and whether that was before.
 pub fn table(finished: &[Finished]) -> String {
     let width = finished.iter().map(|one| one.finding.name.len()).max().unwrap_or(0).max(7);
     let mut text = format!("{:width$}  {:14}  seconds\n", "finding", "verdict");
     for one in finished {
         let (name, record) = (one.finding.name, &one.record);
-        let stored = if one.stored { "  (from before)" } else { "" };
+        let stored = if one.stored { "  kept" } else { "" };
         let verdict = record.outcome.verdict.text();
         text += &format!("{name:width$}  {verdict:14}  {:7.1}{stored}\n", record.seconds);
     }
@@ -109,6 +122,7 @@ mod tests {
         method: "",
         target: "",
         theory: &[],
+        source: "",
         run: |_, _| Outcome::new(vec![]),
     };
 

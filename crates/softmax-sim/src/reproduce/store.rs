@@ -1,6 +1,8 @@
 //! Results on disk: one file a finding, whole or not there.
 
-use super::{Outcome, Setting};
+use super::kept::KeptShare;
+use super::revision::revision;
+use super::{Finding, Outcome, Setting};
 use crate::whole_file::{FileError, write_whole};
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -18,18 +20,27 @@ pub struct Record {
     pub finding: String,
     /// The program that ran it: [`PROGRAM`].
     pub program: String,
-    /// What the outcome depends on.
+    /// What the outcome depends on: what was asked for.
     pub setting: Setting,
-    /// Wall time, seconds.
+    /// And the code that answered: [`revision`].
+    pub revision: String,
+    /// Wall time of the run, seconds.
     pub seconds: f64,
+    /// What of it had been run before.
+    pub kept: KeptShare,
     /// What was found.
     pub outcome: Outcome,
 }
 
 impl Record {
-    /// Whether this program would come to it again with `setting`.
-    pub fn is_current(&self, setting: &Setting) -> bool {
-        self.program == PROGRAM && self.setting == *setting
+    /// Whether `finding`, run as it is now with `setting`, would come to it again.
+    pub fn is_current(&self, finding: &Finding, setting: &Setting) -> bool {
+        self.setting == *setting && self.is_of(finding)
+    }
+
+    /// Whether it is of `finding` as it is now, with whatever setting.
+    pub fn is_of(&self, finding: &Finding) -> bool {
+        self.finding == finding.name && self.revision == revision(finding)
     }
 }
 
@@ -71,15 +82,21 @@ pub fn write_record(folder: &Path, record: &Record) -> Result<(), FileError> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Scale;
+    use super::super::{FINDINGS, Scale};
     use super::*;
+
+    fn lemma_1() -> &'static Finding {
+        FINDINGS.iter().find(|finding| finding.name == "lemma-1").unwrap()
+    }
 
     fn record() -> Record {
         Record {
             finding: "lemma-1".to_owned(),
             program: PROGRAM.to_owned(),
             setting: Setting { scale: Scale::Quick, seed: 7, seeds: 3 },
+            revision: revision(lemma_1()),
             seconds: 0.5,
+            kept: KeptShare::default(),
             outcome: Outcome::new(vec![]),
         }
     }
@@ -107,13 +124,15 @@ mod tests {
     }
 
     #[test]
-    fn another_setting_or_program_is_not_current() {
-        let record = record();
-        assert!(record.is_current(&record.setting));
-        assert!(!record.is_current(&Setting { seed: 8, ..record.setting }));
-        assert!(!record.is_current(&Setting { scale: Scale::Full, ..record.setting }));
-        let older = Record { program: "softmax-sim 0.0.1".to_owned(), ..record.clone() };
-        assert!(!older.is_current(&record.setting));
+    fn another_setting_or_revision_is_not_current() {
+        let (record, finding) = (record(), lemma_1());
+        assert!(record.is_current(finding, &record.setting));
+        assert!(!record.is_current(finding, &Setting { seed: 8, ..record.setting }));
+        assert!(!record.is_current(finding, &Setting { scale: Scale::Full, ..record.setting }));
+        let changed = Finding { source: "another page of code", ..*finding };
+        assert!(!record.is_current(&changed, &record.setting));
+        let renumbered = Record { program: "softmax-sim 9.0.0".to_owned(), ..record.clone() };
+        assert!(renumbered.is_current(finding, &record.setting), "a version changes no result");
     }
 
     #[test]

@@ -25,6 +25,7 @@ pub(super) const FINDING: Finding = Finding {
              environment steps to a mean return of 475 than the baseline needs; mean greedy return over the last \
              quarter at least 475. Knobs and targets were fixed on two other seeds (100 and 101).",
     theory: &["detached-tokens", "entropy-bonus"],
+    source: include_str!("cart_pole.rs"),
     run,
 };
 

@@ -16,6 +16,7 @@ pub(super) const FINDING: Finding = Finding {
     target: "In every seed and for each algorithm the ceiling lies within 0.01 of the reward at the end; entropy at the \
              end is below 0.03 nats.",
     theory: &["performance-law"],
+    source: include_str!("ceiling.rs"),
     run,
 };
 

@@ -19,6 +19,7 @@ pub(super) const FINDING: Finding = Finding {
              (1/σ) at most 5e-4, for GRPO with groups of 8 at most 0.005; for the natural policy gradient at least 0.02, \
              as it is not the same geometry.",
     theory: &["group-clock"],
+    source: include_str!("clocks.rs"),
     run,
 };
 

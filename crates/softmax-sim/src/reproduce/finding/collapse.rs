@@ -20,6 +20,7 @@ pub(super) const FINDING: Finding = Finding {
     target: "In every seed and both environments, at least 0.70 of the entropy and of the gain after one twelfth of \
              training, and at least 0.90 of both after one third.",
     theory: &["performance-law"],
+    source: include_str!("collapse.rs"),
     run,
 };
 

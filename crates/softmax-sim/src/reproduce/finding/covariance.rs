@@ -22,6 +22,7 @@ pub(super) const FINDING: Finding = Finding {
              Theorem 1's predictions lies within 0.12 of the measured fall; both sampled covariances correlate with \
              the fall by at least 0.8 and, smoothed, are positive in at least 0.99 of the steps.",
     theory: &["lemma-1", "theorem-1", "group-clock", "token-covariance"],
+    source: include_str!("covariance.rs"),
     run,
 };
 

@@ -18,6 +18,7 @@ pub(super) const FINDING: Finding = Finding {
     target: "In every seed, for one token and for four: easy above medium above hard, and easy at least three times \
              hard.",
     theory: &["token-covariance"],
+    source: include_str!("difficulty.rs"),
     run,
 };
 

@@ -19,6 +19,7 @@ pub(super) const FINDING: Finding = Finding {
     target: "In every seed, on L1 and L2: root mean squared error of the later rewards at most 0.012, error at the \
              last at most 0.019; on L1 the straight line errs more.",
     theory: &["performance-law"],
+    source: include_str!("forecast.rs"),
     run,
 };
 

@@ -24,6 +24,7 @@ pub(super) const FINDING: Finding = Finding {
     target: "In every seed: R² at least 0.99 for each algorithm, and more than the straight line's; GRPO, RLOO and \
              Dr. GRPO together R² at least 0.995 and root mean squared error at most 0.0045.",
     theory: &["performance-law", "group-clock"],
+    source: include_str!("law.rs"),
     run,
 };
 

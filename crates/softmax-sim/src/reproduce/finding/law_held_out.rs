@@ -21,6 +21,7 @@ pub(super) const FINDING: Finding = Finding {
     target: "In every seed: one law for all five algorithms explains at least 0.985 of the variance, and its root mean \
              squared error on the points of each single algorithm is at most 0.005.",
     theory: &["performance-law"],
+    source: include_str!("law_held_out.rs"),
     run,
 };
 

@@ -23,6 +23,7 @@ pub(super) const FINDING: Finding = Finding {
              and more than the line, with other coefficients on other data (the harder a at least 1.2 times the easier); \
              with 32 and 64 actions, and with a prior that knows nothing or misleads, the line explains more.",
     theory: &["performance-law"],
+    source: include_str!("law_limits.rs"),
     run,
 };
 

@@ -21,6 +21,7 @@ pub(super) const FINDING: Finding = Finding {
              absolute errors at most 0.05 of the sum of absolute changes, and half the step size leaves a quarter of \
              the error of a step (factor 3.5 to 4.5).",
     theory: &["lemma-1", "theorem-1"],
+    source: include_str!("lemma_1.rs"),
     run,
 };
 

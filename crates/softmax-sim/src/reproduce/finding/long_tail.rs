@@ -20,6 +20,7 @@ pub(super) const FINDING: Finding = Finding {
     target: "In every seed: mean over the top 0.02 % at least 4 and at least 300 times the mean over all; the top 0.2 % \
              carry at least half of the net sum.",
     theory: &["token-covariance"],
+    source: include_str!("long_tail.rs"),
     run,
 };
 

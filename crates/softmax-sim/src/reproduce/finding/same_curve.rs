@@ -20,6 +20,7 @@ pub(super) const FINDING: Finding = Finding {
              final reward is the free flow's at 1/β, to 1e-9; integrated step by step it keeps within 0.002 of the \
              curve; at equal entropy the entropy bonus is off the curve by at least 0.01.",
     theory: &["natural-flow", "same-curve"],
+    source: include_str!("same_curve.rs"),
     run,
 };
 

@@ -22,6 +22,7 @@ pub(super) const FINDING: Finding = Finding {
     target: "In every seed: a and b rise with every doubling; R² of the regression at least 0.9 for a and 0.98 for b; \
              extrapolated to size 64, b is off by at most 0.1 and a by at most 0.3 of its value.",
     theory: &["performance-law"],
+    source: include_str!("scaling.rs"),
     run,
 };
 

@@ -69,9 +69,8 @@ impl Arena {
             .into_par_iter()
             .with_max_len(1)
             .map(|(controlled, seed)| {
-                let run = progress
-                    .runs()
-                    .get(&(self, controlled), seed, || Run::of(self, controlled, seed));
+                let run =
+                    progress.run(&(self, controlled), seed, || Run::of(self, controlled, seed));
                 progress.advance(1);
                 run
             })

@@ -17,6 +17,7 @@ pub(in super::super) const FINDING: Finding = Finding {
              higher. With small steps, where the clip is out of reach: reward within 0.02 of the baseline's. And, as the \
              paper has it, with large steps a drop of at least 0.01 from the highest reward of the run to the last.",
     theory: &["clipped-surrogate"],
+    source: include_str!("clip_higher.rs"),
     run,
 };
 

@@ -19,6 +19,7 @@ pub(in super::super) const FINDING: Finding = Finding {
     target: "In every seed (C2): KL-Cov with k = 0.15 and Clip-Cov with r = 0.03 have at least 8 times GRPO's entropy and a \
              greedy reward at least 0.04 higher; KL-Cov with k = 0.05 a reward at temperature 1 at least 0.04 higher.",
     theory: &["detached-tokens", "token-covariance"],
+    source: include_str!("covariance_methods.rs"),
     run,
 };
 

@@ -19,6 +19,7 @@ pub(in super::super) const FINDING: Finding = Finding {
              above the initial and reward less than 0.02 above the initial; at least 20 times as much entropy at α = 0.2 \
              as at 0.1. And, as the paper has it, no reward above the baseline for any α.",
     theory: &["entropy-bonus"],
+    source: include_str!("entropy_bonus.rs"),
     run,
 };
 

@@ -17,6 +17,7 @@ pub(in super::super) const FINDING: Finding = Finding {
     target: "In every seed the entropy after training rises from each value to the next: k over 0.05, 0.1, 0.15, 0.2; r over \
              0.003, 0.01, 0.03, 0.05; β over 0.1, 0.3, 1, 2.",
     theory: &["detached-tokens"],
+    source: include_str!("knobs.rs"),
     run,
 };
 

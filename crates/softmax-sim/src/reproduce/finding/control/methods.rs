@@ -21,6 +21,7 @@ pub(in super::super) const FINDING: Finding = Finding {
     target: "In every seed: every loss gains at least 0.1 of reward; Clip-Cov and KL-Cov, fitted, keep at least 8 times the \
              entropy of GRPO and have a greedy reward above that of the median loss with published settings.",
     theory: &["detached-tokens", "clipped-surrogate"],
+    source: include_str!("methods.rs"),
     run,
 };
 

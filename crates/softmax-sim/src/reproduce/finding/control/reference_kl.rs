@@ -17,6 +17,7 @@ pub(in super::super) const FINDING: Finding = Finding {
     target: "In every seed (C2): with β = 0.1 at least 8 times the entropy of the baseline and a reward at least 0.03 below \
              it; with β = 0.3 a reward of at most 0.3.",
     theory: &["reference-kl", "same-curve"],
+    source: include_str!("reference_kl.rs"),
     run,
 };
 

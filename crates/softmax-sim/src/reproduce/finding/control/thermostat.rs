@@ -21,6 +21,7 @@ pub(in super::super) const FINDING: Finding = Finding {
     target: "In every seed, for KL-Cov and for Clip-Cov: error over the whole run at most 0.1, and at most 0.05 once the \
              target is constant; error of the best fixed fraction at least 3 times that of the thermostat.",
     theory: &["detached-tokens"],
+    source: include_str!("thermostat.rs"),
     run,
 };
 

@@ -1,0 +1,97 @@
+//! What kept results are current for: the digest of what short runs come to.
+
+use entropy_core::{UpdateEffect, UpdateRule};
+use rl_losses::{AdvantageEstimator, registry};
+use softmax_sim::cart_pole::{self, Ppo};
+use softmax_sim::environment::{
+    Environment, LongTailSetting, Shape, SharedSetting, SizeSetting, TabularSetting,
+};
+use softmax_sim::reproduce::document::read_published;
+use softmax_sim::reproduce::revision::{ENGINE, digest};
+use softmax_sim::training::{Curve, Method, Schedule, train};
+use std::path::Path;
+
+/// To six digits: what a compiler or a mathematical library rounds otherwise is no other engine.
+fn numbers(values: impl IntoIterator<Item = f64>) -> String {
+    values.into_iter().map(|value| format!("{value:.5e} ")).collect()
+}
+
+fn of_curve(curve: &Curve) -> String {
+    numbers(
+        curve.points.iter().flat_map(|point| {
+            [point.entropy, point.reward, point.cool_reward, point.greedy_reward]
+        }),
+    )
+}
+
+/// Small ones of every kind.
+fn environments() -> Vec<Environment> {
+    let shape = |positions| Shape { prompts: 16, positions, actions: 8 };
+    let held_out =
+        |shape| SharedSetting { shape, validation_prompts: 16, ..SharedSetting::HELD_OUT };
+    let size =
+        |visible, shape| SizeSetting { shape, validation_prompts: 16, ..SizeSetting::of(visible) };
+    vec![
+        TabularSetting { shape: shape(1), ..TabularSetting::LAW }.draw(1),
+        TabularSetting { shape: shape(2), ..TabularSetting::CONTROL }.draw(2),
+        held_out(shape(2)).draw(3),
+        size(4, shape(2)).draw(4),
+        size(32, shape(2)).draw(5),
+        LongTailSetting { shape: shape(4), ..LongTailSetting::TABLE_1 }.draw(6),
+    ]
+}
+
+/// One line a run.
+fn short_runs() -> String {
+    let environments = environments();
+    let schedule = Schedule { rollouts: 4, evaluate_every: 2, ..Schedule::tabular(0.5) };
+    let mut lines = vec![];
+    for (seed, environment) in environments.iter().enumerate() {
+        let method = Method::default().with_entropy_bonus(0.01).with_reference_kl(0.01);
+        let schedule = Schedule { prompts: 8, ..schedule };
+        lines.push(of_curve(&train(environment, &method, &schedule, seed as u64)));
+    }
+    for loss in registry() {
+        let method = Method { aggregation: loss.aggregation, ..Method::of(loss.default) };
+        lines.push(of_curve(&train(&environments[1], &method, &schedule, 7)));
+    }
+    for advantage in
+        [AdvantageEstimator::Grpo, AdvantageEstimator::Rloo, AdvantageEstimator::DrGrpo]
+    {
+        let method = Method::default().with_advantage(advantage);
+        let curve = train(&environments[0], &method, &schedule, 8);
+        let law = curve.law().expect("training changes the entropy");
+        lines.push(of_curve(&curve) + &numbers([law.a, law.b]));
+    }
+    let ppo = Ppo { iterations: 2, evaluate_every: 1, evaluation_episodes: 2, ..Ppo::default() };
+    let curve = cart_pole::train(&ppo, 9).expect("a short run does not diverge");
+    lines.push(numbers(curve.iter().flat_map(|point| [point.entropy, point.sampled_return])));
+    for rule in [UpdateRule::PolicyGradient, UpdateRule::NaturalPolicyGradient] {
+        let effect = UpdateEffect::new(&[0.5, -1.0, 2.0], &[1.0, 0.0, -0.5], 0.1, rule);
+        let effect = effect.expect("a policy and an advantage");
+        lines.push(numbers([effect.delta, effect.covariance, effect.remainder]));
+    }
+    lines.join("\n")
+}
+
+#[test]
+fn kept_results_are_those_of_this_engine() {
+    let runs = short_runs();
+    assert!(!runs.contains("NaN"), "{runs}");
+    assert_eq!(
+        digest(&runs),
+        ENGINE,
+        "results changed: put this digest into `ENGINE`, so that none kept from before counts, and run \
+         `softmax-sim reproduce --docs docs` again"
+    );
+}
+
+#[test]
+fn published_results_are_those_of_this_engine() {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let published = read_published(&docs).expect("the published results can be read");
+    assert!(!published.is_empty());
+    for result in published {
+        assert_eq!(result.engine, ENGINE, "{} was run with another engine", result.finding);
+    }
+}
