@@ -13,7 +13,8 @@ use std::path::Path;
 
 /// To six digits: what a compiler or a mathematical library rounds otherwise is no other engine.
 fn numbers(values: impl IntoIterator<Item = f64>) -> String {
-    values.into_iter().map(|value| format!("{value:.5e} ")).collect()
+    let numbers: Vec<String> = values.into_iter().map(|value| format!("{value:.5e}")).collect();
+    numbers.join(" ") + " "
 }
 
 fn of_curve(curve: &Curve) -> String {
