@@ -314,6 +314,11 @@ impl<T> GroupSampler<T> {
         self.waiting.len()
     }
 
+    /// Those groups, oldest first.
+    pub fn waiting_groups(&self) -> impl Iterator<Item = &SampledGroup<T>> {
+        self.waiting.iter()
+    }
+
     fn is_kept(&self, group: &SampledGroup<T>, demand: &Demand) -> Result<bool, SamplingError> {
         let (rewards, right) = (&group.rewards, group.right);
         let refused = |why: String| SamplingError::Group {

@@ -9,7 +9,7 @@
 //! | [`dynamic_sampling`], [`overlong`] | which responses a step trains on |
 //! | [`metrics`], [`run_directory`], [`saved_rollouts`], [`atomic_write`] | what a run leaves on disk |
 //! | [`bounded_read`] | how much of a stranger's file is read |
-//! | [`retention`], [`deadline`] | which checkpoints stay, and when the last must be written |
+//! | [`resume`], [`retention`], [`deadline`] | where a run starts, which checkpoints stay, and when the last must be written |
 //! | [`report`] | what a person sees of it |
 //! | [`model_config`], [`gguf`] | what a model is, and how one comes out of a GGUF file |
 
@@ -33,6 +33,7 @@ pub mod prompt;
 pub mod question_key;
 pub mod question_order;
 pub mod report;
+pub mod resume;
 pub mod retention;
 pub mod run_directory;
 pub mod saved_rollouts;

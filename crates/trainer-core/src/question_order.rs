@@ -51,7 +51,7 @@ impl QuestionOrder {
 
     fn next_question(&mut self) -> usize {
         if self.cursor.position >= self.permutation.len() {
-            self.cursor = DataCursor { epoch: self.cursor.epoch + 1, position: 0 };
+            self.cursor = DataCursor { epoch: self.cursor.epoch.wrapping_add(1), position: 0 };
             self.shuffle();
         }
         let question = self.permutation[self.cursor.position];

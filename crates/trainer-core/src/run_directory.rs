@@ -79,7 +79,10 @@ impl RunDirectory {
     /// [`RunDirectoryError::Occupied`] where it holds metrics or checkpoints already, or a write that failed.
     pub fn create(root: &Path) -> Result<Self, RunDirectoryError> {
         let directory = Self { root: root.to_path_buf() };
-        if directory.metrics().exists() || directory.checkpoints().exists() {
+        // Killed between its folders and its configuration, a run leaves empty folders.
+        let has_checkpoints =
+            fs::read_dir(directory.checkpoints()).is_ok_and(|mut found| found.next().is_some());
+        if directory.metrics().exists() || has_checkpoints {
             return Err(RunDirectoryError::Occupied { path: root.to_path_buf() });
         }
         for folder in [directory.samples(), directory.checkpoints()] {
@@ -212,7 +215,7 @@ impl RunDirectory {
         score: impl Fn(u64) -> Option<f64>,
     ) -> Result<(), RunDirectoryError> {
         folder.commit()?;
-        write_atomically(&self.latest(), format!("step-{step}\n").as_bytes())?;
+        self.point_latest_at(step)?;
         let mut others = self.list_checkpoints()?;
         others.retain(|checkpoint| checkpoint.step <= step);
         let listing: Vec<ScoredCheckpoint> = others
@@ -245,6 +248,15 @@ impl RunDirectory {
             Some(step) if path.is_dir() => Ok(Some(Checkpoint { step, path })),
             _ => Err(RunDirectoryError::Latest { path: pointer, found: found.to_owned() }),
         }
+    }
+
+    /// Points `latest` at an earlier checkpoint.
+    ///
+    /// # Errors
+    ///
+    /// A write that failed.
+    pub fn point_latest_at(&self, step: u64) -> Result<(), RunDirectoryError> {
+        Ok(write_atomically(&self.latest(), format!("step-{step}\n").as_bytes())?)
     }
 
     /// All whole checkpoints, by step.

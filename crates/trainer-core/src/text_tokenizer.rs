@@ -77,11 +77,8 @@ impl TextTokenizer {
         let path = dir.join("tokenizer.json");
         let bytes = read_at_most(&path, LONGEST_TOKENIZER_BYTES)
             .map_err(|source| TokenizerError::Read { path: path.clone(), source })?;
-        let mut tokenizer =
-            Tokenizer::from_bytes(&bytes).map_err(|error| TokenizerError::Malformed {
-                path: path.clone(),
-                problem: format!("not a tokenizer: {error}"),
-            })?;
+        let malformed = |problem: String| TokenizerError::Malformed { path: path.clone(), problem };
+        let mut tokenizer = parse(&bytes).map_err(malformed)?;
         // A file may carry the limits of the run it was saved in; here every token counts.
         tokenizer.with_padding(None);
         tokenizer.with_truncation(None).map_err(|error| TokenizerError::Malformed {
@@ -194,6 +191,17 @@ impl TextTokenizer {
                         .to_owned(),
             }),
         }
+    }
+}
+
+/// The library panics on some files that are no tokenizers; most of those are not JSON.
+fn parse(bytes: &[u8]) -> Result<Tokenizer, String> {
+    serde_json::from_slice::<serde::de::IgnoredAny>(bytes)
+        .map_err(|error| format!("not a tokenizer: {error}"))?;
+    match std::panic::catch_unwind(|| Tokenizer::from_bytes(bytes)) {
+        Ok(Ok(tokenizer)) => Ok(tokenizer),
+        Ok(Err(error)) => Err(format!("not a tokenizer: {error}")),
+        Err(_) => Err("not a tokenizer that can be read".to_owned()),
     }
 }
 

@@ -4,9 +4,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
 
-use anyhow::Context;
 use trainer_core::config::Run;
 use trainer_core::deadline::Deadline;
+use trainer_core::resume::{self, Resume};
 use trainer_core::run_directory::RunDirectory;
 
 use crate::progress::Progress;
@@ -34,6 +34,10 @@ pub struct Args {
     /// Train on the responses of this folder in place of sampling: the updates of the run that saved them, to the bit
     #[arg(long, value_name = "DIR")]
     replay_rollouts: Option<PathBuf>,
+    /// auto goes on with the run in its folder or begins one; never refuses a folder with a run; PATH goes on after that
+    /// checkpoint, or after the latest of that run: of this run it is taken up again there, of another one a copy begins
+    #[arg(long, value_name = "auto|never|PATH", default_value_t)]
+    resume: Resume,
     /// Print the configuration in full and how its batches come together, check the files it names, and stop
     #[arg(long)]
     dry_run: bool,
@@ -71,13 +75,13 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
         None => None,
     };
     let root = run.output_directory();
-    let begun = begun_before(&root, &resolved)?;
+    let origin = resume::origin(&root, &resolved, &args.resume)?;
     let steps = run.config().training.steps;
     let name = run.config().name.clone();
     let warnings = run.warnings();
     let (save, replay) = (args.save_rollouts.as_deref(), args.replay_rollouts.as_deref());
     let rollouts = RolloutSource::open(run.config(), save, replay)?;
-    let trainer = Trainer::start(run, begun, |run| create(&root, run, &resolved))?;
+    let trainer = Trainer::start(run, origin, |run| create(&root, run, &resolved))?;
     let mut trainer = trainer.with_rollouts(rollouts);
     if trainer.is_finished() {
         writeln!(out, "{name}: all {steps} steps are done; see {}", root.display())?;
@@ -155,22 +159,6 @@ fn train(
     }
     progress.finish();
     Ok(None)
-}
-
-/// The folder of the same run, if it was begun before.
-fn begun_before(root: &Path, resolved: &str) -> anyhow::Result<Option<RunDirectory>> {
-    let earlier = root.join("config.toml");
-    if !earlier.exists() {
-        return Ok(None);
-    }
-    let text = std::fs::read_to_string(&earlier).with_context(|| earlier.display().to_string())?;
-    anyhow::ensure!(
-        text == resolved,
-        "{}: holds a run with another configuration, expected the same one (remove the folder, or choose another \
-         `name`)",
-        root.display()
-    );
-    Ok(Some(RunDirectory::open(root)?))
 }
 
 /// The folder of a new run, with what describes it.

@@ -6,10 +6,12 @@ use std::path::Path;
 use anyhow::Context;
 use rl_losses::{KlController, Thermostat};
 use serde::{Deserialize, Serialize};
+use trainer_core::bounded_read::{LONGEST_TEXT_BYTES, read_at_most};
 use trainer_core::config::{AlgorithmSection, CheckpointSection, GuardAction, GuardSection};
 use trainer_core::dynamic_sampling::GroupSampler;
 use trainer_core::metrics::read_metrics;
 use trainer_core::question_order::DataCursor;
+use trainer_core::resume::{STATE_FILE, TRAINER_FOLDER};
 use trainer_core::retention::scores;
 use trainer_core::run_directory::RunDirectory;
 
@@ -17,9 +19,6 @@ use super::adamw::AdamW;
 use super::rollout::Answered;
 use super::update::UpdateSums;
 use crate::model::Decoder;
-
-/// Folder of the trainer's own files within a checkpoint.
-const FOLDER: &str = "trainer";
 
 /// Groups that dynamic sampling has left over, within that folder; absent where there are none.
 const WAITING: &str = "waiting.json";
@@ -49,23 +48,43 @@ pub(super) struct TrainerState {
 }
 
 impl TrainerState {
-    /// The state with the controllers that the run has and the state does not yet hold.
+    /// The state with the controllers that the run has and the state does not yet hold, or holds with other settings, as
+    /// where a run branches off another.
     ///
     /// # Errors
     ///
     /// If a controller cannot be made of its settings; a checked configuration holds none such.
     pub(super) fn with_controllers(self, algorithm: &AlgorithmSection) -> anyhow::Result<Self> {
-        let kl = match (self.kl, algorithm.reference_kl) {
-            (None, Some(settings)) => Some(KlController::new(settings.coefficient)?),
-            (held, _) => held,
+        let kl = match algorithm.reference_kl {
+            Some(settings) => Some(kept_or(
+                self.kl,
+                KlController::new(settings.coefficient)?,
+                &settings.coefficient,
+            )),
+            None => None,
         };
-        let thermostat = match (self.thermostat, &algorithm.thermostat) {
-            (None, Some(section)) => {
-                Some(Thermostat::new(section.settings(&algorithm.policy_loss)?)?)
+        let thermostat = match &algorithm.thermostat {
+            Some(section) => {
+                let settings = section.settings(&algorithm.policy_loss)?;
+                Some(kept_or(self.thermostat, Thermostat::new(settings)?, &settings))
             }
-            (held, _) => held,
+            None => None,
         };
         Ok(Self { kl, thermostat, ..self })
+    }
+
+    /// What no run leaves behind, with what was expected.
+    fn first_fault(&self) -> Option<String> {
+        // Far beyond any run, and far from where counting on would overflow.
+        const MOST_STEPS: u64 = 1 << 48;
+        let Self { step, updates, back_offs, .. } = *self;
+        let counts = [("step", step, MOST_STEPS), ("updates", updates, MOST_STEPS)];
+        let mut counts =
+            counts.into_iter().chain([("back_offs", back_offs.into(), MOST_BACK_OFFS.into())]);
+        let fault = |(field, found, most): (&str, u64, u64)| {
+            (found > most).then(|| format!("`{field}` is {found}, expected at most {most}"))
+        };
+        counts.find_map(fault)
     }
 
     /// Takes in a step: warnings, and why the run should end. `samples` is the file that holds the step's responses.
@@ -109,6 +128,15 @@ impl TrainerState {
     }
 }
 
+/// A controller as it was kept, if it has these settings, else a fresh one.
+fn kept_or<C: Serialize>(kept: Option<C>, fresh: C, settings: &impl Serialize) -> C {
+    let same = |controller: &C| {
+        let written = serde_json::to_value(controller).unwrap_or_default();
+        serde_json::to_value(settings).is_ok_and(|settings| written["settings"] == settings)
+    };
+    kept.filter(same).unwrap_or(fresh)
+}
+
 /// The learning rate is halved no more often than this: beyond it nothing moves anyway.
 const MOST_BACK_OFFS: u32 = 20;
 
@@ -123,11 +151,11 @@ pub(super) fn save(
 ) -> anyhow::Result<()> {
     let folder = directory.begin_checkpoint(state.step)?;
     model.save(folder.path(), tokenizer_source)?;
-    let trainer = folder.path().join(FOLDER);
+    let trainer = folder.path().join(TRAINER_FOLDER);
     std::fs::create_dir(&trainer).with_context(|| trainer.display().to_string())?;
     optimizer.save(&trainer.join("optimizer.safetensors"))?;
     let text = serde_json::to_string_pretty(state)?;
-    let path = trainer.join("state.json");
+    let path = trainer.join(STATE_FILE);
     std::fs::write(&path, text).with_context(|| path.display().to_string())?;
     if sampler.waiting() > 0 {
         let path = trainer.join(WAITING);
@@ -143,25 +171,78 @@ pub(super) fn save(
     Ok(())
 }
 
+/// What the parts of a checkpoint must fit.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bounds {
+    /// Questions of the run.
+    pub(super) questions: usize,
+    /// Responses to each.
+    pub(super) group_size: usize,
+    /// Tokens that the model has.
+    pub(super) vocab_size: usize,
+}
+
+/// Longest file of groups that wait: tens of thousands of long responses.
+const LONGEST_WAITING_BYTES: u64 = 4 << 30;
+
 /// Restores the optimiser from a checkpoint and returns the rest of the state, and the groups that wait.
 pub(super) fn restore(
     checkpoint: &Path,
     optimizer: &mut AdamW,
+    bounds: Bounds,
 ) -> anyhow::Result<(TrainerState, GroupSampler<Answered>)> {
-    let trainer = checkpoint.join(FOLDER);
+    let trainer = checkpoint.join(TRAINER_FOLDER);
     optimizer.restore(&trainer.join("optimizer.safetensors"))?;
-    let path = trainer.join("state.json");
-    let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-    let state = serde_json::from_str(&text)
+    let path = trainer.join(STATE_FILE);
+    let text =
+        read_at_most(&path, LONGEST_TEXT_BYTES).with_context(|| path.display().to_string())?;
+    let state: TrainerState = serde_json::from_slice(&text)
         .with_context(|| format!("{}: not a trainer state", path.display()))?;
+    if let Some(fault) = state.first_fault() {
+        anyhow::bail!("{}: {fault}", path.display());
+    }
     let path = trainer.join(WAITING);
     if !path.exists() {
         return Ok((state, GroupSampler::default()));
     }
-    let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-    let waiting = serde_json::from_str(&text)
+    let text =
+        read_at_most(&path, LONGEST_WAITING_BYTES).with_context(|| path.display().to_string())?;
+    let waiting: GroupSampler<Answered> = serde_json::from_slice(&text)
         .with_context(|| format!("{}: not groups that wait", path.display()))?;
+    for (index, group) in waiting.waiting_groups().enumerate() {
+        if let Some(fault) = bounds.first_fault(&group.responses) {
+            anyhow::bail!("{}: group {index}: {fault}", path.display());
+        }
+    }
     Ok((state, waiting))
+}
+
+impl Bounds {
+    /// What does not fit, with what was expected.
+    fn first_fault(&self, group: &Answered) -> Option<String> {
+        let Self { questions, group_size, vocab_size } = *self;
+        if group.question >= questions {
+            return Some(format!("question {} of {questions}: other data", group.question));
+        }
+        if group.samples.len() != group_size {
+            return Some(format!("{} responses, expected {group_size}", group.samples.len()));
+        }
+        group.samples.iter().find_map(|sample| {
+            let (prompt, response) = (&sample.sequence.prompt, &sample.sequence.response);
+            let foreign = prompt.iter().chain(response).find(|&&id| id as usize >= vocab_size);
+            if let Some(id) = foreign {
+                return Some(format!(
+                    "token id {id}, expected ids below vocab_size = {vocab_size}"
+                ));
+            }
+            if prompt.is_empty() {
+                return Some("an empty prompt, expected at least one token".to_owned());
+            }
+            let (found, expected) = (sample.rollout_log_prob.len(), response.len());
+            (found != expected)
+                .then(|| format!("{found} log-probabilities of {expected} response tokens"))
+        })
+    }
 }
 
 #[cfg(test)]

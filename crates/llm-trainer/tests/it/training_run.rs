@@ -60,7 +60,7 @@ pub(crate) fn train(root: &Path, overrides: &[&str]) -> Output {
 }
 
 /// As [`train`], with a command that runs the binary in its own way.
-fn train_by(command: Command, root: &Path, overrides: &[&str]) -> Output {
+pub(crate) fn train_by(command: Command, root: &Path, overrides: &[&str]) -> Output {
     arranged(command, root, overrides).output().expect("the binary of this crate runs")
 }
 

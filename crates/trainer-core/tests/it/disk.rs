@@ -155,7 +155,10 @@ fn a_run_is_not_started_over_another_nor_resumed_from_nothing() {
     let text = message(RunDirectory::open(&root), folder.path());
     assert_eq!(text, "DIR/x: holds no run, expected a folder with config.toml and checkpoints");
     RunDirectory::create(&root).unwrap();
+    // Killed before it had anything to lose, it begins again.
+    let directory = RunDirectory::create(&root).unwrap();
     RunDirectory::open(&root).unwrap();
+    save(&directory, 1, 0);
     let text = message(RunDirectory::create(&root), folder.path());
     assert!(
         text.starts_with("DIR/x: already holds a run, expected an empty or new folder"),

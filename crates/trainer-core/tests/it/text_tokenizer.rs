@@ -83,3 +83,36 @@ fn an_end_of_sequence_id_that_is_none_names_file_and_value() {
     let text = message(tokenizer.eos_ids(absent.path()), absent.path());
     assert!(text.starts_with("DIR: no end-of-sequence token, expected eos_token_id in "), "{text}");
 }
+
+/// Any byte of the file may be any other: it loads and works, or says in a line why not.
+#[test]
+fn a_damaged_tokenizer_never_panics() {
+    let whole = std::fs::read(data("tiny_qwen2/tokenizer.json")).unwrap();
+    let mut state = 1_u64;
+    let mut random = |below: usize| {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(state >> 33).expect("31 bits") % below
+    };
+    let (mut refused, folder) = (0, folder(&[]));
+    for _ in 0..400 {
+        let mut bytes = whole.clone();
+        // Settings stand at the beginning and after the vocabulary; most of the file is the latter.
+        let place =
+            if random(2) == 0 { random(bytes.len().min(1200)) } else { random(bytes.len()) };
+        bytes[place] = b" \"{}[],:0129eE-.\\nulx\xff"[random(22)];
+        std::fs::write(folder.path().join("tokenizer.json"), bytes).unwrap();
+        match TextTokenizer::load(folder.path()) {
+            Ok(tokenizer) => {
+                let ids = tokenizer.encode("47+38= Ünï").unwrap_or_default();
+                let _text = tokenizer.decode(&ids);
+            }
+            Err(error) => {
+                let said = error.to_string();
+                assert!(said.contains("tokenizer.json") && said.lines().count() == 1, "{said}");
+                refused += 1;
+            }
+        }
+    }
+    assert!(refused > 100, "{refused}");
+}

@@ -10,6 +10,7 @@ use trainer_core::counter_rng::{Purpose, purpose_seed};
 use trainer_core::dynamic_sampling::GroupSampler;
 use trainer_core::metrics::{MetricsWriter, read_metrics};
 use trainer_core::question_order::QuestionOrder;
+use trainer_core::resume::Origin;
 use trainer_core::run_directory::RunDirectory;
 use trainer_core::stop_strings::StopStrings;
 use trainer_core::text_tokenizer::TextTokenizer;
@@ -18,19 +19,18 @@ use super::questions::Asked;
 use super::{RolloutSource, Trainer};
 use crate::model::Decoder;
 use crate::training::adamw::AdamW;
-use crate::training::checkpoint::{self, TrainerState};
+use crate::training::checkpoint::{self, Bounds, TrainerState};
 use crate::training::measurement::law_of_history;
 
 impl Trainer {
-    /// Starts a new run in the folder that `create` makes once nothing else can be wrong, or goes on with the one
-    /// `begun` before after its latest checkpoint.
+    /// Starts at `origin`; `create` makes the folder of a new run once nothing else can be wrong.
     ///
     /// # Errors
     ///
     /// If the model, the data or the run directory cannot be used; each names file, field and what was expected.
     pub fn start(
         run: Run,
-        begun: Option<RunDirectory>,
+        origin: Origin,
         create: impl FnOnce(&Run) -> anyhow::Result<RunDirectory>,
     ) -> anyhow::Result<Self> {
         let config = run.config();
@@ -48,10 +48,7 @@ impl Trainer {
         let Asked { questions, held_out, notes } = Asked::load(config, &tokenizer)?;
         let judges = rayon::ThreadPoolBuilder::new().num_threads(config.reward.threads).build()?;
 
-        let resumed = match &begun {
-            Some(directory) => directory.latest_checkpoint()?,
-            None => None,
-        };
+        let resumed = origin.checkpoint().cloned();
         let saved = resumed.as_ref().map(|checkpoint| checkpoint.path.as_path());
         let model = load_policy(config, saved, (device, kind))?;
         let vocab_size = model.config().vocab_size;
@@ -71,31 +68,32 @@ impl Trainer {
             (Some(_), None) => Some(Decoder::load(&config.model.path, device, kind)?),
         };
         let mut optimizer = AdamW::new(&model, &config.optimizer, config.seed);
-        let directory = match begun {
-            Some(directory) => directory,
-            None => create(&run)?,
-        };
-        let mut sampler = GroupSampler::default();
-        let (state, metrics, history) = match &resumed {
-            None => {
-                // A run that was cut off before its first checkpoint begins again.
-                let metrics = directory.metrics();
-                if metrics.exists() {
-                    std::fs::remove_file(&metrics)
-                        .with_context(|| metrics.display().to_string())?;
-                }
-                (TrainerState::default(), MetricsWriter::create(&metrics)?, Vec::new())
-            }
+        let (state, sampler) = match &resumed {
+            None => (TrainerState::default(), GroupSampler::default()),
             Some(checkpoint) => {
-                let state;
-                (state, sampler) = checkpoint::restore(&checkpoint.path, &mut optimizer)?;
-                let metrics = MetricsWriter::resume(&directory.metrics(), state.step)?;
-                (state, metrics, law_of_history(&read_metrics(&directory.metrics())?))
+                let bounds = Bounds {
+                    questions: questions.prompts.len(),
+                    group_size: config.rollout.group_size,
+                    vocab_size: model.config().vocab_size,
+                };
+                checkpoint::restore(&checkpoint.path, &mut optimizer, bounds)?
             }
         };
         let state = state.with_controllers(&config.algorithm)?;
+        let is_branch = matches!(origin, Origin::Branch(_));
+        let directory = directory_of(origin, || create(&run))?;
+        let path = directory.metrics();
+        let (metrics, history) = if resumed.is_some() && path.exists() {
+            (MetricsWriter::resume(&path, state.step)?, law_of_history(&read_metrics(&path)?))
+        } else {
+            // A run that was cut off before its first checkpoint begins again.
+            if path.exists() {
+                std::fs::remove_file(&path).with_context(|| path.display().to_string())?;
+            }
+            (MetricsWriter::create(&path)?, Vec::new())
+        };
         let order = QuestionOrder::new(config.seed, questions.prompts.len(), state.cursor);
-        Ok(Self {
+        let trainer = Self {
             directory,
             model,
             reference,
@@ -116,7 +114,37 @@ impl Trainer {
             sampler,
             history,
             run,
-        })
+        };
+        if is_branch {
+            // Cut off before its next checkpoint, it must not begin at step 0.
+            trainer.save_checkpoint()?;
+        }
+        Ok(trainer)
+    }
+}
+
+/// The folder that the run goes on in; a branch has the metrics of what led to its checkpoint.
+fn directory_of(
+    origin: Origin,
+    create: impl FnOnce() -> anyhow::Result<RunDirectory>,
+) -> anyhow::Result<RunDirectory> {
+    match origin {
+        Origin::New => create(),
+        Origin::GoOn(directory, _) => Ok(directory),
+        Origin::Rewind(directory, checkpoint) => {
+            directory.point_latest_at(checkpoint.step)?;
+            Ok(directory)
+        }
+        Origin::Branch(checkpoint) => {
+            let directory = create()?;
+            let run_of = checkpoint.path.parent().and_then(Path::parent);
+            let history = run_of.map(|root| root.join("metrics.jsonl"));
+            if let Some(history) = history.filter(|history| history.is_file()) {
+                std::fs::copy(&history, directory.metrics())
+                    .with_context(|| history.display().to_string())?;
+            }
+            Ok(directory)
+        }
     }
 }
 

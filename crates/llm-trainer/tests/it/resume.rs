@@ -1,0 +1,104 @@
+//! `--resume`: where a run goes on.
+
+use std::path::Path;
+use std::process::Output;
+
+use trainer_core::metrics::StepMetrics;
+
+use crate::training_run::{
+    assert_success, comparable_metrics, steps, train, train_command, weights,
+};
+
+fn resume(root: &Path, from: &str, overrides: &[&str]) -> Output {
+    let mut command = train_command(root, overrides);
+    command.args(["--resume", from]).output().expect("the binary of this crate runs")
+}
+
+fn refused(output: &Output) -> String {
+    assert_eq!(output.status.code(), Some(2));
+    let text = String::from_utf8_lossy(&output.stderr).trim_end().to_owned();
+    assert_eq!(text.lines().count(), 1, "{text}");
+    text
+}
+
+#[test]
+fn a_run_taken_up_at_an_earlier_checkpoint_comes_to_the_same_end() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_success(&train(folder.path(), &[]));
+    let (metrics, end) = (comparable_metrics(folder.path()), weights(folder.path()));
+    let earlier = folder.path().join("run/checkpoints/step-2");
+    let output = resume(folder.path(), earlier.to_str().unwrap(), &[]);
+    assert_success(&output);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("going on after step 2 of 4"), "{text}");
+    assert_eq!(comparable_metrics(folder.path()), metrics);
+    assert!(weights(folder.path()) == end, "the weights differ");
+}
+
+/// Another folder, and a longer run: its first steps are those of the run it branches off.
+#[test]
+fn a_branch_of_another_run_goes_on_bit_for_bit_and_survives_a_crash_at_once() {
+    let [whole, short, branch] = [(); 3].map(|()| tempfile::tempdir().unwrap());
+    assert_success(&train(whole.path(), &[]));
+    assert_success(&train(short.path(), &[]));
+    let origin = short.path().join("run/checkpoints/step-2");
+    let output = resume(branch.path(), origin.to_str().unwrap(), &[]);
+    assert_success(&output);
+    // The first steps are those of the run it came from.
+    assert_eq!(comparable_metrics(whole.path()), comparable_metrics(branch.path()));
+    assert!(weights(whole.path()) == weights(branch.path()), "the weights differ");
+    let kept = std::fs::read(branch.path().join("run/checkpoints/step-2/model.safetensors"));
+    let given = std::fs::read(origin.join("model.safetensors"));
+    assert!(kept.unwrap() == given.unwrap(), "the branch keeps where it began");
+
+    // What is there is a run like any other.
+    let again = train(branch.path(), &[]);
+    assert!(String::from_utf8_lossy(&again.stdout).contains("all 4 steps are done"));
+    let twice = refused(&resume(branch.path(), origin.to_str().unwrap(), &[]));
+    assert!(twice.contains("holds a run with a checkpoint of step 4, expected none"), "{twice}");
+}
+
+#[test]
+fn a_branch_may_have_other_settings() {
+    let [first, branch] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    assert_success(&train(first.path(), &["training.steps=2"]));
+    let origin = first.path().join("run");
+    let overrides = [
+        "optimizer.learning_rate=1e-4",
+        "algorithm.thermostat.knob=fraction",
+        "algorithm.thermostat.target={start=5.0, end=2.0, steps=8}",
+        "algorithm.thermostat.low=0.001",
+        "algorithm.thermostat.high=0.9",
+    ];
+    assert_success(&resume(branch.path(), origin.to_str().unwrap(), &overrides));
+    let found: Vec<u64> = steps(branch.path()).iter().map(StepMetrics::step).collect();
+    assert_eq!(found, [1, 2, 3, 4]);
+    let other = tempfile::tempdir().unwrap();
+    let narrow =
+        refused(&resume(other.path(), origin.to_str().unwrap(), &["optimizer.moments=bf16"]));
+    assert!(narrow.contains("optimizer.safetensors: tensor `first_moment/"), "{narrow}");
+    assert!(!other.path().join("run/config.toml").exists(), "nothing was begun");
+}
+
+#[test]
+fn never_and_places_that_are_no_checkpoint_are_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_success(&train(folder.path(), &["training.steps=1"]));
+    let never = refused(&resume(folder.path(), "never", &["training.steps=1"]));
+    assert!(
+        never
+            .contains("holds a run with a checkpoint of step 1, expected none with --resume never"),
+        "{never}"
+    );
+    let new = tempfile::tempdir().unwrap();
+    let nowhere = refused(&resume(new.path(), "nowhere", &[]));
+    assert!(
+        nowhere.starts_with("error: --resume nowhere: is not there, expected a checkpoint"),
+        "{nowhere}"
+    );
+    let model = crate::fixture::directory("tiny_qwen2_tied");
+    let model = refused(&resume(new.path(), model.to_str().unwrap(), &[]));
+    assert!(model.contains("is a model without the state of a run"), "{model}");
+    assert!(!new.path().join("run").exists());
+    assert_success(&resume(new.path(), "never", &["training.steps=1"]));
+}
