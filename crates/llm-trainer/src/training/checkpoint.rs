@@ -238,6 +238,10 @@ impl Bounds {
             if prompt.is_empty() {
                 return Some("an empty prompt, expected at least one token".to_owned());
             }
+            let kept = sample.sequence.kept.as_ref();
+            if let Some(fault) = kept.and_then(|kept| kept.fault(response, vocab_size)) {
+                return Some(fault);
+            }
             let (found, expected) = (sample.rollout_log_prob.len(), response.len());
             (found != expected)
                 .then(|| format!("{found} log-probabilities of {expected} response tokens"))
