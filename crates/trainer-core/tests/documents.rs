@@ -29,6 +29,7 @@ fn choices() -> Vec<String> {
     choices.extend(
         [
             "reference_kl = {}",
+            "adaptive_entropy = {}",
             "reference_kl.coefficient.adaptive = {}",
             "policy_loss = \"kl-cov\"\nalgorithm.thermostat = { knob = \"fraction\", low = 1e-4, high = 0.2, target = \
              { start = 1.0, end = 0.5, steps = 10 } }",

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::Context;
-use rl_losses::{KlController, Thermostat};
+use rl_losses::{AdaptiveEntropyController, KlController, Thermostat};
 use serde::{Deserialize, Serialize};
 use trainer_core::bounded_read::{LONGEST_TEXT_BYTES, read_at_most};
 use trainer_core::config::{AlgorithmSection, CheckpointSection, GuardAction, GuardSection};
@@ -45,6 +45,9 @@ pub(super) struct TrainerState {
     /// What holds the entropy.
     #[serde(default)]
     pub(super) thermostat: Option<Thermostat>,
+    /// What moves the weight of the entropy bonus.
+    #[serde(default)]
+    pub(super) adaptive_entropy: Option<AdaptiveEntropyController>,
 }
 
 impl TrainerState {
@@ -70,7 +73,15 @@ impl TrainerState {
             }
             None => None,
         };
-        Ok(Self { kl, thermostat, ..self })
+        let adaptive_entropy = match algorithm.adaptive_entropy {
+            Some(settings) => Some(kept_or(
+                self.adaptive_entropy,
+                AdaptiveEntropyController::new(settings)?,
+                &settings,
+            )),
+            None => None,
+        };
+        Ok(Self { kl, thermostat, adaptive_entropy, ..self })
     }
 
     /// What no run leaves behind, with what was expected.

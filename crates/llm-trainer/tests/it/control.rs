@@ -2,7 +2,9 @@
 
 use trainer_core::metrics::StepMetrics;
 
-use crate::training_run::{assert_success, column, comparable_metrics, steps, train, weights};
+use crate::training_run::{
+    assert_success, column, comparable_metrics, goes_on_bit_for_bit, steps, train, weights,
+};
 
 /// A thermostat on KL-Cov's share, and an adaptive pull to the policy before the run.
 const CONTROLLED: [&str; 7] = [
@@ -144,4 +146,25 @@ fn a_method_that_cannot_act_is_said_at_the_start() {
     let two = tempfile::tempdir().unwrap();
     let output = train(two.path(), &[]);
     assert!(!String::from_utf8_lossy(&output.stderr).contains("does nothing"));
+}
+
+/// More entropy than any policy has is asked for, or less: the weight climbs, or there is none.
+#[test]
+fn the_weight_of_the_entropy_bonus_moves_by_what_the_entropy_is() {
+    let settings = |target: f64| {
+        let set = |field: &str, value: f64| format!("algorithm.adaptive_entropy.{field}={value:?}");
+        [set("target", target), set("step", 0.5), set("maximum", 1.2), set("initial", 0.25)]
+    };
+    let [below, above, plain] = [(); 3].map(|()| tempfile::tempdir().unwrap());
+    for (folder, target) in [(&below, 100.0), (&above, 0.01)] {
+        let overrides = settings(target);
+        assert_success(&train(folder.path(), &overrides.each_ref().map(String::as_str)));
+    }
+    assert_success(&train(plain.path(), &[]));
+    assert_eq!(column(&steps(below.path()), "actor/entropy_coeff"), [0.25, 0.75, 1.2, 1.2]);
+    assert_eq!(column(&steps(above.path()), "actor/entropy_coeff"), [0.25, 0.0, 0.0, 0.0]);
+    let last = |root: &std::path::Path| column(&steps(root), "actor/entropy")[3];
+    assert!(last(below.path()) > last(plain.path()), "a bonus keeps entropy");
+    let overrides = settings(100.0);
+    goes_on_bit_for_bit(&overrides.each_ref().map(String::as_str));
 }

@@ -1,8 +1,6 @@
-//! What holds a run together: the pull to a reference, the thermostat, and the guards.
+//! What holds a run together: the pull to a reference, and the guards.
 
-use rl_losses::{
-    ControlError, EntropyTarget, KlCoefficient, KlEstimator, Knob, PolicyLoss, ThermostatSettings,
-};
+use rl_losses::{KlCoefficient, KlEstimator};
 use serde::{Deserialize, Serialize};
 
 /// Where the divergence from the reference enters.
@@ -37,67 +35,6 @@ fn default_estimator() -> KlEstimator {
 
 fn default_coefficient() -> KlCoefficient {
     KlCoefficient::Fixed(0.001)
-}
-
-/// `[algorithm.thermostat]`: holds an entropy trajectory by moving one number of the policy loss.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ThermostatSection {
-    /// The number that is moved; it starts where the policy loss has it.
-    pub knob: Knob,
-    /// The entropy to hold.
-    pub target: EntropyTarget,
-    /// Smallest knob, above 0.
-    pub low: f64,
-    /// Largest knob.
-    pub high: f64,
-    /// Relative change of the knob per relative error of the entropy.
-    #[serde(default = "default_proportional")]
-    pub proportional: f64,
-    /// The same, per step.
-    #[serde(default = "default_integral")]
-    pub integral: f64,
-    /// Weight of the past in the measured entropy.
-    #[serde(default)]
-    pub smoothing: f64,
-    /// The most the logarithm of the knob moves in one step.
-    #[serde(default = "default_largest_step")]
-    pub largest_step: f64,
-}
-
-fn default_proportional() -> f64 {
-    ThermostatSettings::PROPORTIONAL
-}
-
-fn default_integral() -> f64 {
-    ThermostatSettings::INTEGRAL
-}
-
-fn default_largest_step() -> f64 {
-    ThermostatSettings::LARGEST_STEP
-}
-
-impl ThermostatSection {
-    /// The settings of a thermostat that starts where `loss` stands.
-    ///
-    /// # Errors
-    ///
-    /// [`ControlError::NoKnob`] if the loss does not have the knob.
-    pub fn settings(&self, loss: &PolicyLoss) -> Result<ThermostatSettings, ControlError> {
-        let Self { knob, target, low, high, proportional, integral, smoothing, largest_step } =
-            *self;
-        let initial = knob.read(loss)?;
-        Ok(ThermostatSettings {
-            target,
-            initial,
-            low,
-            high,
-            proportional,
-            integral,
-            smoothing,
-            largest_step,
-        })
-    }
 }
 
 /// What happens while the entropy is out of bounds.

@@ -14,11 +14,13 @@ mod nearest;
 mod optimizer;
 mod page;
 mod preset;
+mod problems;
 mod resolve;
 mod sections;
+mod thermostat;
 
 pub use batch_arithmetic::BatchArithmetic;
-pub use control::{GuardAction, GuardSection, KlPlacement, ReferenceKl, ThermostatSection};
+pub use control::{GuardAction, GuardSection, KlPlacement, ReferenceKl};
 pub use error::{ConfigError, Problem};
 pub use fields::{Field, fields};
 pub use lora::{LoraSection, LoraTarget};
@@ -30,3 +32,4 @@ pub use sections::{
     AlgorithmSection, CheckpointSection, DataSection, Device, Dtype, EvaluationSection,
     MetricsSection, ModelSection, RewardSection, RolloutSection, RunConfig, TrainingSection,
 };
+pub use thermostat::ThermostatSection;

@@ -1,13 +1,13 @@
 //! Ranges and contradictions: [`RunConfig`] to [`Run`].
 
-use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 
-use rl_losses::{KlController, ParameterError, Scope, Thermostat};
+use rl_losses::{KlController, Scope, Thermostat};
 use serde::Serialize;
 
 use super::algorithm_fields::{unfed_column_of_estimator, unfed_column_of_loss};
-use super::{ConfigError, LoraSection, Problem, RunConfig};
+use super::problems::Problems;
+use super::{ConfigError, LoraSection, RunConfig};
 use crate::dataset::DataSource;
 use crate::metrics::METRICS;
 use crate::schedule::Schedule;
@@ -282,6 +282,15 @@ impl RunConfig {
                 problems.add("algorithm.thermostat.knob", knob, &expected);
             }
         }
+        if algorithm.adaptive_entropy.is_some() {
+            let fixed = algorithm.entropy_coefficient;
+            let expected = "0 where algorithm.adaptive_entropy is given, which sets it";
+            problems.require(fixed.abs() <= 0.0, "algorithm.entropy_coefficient", fixed, expected);
+            let expected =
+                "absent where algorithm.adaptive_entropy is given: one of them holds the entropy";
+            let alone = algorithm.thermostat.is_none();
+            problems.add_unless(alone, "algorithm.thermostat", "given".to_owned(), expected);
+        }
         let guard = &self.guard;
         let low = guard.entropy_min;
         let good = low.is_finite() && low >= 0.0;
@@ -334,54 +343,5 @@ fn check_source(field: &str, source: &DataSource, problems: &mut Problems) {
             );
         }
         DataSource::Arithmetic(task) => problems.0.extend(task.problems(field)),
-    }
-}
-
-#[derive(Default)]
-struct Problems(Vec<Problem>);
-
-impl Problems {
-    fn add(&mut self, field: &str, value: String, expected: &str) {
-        let (field, expected) = (field.to_owned(), expected.to_owned());
-        self.0.push(Problem { field, value, expected });
-    }
-
-    fn add_unless(&mut self, good: bool, field: &str, value: String, expected: &str) {
-        if !good {
-            self.add(field, value, expected);
-        }
-    }
-
-    fn add_parameter(&mut self, section: &str, error: &ParameterError) {
-        let (field, value, expected) = match *error {
-            ParameterError::OutOfRange { field, value, expected } => {
-                (field, value, expected.to_owned())
-            }
-            ParameterError::Order { low_field, low, high_field, high } => {
-                (low_field, low, format!("less than {high_field} = {high}"))
-            }
-            _ => return self.add(section, error.to_string(), "a number within its range"),
-        };
-        self.add(&format!("{section}.{field}"), format!("{value:?}"), &expected);
-    }
-
-    fn require(&mut self, good: bool, field: &str, value: impl Debug, expected: &str) {
-        self.add_unless(good, field, format!("{value:?}"), expected);
-    }
-
-    fn at_least_one(&mut self, field: &str, value: usize) {
-        self.require(value > 0, field, value, "at least 1");
-    }
-
-    fn positive(&mut self, field: &str, value: f64) {
-        let good = value.is_finite() && value > 0.0;
-        self.require(good, field, value, "a finite number above 0");
-    }
-
-    fn finish(self, origin: &str) -> Result<(), ConfigError> {
-        if self.0.is_empty() {
-            return Ok(());
-        }
-        Err(ConfigError::Invalid { origin: origin.to_owned(), problems: self.0 })
     }
 }

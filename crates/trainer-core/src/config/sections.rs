@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use rl_losses::{AdvantageEstimator, Aggregation, PolicyLoss, PpoClip};
+use rl_losses::{AdaptiveEntropy, AdvantageEstimator, Aggregation, PolicyLoss, PpoClip};
 use serde::{Deserialize, Serialize};
 
 use super::by_name;
-use super::control::{GuardSection, ReferenceKl, ThermostatSection};
+use super::control::{GuardSection, ReferenceKl};
 use super::lora::LoraSection;
 use super::optimizer::OptimizerSection;
+use super::thermostat::ThermostatSection;
 use crate::dataset::DataSource;
 use crate::dynamic_sampling::DynamicSampling;
 use crate::ground_truth::{RewardKind, RewardKinds};
@@ -267,6 +268,9 @@ pub struct AlgorithmSection {
     /// What holds an entropy trajectory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thermostat: Option<ThermostatSection>,
+    /// What moves the weight of the entropy bonus, in place of `entropy_coefficient`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub adaptive_entropy: Option<AdaptiveEntropy>,
 }
 
 impl Default for AlgorithmSection {
@@ -281,6 +285,7 @@ impl Default for AlgorithmSection {
             drop_uninformative_groups: false,
             reference_kl: None,
             thermostat: None,
+            adaptive_entropy: None,
         }
     }
 }

@@ -233,6 +233,11 @@ pub const METRICS: &[Metric] = &[
         "Coefficient of the divergence from the reference in this step.",
     ),
     row(
+        "actor/entropy_coeff",
+        "reward/nat",
+        "Weight of the entropy bonus that algorithm.adaptive_entropy set in this step.",
+    ),
+    row(
         "control/knob",
         "1",
         "Number of the policy loss that the thermostat moves, as it stood in this step.",

@@ -147,6 +147,18 @@ fn controllers_and_guards_out_of_range_are_named() {
         overrides.push(more);
         error(&overrides)
     };
+    let both = [
+        "algorithm.adaptive_entropy.step=1e-3",
+        "algorithm.thermostat.low=0.001",
+        "algorithm.entropy_coefficient=0.01",
+    ];
+    let text = {
+        let mut overrides = thermostat.to_vec();
+        overrides.extend(both);
+        error(&overrides)
+    };
+    assert!(text.contains("`algorithm.entropy_coefficient` is 0.01, expected 0 where algorithm.adaptive_entropy is given"), "{text}");
+    assert!(text.contains("`algorithm.thermostat` is given, expected absent where algorithm.adaptive_entropy is given"), "{text}");
     let text = with("algorithm.thermostat.low=0.1");
     assert!(
         text.contains("`algorithm.thermostat.low` is 0.1, expected less than initial"),

@@ -139,7 +139,10 @@ impl Trainer {
         Ok(Objective {
             policy_loss,
             aggregation: algorithm.aggregation,
-            entropy_coefficient: algorithm.entropy_coefficient,
+            entropy_coefficient: self
+                .state
+                .adaptive_entropy
+                .map_or(algorithm.entropy_coefficient, |controller| controller.coefficient()),
             reference_kl,
             epochs: algorithm.epochs,
         })
@@ -174,6 +177,12 @@ impl Trainer {
             }
             let saturated = thermostat.saturated_steps() as f64;
             metrics.insert(metric!("control/saturated_steps"), saturated);
+        }
+        if let Some(controller) = &mut self.state.adaptive_entropy {
+            metrics.insert(metric!("actor/entropy_coeff"), controller.coefficient());
+            if entropy.is_finite() {
+                controller.update(entropy)?;
+            }
         }
         metrics.insert(metric!("training/skipped_updates"), sums.skipped as f64);
         let factor = 0.5f64.powi(self.state.back_offs.cast_signed());

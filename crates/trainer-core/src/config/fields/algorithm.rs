@@ -102,4 +102,24 @@ pub(super) const ALGORITHM: &[Field] = &[
         "0.5",
         "The most the logarithm of the knob moves in a step, above 0.",
     ),
+    field(
+        "algorithm.adaptive_entropy.target",
+        "0.2",
+        "With `[algorithm.adaptive_entropy]` the weight of the entropy bonus moves by steps: up while the entropy is below this, in nats, above 0; else down, and none is used. In place of `entropy_coefficient` and of a thermostat.",
+    ),
+    field(
+        "algorithm.adaptive_entropy.step",
+        "0.0001",
+        "What a training step adds to the weight or takes off, reward per nat, above 0.",
+    ),
+    field(
+        "algorithm.adaptive_entropy.maximum",
+        "0.005",
+        "Largest weight, reward per nat, above 0.",
+    ),
+    field(
+        "algorithm.adaptive_entropy.initial",
+        "0.0",
+        "Weight in the first step, at most `maximum`.",
+    ),
 ];

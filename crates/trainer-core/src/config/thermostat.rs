@@ -1,0 +1,96 @@
+//! `[algorithm.thermostat]`: what holds an entropy by moving one number of the policy loss.
+
+use rl_losses::{ControlError, Knob, PolicyLoss, ThermostatSettings};
+use serde::{Deserialize, Serialize};
+use toml::{Table, Value};
+
+/// `[algorithm.thermostat]`: a knob, and the [`ThermostatSettings`] but where it starts, which is where the policy loss has
+/// it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Table", into = "Table")]
+pub struct ThermostatSection {
+    /// The number that is moved.
+    pub knob: Knob,
+    settings: ThermostatSettings,
+}
+
+const KNOB: &str = "knob";
+
+/// The setting that the policy loss gives.
+const INITIAL: &str = "initial";
+
+impl ThermostatSection {
+    /// The settings of a thermostat that starts where `loss` stands.
+    ///
+    /// # Errors
+    ///
+    /// [`ControlError::NoKnob`] if the loss does not have the knob.
+    pub fn settings(&self, loss: &PolicyLoss) -> Result<ThermostatSettings, ControlError> {
+        Ok(ThermostatSettings { initial: self.knob.read(loss)?, ..self.settings })
+    }
+}
+
+impl TryFrom<Table> for ThermostatSection {
+    type Error = String;
+
+    fn try_from(mut table: Table) -> Result<Self, String> {
+        let message = |error: toml::de::Error| error.message().to_owned();
+        let missing = |field: &str| format!("missing field `{field}`");
+        let knob: Value = table.remove(KNOB).ok_or_else(|| missing(KNOB))?;
+        if table.contains_key(INITIAL) {
+            return Err(format!("`{INITIAL}` is no field here: the policy loss has the number"));
+        }
+        // Any start within the bounds, until the loss is known.
+        let low = table.get("low").cloned().ok_or_else(|| missing("low"))?;
+        table.insert(INITIAL.to_owned(), low);
+        Ok(Self {
+            knob: knob.try_into().map_err(message)?,
+            settings: Value::Table(table).try_into().map_err(message)?,
+        })
+    }
+}
+
+impl From<ThermostatSection> for Table {
+    fn from(section: ThermostatSection) -> Self {
+        let mut table = Self::try_from(section.settings).expect("settings are a table");
+        table.remove(INITIAL);
+        let knob = Value::try_from(section.knob).expect("a knob is a word");
+        table.insert(KNOB.to_owned(), knob);
+        table
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WRITTEN: &str = "knob = \"fraction\"\nlow = 0.001\nhigh = 0.5\ntarget = { start = 1.0, end = 0.5, steps = 9 }";
+
+    #[test]
+    fn a_section_is_a_knob_and_the_settings_of_a_thermostat() {
+        let section: ThermostatSection = toml::from_str(WRITTEN).unwrap();
+        let loss: PolicyLoss = toml::from_str("kl-cov = { fraction = 0.02 }").unwrap();
+        let settings = section.settings(&loss).unwrap();
+        let expected = ThermostatSettings::new(settings.target, 0.02, 0.001, 0.5).unwrap();
+        assert_eq!(settings, expected);
+        let again: ThermostatSection = toml::from_str(&toml::to_string(&section).unwrap()).unwrap();
+        assert_eq!(again, section);
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        let said = |from: &str, to: &str| {
+            let text = WRITTEN.replace(from, to);
+            toml::from_str::<ThermostatSection>(&text).unwrap_err().message().to_owned()
+        };
+        assert_eq!(said("knob = \"fraction\"", ""), "missing field `knob`");
+        assert_eq!(said("low = 0.001", ""), "missing field `low`");
+        assert_eq!(
+            said("low = 0.001", "low = 0.001\ninitial = 0.1"),
+            "`initial` is no field here: the policy loss has the number"
+        );
+        assert!(said("fraction", "frction").contains("unknown variant `frction`"));
+        assert!(said("high = 0.5", "high = 0.5\ngain = 1").contains("unknown field `gain`"));
+        assert!(said("low = 0.001", "low = -1").contains("`low` is -1"));
+    }
+}
