@@ -55,11 +55,26 @@ impl Decoder {
         match self.adapter() {
             None => self.write_files(staging.path(), tokenizer_source, shard_bytes)?,
             Some(adapter) => {
-                copy_tokenizer(tokenizer_source, staging.path())?;
+                self.copy_texts(staging.path(), tokenizer_source)?;
                 self.write_adapter(staging.path(), adapter)?;
             }
         }
         staging.commit()
+    }
+
+    /// What is neither weights nor their description.
+    fn copy_texts(&self, staging: &Path, tokenizer_source: &Path) -> Result<(), WriteError> {
+        for name in COPIED {
+            let (from, to) = (tokenizer_source.join(name), staging.join(name));
+            if from.is_file() {
+                at(&to, fs::copy(&from, &to))?;
+            }
+        }
+        let generation = staging.join("generation_config.json");
+        if !generation.exists() {
+            write_json(&generation, &self.config().to_generation_json())?;
+        }
+        Ok(())
     }
 
     fn write_files(
@@ -68,11 +83,7 @@ impl Decoder {
         tokenizer_source: &Path,
         shard_bytes: u64,
     ) -> Result<(), WriteError> {
-        copy_tokenizer(tokenizer_source, staging)?;
-        let generation = staging.join("generation_config.json");
-        if !generation.exists() {
-            write_json(&generation, &self.config().to_generation_json())?;
-        }
+        self.copy_texts(staging, tokenizer_source)?;
         let config = self.config().to_json(torch_dtype(self.kind()));
         write_json(&staging.join("config.json"), &config)?;
         let shards = shards(self.named_parameters(), shard_bytes);
@@ -106,16 +117,6 @@ fn shards(named: Named<'_>, shard_bytes: u64) -> Vec<Named<'_>> {
         shards.last_mut().expect("starts with one").push((name, tensor));
     }
     shards
-}
-
-fn copy_tokenizer(from: &Path, to: &Path) -> Result<(), WriteError> {
-    for name in COPIED {
-        let (from, to) = (from.join(name), to.join(name));
-        if from.is_file() {
-            at(&to, fs::copy(&from, &to))?;
-        }
-    }
-    Ok(())
 }
 
 /// Name of a kind in config.json.

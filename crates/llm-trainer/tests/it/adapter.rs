@@ -181,21 +181,29 @@ fn an_adapter_is_written_as_peft_has_it_and_read_back() {
     }
 }
 
-/// Log-probabilities of `token_ids` after the first, as PEFT computes them from an adapter and its model.
+/// Log-probabilities of `token_ids` after the first as PEFT computes them: from an adapter and its model, and from another
+/// adapter of that model, which is made and saved.
 const PEFT: &str = r"
 import json, sys, torch, transformers, peft
 config = peft.PeftConfig.from_pretrained(sys.argv[1])
-base = transformers.AutoModelForCausalLM.from_pretrained(config.base_model_name_or_path, torch_dtype=torch.float32)
-model = peft.PeftModel.from_pretrained(base, sys.argv[1])
+base = lambda: transformers.AutoModelForCausalLM.from_pretrained(config.base_model_name_or_path, torch_dtype=torch.float32)
 ids = torch.tensor([json.loads(sys.argv[2])])
-with torch.no_grad():
-    log_prob = torch.log_softmax(model(ids).logits[0, :-1], -1)
-print(json.dumps(log_prob.gather(1, ids[0, 1:, None])[:, 0].tolist()))
+def log_prob(model):
+    with torch.no_grad():
+        log_prob = torch.log_softmax(model(ids).logits[0, :-1], -1)
+    return log_prob.gather(1, ids[0, 1:, None])[:, 0].tolist()
+theirs = log_prob(peft.PeftModel.from_pretrained(base(), sys.argv[1]).eval())
+torch.manual_seed(0)
+settings = peft.LoraConfig(r=3, lora_alpha=7, target_modules=['up_proj', 'v_proj', 'q_proj'], init_lora_weights=False, task_type='CAUSAL_LM')
+made = peft.get_peft_model(base(), settings).eval()
+made.save_pretrained(sys.argv[3])
+print(json.dumps([theirs, log_prob(made)]))
 ";
 
-/// Python with PEFT is never required; where it is there (`PYTHON`, or python3), it must read what we write.
+/// Python with PEFT is never required; where it is there (`PYTHON`, or python3), it must read what we write, and we what it
+/// writes.
 #[test]
-fn peft_reads_an_adapter_as_we_do() {
+fn peft_and_we_read_each_others_adapters() {
     let python = std::env::var("PYTHON").unwrap_or_else(|_| "python3".to_owned());
     let has_peft = Command::new(&python).args(["-c", "import torch, transformers, peft"]).output();
     if !has_peft.is_ok_and(|output| output.status.success()) {
@@ -205,19 +213,25 @@ fn peft_reads_an_adapter_as_we_do() {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("adapter");
     let adapted = saved_adapter(&target);
+    let made = folder.path().join("made");
     let ids = [49i64, 43, 50, 61, 200, 7, 99];
-    let theirs =
-        Command::new(&python).args(["-c", PEFT]).arg(&target).arg(format!("{ids:?}")).output();
-    let theirs = theirs.unwrap();
-    assert_success(&theirs);
-    let theirs: Vec<f64> = serde_json::from_slice(&theirs.stdout).unwrap();
+    let mut command = Command::new(&python);
+    command.args(["-c", PEFT]).arg(&target).arg(format!("{ids:?}")).arg(&made);
+    let output = command.output().unwrap();
+    assert_success(&output);
+    let theirs: [Vec<f64>; 2] = serde_json::from_slice(&output.stdout).unwrap();
+    let made = Decoder::load(&made, Device::Cpu, Kind::Float).unwrap();
+    let targets = [LoraTarget::QProj, LoraTarget::VProj, LoraTarget::UpProj].to_vec();
+    assert_eq!(made.adapter_settings(), Some(&LoraSection { rank: 3, alpha: 7.0, targets }));
     let token_ids = Tensor::from_slice(&ids).unsqueeze(0);
-    let log_prob = logits(&adapted, &token_ids).log_softmax(-1, Kind::Double).squeeze_dim(0);
-    assert_eq!(theirs.len(), 6);
-    for (index, theirs) in theirs.iter().enumerate() {
-        let place = i64::try_from(index).unwrap();
-        let ours = log_prob.double_value(&[place, ids[index + 1]]);
-        assert!((ours - theirs).abs() < 1e-4, "token {index}: {ours} and {theirs}");
+    for (theirs, model) in theirs.iter().zip([&adapted, &made]) {
+        let log_prob = logits(model, &token_ids).log_softmax(-1, Kind::Double).squeeze_dim(0);
+        assert_eq!(theirs.len(), 6);
+        for (index, theirs) in theirs.iter().enumerate() {
+            let place = i64::try_from(index).unwrap();
+            let ours = log_prob.double_value(&[place, ids[index + 1]]);
+            assert!((ours - theirs).abs() < 1e-4, "token {index}: {ours} and {theirs}");
+        }
     }
 }
 
@@ -250,6 +264,7 @@ fn merging_writes_a_model_that_says_the_same() {
 fn runs_with_an_adapter_go_on_bit_for_bit() {
     let reference = "algorithm.reference_kl.coefficient.fixed=0.01";
     goes_on_bit_for_bit(&["lora.rank=4", "optimizer.moments=bf16", reference]);
+    goes_on_bit_for_bit(&["lora.rank=2", "model.dtype=bf16"]);
 }
 
 #[test]
@@ -258,7 +273,11 @@ fn a_run_with_an_adapter_starts_at_its_reference_and_moves_away_from_it() {
     let overrides =
         ["lora.targets=[\"q_proj\", \"up_proj\"]", "algorithm.reference_kl.estimator=k3"];
     assert_success(&train(folder.path(), &overrides));
-    let divergence = column(&steps(folder.path()), "actor/reference_kl");
+    let steps = steps(folder.path());
+    for mismatch in column(&steps, "rollout/mismatch_kl") {
+        assert!(mismatch.abs() < 1e-5, "the adapter samples as it is trained: {mismatch}");
+    }
+    let divergence = column(&steps, "actor/reference_kl");
     assert!(divergence[0].abs() <= 0.0, "the base is the first policy: {divergence:?}");
     assert!(divergence[3].abs() > 1e-6, "{divergence:?}");
     let checkpoint = folder.path().join("run/checkpoints/step-4");

@@ -46,6 +46,11 @@ with the defaults of its settings is its name: `--set algorithm.policy_loss=cisp
 `clip-cov` or `kl-cov`; its values stand with their sources in `configs/presets`. `--dry-run` prints all values and how
 prompts, samples, mini-batches and tokens come together.
 
+Given again, the same command goes on after the latest checkpoint. `--resume never` refuses a folder that holds a run;
+`--resume PATH` goes on after the checkpoint PATH (`runs/NAME/checkpoints/step-N`), or after the latest of the run PATH: a
+checkpoint of the same run is taken up again there, one of another begins a branch in the folder of its own `name`, where
+settings may differ.
+
 A field marked *required* must be given where its section or choice is used. `data.evaluation` may be left out.
 
 ```toml
