@@ -7,6 +7,7 @@ use crate::{
     Evaluation, Executor, Gmpo, Gspo, HighEntropy, KlCov, LossOutput, PlanPart, PpoClip, Real,
     Sapo, ScoreFunction, Scored, Serial, SignWeight, Steer, Token, TokenBatch, Treatment,
     evaluate::evaluate,
+    surrogate::{Plain, Surrogate},
     token_loss::TokenLoss,
     treatment::{Detaching, Dropping, Penalising, Reweighing},
 };
@@ -156,6 +157,10 @@ fn visit_control<V: Visitor>(control: &CovarianceControl, visitor: V) -> V::Outp
         Treatment::Detach => visitor.visit(&Detaching(base)),
         Treatment::Reweight(reweight) => {
             visitor.visit(&Reweighing { base, factor: reweight.factor })
+        }
+        // KL-Cov: two thirds of the work, as nothing is compared with bounds that are not there.
+        Treatment::Penalise(penalty) if base == Surrogate::PLAIN => {
+            visitor.visit(&Penalising { base: Plain, penalty })
         }
         Treatment::Penalise(penalty) => visitor.visit(&Penalising { base, penalty }),
     }

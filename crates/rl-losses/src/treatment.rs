@@ -152,12 +152,12 @@ impl TokenLoss for Reweighing {
 }
 
 /// Selected tokens penalised; the token's constant is `log π_old - log π_anchor`.
-pub(crate) struct Penalising {
-    pub(crate) base: Surrogate,
+pub(crate) struct Penalising<B> {
+    pub(crate) base: B,
     pub(crate) penalty: Penalty,
 }
 
-impl TokenLoss for Penalising {
+impl<B: TokenLoss> TokenLoss for Penalising<B> {
     #[inline(always)]
     fn score<R: Real>(&self, token: &Token<R>) -> Scored<R> {
         let scored = self.base.score(token);
