@@ -8,6 +8,10 @@ use serde::{Deserialize, Serialize};
 
 /// What one exact update does to the entropy of one policy, beside what the theorems predict.
 ///
+/// Every figure has a relative error of at most 1e-13, where its terms cancel, too, and is 0 where it is 0
+/// (`docs/theory.md#cancellation`). Most rows need no more than `f64`; one whose terms cancel to a hundredth takes some ten times as
+/// long, one made to cancel beyond 1e-16 takes milliseconds.
+///
 /// Derivation: `docs/theory.md#theorem-1` and `docs/theory.md#theorem-2`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct UpdateEffect {
@@ -21,7 +25,7 @@ pub struct UpdateEffect {
     pub first_order: f64,
     /// Second-order term alone, in nats.
     pub second_order: f64,
-    /// Third-order term alone, in nats.
+    /// Third-order term alone, in nats; right to rounding of its terms, where all else is right to 1e-13 of itself.
     pub third_order: f64,
     /// `delta - first_order`, in nats, integrated rather than subtracted.
     pub remainder: f64,

@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 /// advantage, where that makes the step) is the same for every logit.
 ///
 /// The covariance is a sum over pairs of logits, `Σ π_i π_j (z_i - z_j)(n_j Σδ_i - n_i Σδ_j)`: it is 0 if every term
-/// is. Other zeros need exponentials of different sums of logits that meet; see `docs/theory.md#cancellation`.
+/// is, and, but for the policy gradient, only then. Proof: `docs/theory.md#cancellation`.
 pub(super) fn is_uncorrelated(policy: &Categorical, direction: Direction) -> bool {
     let (logits, column) = (policy.logits(), direction.column());
     let mut actions: Vec<usize> =
