@@ -3,4 +3,5 @@
 mod architecture;
 mod configurations;
 mod documents;
+mod recorded_schedules;
 mod theorem_through_losses;

@@ -27,7 +27,7 @@ const ELSEWHERE: [(&str, &str); 2] = [
     ),
     (
         "lr",
-        "the learning rate of a step is trainer-core's; it is never 0: row 18 of docs/paper-vs-code.md",
+        "the learning rate of a step is trainer-core's; tests/it/recorded_schedules.rs runs the case",
     ),
 ];
 
