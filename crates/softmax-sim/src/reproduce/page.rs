@@ -50,11 +50,9 @@ pub fn page(finished: &[Finished], folder: &Path) -> Page {
             "Some results below come from quick runs, shorter than the targets are meant for.";
         introduction.push(quick.to_owned());
     }
-    let old = finished.iter().filter(|one| !one.is_current()).count();
-    if old > 0 {
-        introduction.push(format!(
-            "{old} of the results below were found by an earlier revision of the code: run them again."
-        ));
+    if finished.iter().any(|one| !one.is_current()) {
+        let old = "Results marked as out of date were found by an earlier revision of the code: run them again.";
+        introduction.push(old.to_owned());
     }
     Page {
         title: "The entropy mechanism, reproduced on one CPU".to_owned(),
