@@ -2,6 +2,7 @@
 
 pub mod cli;
 pub mod command;
+mod cpu_decoder;
 pub mod device;
 pub mod generation;
 pub mod head;

@@ -52,6 +52,9 @@ pub struct Args {
     /// Sequences that decode together; changes speed and memory, not the tokens
     #[arg(long, default_value_t = 64)]
     rows: usize,
+    /// Decode by libtorch's matrix products on the CPU too, which are slower with few rows
+    #[arg(long)]
+    no_cpu_kernels: bool,
 }
 
 #[derive(Debug, clap::Args)]
@@ -129,6 +132,7 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
         stop_ids,
         stop_strings: stop_strings.map(Arc::new),
         rows: args.rows,
+        cpu_kernels: !args.no_cpu_kernels,
     };
     let generated = generate(&decoder, &prompts, &options)?;
     for (index, Generated { token_ids, log_prob, finish, .. }) in generated.iter().enumerate() {

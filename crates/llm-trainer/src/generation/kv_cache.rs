@@ -39,10 +39,10 @@ impl KvCache {
         Self { keys: blocks(), values: blocks(), lengths: Vec::new(), device }
     }
 
-    /// Puts keys and values of a prompt, `[1, kv_heads, len, head_dim]` for each block, into slot `place`, the first that
-    /// is free.
-    pub(super) fn place(&mut self, place: usize, prefilled: &[(Tensor, Tensor)]) {
-        assert_eq!(place, self.lengths.len(), "slots fill up in order");
+    /// Puts keys and values of a prompt, `[1, kv_heads, len, head_dim]` for each block, into the first slot that is
+    /// free.
+    pub(super) fn place(&mut self, prefilled: &[(Tensor, Tensor)]) {
+        let place = self.lengths.len();
         let length = prefilled.first().map_or(0, |(key, _)| key.size()[2]);
         let caches = self.keys.iter().zip(&self.values);
         for ((keys, values), (key, value)) in caches.zip(prefilled) {

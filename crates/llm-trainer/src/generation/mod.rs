@@ -2,9 +2,10 @@
 //! one ends the next begins in its place.
 //!
 //! The noise of a token is a pure function of (seed, step, prompt, sample, position), so the tokens drawn do not
-//! depend on how many rows decode together. Log-probabilities may differ by rounding: libtorch sums a matrix product in an
-//! order that depends on its number of rows.
+//! depend on how many rows decode together. On the CPU log-probabilities do not either, to the bit, unless
+//! [`GenerationOptions::cpu_kernels`] is off: libtorch sums a matrix product in an order that depends on its number of rows.
 
+mod engine;
 mod kv_cache;
 mod sampler;
 mod slots;
@@ -59,6 +60,8 @@ pub struct GenerationOptions {
     pub stop_strings: Option<Arc<StopStrings>>,
     /// Sequences that decode together.
     pub rows: usize,
+    /// On the CPU, in f32 and bf16: decode by products made for few rows in place of libtorch's.
+    pub cpu_kernels: bool,
 }
 
 impl GenerationOptions {
@@ -81,6 +84,7 @@ impl Default for GenerationOptions {
             stop_ids: Vec::new(),
             stop_strings: None,
             rows: 64,
+            cpu_kernels: true,
         }
     }
 }

@@ -1,15 +1,14 @@
 //! Continuous batching: a fixed number of slots decode together, and as one sequence ends the next takes its place.
 
-use tch::Tensor;
 use trainer_core::counter_rng::{NoiseKey, uniform};
 
-use super::kv_cache::KvCache;
+use super::engine::{Engine, Prefilled};
 use super::sampler::{Drawn, draw};
 use super::{
     Finish, Generated, GenerationError, GenerationOptions, Listener, PromptRequest, Tally,
 };
 use crate::kept_tokens::KeptTokens;
-use crate::model::{Decoder, causal_attention};
+use crate::model::Decoder;
 
 /// A sequence in a slot.
 #[derive(Debug)]
@@ -22,16 +21,6 @@ struct Row<'a> {
     log_prob: Vec<f64>,
     kept: Option<KeptTokens>,
     finish: Option<Finish>,
-}
-
-/// What reading a prompt leaves; shared by its samples.
-#[derive(Debug)]
-struct Prefilled {
-    prompt: usize,
-    /// Final-normed hidden state of the last token, `[1, hidden]`.
-    last_hidden: Tensor,
-    /// Keys and values of each block, `[1, kv_heads, len, head_dim]`.
-    cache: Vec<(Tensor, Tensor)>,
 }
 
 /// Generates all responses and tells `listener` of each as it ends.
@@ -48,11 +37,10 @@ pub(super) fn run(
     let total = prompts.len() * options.samples;
     let longest = prompts.iter().map(|prompt| prompt.token_ids.len()).max().unwrap_or(0);
     let slots = options.rows.min(total);
-    let mut cache = KvCache::new(decoder, slots, longest + options.max_new_tokens);
+    let capacity = longest + options.max_new_tokens;
+    let mut engine = Engine::new(decoder, slots, capacity, options.cpu_kernels);
     let mut prefilled: Option<Prefilled> = None;
     let mut rows: Vec<Row<'_>> = Vec::with_capacity(slots);
-    // Final-normed hidden states that predict the next token of each row, one tensor or several.
-    let mut hidden: Vec<Tensor> = Vec::new();
     let mut tally = Tally { total, ..Tally::default() };
     let mut next = 0;
     loop {
@@ -60,10 +48,9 @@ pub(super) fn run(
             let (prompt, sample) = (next / options.samples, next % options.samples);
             let read = match prefilled.take().filter(|prefilled| prefilled.prompt == prompt) {
                 Some(read) => read,
-                None => prefill(decoder, prompt, prompts[prompt].token_ids),
+                None => engine.prefill(prompt, prompts[prompt].token_ids),
             };
-            cache.place(rows.len(), &read.cache);
-            hidden.push(read.last_hidden.shallow_clone());
+            engine.place(&read);
             rows.push(Row::new(prompts[prompt], next, sample as u64, options));
             prefilled = Some(read);
             next += 1;
@@ -71,16 +58,15 @@ pub(super) fn run(
         if rows.is_empty() {
             return Ok(());
         }
-        let logits = Tensor::cat(&hidden, 0).linear(decoder.head(), None::<&Tensor>);
         let noise: Vec<f64> = rows.iter().map(Row::noise).collect();
-        for (row, drawn) in rows.iter_mut().zip(draw(&logits, &noise, options)) {
+        for (row, drawn) in rows.iter_mut().zip(draw(&engine.logits(), &noise, options)) {
             row.push(&drawn, options)?;
         }
         tally.tokens += rows.len();
         // From the last to the first: what moves into the place of a finished row is not finished.
         for place in (0..rows.len()).rev() {
             if rows[place].finish.is_some() {
-                cache.move_last_to(place);
+                engine.swap_remove(place);
                 let (index, response) = rows.swap_remove(place).into_generated();
                 tally.finished += 1;
                 tally.truncated += usize::from(response.finish == Finish::Length);
@@ -88,11 +74,8 @@ pub(super) fn run(
             }
         }
         listener.progress(&tally);
-        hidden.clear();
-        if !rows.is_empty() {
-            let last: Vec<i64> = rows.iter().map(Row::last_token).collect();
-            hidden.push(decode_step(decoder, &mut cache, &last));
-        }
+        let last: Vec<u32> = rows.iter().map(Row::last_token).collect();
+        engine.step(&last);
     }
 }
 
@@ -146,8 +129,8 @@ impl<'a> Row<'a> {
         Ok(())
     }
 
-    fn last_token(&self) -> i64 {
-        i64::from(*self.token_ids.last().expect("every row drew a token before"))
+    fn last_token(&self) -> u32 {
+        *self.token_ids.last().expect("every row drew a token before")
     }
 
     fn into_generated(self) -> (usize, Generated) {
@@ -155,36 +138,4 @@ impl<'a> Row<'a> {
         let finish = finish.expect("only finished rows leave their slot");
         (index, Generated { token_ids, log_prob, kept, finish })
     }
-}
-
-/// Reads one prompt. Always one at a time, so that what it leaves does not depend on what else is asked.
-fn prefill(decoder: &Decoder, prompt: usize, token_ids: &[u32]) -> Prefilled {
-    let ids: Vec<i64> = token_ids.iter().map(|&id| i64::from(id)).collect();
-    let ids = Tensor::from_slice(&ids).unsqueeze(0).to_device(decoder.device());
-    let length = ids.size()[1];
-    let angles = decoder.angles(&decoder.positions(length));
-    let mut cache = Vec::with_capacity(decoder.block_count());
-    let mut x = decoder.embed(&ids);
-    for index in 0..decoder.block_count() {
-        x = decoder.block(index, &x, &angles, |query, key, value| {
-            cache.push((key.shallow_clone(), value.shallow_clone()));
-            causal_attention(query, key, value)
-        });
-    }
-    let last_hidden = decoder.final_norm(&x.select(1, length - 1));
-    Prefilled { prompt, last_hidden, cache }
-}
-
-/// Reads one token a row and answers with its final-normed hidden states, `[rows, hidden]`.
-fn decode_step(decoder: &Decoder, cache: &mut KvCache, token_ids: &[i64]) -> Tensor {
-    let step = cache.advance();
-    let token_ids = Tensor::from_slice(token_ids).unsqueeze(1).to_device(decoder.device());
-    let angles = decoder.angles(&step.positions());
-    let mut x = decoder.embed(&token_ids);
-    for index in 0..decoder.block_count() {
-        x = decoder.block(index, &x, &angles, |query, key, value| {
-            cache.attend(index, &step, query, key, value)
-        });
-    }
-    decoder.final_norm(&x.squeeze_dim(1))
 }

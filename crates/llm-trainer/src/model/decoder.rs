@@ -204,6 +204,21 @@ impl Decoder {
         &self.blocks
     }
 
+    /// `[vocab, hidden]`.
+    pub(super) fn embedding(&self) -> &Tensor {
+        &self.embedding
+    }
+
+    /// `[hidden]`.
+    pub(super) fn final_norm_weight(&self) -> &Tensor {
+        &self.final_norm.weight
+    }
+
+    /// Radians per position, `[head_dim / 2]`.
+    pub(super) fn rope_frequency(&self) -> &Tensor {
+        self.rope.frequency()
+    }
+
     /// Takes the corrections of the blocks for an adapter with these settings; `None` takes them off.
     pub(super) fn set_adapter(
         &mut self,

@@ -10,6 +10,7 @@ mod block;
 mod decoder;
 mod draw;
 mod mlp;
+mod parts;
 mod projection;
 mod rms_norm;
 mod rope;
@@ -18,4 +19,5 @@ mod weights;
 
 pub use attention::{causal_attention, packed_causal_attention};
 pub use decoder::{Decoder, DecoderError};
+pub(crate) use parts::BlockParts;
 pub use rope::Angles;

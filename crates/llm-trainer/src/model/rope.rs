@@ -28,6 +28,11 @@ impl Rope {
         Self { frequency: self.frequency.shallow_clone() }
     }
 
+    /// Radians per position, `[head_dim / 2]` f32.
+    pub(super) fn frequency(&self) -> &Tensor {
+        &self.frequency
+    }
+
     /// Angles of `positions`, i64 `[rows, len]` or `[1, len]` for all rows alike.
     pub(super) fn angles(&self, positions: &Tensor) -> Angles {
         // [rows, 1, len, 1] times [head_dim / 2]

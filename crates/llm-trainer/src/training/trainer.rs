@@ -192,6 +192,7 @@ impl Trainer {
             stop_ids: self.stop_ids.clone(),
             stop_strings: self.stop_strings.clone(),
             rows: self.config().rollout.rows,
+            cpu_kernels: self.config().rollout.cpu_kernels,
             ..GenerationOptions::default()
         }
     }

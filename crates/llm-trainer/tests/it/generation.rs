@@ -10,7 +10,7 @@ use tch::{Device, Kind, Tensor};
 use trainer_core::stop_strings::StopStrings;
 use trainer_core::text_tokenizer::TextTokenizer;
 
-use crate::fixture::{decoder, directory, logits};
+use crate::fixture::{MODELS, decoder, directory, logits};
 
 const PROMPTS: [&[u32]; 4] = [&[87, 104, 97, 116], &[65], &[7, 7, 7, 7, 7, 7, 7, 7, 7], &[200, 3]];
 
@@ -146,6 +146,68 @@ fn a_stop_string_ends_a_response_with_the_token_that_completes_it() {
             assert_eq!(stopped.finish, finish);
         }
     }
+}
+
+/// Not the tokens alone: every log-probability is the same number.
+#[test]
+fn log_probs_on_the_cpu_are_the_same_bits_in_any_slot() {
+    for kind in [Kind::Float, Kind::BFloat16] {
+        let directory = directory("tiny_qwen2_untied");
+        let decoder = Decoder::load(&directory, Device::Cpu, kind).unwrap();
+        let with_rows = |rows| {
+            let stop_ids = (0..32).collect();
+            generate(&decoder, &requests(5), &GenerationOptions { rows, stop_ids, ..options() })
+                .unwrap()
+        };
+        let alone = with_rows(1);
+        for rows in [2, 5, 8, 64] {
+            assert!(with_rows(rows) == alone, "{kind:?}, {rows} rows");
+        }
+    }
+}
+
+/// The same tokens from the same noise, and log-probabilities that differ by the order of sums.
+#[test]
+fn own_products_agree_with_libtorch() {
+    for model in MODELS {
+        let decoder = decoder(model);
+        let by = |cpu_kernels| {
+            generate(&decoder, &requests(5), &GenerationOptions { cpu_kernels, ..options() })
+                .unwrap()
+        };
+        for (own, torch) in by(true).iter().zip(&by(false)) {
+            assert_eq!(own.token_ids, torch.token_ids, "{model}");
+            for (own, torch) in own.log_prob.iter().zip(&torch.log_prob) {
+                assert!((own - torch).abs() < 1e-5, "{model}: {own} {torch}");
+            }
+        }
+    }
+}
+
+/// In bf16 both round every activation to three digits; their mean log-probability differs by less.
+#[test]
+fn own_products_in_bf16_are_near_those_of_libtorch() {
+    let directory = directory("tiny_qwen2_tied");
+    let decoder = Decoder::load(&directory, Device::Cpu, Kind::BFloat16).unwrap();
+    let exact =
+        Decoder::load(&directory, Device::Cpu, Kind::BFloat16).unwrap().into_kind(Kind::Double);
+    let mut differences = Vec::new();
+    for cpu_kernels in [true, false] {
+        let options = GenerationOptions { cpu_kernels, ..options() };
+        let generated = generate(&decoder, &requests(3), &options).unwrap();
+        let mut sum = 0.0;
+        for (index, response) in generated.iter().enumerate() {
+            let mut sequence = PROMPTS[index / 3].to_vec();
+            for (&token, &log_prob) in response.token_ids.iter().zip(&response.log_prob) {
+                let expected =
+                    next_log_prob(&exact, &sequence, 0.8).double_value(&[i64::from(token)]);
+                sum += (expected - log_prob).abs();
+                sequence.push(token);
+            }
+        }
+        differences.push(sum / 240.0);
+    }
+    assert!(differences[0] < 1.5 * differences[1] && differences[0] < 0.1, "{differences:?}");
 }
 
 /// Stop tokens make rows end at different times, so rows are dropped along the way.

@@ -189,6 +189,8 @@ pub struct RolloutSection {
     pub stop_token_ids: Vec<u32>,
     /// Sequences that decode together.
     pub rows: usize,
+    /// On the CPU, decode by products made for few rows in place of libtorch's.
+    pub cpu_kernels: bool,
 }
 
 impl RolloutSection {
@@ -211,6 +213,7 @@ impl Default for RolloutSection {
             stop: Vec::new(),
             stop_token_ids: Vec::new(),
             rows: 64,
+            cpu_kernels: true,
         }
     }
 }

@@ -50,8 +50,9 @@ impl RolloutOrigin {
             "reward": config.reward,
             "dynamic_sampling": config.dynamic_sampling,
         });
-        // These change speed, never a response or a reward.
-        for (section, field) in [("rollout", "rows"), ("reward", "threads")] {
+        // How fast it went does not matter to what was sampled.
+        let speed = [("rollout", "rows"), ("rollout", "cpu_kernels"), ("reward", "threads")];
+        for (section, field) in speed {
             if let Some(section) = settings[section].as_object_mut() {
                 section.remove(field);
             }

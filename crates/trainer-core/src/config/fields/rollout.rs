@@ -50,6 +50,11 @@ pub(super) const ROLLOUT: &[Field] = &[
         "Sequences that decode together: as one ends, the next begins in its place. Each has memory for the longest prompt and `max_response_tokens`. Changes speed and memory, never the tokens drawn.",
     ),
     field(
+        "rollout.cpu_kernels",
+        "true",
+        "On the CPU, decode by matrix products made for few rows in place of libtorch's: faster, and a row gives the same bits whatever decodes beside it. The weights are copied for the time of a rollout.",
+    ),
+    field(
         "reward.kind",
         "\"math\"",
         "How a response is compared with the known answer: `\"math\"`, `\"multiple-choice\"` (one letter, A to J), `\"exact-match\"`, or with a setting `{ exact-match = { normalisation = \"words\" } }`: `\"none\"`, `\"whitespace\"` (the default), `\"case\"` (and white space), `\"words\"` (and ASCII punctuation, a, an, the). The answer of the response is found by `reward.grading` for every kind. Known answers that are none of their kind are refused as `data.train.file.bad_rows` says.",

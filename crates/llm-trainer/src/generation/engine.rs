@@ -1,0 +1,136 @@
+//! What runs the model: libtorch, or the CPU's own products.
+
+use tch::Tensor;
+
+use super::kv_cache::KvCache;
+use crate::cpu_decoder::{CpuDecoder, CpuMemory, numbers};
+use crate::model::{Decoder, causal_attention};
+
+/// What reading a prompt leaves; shared by its samples.
+#[derive(Debug)]
+pub(super) struct Prefilled {
+    /// Index of the prompt.
+    pub(super) prompt: usize,
+    /// Final-normed hidden state of the last token, `[1, hidden]`.
+    last_hidden: Tensor,
+    /// Keys and values of each block, `[1, kv_heads, len, head_dim]`.
+    cache: Vec<(Tensor, Tensor)>,
+    /// The same for the CPU's own products.
+    memory: Option<CpuMemory>,
+}
+
+/// Rows that decode together, each after what it has read.
+#[derive(Debug)]
+pub(super) enum Engine<'a> {
+    /// By libtorch.
+    Torch {
+        decoder: &'a Decoder,
+        cache: KvCache,
+        /// Final-normed hidden states that predict the next token of each row, one tensor or several.
+        hidden: Vec<Tensor>,
+    },
+    /// By the CPU's own products.
+    Cpu {
+        decoder: &'a Decoder,
+        own: CpuDecoder,
+        rows: Vec<CpuMemory>,
+        /// `[rows, hidden]`.
+        hidden: Vec<f32>,
+        /// Most tokens of a row.
+        capacity: usize,
+    },
+}
+
+impl<'a> Engine<'a> {
+    /// Room for `slots` rows of at most `capacity` tokens.
+    pub(super) fn new(decoder: &'a Decoder, slots: usize, capacity: usize, own: bool) -> Self {
+        let own = if own { CpuDecoder::new(decoder) } else { None };
+        if let Some(own) = own {
+            return Self::Cpu { decoder, own, rows: Vec::new(), hidden: Vec::new(), capacity };
+        }
+        let cache = KvCache::new(decoder, slots, capacity);
+        Self::Torch { decoder, cache, hidden: Vec::new() }
+    }
+
+    /// Reads one prompt. Always one at a time, so that what it leaves does not depend on what else is asked.
+    pub(super) fn prefill(&self, prompt: usize, token_ids: &[u32]) -> Prefilled {
+        let (Self::Torch { decoder, .. } | Self::Cpu { decoder, .. }) = self;
+        let ids: Vec<i64> = token_ids.iter().map(|&id| i64::from(id)).collect();
+        let ids = Tensor::from_slice(&ids).unsqueeze(0).to_device(decoder.device());
+        let length = ids.size()[1];
+        let angles = decoder.angles(&decoder.positions(length));
+        let mut cache = Vec::with_capacity(decoder.block_count());
+        let mut x = decoder.embed(&ids);
+        for index in 0..decoder.block_count() {
+            x = decoder.block(index, &x, &angles, |query, key, value| {
+                cache.push((key.shallow_clone(), value.shallow_clone()));
+                causal_attention(query, key, value)
+            });
+        }
+        let last_hidden = decoder.final_norm(&x.select(1, length - 1));
+        let memory = matches!(self, Self::Cpu { .. }).then(|| CpuDecoder::read(&cache));
+        Prefilled { prompt, last_hidden, cache, memory }
+    }
+
+    /// Adds a row that has read a prompt.
+    pub(super) fn place(&mut self, read: &Prefilled) {
+        match self {
+            Self::Torch { cache, hidden, .. } => {
+                cache.place(&read.cache);
+                hidden.push(read.last_hidden.shallow_clone());
+            }
+            Self::Cpu { rows, hidden, capacity, .. } => {
+                let mut memory = read.memory.clone().expect("read by this engine");
+                memory.reserve(*capacity);
+                rows.push(memory);
+                hidden.extend(numbers(&read.last_hidden));
+            }
+        }
+    }
+
+    /// Logits of every row's next token, `[rows, vocab]`.
+    pub(super) fn logits(&self) -> Tensor {
+        match self {
+            Self::Torch { decoder, hidden, .. } => {
+                Tensor::cat(hidden, 0).linear(decoder.head(), None::<&Tensor>)
+            }
+            Self::Cpu { own, hidden, .. } => own.logits(hidden),
+        }
+    }
+
+    /// Gives the place of a row to the last one.
+    pub(super) fn swap_remove(&mut self, place: usize) {
+        match self {
+            Self::Torch { cache, .. } => cache.move_last_to(place),
+            Self::Cpu { rows, .. } => drop(rows.swap_remove(place)),
+        }
+    }
+
+    /// Reads one token a row.
+    pub(super) fn step(&mut self, token_ids: &[u32]) {
+        match self {
+            Self::Torch { decoder, cache, hidden } => {
+                hidden.clear();
+                if !token_ids.is_empty() {
+                    hidden.push(torch_step(decoder, cache, token_ids));
+                }
+            }
+            Self::Cpu { own, rows, hidden, .. } => *hidden = own.step(token_ids, rows),
+        }
+    }
+}
+
+/// Reads one token a row and answers with its final-normed hidden states, `[rows, hidden]`.
+fn torch_step(decoder: &Decoder, cache: &mut KvCache, token_ids: &[u32]) -> Tensor {
+    let step = cache.advance();
+    let token_ids: Vec<i64> = token_ids.iter().map(|&id| i64::from(id)).collect();
+    let token_ids = Tensor::from_slice(&token_ids).unsqueeze(1).to_device(decoder.device());
+    let angles = decoder.angles(&step.positions());
+    let mut x = decoder.embed(&token_ids);
+    for index in 0..decoder.block_count() {
+        x = decoder.block(index, &x, &angles, |query, key, value| {
+            cache.attend(index, &step, query, key, value)
+        });
+    }
+    decoder.final_norm(&x.squeeze_dim(1))
+}
