@@ -49,11 +49,11 @@ impl Matrix {
         let weight = if filling > 0 { weight.constant_pad_nd([0, filling]) } else { weight };
         let count = outputs * width;
         let numbers = if weight.kind() == Kind::BFloat16 {
-            let mut halves = vec![half::bf16::ZERO; count];
-            weight.copy_data(&mut halves, count);
-            let word = |pair: &[half::bf16]| {
-                u32::from(pair[0].to_bits()) | u32::from(pair[1].to_bits()) << 16
-            };
+            // The bits of a bf16, as integers of its size.
+            let mut halves = vec![0_i16; count];
+            weight.view_dtype(Kind::Int16).copy_data(&mut halves, count);
+            let bits = |half: i16| u32::from(half.cast_unsigned());
+            let word = |pair: &[i16]| bits(pair[0]) | bits(pair[1]) << 16;
             Numbers::Bf16(halves.chunks_exact(2).map(word).collect())
         } else {
             let mut numbers = vec![0.0_f32; count];

@@ -108,12 +108,12 @@ impl<'a> Engine<'a> {
 
     /// Reads one token a row.
     pub(super) fn step(&mut self, token_ids: &[u32]) {
+        let none = token_ids.is_empty();
         match self {
+            Self::Torch { hidden, .. } if none => hidden.clear(),
+            Self::Cpu { hidden, .. } if none => hidden.clear(),
             Self::Torch { decoder, cache, hidden } => {
-                hidden.clear();
-                if !token_ids.is_empty() {
-                    hidden.push(torch_step(decoder, cache, token_ids));
-                }
+                *hidden = vec![torch_step(decoder, cache, token_ids)];
             }
             Self::Cpu { own, rows, hidden, .. } => *hidden = own.step(token_ids, rows),
         }
