@@ -2,7 +2,11 @@
 
 #![expect(clippy::print_stdout, reason = "the allocations are read by people")]
 
+#[path = "../tests/bombs/answers.rs"]
+mod answers;
+
 use std::hint::black_box;
+use std::time::{Duration, Instant};
 
 use allocation_counter::measure;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
@@ -36,6 +40,7 @@ fn verdicts(criterion: &mut Criterion) {
     }
     group.finish();
 
+    bombs(criterion, &options);
     rows(criterion, &options);
 
     criterion.bench_function("gold read once, 8 responses", |bencher| {
@@ -47,6 +52,49 @@ fn verdicts(criterion: &mut Criterion) {
             })
         });
     });
+}
+
+/// Answers made to exhaust a verifier, of each kind the slowest, as a response and as a ground truth; and how many take how
+/// long: the shortest of five runs of each.
+fn bombs(criterion: &mut Criterion, options: &Options) {
+    let mut group = criterion.benchmark_group("bombs");
+    group.sample_size(10);
+    for (kind, bombs) in [
+        ("towers", answers::towers()),
+        ("nests", answers::nests()),
+        ("lengths", answers::lengths()),
+        ("texts", answers::texts()),
+    ] {
+        let mut times: Vec<(Duration, String, String)> = Vec::new();
+        for bomb in &bombs {
+            let boxed = format!("\\boxed{{{bomb}}}");
+            for (response, gold) in [
+                (boxed.clone(), "195".to_owned()),
+                (r"\boxed{195}".to_owned(), bomb.clone()),
+                (format!("\\boxed{{{bomb}, -7}}"), format!("{bomb}, -8")),
+            ] {
+                let run = |_| {
+                    let start = Instant::now();
+                    black_box(verify(black_box(&response), black_box(&gold), options));
+                    start.elapsed()
+                };
+                times.push(((0..5).map(run).min().unwrap_or_default(), response, gold));
+            }
+        }
+        times.sort();
+        let total: Duration = times.iter().map(|(time, ..)| *time).sum();
+        let mean = total.div_f64(times.len() as f64);
+        let median = times[times.len() / 2].0;
+        let Some((slowest, response, gold)) = times.last() else { continue };
+        println!(
+            "{kind}: {} verdicts, mean {mean:.1?}, median {median:.1?}, slowest {slowest:.1?}",
+            times.len()
+        );
+        group.bench_function(format!("slowest of the {kind}"), |bencher| {
+            bencher.iter(|| verify(black_box(response), black_box(gold), options));
+        });
+    }
+    group.finish();
 }
 
 /// The own recorded cases one after another: verdicts a second on one core.

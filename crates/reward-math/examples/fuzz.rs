@@ -200,6 +200,7 @@ fn corpus(folder: &Path) -> Vec<String> {
     let cases = [
         include_str!("../tests/data/mathcases_own.jsonl"),
         include_str!("../tests/data/language.jsonl"),
+        include_str!("../tests/data/fresh.jsonl"),
     ];
     for line in cases.iter().flat_map(|file| file.lines()) {
         let row: serde_json::Value = serde_json::from_str(line).unwrap_or_default();

@@ -5,6 +5,7 @@ mod environment;
 mod item;
 mod measure;
 mod piecewise;
+mod sign;
 mod spelling;
 mod structure;
 
@@ -17,6 +18,7 @@ use crate::token::{Kind, Token, tokenize};
 use crate::verdict::ParseError;
 use crate::words;
 pub(crate) use piecewise::Piece;
+use sign::{expand, list};
 use spelling::spelling;
 
 /// Longest answer that is read, in bytes; longer ones are compared by spelling alone.
@@ -103,7 +105,7 @@ impl Answer {
 
     /// Reads an answer.
     pub(crate) fn parse(text: &str) -> std::result::Result<Self, ParseError> {
-        let text = text.trim();
+        let text = without_box(text.trim());
         if text.is_empty() {
             return Err(ParseError::Empty);
         }
@@ -211,6 +213,12 @@ fn with_single_backslashes(text: &str) -> Cow<'_, str> {
     Cow::Borrowed(text)
 }
 
+/// The inside of a box around all of the text.
+fn without_box(text: &str) -> &str {
+    let inner = text.strip_prefix("\\boxed{").and_then(|rest| rest.strip_suffix('}'));
+    inner.filter(|inner| !inner.contains(['{', '}'])).map_or(text, str::trim)
+}
+
 /// Cuts "for all x in …" off an answer that something stands before.
 fn split_condition(folded: &str) -> (&str, Option<String>) {
     const OPENINGS: [&str; 6] =
@@ -282,62 +290,6 @@ fn is_restriction(item: &Node, first: &Node) -> bool {
 
 fn value(expression: Expression, unit: Option<String>, percent: bool) -> Node {
     Node::Value { expression, unit, percent, plus: true }
-}
-
-/// A list, or its only item; `±` makes two items of one.
-fn list(open: char, close: char, items: Vec<Node>) -> Node {
-    let mut items = expand(items);
-    if items.len() == 1 {
-        return items.remove(0);
-    }
-    Node::List { open, close, items }
-}
-
-fn expand(items: Vec<Node>) -> Vec<Node> {
-    let mut expanded = Vec::with_capacity(items.len());
-    for item in items {
-        match item {
-            Node::Value { expression, unit, percent, .. } if has_either(&expression) => {
-                for plus in [true, false] {
-                    let (expression, unit) = (expression.clone(), unit.clone());
-                    expanded.push(Node::Value { expression, unit, percent, plus });
-                }
-            }
-            Node::Chain { sides, relations }
-                if (relations == [Relation::Equal] || relations == [Relation::NotEqual])
-                    && matches!(&sides[1], Node::Value { expression, .. } if has_either(expression)) =>
-            {
-                for plus in [true, false] {
-                    let mut sides = sides.clone();
-                    if let Node::Value { expression, plus: sign, .. } = &mut sides[1] {
-                        *expression = with_sign(expression, plus);
-                        *sign = plus;
-                    }
-                    expanded.push(Node::Chain { sides, relations: relations.clone() });
-                }
-            }
-            other => expanded.push(other),
-        }
-    }
-    expanded
-}
-
-/// The expression with one of its two signs, where `±` stands before all of it or before one of its terms.
-fn with_sign(expression: &Expression, plus: bool) -> Expression {
-    match expression {
-        Expression::PlusMinus(inner, flipped) if plus == *flipped => {
-            Expression::Negative(inner.clone())
-        }
-        Expression::PlusMinus(inner, _) => (**inner).clone(),
-        Expression::Sum(terms) => {
-            Expression::Sum(terms.iter().map(|term| with_sign(term, plus)).collect())
-        }
-        other => other.clone(),
-    }
-}
-
-fn has_either(expression: &Expression) -> bool {
-    expression.any(&|node| matches!(node, Expression::PlusMinus(..)))
 }
 
 fn is_conjunction(word: &str) -> bool {

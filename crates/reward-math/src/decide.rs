@@ -240,6 +240,14 @@ impl Comparison {
                         return self.expressions((&quotient, true), (expression, true));
                     }
                 }
+                // `\binom{1}{2}` is a column where a column is asked for.
+                (
+                    Node::Value { expression: Expression::Binomial(first, second), .. },
+                    Node::Matrix(rows),
+                ) => {
+                    let column = vec![vec![(**first).clone()], vec![(**second).clone()]];
+                    return self.matrices(&column, rows);
+                }
                 // `A(2, 3)`: a point with its name.
                 (
                     Node::Value { expression: Expression::Function(name, arguments), .. },

@@ -137,9 +137,11 @@ impl Printer {
     fn value(&mut self, expression: &Expression, plus: bool) -> String {
         match self.fraction(expression, plus) {
             Some((algebra, fraction)) => {
-                let text = text::fraction(&algebra, &fraction);
+                let printer = text::Printer::new(&algebra);
+                let text = text::fraction(&printer, &fraction);
                 // Nobody reads a product of ten sums multiplied out.
-                if text.len() > MAX_VALUE_BYTES { as_read::text(expression, plus) } else { text }
+                let short = printer.is_complete() && text.len() <= MAX_VALUE_BYTES;
+                if short { text } else { as_read::text(expression, plus) }
             }
             None => as_read::text(expression, plus),
         }
@@ -227,7 +229,7 @@ impl Printer {
         if !equation && difference.as_polynomial().is_none() {
             return None;
         }
-        let (text, turned) = if equation {
+        let primitive = if equation {
             let cleared = relation::cleared(&mut algebra, &difference.numerator).ok()?;
             // `2x - 10 = 0` as `x = 5`
             if let Some((name, [c, b, a])) = algebra.quadratic(&Fraction::from(cleared.clone()))
@@ -236,10 +238,15 @@ impl Printer {
             {
                 return Some(format!("{}{}{}", text::symbol(&name), sign(relation), -c / b));
             }
-            text::primitive(&algebra, &cleared)?
+            cleared
         } else {
-            text::primitive(&algebra, &difference.numerator)?
+            difference.numerator
         };
+        let printer = text::Printer::new(&algebra);
+        let (text, turned) = text::primitive(&printer, &primitive)?;
+        if !printer.is_complete() || text.len() > MAX_VALUE_BYTES {
+            return None;
+        }
         let relation = if turned { relation.flipped() } else { relation };
         Some(format!("{text}{}0", sign(relation)))
     }
@@ -251,7 +258,7 @@ impl Printer {
             let parts: Vec<String> = parts.iter().map(|part| as_read::text(part, true)).collect();
             return parts.join(" : ");
         };
-        text::ratio(&algebra, &normal)
+        text::ratio(&text::Printer::new(&algebra), &normal)
     }
 }
 

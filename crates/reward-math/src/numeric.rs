@@ -200,7 +200,9 @@ fn functions(
                 let value = if steps {
                     stepwise_coordinate(attempt, index, name)
                 } else {
-                    coordinate(attempt + skipped, index, integers.contains(name))
+                    let whole = integers.contains(name);
+                    let value = coordinate(attempt + skipped, index, whole);
+                    if whole { of_both_parities(value, attempt, index, name) } else { value }
                 };
                 (*name, value)
             })
@@ -277,6 +279,15 @@ fn coordinate(attempt: u64, index: u64, whole: bool) -> BigRational {
         _ => (size, 127),
     };
     BigRational::new(BigInt::from(top), BigInt::from(bottom))
+}
+
+/// A whole coordinate made even or odd in turn, so that no power of -1 goes unnoticed, in all combinations with a second
+/// one. What is chosen from, `n`, is the larger at two points of three.
+fn of_both_parities(value: BigRational, attempt: u64, index: u64, name: &str) -> BigRational {
+    let larger = matches!(name, "n" | "N") && attempt % 3 != 2;
+    let value = if larger { value.to_integer() + 6 } else { value.to_integer() };
+    let odd = (attempt >> (index % 2)) & 1 == 1;
+    BigRational::from_integer(if value.bit(0) == odd { value } else { value + 1 })
 }
 
 /// The variables of an expression, and those of them that must be whole: under factorials, binomials and as ends of sums.

@@ -39,8 +39,22 @@ pub(crate) fn labelled(chain: &Node) -> Option<(&Node, &Node)> {
         ) => expression.any(&|node| matches!(node, Expression::Symbol(other) if other == name)),
         _ => false,
     };
-    let is_label = is_plain_label(label) || is_constant_value(value) && is_quantity(label);
+    let is_label = is_plain_label(label)
+        || is_constant_value(value) && is_quantity(label)
+        || matches!(value, Node::Matrix(_)) && is_matrix_name(label);
     (is_label && !circular).then_some((label, value))
+}
+
+/// `A^{-1}`, `AB` or a column of variables.
+fn is_matrix_name(label: &Node) -> bool {
+    match label {
+        Node::Value { expression: Expression::Power(base, _), .. } => is_name(base),
+        Node::Matrix(rows) => rows
+            .iter()
+            .flatten()
+            .all(|entry| matches!(entry, Expression::Symbol(name) if !is_constant(name))),
+        _ => false,
+    }
 }
 
 fn is_constant_value(node: &Node) -> bool {

@@ -3,7 +3,7 @@
 mod measure;
 mod number;
 
-pub(crate) use measure::{contradict, parts, unit};
+pub(crate) use measure::{contradict, is_measure, parts, unit};
 pub(crate) use number::{magnitude, number};
 
 /// Words without case, articles, LaTeX, punctuation and plural; `None` where there is no word.

@@ -133,9 +133,21 @@ pub(super) fn without_domain(folded: &str) -> &str {
     for space in ["\\,", "\\;", "\\:", "\\"] {
         separated = separated.strip_suffix(space).map_or(separated, str::trim_end);
     }
-    let separator = [",", ";", "(", "\\quad", "\\text{ where }", "\\text{where }", "where", "with"]
-        .into_iter()
-        .find(|separator| separated.ends_with(separator));
+    let separator = [
+        ",",
+        ";",
+        "(",
+        "\\quad",
+        "\\text{ where }",
+        "\\text{where }",
+        "\\text{ for }",
+        "\\text{for }",
+        "where",
+        "with",
+        " for",
+    ]
+    .into_iter()
+    .find(|separator| separated.ends_with(separator));
     let Some(separator) =
         separator.filter(|separator| (1..=3).contains(&length) && (*separator == "(") == closed)
     else {

@@ -95,9 +95,11 @@ impl Comparison {
         let loose = |open: &char| matches!(open, ' ' | '{');
         if loose(a_open) && loose(b_open) {
             // `AB = 4, CD = 5` and the values alone.
+            let states =
+                |items: &[Node]| items.iter().any(|item| matches!(item, Node::Chain { .. }));
             match (relation::values_of_labelled(a), relation::values_of_labelled(b)) {
-                (Some(values), None) => return self.unordered(&values, b),
-                (None, Some(values)) => return self.unordered(a, &values),
+                (Some(values), None) if !states(b) => return self.unordered(&values, b),
+                (None, Some(values)) if !states(a) => return self.unordered(a, &values),
                 // `x_1 = 1, x_2 = 2` and `x = 1, x = 2`: the roots of one equation.
                 (Some(values), Some(others)) if relation::roots_of_one(a, b) => {
                     return self.unordered(&values, &others);

@@ -9,8 +9,12 @@ const NOTICED: usize = 16;
 const SHORTEST: usize = 6;
 /// Longest question that is looked for, in bytes.
 const MAX_BYTES: usize = 64 * 1024;
-/// Sentences at which a repetition may begin.
-const MAX_SENTENCES: usize = 2000;
+/// Sentences at which a repetition may begin, and those of them that begin alike.
+const MAX_SENTENCES: (usize, usize) = (2000, 4);
+/// Bytes of the response that are looked through, its last ones.
+const MAX_RESPONSE: usize = 256 * 1024;
+/// Bytes that are compared in all, as many as a question and a response of the greatest length have several times over.
+const MAX_COMPARED: usize = 4 << 20;
 
 /// A question, ready to be found again in responses.
 #[derive(Debug, Clone)]
@@ -45,14 +49,17 @@ impl Question {
             }
             before = c;
         }
-        sentences.truncate(MAX_SENTENCES);
+        sentences.truncate(MAX_SENTENCES.0);
         let noticed = NOTICED.min(significant.len());
         let mut openings: HashMap<Vec<u8>, Vec<usize>> = HashMap::new();
         for (index, start) in sentences.iter().enumerate() {
             if let Some(opening) = significant.get(*start..start + noticed)
                 && noticed >= SHORTEST
             {
-                openings.entry(opening.to_vec()).or_default().push(index);
+                let alike = openings.entry(opening.to_vec()).or_default();
+                if alike.len() < MAX_SENTENCES.1 {
+                    alike.push(index);
+                }
             }
         }
         if sentences.last() != Some(&significant.len()) {
@@ -68,18 +75,24 @@ impl Question {
         if self.openings.is_empty() {
             return echoes;
         }
-        let mut bytes = Vec::with_capacity(response.len());
-        let mut places = Vec::with_capacity(response.len());
-        for (at, c) in response.char_indices().filter(|(_, c)| is_significant(*c)) {
+        let from = response.len().saturating_sub(MAX_RESPONSE);
+        let from = (from..response.len()).find(|at| response.is_char_boundary(*at)).unwrap_or(from);
+        let mut bytes = Vec::with_capacity(response.len() - from);
+        let mut places: Vec<usize> = Vec::with_capacity(response.len() - from);
+        for (at, c) in response[from..].char_indices().filter(|(_, c)| is_significant(*c)) {
             bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
-            places.resize(bytes.len(), at);
+            places.resize(bytes.len(), from + at);
         }
-        let mut at = 0;
-        while at + self.noticed <= bytes.len() {
+        let (mut at, mut compared) = (0, 0);
+        while at + self.noticed <= bytes.len() && compared < MAX_COMPARED {
             let found = self.openings.get(&bytes[at..at + self.noticed]);
-            let longest =
-                found.into_iter().flatten().map(|index| self.repeated(*index, &bytes[at..]));
-            let length = longest.max().unwrap_or(0);
+            let mut length = 0;
+            for index in found.into_iter().flatten() {
+                let (common, whole) = self.repeated(*index, &bytes[at..]);
+                compared += common;
+                length = length.max(whole);
+            }
+            // What a box holds is the model's own.
             let boxed = response[..places[at]].trim_end().ends_with('{');
             if length == 0 || boxed {
                 at += 1;
@@ -93,15 +106,15 @@ impl Question {
         echoes
     }
 
-    /// Bytes of the whole sentences, from this one on, that the text begins with.
-    fn repeated(&self, index: usize, text: &[u8]) -> usize {
+    /// Bytes that the text shares with the question from this sentence on, and those of them in whole sentences.
+    fn repeated(&self, index: usize, text: &[u8]) -> (usize, usize) {
         let start = self.sentences[index];
         let rest = &self.significant[start..];
         let common = rest.iter().zip(text).take_while(|(a, b)| a == b).count();
         let last = self.sentences.partition_point(|sentence| *sentence <= start + common) - 1;
         let length = self.sentences[last] - start;
         let alone = last == index + 1 && self.is_option(index);
-        if length < self.noticed || alone { 0 } else { length }
+        (common, if length < self.noticed || alone { 0 } else { length })
     }
 
     /// `(B) 12`, `C. red`: one option of a choice.

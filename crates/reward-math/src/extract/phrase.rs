@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::some_text;
 
 /// Words after which an answer may be announced, lower-case.
-const ANCHORS: [&str; 16] = [
+const ANCHORS: [&str; 20] = [
     "answer",
     "option",
     "choice",
@@ -13,6 +13,10 @@ const ANCHORS: [&str; 16] = [
     "答案",
     "故选",
     "应选",
+    "因此选",
+    "所以选",
+    "答案选",
+    "选择",
     "选项",
     "réponse",
     "respuesta",
@@ -74,7 +78,7 @@ fn announcement(rest: &str, anchor: &str) -> Option<usize> {
         "is:", "is :", "is", "=", ":", "：", "是", "为", "选", "】", "es ", "ist ", "é ", "è ",
         "est ",
     ];
-    if matches!(anchor, "故选" | "应选") {
+    if matches!(anchor, "故选" | "应选" | "因此选" | "所以选" | "答案选" | "选择") {
         let skipped = rest.len() - rest.trim_start_matches([':', '：', ' ', '(', '（', '*']).len();
         return rest[skipped..].starts_with(|c: char| ('A'..='J').contains(&c)).then_some(skipped);
     }

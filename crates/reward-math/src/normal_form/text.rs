@@ -1,5 +1,7 @@
 //! Fractions of polynomials as text.
 
+use std::cell::Cell;
+
 use num_bigint::BigInt;
 use num_integer::Integer;
 use num_rational::BigRational;
@@ -8,36 +10,58 @@ use num_traits::{One, Signed, ToPrimitive, Zero};
 use crate::algebra::{Algebra, Atom, Exponent, Fraction, Monomial, Polynomial};
 use crate::expression::is_constant;
 
-/// `a/b` with a denominator of coprime whole coefficients, the first of them positive.
-pub(super) fn fraction(algebra: &Algebra, value: &Fraction) -> String {
-    if value.as_polynomial().is_some() {
-        return sum(algebra, &value.numerator);
+/// Most atoms that are printed: what stands in several places is printed in each.
+const MAX_ATOMS: usize = 400;
+
+/// The atoms to print, and how many more may be.
+pub(super) struct Printer<'a> {
+    algebra: &'a Algebra,
+    left: Cell<usize>,
+}
+
+impl<'a> Printer<'a> {
+    pub(super) fn new(algebra: &'a Algebra) -> Self {
+        Self { algebra, left: Cell::new(MAX_ATOMS) }
     }
+
+    /// Whether everything was printed.
+    pub(super) fn is_complete(&self) -> bool {
+        self.left.get() > 0
+    }
+}
+
+/// `a/b` with a denominator of coprime whole coefficients, the first of them positive.
+pub(super) fn fraction(printer: &Printer<'_>, value: &Fraction) -> String {
+    if value.as_polynomial().is_some() {
+        return sum(printer, &value.numerator);
+    }
+    let below = ordered(printer, &value.denominator);
     let mut scale = value.denominator.content().recip();
-    if first_is_negative(algebra, &value.denominator) {
+    if is_turned(&below) {
         scale = -scale;
     }
-    let top = sum(algebra, &value.numerator.scaled(&scale));
-    let bottom = sum(algebra, &value.denominator.scaled(&scale));
+    let top = joined(&ordered(printer, &value.numerator), &scale);
+    let bottom = joined(&below, &scale);
     format!("({top})/({bottom})")
 }
 
 /// The polynomial with coprime whole coefficients, the first positive, and whether its sign was turned.
-pub(super) fn primitive(algebra: &Algebra, value: &Polynomial) -> Option<(String, bool)> {
+pub(super) fn primitive(printer: &Printer<'_>, value: &Polynomial) -> Option<(String, bool)> {
     if value.is_zero() {
         return None;
     }
-    let turned = first_is_negative(algebra, value);
+    let terms = ordered(printer, value);
+    let turned = is_turned(&terms);
     let scale = value.content().recip();
     let scale = if turned { -scale } else { scale };
-    Some((sum(algebra, &value.scaled(&scale)), turned))
+    Some((joined(&terms, &scale), turned))
 }
 
 /// `a : b` with coprime whole numbers, or as the parts are.
-pub(super) fn ratio(algebra: &Algebra, parts: &[Fraction]) -> String {
+pub(super) fn ratio(printer: &Printer<'_>, parts: &[Fraction]) -> String {
     let numbers: Option<Vec<BigRational>> = parts.iter().map(Fraction::as_constant).collect();
     let Some(numbers) = numbers else {
-        let parts: Vec<String> = parts.iter().map(|part| fraction(algebra, part)).collect();
+        let parts: Vec<String> = parts.iter().map(|part| fraction(printer, part)).collect();
         return parts.join(" : ");
     };
     let (mut top, mut bottom) = (BigInt::zero(), BigInt::one());
@@ -50,8 +74,9 @@ pub(super) fn ratio(algebra: &Algebra, parts: &[Fraction]) -> String {
     parts.join(" : ")
 }
 
-fn first_is_negative(algebra: &Algebra, value: &Polynomial) -> bool {
-    ordered(algebra, value).first().is_some_and(|term| term.coefficient.is_negative())
+/// Whether the first term is negative.
+fn is_turned(terms: &[Term<'_>]) -> bool {
+    terms.first().is_some_and(|term| term.coefficient.is_negative())
 }
 
 /// A term as it is printed.
@@ -62,13 +87,13 @@ struct Term<'a> {
 }
 
 /// The terms by falling degree in the variables, then by their spelling.
-fn ordered<'a>(algebra: &Algebra, value: &'a Polynomial) -> Vec<Term<'a>> {
+fn ordered<'a>(printer: &Printer<'_>, value: &'a Polynomial) -> Vec<Term<'a>> {
     let mut terms: Vec<Term<'a>> = value
         .terms()
         .map(|(monomial, coefficient)| {
-            let degree = monomial.iter().filter(|(id, _)| is_variable(algebra.atom(*id)));
+            let degree = monomial.iter().filter(|(id, _)| is_variable(printer.algebra.atom(*id)));
             let degree = degree.map(|(_, exponent)| exponent.to_f64().unwrap_or(0.0)).sum();
-            Term { degree, factors: product(algebra, monomial), coefficient }
+            Term { degree, factors: product(printer, monomial), coefficient }
         })
         .collect();
     terms.sort_by(|a, b| b.degree.total_cmp(&a.degree).then_with(|| a.factors.cmp(&b.factors)));
@@ -79,12 +104,17 @@ fn is_variable(atom: &Atom) -> bool {
     matches!(atom, Atom::Symbol(name) if !is_constant(name))
 }
 
-/// `3*x^2 - 1/2*x + 2^(1/2)`.
-fn sum(algebra: &Algebra, value: &Polynomial) -> String {
+fn sum(printer: &Printer<'_>, value: &Polynomial) -> String {
+    joined(&ordered(printer, value), &BigRational::one())
+}
+
+/// `3*x^2 - 1/2*x + 2^(1/2)`: the terms times a number.
+fn joined(terms: &[Term<'_>], scale: &BigRational) -> String {
     let mut text = String::new();
-    for term in ordered(algebra, value) {
-        let size = term.coefficient.abs();
-        match (text.is_empty(), term.coefficient.is_negative()) {
+    for term in terms {
+        let coefficient = term.coefficient * scale;
+        let size = coefficient.abs();
+        match (text.is_empty(), coefficient.is_negative()) {
             (true, true) => text.push('-'),
             (true, false) => {}
             (false, true) => text.push_str(" - "),
@@ -104,11 +134,11 @@ fn sum(algebra: &Algebra, value: &Polynomial) -> String {
 }
 
 /// Factors: primes by size, constants, variables by name, function values by spelling.
-fn product(algebra: &Algebra, monomial: &Monomial) -> String {
+fn product(printer: &Printer<'_>, monomial: &Monomial) -> String {
     let mut factors: Vec<_> = monomial
         .iter()
         .map(|(id, exponent)| {
-            let atom = algebra.atom(*id);
+            let atom = printer.algebra.atom(*id);
             let prime = match atom {
                 Atom::Prime(prime) => prime.to_f64().unwrap_or(f64::MAX),
                 _ => 0.0,
@@ -120,7 +150,7 @@ fn product(algebra: &Algebra, monomial: &Monomial) -> String {
                 Atom::Symbol(_) => 3,
                 _ => 4,
             };
-            (rank, prime, power(algebra, atom, *exponent))
+            (rank, prime, power(printer, atom, *exponent))
         })
         .collect();
     factors.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)).then_with(|| a.2.cmp(&b.2)));
@@ -128,13 +158,15 @@ fn product(algebra: &Algebra, monomial: &Monomial) -> String {
     factors.join("*")
 }
 
-fn power(algebra: &Algebra, atom: &Atom, exponent: Exponent) -> String {
+fn power(printer: &Printer<'_>, atom: &Atom, exponent: Exponent) -> String {
+    let Some(left) = printer.left.get().checked_sub(1) else { return "…".to_owned() };
+    printer.left.set(left);
     if let Atom::Power(base, symbolic) = atom {
         let ratio = BigRational::new((*exponent.numer()).into(), (*exponent.denom()).into());
-        let exponent = sum(algebra, &Polynomial::term(symbolic.clone(), ratio));
-        return format!("({})^({exponent})", fraction(algebra, base));
+        let exponent = sum(printer, &Polynomial::term(symbolic.clone(), ratio));
+        return format!("({})^({exponent})", fraction(printer, base));
     }
-    let base = self::atom(algebra, atom);
+    let base = self::atom(printer, atom);
     if exponent.is_one() {
         return base;
     }
@@ -142,27 +174,27 @@ fn power(algebra: &Algebra, atom: &Atom, exponent: Exponent) -> String {
     if natural { format!("{base}^{{{exponent}}}") } else { format!("{base}^({exponent})") }
 }
 
-fn atom(algebra: &Algebra, atom: &Atom) -> String {
+fn atom(printer: &Printer<'_>, atom: &Atom) -> String {
     match atom {
         Atom::Prime(prime) => prime.to_string(),
         Atom::Imaginary => "i".to_owned(),
         Atom::Symbol(name) => symbol(name),
-        Atom::Base(base) => format!("({})", sum(algebra, base)),
+        Atom::Base(base) => format!("({})", sum(printer, base)),
         Atom::Absolute(inner) => {
-            let sign = if first_is_negative(algebra, inner) { -1 } else { 1 };
-            let inner = inner.scaled(&BigRational::from_integer(sign.into()));
-            format!("abs({})", sum(algebra, &inner))
+            let terms = ordered(printer, inner);
+            let sign = if is_turned(&terms) { -1 } else { 1 };
+            format!("abs({})", joined(&terms, &BigRational::from_integer(sign.into())))
         }
-        Atom::Sine(angle) => format!("\\sin({})", sum(algebra, angle)),
-        Atom::Cosine(angle) => format!("\\cos({})", sum(algebra, angle)),
-        Atom::Logarithm(inner) => format!("\\ln({})", fraction(algebra, inner)),
+        Atom::Sine(angle) => format!("\\sin({})", sum(printer, angle)),
+        Atom::Cosine(angle) => format!("\\cos({})", sum(printer, angle)),
+        Atom::Logarithm(inner) => format!("\\ln({})", fraction(printer, inner)),
         Atom::Power(base, symbolic) => {
-            let exponent = sum(algebra, &Polynomial::term(symbolic.clone(), BigRational::one()));
-            format!("({})^({exponent})", fraction(algebra, base))
+            let exponent = sum(printer, &Polynomial::term(symbolic.clone(), BigRational::one()));
+            format!("({})^({exponent})", fraction(printer, base))
         }
         Atom::Function(name, arguments) => {
             let arguments: Vec<String> =
-                arguments.iter().map(|argument| fraction(algebra, argument)).collect();
+                arguments.iter().map(|argument| fraction(printer, argument)).collect();
             function(name, &arguments)
         }
     }

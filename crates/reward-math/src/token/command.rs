@@ -1,6 +1,7 @@
 //! LaTeX commands: what they stand for, and the decoration that disappears.
 
 use super::{Kind, Lexer, group};
+use crate::words;
 
 impl Lexer<'_> {
     pub(super) fn command(&mut self) {
@@ -135,6 +136,8 @@ impl Lexer<'_> {
             Some(c) if c.is_ascii_lowercase() && self.expects_operand() => {
                 self.push(Kind::Letter(c), total);
             }
+            // `9.8\,\mathrm{m\,s^{-2}}`
+            _ if words.contains('\\') && !bold && self.measure(words, total) => {}
             _ if words.chars().any(char::is_alphabetic)
                 && !begins_formula
                 && !words.contains(['\\', '$', '{', '_']) =>
@@ -149,6 +152,25 @@ impl Lexer<'_> {
                 self.at += length + skipped + 1;
             }
         }
+    }
+
+    /// Names of measures with spaces, dots and powers between them, behind a value, as one text.
+    fn measure(&mut self, words: &str, length: usize) -> bool {
+        let behind_value = match self.tokens.last().map(|token| &token.kind) {
+            Some(Kind::Number { .. }) => true,
+            Some(kind) => kind.is_symbol('}') || kind.is_symbol(')'),
+            None => false,
+        };
+        let mut phrase = words.to_owned();
+        for space in ["\\cdot", "\\,", "\\;", "\\ ", "\\:", "~"] {
+            phrase = phrase.replace(space, " ");
+        }
+        let phrase: String = phrase.chars().filter(|c| !matches!(c, '{' | '}')).collect();
+        let found = behind_value && !phrase.contains('\\') && words::is_measure(&phrase);
+        if found {
+            self.push(Kind::Text(phrase), length);
+        }
+        found
     }
 
     /// Words; "is" and ":" at their end say what the words are a label of.

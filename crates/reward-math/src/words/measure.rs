@@ -128,6 +128,17 @@ pub(crate) fn unit(phrase: &str) -> Option<String> {
     Some(spelled.join(" "))
 }
 
+/// Whether the phrase holds nothing but names of measures and what joins them.
+pub(crate) fn is_measure(phrase: &str) -> bool {
+    let lower = phrase.to_lowercase();
+    let pieces = pieces(&lower);
+    pieces.iter().any(|piece| piece.starts_with(char::is_alphabetic))
+        && pieces.iter().filter(|piece| piece.starts_with(char::is_alphabetic)).all(|piece| {
+            matches!(piece.as_str(), "per" | "square" | "cubic" | "sq" | "cu")
+                || name(singular(piece)).is_some()
+        })
+}
+
 /// Words, signs and powers of a phrase.
 fn pieces(lower: &str) -> Vec<String> {
     let mut pieces: Vec<String> = Vec::new();
