@@ -202,7 +202,7 @@ fn functions(
                 } else {
                     let whole = integers.contains(name);
                     let value = coordinate(attempt + skipped, index, whole);
-                    if whole { of_both_parities(value, attempt, index, name) } else { value }
+                    if whole { of_both_parities(&value, attempt, index, name) } else { value }
                 };
                 (*name, value)
             })
@@ -283,7 +283,7 @@ fn coordinate(attempt: u64, index: u64, whole: bool) -> BigRational {
 
 /// A whole coordinate made even or odd in turn, so that no power of -1 goes unnoticed, in all combinations with a second
 /// one. What is chosen from, `n`, is the larger at two points of three.
-fn of_both_parities(value: BigRational, attempt: u64, index: u64, name: &str) -> BigRational {
+fn of_both_parities(value: &BigRational, attempt: u64, index: u64, name: &str) -> BigRational {
     let larger = matches!(name, "n" | "N") && attempt % 3 != 2;
     let value = if larger { value.to_integer() + 6 } else { value.to_integer() };
     let odd = (attempt >> (index % 2)) & 1 == 1;
