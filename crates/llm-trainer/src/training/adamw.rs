@@ -265,7 +265,8 @@ impl AdamW {
             Some(Some(applied)) => applied,
             None => 0,
             Some(None) => {
-                let found = format!("tensor `step/{}` is {applied:?}", self.names[0]);
+                let applied = applied.unwrap_or(f64::NAN);
+                let found = format!("tensor `step/{}` is {applied}", self.names[0]);
                 return Err(malformed(found, "a number of steps".to_owned()));
             }
         };

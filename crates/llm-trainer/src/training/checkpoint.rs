@@ -261,6 +261,9 @@ impl Bounds {
 }
 
 #[cfg(test)]
+mod damaged;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

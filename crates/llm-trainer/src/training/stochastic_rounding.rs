@@ -152,4 +152,18 @@ mod tests {
         assert!(rounded.isfinite().all().int64_value(&[]) == 1);
         assert!(other.isfinite().all().int64_value(&[]) == 1);
     }
+
+    #[test]
+    fn threads_change_no_bit() {
+        let count = 300_000;
+        let values = Tensor::arange(count, (Kind::Float, Device::Cpu)) * 1e-3;
+        let rounded = |threads| {
+            tch::set_num_threads(threads);
+            let (first, second) = noise([5, 6], 0, count).round(&values, &values.square());
+            tch::set_num_threads(1);
+            (first, second)
+        };
+        let (one, two) = (rounded(1), rounded(2));
+        assert!(one.0.equal(&two.0) && one.1.equal(&two.1));
+    }
 }

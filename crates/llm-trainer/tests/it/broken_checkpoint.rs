@@ -4,8 +4,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use serde_json::{Value, json};
-
 use crate::training_run::{assert_success, comparable_metrics, train, train_by, weights};
 
 /// A run of four steps that stands at step 2, and that checkpoint's folder of the trainer.
@@ -31,39 +29,13 @@ fn a_damaged_state_is_one_line_that_names_the_file() {
         assert_eq!(text.lines().count(), 1, "{text}");
         text
     };
-    let with_state = |field: &str, value: Value| {
-        let mut changed: Value = serde_json::from_str(&whole).expect("JSON");
-        changed[field] = value;
-        fs::write(&state, changed.to_string()).expect("a temporary folder is writable");
-        said()
-    };
-    for (field, value, expected) in [
-        ("step", json!(u64::MAX), "state.json: `step` is 18446744073709551615, expected at most"),
-        ("back_offs", json!(1000), "state.json: `back_offs` is 1000, expected at most 20"),
-        ("step", json!("two"), "state.json: not a trainer state"),
-        ("more", json!(1), "state.json: not a trainer state: unknown field `more`"),
-    ] {
-        let said = with_state(field, value);
-        assert!(said.contains(expected), "{said}");
-    }
     fs::write(&state, &whole[..whole.len() / 2]).unwrap();
     assert!(said().contains("state.json: not a trainer state"));
-    fs::remove_file(&state).unwrap();
-    assert!(said().contains("state.json"));
     fs::write(&state, &whole).unwrap();
 
     fs::write(&optimizer, &tensors[..tensors.len() - 1]).unwrap();
     assert!(said().contains("optimizer.safetensors: truncated: tensor `"));
-    let mut not_a_number = tensors.clone();
-    let end = not_a_number.len();
-    not_a_number[end - 4..].copy_from_slice(&f32::NAN.to_le_bytes());
-    fs::write(&optimizer, not_a_number).unwrap();
-    assert!(said().contains("has 1 values that are not finite, expected none"));
-    let waiting = trainer.join("waiting.json");
     fs::write(&optimizer, &tensors).unwrap();
-    fs::write(&waiting, "{\"waiting\": 3}").unwrap();
-    assert!(said().contains("waiting.json: not groups that wait"));
-    fs::remove_file(&waiting).unwrap();
     assert_success(&train(folder.path(), &[]));
 }
 
@@ -75,7 +47,7 @@ fn a_disk_that_fills_up_at_any_file_costs_no_checkpoint_and_no_bit() {
     let folder = tempfile::tempdir().unwrap();
     let mut failed_at = Vec::new();
     // In KiB: configuration, metrics, samples, weights and optimiser state reach it, one after the other.
-    for limit in ["1", "2", "4", "16", "64", "512"] {
+    for limit in ["1", "4", "64", "512"] {
         let mut limited = Command::new("bash");
         limited.args(["-c", "trap '' XFSZ; ulimit -f \"$1\"; shift; exec \"$@\"", "bash", limit]);
         limited.arg(env!("CARGO_BIN_EXE_llm-trainer"));

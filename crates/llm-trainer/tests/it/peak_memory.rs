@@ -81,7 +81,7 @@ fn memory_for_a_vocabulary_of_152k_does_not_grow_with_the_tokens() {
     let name = "peak_memory::memory_for_a_vocabulary_of_152k_does_not_grow_with_the_tokens";
     let child = Command::new(std::env::current_exe().unwrap())
         .args([name, "--exact", "--nocapture", "--test-threads", "1"])
-        .env(CHILD, "128 128 2048")
+        .env(CHILD, "128 128 768")
         .output()
         .unwrap();
     let text = String::from_utf8_lossy(&child.stderr);
@@ -90,7 +90,8 @@ fn memory_for_a_vocabulary_of_152k_does_not_grow_with_the_tokens() {
     let matrix = |tokens: usize| (tokens * VOCABULARY * 4) as f64;
     // The second call finds gradients to add to; the third has nothing new but tokens.
     let (whole, growth) = (peaks[3] - peaks[0], peaks[3] - peaks[2]);
-    assert!(growth < 0.05 * matrix(1920), "{peaks:?}");
+    assert!(growth < 0.1 * matrix(640), "{peaks:?}");
+    // A handful of buffers of a chunk, whatever the tokens.
     let chunk = 4.0 * llm_trainer::head::CHUNK_LOGITS as f64;
-    assert!(whole < 10.0 * chunk && whole < 0.6 * matrix(2048), "{peaks:?}");
+    assert!(whole < 10.0 * chunk, "{peaks:?}");
 }

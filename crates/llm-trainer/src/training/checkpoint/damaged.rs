@@ -1,0 +1,156 @@
+//! What is said of a checkpoint's own files when they are damaged.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use tch::{Device, Kind, Tensor};
+use trainer_core::config::OptimizerSection;
+
+use super::*;
+
+const BOUNDS: Bounds = Bounds { questions: 5, group_size: 1, vocab_size: 10 };
+
+fn optimizer() -> AdamW {
+    let named = [("w".to_owned(), Tensor::ones([3], (Kind::Float, Device::Cpu)))];
+    AdamW::of(named, &OptimizerSection::default(), 0)
+}
+
+/// A checkpoint of the trainer's files alone.
+struct Saved(tempfile::TempDir);
+
+impl Saved {
+    fn new() -> Self {
+        let saved = Self(tempfile::tempdir().unwrap());
+        fs::create_dir(saved.0.path().join(TRAINER_FOLDER)).unwrap();
+        optimizer().save(&saved.file("optimizer.safetensors")).unwrap();
+        saved.write(STATE_FILE, &serde_json::to_value(TrainerState::default()).unwrap());
+        saved
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.0.path().join(TRAINER_FOLDER).join(name)
+    }
+
+    fn write(&self, name: &str, value: &Value) {
+        fs::write(self.file(name), value.to_string()).unwrap();
+    }
+
+    /// The error, its causes and all, in one line.
+    fn said(&self) -> String {
+        let error = restore(self.0.path(), &mut optimizer(), BOUNDS).unwrap_err();
+        let said = format!("{error:#}").replace(&self.0.path().display().to_string(), "DIR");
+        assert_eq!(said.lines().count(), 1, "{said}");
+        said
+    }
+}
+
+#[test]
+fn a_state_that_no_run_leaves_is_refused_by_field() {
+    let saved = Saved::new();
+    restore(saved.0.path(), &mut optimizer(), BOUNDS).unwrap();
+    let whole = serde_json::to_value(TrainerState::default()).unwrap();
+    for (field, value, expected) in [
+        ("step", json!(u64::MAX), "`step` is 18446744073709551615, expected at most"),
+        ("updates", json!(u64::MAX), "`updates` is 18446744073709551615, expected at most"),
+        ("back_offs", json!(1000), "`back_offs` is 1000, expected at most 20"),
+        ("step", json!("two"), "not a trainer state: invalid type: string \"two\""),
+        ("more", json!(1), "not a trainer state: unknown field `more`"),
+    ] {
+        let mut changed = whole.clone();
+        changed[field] = value;
+        saved.write(STATE_FILE, &changed);
+        let said = saved.said();
+        assert!(said.starts_with(&format!("DIR/trainer/state.json: {expected}")), "{said}");
+    }
+    let endless = fs::File::create(saved.file(STATE_FILE)).unwrap();
+    endless.set_len(1 << 40).unwrap();
+    assert_eq!(saved.said(), "DIR/trainer/state.json: longer than 8388608 bytes");
+    fs::remove_file(saved.file(STATE_FILE)).unwrap();
+    assert!(saved.said().starts_with("DIR/trainer/state.json: No such file"));
+}
+
+/// One group that waits, with what a test changes of it.
+fn waiting(question: usize, prompt: &[u32], response: &[u32], log_prob: &[f64]) -> Value {
+    let gold = reward_math::Gold::parse("1", &reward_math::Options::default()).unwrap();
+    let verdict = serde_json::to_value(gold.verify("\\boxed{1}")).unwrap();
+    let sample = json!({
+        "sequence": { "prompt": prompt, "response": response },
+        "rollout_log_prob": log_prob, "truncated": false, "text": "", "verdict": verdict, "reward": 1.0,
+    });
+    let group = json!({
+        "rewards": [1.0], "right": 1, "sampled_at": 1,
+        "responses": { "question": question, "samples": [sample] },
+    });
+    let mut sampler = serde_json::to_value(GroupSampler::<Answered>::default()).unwrap();
+    sampler["waiting"] = json!([group]);
+    sampler
+}
+
+#[test]
+fn groups_that_do_not_fit_the_run_are_refused() {
+    let saved = Saved::new();
+    let good = waiting(4, &[1], &[2, 3], &[-0.5, -0.5]);
+    saved.write(WAITING, &good);
+    let (_, sampler) = restore(saved.0.path(), &mut optimizer(), BOUNDS).unwrap();
+    assert_eq!(sampler.waiting(), 1);
+    for (value, expected) in [
+        (waiting(5, &[1], &[2], &[-0.5]), "group 0: question 5 of 5: other data"),
+        (
+            waiting(0, &[10], &[2], &[-0.5]),
+            "group 0: token id 10, expected ids below vocab_size = 10",
+        ),
+        (waiting(0, &[], &[2], &[-0.5]), "group 0: an empty prompt, expected at least one token"),
+        (waiting(0, &[1], &[2], &[]), "group 0: 0 log-probabilities of 1 response tokens"),
+        (json!({ "waiting": 3 }), "not groups that wait"),
+    ] {
+        saved.write(WAITING, &value);
+        let said = saved.said();
+        assert!(said.starts_with(&format!("DIR/trainer/waiting.json: {expected}")), "{said}");
+    }
+}
+
+/// Rewrites one tensor of an optimiser's file.
+fn damaged(path: &Path, name: &str, tensor: &Tensor) {
+    let mut tensors = Tensor::read_safetensors(path).unwrap();
+    for (found, old) in &mut tensors {
+        if found == name {
+            *old = tensor.shallow_clone();
+        }
+    }
+    Tensor::write_safetensors(&tensors, path).unwrap();
+}
+
+#[test]
+fn an_optimiser_state_of_another_model_or_of_no_numbers_is_refused() {
+    let path = |saved: &Saved| saved.file("optimizer.safetensors");
+    for (name, tensor, expected) in [
+        (
+            "first_moment/w",
+            Tensor::from_slice(&[1f32, f32::NAN, 0.0]),
+            "has 1 values that are not finite",
+        ),
+        ("master/w", Tensor::from_slice(&[1f32, 2.0]), "has shape [2], expected [3]"),
+        ("second_moment/w", Tensor::from_slice(&[1f64, 2.0, 3.0]), "is F64, expected F32"),
+    ] {
+        let saved = Saved::new();
+        damaged(&path(&saved), name, &tensor);
+        let said = saved.said();
+        assert_eq!(
+            said.split(", expected none").next().unwrap(),
+            format!("DIR/trainer/optimizer.safetensors: tensor `{name}` {expected}")
+        );
+    }
+    let saved = Saved::new();
+    damaged(&path(&saved), "step/w", &Tensor::from(-0.5f32));
+    assert!(saved.said().ends_with("tensor `step/w` is -0.5, expected a number of steps"));
+    let mut more = Tensor::read_safetensors(path(&saved)).unwrap();
+    more.push(("master/v".to_owned(), Tensor::from(1f32)));
+    Tensor::write_safetensors(&more, path(&saved)).unwrap();
+    assert!(saved.said().contains("5 tensors, expected 4: another model's"), "{}", saved.said());
+    let other = Saved::new();
+    let foreign =
+        AdamW::of([("v".to_owned(), Tensor::from(1f32))], &OptimizerSection::default(), 0);
+    foreign.save(&path(&other)).unwrap();
+    assert!(other.said().contains("tensor `master/w` is missing, expected shape [3]"));
+}
