@@ -17,7 +17,7 @@ pub struct Options {
     ///
     /// A count, never a clock: the verdict is the same on every machine under every load.
     pub fuel: u64,
-    /// Whether a verdict carries both sides in normal form, for people; costs about as much as deciding.
+    /// Whether a verdict carries both sides in normal form, for people; costs about a third more.
     ///
     /// No part of a configuration: it changes no verdict.
     #[serde(skip)]

@@ -156,17 +156,22 @@ impl Lexer<'_> {
 
     /// Names of measures with spaces, dots and powers between them, behind a value, as one text.
     fn measure(&mut self, words: &str, length: usize) -> bool {
+        const LONGEST: usize = 64;
         let behind_value = match self.tokens.last().map(|token| &token.kind) {
             Some(Kind::Number { .. }) => true,
             Some(kind) => kind.is_symbol('}') || kind.is_symbol(')'),
             None => false,
         };
+        // Texts within texts are not looked through again and again.
+        if !behind_value || words.len() > LONGEST {
+            return false;
+        }
         let mut phrase = words.to_owned();
         for space in ["\\cdot", "\\,", "\\;", "\\ ", "\\:", "~"] {
             phrase = phrase.replace(space, " ");
         }
         let phrase: String = phrase.chars().filter(|c| !matches!(c, '{' | '}')).collect();
-        let found = behind_value && !phrase.contains('\\') && words::is_measure(&phrase);
+        let found = !phrase.contains('\\') && words::is_measure(&phrase);
         if found {
             self.push(Kind::Text(phrase), length);
         }
