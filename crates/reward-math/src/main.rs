@@ -24,8 +24,8 @@ struct Arguments {
 enum Command {
     /// Grade JSON lines `{"response": …, "ground_truth" or "answer": …}`; rows go to stdout with their verdict
     ///
-    /// A row keeps its fields and order and gains `verdict`, `how` (the step that decided) or `which` and `why`,
-    /// `reward` and `extracted`. Ends with 0, with 1 if bad lines were skipped, with 2 at an error.
+    /// A row keeps its fields and order and gains `verdict`, `how` (the rung that decided, both sides in normal form) or
+    /// `which` and `why`, `reward` and `extracted`. Ends with 0, with 1 if bad lines were skipped, with 2 at an error.
     Grade(GradeArguments),
     /// Show what is extracted, how both sides are read and which step decides
     Explain {
