@@ -188,7 +188,7 @@ impl Arithmetic {
 
     /// Pays for a function with the work of so many operations: series and reductions grow faster than the digits.
     pub(super) fn spend_on_function(&mut self, operations: u64) -> Result<()> {
-        self.spend(operations * 3 * (1 + self.bits as u64 / 384))
+        self.spend(operations * 5 * (1 + self.bits as u64 / 384))
     }
 
     pub(super) fn rational(&mut self, value: &BigRational) -> Result<Real> {
