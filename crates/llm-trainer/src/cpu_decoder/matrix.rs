@@ -36,25 +36,27 @@ enum Numbers {
     /// `[outputs, width]`.
     F32(Vec<f32>),
     /// `[outputs, width / 2]`, two bf16 a word, the earlier in its low half.
-    Bf16(Vec<u32>),
+    Bf16(Vec<i32>),
 }
 
 impl Matrix {
     /// The rows of several weights `[.., inputs]` of one kind, one after another.
     pub(super) fn new(weights: &[Tensor]) -> Self {
-        let weight = Tensor::cat(weights, 0).detach().to_device(Device::Cpu).contiguous();
+        let whole = match weights {
+            [one] => one.detach(),
+            several => Tensor::cat(several, 0).detach(),
+        };
+        let weight = whole.to_device(Device::Cpu).contiguous();
         let [outputs, inputs] = [0, 1].map(|dimension| size(weight.size()[dimension]));
         let width = inputs.next_multiple_of(PADDING);
         let filling = i64::try_from(width - inputs).expect("less than PADDING");
         let weight = if filling > 0 { weight.constant_pad_nd([0, filling]) } else { weight };
         let count = outputs * width;
         let numbers = if weight.kind() == Kind::BFloat16 {
-            // The bits of a bf16, as integers of its size.
-            let mut halves = vec![0_i16; count];
-            weight.view_dtype(Kind::Int16).copy_data(&mut halves, count);
-            let bits = |half: i16| u32::from(half.cast_unsigned());
-            let word = |pair: &[i16]| bits(pair[0]) | bits(pair[1]) << 16;
-            Numbers::Bf16(halves.chunks_exact(2).map(word).collect())
+            // Neighbours as one integer: the machines that have these libraries put the earlier in the low half.
+            let mut words = vec![0_i32; count / 2];
+            weight.view_dtype(Kind::Int).copy_data(&mut words, count / 2);
+            Numbers::Bf16(words)
         } else {
             let mut numbers = vec![0.0_f32; count];
             weight.copy_data(&mut numbers, count);
@@ -75,7 +77,10 @@ impl Matrix {
             }
             Numbers::Bf16(words) => {
                 let own = &words[index * self.width / 2..][..self.width / 2];
-                let numbers = own.iter().flat_map(|word| [word << 16, word & 0xffff_0000]);
+                let numbers = own
+                    .iter()
+                    .map(|word| word.cast_unsigned())
+                    .flat_map(|word| [word << 16, word & 0xffff_0000]);
                 rows.extend(numbers.take(self.inputs).map(f32::from_bits));
             }
         }
@@ -170,7 +175,7 @@ impl Stored for f32 {
 }
 
 /// Two bf16 a word; inputs with their even places first.
-impl Stored for u32 {
+impl Stored for i32 {
     const INPUTS: usize = 2;
 
     #[inline(always)]
@@ -179,7 +184,7 @@ impl Stored for u32 {
         weights: [&[Self]; W],
         inputs: [&[f32]; X],
     ) -> [[f32; X]; W] {
-        let weights = weights.map(|weight| S::as_simd_u32s(weight).0);
+        let weights = weights.map(|weight| S::as_simd_i32s(weight).0);
         let halves = inputs.map(|input| input.split_at(input.len() / 2));
         let evens = halves.map(|(even, _)| S::as_simd_f32s(even).0);
         let odds = halves.map(|(_, odd)| S::as_simd_f32s(odd).0);
@@ -188,7 +193,7 @@ impl Stored for u32 {
         for place in 0..weights[0].len() {
             let (even, odd) = (evens.map(|even| even[place]), odds.map(|odd| odd[place]));
             for (weights, sums) in weights.iter().zip(&mut sums) {
-                let word = weights[place];
+                let word = simd.transmute_u32s_i32s(weights[place]);
                 let first = simd.transmute_f32s_u32s(simd.wrapping_dyn_shl_u32s(word, sixteen));
                 let second = simd.transmute_f32s_u32s(simd.and_u32s(word, high));
                 for ((even, odd), sum) in even.iter().zip(&odd).zip(sums) {
