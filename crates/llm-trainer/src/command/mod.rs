@@ -33,7 +33,7 @@ pub enum Command {
     Train(train::Args),
     /// Write one self-contained HTML page, and its figures as SVG, about one or several runs
     Report(report::Args),
-    /// Add an adapter that was trained with [lora] to its model, and write the sum as a Hugging Face directory
+    /// Add an adapter that was trained with `[lora]` to its model, and write the sum as a Hugging Face directory
     Merge(merge::Args),
     /// Turn a GGUF file of the Qwen2 or Llama architecture into a Hugging Face directory
     ImportGguf(import_gguf::Args),
