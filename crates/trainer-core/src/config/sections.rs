@@ -213,7 +213,7 @@ impl Default for RolloutSection {
             stop: Vec::new(),
             stop_token_ids: Vec::new(),
             rows: 64,
-            cpu_kernels: true,
+            cpu_kernels: false,
         }
     }
 }

@@ -51,8 +51,8 @@ pub(super) const ROLLOUT: &[Field] = &[
     ),
     field(
         "rollout.cpu_kernels",
-        "true",
-        "On the CPU, decode by matrix products made for few rows in place of libtorch's: faster, and a row gives the same bits whatever decodes beside it. The weights are copied for the time of a rollout.",
+        "false",
+        "On the CPU, decode by matrix products made for few rows in place of libtorch's: a row gives the same bits whatever decodes beside it. Slower where many rows decode together. The weights are copied for the time of a rollout.",
     ),
     field(
         "reward.kind",
