@@ -40,9 +40,12 @@ pub(super) fn expand(items: Vec<Node>) -> Vec<Node> {
                 }
             }
             // `(\pm 1, \pm 2)`: four points.
-            Node::List { open: open @ '(', close: close @ ')', items } if may_be_points(&items) => {
+            Node::List { open: open @ ('(' | '['), close, items } if items.iter().any(takes_either) => {
                 let points = all_signs(&items).into_iter();
                 expanded.extend(points.map(|items| Node::List { open, close, items }));
+            }
+            other if takes_either(&other) => {
+                expanded.extend([signed(&other, true), signed(&other, false)]);
             }
             other => expanded.push(other),
         }
@@ -50,44 +53,69 @@ pub(super) fn expand(items: Vec<Node>) -> Vec<Node> {
     expanded
 }
 
-/// Whether some coordinates, but not too many, take either sign, each for itself.
-fn may_be_points(items: &[Node]) -> bool {
-    let either =
-        |item: &&Node| matches!(item, Node::Value { expression, .. } if has_either(expression));
-    let linked = |item: &Node| {
-        matches!(item, Node::Value { expression, .. }
-            if expression.any(&|node| matches!(node, Expression::PlusMinus(_, true))))
-    };
-    (1..=4).contains(&items.iter().filter(either).count()) && !items.iter().any(linked)
+/// Coordinates of all points together: more are no answer, and would cost the memory that a bomb may not have.
+const MOST_COORDINATES: usize = 4096;
+
+/// Whether a value, or one within a tuple, matrix or ratio, takes either sign.
+fn takes_either(node: &Node) -> bool {
+    match node {
+        Node::Value { expression, .. } => has_either(expression),
+        // The members of a set have their signs already.
+        Node::List { open: '(' | '[', items, .. } => items.iter().any(takes_either),
+        Node::Matrix(rows) => rows.iter().flatten().any(has_either),
+        Node::Ratio(parts) => parts.iter().any(has_either),
+        _ => false,
+    }
 }
 
-/// The coordinates with every choice of their signs.
+/// The node with all its signs one way.
+fn signed(node: &Node, plus: bool) -> Node {
+    let all = |parts: &Vec<Expression>| parts.iter().map(|part| with_sign(part, plus)).collect();
+    match node {
+        Node::Value { expression, unit, percent, .. } if has_either(expression) => Node::Value {
+            expression: expression.clone(),
+            unit: unit.clone(),
+            percent: *percent,
+            plus,
+        },
+        Node::List { open: open @ ('(' | '['), close, items } => Node::List {
+            open: *open,
+            close: *close,
+            items: items.iter().map(|item| signed(item, plus)).collect(),
+        },
+        Node::Matrix(rows) => Node::Matrix(rows.iter().map(all).collect()),
+        Node::Ratio(parts) => Node::Ratio(all(parts)),
+        other => other.clone(),
+    }
+}
+
+/// The points that coordinates are: every choice of their signs, that of the first changing fastest. Signs that are
+/// linked by a `∓`, within other coordinates, or too many, go together: two points, and never one.
 fn all_signs(items: &[Node]) -> Vec<Vec<Node>> {
-    let Some((first, rest)) = items.split_first() else { return vec![Vec::new()] };
-    let first = match first {
-        Node::Value { expression, unit, percent, .. } if has_either(expression) => {
-            let signed = |plus| Node::Value {
-                expression: expression.clone(),
-                unit: unit.clone(),
-                percent: *percent,
-                plus,
-            };
-            vec![signed(true), signed(false)]
+    let places: Vec<usize> =
+        (0..items.len()).filter(|&place| takes_either(&items[place])).collect();
+    let alone = |place: &usize| match &items[*place] {
+        Node::Value { expression, .. } => {
+            !expression.any(&|node| matches!(node, Expression::PlusMinus(_, true)))
         }
-        other => vec![other.clone()],
+        _ => false,
     };
-    let tails = all_signs(rest);
-    let with = |tail: &Vec<Node>| {
-        first
-            .iter()
-            .map(|head| {
-                let mut point = vec![head.clone()];
-                point.extend_from_slice(tail);
-                point
-            })
-            .collect::<Vec<_>>()
+    if places.len() > 4
+        || items.len() << places.len() > MOST_COORDINATES
+        || !places.iter().all(alone)
+    {
+        return [true, false]
+            .map(|plus| items.iter().map(|item| signed(item, plus)).collect())
+            .to_vec();
+    }
+    let point = |choice: u32| {
+        let mut point = items.to_vec();
+        for (bit, &place) in places.iter().enumerate() {
+            point[place] = signed(&point[place], choice >> bit & 1 == 0);
+        }
+        point
     };
-    tails.iter().flat_map(with).collect()
+    (0..1 << places.len()).map(point).collect()
 }
 
 /// The expression with one of its two signs, where `±` stands before all of it or before one of its terms.
@@ -106,4 +134,38 @@ fn with_sign(expression: &Expression, plus: bool) -> Expression {
 
 fn has_either(expression: &Expression) -> bool {
     expression.any(&|node| matches!(node, Expression::PlusMinus(..)))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Options, verify};
+
+    fn right(prediction: &str, gold: &str) -> bool {
+        verify(&format!(r"\boxed{{{prediction}}}"), gold, &Options::strict()).is_right()
+    }
+
+    #[test]
+    fn either_sign_is_never_one_of_them() {
+        let cases = [
+            (r"(\pm1,2)", "(1,2)"),
+            (r"(\pm1,\mp2)", "(1,-2)"),
+            (r"(1,\pm2,\pm3,\pm4,\pm5,\pm6)", "(1,2,3,4,5,6)"),
+            (r"((\pm1,2),3)", "((1,2),3)"),
+            (r"[\pm1,2]", "[1,2]"),
+            (r"\pm1:2", "1:2"),
+            (r"\begin{pmatrix}\pm1\\2\end{pmatrix}", r"\begin{pmatrix}1\\2\end{pmatrix}"),
+        ];
+        for (prediction, gold) in cases {
+            assert!(!right(prediction, gold), "{prediction} {gold}");
+            assert!(!right(gold, prediction), "{gold} {prediction}");
+            assert!(right(&prediction.replace('1', "1.0"), prediction), "{prediction}");
+        }
+    }
+
+    #[test]
+    fn signs_are_chosen_each_for_itself_or_together() {
+        assert!(right(r"(\pm1,\pm2)", "(1,2),(1,-2),(-1,2),(-1,-2)"));
+        assert!(right(r"(\pm1,\mp2)", "(1,-2),(-1,2)"));
+        assert!(right(r"\{\pm1,2\}", r"\{1,-1,2\}"));
+    }
 }
