@@ -15,10 +15,12 @@ fn main() {
         .warnings(false)
         .opt_level(1)
         .debug(false)
+        // The Gloo of the wheel, see `cpp/gloo`.
+        .define("USE_C10D_GLOO", None)
         .include("cpp")
         .include(&include)
         .include(include.join("torch/csrc/api/include"));
-    for file in ["operators.cpp", "autograd.cpp", "device.cpp"] {
+    for file in ["operators.cpp", "autograd.cpp", "device.cpp", "store.cpp", "collectives.cpp"] {
         build.file(format!("cpp/{file}"));
     }
     build.compile("torch_ext");

@@ -1,15 +1,17 @@
 //! What libtorch has and `tch` leaves out: vector–Jacobian products with a given cotangent, registered operators
-//! by name, and CUDA loaded at run time by a binary that was built without it.
+//! by name, CUDA loaded at run time by a binary that was built without it, and collectives over several processes.
 //!
 //! The one crate of the workspace with `unsafe`; each block says why it is sound. A libtorch exception becomes
 //! [`TorchError`], never an abort.
 
 mod autograd;
 mod device;
+pub mod distributed;
 mod operator;
 
 pub use autograd::{backward, vector_jacobian_product};
 pub use device::{CudaMemory, Libtorch, cuda_memory, libtorch, load_cuda};
+pub use distributed::{GroupError, GroupOptions, Placement, ProcessGroup, ReduceOp, Store, Work};
 pub use operator::{Argument, call, fused_adamw};
 
 use std::ffi::{CStr, c_char};

@@ -1,0 +1,2 @@
+// Stands for a header of gloo that the libtorch wheel leaves out; nothing of it is used here.
+#pragma once

@@ -1,0 +1,122 @@
+//! Whether all ranks are about to call the same.
+
+use tch::{Kind, Tensor};
+
+use super::error::GroupError;
+use super::group::ProcessGroup;
+use super::operation::{Call, Operation};
+use super::work::extent;
+
+const OPERATIONS: [Operation; 7] = [
+    Operation::AllReduce,
+    Operation::AllGather,
+    Operation::ReduceScatter,
+    Operation::Broadcast,
+    Operation::Barrier,
+    Operation::Send,
+    Operation::Receive,
+];
+const KINDS: [Kind; 9] = [
+    Kind::Float,
+    Kind::Double,
+    Kind::BFloat16,
+    Kind::Half,
+    Kind::Int64,
+    Kind::Int,
+    Kind::Int8,
+    Kind::Uint8,
+    Kind::Bool,
+];
+
+/// The kinds that every back-end moves.
+pub(super) fn is_moved(kind: Kind) -> bool {
+    KINDS.contains(&kind)
+}
+
+/// What all ranks must have in common: operation, kind, elements, and root or reduction.
+fn fingerprint(call: &Call, argument: i32) -> [i64; 4] {
+    let index = |found: Option<usize>| found.map_or(-1, extent);
+    [
+        index(OPERATIONS.iter().position(|&operation| operation == call.operation)),
+        index(call.kind.and_then(|kind| KINDS.iter().position(|&other| other == kind))),
+        index(Some(call.elements)),
+        i64::from(argument),
+    ]
+}
+
+fn describe(fingerprint: &[i64]) -> String {
+    let at = |index: i64| usize::try_from(index).ok();
+    let operation = at(fingerprint[0]).and_then(|index| OPERATIONS.get(index));
+    let name = operation.map_or_else(|| "something else".to_owned(), ToString::to_string);
+    let tensor = match at(fingerprint[1]).and_then(|index| KINDS.get(index)) {
+        Some(kind) => format!(" of {} {kind:?}", fingerprint[2]),
+        None => String::new(),
+    };
+    let argument = match operation {
+        Some(Operation::Broadcast) => format!(" from {} of the group", fingerprint[3]),
+        Some(Operation::AllReduce | Operation::ReduceScatter) => {
+            let op = match fingerprint[3] {
+                0 => "sum",
+                3 => "min",
+                _ => "max",
+            };
+            format!(" by {op}")
+        }
+        _ => String::new(),
+    };
+    name + &tensor + &argument
+}
+
+/// Asks all ranks of `group` what they call; every rank gets the same answer.
+pub(super) fn require(group: &ProcessGroup, call: &Call, argument: i32) -> Result<(), GroupError> {
+    let own = fingerprint(call, argument);
+    let all = group.gather_integers(call, &own)?;
+    let different = all.chunks_exact(own.len()).enumerate().find(|(_, theirs)| *theirs != own);
+    match different {
+        None => Ok(()),
+        Some((index, theirs)) => Err(GroupError::Disagreement {
+            call: Box::new(call.clone()),
+            peer: group.ranks()[index],
+            theirs: describe(theirs),
+        }),
+    }
+}
+
+impl ProcessGroup {
+    /// What all ranks of the group pass here, one after the other; on the CPU, and not verified.
+    pub(super) fn gather_integers(&self, call: &Call, own: &[i64]) -> Result<Vec<i64>, GroupError> {
+        let input = Tensor::from_slice(own);
+        let output =
+            Tensor::zeros([extent(own.len() * self.world_size())], (Kind::Int64, tch::Device::Cpu));
+        self.gather_unverified(call.clone(), &input, &output)?.wait()?;
+        Vec::<i64>::try_from(&output).map_err(|error| GroupError::Failed {
+            call: Box::new(call.clone()),
+            message: error.to_string(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_rank_s_call_is_described_from_its_numbers() {
+        let mut call = Call {
+            operation: Operation::AllReduce,
+            rank: 0,
+            world_size: 2,
+            members: None,
+            elements: 8,
+            kind: Some(Kind::BFloat16),
+            peer: None,
+        };
+        assert_eq!(describe(&fingerprint(&call, 4)), "all-reduce of 8 BFloat16 by max");
+        call.operation = Operation::Broadcast;
+        assert_eq!(describe(&fingerprint(&call, 1)), "broadcast of 8 BFloat16 from 1 of the group");
+        call.operation = Operation::Barrier;
+        call.kind = None;
+        assert_eq!(describe(&fingerprint(&call, 0)), "barrier");
+        assert_eq!(describe(&[99, 99, 0, 0]), "something else");
+    }
+}

@@ -1,0 +1,97 @@
+//! Arguments that cannot be meant are found before anything is sent.
+
+use tch::{Device, Kind, Tensor};
+
+use super::agreement;
+use super::error::GroupError;
+use super::group::ProcessGroup;
+use super::operation::{Call, Operation};
+
+impl ProcessGroup {
+    /// Describes a call and checks the tensor and the rank that it names.
+    pub(super) fn call(
+        &self,
+        operation: Operation,
+        tensor: Option<&Tensor>,
+        peer: Option<usize>,
+    ) -> Result<Call, GroupError> {
+        let placement = self.placement();
+        let is_whole = self.world_size() == placement.world_size;
+        let call = Call {
+            operation,
+            rank: placement.rank,
+            world_size: placement.world_size,
+            members: (!is_whole).then(|| self.ranks().to_vec()),
+            elements: tensor.filter(|tensor| tensor.defined()).map_or(0, Tensor::numel),
+            kind: tensor.and_then(|tensor| tensor.f_kind().ok()),
+            peer: peer.map(|peer| self.ranks().get(peer).copied().unwrap_or(peer)),
+        };
+        if let Some(peer) = peer.filter(|&peer| peer >= self.world_size()) {
+            let problem = format!("rank {peer} of a group of {}", self.world_size());
+            return Err(refuse(&call, problem));
+        }
+        if let Some(tensor) = tensor {
+            self.require_tensor(&call, tensor)?;
+        }
+        Ok(call)
+    }
+
+    fn require_tensor(&self, call: &Call, tensor: &Tensor) -> Result<(), GroupError> {
+        let problem = match tensor.f_kind() {
+            Err(error) => Some(format!("no tensor to work on: {error}")),
+            Ok(kind) if !agreement::is_moved(kind) => Some(format!("{kind:?} is not moved")),
+            Ok(_) if tensor.is_sparse() || !tensor.is_contiguous() => Some(format!(
+                "expected a contiguous tensor, its shape is {:?} with strides {:?}",
+                tensor.size(),
+                tensor.stride()
+            )),
+            Ok(_) if tensor.device() != Device::Cpu && tensor.device() != self.options().device => {
+                let (found, expected) = (tensor.device(), self.options().device);
+                Some(format!("tensor on {found:?}, expected Cpu or the group's {expected:?}"))
+            }
+            Ok(_) => None,
+        };
+        problem.map_or(Ok(()), |problem| Err(refuse(call, problem)))
+    }
+
+    /// `whole` has `world_size` times the elements of `part`.
+    pub(super) fn require_whole(
+        &self,
+        call: &Call,
+        whole: &Tensor,
+        part: &Tensor,
+    ) -> Result<(), GroupError> {
+        self.require_tensor(call, whole)?;
+        let expected = part.numel() * self.world_size();
+        if whole.numel() != expected {
+            let (found, own, size) = (whole.numel(), part.numel(), self.world_size());
+            let problem = format!(
+                "the whole has {found} elements, expected {expected}, {own} for each of {size} ranks"
+            );
+            return Err(refuse(call, problem));
+        }
+        if (whole.kind(), whole.device()) != (part.kind(), part.device()) {
+            let (kind, device) = (whole.kind(), whole.device());
+            let problem = format!(
+                "the whole is {kind:?} on {device:?}, expected {:?} on {:?} as the part",
+                part.kind(),
+                part.device()
+            );
+            return Err(refuse(call, problem));
+        }
+        Ok(())
+    }
+}
+
+/// Truth values are moved, never reduced.
+pub(super) fn require_number(call: &Call) -> Result<(), GroupError> {
+    if call.kind == Some(Kind::Bool) {
+        return Err(refuse(call, "expected numbers".to_owned()));
+    }
+    Ok(())
+}
+
+/// The error of a call that is not made.
+pub(super) fn refuse(call: &Call, problem: String) -> GroupError {
+    GroupError::Argument { call: Box::new(call.clone()), problem }
+}

@@ -1,0 +1,63 @@
+//! Bytes of any length between ranks, over the CPU's back-end.
+
+use tch::{Device, Kind, Tensor};
+
+use super::error::GroupError;
+use super::group::ProcessGroup;
+use super::work::extent;
+
+impl ProcessGroup {
+    /// What every rank of the group passed, in the order of ranks; lengths may differ.
+    ///
+    /// Every rank receives as many bytes as the longest has, from each.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::all_gather`].
+    pub fn all_gather_bytes(&self, bytes: &[u8]) -> Result<Vec<Vec<u8>>, GroupError> {
+        let lengths = self.gathered_lengths(bytes.len())?;
+        let longest = lengths.iter().copied().max().unwrap_or(0);
+        let mut padded = bytes.to_vec();
+        padded.resize(longest, 0);
+        let output = byte_tensor(longest * lengths.len());
+        self.all_gather(&Tensor::from_slice(&padded), &output)?;
+        let all = bytes_of(&output);
+        let part = |(rank, &length): (usize, &usize)| all[rank * longest..][..length].to_vec();
+        Ok(lengths.iter().enumerate().map(part).collect())
+    }
+
+    /// What rank `root` of the group passed; the other ranks' bytes count for nothing.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::broadcast`].
+    pub fn broadcast_bytes(&self, bytes: &[u8], root: usize) -> Result<Vec<u8>, GroupError> {
+        let length = Tensor::from_slice(&[extent(bytes.len())]);
+        self.broadcast(&length, root)?;
+        let buffer = if self.rank() == root {
+            Tensor::from_slice(bytes)
+        } else {
+            byte_tensor(usize::try_from(length.int64_value(&[0])).unwrap_or(0))
+        };
+        self.broadcast(&buffer, root)?;
+        Ok(bytes_of(&buffer))
+    }
+
+    fn gathered_lengths(&self, own: usize) -> Result<Vec<usize>, GroupError> {
+        let output = Tensor::zeros([extent(self.world_size())], (Kind::Int64, Device::Cpu));
+        self.all_gather(&Tensor::from_slice(&[extent(own)]), &output)?;
+        let length = |rank| usize::try_from(output.int64_value(&[rank])).unwrap_or(0);
+        Ok((0..extent(self.world_size())).map(length).collect())
+    }
+}
+
+fn byte_tensor(length: usize) -> Tensor {
+    Tensor::zeros([extent(length)], (Kind::Uint8, Device::Cpu))
+}
+
+fn bytes_of(tensor: &Tensor) -> Vec<u8> {
+    let mut bytes = vec![0; tensor.numel()];
+    let length = bytes.len();
+    tensor.copy_data(&mut bytes, length);
+    bytes
+}

@@ -1,0 +1,245 @@
+//! The operations: every rank of a group calls the same, in the same order.
+
+use tch::{Device, Tensor};
+
+use super::agreement;
+use super::argument::{self, refuse};
+use super::error::GroupError;
+use super::group::{Code, ProcessGroup, c_rank};
+use super::operation::{Call, Operation, ReduceOp};
+use super::work::{LastStep, Work, accumulator, copy, extent};
+
+impl ProcessGroup {
+    /// Replaces `tensor` on every rank by the reduction over all ranks.
+    ///
+    /// # Errors
+    ///
+    /// [`GroupError::Argument`] before anything is sent, [`GroupError::Failed`] after, [`GroupError::Disagreement`] with
+    /// `verify`.
+    pub fn all_reduce(&self, tensor: &Tensor, op: ReduceOp) -> Result<(), GroupError> {
+        self.all_reduce_async(tensor, op)?.wait()
+    }
+
+    /// Starts [`Self::all_reduce`].
+    ///
+    /// # Errors
+    ///
+    /// As there, but for what [`Work::wait`] says.
+    pub fn all_reduce_async(&self, tensor: &Tensor, op: ReduceOp) -> Result<Work, GroupError> {
+        let call = self.call(Operation::AllReduce, Some(tensor), None)?;
+        argument::require_number(&call)?;
+        if self.is_trivial(tensor) {
+            return Ok(Work::done(call));
+        }
+        self.verify(&call, op.code())?;
+        let kind = tensor.kind();
+        let wide_kind = accumulator(kind);
+        if op == ReduceOp::Sum && wide_kind != kind && tensor.device() == Device::Cpu {
+            let wide =
+                torch(&call, tensor.f_detach().and_then(|values| values.f_totype(wide_kind)))?;
+            let into = tensor.shallow_clone();
+            let last_step = LastStep::Round { wide: wide.shallow_clone(), into };
+            return self.start(Code::AllReduce, call, Some(&wide), None, op.code(), last_step);
+        }
+        self.start(Code::AllReduce, call, Some(tensor), None, op.code(), LastStep::None)
+    }
+
+    /// Writes the `input` of every rank, `[elements]`, one after the other to `output`, `[world_size × elements]`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::all_reduce`].
+    pub fn all_gather(&self, input: &Tensor, output: &Tensor) -> Result<(), GroupError> {
+        self.all_gather_async(input, output)?.wait()
+    }
+
+    /// Starts [`Self::all_gather`].
+    ///
+    /// # Errors
+    ///
+    /// As there, but for what [`Work::wait`] says.
+    pub fn all_gather_async(&self, input: &Tensor, output: &Tensor) -> Result<Work, GroupError> {
+        let call = self.call(Operation::AllGather, Some(input), None)?;
+        self.require_whole(&call, output, input)?;
+        if self.world_size() == 1 {
+            torch(&call, copy(output, input))?;
+        }
+        if self.is_trivial(input) {
+            return Ok(Work::done(call));
+        }
+        self.verify(&call, 0)?;
+        self.gather_unverified(call, input, output)
+    }
+
+    pub(super) fn gather_unverified(
+        &self,
+        call: Call,
+        input: &Tensor,
+        output: &Tensor,
+    ) -> Result<Work, GroupError> {
+        self.start(Code::AllGather, call, Some(output), Some(input), 0, LastStep::None)
+    }
+
+    /// Writes to `output`, `[elements]`, this rank's part of the reduction of `input`, `[world_size × elements]`, over all
+    /// ranks.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::all_reduce`].
+    pub fn reduce_scatter(
+        &self,
+        input: &Tensor,
+        output: &Tensor,
+        op: ReduceOp,
+    ) -> Result<(), GroupError> {
+        self.reduce_scatter_async(input, output, op)?.wait()
+    }
+
+    /// Starts [`Self::reduce_scatter`]. On the CPU the parts travel in the background and are reduced in [`Work::wait`].
+    ///
+    /// # Errors
+    ///
+    /// As there, but for what [`Work::wait`] says.
+    pub fn reduce_scatter_async(
+        &self,
+        input: &Tensor,
+        output: &Tensor,
+        op: ReduceOp,
+    ) -> Result<Work, GroupError> {
+        let call = self.call(Operation::ReduceScatter, Some(output), None)?;
+        argument::require_number(&call)?;
+        self.require_whole(&call, input, output)?;
+        if self.world_size() == 1 {
+            torch(&call, copy(output, input))?;
+        }
+        if self.is_trivial(output) {
+            return Ok(Work::done(call));
+        }
+        self.verify(&call, op.code())?;
+        if output.device() != Device::Cpu {
+            let (output, input) = (Some(output), Some(input));
+            return self.start(Code::ReduceScatter, call, output, input, op.code(), LastStep::None);
+        }
+        // Gloo's own is an all-reduce of the whole, of which it keeps a part: twice the bytes.
+        let parts = [extent(self.world_size()), extent(output.numel())];
+        let parts = torch(&call, Tensor::f_empty(parts, (input.kind(), Device::Cpu)))?;
+        let into = output.shallow_clone();
+        let last_step = LastStep::Reduce { parts: parts.shallow_clone(), op, into };
+        self.start(Code::AllToAll, call, Some(&parts), Some(input), 0, last_step)
+    }
+
+    /// Overwrites `tensor` on every rank by that of rank `root` of the group.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::all_reduce`].
+    pub fn broadcast(&self, tensor: &Tensor, root: usize) -> Result<(), GroupError> {
+        self.broadcast_async(tensor, root)?.wait()
+    }
+
+    /// Starts [`Self::broadcast`].
+    ///
+    /// # Errors
+    ///
+    /// As there, but for what [`Work::wait`] says.
+    pub fn broadcast_async(&self, tensor: &Tensor, root: usize) -> Result<Work, GroupError> {
+        let call = self.call(Operation::Broadcast, Some(tensor), Some(root))?;
+        if self.is_trivial(tensor) {
+            return Ok(Work::done(call));
+        }
+        self.verify(&call, c_rank(root))?;
+        self.start(Code::Broadcast, call, Some(tensor), None, c_rank(root), LastStep::None)
+    }
+
+    /// Returns when every rank has called it. It does not wait for a GPU.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::all_reduce`].
+    pub fn barrier(&self) -> Result<(), GroupError> {
+        self.barrier_async()?.wait()
+    }
+
+    /// Starts [`Self::barrier`]: [`Work::wait`] returns when every rank has started it.
+    ///
+    /// # Errors
+    ///
+    /// As there, but for what [`Work::wait`] says.
+    pub fn barrier_async(&self) -> Result<Work, GroupError> {
+        let call = self.call(Operation::Barrier, None, None)?;
+        if self.is_alone() {
+            return Ok(Work::done(call));
+        }
+        self.verify(&call, 0)?;
+        self.start(Code::Barrier, call, None, None, 0, LastStep::None)
+    }
+
+    /// Sends `tensor` to rank `peer` of the group, which must receive it; messages between two ranks keep their order.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::all_reduce`].
+    pub fn send(&self, tensor: &Tensor, peer: usize) -> Result<(), GroupError> {
+        self.send_async(tensor, peer)?.wait()
+    }
+
+    /// Starts [`Self::send`].
+    ///
+    /// # Errors
+    ///
+    /// As there, but for what [`Work::wait`] says.
+    pub fn send_async(&self, tensor: &Tensor, peer: usize) -> Result<Work, GroupError> {
+        self.start_between(Code::Send, Operation::Send, tensor, peer)
+    }
+
+    /// Overwrites `tensor` by what rank `peer` of the group sends, which has the same kind and number of elements.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::all_reduce`].
+    pub fn recv(&self, tensor: &Tensor, peer: usize) -> Result<(), GroupError> {
+        self.recv_async(tensor, peer)?.wait()
+    }
+
+    /// Starts [`Self::recv`].
+    ///
+    /// # Errors
+    ///
+    /// As there, but for what [`Work::wait`] says.
+    pub fn recv_async(&self, tensor: &Tensor, peer: usize) -> Result<Work, GroupError> {
+        self.start_between(Code::Receive, Operation::Receive, tensor, peer)
+    }
+
+    fn start_between(
+        &self,
+        code: Code,
+        operation: Operation,
+        tensor: &Tensor,
+        peer: usize,
+    ) -> Result<Work, GroupError> {
+        let call = self.call(operation, Some(tensor), Some(peer))?;
+        if peer == self.rank() {
+            return Err(refuse(&call, "expected another rank".to_owned()));
+        }
+        if self.is_trivial(tensor) {
+            return Ok(Work::done(call));
+        }
+        self.start(code, call, Some(tensor), None, c_rank(peer), LastStep::None)
+    }
+
+    /// Nothing has to move.
+    fn is_trivial(&self, tensor: &Tensor) -> bool {
+        self.is_alone() || tensor.numel() == 0
+    }
+
+    fn verify(&self, call: &Call, argument: i32) -> Result<(), GroupError> {
+        if self.options().verify { agreement::require(self, call, argument) } else { Ok(()) }
+    }
+}
+
+fn torch<T>(call: &Call, result: Result<T, tch::TchError>) -> Result<T, GroupError> {
+    result.map_err(|error| GroupError::Failed {
+        call: Box::new(call.clone()),
+        message: error.to_string(),
+    })
+}

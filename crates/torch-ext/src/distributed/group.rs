@@ -1,0 +1,378 @@
+//! Processes that are connected, and what they do together.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::ffi::{CString, c_char, c_int};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use tch::{Device, Tensor};
+use torch_sys::C_tensor;
+
+use super::error::GroupError;
+use super::nccl;
+use super::operation::Call;
+use super::placement::{Placement, PlacementError};
+use super::store::{RawStore, Store};
+use super::work::{LastStep, RawWork, Work, milliseconds, one_line};
+use crate::TorchError;
+
+/// `Group` of `collectives.cpp`.
+#[repr(C)]
+struct RawGroup {
+    _opaque: [u8; 0],
+}
+
+unsafe extern "C" {
+    fn torch_ext_group_new(
+        store: *const RawStore,
+        rank: c_int,
+        size: c_int,
+        timeout_ms: i64,
+        cuda_device: c_int,
+        name: *const c_char,
+    ) -> *mut RawGroup;
+    fn torch_ext_group_free(group: *mut RawGroup);
+    fn torch_ext_group_start(
+        group: *const RawGroup,
+        operation: c_int,
+        output: *const C_tensor,
+        input: *const C_tensor,
+        argument: c_int,
+    ) -> *mut RawWork;
+}
+
+/// How a group is made.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GroupOptions {
+    /// Longest that ranks wait for each other, in joining and in every operation; 10 minutes.
+    ///
+    /// It must cover what ranks may differ in speed: the slowest step, and the writing of a checkpoint by one of them.
+    pub timeout: Duration,
+    /// Where the tensors are. Those on the CPU go over Gloo always; a CUDA device adds NCCL. The CPU.
+    pub device: Device,
+    /// Compares operation, kind and number of elements over the ranks before every collective, which costs one small
+    /// all-gather on the CPU; without it, ranks that call different things hang, fail or mix up data. Off.
+    pub verify: bool,
+}
+
+impl Default for GroupOptions {
+    fn default() -> Self {
+        Self { timeout: Duration::from_mins(10), device: Device::Cpu, verify: false }
+    }
+}
+
+/// Processes that work together; every collective must be called by all of them, in the same order, with tensors of the
+/// same kind and number of elements.
+///
+/// Tensors are contiguous, of any shape, on the CPU or on the group's CUDA device, of a kind among `Float`, `Double`,
+/// `BFloat16`, `Half`, `Int64`, `Int`, `Int8`, `Uint8`, `Bool` (which is moved, never reduced). They are written in place,
+/// outside of any graph.
+///
+/// On the CPU, a reduce-scatter adds in the order of ranks, and sums of `BFloat16` and `Half` are taken in `Float` and
+/// rounded once. An all-reduce gives all ranks the same bits, in an order of addition that depends on the number of ranks
+/// and elements. NCCL adds in the kind of the tensors.
+#[derive(Debug)]
+pub struct ProcessGroup {
+    /// `None` for one process: every operation is the identity.
+    connection: Option<Connection>,
+    /// Of this process in the group.
+    rank: usize,
+    /// Ranks of the run that are in the group, in the group's order.
+    ranks: Vec<usize>,
+    /// Of the whole run, with this process's rank in it.
+    placement: Placement,
+    name: String,
+    store: Store,
+    options: GroupOptions,
+    /// How many sub-groups of the same ranks were made: each has keys of its own.
+    sub_groups: RefCell<HashMap<Vec<usize>, u64>>,
+}
+
+#[derive(Debug)]
+struct Connection(NonNull<RawGroup>);
+
+// SAFETY: the C++ object holds counted pointers with atomic counts to back-ends that have no thread of their own choice;
+// calls from two threads at once would race for their sequence number, so it is not `Sync`.
+unsafe impl Send for Connection {}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        // SAFETY: from `new`, freed once; works that are under way hold references of their own.
+        unsafe { torch_ext_group_free(self.0.as_ptr()) };
+    }
+}
+
+impl ProcessGroup {
+    /// One process for itself: every collective is the identity, and the store is a map in memory.
+    pub fn single() -> Self {
+        let options = GroupOptions::default();
+        Self {
+            connection: None,
+            rank: 0,
+            ranks: vec![0],
+            placement: Placement::single(),
+            name: "world".to_owned(),
+            store: Store::in_memory(options.timeout),
+            options,
+            sub_groups: RefCell::default(),
+        }
+    }
+
+    /// Joins the processes of the run that the environment names, see [`Placement::from_env`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Placement::from_env`] and [`Self::join`].
+    pub fn from_env(options: &GroupOptions) -> Result<Self, GroupError> {
+        Self::join(&Placement::from_env()?, options)
+    }
+
+    /// Joins the processes of a run; all of them must join, and as often.
+    ///
+    /// # Errors
+    ///
+    /// [`GroupError`] if the store of rank 0 cannot be reached, some ranks do not join within the time-out (it says
+    /// which), or the device needs NCCL and that is not there.
+    pub fn join(placement: &Placement, options: &GroupOptions) -> Result<Self, GroupError> {
+        static JOINED: AtomicU64 = AtomicU64::new(0);
+        if placement.world_size == 1 {
+            return Ok(Self { options: options.clone(), ..Self::single() });
+        }
+        if let Device::Cuda(device) = options.device {
+            nccl::require(device)?;
+        }
+        let &Placement { rank, world_size, .. } = placement;
+        let missing = || PlacementError::Missing {
+            variable: "MASTER_ADDR",
+            expected: "the host of rank 0".to_owned(),
+            because: format!("WORLD_SIZE is {world_size}"),
+        };
+        let coordinator = placement.coordinator.as_ref().ok_or_else(missing)?;
+        let serves = rank == 0 && !coordinator.served_by_launcher;
+        let (host, port) = (&coordinator.host, coordinator.port);
+        let store = Store::tcp(host, port, serves, options.timeout).map_err(|error| {
+            let message = match error {
+                GroupError::Store { message, .. } => message,
+                other => other.to_string(),
+            };
+            let action = if serves { "serve" } else { "reach" };
+            GroupError::Coordinator { rank, world_size, action, host: host.clone(), port, message }
+        })?;
+        // A run that is started again, and a process that joins again, must not meet keys of the time before.
+        let time = JOINED.fetch_add(1, Ordering::Relaxed);
+        let store = store.prefixed(&format!("attempt-{}/join-{time}", coordinator.attempt))?;
+        Self::connect(
+            "world".to_owned(),
+            (0..world_size).collect(),
+            placement.clone(),
+            &store,
+            options.clone(),
+        )
+    }
+
+    /// The group of `ranks` of this group, which must list this rank; in the order given, which is the order of ranks in
+    /// the new group. All of them, and nobody else, call this with the same list.
+    ///
+    /// # Errors
+    ///
+    /// [`GroupError::SubGroup`] if the list is no such list; else as [`Self::join`].
+    pub fn sub_group(&self, ranks: &[usize]) -> Result<Self, GroupError> {
+        let refuse = |problem: String| GroupError::SubGroup {
+            rank: self.placement.rank,
+            world_size: self.placement.world_size,
+            ranks: ranks.to_vec(),
+            problem,
+        };
+        if let Some(rank) = ranks.iter().find(|&&rank| rank >= self.world_size()) {
+            return Err(refuse(format!(
+                "expected ranks in 0..{}, found {rank}",
+                self.world_size()
+            )));
+        }
+        if let Some(rank) = (1..ranks.len()).find(|&index| ranks[..index].contains(&ranks[index])) {
+            return Err(refuse(format!("rank {} is in it twice", ranks[rank])));
+        }
+        if !ranks.contains(&self.rank) {
+            return Err(refuse(format!("expected rank {} to be in it", self.rank)));
+        }
+        let time = {
+            let mut made = self.sub_groups.borrow_mut();
+            let count = made.entry(ranks.to_vec()).or_default();
+            *count += 1;
+            *count
+        };
+        let members: Vec<usize> = ranks.iter().map(|&rank| self.ranks[rank]).collect();
+        let list: Vec<String> = members.iter().map(ToString::to_string).collect();
+        let name = format!("{}/{}#{time}", self.name, list.join("-"));
+        Self::connect(name, members, self.placement.clone(), &self.store, self.options.clone())
+    }
+
+    fn connect(
+        name: String,
+        ranks: Vec<usize>,
+        placement: Placement,
+        store: &Store,
+        options: GroupOptions,
+    ) -> Result<Self, GroupError> {
+        let &Placement { rank: world_rank, world_size, .. } = &placement;
+        let rank = ranks.iter().position(|&member| member == world_rank).expect("checked above");
+        let store = store.prefixed(&name)?;
+        let connection = if ranks.len() == 1 {
+            None
+        } else {
+            meet(&store, &placement, &ranks, options.timeout)?;
+            let device = match options.device {
+                Device::Cuda(device) => c_int::try_from(device).unwrap_or(c_int::MAX),
+                _ => -1,
+            };
+            let c_name = CString::new(name.as_str()).expect("digits and punctuation");
+            // SAFETY: the store is live and the back-ends count their own references to it; the name is
+            // NUL-terminated and copied. The constructor called by symbol was checked by `nccl::require`.
+            let raw = unsafe {
+                torch_ext_group_new(
+                    store.as_raw(),
+                    c_rank(rank),
+                    c_rank(ranks.len()),
+                    milliseconds(options.timeout),
+                    device,
+                    c_name.as_ptr(),
+                )
+            };
+            let failed = || GroupError::Connect {
+                rank: world_rank,
+                world_size,
+                members: ranks.clone(),
+                message: one_line(&TorchError::take()),
+            };
+            Some(Connection(NonNull::new(raw).ok_or_else(failed)?))
+        };
+        let sub_groups = RefCell::default();
+        Ok(Self { connection, rank, ranks, placement, name, store, options, sub_groups })
+    }
+
+    /// Of this process in the group, `0..world_size`.
+    pub fn rank(&self) -> usize {
+        self.rank
+    }
+
+    /// Processes in the group.
+    pub fn world_size(&self) -> usize {
+        self.ranks.len()
+    }
+
+    /// Of this process among those of the run on its host, `0..local_world_size`, also in a sub-group.
+    pub fn local_rank(&self) -> usize {
+        self.placement.local_rank
+    }
+
+    /// Processes of the run on this host, also in a sub-group.
+    pub fn local_world_size(&self) -> usize {
+        self.placement.local_world_size
+    }
+
+    /// Ranks of the run that are in the group; the place in the list is the rank in the group.
+    pub fn ranks(&self) -> &[usize] {
+        &self.ranks
+    }
+
+    /// Longest that ranks wait for each other.
+    pub fn timeout(&self) -> Duration {
+        self.options.timeout
+    }
+
+    /// The run that this process is part of.
+    pub fn placement(&self) -> &Placement {
+        &self.placement
+    }
+
+    pub(super) fn options(&self) -> &GroupOptions {
+        &self.options
+    }
+
+    /// Every operation is the identity.
+    pub(super) fn is_alone(&self) -> bool {
+        self.connection.is_none()
+    }
+
+    /// A map that all ranks of this group share.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Hands an operation to the back-end of its tensors.
+    pub(super) fn start(
+        &self,
+        code: Code,
+        call: Call,
+        output: Option<&Tensor>,
+        input: Option<&Tensor>,
+        argument: c_int,
+        last_step: LastStep,
+    ) -> Result<Work, GroupError> {
+        let Some(connection) = &self.connection else { return Ok(Work::done(call)) };
+        let pointer = |tensor: Option<&Tensor>| tensor.map_or(std::ptr::null(), Tensor::as_ptr);
+        // SAFETY: the group is live, the tensors are null or live, and the work counts its own references to all of
+        // them, so they outlive what goes on in the background.
+        let raw = unsafe {
+            torch_ext_group_start(
+                connection.0.as_ptr(),
+                code as c_int,
+                pointer(output),
+                pointer(input),
+                argument,
+            )
+        };
+        // SAFETY: null or a work that nothing else owns.
+        unsafe { Work::adopt(raw, call, self.options.timeout, last_step) }
+    }
+}
+
+/// `Operation` of `collectives.cpp`.
+#[derive(Clone, Copy)]
+pub(super) enum Code {
+    AllReduce,
+    AllGather,
+    ReduceScatter,
+    AllToAll,
+    Broadcast,
+    Barrier,
+    Send,
+    Receive,
+}
+
+/// Waits until all ranks have said in the store that they are there.
+fn meet(
+    store: &Store,
+    placement: &Placement,
+    ranks: &[usize],
+    timeout: Duration,
+) -> Result<(), GroupError> {
+    let &Placement { rank, world_size, .. } = placement;
+    let key = |rank: usize| format!("here/{rank}");
+    if store.add(&key(rank), 1)? > 1 {
+        return Err(GroupError::Twice { rank, world_size });
+    }
+    let deadline = Instant::now() + timeout.min(Duration::from_hours(168));
+    for &other in ranks {
+        if store.wait_for(&key(other), deadline.saturating_duration_since(Instant::now())).is_err()
+        {
+            let mut missing = Vec::new();
+            for &other in ranks {
+                if !store.is_set(&key(other))? {
+                    missing.push(other);
+                }
+            }
+            if !missing.is_empty() {
+                return Err(GroupError::Absent { rank, world_size, missing, timeout });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A rank as c10d counts.
+pub(super) fn c_rank(rank: usize) -> c_int {
+    c_int::try_from(rank).expect("a placement has no more ranks than c_int holds")
+}

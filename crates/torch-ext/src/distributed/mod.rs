@@ -1,0 +1,25 @@
+//! Several processes as one: libtorch's own collectives (c10d) behind safe types.
+//!
+//! [`Placement`] says which of how many processes this is, [`Store`] is a small shared map they meet at, and
+//! [`ProcessGroup`] holds the connections and the operations. `docs/distributed.md` tells how processes are started.
+
+mod agreement;
+mod argument;
+mod bytes;
+mod collective;
+mod error;
+mod group;
+mod host_list;
+mod nccl;
+mod operation;
+mod placement;
+mod slurm;
+mod store;
+mod work;
+
+pub use error::GroupError;
+pub use group::{GroupOptions, ProcessGroup};
+pub use operation::{Call, Operation, ReduceOp};
+pub use placement::{Coordinator, Placement, PlacementError};
+pub use store::Store;
+pub use work::Work;

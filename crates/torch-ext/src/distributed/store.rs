@@ -1,0 +1,307 @@
+//! A small map that all processes of a run share.
+
+use std::ffi::{CString, c_char, c_int};
+use std::ptr::NonNull;
+use std::time::Duration;
+
+use super::error::GroupError;
+use super::work::{milliseconds, one_line};
+use crate::TorchError;
+
+/// `torch_ext::StoreHandle`.
+#[repr(C)]
+pub(super) struct RawStore {
+    _opaque: [u8; 0],
+}
+
+unsafe extern "C" {
+    fn torch_ext_store_tcp(
+        host: *const c_char,
+        port: u16,
+        is_server: c_int,
+        timeout_ms: i64,
+    ) -> *mut RawStore;
+    fn torch_ext_store_in_memory(timeout_ms: i64) -> *mut RawStore;
+    fn torch_ext_store_prefixed(store: *const RawStore, prefix: *const c_char) -> *mut RawStore;
+    fn torch_ext_store_clone(store: *const RawStore) -> *mut RawStore;
+    fn torch_ext_store_free(store: *mut RawStore);
+    fn torch_ext_store_port(store: *const RawStore) -> c_int;
+    fn torch_ext_store_set(
+        store: *const RawStore,
+        key: *const c_char,
+        value: *const u8,
+        size: usize,
+    ) -> c_int;
+    fn torch_ext_store_get(store: *const RawStore, key: *const c_char, size: *mut usize)
+    -> *mut u8;
+    fn torch_ext_store_wait(store: *const RawStore, key: *const c_char, timeout_ms: i64) -> c_int;
+    fn torch_ext_store_check(store: *const RawStore, key: *const c_char) -> c_int;
+    fn torch_ext_store_add(
+        store: *const RawStore,
+        key: *const c_char,
+        by: i64,
+        sum: *mut i64,
+    ) -> c_int;
+}
+
+/// Keys and bytes that all processes of a run see: c10d's store, over TCP or within one process.
+///
+/// For small things: who is there, heart-beats. An operation that waits holds the connection, so a thread that beats
+/// while another waits takes a connection of its own by [`Self::reconnect`].
+#[derive(Debug)]
+pub struct Store {
+    raw: NonNull<RawStore>,
+}
+
+// SAFETY: the handle is a counted pointer whose count is atomic, and every operation of c10d's stores takes the lock of
+// its connection (or of its map), so any thread may call, and several at once.
+unsafe impl Send for Store {}
+// SAFETY: as above; no operation here changes the handle itself.
+unsafe impl Sync for Store {}
+
+impl Store {
+    /// Serves a store on all interfaces of this host; port 0 picks a free one, see [`Self::port`].
+    ///
+    /// It ends when this and everything made from it in this process is dropped.
+    ///
+    /// # Errors
+    ///
+    /// [`GroupError::Store`] if the port is taken.
+    pub fn serve(port: u16, timeout: Duration) -> Result<Self, GroupError> {
+        Self::tcp("localhost", port, true, timeout)
+    }
+
+    /// Connects to a store that another process serves; tries until `timeout`.
+    ///
+    /// # Errors
+    ///
+    /// [`GroupError::Store`] if there is none by then.
+    pub fn connect(host: &str, port: u16, timeout: Duration) -> Result<Self, GroupError> {
+        Self::tcp(host, port, false, timeout)
+    }
+
+    pub(super) fn tcp(
+        host: &str,
+        port: u16,
+        is_server: bool,
+        timeout: Duration,
+    ) -> Result<Self, GroupError> {
+        let c_host = c_string("connect", host)?;
+        // SAFETY: the host is NUL-terminated and outlives the call.
+        let raw = unsafe {
+            torch_ext_store_tcp(
+                c_host.as_ptr(),
+                port,
+                c_int::from(is_server),
+                milliseconds(timeout),
+            )
+        };
+        Self::adopt(raw, "connect", host)
+    }
+
+    /// A store of this process alone, for a world of one.
+    ///
+    /// # Panics
+    ///
+    /// If there is no memory for it.
+    pub fn in_memory(timeout: Duration) -> Self {
+        // SAFETY: takes a number and makes a new handle.
+        let raw = unsafe { torch_ext_store_in_memory(milliseconds(timeout)) };
+        Self::adopt(raw, "connect", "memory").expect("an empty map has no other way to fail")
+    }
+
+    /// The same store, with `prefix/` before every key.
+    ///
+    /// # Errors
+    ///
+    /// [`GroupError::Store`] if the prefix has a NUL.
+    pub fn prefixed(&self, prefix: &str) -> Result<Self, GroupError> {
+        let c_prefix = c_string("connect", prefix)?;
+        // SAFETY: the handle is live, the prefix NUL-terminated.
+        let raw = unsafe { torch_ext_store_prefixed(self.raw.as_ptr(), c_prefix.as_ptr()) };
+        Self::adopt(raw, "connect", prefix)
+    }
+
+    /// The same store over a connection of its own.
+    ///
+    /// # Errors
+    ///
+    /// [`GroupError::Store`] if it cannot be reached any more.
+    pub fn reconnect(&self) -> Result<Self, GroupError> {
+        // SAFETY: the handle is live.
+        let raw = unsafe { torch_ext_store_clone(self.raw.as_ptr()) };
+        Self::adopt(raw, "connect", "")
+    }
+
+    /// TCP port of a store that was served or connected to.
+    pub fn port(&self) -> Option<u16> {
+        // SAFETY: the handle is live.
+        u16::try_from(unsafe { torch_ext_store_port(self.raw.as_ptr()) }).ok()
+    }
+
+    /// Puts `value` at `key`.
+    ///
+    /// # Errors
+    ///
+    /// [`GroupError::Store`] if the store cannot be reached.
+    pub fn set(&self, key: &str, value: &[u8]) -> Result<(), GroupError> {
+        let c_key = c_string("set", key)?;
+        // SAFETY: the handle is live, the key NUL-terminated, and `value` is read within its length only.
+        let status = unsafe {
+            torch_ext_store_set(self.raw.as_ptr(), c_key.as_ptr(), value.as_ptr(), value.len())
+        };
+        succeeded(status, "set", key)
+    }
+
+    /// What is at `key`; waits for it as long as the store's time-out.
+    ///
+    /// # Errors
+    ///
+    /// [`GroupError::Store`] if it does not come, or the store cannot be reached.
+    pub fn get(&self, key: &str) -> Result<Vec<u8>, GroupError> {
+        let c_key = c_string("get", key)?;
+        let mut size = 0;
+        // SAFETY: the handle is live, the key NUL-terminated, `size` is written on success.
+        let raw = unsafe { torch_ext_store_get(self.raw.as_ptr(), c_key.as_ptr(), &raw mut size) };
+        if raw.is_null() {
+            return Err(failed("get", key));
+        }
+        // SAFETY: not null is success: `size` bytes from `malloc` that nothing else owns.
+        let value = unsafe { std::slice::from_raw_parts(raw, size) }.to_vec();
+        // SAFETY: from `malloc`, and not used after this.
+        unsafe { libc::free(raw.cast()) };
+        Ok(value)
+    }
+
+    /// What is at `key` now, if anything.
+    ///
+    /// # Errors
+    ///
+    /// [`GroupError::Store`] if the store cannot be reached.
+    pub fn get_if_set(&self, key: &str) -> Result<Option<Vec<u8>>, GroupError> {
+        if self.is_set(key)? { self.get(key).map(Some) } else { Ok(None) }
+    }
+
+    /// Whether anything is at `key` now.
+    ///
+    /// # Errors
+    ///
+    /// [`GroupError::Store`] if the store cannot be reached.
+    pub fn is_set(&self, key: &str) -> Result<bool, GroupError> {
+        let c_key = c_string("check", key)?;
+        // SAFETY: the handle is live, the key NUL-terminated.
+        match unsafe { torch_ext_store_check(self.raw.as_ptr(), c_key.as_ptr()) } {
+            0 => Ok(false),
+            1 => Ok(true),
+            _ => Err(failed("check", key)),
+        }
+    }
+
+    /// Waits until something is at `key`, at most `timeout`.
+    ///
+    /// # Errors
+    ///
+    /// [`GroupError::Store`] if nothing comes, or the store cannot be reached.
+    pub fn wait_for(&self, key: &str, timeout: Duration) -> Result<(), GroupError> {
+        let c_key = c_string("wait for", key)?;
+        // SAFETY: the handle is live, the key NUL-terminated.
+        let status = unsafe {
+            torch_ext_store_wait(self.raw.as_ptr(), c_key.as_ptr(), milliseconds(timeout))
+        };
+        succeeded(status, "wait for", key)
+    }
+
+    /// Adds `by` to the count at `key`, which begins at 0, and returns the sum.
+    ///
+    /// # Errors
+    ///
+    /// [`GroupError::Store`] if what is there is no count, or the store cannot be reached.
+    pub fn add(&self, key: &str, by: i64) -> Result<i64, GroupError> {
+        let c_key = c_string("add", key)?;
+        let mut sum = 0;
+        // SAFETY: the handle is live, the key NUL-terminated, `sum` has room for the number.
+        let status =
+            unsafe { torch_ext_store_add(self.raw.as_ptr(), c_key.as_ptr(), by, &raw mut sum) };
+        succeeded(status, "add", key).map(|()| sum)
+    }
+
+    /// For the back-ends, which keep a reference of their own.
+    pub(super) fn as_raw(&self) -> *const RawStore {
+        self.raw.as_ptr()
+    }
+
+    fn adopt(raw: *mut RawStore, action: &'static str, key: &str) -> Result<Self, GroupError> {
+        NonNull::new(raw).map(|raw| Self { raw }).ok_or_else(|| failed(action, key))
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        // SAFETY: the handle came from `new` and is freed once.
+        unsafe { torch_ext_store_free(self.raw.as_ptr()) };
+    }
+}
+
+fn c_string(action: &'static str, text: &str) -> Result<CString, GroupError> {
+    CString::new(text).map_err(|_| GroupError::Store {
+        action,
+        key: text.to_owned(),
+        message: "has a NUL".to_owned(),
+    })
+}
+
+fn succeeded(status: c_int, action: &'static str, key: &str) -> Result<(), GroupError> {
+    if status == 0 { Ok(()) } else { Err(failed(action, key)) }
+}
+
+fn failed(action: &'static str, key: &str) -> GroupError {
+    GroupError::Store { action, key: key.to_owned(), message: one_line(&TorchError::take()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHORT: Duration = Duration::from_millis(300);
+
+    #[test]
+    fn what_one_connection_sets_another_gets() {
+        let server = Store::serve(0, SHORT).unwrap();
+        let port = server.port().unwrap();
+        let client = Store::connect("127.0.0.1", port, SHORT).unwrap();
+        for store in [&client, &client.reconnect().unwrap()] {
+            store.set("bytes", &[0, 255, 7]).unwrap();
+            assert_eq!(server.get("bytes").unwrap(), [0, 255, 7]);
+            server.set("bytes", &[]).unwrap();
+            assert_eq!(store.get_if_set("bytes").unwrap(), Some(vec![]));
+        }
+        let (left, right) = (server.prefixed("left").unwrap(), client.prefixed("right").unwrap());
+        assert_eq!(left.add("count", 2).unwrap(), 2);
+        assert_eq!(left.add("count", 3).unwrap(), 5);
+        assert_eq!(right.add("count", -1).unwrap(), -1, "another prefix is another key");
+        assert!(!right.is_set("no").unwrap() && right.get_if_set("no").unwrap().is_none());
+    }
+
+    #[test]
+    fn a_key_that_does_not_come_is_an_error_after_the_time_out() {
+        for store in [Store::in_memory(SHORT), Store::serve(0, SHORT).unwrap()] {
+            store.wait_for("here", SHORT).unwrap_err();
+            store.set("here", b"1").unwrap();
+            store.wait_for("here", SHORT).unwrap();
+            let text = store.get("absent").unwrap_err().to_string();
+            assert!(text.starts_with("store: get \"absent\": ") && !text.contains('\n'), "{text}");
+            assert!(!text.contains("frame #"), "no C++ stack trace: {text}");
+        }
+    }
+
+    #[test]
+    fn no_store_where_none_is_served_or_the_port_is_taken() {
+        let taken = std::net::TcpListener::bind("0.0.0.0:0").unwrap();
+        let port = taken.local_addr().unwrap().port();
+        Store::serve(port, SHORT).unwrap_err();
+        drop(taken);
+        let text = Store::connect("127.0.0.1", port, SHORT).unwrap_err().to_string();
+        assert!(text.starts_with("store: connect \"127.0.0.1\": "), "{text}");
+        Store::connect("no\0host", port, SHORT).unwrap_err();
+    }
+}

@@ -1,0 +1,212 @@
+//! An operation that goes on while the process does something else.
+
+use std::ffi::c_int;
+use std::ptr::NonNull;
+use std::time::Duration;
+
+use tch::{TchError, Tensor};
+
+use super::error::GroupError;
+use super::operation::{Call, Operation, ReduceOp};
+use crate::TorchError;
+
+/// `Work` of `collectives.cpp`.
+#[repr(C)]
+pub(super) struct RawWork {
+    _opaque: [u8; 0],
+}
+
+unsafe extern "C" {
+    fn torch_ext_work_wait(work: *mut RawWork, timeout_ms: i64) -> c_int;
+    fn torch_ext_work_is_finished(work: *mut RawWork) -> c_int;
+    fn torch_ext_work_free(work: *mut RawWork);
+}
+
+/// An operation under way; its tensors hold their results after [`Self::wait`], and anything before.
+///
+/// It keeps its tensors alive. Dropped unfinished, a collective goes on in the background, so that the other ranks are not
+/// left waiting, and what it writes stays unknown; a send or a receive is waited for in `drop`, at most its time-out,
+/// since half a message would break every later one.
+#[derive(Debug)]
+#[must_use = "the tensors hold no result before `wait`"]
+pub struct Work {
+    handle: Option<Handle>,
+    call: Call,
+    /// What one waits for a send or a receive; a collective ends by itself.
+    timeout: Option<Duration>,
+    last_step: LastStep,
+}
+
+/// What this process does after the back-end has done its part.
+#[derive(Debug)]
+pub(super) enum LastStep {
+    /// Nothing.
+    None,
+    /// Round what was added in a wider kind.
+    Round { wide: Tensor, into: Tensor },
+    /// Reduce the parts that all ranks sent, `[ranks, elements]`, in the order of ranks.
+    Reduce { parts: Tensor, op: ReduceOp, into: Tensor },
+}
+
+#[derive(Debug)]
+struct Handle(NonNull<RawWork>);
+
+// SAFETY: the C++ object holds counted pointers with atomic counts, and c10d lets any thread wait for a work.
+unsafe impl Send for Handle {}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        // SAFETY: from `new`, freed once. What is under way holds references of its own to its tensors and connections.
+        unsafe { torch_ext_work_free(self.0.as_ptr()) };
+    }
+}
+
+impl Work {
+    /// Nothing to wait for.
+    pub(super) fn done(call: Call) -> Self {
+        Self { handle: None, call, timeout: None, last_step: LastStep::None }
+    }
+
+    /// Adopts what `torch_ext_group_start` answered; null is an error.
+    ///
+    /// # Safety
+    ///
+    /// `raw` is null or a work from there that nothing else owns.
+    pub(super) unsafe fn adopt(
+        raw: *mut RawWork,
+        call: Call,
+        timeout: Duration,
+        last_step: LastStep,
+    ) -> Result<Self, GroupError> {
+        let Some(raw) = NonNull::new(raw) else {
+            return Err(failed(call, &TorchError::take()));
+        };
+        let between_two = matches!(call.operation, Operation::Send | Operation::Receive);
+        let timeout = between_two.then_some(timeout);
+        Ok(Self { handle: Some(Handle(raw)), call, timeout, last_step })
+    }
+
+    /// Waits until the tensors hold their results; on CUDA, until the current stream is ordered after that.
+    ///
+    /// # Errors
+    ///
+    /// [`GroupError::Failed`] if a rank died, did not come within the time-out, or called something else.
+    pub fn wait(mut self) -> Result<(), GroupError> {
+        self.finish()
+    }
+
+    /// Whether [`Self::wait`] would return at once. Never true for a send or a receive, which end in `wait`.
+    pub fn is_finished(&self) -> bool {
+        // SAFETY: the handle is live.
+        self.handle
+            .as_ref()
+            .is_none_or(|handle| unsafe { torch_ext_work_is_finished(handle.0.as_ptr()) } == 1)
+    }
+
+    /// The call that this is.
+    pub fn call(&self) -> &Call {
+        &self.call
+    }
+
+    /// A second call finds nothing left to do.
+    fn finish(&mut self) -> Result<(), GroupError> {
+        let Some(handle) = self.handle.take() else { return Ok(()) };
+        // SAFETY: the handle is live until the end of this function.
+        let status =
+            unsafe { torch_ext_work_wait(handle.0.as_ptr(), self.timeout.map_or(0, milliseconds)) };
+        if status != 0 {
+            return Err(failed(self.call.clone(), &TorchError::take()));
+        }
+        self.last_step.take().map_err(|error| GroupError::Failed {
+            call: Box::new(self.call.clone()),
+            message: error.to_string(),
+        })
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        if self.timeout.is_some() {
+            // Nobody is left to tell of a failure; the next operation of the group meets it again.
+            let _ = self.finish();
+        }
+    }
+}
+
+impl LastStep {
+    fn take(&self) -> Result<(), TchError> {
+        match self {
+            Self::None => Ok(()),
+            Self::Round { wide, into } => copy(into, wide),
+            Self::Reduce { parts, op, into } => {
+                let part = |rank| parts.f_select(0, rank);
+                let mut sum = part(0)?;
+                for rank in 1..parts.size()[0] {
+                    sum = match op {
+                        // Kinds of fewer bits are added in `Float` and rounded once.
+                        ReduceOp::Sum => {
+                            sum.f_totype(accumulator(sum.kind()))?.f_add(&part(rank)?)?
+                        }
+                        ReduceOp::Max => sum.f_maximum(&part(rank)?)?,
+                        ReduceOp::Min => sum.f_minimum(&part(rank)?)?,
+                    };
+                }
+                copy(into, &sum)
+            }
+        }
+    }
+}
+
+/// The kind in which values of `kind` are added.
+pub(super) fn accumulator(kind: tch::Kind) -> tch::Kind {
+    match kind {
+        tch::Kind::BFloat16 | tch::Kind::Half => tch::Kind::Float,
+        other => other,
+    }
+}
+
+/// Overwrites `into` with as many values of `from`, whatever the shapes, outside of any graph.
+pub(super) fn copy(into: &Tensor, from: &Tensor) -> Result<(), TchError> {
+    let mut flat = into.f_detach()?.f_view_([-1])?;
+    flat.f_copy_(&from.f_detach()?.f_reshape([-1])?)
+}
+
+/// A count as libtorch writes shapes.
+pub(super) fn extent(count: usize) -> i64 {
+    i64::try_from(count).expect("fewer elements than a tensor can have")
+}
+
+pub(super) fn failed(call: Call, error: &TorchError) -> GroupError {
+    GroupError::Failed { call: Box::new(call), message: one_line(error) }
+}
+
+/// What libtorch said, on one line.
+pub(super) fn one_line(error: &TorchError) -> String {
+    let lines = error.message.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines.collect::<Vec<_>>().join("; ")
+}
+
+/// For c10d, which counts in whole milliseconds and takes 0 for "no limit".
+pub(super) fn milliseconds(timeout: Duration) -> i64 {
+    // A week is no limit for any back-end, and far from overflowing a clock.
+    let most = Duration::from_hours(168);
+    i64::try_from(timeout.min(most).as_millis()).expect("a week fits").max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_out_is_never_none_and_never_overflows() {
+        assert_eq!(milliseconds(Duration::ZERO), 1);
+        assert_eq!(milliseconds(Duration::from_micros(1500)), 1);
+        assert_eq!(milliseconds(Duration::from_secs(2)), 2000);
+        assert_eq!(milliseconds(Duration::MAX), 604_800_000);
+    }
+
+    #[test]
+    fn a_message_of_several_lines_becomes_one() {
+        assert_eq!(one_line(&TorchError::new("a\n  b\n\n")), "a; b");
+    }
+}

@@ -1,0 +1,154 @@
+//! Every collective against what its definition says, in every kind that training uses.
+
+use tch::{Device, Kind, Tensor};
+use torch_ext::{ProcessGroup, ReduceOp};
+
+use crate::processes::{Run, command, free_port};
+
+const KINDS: [Kind; 4] = [Kind::Float, Kind::Double, Kind::BFloat16, Kind::Int64];
+
+fn tensor(shape: &[i64], kind: Kind, value: impl Fn(i64) -> i64) -> Tensor {
+    let values: Vec<i64> = (0..shape.iter().product()).map(value).collect();
+    Tensor::from_slice(&values).to_kind(kind).reshape(shape)
+}
+
+fn assert_is(found: &Tensor, what: &str, value: impl Fn(i64) -> i64) {
+    let found: Vec<i64> =
+        Vec::<i64>::try_from(found.to_kind(Kind::Int64).reshape([-1])).expect("numbers");
+    let expected: Vec<i64> = (0..).take(found.len()).map(value).collect();
+    assert_eq!(found, expected, "{what}");
+}
+
+/// All numbers are small whole ones: exact in every kind, whatever the order of addition.
+pub(crate) fn scenario(group: &ProcessGroup) {
+    let (rank, size) = (group.rank() as i64, group.world_size() as i64);
+    for kind in KINDS {
+        reductions(group, kind, rank, size);
+        movements(group, kind, rank, size);
+    }
+    narrow_sums(group, size);
+    bytes(group);
+    for _ in 0..3 {
+        group.barrier().unwrap();
+    }
+    leaves(group);
+}
+
+fn reductions(group: &ProcessGroup, kind: Kind, rank: i64, size: i64) {
+    let ranks = size * (size + 1) / 2;
+    // 105 elements are no multiple of any number of ranks here but one.
+    for shape in [&[5_i64, 21][..], &[1], &[]] {
+        let sum = tensor(shape, kind, |index| (rank + 1) * (index % 7 + 1));
+        group.all_reduce(&sum, ReduceOp::Sum).unwrap();
+        assert_eq!((sum.kind(), sum.size()), (kind, shape.to_vec()));
+        assert_is(&sum, "all-reduce sum", |index| ranks * (index % 7 + 1));
+    }
+    let signed = |index: i64| if index % 2 == 0 { rank } else { -rank };
+    let largest = tensor(&[9], kind, signed);
+    group.all_reduce(&largest, ReduceOp::Max).unwrap();
+    assert_is(&largest, "all-reduce max", |index| if index % 2 == 0 { size - 1 } else { 0 });
+    let smallest = tensor(&[9], kind, signed);
+    group.all_reduce(&smallest, ReduceOp::Min).unwrap();
+    assert_is(&smallest, "all-reduce min", |index| if index % 2 == 0 { 0 } else { 1 - size });
+
+    let output = Tensor::zeros([2, 3], (kind, Device::Cpu));
+    let input = tensor(&[size, 6], kind, |index| (rank + 1) * (index / 6 + 1));
+    group.reduce_scatter(&input, &output, ReduceOp::Sum).unwrap();
+    assert_is(&output, "reduce-scatter sum", |_| ranks * (rank + 1));
+    assert_is(&input, "its input stays", |index| (rank + 1) * (index / 6 + 1));
+    group.reduce_scatter(&input, &output, ReduceOp::Max).unwrap();
+    assert_is(&output, "reduce-scatter max", |_| size * (rank + 1));
+    group.reduce_scatter(&input, &output, ReduceOp::Min).unwrap();
+    assert_is(&output, "reduce-scatter min", |_| rank + 1);
+}
+
+fn movements(group: &ProcessGroup, kind: Kind, rank: i64, size: i64) {
+    let output = Tensor::zeros([size * 5], (kind, Device::Cpu));
+    let input = tensor(&[5], kind, |index| 10 * rank + index);
+    group.all_gather(&input, &output).unwrap();
+    assert_is(&output, "all-gather", |index| 10 * (index / 5) + index % 5);
+
+    for root in 0..group.world_size() {
+        let value = tensor(&[2, 2], kind, |index| 7 * rank + index);
+        group.broadcast(&value, root).unwrap();
+        assert_is(&value, "broadcast", |index| 7 * root as i64 + index);
+    }
+
+    if size > 1 {
+        let [next, before] = [rank + 1, rank + size - 1].map(|peer| (peer % size) as usize);
+        let received = Tensor::zeros([3], (kind, Device::Cpu));
+        for message in 0..3 {
+            let work = group.send_async(&tensor(&[3], kind, |_| 10 * message + rank), next);
+            group.recv(&received, before).unwrap();
+            work.unwrap().wait().unwrap();
+            assert_is(&received, "send and receive", |_| 10 * message + before as i64);
+        }
+    }
+    let nothing = Tensor::zeros([0], (kind, Device::Cpu));
+    group.all_reduce(&nothing, ReduceOp::Sum).unwrap();
+    group.all_gather(&nothing, &nothing).unwrap();
+}
+
+/// 256 + 1 is 256 in `BFloat16`, however often it is added; the sum over ranks is rounded once.
+fn narrow_sums(group: &ProcessGroup, size: i64) {
+    let own = if group.rank() == 0 { 256.0 } else { 1.0 };
+    for kind in [Kind::BFloat16, Kind::Half] {
+        let scale = if kind == Kind::Half { 8.0 } else { 1.0 }; // 2048 + 1 is 2048 in Half
+        let expected =
+            Tensor::from(scale * 256.0 + (size - 1) as f64).to_kind(kind).double_value(&[]);
+        let own = if own > 1.0 { scale * own } else { own };
+        let sum = Tensor::full([4], own, (kind, Device::Cpu));
+        group.all_reduce(&sum, ReduceOp::Sum).unwrap();
+        assert_eq!(sum.double_value(&[3]), expected, "{kind:?} of {size} ranks");
+        let part = Tensor::zeros([1], (kind, Device::Cpu));
+        let input = Tensor::full([size], own, (kind, Device::Cpu));
+        group.reduce_scatter(&input, &part, ReduceOp::Sum).unwrap();
+        assert_eq!(part.double_value(&[0]), expected, "{kind:?} of {size} ranks");
+    }
+}
+
+fn bytes(group: &ProcessGroup) {
+    let of = |rank: usize| vec![u8::try_from(rank).expect("few ranks"); 3 * rank];
+    let all = group.all_gather_bytes(&of(group.rank())).unwrap();
+    assert_eq!(all, (0..group.world_size()).map(of).collect::<Vec<_>>());
+    assert_eq!(group.all_gather_bytes(&[]).unwrap(), vec![Vec::<u8>::new(); group.world_size()]);
+    for root in 0..group.world_size() {
+        assert_eq!(group.broadcast_bytes(&of(group.rank()), root).unwrap(), of(root));
+    }
+    let key = "count";
+    group.store().add(key, 1).unwrap();
+    group.barrier().unwrap();
+    assert_eq!(group.store().add(key, 0).unwrap(), group.world_size() as i64);
+}
+
+/// Parameters that require gradients are written without becoming part of a graph.
+fn leaves(group: &ProcessGroup) {
+    for kind in [Kind::Float, Kind::BFloat16] {
+        let leaf = Tensor::ones([4], (kind, Device::Cpu)).set_requires_grad(true);
+        group.all_reduce(&leaf, ReduceOp::Sum).unwrap();
+        group.broadcast(&leaf, 0).unwrap();
+        assert!(leaf.is_leaf() && leaf.requires_grad());
+        assert_is(&leaf.detach(), "a leaf", |_| group.world_size() as i64);
+    }
+}
+
+#[test]
+fn two_processes_hold_every_closed_form() {
+    Run::start("closed_forms", 2, &[]).assert_success();
+}
+
+#[test]
+fn four_processes_hold_every_closed_form_and_agree_on_each_call() {
+    Run::start("closed_forms", 4, &[(crate::processes::VERIFY, "1")]).assert_success();
+}
+
+#[test]
+fn rank_0_serves_the_store_where_no_launcher_does() {
+    let port = free_port();
+    let start = |rank| command("closed_forms", rank, 2, port, &[]).spawn();
+    let ranks = [1, 0].map(|rank| start(rank).expect("this binary runs"));
+    for child in ranks {
+        let output = child.wait_with_output().expect("a rank ends");
+        assert!(output.status.success(), "{}", crate::processes::text(&output));
+    }
+}

@@ -1,0 +1,80 @@
+//! Operations that go on while their process computes.
+
+use tch::{Device, Kind, Tensor};
+use torch_ext::{ProcessGroup, ReduceOp};
+
+use crate::processes::Run;
+
+const F64: (Kind, Device) = (Kind::Double, Device::Cpu);
+
+pub(crate) fn scenario(group: &ProcessGroup) {
+    let (rank, size) = (group.rank() as f64, group.world_size() as f64);
+    let elements = 100_000;
+    let tensors: Vec<Tensor> =
+        (0..8).map(|index| Tensor::full([elements], rank + f64::from(index), F64)).collect();
+    let works: Vec<_> = tensors
+        .iter()
+        .map(|tensor| group.all_reduce_async(tensor, ReduceOp::Sum).unwrap())
+        .collect();
+    let input = Tensor::full([elements * group.world_size() as i64], rank, F64);
+    let output = Tensor::zeros([elements], F64);
+    let scattered = group.reduce_scatter_async(&input, &output, ReduceOp::Sum).unwrap();
+    drop(input);
+    let gathered = Tensor::zeros([group.world_size() as i64], F64);
+    let gather = group.all_gather_async(&Tensor::full([1], rank, F64), &gathered).unwrap();
+
+    // Something to do meanwhile; then in another order than that of the calls.
+    assert!(
+        Tensor::eye(128, F64).matmul(&Tensor::eye(128, F64)).trace().double_value(&[]) == 128.0
+    );
+    gather.wait().unwrap();
+    scattered.wait().unwrap();
+    for work in works.into_iter().rev() {
+        work.wait().unwrap();
+    }
+    let ranks = size * (size - 1.0) / 2.0;
+    for (index, tensor) in tensors.iter().enumerate() {
+        let expected = Tensor::full([elements], ranks + size * index as f64, F64);
+        assert_eq!(tensor, &expected, "all-reduce {index}");
+    }
+    assert_eq!(output, Tensor::full([elements], ranks, F64));
+    assert_eq!(gathered, Tensor::arange(group.world_size() as i64, F64));
+
+    finished(group);
+    dropped(group);
+}
+
+/// Nobody has to wait to learn that there is nothing to wait for.
+fn finished(group: &ProcessGroup) {
+    let work = group.barrier_async().unwrap();
+    while !work.is_finished() {
+        std::thread::yield_now();
+    }
+    work.wait().unwrap();
+}
+
+/// Works and tensors that are dropped unfinished leave a group that is whole.
+fn dropped(group: &ProcessGroup) {
+    for _ in 0..20 {
+        let tensor = Tensor::ones([50_000], (Kind::BFloat16, Device::Cpu));
+        drop(group.all_reduce_async(&tensor, ReduceOp::Sum).unwrap());
+        drop(tensor);
+        drop(group.barrier_async().unwrap());
+    }
+    let (rank, size) = (group.rank(), group.world_size());
+    let message = Tensor::full([300_000], rank as f64, F64);
+    let (next, before) = ((rank + 1) % size, (rank + size - 1) % size);
+    let received = Tensor::zeros([300_000], F64);
+    let receive = group.recv_async(&received, before).unwrap();
+    drop(group.send_async(&message, next).unwrap());
+    receive.wait().unwrap();
+    assert_eq!(received, Tensor::full([300_000], before as f64, F64));
+    let sum = Tensor::ones([3], F64);
+    group.all_reduce(&sum, ReduceOp::Sum).unwrap();
+    assert_eq!(sum, Tensor::full([3], size as f64, F64));
+}
+
+#[test]
+fn operations_overlap_and_may_be_waited_for_in_any_order() {
+    Run::start("overlap", 2, &[]).assert_success();
+}

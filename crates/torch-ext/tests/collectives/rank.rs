@@ -1,0 +1,38 @@
+//! What a process does that was started as a rank.
+
+use std::time::Duration;
+
+use torch_ext::{GroupOptions, ProcessGroup};
+
+use crate::processes::{SCENARIO, TIMEOUT, VERIFY};
+use crate::{closed_forms, failures, overlap, sub_groups};
+
+/// The scenario that the starting process names, or, without one, the closed forms in a world of one.
+#[test]
+fn body_of_a_rank() {
+    let variable = |name| std::env::var(name).ok();
+    let scenario = variable(SCENARIO).unwrap_or_else(|| "closed_forms".to_owned());
+    let seconds = variable(TIMEOUT).map_or(20.0, |text| text.parse().expect("set by a test"));
+    let options = GroupOptions {
+        timeout: Duration::from_secs_f64(seconds),
+        verify: variable(VERIFY).is_some(),
+        ..GroupOptions::default()
+    };
+    tch::set_num_threads(1);
+    // A scenario about joining sees the error; every other one has a group.
+    let group = match ProcessGroup::from_env(&options) {
+        Ok(group) => group,
+        Err(error) if scenario == "join" => return failures::say(&error),
+        Err(error) => panic!("{error}"),
+    };
+    match scenario.as_str() {
+        "join" => {}
+        "closed_forms" => closed_forms::scenario(&group),
+        "overlap" => overlap::scenario(&group),
+        "sub_groups" => sub_groups::scenario(&group),
+        "lost_peer" => failures::lost_peer(&group),
+        "lost_sender" => failures::lost_sender(&group),
+        "disagreement" => failures::disagreement(&group),
+        other => panic!("no scenario {other}"),
+    }
+}
