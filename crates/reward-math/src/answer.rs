@@ -4,6 +4,7 @@ mod builder;
 mod environment;
 mod item;
 mod measure;
+mod parameter;
 mod piecewise;
 mod sign;
 mod spelling;
@@ -17,6 +18,7 @@ use crate::parser::{Parser, Result};
 use crate::token::{Kind, Token, tokenize};
 use crate::verdict::ParseError;
 use crate::words;
+use parameter::{integer_parameter, without_integers};
 pub(crate) use piecewise::Piece;
 use sign::{expand, list};
 use spelling::spelling;
@@ -36,6 +38,12 @@ pub(crate) struct Answer {
     pub(crate) words: Option<String>,
     /// The letters, if it reads as a choice or as several.
     pub(crate) choices: Vec<char>,
+    /// What stands behind the letter of a single choice: 12 of `(B) 12`.
+    pub(crate) content: Option<Box<Answer>>,
+    /// The name of the integer that runs through a family of answers.
+    pub(crate) parameter: Option<String>,
+    /// Whether it says of which set something is.
+    pub(crate) declares: bool,
     /// What follows "for all", without spaces.
     pub(crate) condition: Option<String>,
     /// The places behind the point, if it is a decimal with so many that it can only be a rounded value.
@@ -126,7 +134,9 @@ impl Answer {
         if folded.is_empty() {
             return Err(ParseError::Empty);
         }
+        let (parameter, declares) = (integer_parameter(folded), folded.contains("\\in"));
         let (folded, condition) = split_condition(folded);
+        let folded = without_integers(folded);
         let folded = spelling::without_domain(spelling::without_reason(folded));
         if let Some(clock) = words::clock(folded) {
             let readings = Ok(vec![Node::Words(clock)]);
@@ -135,6 +145,13 @@ impl Answer {
         Ok(Self {
             choices: words::choices(folded),
             words: Some(folded).filter(|text| text.len() <= MAX_WORDS).and_then(words::normalise),
+            // One label: what follows is read without looking for another.
+            content: words::behind_choice(folded)
+                .filter(|rest| words::behind_choice(rest).is_none())
+                .and_then(|rest| Self::parse(rest).ok())
+                .map(Box::new),
+            parameter,
+            declares,
             condition,
             rounded_to: rounded_to(folded),
             ..Self::of(spelling(folded), readings(folded))
@@ -142,8 +159,17 @@ impl Answer {
     }
 
     fn of(spelling: String, readings: std::result::Result<Vec<Node>, ParseError>) -> Self {
-        let (choices, words, condition, rounded_to) = (Vec::new(), None, None, None);
-        Self { spelling, words, choices, condition, rounded_to, readings }
+        Self {
+            spelling,
+            words: None,
+            choices: Vec::new(),
+            content: None,
+            parameter: None,
+            declares: false,
+            condition: None,
+            rounded_to: None,
+            readings,
+        }
     }
 }
 

@@ -23,8 +23,26 @@ type Result<T> = std::result::Result<T, ParseError>;
 /// What a comparison found, and on which rung.
 pub(crate) type Finding = (bool, Rung);
 
+/// On which rung two readings are equal, and their positions: the response's, the ground truth's.
+type Agreement = (Rung, (usize, usize));
+
 /// Compares two answers, rung by rung; both sides are put into words only where asked.
 pub(crate) fn decide(response: &Answer, gold: &Answer, options: &Options) -> Verdict {
+    // `(B) 12` against 12: of a choice with its text, the text is compared where the other side has no letter.
+    for (labelled, bare, response, gold) in [
+        (response, gold, response.content.as_deref(), Some(gold)),
+        (gold, response, Some(response), gold.content.as_deref()),
+    ] {
+        if let (Some(response), Some(gold)) = (response, gold)
+            && labelled.content.is_some()
+            && bare.choices.is_empty()
+        {
+            let verdict = decide(response, gold, options);
+            if verdict.is_right() {
+                return verdict;
+            }
+        }
+    }
     let (mut verdict, (response_reading, gold_reading)) =
         decide_between(response, gold, options.fuel);
     if options.normal_forms
@@ -55,6 +73,7 @@ fn decide_between(response: &Answer, gold: &Answer, fuel: u64) -> (Verdict, (usi
     }
     if let (Some(a), Some(b)) = (&response.condition, &gold.condition)
         && a != b
+        && (response.parameter.is_none() || gold.parameter.is_none())
     {
         return (Verdict::decided(false, Rung::Spelling), FIRST);
     }
@@ -86,17 +105,19 @@ fn decide_between(response: &Answer, gold: &Answer, fuel: u64) -> (Verdict, (usi
         }
     };
     let mut comparison = Comparison::new(fuel);
-    let mut outcome = None;
-    for (gold_at, gold) in gold_readings.iter().enumerate() {
-        for (response_at, response) in readings.iter().enumerate() {
-            // A set of one number, where the other side says the number.
-            let (response, gold) = (only_member(response, gold), only_member(gold, response));
-            match comparison.compare(response, gold) {
-                Ok((true, rung)) => {
-                    return (Verdict::decided(true, rung), (response_at, gold_at));
-                }
-                found => outcome = outcome.or(Some(found)),
-            }
+    let mut outcome = match comparison.readings(readings, gold_readings) {
+        Ok((rung, at)) => return (Verdict::decided(true, rung), at),
+        Err(outcome) => outcome,
+    };
+    // The integer of a family of answers may have another name.
+    let renamed = match response.with_parameter_of(gold) {
+        Some(renamed) => Some((renamed, gold_readings.clone())),
+        None => gold.with_parameter_of(response).map(|renamed| (readings.clone(), renamed)),
+    };
+    if let Some((readings, gold_readings)) = renamed {
+        match comparison.readings(&readings, &gold_readings) {
+            Ok((rung, at)) => return (Verdict::decided(true, rung), at),
+            Err(found) => outcome = outcome.or(found),
         }
     }
     if let Some(places) = gold.rounded_to
@@ -144,6 +165,26 @@ pub(crate) struct Comparison {
 impl Comparison {
     fn new(fuel: u64) -> Self {
         Self { algebra: Algebra::new(fuel), enclosure_fuel: fuel.saturating_mul(2) }
+    }
+
+    /// The first pair of readings that are equal, with the rung and their positions, or the first other finding.
+    fn readings(
+        &mut self,
+        response: &[Node],
+        gold: &[Node],
+    ) -> std::result::Result<Agreement, Option<Result<Finding>>> {
+        let mut outcome = None;
+        for (gold_at, gold) in gold.iter().enumerate() {
+            for (response_at, response) in response.iter().enumerate() {
+                // A set of one number, where the other side says the number.
+                let (response, gold) = (only_member(response, gold), only_member(gold, response));
+                match self.compare(response, gold) {
+                    Ok((true, rung)) => return Ok((rung, (response_at, gold_at))),
+                    found => outcome = outcome.or(Some(found)),
+                }
+            }
+        }
+        Err(outcome)
     }
 
     pub(crate) fn compare(&mut self, left: &Node, right: &Node) -> Result<Finding> {

@@ -84,7 +84,7 @@ pub enum Rung {
     Words,
     /// Exact rational numbers.
     Number,
-    /// Different units of measurement on the same kind of number.
+    /// Units of measurement: different ones, or one measure converted into the other.
     Unit,
     /// Sets, tuples, intervals, matrices: their kind or number of members.
     Structure,

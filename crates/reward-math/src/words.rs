@@ -3,8 +3,8 @@
 mod measure;
 mod number;
 
-pub(crate) use measure::{contradict, is_measure, parts, unit};
-pub(crate) use number::{magnitude, number};
+pub(crate) use measure::{contradict, conversion, is_measure, parts, qualifies, unit};
+pub(crate) use number::{magnitude, number, part};
 
 /// Words without case, articles, LaTeX, punctuation and plural; `None` where there is no word.
 ///
@@ -255,6 +255,22 @@ fn undecorated(folded: &str) -> &str {
         text = text.strip_prefix(prefix).map_or(text, str::trim_start);
     }
     text.trim_end_matches('项')
+}
+
+/// What stands behind the letter of a choice: `12` of `\textbf{(B)}\ 12`, `(B) 12` and `B. 12`.
+pub(crate) fn behind_choice(folded: &str) -> Option<&str> {
+    let text = undecorated(folded);
+    choice(text)?;
+    let (bracketed, text) = text.strip_prefix('(').map_or((false, text), |rest| (true, rest));
+    let behind = text.strip_prefix(is_choice)?.trim_start_matches([' ', '}']);
+    let mark = behind.strip_prefix(if bracketed { &[')'][..] } else { &[')', '.', ':'] })?;
+    // `(B)(x + 1)` may be a product.
+    let rest = mark.trim_start_matches(['}', ' ']);
+    let spaces = [r"\ ", r"\,", r"\;", r"\quad", r"\qquad", "~"];
+    let rest = spaces.iter().fold(rest, |rest, space| rest.strip_prefix(space).unwrap_or(rest));
+    let apart = rest.len() < mark.len();
+    let rest = rest.trim_start();
+    (apart && !rest.is_empty()).then_some(rest)
 }
 
 fn choice(text: &str) -> Option<char> {

@@ -278,10 +278,7 @@ impl Parser {
             return Ok(Node::Matrix(rows.into_iter().map(scaled_row).collect()));
         }
         let expression = match self.magnitude() {
-            Some(factor) => {
-                let factor = Expression::Number(BigRational::from_integer(factor.into()));
-                Expression::Product(vec![expression, factor])
-            }
+            Some(factor) => Expression::Product(vec![expression, Expression::Number(factor)]),
             None => expression,
         };
         let percent = self.eat_percent();

@@ -1,5 +1,7 @@
 //! Words, currencies and units beside a value.
 
+use num_rational::BigRational;
+
 use super::is_conjunction;
 use crate::parser::{Parser, Result, function_name};
 use crate::token::Kind;
@@ -81,11 +83,15 @@ impl Parser {
         true
     }
 
-    /// "million" and the like behind a number, as a factor.
-    pub(super) fn magnitude(&mut self) -> Option<u64> {
+    /// "million", "tenths" and the like behind a number, as a factor.
+    pub(super) fn magnitude(&mut self) -> Option<BigRational> {
         let Some(Kind::Word(text) | Kind::Text(text)) = self.peek() else { return None };
-        let (first, rest) = text.split_once(' ').unwrap_or((text, ""));
-        let (factor, rest) = (words::magnitude(first)?, rest.trim().to_owned());
+        let (first, rest) = text.trim_start().split_once(' ').unwrap_or((text.trim(), ""));
+        let factor = match words::magnitude(first) {
+            Some(factor) => BigRational::from_integer(factor.into()),
+            None => BigRational::new(1.into(), words::part(first)?.into()),
+        };
+        let rest = rest.trim().to_owned();
         if rest.is_empty() {
             self.advance();
         } else {
@@ -177,6 +183,9 @@ impl Parser {
                 _ => break,
             }
             self.advance();
+        }
+        if words::qualifies(&unit) {
+            return Err(self.unexpected("a unit"));
         }
         Ok(words::unit(&unit))
     }

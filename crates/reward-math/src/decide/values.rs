@@ -40,10 +40,20 @@ impl Comparison {
         for (letters, own, other, unit) in [(a, a_unit, b, b_unit), (b, b_unit, a, a_unit)] {
             if let (None, Some(unit)) = (own, unit)
                 && let Some((value, found)) = letters_as_unit(letters)
-                && found == *unit
+                && let Some(factor) = in_unit(&found, unit)
             {
-                return self.expressions((&value, *a_plus), (other, *b_plus));
+                return self.expressions((&scaled(&value, factor), *a_plus), (other, *b_plus));
             }
+        }
+        // 2.5 km and 2500 m.
+        if let (Some(own), Some(unit)) = (a_unit, b_unit)
+            && own != unit
+            && !a_percent
+            && !b_percent
+            && let Some(factor) = words::conversion(own, unit)
+        {
+            let (equal, _) = self.expressions((&scaled(a, factor), *a_plus), (b, *b_plus))?;
+            return Ok((equal, Rung::Unit));
         }
         let contradict = match (a_unit, b_unit) {
             (Some(a), Some(b)) => a != b && words::contradict(a, b),
@@ -194,6 +204,18 @@ impl Comparison {
         let zero = left[0].numerator.is_zero() || right[0].numerator.is_zero();
         Ok((!zero || left == right, Rung::NormalForm))
     }
+}
+
+/// How many of the second unit make one of the first.
+fn in_unit(own: &str, unit: &str) -> Option<BigRational> {
+    if own == unit {
+        return Some(BigRational::from_integer(BigInt::from(1)));
+    }
+    words::conversion(own, unit)
+}
+
+fn scaled(expression: &Expression, factor: BigRational) -> Expression {
+    Expression::Product(vec![Expression::Number(factor), expression.clone()])
 }
 
 /// The left side with its constant of integration called as on the right, if only that name differs.

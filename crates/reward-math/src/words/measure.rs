@@ -1,4 +1,8 @@
-//! Units of measurement: one name for each, however it is spelled.
+//! Units of measurement: one name for each, however it is spelled, and words behind a number that are none.
+
+use std::collections::BTreeMap;
+
+use num_rational::BigRational;
 
 /// The name of each unit with its other spellings, in the singular and lower-case.
 const UNITS: &[(&str, &[&str])] = &[
@@ -128,6 +132,57 @@ pub(crate) fn unit(phrase: &str) -> Option<String> {
     Some(spelled.join(" "))
 }
 
+/// Whether the words behind a number say something else than what it counts or measures: "5 or more", "5 at most",
+/// "5 is wrong", "5 squared", "5 below zero". A number with such words is not that number.
+pub(crate) fn qualifies(phrase: &str) -> bool {
+    const ANYWHERE: [&str; 15] = [
+        "not",
+        "never",
+        "none",
+        "neither",
+        "nor",
+        "except",
+        "unless",
+        "wrong",
+        "incorrect",
+        "false",
+        "impossible",
+        "invalid",
+        "cannot",
+        "isn",
+        "infinite",
+    ];
+    const FIRST: [&str; 12] = [
+        "or",
+        "no",
+        "squared",
+        "cubed",
+        "factorial",
+        "divided",
+        "multiplied",
+        "plus",
+        "minus",
+        "modulo",
+        "mod",
+        "choose",
+    ];
+    const DIRECTIONS: [&str; 16] = [
+        "more", "less", "fewer", "greater", "above", "over", "up", "upward", "below", "under",
+        "beyond", "higher", "lower", "larger", "smaller", "down",
+    ];
+    let lower = phrase.to_lowercase();
+    let words: Vec<&str> =
+        lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    let pair = |pair: &[&str]| match pair {
+        ["at", "most" | "least" | "minimum" | "maximum"] | ["below", "zero" | "0"] => true,
+        ["or" | "and", second] => DIRECTIONS.contains(second),
+        _ => false,
+    };
+    words.first().is_some_and(|first| FIRST.contains(first))
+        || words.iter().any(|word| ANYWHERE.contains(word))
+        || words.windows(2).any(pair)
+}
+
 /// Whether the phrase holds nothing but names of measures and what joins them.
 pub(crate) fn is_measure(phrase: &str) -> bool {
     let lower = phrase.to_lowercase();
@@ -209,6 +264,70 @@ fn measures(canonical: &str) -> Option<Vec<(&str, i32)>> {
         .collect()
 }
 
+/// A measure in base units: its size, and how often each base unit occurs.
+type Size = (BigRational, BTreeMap<&'static str, i32>);
+
+/// How many of the second measure make one of the first, exactly, where both measure the same: 1000 for "km" and "m",
+/// 5/18 for "hour^-1 km" and "m second^-1". `None` where they do not, or where a name has several sizes ("ton").
+pub(crate) fn conversion(from: &str, to: &str) -> Option<BigRational> {
+    let ((from, from_base), (to, to_base)) = (size(from)?, size(to)?);
+    (from_base == to_base).then(|| from / to)
+}
+
+fn size(canonical: &str) -> Option<Size> {
+    let mut product = (BigRational::from_integer(1.into()), BTreeMap::new());
+    for (name, power) in measures(canonical)? {
+        let (base, base_power, top, bottom) = base_size(name)?;
+        product.0 *= BigRational::new(top.into(), bottom.into()).pow(power);
+        *product.1.entry(base).or_insert(0) += base_power * power;
+    }
+    product.1.retain(|_, power| *power != 0);
+    Some(product)
+}
+
+/// The base unit, its power and the exact size in it as a fraction.
+fn base_size(name: &str) -> Option<(&'static str, i32, i64, i64)> {
+    Some(match name {
+        "nanometer" => ("m", 1, 1, 1_000_000_000),
+        "mm" => ("m", 1, 1, 1000),
+        "cm" => ("m", 1, 1, 100),
+        "dm" => ("m", 1, 1, 10),
+        "m" => ("m", 1, 1, 1),
+        "km" => ("m", 1, 1000, 1),
+        "inch" => ("m", 1, 254, 10_000),
+        "foot" => ("m", 1, 3048, 10_000),
+        "yard" => ("m", 1, 9144, 10_000),
+        "mile" => ("m", 1, 1_609_344, 1000),
+        "acre" => ("m", 2, 40_468_564_224, 10_000_000),
+        "hectare" => ("m", 2, 10_000, 1),
+        "ml" => ("m", 3, 1, 1_000_000),
+        "liter" => ("m", 3, 1, 1000),
+        "millisecond" => ("second", 1, 1, 1000),
+        "second" => ("second", 1, 1, 1),
+        "minute" => ("second", 1, 60, 1),
+        "hour" => ("second", 1, 3600, 1),
+        "day" => ("second", 1, 86_400, 1),
+        "week" => ("second", 1, 604_800, 1),
+        "month" => ("month", 1, 1, 1),
+        "year" => ("month", 1, 12, 1),
+        "mg" => ("g", 1, 1, 1000),
+        "g" => ("g", 1, 1, 1),
+        "kg" => ("g", 1, 1000, 1),
+        "ounce" => ("pound", 1, 1, 16),
+        "pound" => ("pound", 1, 1, 1),
+        "pint" => ("pint", 1, 1, 1),
+        "quart" => ("pint", 1, 2, 1),
+        "gallon" => ("pint", 1, 8, 1),
+        "cent" => ("dollar", 1, 1, 100),
+        "dollar" => ("dollar", 1, 1, 1),
+        "joule" => ("joule", 1, 1, 1),
+        "kilojoule" => ("joule", 1, 1000, 1),
+        "watt" => ("watt", 1, 1, 1),
+        "kilowatt" => ("watt", 1, 1000, 1),
+        _ => return None,
+    })
+}
+
 /// Whether two canonical names contradict each other: they name different measures, or one a measure and the other a
 /// thing that is counted. Two names of counted things ("ways", "people") do not.
 pub(crate) fn contradict(left: &str, right: &str) -> bool {
@@ -256,7 +375,7 @@ pub(crate) fn parts(larger: &str, smaller: &str) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{contradict, unit};
+    use super::{contradict, conversion, qualifies, unit};
 
     #[test]
     fn units_have_one_name() {
@@ -285,6 +404,39 @@ mod tests {
         }
         for (a, b) in [("unit", "cm"), ("unit^2", "cm^2"), ("way", "student"), ("unit", "way")] {
             assert!(!contradict(a, b) && !contradict(b, a), "{a} {b}");
+        }
+    }
+
+    #[test]
+    fn measures_of_the_same_convert_exactly() {
+        for (from, to, factor) in [
+            ("km", "m", "1000"),
+            ("hour^-1 km", "m second^-1", "5/18"),
+            ("liter", "cm^3", "1000"),
+            ("cm^2", "m^2", "1/10000"),
+            ("mile", "foot", "5280"),
+            ("acre", "foot^2", "43560"),
+            ("cent", "dollar", "1/100"),
+        ] {
+            let found = conversion(from, to).map(|factor| factor.to_string());
+            assert_eq!(found.as_deref(), Some(factor), "{from} {to}");
+        }
+        for (from, to) in
+            [("km", "kg"), ("m", "m^2"), ("ton", "kg"), ("way", "m"), ("month", "day")]
+        {
+            assert_eq!(conversion(from, to), None, "{from} {to}");
+        }
+    }
+
+    #[test]
+    fn words_that_change_the_number_are_no_unit() {
+        for phrase in
+            ["or more", "at most", "and above", "is wrong", "squared", "below zero", "not possible"]
+        {
+            assert!(qualifies(phrase), "{phrase}");
+        }
+        for phrase in ["apples and oranges", "more apples", "meters squared", "feet above ground"] {
+            assert!(!qualifies(phrase), "{phrase}");
         }
     }
 }

@@ -52,6 +52,25 @@ pub(crate) fn number(words: &str) -> Option<BigRational> {
     whole(&words).map(|value| BigRational::from_integer(BigInt::from(value)))
 }
 
+/// The denominator of "fifths", "tenths" and the like behind a number. Halves and quarters are also things to count.
+pub(crate) fn part(word: &str) -> Option<u64> {
+    Some(match word.strip_suffix('s').unwrap_or(word) {
+        "halve" => 2,
+        "third" => 3,
+        "fourth" => 4,
+        "fifth" => 5,
+        "sixth" => 6,
+        "seventh" => 7,
+        "eighth" => 8,
+        "ninth" => 9,
+        "tenth" => 10,
+        "twelfth" => 12,
+        "hundredth" => 100,
+        "thousandth" => 1000,
+        _ => return None,
+    })
+}
+
 /// The power of ten of "million" and the like, as a factor.
 pub(crate) fn magnitude(word: &str) -> Option<u64> {
     Some(match word.to_lowercase().as_str() {

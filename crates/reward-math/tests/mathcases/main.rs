@@ -2,35 +2,17 @@
 
 #![expect(clippy::print_stdout, reason = "the measurements are read by people")]
 
-use std::path::{Path, PathBuf};
+mod case;
+mod disputed;
 
-use reward_math::{Extracted, Gold, Options, Verdict, extract, verify};
-use serde::Deserialize;
+use std::path::Path;
+
+use reward_math::{Extracted, Options, extract};
 
 /// Share of the own rows on which the verdict agrees with the label.
 const OWN_FLOOR: f64 = 0.99;
 /// The same over the whole set, the rows of other projects included.
 const WHOLE_FLOOR: f64 = 0.99;
-
-#[derive(Deserialize)]
-struct Case {
-    id: String,
-    kind: String,
-    #[serde(default)]
-    category: String,
-    #[serde(default)]
-    prediction: Option<String>,
-    #[serde(default)]
-    prediction_rle: Vec<(String, usize)>,
-    #[serde(default)]
-    gold: Option<String>,
-    #[serde(default)]
-    gold_rle: Vec<(String, usize)>,
-    #[serde(default)]
-    expected: serde_json::Value,
-    #[serde(default)]
-    disputed: bool,
-}
 
 #[derive(Default)]
 struct Tally {
@@ -40,36 +22,11 @@ struct Tally {
     misses: Vec<String>,
 }
 
-fn expanded(plain: &str, runs: &[(String, usize)]) -> String {
-    if runs.is_empty() {
-        return plain.to_owned();
-    }
-    runs.iter().map(|(piece, count)| piece.repeat(*count)).collect()
-}
-
-fn compare(prediction: &str, gold: &str, kind: &str) -> Verdict {
-    let options = Options::lenient();
-    if kind == "verify" {
-        return verify(prediction, gold, &options);
-    }
-    match Gold::parse(gold, &options) {
-        Ok(gold) => gold.verify_answer(prediction),
-        Err(why) => Verdict::Unparsed { which: reward_math::Side::GroundTruth, why },
-    }
-}
-
 fn tally(path: &Path) -> Tally {
-    let text = std::fs::read_to_string(path).expect("the file of cases can be read");
     let mut tally = Tally::default();
     let verbose = std::env::var_os("MATHCASES_VERBOSE").is_some();
-    for line in text.lines() {
-        let case: Case = serde_json::from_str(line).expect("a case is one JSON object a line");
-        if case.disputed {
-            continue;
-        }
-        let prediction =
-            expanded(case.prediction.as_deref().unwrap_or_default(), &case.prediction_rle);
-        let gold = expanded(case.gold.as_deref().unwrap_or_default(), &case.gold_rle);
+    for case in case::read(path).iter().filter(|case| !case.disputed) {
+        let (prediction, gold) = (case.prediction(), case.gold());
         tally.rows += 1;
         let short = |text: &str| text.chars().take(160).collect::<String>().replace('\n', "\\n");
         if case.kind == "extract" {
@@ -92,7 +49,7 @@ fn tally(path: &Path) -> Tally {
         }
         let expected = case.expected.as_bool().expect("a decision is true or false");
         let start = std::time::Instant::now();
-        let verdict = compare(&prediction, &gold, &case.kind);
+        let verdict = case.verdict();
         if verbose && start.elapsed().as_millis() > 5 {
             println!("slow {} ms: {} {}", start.elapsed().as_millis(), case.id, short(&prediction));
         }
@@ -161,15 +118,10 @@ fn every_fresh_row_agrees() {
 
 #[test]
 fn the_whole_set_is_measured_where_it_is_at_hand() {
-    let folder = std::env::var_os("SHARED_DATA").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
-        PathBuf::from,
-    );
-    let path = folder.join("mathcases_dev.jsonl");
-    if !path.exists() {
+    let Some(path) = case::development_set() else {
         println!("mathcases_dev.jsonl is absent (set SHARED_DATA to its folder): nothing measured");
         return;
-    }
+    };
     let tally = tally(&path);
     assert!(tally.false_positives.is_empty(), "{}", tally.false_positives.join("\n"));
     let share = tally.agreed as f64 / tally.rows as f64;

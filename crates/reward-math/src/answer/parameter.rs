@@ -1,0 +1,171 @@
+//! The integer that runs through a family of answers: `k` of `x = k\pi, k \in \mathbb{Z}`. It may have any name.
+
+use super::{Answer, Node};
+use crate::expression::Expression;
+
+/// The name that the text declares to be any integer: `k \in \mathbb{Z}`, "for any integer n", "where m is an integer".
+pub(super) fn integer_parameter(folded: &str) -> Option<String> {
+    if !folded.contains("\\in") && !folded.contains("integer") {
+        return None;
+    }
+    let plain = without_decoration(folded);
+    let words = words(&plain);
+    let member = words.windows(3).find_map(|three| match three {
+        [name, "\\in", "Z"] if is_name(name) => Some(*name),
+        _ => None,
+    });
+    let said = || (0..words.len()).find_map(|from| declared(&words[from..]));
+    member.or_else(said).map(str::to_owned)
+}
+
+/// The text before "for any integer n" and ", where k is an integer" at its end.
+pub(super) fn without_integers(folded: &str) -> &str {
+    const OPENINGS: [&str; 8] = [
+        "\\text{ for ",
+        "\\text{for ",
+        "\\text{ where",
+        "\\text{where",
+        " for ",
+        " where ",
+        ",where ",
+        ",for ",
+    ];
+    if !folded.contains("integer") {
+        return folded;
+    }
+    let cut = OPENINGS.iter().filter_map(|opening| folded.rfind(opening)).min();
+    match cut {
+        Some(at) if at > 0 && declared(&words(&without_decoration(&folded[at..]))).is_some() => {
+            folded[..at].trim_end_matches([',', ' ', ';', '('])
+        }
+        _ => folded,
+    }
+}
+
+/// The name in a clause that declares an integer and says nothing else.
+fn declared<'a>(clause: &[&'a str]) -> Option<&'a str> {
+    let (["for", "integer" | "integers", name]
+    | ["for", "any" | "some", "integer" | "integers", name]
+    | ["where", name, "is", "an" | "any", "integer"]) = clause
+    else {
+        return None;
+    };
+    is_name(name).then_some(*name)
+}
+
+fn is_name(word: &str) -> bool {
+    word.len() == 1 && word.starts_with(|c: char| c.is_ascii_lowercase())
+}
+
+fn without_decoration(folded: &str) -> String {
+    let mut plain = folded.replace("\\in", " \\in ").replace("\\Z", " Z");
+    for decoration in ["\\mathbb", "\\mathbf", "\\mathrm", "\\text"] {
+        plain = plain.replace(decoration, " ");
+    }
+    plain
+}
+
+fn words(plain: &str) -> Vec<&str> {
+    const BETWEEN: [char; 10] = ['{', '}', ' ', ',', ';', '(', ')', '$', '.', ':'];
+    plain.split(BETWEEN).filter(|word| !word.is_empty()).collect()
+}
+
+impl Answer {
+    /// The readings with the integer parameter called as in the other answer, if both have one and call it differently.
+    /// An answer without a declaration has one if it has a single name out of `k`, `l`, `m`, `n` of its own.
+    pub(crate) fn with_parameter_of(&self, other: &Self) -> Option<Vec<Node>> {
+        const USUAL: [&str; 4] = ["k", "l", "m", "n"];
+        let readings = self.readings.as_deref().ok()?;
+        let (from, to) = match (&self.parameter, &other.parameter) {
+            (Some(from), Some(to)) => (from.clone(), to.clone()),
+            (None, Some(to)) if !self.declares => {
+                let names = readings.first()?.names();
+                let mut usual = USUAL.into_iter().filter(|name| names.contains(*name));
+                let (Some(only), None) = (usual.next(), usual.next()) else { return None };
+                (only.to_owned(), to.clone())
+            }
+            _ => return None,
+        };
+        let free = |node: &Node| !node.names().contains(&to);
+        (from != to && readings.iter().all(free))
+            .then(|| readings.iter().map(|node| node.renamed(&from, &to)).collect())
+    }
+}
+
+impl Node {
+    /// The variables of all its expressions.
+    pub(crate) fn names(&self) -> std::collections::BTreeSet<String> {
+        let mut names = std::collections::BTreeSet::new();
+        let _copy = self.mapped(&mut |expression| {
+            names.extend(expression.variables());
+            expression.clone()
+        });
+        names
+    }
+
+    fn renamed(&self, from: &str, to: &str) -> Self {
+        self.mapped(&mut |expression| expression.renamed(from, to))
+    }
+
+    /// The same structure with other expressions.
+    fn mapped(&self, with: &mut dyn FnMut(&Expression) -> Expression) -> Self {
+        let mut all =
+            |nodes: &[Self]| nodes.iter().map(|node| node.mapped(with)).collect::<Vec<_>>();
+        match self {
+            Self::Value { expression, unit, percent, plus } => Self::Value {
+                expression: with(expression),
+                unit: unit.clone(),
+                percent: *percent,
+                plus: *plus,
+            },
+            Self::Words(_) | Self::Piecewise(_) => self.clone(),
+            Self::List { open, close, items } => {
+                Self::List { open: *open, close: *close, items: all(items) }
+            }
+            Self::Union(parts) => Self::Union(all(parts)),
+            Self::Intersection(parts) => Self::Intersection(all(parts)),
+            Self::Difference(parts) => Self::Difference(all(parts)),
+            Self::Chain { sides, relations } => {
+                Self::Chain { sides: all(sides), relations: relations.clone() }
+            }
+            Self::Matrix(rows) => {
+                Self::Matrix(rows.iter().map(|row| row.iter().map(&mut *with).collect()).collect())
+            }
+            Self::Ratio(parts) => Self::Ratio(parts.iter().map(with).collect()),
+            Self::Builder { head, conditions } => Self::Builder {
+                head: Box::new(head.mapped(with)),
+                conditions: { conditions.iter().map(|node| node.mapped(with)).collect() },
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{integer_parameter, without_integers};
+
+    #[test]
+    fn declarations_name_the_parameter() {
+        for (text, name) in [
+            ("x = k\\pi, k \\in \\mathbb{Z}", Some("k")),
+            ("x = k\\pi (k\\in Z)", Some("k")),
+            ("n\\pi\\text{ for any integer } n", Some("n")),
+            ("2m, where m is an integer", Some("m")),
+            ("x \\in \\mathbb{R}", None),
+            ("x \\in [1, 2]", None),
+            ("7", None),
+        ] {
+            assert_eq!(integer_parameter(text).as_deref(), name, "{text}");
+        }
+    }
+
+    #[test]
+    fn only_declarations_of_integers_are_cut() {
+        assert_eq!(without_integers("n\\pi\\text{ for any integer } n"), "n\\pi");
+        assert_eq!(without_integers("2m, where m is an integer"), "2m");
+        for other in ["ax where a = 3", "ax where a is an integer and x = 2", "2 for integer sums"]
+        {
+            assert_eq!(without_integers(other), other);
+        }
+    }
+}
