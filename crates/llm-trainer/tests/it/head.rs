@@ -25,6 +25,17 @@ fn case() -> Case {
     }
 }
 
+/// The case as leaves of autograd, and the gradients of log-probability and entropy to pull back.
+fn to_differentiate(case: &Case) -> (Case, Tensor, Tensor) {
+    let attached = Case {
+        hidden: case.hidden.detach().set_requires_grad(true),
+        weight: case.weight.detach().set_requires_grad(true),
+        targets: case.targets.shallow_clone(),
+    };
+    let rows = Tensor::arange(37, (Kind::Double, Device::Cpu));
+    (attached, (&rows * 0.3).cos(), (&rows * 0.9).sin())
+}
+
 /// `(log_prob, entropy)` by definition, differentiable.
 fn by_definition(case: &Case, temperature: f64) -> (Tensor, Tensor) {
     let logits = case.hidden.matmul(&case.weight.tr()) / temperature;
@@ -49,13 +60,7 @@ fn chunks_give_the_statistics_of_the_whole_matrix() {
 #[test]
 fn closed_form_backward_equals_autograd() {
     let case = case();
-    let (hidden, weight) = (
-        case.hidden.detach().set_requires_grad(true),
-        case.weight.detach().set_requires_grad(true),
-    );
-    let attached = Case { hidden, weight, targets: case.targets.shallow_clone() };
-    let d_log_prob = (Tensor::arange(37, (Kind::Double, Device::Cpu)) * 0.3).cos();
-    let d_entropy = (Tensor::arange(37, (Kind::Double, Device::Cpu)) * 0.9).sin();
+    let (attached, d_log_prob, d_entropy) = to_differentiate(&case);
     let (log_prob, entropy) = by_definition(&attached, 0.6);
     (log_prob * &d_log_prob + entropy * &d_entropy).sum(Kind::Double).backward();
 
@@ -125,13 +130,7 @@ fn kept_of(case: &Case) -> KeptTokens {
 fn statistics_and_gradient_over_kept_tokens_equal_autograd_over_masked_logits() {
     let case = case();
     let kept = kept_of(&case);
-    let (hidden, weight) = (
-        case.hidden.detach().set_requires_grad(true),
-        case.weight.detach().set_requires_grad(true),
-    );
-    let attached = Case { hidden, weight, targets: case.targets.shallow_clone() };
-    let d_log_prob = (Tensor::arange(37, (Kind::Double, Device::Cpu)) * 0.3).cos();
-    let d_entropy = (Tensor::arange(37, (Kind::Double, Device::Cpu)) * 0.9).sin();
+    let (attached, d_log_prob, d_entropy) = to_differentiate(&case);
     let (log_prob, entropy) = by_definition_over(&attached, &kept, 0.6);
     (&log_prob * &d_log_prob + &entropy * &d_entropy).sum(Kind::Double).backward();
 
