@@ -71,6 +71,7 @@ mod groups;
 mod high_entropy;
 mod kl;
 mod kl_cov;
+mod outcome_reward_model;
 mod output;
 mod overlong;
 mod parameter;
@@ -116,6 +117,9 @@ pub use groups::{GroupFilter, Grouping, informative_groups};
 pub use high_entropy::HighEntropy;
 pub use kl::*;
 pub use kl_cov::KlCov;
+pub use outcome_reward_model::{
+    OutcomeAgreement, OutcomeLoss, outcome_agreement, outcome_cross_entropy,
+};
 pub use output::{LossOutput, LossSums};
 pub use overlong::{OverlongPenalty, finished_weights};
 pub use parameter::ParameterError;

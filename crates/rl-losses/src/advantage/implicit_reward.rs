@@ -26,14 +26,29 @@ pub enum ProcessBaseline {
     Scaled,
 }
 
+/// The unit of the process rewards.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProcessScale {
+    /// As they are: `β` per nat, as in the paper.
+    #[default]
+    None,
+    /// The largest of their returns in the batch, in absolute value, `+ 1e-6`: the scripts'
+    /// `prime_norm = "batch_norm"`. `β` then only counts where the reward model learns.
+    LargestReturn,
+}
+
 /// Settings of PRIME.
 ///
-/// Default: the published scripts, with the paper's baseline.
+/// Default: the published scripts, with the paper's baseline and unit.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(remote = "Self", default, deny_unknown_fields)]
 pub struct Prime {
-    /// `β` of the implicit reward, 0 or above.
+    /// `β` of the implicit reward, 0 or above; also that of the
+    /// [`outcome_cross_entropy`](crate::outcome_cross_entropy) by which the reward model learns.
     pub beta: f64,
+    /// The unit of process rewards.
+    pub scale: ProcessScale,
     /// Weight of the process rewards, 0 or above.
     pub process_coefficient: f64,
     /// Weight of the outcome rewards, 0 or above.
@@ -50,6 +65,7 @@ impl Default for Prime {
     fn default() -> Self {
         Self {
             beta: 0.05,
+            scale: ProcessScale::None,
             process_coefficient: 5.0,
             outcome_coefficient: 5.0,
             discount: 1.0,
@@ -85,11 +101,11 @@ pub fn implicit_process_rewards(log_ratio: &[f64], beta: f64) -> Vec<f64> {
 /// A_t = c_p Σ_{s≥t} γ^(s-t) [r_s - b] + c_o [R - mean of the others' R]
 /// ```
 ///
-/// with `r` the [`implicit_process_rewards`] and `b` the [`ProcessBaseline`]. A sample without
+/// with `r` the [`implicit_process_rewards`] in their [`ProcessScale`] and `b` the [`ProcessBaseline`]. A sample without
 /// tokens counts 0 in `b`.
 ///
-/// Source: Cui et al. 2025, [arXiv:2502.01456](https://arxiv.org/abs/2502.01456), Eq. 5; baseline
-/// and whitening: row 34 of `docs/paper-vs-code.md`.
+/// Source: Cui et al. 2025, [arXiv:2502.01456](https://arxiv.org/abs/2502.01456), Eq. 5;
+/// baseline, unit and whitening: rows 34 and 48 of `docs/paper-vs-code.md`.
 ///
 /// # Errors
 ///
@@ -107,6 +123,11 @@ pub fn prime_advantages(
     check_samples("rewards", rewards, sequence_lengths.len())?;
     check_tokens("process_log_ratio", process_log_ratio, sequence_lengths)?;
     let mut process = implicit_process_rewards(process_log_ratio, settings.beta);
+    if settings.scale == ProcessScale::LargestReturn {
+        let returns = discounted_returns(&process, None, sequence_lengths, 1.0)?;
+        let largest = returns.iter().fold(0.0_f64, |most, value| most.max(value.abs()));
+        process.iter_mut().for_each(|reward| *reward /= largest + 1e-6);
+    }
     centre(&mut process, group_sizes, sequence_lengths, settings.baseline);
     let process = discounted_returns(&process, None, sequence_lengths, settings.discount)?;
     let outcome = rloo_advantages(rewards, group_sizes, LoneSample::KeepsReward)?;
@@ -201,6 +222,23 @@ mod tests {
         let settings = Prime { whiten: false, ..Prime::default() };
         let found = prime_advantages(&[1.0, 0.0], &[0.0; 3], &[2], &[2, 1], settings).unwrap();
         assert_eq!(found, [5.0, 5.0, -5.0]);
+    }
+
+    /// Returns of the first sample: 4 and 3, of the second: 1, 2, 2.
+    #[test]
+    fn the_largest_return_of_the_batch_can_be_the_unit() {
+        let advantages = |beta: f64, scale: ProcessScale| {
+            let settings =
+                Prime { beta, scale, process_coefficient: 1.0, whiten: false, ..Prime::default() };
+            prime_advantages(&[0.0; 2], &LOG_RATIO, &[2], &[2, 3], settings).unwrap()
+        };
+        let plain = advantages(1.0, ProcessScale::None);
+        for beta in [1.0, 0.05] {
+            let scaled = advantages(beta, ProcessScale::LargestReturn);
+            for (found, expected) in std::iter::zip(scaled, &plain) {
+                assert!((found - expected / 4.0).abs() < 1e-4, "{beta}: {found} {expected}");
+            }
+        }
     }
 
     #[test]

@@ -24,7 +24,9 @@ pub use group_relative::{
     GroupNormalisation, LoneSample, group_relative_advantages, leave_one_out_advantages,
     rloo_advantages,
 };
-pub use implicit_reward::{Prime, ProcessBaseline, implicit_process_rewards, prime_advantages};
+pub use implicit_reward::{
+    Prime, ProcessBaseline, ProcessScale, implicit_process_rewards, prime_advantages,
+};
 pub use length_scaling::length_normalised_advantages;
 pub use pass_at_k::{PassAtK, best_of_group_advantages, pass_at_k_advantages};
 pub use returns::{

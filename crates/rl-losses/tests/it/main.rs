@@ -11,6 +11,7 @@ mod edges;
 mod exchange;
 mod kl;
 mod memory;
+mod outcome_reward_model;
 mod properties;
 mod rollout_correction;
 mod snapshots;
