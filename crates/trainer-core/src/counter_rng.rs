@@ -84,6 +84,8 @@ pub enum Purpose {
     MomentRounding = 8,
     /// Initial weights of an adapter.
     Adapter = 9,
+    /// Everything random of an implicit reward model.
+    RewardModel = 10,
 }
 
 /// A generator for one purpose of one step; `step` may be any index (an epoch, a question).

@@ -2,7 +2,7 @@
 //!
 //! | finding | rule |
 //! |---|---|
-//! | unusable rows, unreadable answers | as at load time: [`read_rows`] |
+//! | unusable rows, unreadable answers | as at load time, each by the kind of its source: [`read_rows_for`] |
 //! | exact duplicates | the same text |
 //! | same question | [`symbols_key`] is the same; conflicting where the verifier holds two answers apart |
 //! | signs apart | [`letters_key`] is the same, [`symbols_key`] is not: mostly different questions, worth a look |
@@ -28,8 +28,9 @@ pub use repeats::{Conflict, Repeats};
 pub use scripts::{Script, ScriptRows};
 
 use crate::dataset::{
-    DatasetError, Question, QuestionFile, ReadRow, ReadRows, RowProblem, read_rows,
+    DatasetError, Question, QuestionFile, ReadRow, ReadRows, RowProblem, read_rows_for,
 };
+use crate::ground_truth::RewardKinds;
 #[cfg(doc)]
 use crate::question_key::{letters_key, symbols_key};
 
@@ -42,6 +43,8 @@ pub struct CheckOptions<'a> {
     pub max_length: usize,
     /// Questions that must not be trained on.
     pub against: Option<&'a QuestionFile>,
+    /// What the answers are, by the source of their question; all mathematics where it is absent.
+    pub kinds: Option<&'a RewardKinds>,
 }
 
 /// Everything that was found in one file.
@@ -110,15 +113,17 @@ pub fn check_data(
     file: &QuestionFile,
     options: CheckOptions<'_>,
 ) -> Result<DataReport, LengthError> {
-    let ReadRows { layout, rows } = read_rows(file)?;
+    let mathematics = RewardKinds::default();
+    let kinds = options.kinds.unwrap_or(&mathematics);
+    let ReadRows { layout, rows } = read_rows_for(file, kinds)?;
     let questions = placed(&rows);
     let texts: Vec<String> = questions.iter().map(|placed| placed.question.text()).collect();
     let overlap = match options.against {
-        Some(against) => Some(overlap::overlap(&questions, &texts, against)?),
+        Some(against) => Some(overlap::overlap(&questions, &texts, against, kinds)?),
         None => None,
     };
     let (exact_duplicates, same_question, conflicts, signs_apart) =
-        repeats::repeats(&questions, &texts);
+        repeats::repeats(&questions, &texts, kinds);
     let findings = |wanted: fn(&RowProblem) -> bool| -> Vec<RowFinding> {
         rows.iter().filter_map(|row| finding(row, wanted)).collect()
     };

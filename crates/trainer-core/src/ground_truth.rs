@@ -1,6 +1,7 @@
 //! What a response is held against: mathematics, the letter of a choice, or a text.
 
 use std::collections::BTreeMap;
+use std::str::FromStr;
 
 use reward_math::{Gold, How, Options, ParseError, Rung, Side, Verdict, extract};
 use serde::{Deserialize, Serialize};
@@ -16,6 +17,22 @@ pub enum RewardKind {
     MultipleChoice,
     /// The same text, once both are normalised.
     ExactMatch(ExactMatch),
+}
+
+impl FromStr for RewardKind {
+    type Err = String;
+
+    /// A kind by its name in a configuration; its settings have their defaults.
+    fn from_str(name: &str) -> Result<Self, String> {
+        match name {
+            "math" => Ok(Self::Math),
+            "multiple-choice" => Ok(Self::MultipleChoice),
+            "exact-match" => Ok(Self::ExactMatch(ExactMatch::default())),
+            other => Err(format!(
+                "kind of reward is {other:?}, expected \"math\", \"multiple-choice\" or \"exact-match\""
+            )),
+        }
+    }
 }
 
 /// Settings of [`RewardKind::ExactMatch`].

@@ -8,6 +8,7 @@ use trainer_core::data_check::{
     CheckOptions, DataReport, LengthUnit, PhrasePlace, Script, check_data,
 };
 use trainer_core::dataset::QuestionFile;
+use trainer_core::ground_truth::{ExactMatch, Normalisation, RewardKind, RewardKinds};
 use trainer_core::text_tokenizer::TextTokenizer;
 
 const TAIL: &str = "Let's think step by step and output the final answer within \\boxed{}.";
@@ -86,6 +87,42 @@ fn each_kind_of_defect_is_found_by_its_row() {
     let boxed = report.phrases.iter().find(|phrase| phrase.text == "\\boxed");
     assert_eq!(boxed.expect("it stands there").rows, [14, 15, 16]);
     assert!(!report.is_clean());
+}
+
+/// By mathematics alone, a letter is a formula and a name of two words is unreadable or means something else.
+#[test]
+fn answers_are_read_by_the_kind_of_their_source() {
+    let row = |problem: &str, answer: &str, source: &str| {
+        json!({"problem": problem, "answer": answer, "data_source": source}).to_string()
+    };
+    let lines = [
+        row("Which is a city?", "(B)", "choices"),             // 1
+        row("Which is a city?", "b", "choices"),               // 2: the answer of 1
+        row("Which is a river?", "Seine", "choices"),          // 3: no letter
+        row("Who wrote Emma?", "Jane Austen", "names"),        // 4
+        row("Who wrote Emma?", " the  jane austen.", "names"), // 5: the answer of 4
+        row("Who wrote Emma?", "Anne", "names"),               // 6: another
+        row("How much is a half?", "\\frac{1}{0}", "sums"),    // 7: no value
+        row("How much is a half, as text?", "\\frac{1}{0}", "names"), // 8: any text will do
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let file = write(folder.path(), "set.jsonl", &lines);
+    let words = ExactMatch { normalisation: Normalisation::Words };
+    let by_source = [
+        ("choices".to_owned(), RewardKind::MultipleChoice),
+        ("names".to_owned(), RewardKind::ExactMatch(words)),
+    ];
+    let kinds = RewardKinds { otherwise: RewardKind::Math, by_source: by_source.into() };
+    let options = CheckOptions { kinds: Some(&kinds), ..CheckOptions::default() };
+    let report = check_data(&file, options).unwrap();
+    let unreadable: Vec<usize> = report.unreadable_answers.iter().map(|f| f.row).collect();
+    assert_eq!(unreadable, [3, 7]);
+    let conflicts: Vec<&[usize]> = report.conflicts.iter().map(|c| c.rows.as_slice()).collect();
+    assert_eq!(conflicts, [[4, 5, 6]]);
+    assert_eq!(report.same_question.groups, [vec![1, 2], vec![4, 5, 6]]);
+
+    let as_mathematics = check_data(&file, CheckOptions::default()).unwrap();
+    assert!(as_mathematics.unreadable_answers.iter().any(|finding| finding.row == 8));
 }
 
 #[test]

@@ -26,6 +26,9 @@ fn choices() -> Vec<String> {
         "data = {{ {source} }}\nrollout.max_response_tokens = 8192\nreward.overlong.soft-buffer = {{}}"
     ));
     choices.push(format!("lora = {{}}\ndata = {{ {source} }}"));
+    choices.push(format!(
+        "reward_model = {{}}\ndata = {{ {source} }}\nalgorithm.advantage = \"prime\""
+    ));
     choices.extend(
         [
             "reference_kl = {}",
@@ -36,7 +39,9 @@ fn choices() -> Vec<String> {
         ]
         .map(|choice| format!("data = {{ {source} }}\nalgorithm.{choice}")),
     );
-    let usable = estimators().into_iter().filter(|entry| entry.default.required_column().is_none());
+    let fed = |column: &str| column == "process_log_ratio";
+    let usable =
+        estimators().into_iter().filter(|entry| entry.default.required_column().is_none_or(fed));
     let losses = registry().iter().map(|method| format!("policy_loss = \"{}\"", method.name));
     let estimators = usable.map(|entry| format!("advantage = \"{}\"", entry.name));
     let chosen = losses.chain(estimators);

@@ -4,8 +4,10 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Subcommand;
+use trainer_core::config::RunConfig;
 use trainer_core::data_check::{CheckOptions, LengthUnit, check_data};
 use trainer_core::dataset::QuestionFile;
+use trainer_core::ground_truth::RewardKinds;
 use trainer_core::text_tokenizer::TextTokenizer;
 
 /// Arguments of `data`.
@@ -34,6 +36,12 @@ struct CheckArgs {
     /// Count questions longer than this; 0 is no limit
     #[arg(long, default_value_t = 0)]
     max_length: usize,
+    /// Run whose `reward.kind` and `reward.kind_by_source` say what an answer is [default: mathematics]
+    #[arg(long, value_name = "TOML")]
+    config: Option<PathBuf>,
+    /// What an answer is: math, multiple-choice or exact-match, or SOURCE=KIND for one source; may be repeated
+    #[arg(long = "kind", value_name = "[SOURCE=]KIND")]
+    kinds: Vec<String>,
     /// Column of the problem, dots lead inside [default: recognised]
     #[arg(long, default_value = "", hide_default_value = true)]
     problem_field: String,
@@ -67,7 +75,9 @@ fn check(args: &CheckArgs, out: &mut impl Write) -> anyhow::Result<()> {
     };
     let against = args.against.as_ref().map(QuestionFile::new);
     let tokenizer = args.tokenizer.as_deref().map(TextTokenizer::load).transpose()?;
+    let kinds = kinds(args)?;
     let options = CheckOptions {
+        kinds: Some(&kinds),
         unit: tokenizer.as_ref().map_or(LengthUnit::Characters, LengthUnit::Tokens),
         max_length: args.max_length,
         against: against.as_ref(),
@@ -81,4 +91,23 @@ fn check(args: &CheckArgs, out: &mut impl Write) -> anyhow::Result<()> {
     }
     anyhow::ensure!(!args.strict || report.is_clean(), "{}: has defects", report.file);
     Ok(())
+}
+
+/// The kinds of the run's configuration, where one is named, with those of the command line over them.
+fn kinds(args: &CheckArgs) -> anyhow::Result<RewardKinds> {
+    let mut kinds = match &args.config {
+        Some(path) => RunConfig::load(path, &[])?.reward.kinds(),
+        None => RewardKinds::default(),
+    };
+    for named in &args.kinds {
+        let (source, kind) = named.rsplit_once('=').map_or((None, named.as_str()), |(source, kind)| {
+            (Some(source), kind)
+        });
+        let kind = kind.parse().map_err(|error: String| anyhow::anyhow!("--kind {named}: {error}"))?;
+        match source {
+            Some(source) => drop(kinds.by_source.insert(source.to_owned(), kind)),
+            None => kinds.otherwise = kind,
+        }
+    }
+    Ok(kinds)
 }

@@ -7,7 +7,9 @@ use anyhow::Context;
 use rl_losses::{AdaptiveEntropyController, KlController, Thermostat};
 use serde::{Deserialize, Serialize};
 use trainer_core::bounded_read::{LONGEST_TEXT_BYTES, read_at_most};
-use trainer_core::config::{AlgorithmSection, CheckpointSection, GuardAction, GuardSection};
+use trainer_core::config::{
+    AlgorithmSection, CheckpointSection, GuardAction, GuardSection, LoraSection,
+};
 use trainer_core::dynamic_sampling::GroupSampler;
 use trainer_core::metrics::read_metrics;
 use trainer_core::question_order::DataCursor;
@@ -16,6 +18,7 @@ use trainer_core::retention::scores;
 use trainer_core::run_directory::RunDirectory;
 
 use super::adamw::AdamW;
+use super::reward_model::RewardModel;
 use super::rollout::Answered;
 use super::update::UpdateSums;
 use crate::model::Decoder;
@@ -31,6 +34,9 @@ pub(super) struct TrainerState {
     pub(super) step: u64,
     /// Optimiser steps done.
     pub(super) updates: u64,
+    /// Optimiser steps of the reward model done.
+    #[serde(default)]
+    pub(super) reward_model_updates: u64,
     /// Where the run stands in its data.
     pub(super) cursor: DataCursor,
     /// Halvings of the learning rate by the guard.
@@ -88,8 +94,12 @@ impl TrainerState {
     fn first_fault(&self) -> Option<String> {
         // Far beyond any run, and far from where counting on would overflow.
         const MOST_STEPS: u64 = 1 << 48;
-        let Self { step, updates, back_offs, .. } = *self;
-        let counts = [("step", step, MOST_STEPS), ("updates", updates, MOST_STEPS)];
+        let Self { step, updates, reward_model_updates, back_offs, .. } = *self;
+        let counts = [
+            ("step", step, MOST_STEPS),
+            ("updates", updates, MOST_STEPS),
+            ("reward_model_updates", reward_model_updates, MOST_STEPS),
+        ];
         let mut counts =
             counts.into_iter().chain([("back_offs", back_offs.into(), MOST_BACK_OFFS.into())]);
         let fault = |(field, found, most): (&str, u64, u64)| {
@@ -156,6 +166,7 @@ pub(super) fn save(
     directory: &RunDirectory,
     model: &Decoder,
     optimizer: &AdamW,
+    reward_model: Option<&RewardModel>,
     (state, sampler): (&TrainerState, &GroupSampler<Answered>),
     tokenizer_source: &Path,
     settings: &CheckpointSection,
@@ -165,6 +176,9 @@ pub(super) fn save(
     let trainer = folder.path().join(TRAINER_FOLDER);
     std::fs::create_dir(&trainer).with_context(|| trainer.display().to_string())?;
     optimizer.save(&trainer.join("optimizer.safetensors"))?;
+    if let Some(reward_model) = reward_model {
+        reward_model.save(folder.path(), tokenizer_source)?;
+    }
     let text = serde_json::to_string_pretty(state)?;
     let path = trainer.join(STATE_FILE);
     std::fs::write(&path, text).with_context(|| path.display().to_string())?;
@@ -180,6 +194,33 @@ pub(super) fn save(
     let score = |step| scores.get(&step).copied();
     directory.finish_checkpoint_keeping(state.step, folder, settings.retention(), score)?;
     Ok(())
+}
+
+/// `model` with the adapter of the PEFT directory `saved`, which must have these settings, else with a fresh one.
+///
+/// # Errors
+///
+/// If `saved` cannot be read, or holds an adapter of other settings.
+pub(super) fn adapted(
+    mut model: Decoder,
+    settings: &LoraSection,
+    saved: Option<&Path>,
+    seed: u64,
+) -> anyhow::Result<Decoder> {
+    let Some(saved) = saved else {
+        model.add_adapter(settings, seed);
+        return Ok(model);
+    };
+    model.load_adapter(saved)?;
+    let found = model.adapter_settings();
+    let mut expected = settings.clone();
+    expected.targets.sort_unstable();
+    anyhow::ensure!(
+        found == Some(&expected),
+        "{}: holds the adapter {found:?}, expected {expected:?} by [lora]",
+        saved.display()
+    );
+    Ok(model)
 }
 
 /// What the parts of a checkpoint must fit.

@@ -8,6 +8,7 @@ mod packed;
 pub mod policy_pass;
 pub mod probe;
 mod recording;
+pub mod reward_model;
 pub mod rollout;
 mod scored;
 pub mod stochastic_rounding;

@@ -37,6 +37,7 @@ impl ScoredRollout {
         groups: usize,
         old: Statistics,
         reference: Option<(ReferenceKl, KlController, Vec<f64>)>,
+        process_log_ratio: Option<&[f64]>,
         estimator: &AdvantageEstimator,
     ) -> anyhow::Result<Self> {
         let verified: Vec<f64> = samples.iter().map(|sample| sample.reward).collect();
@@ -46,6 +47,7 @@ impl ScoredRollout {
             rewards: &verified,
             group_sizes: &group_sizes,
             sequence_lengths: &lengths,
+            process_log_ratio,
             ..RolloutColumns::default()
         };
         let advantage = match &reference {

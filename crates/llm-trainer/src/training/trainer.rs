@@ -1,6 +1,7 @@
 //! The training loop of one run.
 
 mod evaluation;
+mod process_rewards;
 mod questions;
 mod replay;
 mod stages;
@@ -26,6 +27,7 @@ use super::checkpoint::{self, TrainerState};
 use super::measurement::{Timings, describe_samples, record_rollout, record_update};
 use super::policy_pass::PolicyPass;
 use super::probe::EntropyProbe;
+use super::reward_model::RewardModel;
 use super::rollout::{Answered, Judge, Sample};
 use crate::generation::GenerationOptions;
 use crate::model::Decoder;
@@ -40,6 +42,8 @@ pub struct Trainer {
     model: Decoder,
     /// The policy before the run, where the run is held to it.
     reference: Option<Decoder>,
+    /// What rewards tokens, where the advantages are PRIME's.
+    reward_model: Option<RewardModel>,
     tokenizer: TextTokenizer,
     stop_ids: Vec<u32>,
     stop_strings: Option<Arc<StopStrings>>,
@@ -103,15 +107,18 @@ impl Trainer {
         let started = Instant::now();
         let mut metrics = StepMetrics::new(step);
         let (groups, stale) = self.gather(step, &mut timings, &mut metrics, &phase)?;
-        let prompts: Vec<&Prompt> =
-            groups.iter().map(|group| &self.questions.prompts[group.responses.question]).collect();
-        let sampled_at: Vec<u64> = groups.iter().map(|group| group.sampled_at).collect();
         let samples: Vec<Sample> =
             groups.iter().flat_map(|group| group.responses.samples.iter().cloned()).collect();
 
         phase("scoring the responses");
+        let mut said = Vec::new();
+        let log_ratio = self.judge_tokens(step, &samples, &mut metrics, &mut said)?;
+        let prompts: Vec<&Prompt> =
+            groups.iter().map(|group| &self.questions.prompts[group.responses.question]).collect();
+        let sampled_at: Vec<u64> = groups.iter().map(|group| group.sampled_at).collect();
         let pass_started = Instant::now();
-        let scored = self.score(samples, prompts.len())?.with_sampling_steps(&sampled_at, step);
+        let scored = self.score(samples, prompts.len(), log_ratio.as_deref())?;
+        let scored = scored.with_sampling_steps(&sampled_at, step);
         let sequences = scored.sequences();
         let entropy_at_1 = self.pass().mean_entropy_at_temperature_1(&sequences, &scored.old);
         metrics.insert(metric!("entropy/at_temperature_1"), entropy_at_1);
@@ -147,7 +154,7 @@ impl Trainer {
         metrics.insert(metric!("training/global_step"), step as f64);
         metrics.insert(metric!("training/epoch"), self.state.cursor.epoch as f64);
         let (mut warnings, end_reason) = self.control(&scored, &sums, &mut metrics)?;
-        warnings.extend(stale);
+        warnings.extend(said.into_iter().chain(stale));
         if self.evaluates() && self.run.evaluates_at(step) {
             phase("evaluating");
             self.evaluate(step, &mut metrics, &phase)?;
@@ -174,6 +181,7 @@ impl Trainer {
             &self.directory,
             &self.model,
             &self.optimizer,
+            self.reward_model.as_ref(),
             (&self.state, &self.sampler),
             &self.config().model.path,
             &self.config().checkpoint,

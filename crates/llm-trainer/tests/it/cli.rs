@@ -221,3 +221,53 @@ fn a_file_that_is_no_gguf_is_refused_and_nothing_is_written() {
     assert!(text.starts_with("error: DIR/model.gguf: "), "{text}");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "only the file itself");
 }
+
+/// Findings of `data check --json` on five rows of two sources.
+fn data_check(folder: &Path, more: &[&str]) -> Output {
+    let rows = [
+        r#"{"problem": "Which is a city?", "answer": "(B)", "data_source": "choices"}"#,
+        r#"{"problem": "Which is a river?", "answer": "Seine", "data_source": "choices"}"#,
+        r#"{"problem": "Who wrote Emma?", "answer": "Jane Austen", "data_source": "names"}"#,
+        r#"{"problem": "Who wrote Emma?", "answer": "The Jane Austen", "data_source": "names"}"#,
+        r#"{"problem": "And of Ulysses?", "answer": "\\frac{1}{0}", "data_source": "names"}"#,
+    ];
+    let file = folder.join("questions.jsonl");
+    fs::write(&file, rows.join("\n")).expect("a temporary folder is writable");
+    let arguments = ["data", "check", text_of(&file), "--json"];
+    run(&[&arguments[..], more].concat(), "")
+}
+
+#[test]
+fn data_check_reads_answers_as_the_run_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("run.toml");
+    let text = "name = 'x'\nmodel.path = 'none'\ndata.train.file.path = 'none'\ntraining.steps = 1\n\
+                reward.kind = 'multiple-choice'\n\
+                reward.kind_by_source.names.exact-match.normalisation = 'words'\n";
+    fs::write(&config, text).unwrap();
+    let rows = |more: &[&str], findings: &str| -> Vec<u64> {
+        let report = objects(&data_check(folder.path(), more)).remove(0);
+        let findings = report[findings].as_array().unwrap();
+        findings.iter().map(|finding| finding["row"].as_u64().unwrap()).collect()
+    };
+    let conflicts = |more: &[&str]| -> usize {
+        let report = objects(&data_check(folder.path(), more)).remove(0);
+        report["conflicts"].as_array().unwrap().len()
+    };
+    assert!(rows(&[], "unreadable_answers").contains(&5), "as mathematics");
+    let by_run = ["--config", text_of(&config)];
+    assert_eq!(rows(&by_run, "unreadable_answers"), [2]);
+    assert_eq!(conflicts(&by_run), 0, "an article does not count");
+    // Named on the command line, whose settings are the defaults, it does.
+    let named = ["--kind", "multiple-choice", "--kind", "names=exact-match"];
+    assert_eq!(rows(&named, "unreadable_answers"), [2]);
+    assert_eq!(conflicts(&named), 1);
+    let over = [&by_run[..], &["--kind", "choices=exact-match"]].concat();
+    assert!(rows(&over, "unreadable_answers").is_empty());
+
+    let line = refusal(&data_check(folder.path(), &["--kind", "names=letters"]), folder.path());
+    assert!(
+        line.starts_with("error: --kind names=letters: kind of reward is \"letters\", expected \"math\""),
+        "{line}"
+    );
+}

@@ -18,6 +18,7 @@ mod plain_losses;
 mod recomputation;
 mod replay;
 mod resume;
+mod reward_model;
 mod sampled_runs;
 mod training_run;
 mod update;

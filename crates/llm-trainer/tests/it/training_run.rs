@@ -148,15 +148,21 @@ pub(crate) fn goes_on_bit_for_bit(overrides: &[&str]) {
     assert!(String::from_utf8_lossy(&again.stdout).contains("all 4 steps are done"));
 }
 
-/// Weights and optimiser state under their paths.
+/// Weights and optimiser state under their paths, and the reward model's where there is one.
 fn tensors_of_the_last_checkpoint(root: &Path) -> Vec<(String, Vec<u8>)> {
-    let names = ["model", "adapter_model", "trainer/optimizer"]
+    let own = ["model", "adapter_model", "trainer/optimizer"];
+    let others = ["model", "adapter_model"].map(|name| format!("reward_model/{name}"));
+    let names = own
+        .map(str::to_owned)
+        .into_iter()
+        .chain(others)
+        .chain(["trainer/reward_model_optimizer".to_owned()])
         .map(|name| format!("run/checkpoints/step-4/{name}.safetensors"));
     let found: Vec<_> = names
-        .into_iter()
         .filter_map(|name| std::fs::read(root.join(&name)).ok().map(|bytes| (name, bytes)))
         .collect();
-    assert_eq!(found.len(), 2, "weights and optimiser");
+    let models = 1 + usize::from(root.join("run/checkpoints/step-4/reward_model").is_dir());
+    assert_eq!(found.len(), 2 * models, "weights and optimiser");
     found
 }
 

@@ -90,6 +90,18 @@ const MEANINGS: &[(&str, &str)] = &[
     ("entropy_ratio_high", "Largest ratio of a token's entropies that stays."),
     ("discount", "Factor on what follows one token later, in 0..=1."),
     ("reinforce.baseline", "What is taken off: `\"none\"` or `\"batch-mean\"`."),
+    ("prime.beta", "`β` of the implicit reward, reward per nat, above 0: where it judges and where it learns."),
+    (
+        "scale",
+        "Unit of the process rewards: `\"none\"`, as they are, or `\"largest-return\"`, the largest sum to the end of a response in the batch, in absolute value; PRIME's scripts have the latter.",
+    ),
+    ("process_coefficient", "Weight of the process rewards, at least 0."),
+    ("outcome_coefficient", "Weight of the outcome, at least 0."),
+    (
+        "prime.baseline",
+        "What is taken off a token's process reward: `\"others\"`, the mean of the group's other samples, or `\"scaled\"`, as the authors' code has it.",
+    ),
+    ("whiten", "Whether advantages are brought to mean 0 and deviation 1 over the tokens of the step."),
     ("quantile", "Level of the quantile of the group, in 0..=1."),
     ("k", "Attempts in a set; at most `rollout.group_size`."),
 ];
@@ -102,14 +114,15 @@ pub(super) fn algorithm_fields() -> Vec<Field> {
     losses.chain(estimators).collect()
 }
 
-/// The estimators that rewards, groups and lengths are enough for.
+/// The estimators that a trainer can feed.
 fn feedable() -> impl Iterator<Item = rl_losses::EstimatorEntry> {
     estimators().into_iter().filter(|entry| unfed_column_of_estimator(&entry.default).is_none())
 }
 
 /// What an estimator needs and the trainer cannot give it.
 pub(super) fn unfed_column_of_estimator(estimator: &AdvantageEstimator) -> Option<&'static str> {
-    estimator.required_column()
+    // That of an implicit reward model the trainer has.
+    estimator.required_column().filter(|column| *column != "process_log_ratio")
 }
 
 /// What a loss needs and the trainer cannot give it.
@@ -209,8 +222,8 @@ step's first update; shares are of the tokens of the mini-batch, whatever the mi
 const ESTIMATORS: &str = "
 ### Advantage estimators
 
-`algorithm.advantage` is one of these. `remax`, `prime` and `gae` of `rl-losses` need greedy responses, a process reward
-model or a critic, which the trainer does not have: it refuses them.
+`algorithm.advantage` is one of these; `prime` comes with a [reward model](#reward_model) of its own. `remax` and `gae` of
+`rl-losses` need greedy responses or a critic, which the trainer does not have: it refuses them.
 
 ";
 

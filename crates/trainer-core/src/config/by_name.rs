@@ -9,7 +9,7 @@ use serde::de::value::{MapAccessDeserializer, StrDeserializer};
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use crate::ground_truth::{ExactMatch, RewardKind};
+use crate::ground_truth::RewardKind;
 
 pub(super) fn policy_loss<'de, D: Deserializer<'de>>(from: D) -> Result<PolicyLoss, D::Error> {
     let with_defaults = |name: &str| method(name).map(|method| method.default);
@@ -26,8 +26,7 @@ pub(super) fn advantage_estimator<'de, D: Deserializer<'de>>(
 }
 
 pub(super) fn reward_kind<'de, D: Deserializer<'de>>(from: D) -> Result<RewardKind, D::Error> {
-    let with_defaults =
-        |name: &str| (name == "exact-match").then(|| RewardKind::ExactMatch(ExactMatch::default()));
+    let with_defaults = |name: &str| name.parse().ok();
     from.deserialize_any(NameOrTable { with_defaults, read: PhantomData })
 }
 

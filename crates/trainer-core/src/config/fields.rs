@@ -1,6 +1,7 @@
 //! Every field of a configuration, with its default and meaning: the source of `docs/configuration.md`.
 
 mod algorithm;
+mod reward_model;
 mod rollout;
 mod sources;
 mod training;
@@ -37,7 +38,13 @@ pub(super) const REQUIRED: &str = "required";
 
 /// The fields that are the run's own, section after section.
 pub(super) fn own_fields() -> impl Iterator<Item = &'static Field> {
-    [sources::SOURCES, rollout::ROLLOUT, algorithm::ALGORITHM, training::TRAINING]
-        .into_iter()
-        .flatten()
+    [
+        sources::SOURCES,
+        rollout::ROLLOUT,
+        algorithm::ALGORITHM,
+        reward_model::REWARD_MODEL,
+        training::TRAINING,
+    ]
+    .into_iter()
+    .flatten()
 }

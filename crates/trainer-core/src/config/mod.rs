@@ -16,6 +16,7 @@ mod page;
 mod preset;
 mod problems;
 mod resolve;
+mod reward_model;
 mod sections;
 mod thermostat;
 
@@ -28,6 +29,7 @@ pub use optimizer::OptimizerSection;
 pub use page::configuration_page;
 pub use preset::{RUN_PRESETS, RunPreset, SHARED_PRESET, preset};
 pub use resolve::Run;
+pub use reward_model::{RewardModelSection, RewardModelUpdate};
 pub use sections::{
     AlgorithmSection, CheckpointSection, DataSection, Device, Dtype, EvaluationSection,
     MetricsSection, ModelSection, RewardSection, RolloutSection, RunConfig, TrainingSection,

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Dtype;
+use super::problems::Problems;
 use crate::schedule::Decay;
 
 /// `[optimizer]`: `AdamW`.
@@ -39,5 +40,23 @@ impl Default for OptimizerSection {
             warmup_steps: 0,
             schedule: Decay::default(),
         }
+    }
+}
+
+impl OptimizerSection {
+    /// Ranges; `section` is where it stands.
+    pub(super) fn check(&self, section: &str, problems: &mut Problems) {
+        let field = |name: &str| format!("{section}.{name}");
+        problems.positive(&field("learning_rate"), self.learning_rate);
+        problems.positive(&field("epsilon"), self.epsilon);
+        problems.positive(&field("max_grad_norm"), self.max_grad_norm);
+        let decay = self.weight_decay;
+        let good = decay.is_finite() && decay >= 0.0;
+        let expected = "a finite number of at least 0";
+        problems.require(good, &field("weight_decay"), decay, expected);
+        let (first, second) = self.betas;
+        let good = (0.0..1.0).contains(&first) && (0.0..1.0).contains(&second);
+        let value = format!("[{first}, {second}]");
+        problems.add_unless(good, &field("betas"), value, "two numbers in 0..1, 1 excluded");
     }
 }

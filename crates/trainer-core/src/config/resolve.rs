@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use rl_losses::{KlController, Scope, Thermostat};
+use rl_losses::{AdvantageEstimator, KlController, Scope, Thermostat};
 use serde::Serialize;
 
 use super::algorithm_fields::{unfed_column_of_estimator, unfed_column_of_loss};
 use super::problems::Problems;
-use super::{ConfigError, LoraSection, RunConfig};
+use super::{ConfigError, LoraSection, RewardModelSection, RunConfig};
 use crate::dataset::DataSource;
 use crate::metrics::METRICS;
 use crate::schedule::Schedule;
@@ -63,6 +63,17 @@ impl Run {
         }
     }
 
+    /// The same for each optimiser step of the reward model, where there is one.
+    pub fn reward_model_schedule(&self) -> Option<Schedule> {
+        let section = self.config.reward_model.as_ref()?;
+        let steps = section.optimizer_steps_per_step(self.config.rollout.prompts_per_step);
+        Some(Schedule {
+            decay: section.optimizer.schedule,
+            warmup_steps: section.optimizer.warmup_steps,
+            total_steps: self.config.training.steps.saturating_mul(steps),
+        })
+    }
+
     /// Whether to evaluate after `step` training steps (0: before the first).
     pub fn evaluates_at(&self, step: u64) -> bool {
         let every = self.config.evaluation.every;
@@ -82,10 +93,15 @@ impl Run {
     /// [`ConfigError::Invalid`] with all that are not.
     pub fn check_files(&self) -> Result<(), ConfigError> {
         let mut problems = Problems::default();
-        let model = &self.config.model.path;
-        if !model.join("config.json").is_file() {
+        let mut models = vec![("model.path", &self.config.model.path)];
+        if let Some(RewardModelSection { path, reference, .. }) = &self.config.reward_model {
+            let others = [("reward_model.path", path), ("reward_model.reference", reference)];
+            models.extend(others.into_iter().filter(|(_, path)| **path != self.config.model.path));
+        }
+        for (field, model) in models {
             let expected = "a Hugging Face model directory with config.json";
-            problems.add("model.path", model.display().to_string(), expected);
+            let found = model.join("config.json").is_file();
+            problems.add_unless(found, field, model.display().to_string(), expected);
         }
         let data = &self.config.data;
         let sources = [("train", Some(&data.train)), ("evaluation", data.evaluation.as_ref())];
@@ -118,7 +134,15 @@ impl RunConfig {
         self.check_rollout(&mut problems);
         self.check_algorithm(&mut problems);
         self.check_control(&mut problems);
-        self.check_optimizer(&mut problems);
+        self.optimizer.check("optimizer", &mut problems);
+        if let (AdvantageEstimator::Prime(_), None) = (&self.algorithm.advantage, &self.reward_model)
+        {
+            self.reward_model = Some(RewardModelSection::default());
+        }
+        if let Some(reward_model) = &self.reward_model {
+            let prompts = self.rollout.prompts_per_step;
+            reward_model.check(&self.algorithm, &self.model.path, prompts, &mut problems);
+        }
         self.check_evaluation(&mut problems);
         problems.0.extend(self.dynamic_sampling.problems());
         problems.0.extend(self.lora.iter().flat_map(LoraSection::problems));
@@ -130,6 +154,10 @@ impl RunConfig {
         problems.require(known, "checkpoint.best_metric", metric, expected);
         problems.finish(&self.name)?;
         self.model.path = folder.join(&self.model.path);
+        if let Some(reward_model) = &mut self.reward_model {
+            let mini_batch_prompts = self.algorithm.mini_batch_prompts;
+            reward_model.fill_in(folder, &self.model.path, mini_batch_prompts);
+        }
         for source in [Some(&mut self.data.train), self.data.evaluation.as_mut()] {
             if let Some(DataSource::File(file)) = source {
                 file.path = folder.join(&file.path);
@@ -298,20 +326,6 @@ impl RunConfig {
         let high = guard.entropy_max;
         let expected = format!("more than guard.entropy_min = {low}");
         problems.require(high > low, "guard.entropy_max", high, &expected);
-    }
-
-    fn check_optimizer(&self, problems: &mut Problems) {
-        let optimizer = &self.optimizer;
-        problems.positive("optimizer.learning_rate", optimizer.learning_rate);
-        problems.positive("optimizer.epsilon", optimizer.epsilon);
-        problems.positive("optimizer.max_grad_norm", optimizer.max_grad_norm);
-        let decay = optimizer.weight_decay;
-        let good = decay.is_finite() && decay >= 0.0;
-        problems.require(good, "optimizer.weight_decay", decay, "a finite number of at least 0");
-        let (first, second) = optimizer.betas;
-        let good = (0.0..1.0).contains(&first) && (0.0..1.0).contains(&second);
-        let value = format!("[{first}, {second}]");
-        problems.add_unless(good, "optimizer.betas", value, "two numbers in 0..1, 1 excluded");
     }
 
     fn check_evaluation(&self, problems: &mut Problems) {

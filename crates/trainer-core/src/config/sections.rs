@@ -10,6 +10,7 @@ use super::by_name;
 use super::control::{GuardSection, ReferenceKl};
 use super::lora::LoraSection;
 use super::optimizer::OptimizerSection;
+use super::reward_model::RewardModelSection;
 use super::thermostat::ThermostatSection;
 use crate::dataset::DataSource;
 use crate::dynamic_sampling::DynamicSampling;
@@ -46,6 +47,9 @@ pub struct RunConfig {
     /// The loss and its batches.
     #[serde(default)]
     pub algorithm: AlgorithmSection,
+    /// The implicit process reward model of `algorithm.advantage = "prime"`, which fills it in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reward_model: Option<RewardModelSection>,
     /// `AdamW` and its learning rate.
     #[serde(default)]
     pub optimizer: OptimizerSection,

@@ -8,7 +8,8 @@ use serde::Serialize;
 
 use super::scripts::is_word_by_itself;
 use super::{LengthError, Placed};
-use crate::dataset::{QuestionFile, read_rows};
+use crate::dataset::{QuestionFile, read_rows_for};
+use crate::ground_truth::RewardKinds;
 use crate::question_key::letters_key;
 
 /// Words of one n-gram.
@@ -60,6 +61,7 @@ pub(super) fn overlap(
     training: &[Placed<'_>],
     texts: &[String],
     against: &QuestionFile,
+    kinds: &RewardKinds,
 ) -> Result<Overlap, LengthError> {
     let mut rows_of_key: HashMap<String, Vec<usize>> = HashMap::new();
     let mut rows_of_gram: HashMap<u64, Vec<usize>> = HashMap::new();
@@ -82,7 +84,7 @@ pub(super) fn overlap(
         rows_to_drop: Vec::new(),
     };
     let mut dropped = HashSet::new();
-    for row in &read_rows(against)?.rows {
+    for row in &read_rows_for(against, kinds)?.rows {
         let Ok(question) = &row.question else { continue };
         found.questions += 1;
         let text = question.text();

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::Placed;
 use crate::dataset::same_answer;
+use crate::ground_truth::RewardKinds;
 use crate::question_key::{letters_key, symbols_key};
 
 /// Groups of rows that are the same question under one rule.
@@ -38,6 +39,7 @@ pub struct Conflict {
 pub(super) fn repeats(
     questions: &[Placed<'_>],
     texts: &[String],
+    kinds: &RewardKinds,
 ) -> (Repeats, Repeats, Vec<Conflict>, Repeats) {
     let symbols: Vec<String> = texts.iter().map(|text| symbols_key(text)).collect();
     let letters: Vec<String> = texts.iter().map(|text| letters_key(text)).collect();
@@ -46,7 +48,8 @@ pub(super) fn repeats(
         .1
         .iter()
         .filter(|group| {
-            group.iter().any(|&i| !same_answer(questions[i].question, questions[group[0]].question))
+            let first = questions[group[0]].question;
+            group.iter().any(|&i| !same_answer(questions[i].question, first, kinds))
         })
         .map(|group| Conflict {
             rows: rows(questions, group),

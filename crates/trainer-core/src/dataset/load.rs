@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use reward_math::{Gold, Options};
+use reward_math::Options;
 
 use super::rows::rows;
 use super::{
@@ -166,7 +166,8 @@ pub fn read_questions_for(
     }
     let repeated = repeated(&set.questions);
     let conflicts = |group: &Vec<usize>| {
-        group.iter().any(|&row| !same_answer(&set.questions[row], &set.questions[group[0]]))
+        let first = &set.questions[group[0]];
+        group.iter().any(|&row| !same_answer(&set.questions[row], first, kinds))
     };
     let conflicting: Vec<bool> = repeated.iter().map(conflicts).collect();
     set.repeated = repeated.len();
@@ -209,11 +210,13 @@ fn repeated(questions: &[Question]) -> Vec<Vec<usize>> {
     groups
 }
 
-/// Whether two answers are the same to the verifier: `025` and `25` are, `1/2` and `0.5` are.
-pub(crate) fn same_answer(left: &Question, right: &Question) -> bool {
-    left.answer == right.answer
-        || Gold::parse(&left.answer, &Options::default())
-            .is_ok_and(|gold| gold.verify_answer(&right.answer).is_right())
+/// Whether two answers are the same to the verifier: as mathematics `025` and `25` are, `1/2` and `0.5` are.
+pub(crate) fn same_answer(left: &Question, right: &Question, kinds: &RewardKinds) -> bool {
+    let right_by_left = || {
+        let truth = kinds.of(&left.source).read(&left.answer, &Options::default());
+        truth.is_ok_and(|truth| truth.verify_answer(&right.answer).is_right())
+    };
+    left.answer == right.answer || right_by_left()
 }
 
 /// Refuses an answer that no response, or only its own spelling, could match.

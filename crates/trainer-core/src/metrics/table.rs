@@ -238,6 +238,37 @@ pub const METRICS: &[Metric] = &[
         "Weight of the entropy bonus that algorithm.adaptive_entropy set in this step.",
     ),
     row(
+        "reward_model/loss",
+        "nat",
+        "Cross-entropy of right and wrong under the implicit reward model: mean over the responses of the step, each before the model learns from it.",
+    ),
+    row(
+        "reward_model/accuracy",
+        "fraction",
+        "Responses whose outcome the sign of their reward tells, each before the model learns from it; a reward of 0 counts one half.",
+    ),
+    row(
+        "reward_model/pair_accuracy",
+        "fraction",
+        "Pairs of a right and a wrong response to one prompt whose right one has the higher reward, each before the model learns from it; equal ones count one half.",
+    ),
+    row(
+        "reward_model/reward",
+        "reward",
+        "Mean over responses of the sum of the process rewards that the advantages are made of (verl's name).",
+    ),
+    row(
+        "reward_model/grad_norm",
+        "1",
+        "L2 norm of the reward model's gradient before clipping; mean over its optimiser steps of this step.",
+    ),
+    row("reward_model/lr", "1", "Learning rate of its last optimiser step of this step."),
+    row(
+        "reward_model/skipped_updates",
+        "1",
+        "Its optimiser steps of this step left out because their gradient was not finite.",
+    ),
+    row(
         "control/knob",
         "1",
         "Number of the policy loss that the thermostat moves, as it stood in this step.",
@@ -272,6 +303,11 @@ pub const METRICS: &[Metric] = &[
         "timing_s/old_log_prob",
         "s",
         "Wall time of the pass for old log-probabilities and entropy.",
+    ),
+    row(
+        "timing_s/reward_model",
+        "s",
+        "Wall time of the implicit reward model: its forward passes and optimiser steps, and the reference's.",
     ),
     row("timing_s/update_actor", "s", "Wall time of all optimiser steps."),
     row("timing_s/step", "s", "Wall time of the whole step, without evaluation and checkpoint."),

@@ -4,7 +4,7 @@ use rl_losses::{
     AdvantageEstimator, Anchor, Base, Cispo, KlCov, PassAtK, Penalty, PolicyLoss,
     ReinforcePlusPlus, Treatment,
 };
-use trainer_core::config::{ConfigError, Device, Dtype, Run, RunConfig};
+use trainer_core::config::{ConfigError, Device, Dtype, RewardModelUpdate, Run, RunConfig};
 use trainer_core::dataset::DataSource;
 use trainer_core::ground_truth::{ExactMatch, Normalisation, RewardKind};
 
@@ -181,6 +181,71 @@ fn controllers_and_guards_out_of_range_are_named() {
 }
 
 #[test]
+fn prime_brings_a_reward_model_that_starts_as_the_policy() {
+    assert_eq!(resolve(&[]).unwrap().config().reward_model, None);
+    let run = resolve(&["algorithm.advantage=prime", "algorithm.mini_batch_prompts=16"]).unwrap();
+    let reward_model = run.config().reward_model.as_ref().expect("filled in");
+    let policy = PathBuf::from("configs/model");
+    assert_eq!((&reward_model.path, &reward_model.reference), (&policy, &policy));
+    assert_eq!(reward_model.update, RewardModelUpdate::Before);
+    assert_eq!(reward_model.mini_batch_prompts, 16);
+    assert_eq!(run.reward_model_schedule().map(|schedule| schedule.total_steps), Some(20));
+
+    let given = [
+        "algorithm.advantage.prime.beta=0.1",
+        "reward_model.path=prm",
+        "reward_model.update=after",
+        "reward_model.mini_batch_prompts=32",
+        "reward_model.optimizer.learning_rate=1e-5",
+    ];
+    let run = resolve(&given).unwrap();
+    let reward_model = run.config().reward_model.as_ref().expect("given");
+    assert_eq!(reward_model.path, PathBuf::from("configs/prm"));
+    assert_eq!(reward_model.update, RewardModelUpdate::After);
+    assert!((reward_model.optimizer.learning_rate - 1e-5).abs() < 1e-20);
+    assert_eq!(run.reward_model_schedule().map(|schedule| schedule.total_steps), Some(10));
+    // As the resolved configuration is written, so it reads back.
+    let text = toml::to_string(run.config()).unwrap();
+    assert_eq!(&parse(&text, &[]).unwrap(), run.config());
+}
+
+#[test]
+fn a_reward_model_that_cannot_be_meant_is_refused_by_field() {
+    let text = error(&["reward_model.update=after"]);
+    assert!(text.contains("`reward_model` is given, expected absent unless algorithm.advantage is \"prime\""), "{text}");
+    let prime = |more: &str| error(&["algorithm.advantage=prime", more]);
+    for (argument, expected) in [
+        (
+            "reward_model.mini_batch_prompts=5",
+            "`reward_model.mini_batch_prompts` is 5, expected 0 or a divisor of rollout.prompts_per_step = 32",
+        ),
+        (
+            "reward_model.optimizer.learning_rate=0.0",
+            "`reward_model.optimizer.learning_rate` is 0.0, expected a finite number above 0",
+        ),
+        (
+            "reward_model.optimizer.betas=[0.9, 1.0]",
+            "`reward_model.optimizer.betas` is [0.9, 1], expected two numbers",
+        ),
+        (
+            "reward_model.update=none",
+            "`reward_model.path` is \"model\", expected another than reward_model.reference where reward_model.update is",
+        ),
+        ("rollout.group_size=1", "`rollout.group_size` is 1, expected at least 2"),
+        ("reward_model.update=later", "unknown variant `later`, expected one of `none`, `before`, `after`"),
+        ("reward_model.lr=1", "unknown key `reward_model.lr`"),
+        ("algorithm.advantage.prime.beta=-1.0", "`beta` is -1, expected a finite number, 0 or above"),
+        (
+            "algorithm.advantage.prime.beta=0.0",
+            "`algorithm.advantage.prime.beta` is 0.0, expected above 0",
+        ),
+    ] {
+        let text = prime(argument);
+        assert!(text.contains(expected), "{argument}: {text}");
+    }
+}
+
+#[test]
 fn what_the_trainer_cannot_feed_is_refused_before_the_run() {
     let cases = [
         (
@@ -188,7 +253,6 @@ fn what_the_trainer_cannot_feed_is_refused_before_the_run() {
             "`algorithm.advantage` is gae, expected an estimator without `values`, which the trainer lacks",
         ),
         ("algorithm.advantage=remax", "an estimator without `greedy_rewards`"),
-        ("algorithm.advantage=prime", "an estimator without `process_log_ratio`"),
         (
             "algorithm.policy_loss.covariance-control.treatment.penalise.anchor=reference",
             "`algorithm.policy_loss` is covariance-control, expected a loss without `reference_log_prob`, unless algorithm.reference_kl is given",
@@ -449,10 +513,12 @@ fn device_names_are_checked() {
 
 #[test]
 fn files_that_are_not_there_are_named_all_at_once() {
-    let run = resolve(&["data.evaluation.file.path=none.jsonl"]).unwrap();
+    let prime = ["algorithm.advantage=prime", "reward_model.path=prm"];
+    let run = resolve(&[&prime[..], &["data.evaluation.file.path=none.jsonl"]].concat()).unwrap();
     assert_eq!(
         run.check_files().unwrap_err().to_string(),
         "small: `model.path` is configs/model, expected a Hugging Face model directory with config.json\n  \
+         `reward_model.path` is configs/prm, expected a Hugging Face model directory with config.json\n  \
          `data.evaluation.file.path` is configs/none.jsonl, expected a .jsonl, .jsonl.zst or .parquet file"
     );
 }

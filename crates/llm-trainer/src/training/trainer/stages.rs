@@ -73,6 +73,7 @@ impl Trainer {
         &self,
         samples: Vec<Sample>,
         groups: usize,
+        process_log_ratio: Option<&[f64]>,
     ) -> anyhow::Result<ScoredRollout> {
         let sequences: Vec<&Sequence> = samples.iter().map(|sample| &sample.sequence).collect();
         let pass = self.pass();
@@ -85,7 +86,8 @@ impl Trainer {
             }
             _ => None,
         };
-        ScoredRollout::new(samples, groups, old, reference, &algorithm.advantage)
+        let estimator = &algorithm.advantage;
+        ScoredRollout::new(samples, groups, old, reference, process_log_ratio, estimator)
     }
 
     /// Every mini-batch of every epoch of a step, on the samples that take part.

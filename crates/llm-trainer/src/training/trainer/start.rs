@@ -21,6 +21,7 @@ use crate::model::Decoder;
 use crate::training::adamw::AdamW;
 use crate::training::checkpoint::{self, Bounds, TrainerState};
 use crate::training::measurement::law_of_history;
+use crate::training::reward_model::RewardModel;
 
 impl Trainer {
     /// Starts at `origin`; `create` makes the folder of a new run once nothing else can be wrong.
@@ -79,7 +80,18 @@ impl Trainer {
                 checkpoint::restore(&checkpoint.path, &mut optimizer, bounds)?
             }
         };
-        let state = state.with_controllers(&config.algorithm)?;
+        let mut state = state.with_controllers(&config.algorithm)?;
+        // What the policy keeps frozen need not be in memory twice.
+        let base = config.lora.as_ref().map(|_| model.base());
+        let frozen = base.as_ref().or(reference.as_ref());
+        let in_memory: Vec<_> =
+            frozen.map(|frozen| (config.model.path.as_path(), frozen)).into_iter().collect();
+        let learnt = saved.filter(|_| state.reward_model_updates > 0);
+        let reward_model =
+            RewardModel::start(&run, learnt, (device, kind), vocab_size, &in_memory)?;
+        if !reward_model.as_ref().is_some_and(RewardModel::learns) {
+            state.reward_model_updates = 0;
+        }
         let is_branch = matches!(origin, Origin::Branch(_));
         let directory = directory_of(origin, || create(&run))?;
         let path = directory.metrics();
@@ -97,6 +109,7 @@ impl Trainer {
             directory,
             model,
             reference,
+            reward_model,
             tokenizer,
             stop_ids,
             stop_strings: stop_strings.map(Arc::new),
@@ -157,19 +170,6 @@ fn load_policy(
     let Some(lora) = &config.lora else {
         return Ok(Decoder::load(saved.unwrap_or(&config.model.path), device, kind)?);
     };
-    let mut model = Decoder::load(&config.model.path, device, kind)?;
-    let Some(saved) = saved else {
-        model.add_adapter(lora, purpose_seed(config.seed, Purpose::Adapter));
-        return Ok(model);
-    };
-    model.load_adapter(saved)?;
-    let found = model.adapter_settings();
-    let mut expected = lora.clone();
-    expected.targets.sort_unstable();
-    anyhow::ensure!(
-        found == Some(&expected),
-        "{}: holds the adapter {found:?}, expected {expected:?} by [lora]",
-        saved.display()
-    );
-    Ok(model)
+    let model = Decoder::load(&config.model.path, device, kind)?;
+    checkpoint::adapted(model, lora, saved, purpose_seed(config.seed, Purpose::Adapter))
 }

@@ -1,0 +1,299 @@
+//! PRIME's implicit process reward model: the tokens' log-ratio to a frozen reference, learnt from outcomes.
+//!
+//! The loss and its derivative are [`rl_losses::outcome_cross_entropy`]; passes and optimiser are those of the policy.
+
+use std::path::{Path, PathBuf};
+
+use rl_losses::{
+    AdvantageEstimator, ColumnError, OutcomeAgreement, OutcomeLoss, outcome_agreement,
+    outcome_cross_entropy,
+};
+use tch::{Device, Kind};
+use thiserror::Error;
+use torch_ext::TorchError;
+use trainer_core::config::{RewardModelSection, RewardModelUpdate, Run, RunConfig};
+use trainer_core::counter_rng::{Purpose, purpose_seed};
+use trainer_core::resume::TRAINER_FOLDER;
+use trainer_core::schedule::Schedule;
+
+use super::adamw::AdamW;
+use super::checkpoint::adapted;
+use super::policy_pass::{Cotangent, PolicyPass, Sequence};
+use crate::model::Decoder;
+
+/// Why a reward model could not learn.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum RewardModelError {
+    /// Its log-probabilities, or the reference's, are not finite.
+    #[error("reward model, mini-batch {mini_batch} of step {step}: {source}")]
+    Outcomes {
+        /// Training step.
+        step: u64,
+        /// Mini-batch within the step.
+        mini_batch: usize,
+        /// What is wrong with its columns.
+        source: ColumnError,
+    },
+    /// libtorch refused.
+    #[error(transparent)]
+    Torch(#[from] TorchError),
+}
+
+/// Responses of one step with their outcomes.
+#[derive(Debug, Clone, Copy)]
+pub struct OutcomeBatch<'a> {
+    /// All sequences, without lists of kept tokens: a reward model reads the whole vocabulary.
+    pub sequences: &'a [&'a Sequence],
+    /// Whether each response is right.
+    pub outcomes: &'a [bool],
+    /// Log-probability of every response token under the reference, at temperature 1, in nats.
+    pub reference_log_prob: &'a [f64],
+    /// Sequences of one optimiser step.
+    pub mini_batch_sequences: usize,
+}
+
+/// What was met while learning; everything of a mini-batch as it was before its own optimiser step.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Learnt {
+    /// Log-ratio of every response token, in nats.
+    pub log_ratio: Vec<f64>,
+    /// Reward of each whole response: the log-odds that it is right.
+    pub rewards: Vec<f64>,
+    /// Sum of the responses' cross-entropies, in nats.
+    pub loss: f64,
+    /// Optimiser steps attempted.
+    pub updates: usize,
+    /// Of these, those skipped because the gradient was not finite.
+    pub skipped: usize,
+    /// Sum of gradient norms before clipping.
+    pub gradient_norm: f64,
+}
+
+/// One optimiser step for every mini-batch, each by the mean cross-entropy of its responses.
+///
+/// `pass` is at temperature 1; `learning_rate` answers the rate of the `n`-th update of this call.
+///
+/// # Errors
+///
+/// [`RewardModelError`] if a log-probability is not finite, or libtorch refuses.
+pub fn learn_outcomes(
+    pass: &PolicyPass<'_>,
+    optimizer: &mut AdamW,
+    beta: f64,
+    batch: OutcomeBatch<'_>,
+    step: u64,
+    learning_rate: impl Fn(usize) -> f64,
+) -> Result<Learnt, RewardModelError> {
+    let mut learnt = Learnt::default();
+    let size = batch.mini_batch_sequences;
+    for (sequences, outcomes) in batch.sequences.chunks(size).zip(batch.outcomes.chunks(size)) {
+        let recording = pass.record(sequences);
+        let log_prob = recording.statistics().log_prob;
+        let first = learnt.log_ratio.len();
+        let reference = &batch.reference_log_prob[first..first + log_prob.len()];
+        let log_ratio = log_ratios(&log_prob, reference);
+        let loss = cross_entropy(&log_ratio, sequences, outcomes, beta).map_err(|source| {
+            RewardModelError::Outcomes { step, mini_batch: learnt.updates, source }
+        })?;
+        learnt.loss += loss.value * sequences.len() as f64;
+        learnt.rewards.extend(loss.rewards);
+        let has_tokens = !log_ratio.is_empty();
+        learnt.log_ratio.extend(log_ratio);
+        if has_tokens {
+            recording.backward(&Cotangent { log_prob: loss.grad_log_prob, entropy: None })?;
+            let outcome = optimizer.step(learning_rate(learnt.updates))?;
+            learnt.updates += 1;
+            learnt.skipped += usize::from(!outcome.applied);
+            learnt.gradient_norm += outcome.gradient_norm;
+        }
+    }
+    Ok(learnt)
+}
+
+fn log_ratios(log_prob: &[f64], reference: &[f64]) -> Vec<f64> {
+    log_prob.iter().zip(reference).map(|(log_prob, reference)| log_prob - reference).collect()
+}
+
+fn cross_entropy(
+    log_ratio: &[f64],
+    sequences: &[&Sequence],
+    outcomes: &[bool],
+    beta: f64,
+) -> Result<OutcomeLoss, ColumnError> {
+    let lengths: Vec<usize> = sequences.iter().map(|s| s.response.len()).collect();
+    outcome_cross_entropy(log_ratio, outcomes, &lengths, beta, sequences.len())
+}
+
+/// What a reward model says of one step's responses.
+#[derive(Debug)]
+pub(super) struct Judged {
+    /// Log-ratio of every response token that the advantages are made of, in nats.
+    pub(super) log_ratio: Vec<f64>,
+    /// How its rewards agreed with the outcomes, before it learnt from them.
+    pub(super) agreement: OutcomeAgreement,
+    /// What it met on the way.
+    pub(super) learnt: Learnt,
+    /// Learning rate of its last optimiser step; `None` where it made none.
+    pub(super) learning_rate: Option<f64>,
+}
+
+/// The reward model of a run.
+#[derive(Debug)]
+pub(super) struct RewardModel {
+    model: Decoder,
+    reference: Decoder,
+    /// Where it learns.
+    optimizer: Option<AdamW>,
+    schedule: Schedule,
+    beta: f64,
+}
+
+/// Folder of the reward model within a checkpoint, beside the policy's own files.
+const FOLDER: &str = "reward_model";
+
+/// File of its optimiser within [`TRAINER_FOLDER`].
+const OPTIMIZER: &str = "reward_model_optimizer.safetensors";
+
+/// Frozen models that are in memory already, under the directories they came from.
+pub(super) type Frozen<'a> = [(&'a Path, &'a Decoder)];
+
+impl RewardModel {
+    /// The reward model that a run asks for, as `checkpoint` left it where it has learnt before.
+    ///
+    /// # Errors
+    ///
+    /// If a model or the state of the optimiser cannot be read, or another vocabulary than the policy's is met.
+    pub(super) fn start(
+        run: &Run,
+        checkpoint: Option<&Path>,
+        (device, kind): (Device, Kind),
+        vocab_size: usize,
+        in_memory: &Frozen<'_>,
+    ) -> anyhow::Result<Option<Self>> {
+        let config = run.config();
+        let (Some(section), Some(schedule), AdvantageEstimator::Prime(prime)) =
+            (&config.reward_model, run.reward_model_schedule(), &config.algorithm.advantage)
+        else {
+            return Ok(None);
+        };
+        let reference = match known(&section.reference, in_memory) {
+            Some(reference) => reference,
+            None => Decoder::load(&section.reference, device, kind)?,
+        };
+        let saved = checkpoint.filter(|_| section.learns());
+        let folder = saved.map(|checkpoint| checkpoint.join(FOLDER));
+        let seed = purpose_seed(config.seed, Purpose::RewardModel);
+        let model = match &config.lora {
+            None => Decoder::load(folder.as_deref().unwrap_or(&section.path), device, kind)?,
+            Some(lora) => {
+                let own = [(section.reference.as_path(), &reference)];
+                let base = match known(&section.path, in_memory).or(known(&section.path, &own)) {
+                    Some(base) => base,
+                    None => Decoder::load(&section.path, device, kind)?,
+                };
+                let seed = purpose_seed(seed, Purpose::Adapter);
+                adapted(base, lora, folder.as_deref(), seed)?
+            }
+        };
+        for (field, model) in [("path", &model), ("reference", &reference)] {
+            let found = model.config().vocab_size;
+            anyhow::ensure!(
+                found >= vocab_size,
+                "reward_model.{field}: vocab_size is {found}, expected at least {vocab_size}, the policy's"
+            );
+        }
+        model.set_trainable(section.learns());
+        let mut optimizer =
+            section.learns().then(|| AdamW::new(&model, &section.optimizer, seed));
+        if let (Some(checkpoint), Some(optimizer)) = (saved, &mut optimizer) {
+            optimizer.restore(&checkpoint.join(TRAINER_FOLDER).join(OPTIMIZER))?;
+        }
+        Ok(Some(Self { model, reference, optimizer, schedule, beta: prime.beta }))
+    }
+
+    /// Whether it learns at all.
+    pub(super) fn learns(&self) -> bool {
+        self.optimizer.is_some()
+    }
+
+    /// `β`: reward per nat.
+    pub(super) fn beta(&self) -> f64 {
+        self.beta
+    }
+
+    /// Adds its model, a Hugging Face directory of its own, and its optimiser to a checkpoint, if it learns.
+    ///
+    /// # Errors
+    ///
+    /// If a write fails.
+    pub(super) fn save(&self, checkpoint: &Path, tokenizer_source: &Path) -> anyhow::Result<()> {
+        let Some(optimizer) = &self.optimizer else { return Ok(()) };
+        self.model.save(&checkpoint.join(FOLDER), tokenizer_source)?;
+        Ok(optimizer.save(&checkpoint.join(TRAINER_FOLDER).join(OPTIMIZER))?)
+    }
+
+    /// Judges the responses of a step, in groups of equal size, and learns from their outcomes as configured. `done` are
+    /// its optimiser steps so far.
+    ///
+    /// # Errors
+    ///
+    /// As [`learn_outcomes`].
+    pub(super) fn judge(
+        &mut self,
+        config: &RunConfig,
+        section: &RewardModelSection,
+        sequences: &[&Sequence],
+        outcomes: &[bool],
+        (step, done): (u64, u64),
+    ) -> anyhow::Result<Judged> {
+        let pass = |model| PolicyPass {
+            model,
+            temperature: 1.0,
+            micro_batch_tokens: config.training.micro_batch_tokens,
+            activation_bytes: config.training.activation_bytes,
+        };
+        let reference = pass(&self.reference).statistics(sequences).log_prob;
+        let score =
+            || log_ratios(&pass(&self.model).statistics(sequences).log_prob, &reference);
+        let group_size = config.rollout.group_size;
+        let (log_ratio, learnt) = match &mut self.optimizer {
+            None => {
+                let log_ratio = score();
+                let loss = cross_entropy(&log_ratio, sequences, outcomes, self.beta)?;
+                let met = loss.value * sequences.len() as f64;
+                (log_ratio, Learnt { rewards: loss.rewards, loss: met, ..Learnt::default() })
+            }
+            Some(optimizer) => {
+                let batch = OutcomeBatch {
+                    sequences,
+                    outcomes,
+                    reference_log_prob: &reference,
+                    mini_batch_sequences: section.mini_batch_prompts * group_size,
+                };
+                let peak = section.optimizer.learning_rate;
+                let rate = |n: usize| peak * self.schedule.factor(done + n as u64);
+                let mut learnt =
+                    learn_outcomes(&pass(&self.model), optimizer, self.beta, batch, step, rate)?;
+                let log_ratio = match section.update {
+                    RewardModelUpdate::After => std::mem::take(&mut learnt.log_ratio),
+                    RewardModelUpdate::None | RewardModelUpdate::Before => score(),
+                };
+                (log_ratio, learnt)
+            }
+        };
+        let groups = vec![group_size; sequences.len() / group_size];
+        let agreement = outcome_agreement(&learnt.rewards, outcomes, &groups)?;
+        let last = (done + learnt.updates as u64).checked_sub(1).filter(|_| learnt.updates > 0);
+        let learning_rate =
+            last.map(|last| section.optimizer.learning_rate * self.schedule.factor(last));
+        Ok(Judged { log_ratio, agreement, learnt, learning_rate })
+    }
+}
+
+/// The model of that directory over the same memory, where it is at hand.
+fn known(path: &Path, in_memory: &Frozen<'_>) -> Option<Decoder> {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| PathBuf::from(path));
+    let wanted = real(path);
+    in_memory.iter().find(|(path, _)| real(path) == wanted).map(|(_, model)| model.base())
+}
