@@ -3,5 +3,6 @@
 mod architecture;
 mod configurations;
 mod documents;
+mod pains;
 mod recorded_schedules;
 mod theorem_through_losses;

@@ -11,6 +11,7 @@ mod head;
 mod hostile;
 mod interruption;
 mod loading;
+mod long_runs;
 mod moments;
 mod parity;
 mod peak_memory;

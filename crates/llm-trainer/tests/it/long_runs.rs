@@ -1,0 +1,69 @@
+//! What a run costs beside its steps: time before the first, memory after many.
+
+use std::path::Path;
+use std::time::Instant;
+
+use llm_trainer::model::Decoder;
+use tch::{Device, Kind};
+use trainer_core::model_config::{Architecture, ModelConfig, ModelShape};
+
+use crate::fixture::{directory, one_thread};
+use crate::training_run::{assert_success, column, steps, train};
+
+#[test]
+fn a_run_starts_within_seconds() {
+    let folder = tempfile::tempdir().unwrap();
+    let started = Instant::now();
+    assert_success(&train(folder.path(), &["training.steps=1", "evaluation.every=0"]));
+    let whole = started.elapsed().as_secs_f64();
+    let step = column(&steps(folder.path()), "timing_s/step")[0];
+    // Loading libtorch, model and data, and one checkpoint; on a machine that has other work.
+    assert!(whole - step < 30.0, "{whole} s for a step of {step} s");
+}
+
+/// A model over the recorded tokens whose weights are large beside what else a run of it keeps.
+fn save_wider_model(target: &Path) -> u64 {
+    one_thread();
+    let source = directory("tiny_qwen2_tied");
+    let recorded = Decoder::load(&source, Device::Cpu, Kind::Float).expect("a recorded model");
+    let config = ModelConfig::new(ModelShape {
+        architecture: Architecture::Qwen2,
+        hidden_size: 256,
+        intermediate_size: 1024,
+        num_hidden_layers: 4,
+        num_attention_heads: 4,
+        num_key_value_heads: 2,
+        head_dim: 64,
+        rms_norm_eps: 1e-6,
+        rope_theta: 10_000.0,
+        rope_scaling: None,
+        vocab_size: recorded.config().vocab_size,
+        max_position_embeddings: 64,
+        tie_word_embeddings: true,
+        query_key_value_bias: true,
+        attention_output_bias: false,
+        initializer_range: 0.05,
+        bos_token_id: None,
+        eos_token_ids: recorded.config().eos_token_ids.clone(),
+        pad_token_id: None,
+    });
+    let model = Decoder::initialise(config.expect("a valid shape"), 3, Device::Cpu, Kind::Float);
+    model.save(target, &source).expect("a temporary folder is writable");
+    let elements: usize = model.named_parameters().iter().map(|(_, p)| p.numel()).sum();
+    4 * elements as u64
+}
+
+/// Sampling, update, evaluation and checkpoints in turn: gradients, caches or weights kept of each step would add up to
+/// many times the weights.
+#[test]
+fn memory_does_not_grow_from_step_to_step() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = folder.path().join("model");
+    let weights = save_wider_model(&model) as f64;
+    let path = format!("model.path={:?}", model.display().to_string());
+    assert_success(&train(folder.path(), &[&path, "training.steps=16"]));
+    let peaks = column(&steps(folder.path()), "perf/max_memory_bytes");
+    // After the first evaluation and checkpoint everything has been done once.
+    let growth = peaks[15] - peaks[3];
+    assert!(growth < weights, "{growth} bytes over 12 steps of a model of {weights}: {peaks:?}");
+}
