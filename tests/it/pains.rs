@@ -10,7 +10,8 @@ use crate::architecture::{root, rust_files};
 /// Every function under `#[test]` of every crate, as `crate::module::function`; a module is the name of its file.
 fn tests() -> BTreeMap<String, PathBuf> {
     let mut tests = BTreeMap::new();
-    let mut crates: Vec<(String, PathBuf)> = vec![("workspace-tests".to_owned(), root().join("tests"))];
+    let mut crates: Vec<(String, PathBuf)> =
+        vec![("workspace-tests".to_owned(), root().join("tests"))];
     for entry in std::fs::read_dir(root().join("crates")).expect("a readable folder") {
         let path = entry.expect("a readable entry").path();
         let name = path.file_name().expect("a name").to_string_lossy().into_owned();

@@ -52,7 +52,8 @@ pub fn outcome_cross_entropy(
     check_length("outcomes", outcomes.len(), "sequence_lengths", sequence_lengths.len())?;
     let process = implicit_process_rewards(log_ratio, beta);
     let share = 1.0 / responses.max(1) as f64;
-    let mut loss = OutcomeLoss { grad_log_prob: vec![0.0; process.len()], ..OutcomeLoss::default() };
+    let mut loss =
+        OutcomeLoss { grad_log_prob: vec![0.0; process.len()], ..OutcomeLoss::default() };
     for (tokens, &right) in sequence_ranges(sequence_lengths).zip(outcomes) {
         let reward: f64 = process[tokens.clone()].iter().sum();
         // Towards the wrong side: -r of a right response, r of a wrong one.
@@ -133,7 +134,8 @@ pub fn outcome_agreement(
             if outcome { &mut right } else { &mut wrong }.push(reward);
         }
         sums.pairs += right.len() * wrong.len();
-        let above = |&better: &f64| wrong.iter().map(|&worse| half_at_zero(better - worse)).sum();
+        let above =
+            |&better: &f64| wrong.iter().map(|&worse| half_at_zero(better - worse)).sum::<f64>();
         sums.ordered += right.iter().map(above).sum::<f64>();
     }
     Ok(sums)

@@ -100,10 +100,11 @@ fn kinds(args: &CheckArgs) -> anyhow::Result<RewardKinds> {
         None => RewardKinds::default(),
     };
     for named in &args.kinds {
-        let (source, kind) = named.rsplit_once('=').map_or((None, named.as_str()), |(source, kind)| {
-            (Some(source), kind)
-        });
-        let kind = kind.parse().map_err(|error: String| anyhow::anyhow!("--kind {named}: {error}"))?;
+        let (source, kind) = named
+            .rsplit_once('=')
+            .map_or((None, named.as_str()), |(source, kind)| (Some(source), kind));
+        let kind =
+            kind.parse().map_err(|error: String| anyhow::anyhow!("--kind {named}: {error}"))?;
         match source {
             Some(source) => drop(kinds.by_source.insert(source.to_owned(), kind)),
             None => kinds.otherwise = kind,

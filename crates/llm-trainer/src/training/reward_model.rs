@@ -204,8 +204,7 @@ impl RewardModel {
             );
         }
         model.set_trainable(section.learns());
-        let mut optimizer =
-            section.learns().then(|| AdamW::new(&model, &section.optimizer, seed));
+        let mut optimizer = section.learns().then(|| AdamW::new(&model, &section.optimizer, seed));
         if let (Some(checkpoint), Some(optimizer)) = (saved, &mut optimizer) {
             optimizer.restore(&checkpoint.join(TRAINER_FOLDER).join(OPTIMIZER))?;
         }
@@ -254,8 +253,7 @@ impl RewardModel {
             activation_bytes: config.training.activation_bytes,
         };
         let reference = pass(&self.reference).statistics(sequences).log_prob;
-        let score =
-            || log_ratios(&pass(&self.model).statistics(sequences).log_prob, &reference);
+        let score = || log_ratios(&pass(&self.model).statistics(sequences).log_prob, &reference);
         let group_size = config.rollout.group_size;
         let (log_ratio, learnt) = match &mut self.optimizer {
             None => {

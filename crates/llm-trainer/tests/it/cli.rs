@@ -267,7 +267,9 @@ fn data_check_reads_answers_as_the_run_does() {
 
     let line = refusal(&data_check(folder.path(), &["--kind", "names=letters"]), folder.path());
     assert!(
-        line.starts_with("error: --kind names=letters: kind of reward is \"letters\", expected \"math\""),
+        line.starts_with(
+            "error: --kind names=letters: kind of reward is \"letters\", expected \"math\""
+        ),
         "{line}"
     );
 }

@@ -126,7 +126,9 @@ pub fn prime_advantages(
     if settings.scale == ProcessScale::LargestReturn {
         let returns = discounted_returns(&process, None, sequence_lengths, 1.0)?;
         let largest = returns.iter().fold(0.0_f64, |most, value| most.max(value.abs()));
-        process.iter_mut().for_each(|reward| *reward /= largest + 1e-6);
+        for reward in &mut process {
+            *reward /= largest + 1e-6;
+        }
     }
     centre(&mut process, group_sizes, sequence_lengths, settings.baseline);
     let process = discounted_returns(&process, None, sequence_lengths, settings.discount)?;

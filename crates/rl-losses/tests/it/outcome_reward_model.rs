@@ -16,7 +16,7 @@ struct Case {
     gradient: Vec<String>,
 }
 
-fn number(digits: &String) -> f64 {
+fn number(digits: &str) -> f64 {
     digits.parse().expect("a decimal number")
 }
 
@@ -30,7 +30,7 @@ fn value_and_gradient_are_those_of_the_formula_in_many_digits() {
     let cases: Vec<Case> = serde_json::from_str(text).unwrap();
     assert_eq!(cases.len(), 4);
     for (index, case) in cases.iter().enumerate() {
-        let log_ratio: Vec<f64> = case.log_ratio.iter().map(number).collect();
+        let log_ratio: Vec<f64> = case.log_ratio.iter().map(|digits| number(digits)).collect();
         let outcomes: Vec<bool> = case.outcomes.iter().map(|&outcome| outcome == 1).collect();
         let beta = number(&case.beta);
         let samples = case.lengths.len();

@@ -90,7 +90,10 @@ const MEANINGS: &[(&str, &str)] = &[
     ("entropy_ratio_high", "Largest ratio of a token's entropies that stays."),
     ("discount", "Factor on what follows one token later, in 0..=1."),
     ("reinforce.baseline", "What is taken off: `\"none\"` or `\"batch-mean\"`."),
-    ("prime.beta", "`β` of the implicit reward, reward per nat, above 0: where it judges and where it learns."),
+    (
+        "prime.beta",
+        "`β` of the implicit reward, reward per nat, above 0: where it judges and where it learns.",
+    ),
     (
         "scale",
         "Unit of the process rewards: `\"none\"`, as they are, or `\"largest-return\"`, the largest sum to the end of a response in the batch, in absolute value; PRIME's scripts have the latter.",
@@ -101,7 +104,10 @@ const MEANINGS: &[(&str, &str)] = &[
         "prime.baseline",
         "What is taken off a token's process reward: `\"others\"`, the mean of the group's other samples, or `\"scaled\"`, as the authors' code has it.",
     ),
-    ("whiten", "Whether advantages are brought to mean 0 and deviation 1 over the tokens of the step."),
+    (
+        "whiten",
+        "Whether advantages are brought to mean 0 and deviation 1 over the tokens of the step.",
+    ),
     ("quantile", "Level of the quantile of the group, in 0..=1."),
     ("k", "Attempts in a set; at most `rollout.group_size`."),
 ];

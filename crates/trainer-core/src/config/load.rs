@@ -139,7 +139,10 @@ fn check_known(path: &str) -> Result<(), String> {
         let written = path.rsplit('.').next().unwrap_or(path);
         let leaves = nearest(written, paths().map(leaf), 3);
         let has_leaf = |path: &&'static str| leaves.contains(&leaf(path));
-        close = paths().filter(has_leaf).take(3).collect();
+        close = paths().filter(has_leaf).collect();
+        // Those of the run itself before those of a part of it.
+        close.sort_by_key(|path| path.matches('.').count());
+        close.truncate(3);
     }
     let close: Vec<String> = close.iter().map(|path| format!("`{path}`")).collect();
     Err(match close.as_slice() {

@@ -135,7 +135,8 @@ impl RunConfig {
         self.check_algorithm(&mut problems);
         self.check_control(&mut problems);
         self.optimizer.check("optimizer", &mut problems);
-        if let (AdvantageEstimator::Prime(_), None) = (&self.algorithm.advantage, &self.reward_model)
+        if let (AdvantageEstimator::Prime(_), None) =
+            (&self.algorithm.advantage, &self.reward_model)
         {
             self.reward_model = Some(RewardModelSection::default());
         }

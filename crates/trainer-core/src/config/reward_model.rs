@@ -69,12 +69,11 @@ impl RewardModelSection {
         let expected = format!("0 or a divisor of rollout.prompts_per_step = {prompts_per_step}");
         problems.require(divides, "reward_model.mini_batch_prompts", mini_batch, &expected);
         self.optimizer.check("reward_model.optimizer", problems);
-        let of = |path: &PathBuf| match path.as_os_str().is_empty() {
-            true => policy.to_path_buf(),
-            false => path.clone(),
+        let or_policy = |path: &PathBuf| {
+            if path.as_os_str().is_empty() { policy.to_path_buf() } else { path.clone() }
         };
-        let path = of(&self.path);
-        let says_something = self.learns() || path != of(&self.reference);
+        let path = or_policy(&self.path);
+        let says_something = self.learns() || path != or_policy(&self.reference);
         let expected = "another than reward_model.reference where reward_model.update is \"none\": every reward would be 0";
         problems.require(says_something, "reward_model.path", path, expected);
         let expected = "above 0: without it the reward model neither learns nor rewards";
@@ -101,7 +100,10 @@ mod tests {
     fn what_is_left_out_is_the_policys() {
         let mut section = RewardModelSection::default();
         section.fill_in(Path::new("runs"), Path::new("models/policy"), 4);
-        assert_eq!((&section.path, &section.reference), (&"models/policy".into(), &"models/policy".into()));
+        assert_eq!(
+            (&section.path, &section.reference),
+            (&"models/policy".into(), &"models/policy".into())
+        );
         assert_eq!(section.optimizer_steps_per_step(32), 8);
 
         let given = RewardModelSection { path: "prm".into(), mini_batch_prompts: 32, ..section };

@@ -212,7 +212,12 @@ fn prime_brings_a_reward_model_that_starts_as_the_policy() {
 #[test]
 fn a_reward_model_that_cannot_be_meant_is_refused_by_field() {
     let text = error(&["reward_model.update=after"]);
-    assert!(text.contains("`reward_model` is given, expected absent unless algorithm.advantage is \"prime\""), "{text}");
+    assert!(
+        text.contains(
+            "`reward_model` is given, expected absent unless algorithm.advantage is \"prime\""
+        ),
+        "{text}"
+    );
     let prime = |more: &str| error(&["algorithm.advantage=prime", more]);
     for (argument, expected) in [
         (
@@ -232,9 +237,15 @@ fn a_reward_model_that_cannot_be_meant_is_refused_by_field() {
             "`reward_model.path` is \"model\", expected another than reward_model.reference where reward_model.update is",
         ),
         ("rollout.group_size=1", "`rollout.group_size` is 1, expected at least 2"),
-        ("reward_model.update=later", "unknown variant `later`, expected one of `none`, `before`, `after`"),
+        (
+            "reward_model.update=later",
+            "unknown variant `later`, expected one of `none`, `before`, `after`",
+        ),
         ("reward_model.lr=1", "unknown key `reward_model.lr`"),
-        ("algorithm.advantage.prime.beta=-1.0", "`beta` is -1, expected a finite number, 0 or above"),
+        (
+            "algorithm.advantage.prime.beta=-1.0",
+            "`beta` is -1, expected a finite number, 0 or above",
+        ),
         (
             "algorithm.advantage.prime.beta=0.0",
             "`algorithm.advantage.prime.beta` is 0.0, expected above 0",
@@ -331,7 +342,10 @@ fn unknown_keys_set_are_answered_with_the_nearest() {
     let cases = [
         ("optimizer.learningrate=1", "did you mean `optimizer.learning_rate`"),
         ("training.step=1", "did you mean `training.steps`"),
-        ("learning_rate=1", "did you mean `optimizer.learning_rate`?"),
+        (
+            "learning_rate=1",
+            "did you mean `optimizer.learning_rate` or `reward_model.optimizer.learning_rate`?",
+        ),
         ("qqqqqqqqq=1", "expected one of docs/configuration.md"),
     ];
     for (argument, expected) in cases {
