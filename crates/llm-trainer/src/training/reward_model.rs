@@ -295,3 +295,46 @@ fn known(path: &Path, in_memory: &Frozen<'_>) -> Option<Decoder> {
     let wanted = real(path);
     in_memory.iter().find(|(path, _)| real(path) == wanted).map(|(_, model)| model.base())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/tiny_qwen2_tied");
+
+    fn run(more: &str) -> Run {
+        let text = format!(
+            "name = 'x'\nmodel.path = '{FIXTURE}'\ndata.train.arithmetic = {{}}\ntraining.steps = 1\n\
+             algorithm.advantage = 'prime'\n{more}"
+        );
+        let config = RunConfig::parse(&text, Path::new("x.toml"), &[]).expect("a configuration");
+        config.resolve(Path::new("")).expect("in range")
+    }
+
+    fn places(model: &Decoder) -> Vec<*mut std::ffi::c_void> {
+        model.named_parameters().iter().map(|(_, parameter)| parameter.data_ptr()).collect()
+    }
+
+    /// Memory of the reward model and of its reference, where the policy's own reference is loaded.
+    fn started(more: &str) -> [Vec<*mut std::ffi::c_void>; 3] {
+        let kind = (Device::Cpu, Kind::Float);
+        let frozen = Decoder::load(Path::new(FIXTURE), kind.0, kind.1).expect("a recorded model");
+        // The same directory by another name.
+        let path = Path::new(FIXTURE).join("../tiny_qwen2_tied");
+        let vocab_size = frozen.config().vocab_size;
+        let in_memory = [(path.as_path(), &frozen)];
+        let started = RewardModel::start(&run(more), None, kind, vocab_size, &in_memory);
+        let RewardModel { model, reference, .. } =
+            started.expect("the files are there").expect("it was asked for");
+        [places(&model), places(&reference), places(&frozen)]
+    }
+
+    #[test]
+    fn a_frozen_model_that_is_in_memory_is_not_loaded_again() {
+        let [model, reference, frozen] = started("");
+        assert_eq!(reference, frozen);
+        assert!(model.iter().all(|place| !frozen.contains(place)), "what learns is its own");
+        let [model, reference, frozen] = started("lora.rank = 2");
+        assert_eq!((&reference, &model), (&frozen, &frozen), "adapters lie over the same weights");
+    }
+}
