@@ -43,7 +43,7 @@ pub enum RewardModelError {
 /// Responses of one step with their outcomes.
 #[derive(Debug, Clone, Copy)]
 pub struct OutcomeBatch<'a> {
-    /// All sequences, without lists of kept tokens: a reward model reads the whole vocabulary.
+    /// All sequences, without lists of [kept tokens](Sequence::kept): a reward model reads the whole vocabulary.
     pub sequences: &'a [&'a Sequence],
     /// Whether each response is right.
     pub outcomes: &'a [bool],
@@ -233,7 +233,7 @@ impl RewardModel {
     }
 
     /// Judges the responses of a step, in groups of equal size, and learns from their outcomes as configured. `done` are
-    /// its optimiser steps so far.
+    /// its optimiser steps so far. It reads the whole vocabulary, whatever the tokens were drawn from.
     ///
     /// # Errors
     ///
@@ -252,6 +252,11 @@ impl RewardModel {
             micro_batch_tokens: config.training.micro_batch_tokens,
             activation_bytes: config.training.activation_bytes,
         };
+        let whole = |sequence: &&Sequence| {
+            Sequence::new(sequence.prompt.clone(), sequence.response.clone())
+        };
+        let sequences: Vec<Sequence> = sequences.iter().map(whole).collect();
+        let sequences: &[&Sequence] = &sequences.iter().collect::<Vec<_>>();
         let reference = pass(&self.reference).statistics(sequences).log_prob;
         let score = || log_ratios(&pass(&self.model).statistics(sequences).log_prob, &reference);
         let group_size = config.rollout.group_size;
@@ -299,6 +304,7 @@ fn known(path: &Path, in_memory: &Frozen<'_>) -> Option<Decoder> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kept_tokens::KeptTokens;
 
     const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/tiny_qwen2_tied");
 
@@ -327,6 +333,40 @@ mod tests {
         let RewardModel { model, reference, .. } =
             started.expect("the files are there").expect("it was asked for");
         [places(&model), places(&reference), places(&frozen)]
+    }
+
+    /// The first two responses of the first group, of four tokens each, drawn from a few tokens where `kept` says so.
+    fn responses(kept: bool) -> Vec<Sequence> {
+        let response: [u32; 4] = [65, 66, 67, 68];
+        let list = [60, 65, 66, 67, 68, 90];
+        let mut all = KeptTokens::default();
+        for _ in response {
+            all.push(&list);
+        }
+        let kept = kept.then_some(all);
+        let of = |first| Sequence {
+            prompt: vec![first, 70],
+            response: response.to_vec(),
+            kept: kept.clone(),
+        };
+        vec![of(71), of(72)]
+    }
+
+    #[test]
+    fn a_truncated_response_is_judged_over_the_whole_vocabulary() {
+        let run = run("rollout.group_size = 2\nreward_model.optimizer.learning_rate = 1e-3");
+        let section = run.config().reward_model.clone().expect("filled in");
+        let judged = |kept: bool| {
+            let start = RewardModel::start(&run, None, (Device::Cpu, Kind::Float), 1, &[]);
+            let mut model = start.expect("the files are there").expect("it was asked for");
+            let sequences = responses(kept);
+            let sequences: Vec<&Sequence> = sequences.iter().collect();
+            let judged = model.judge(run.config(), &section, &sequences, &[true, false], (1, 0));
+            judged.expect("finite log-probabilities").log_ratio
+        };
+        let (whole, truncated) = (judged(false), judged(true));
+        assert!(whole.iter().all(|log_ratio| log_ratio.abs() > 1e-9), "it has learnt: {whole:?}");
+        assert_eq!(whole, truncated);
     }
 
     #[test]

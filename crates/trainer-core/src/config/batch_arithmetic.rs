@@ -30,6 +30,8 @@ pub struct BatchArithmetic {
     pub micro_batch_tokens: usize,
     /// Most prompts asked in one step; `prompts` without dynamic sampling.
     pub most_prompts_asked: usize,
+    /// Optimiser steps of the reward model in one step; 0 where there is none, or it does not learn.
+    pub reward_model_steps: usize,
 }
 
 impl BatchArithmetic {
@@ -80,6 +82,14 @@ impl Display for BatchArithmetic {
             self.optimizer_steps_per_step(),
             grouped(mini_batch_prompts * group_size),
         )?;
+        if self.reward_model_steps > 0 {
+            let (steps, each) =
+                (self.reward_model_steps, self.rollouts() / self.reward_model_steps);
+            writeln!(
+                out,
+                "reward model: {steps} optimiser steps a step, each over {each} rollouts"
+            )?;
+        }
         let updates = usize::try_from(self.optimizer_steps()).unwrap_or(usize::MAX);
         writeln!(
             out,
@@ -121,6 +131,10 @@ impl Run {
             max_response_tokens: config.rollout.max_response_tokens,
             micro_batch_tokens: config.training.micro_batch_tokens,
             most_prompts_asked: config.dynamic_sampling.most_prompts_asked(prompts),
+            reward_model_steps: config
+                .reward_model
+                .as_ref()
+                .map_or(0, |section| section.optimizer_steps_per_step(prompts)),
         }
     }
 

@@ -66,7 +66,7 @@ impl Run {
     /// The same for each optimiser step of the reward model, where there is one.
     pub fn reward_model_schedule(&self) -> Option<Schedule> {
         let section = self.config.reward_model.as_ref()?;
-        let steps = section.optimizer_steps_per_step(self.config.rollout.prompts_per_step);
+        let steps = section.optimizer_steps_per_step(self.config.rollout.prompts_per_step) as u64;
         Some(Schedule {
             decay: section.optimizer.schedule,
             warmup_steps: section.optimizer.warmup_steps,

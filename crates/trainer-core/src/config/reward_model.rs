@@ -49,8 +49,8 @@ impl RewardModelSection {
     }
 
     /// The optimiser steps of one training step.
-    pub fn optimizer_steps_per_step(&self, prompts_per_step: usize) -> u64 {
-        if self.learns() { (prompts_per_step / self.mini_batch_prompts) as u64 } else { 0 }
+    pub fn optimizer_steps_per_step(&self, prompts_per_step: usize) -> usize {
+        if self.learns() { prompts_per_step / self.mini_batch_prompts } else { 0 }
     }
 
     pub(super) fn check(

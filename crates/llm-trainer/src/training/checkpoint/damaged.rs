@@ -53,6 +53,11 @@ fn a_state_that_no_run_leaves_is_refused_by_field() {
     for (field, value, expected) in [
         ("step", json!(u64::MAX), "`step` is 18446744073709551615, expected at most"),
         ("updates", json!(u64::MAX), "`updates` is 18446744073709551615, expected at most"),
+        (
+            "reward_model_updates",
+            json!(u64::MAX),
+            "`reward_model_updates` is 18446744073709551615, expected at most",
+        ),
         ("back_offs", json!(1000), "`back_offs` is 1000, expected at most 20"),
         ("step", json!("two"), "not a trainer state: invalid type: string \"two\""),
         ("more", json!(1), "not a trainer state: unknown field `more`"),

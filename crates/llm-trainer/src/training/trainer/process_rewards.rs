@@ -26,12 +26,7 @@ impl Trainer {
             return Ok(None);
         };
         let started = Instant::now();
-        // Over the whole vocabulary, whatever the tokens were drawn from.
-        let whole = |Sample { sequence, .. }: &Sample| {
-            Sequence::new(sequence.prompt.clone(), sequence.response.clone())
-        };
-        let sequences: Vec<Sequence> = samples.iter().map(whole).collect();
-        let sequences: Vec<&Sequence> = sequences.iter().collect();
+        let sequences: Vec<&Sequence> = samples.iter().map(|sample| &sample.sequence).collect();
         let outcomes: Vec<bool> = samples.iter().map(|sample| sample.verdict.is_right()).collect();
         let place = (step, self.state.reward_model_updates);
         let judged = reward_model.judge(config, section, &sequences, &outcomes, place)?;
