@@ -99,13 +99,27 @@ fn a_run_asked_to_save_saves_and_goes_on() {
     assert!(latest(folder.path()) > saved);
 }
 
-/// Killed at any moment, a run has its last complete checkpoint, which loads, and goes on from there.
 #[test]
 fn thirty_kills_lose_no_checkpoint() {
-    let folder = tempfile::tempdir().unwrap();
+    kills_lose_nothing(30, &[]);
+}
+
+/// The steps after each kill have the losses of a run in one go, so the reward model and its moments are there.
+#[test]
+fn kills_lose_nothing_of_a_reward_model() {
+    kills_lose_nothing(
+        9,
+        &["algorithm.advantage=prime", "reward_model.optimizer.learning_rate=1e-3"],
+    );
+}
+
+/// Killed at any moment, a run has its last complete checkpoint, which loads, and goes on from there.
+fn kills_lose_nothing(kills: u64, more: &[&str]) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
     let settings = ["training.steps=1000", "checkpoint.every=1", "evaluation.every=0"];
+    let settings = [&settings[..], more].concat();
     let mut before = 0;
-    for kill in 0..30u64 {
+    for kill in 0..kills {
         let mut child = start(folder.path(), &settings);
         // Spread over start-up, sampling, updating and saving.
         if kill % 3 == 0 {
@@ -116,8 +130,8 @@ fn thirty_kills_lose_no_checkpoint() {
             wait_for_steps(folder.path(), lines + 1);
             std::thread::sleep(Duration::from_millis(kill * 11 % 60));
         }
-        child.kill().unwrap();
-        child.wait().unwrap();
+        child.kill().expect("it runs");
+        child.wait().expect("it was started here");
         if !folder.path().join("run/config.toml").exists() {
             continue;
         }
@@ -125,14 +139,15 @@ fn thirty_kills_lose_no_checkpoint() {
         assert!(saved >= before, "after kill {kill}: step {saved} after step {before}");
         before = saved;
     }
-    assert!(before >= 10, "the run got to step {before} between the kills");
+    assert!(before >= kills / 3, "the run got to step {before} between the kills");
 
     // What was pieced together is what a run in one go does.
-    let (pieces, whole) = (comparable_metrics(folder.path()), tempfile::tempdir().unwrap());
+    let pieces = comparable_metrics(folder.path());
+    let whole = tempfile::tempdir().expect("a temporary folder");
     let child = start(whole.path(), &settings);
     wait_for_steps(whole.path(), pieces.len() + 1);
     signal(&child, "-TERM");
-    assert_success(&child.wait_with_output().unwrap());
+    assert_success(&child.wait_with_output().expect("it was started here"));
     let whole = comparable_metrics(whole.path());
     let common = pieces.len().min(whole.len()).saturating_sub(1);
     assert_eq!(pieces[..common], whole[..common]);
