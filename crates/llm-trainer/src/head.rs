@@ -35,8 +35,6 @@ pub struct TokenStatistics {
 pub struct HeadGradient {
     /// With respect to the hidden states, `[tokens, hidden]`.
     pub hidden: Tensor,
-    /// With respect to the head's weight, `[vocab, hidden]`, where that requires gradients.
-    pub weight: Option<Tensor>,
     /// `log π(y_t)`, met on the way, `[tokens]`.
     pub log_prob: Tensor,
 }
@@ -69,12 +67,12 @@ pub fn token_statistics(
 
 /// Pulls cotangents of log-probability and entropy back to hidden states and weight.
 ///
-/// Shapes as in [`token_statistics`]; `d_log_prob` and `d_entropy` are `[tokens]`. Sums over tokens are taken in the
-/// kind of the statistics; gradients have the kind of `hidden` and `weight`.
+/// Shapes as in [`token_statistics`]; `d_log_prob` and `d_entropy` are `[tokens]`. The gradient with respect to the weight
+/// is added to `d_weight`, `[vocab, hidden]` of [`statistics_kind`], where there is one; that of `hidden` has its kind.
 ///
 /// # Panics
 ///
-/// As [`token_statistics`].
+/// As [`token_statistics`], or if `d_weight` has another shape or kind.
 pub fn token_statistics_backward(
     hidden: &Tensor,
     weight: &Tensor,
@@ -82,37 +80,63 @@ pub fn token_statistics_backward(
     temperature: f64,
     d_log_prob: &Tensor,
     d_entropy: Option<&Tensor>,
+    mut d_weight: Option<&mut Tensor>,
 ) -> HeadGradient {
     let _no_grad = tch::no_grad_guard();
     let (mut d_hidden, mut log_probs) = (Vec::new(), Vec::new());
     let kind = statistics_kind(hidden);
-    let mut d_weight =
-        weight.requires_grad().then(|| Tensor::zeros(weight.size(), (kind, weight.device())));
     for (start, length) in chunks(targets.0.size()[0], weight.size()[0]) {
         let chunk = Chunk::new(hidden, weight, targets, temperature, start, length);
         let column = |values: &Tensor| values.narrow(0, start, length).unsqueeze(1).to_kind(kind);
         let gradient = column(d_log_prob);
         log_probs.push(chunk.target_log_prob());
+        // Buffers of a chunk are large: what can be is done in place.
         let prob = chunk.log_prob.exp();
+        let score = d_entropy.map(|d_entropy| {
+            let mut score = &chunk.log_prob + chunk.entropy().unsqueeze(1);
+            score *= &prob;
+            score *= column(d_entropy);
+            score
+        });
         let mut d_logits = match &chunk.restriction {
-            None => -(&prob * &gradient),
+            None => {
+                let mut d_logits = prob;
+                d_logits *= -&gradient;
+                d_logits
+            }
             Some(restriction) => restriction.d_logits(&prob, &gradient),
         };
-        if let Some(d_entropy) = d_entropy {
-            let score = &prob * (&chunk.log_prob + chunk.entropy().unsqueeze(1));
-            d_logits -= score * column(d_entropy);
+        if let Some(score) = score {
+            d_logits -= score;
         }
-        let d_logits = d_logits.scatter_add(1, &chunk.targets, &gradient) / temperature;
+        let _same = d_logits.scatter_add_(1, &chunk.targets, &gradient);
+        if (temperature - 1.0).abs() > 0.0 {
+            d_logits /= temperature;
+        }
         let d_logits = d_logits.to_kind(hidden.kind());
         d_hidden.push(d_logits.matmul(weight));
         if let Some(d_weight) = &mut d_weight {
-            *d_weight += d_logits.tr().matmul(&hidden.narrow(0, start, length)).to_kind(kind);
+            add_product(d_weight, &d_logits.tr(), &hidden.narrow(0, start, length));
         }
     }
     HeadGradient {
         hidden: join(&d_hidden, || hidden.zeros_like()),
-        weight: d_weight.map(|gradient| gradient.to_kind(weight.kind())),
         log_prob: join(&log_probs, || Tensor::zeros([0], (kind, hidden.device()))),
+    }
+}
+
+/// Most rows of a product that is widened before it is added: few enough that its buffers are small.
+const WIDENED_ROWS: i64 = 1 << 13;
+
+/// `sum += left · right`; the product is taken in its own kind, the sum in that of `sum`.
+fn add_product(sum: &mut Tensor, left: &Tensor, right: &Tensor) {
+    if sum.kind() == left.kind() {
+        let _same = sum.addmm_(left, right);
+        return;
+    }
+    for (mut part, left) in sum.split(WIDENED_ROWS, 0).into_iter().zip(left.split(WIDENED_ROWS, 0))
+    {
+        part += left.matmul(right).to_kind(part.kind());
     }
 }
 
@@ -120,8 +144,8 @@ fn join(parts: &[Tensor], empty: impl FnOnce() -> Tensor) -> Tensor {
     if parts.is_empty() { empty() } else { Tensor::cat(parts, 0) }
 }
 
-/// `f32` at least, whatever the model's own kind.
-fn statistics_kind(hidden: &Tensor) -> Kind {
+/// What statistics of a model and sums of its gradients are taken in: `f32` at least, whatever the model's own kind.
+pub fn statistics_kind(hidden: &Tensor) -> Kind {
     if hidden.kind() == Kind::Double { Kind::Double } else { Kind::Float }
 }
 

@@ -8,6 +8,8 @@ use llm_trainer::cli::Cli;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
+    // Before libtorch makes anything large.
+    let _kept = torch_ext::keep_freed_memory();
     // Must come before the first question about CUDA; a machine without it is no error here.
     let _cuda = torch_ext::load_cuda();
     let mut out = BufWriter::new(io::stdout().lock());

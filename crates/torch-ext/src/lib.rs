@@ -7,11 +7,13 @@
 mod autograd;
 mod device;
 pub mod distributed;
+mod memory;
 mod operator;
 
 pub use autograd::{backward, vector_jacobian_product};
 pub use device::{CudaMemory, Libtorch, cuda_memory, libtorch, load_cuda};
 pub use distributed::{GroupError, GroupOptions, Placement, ProcessGroup, ReduceOp, Store, Work};
+pub use memory::keep_freed_memory;
 pub use operator::{Argument, call, fused_adamw};
 
 use std::ffi::{CStr, c_char};

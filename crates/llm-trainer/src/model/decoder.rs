@@ -329,6 +329,11 @@ impl Decoder {
         Tensor::embedding(&self.embedding, token_ids, padding, false, false)
     }
 
+    /// The gradient that the embedding table has, undefined where it has none.
+    pub fn embedding_gradient(&self) -> Tensor {
+        self.embedding.grad()
+    }
+
     /// Rotary angles of `positions`, i64 `[rows, len]` or `[1, len]`.
     pub fn angles(&self, positions: &Tensor) -> Angles {
         self.rope.angles(positions)

@@ -15,6 +15,9 @@ use crate::tensor_file::{TensorFile, TensorFileError, write_tensors};
 /// Elements whose moments are widened at a time, on the CPU: what fits its caches.
 const PIECE_ELEMENTS: i64 = 1 << 16;
 
+/// Elements whose squares are summed at a time, on the CPU.
+const NORM_ELEMENTS: i64 = 1 << 18;
+
 /// The same on a GPU, where each call costs: 64 MiB a buffer.
 const GPU_PIECE_ELEMENTS: i64 = 1 << 24;
 
@@ -98,45 +101,15 @@ impl AdamW {
     /// [`TorchError`] if libtorch refuses.
     pub fn step(&mut self, learning_rate: f64) -> Result<StepOutcome, TorchError> {
         let _no_grad = tch::no_grad_guard();
-        let mut gradients = Vec::with_capacity(self.parameters.len());
-        let mut sum_of_squares = 0.0;
-        for parameter in &self.parameters {
-            let gradient = parameter.grad();
-            let gradient = if gradient.defined() { gradient } else { parameter.zeros_like() };
-            let gradient =
-                if is_narrow(parameter) { gradient.to_kind(Kind::Float) } else { gradient };
-            sum_of_squares +=
-                gradient.to_kind(Kind::Double).square().sum(Kind::Double).double_value(&[]);
-            gradients.push(gradient);
-        }
-        let gradient_norm = sum_of_squares.sqrt();
+        let gradient_norm = self.gradient_norm();
         let applied = gradient_norm.is_finite();
         if applied {
-            if gradient_norm > self.options.max_grad_norm {
-                for gradient in &mut gradients {
-                    // As torch's clip_grad_norm_: the 1e-6 keeps a norm at the bound from being scaled up.
-                    let _same =
-                        gradient.g_mul_scalar_(self.options.max_grad_norm / (gradient_norm + 1e-6));
-                }
-            }
-            for step in &mut self.steps {
-                let _same = step.g_add_scalar_(1.0);
-            }
             self.applied += 1;
-            match self.options.moments {
-                Dtype::F32 => self.apply(
-                    &self.master,
-                    &gradients,
-                    [&self.first_moments, &self.second_moments],
-                    &self.steps,
-                    learning_rate,
-                )?,
-                Dtype::Bf16 => self.apply_in_pieces(&gradients, learning_rate)?,
-            }
-            for (parameter, master) in self.parameters.iter_mut().zip(&self.master) {
-                if is_narrow(parameter) {
-                    parameter.copy_(master);
-                }
+            // As torch's clip_grad_norm_: the 1e-6 keeps a norm at the bound from being scaled up.
+            let scale = (gradient_norm > self.options.max_grad_norm)
+                .then(|| self.options.max_grad_norm / (gradient_norm + 1e-6));
+            for index in 0..self.parameters.len() {
+                self.step_one(index, scale, learning_rate)?;
             }
         }
         for parameter in &mut self.parameters {
@@ -145,24 +118,71 @@ impl AdamW {
         Ok(StepOutcome { gradient_norm, applied })
     }
 
+    /// Euclidean norm of the gradient over all parameters, summed in f64 a piece at a time.
+    fn gradient_norm(&self) -> f64 {
+        let mut sum: Option<Tensor> = None;
+        for parameter in &self.parameters {
+            let gradient = parameter.grad();
+            if !gradient.defined() {
+                continue;
+            }
+            let flat = gradient.reshape(-1);
+            for (start, count) in pieces(&flat, NORM_ELEMENTS) {
+                let piece = flat.narrow(0, start, count).to_kind(Kind::Double);
+                let square = piece.square().sum(Kind::Double);
+                sum = Some(sum.map_or_else(|| square.shallow_clone(), |sum| sum + &square));
+            }
+        }
+        sum.map_or(0.0, |sum| sum.double_value(&[]).sqrt())
+    }
+
+    /// Steps one parameter, whose gradient is first scaled.
+    fn step_one(
+        &mut self,
+        index: usize,
+        scale: Option<f64>,
+        learning_rate: f64,
+    ) -> Result<(), TorchError> {
+        let parameter = &self.parameters[index];
+        let gradient = parameter.grad();
+        let gradient = if gradient.defined() { gradient } else { parameter.zeros_like() };
+        let mut gradient =
+            if is_narrow(parameter) { gradient.to_kind(Kind::Float) } else { gradient };
+        if let Some(scale) = scale {
+            let _same = gradient.g_mul_scalar_(scale);
+        }
+        let _same = self.steps[index].g_add_scalar_(1.0);
+        match self.options.moments {
+            Dtype::F32 => self.apply(
+                &self.master[index],
+                &gradient,
+                [&self.first_moments[index], &self.second_moments[index]],
+                &self.steps[index],
+                learning_rate,
+            )?,
+            Dtype::Bf16 => self.apply_in_pieces(index, &gradient, learning_rate)?,
+        }
+        if is_narrow(&self.parameters[index]) {
+            self.parameters[index].copy_(&self.master[index]);
+        }
+        Ok(())
+    }
+
     fn apply(
         &self,
-        master: &[Tensor],
-        gradients: &[Tensor],
-        moments: [&[Tensor]; 2],
-        steps: &[Tensor],
+        master: &Tensor,
+        gradient: &Tensor,
+        [first, second]: [&Tensor; 2],
+        step: &Tensor,
         learning_rate: f64,
     ) -> Result<(), TorchError> {
         let OptimizerSection { betas, weight_decay, epsilon, .. } = self.options;
-        let lists = [master, gradients, moments[0], moments[1], steps]
-            .map(|list| list.iter().collect::<Vec<&Tensor>>());
-        let [master, gradients, first, second, steps] = &lists;
         fused_adamw(
-            master,
-            gradients,
-            first,
-            second,
-            steps,
+            &[master],
+            &[gradient],
+            &[first],
+            &[second],
+            &[step],
             learning_rate,
             betas,
             weight_decay,
@@ -171,34 +191,31 @@ impl AdamW {
     }
 
     /// The same with narrow moments: a piece of them is widened, stepped and rounded at a time.
-    fn apply_in_pieces(&self, gradients: &[Tensor], learning_rate: f64) -> Result<(), TorchError> {
-        for (index, name) in self.names.iter().enumerate() {
-            let key = rounding_key(self.seed, self.applied, name);
-            let master = self.master[index].view(-1);
-            let gradient = gradients[index].reshape(-1);
-            let (first, second) =
-                (self.first_moments[index].view(-1), self.second_moments[index].view(-1));
-            let (elements, device) = (master.size()[0], master.device());
-            let longest = if device.is_cuda() { GPU_PIECE_ELEMENTS } else { PIECE_ELEMENTS };
-            let mut start = 0;
-            while start < elements {
-                let count = longest.min(elements - start);
-                let piece = |whole: &Tensor| whole.narrow(0, start, count);
-                let wide = |moment: &Tensor| piece(moment).to_kind(master.kind());
-                let (wide_first, wide_second) = ([wide(&first)], [wide(&second)]);
-                self.apply(
-                    &[piece(&master)],
-                    &[piece(&gradient)],
-                    [&wide_first, &wide_second],
-                    &self.steps[index..=index],
-                    learning_rate,
-                )?;
-                let noise = RoundingNoise::new(key, start, count, device);
-                let (narrow_first, narrow_second) = noise.round(&wide_first[0], &wide_second[0]);
-                piece(&first).copy_(&narrow_first);
-                piece(&second).copy_(&narrow_second);
-                start += count;
-            }
+    fn apply_in_pieces(
+        &self,
+        index: usize,
+        gradient: &Tensor,
+        learning_rate: f64,
+    ) -> Result<(), TorchError> {
+        let key = rounding_key(self.seed, self.applied, &self.names[index]);
+        let (master, gradient) = (self.master[index].view(-1), gradient.reshape(-1));
+        let (first, second) =
+            (self.first_moments[index].view(-1), self.second_moments[index].view(-1));
+        for (start, count) in pieces(&master, PIECE_ELEMENTS) {
+            let piece = |whole: &Tensor| whole.narrow(0, start, count);
+            let wide = |moment: &Tensor| piece(moment).to_kind(master.kind());
+            let (wide_first, wide_second) = (wide(&first), wide(&second));
+            self.apply(
+                &piece(&master),
+                &piece(&gradient),
+                [&wide_first, &wide_second],
+                &self.steps[index],
+                learning_rate,
+            )?;
+            let noise = RoundingNoise::new(key, start, count, master.device());
+            let (narrow_first, narrow_second) = noise.round(&wide_first, &wide_second);
+            piece(&first).copy_(&narrow_first);
+            piece(&second).copy_(&narrow_second);
         }
         Ok(())
     }
@@ -275,6 +292,16 @@ impl AdamW {
 }
 
 /// Kinds too coarse to take small steps in.
+/// Runs of a flat tensor that are worked on at a time, starts and lengths: `longest` on the CPU.
+fn pieces(flat: &Tensor, longest: i64) -> impl Iterator<Item = (i64, i64)> + use<> {
+    let elements = flat.size()[0];
+    let longest = if flat.device().is_cuda() { GPU_PIECE_ELEMENTS } else { longest };
+    (0..(elements + longest - 1) / longest).map(move |piece| {
+        let start = piece * longest;
+        (start, longest.min(elements - start))
+    })
+}
+
 fn is_narrow(tensor: &Tensor) -> bool {
     matches!(tensor.kind(), Kind::BFloat16 | Kind::Half)
 }

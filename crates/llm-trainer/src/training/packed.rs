@@ -3,9 +3,11 @@
 use std::ops::Range;
 
 use tch::{Device, Tensor};
+use torch_ext::TorchError;
 use trainer_core::packing::pack;
 
 use super::policy_pass::Sequence;
+use crate::head::statistics_kind;
 use crate::kept_tokens::KeptTokens;
 use crate::model::{Angles, Decoder, packed_causal_attention};
 
@@ -91,6 +93,38 @@ impl PackedSequences {
     /// Embedding vectors, `[1, tokens, hidden]`.
     pub(super) fn embed(&self, model: &Decoder) -> Tensor {
         model.embed(&self.token_ids)
+    }
+
+    /// Adds the gradient of the embedding table, from that of the embedding vectors, to its `.grad`, if it is trained.
+    ///
+    /// # Errors
+    ///
+    /// [`TorchError`] if libtorch refuses.
+    pub(super) fn add_embedding_gradient(
+        &self,
+        model: &Decoder,
+        gradient: &Tensor,
+    ) -> Result<(), TorchError> {
+        let mut table = model.embedding_gradient();
+        if !table.defined() || table.kind() != statistics_kind(&table) {
+            let embedded = self.embed(model);
+            if embedded.requires_grad() {
+                torch_ext::backward(&[&embedded], &[gradient])?;
+            }
+            return Ok(());
+        }
+        // Only the rows of these tokens; autograd would make a table of zeros around them.
+        let _no_grad = tch::no_grad_guard();
+        let (ids, rows) = (self.token_ids.squeeze_dim(0), gradient.squeeze_dim(0));
+        let (ids, rows) = match model.config().pad_token_id {
+            None => (ids, rows),
+            Some(padding) => {
+                let taught = ids.not_equal(i64::from(padding)).nonzero().squeeze_dim(1);
+                (ids.index_select(0, &taught), rows.index_select(0, &taught))
+            }
+        };
+        let _same = table.index_add_(0, &ids, &rows);
+        Ok(())
     }
 
     /// Block `index` applied to `x`, `[1, tokens, hidden]`.

@@ -5,7 +5,7 @@ use torch_ext::TorchError;
 
 use super::packed::PackedSequences;
 use super::policy_pass::{Cotangent, PolicyPass, Statistics, to_f64};
-use crate::head::{TokenStatistics, token_statistics, token_statistics_backward};
+use crate::head::{TokenStatistics, statistics_kind, token_statistics, token_statistics_backward};
 use crate::model::Decoder;
 
 /// A forward pass over a mini-batch.
@@ -87,6 +87,7 @@ impl<'a> Recording<'a> {
         assert_eq!(cotangent.log_prob.len(), response_tokens, "one value per response token");
         let mut log_prob = vec![0.0; response_tokens];
         let mut gradients = Vec::with_capacity(last.len());
+        let mut head = HeadSum::of(model);
         for (part, x) in micro_batches.iter().zip(last) {
             let input = leaf(&x);
             let hidden = part.predicting_states(model, &input);
@@ -98,17 +99,14 @@ impl<'a> Recording<'a> {
                 pass.temperature,
                 &column(&cotangent.log_prob),
                 cotangent.entropy.as_deref().map(column).as_ref(),
+                head.as_mut().map(|head| &mut head.sum),
             );
             part.scatter(&to_f64(&gradient.log_prob), &mut log_prob);
-            // The head's weight is a leaf: naming it as an output adds its share to `.grad`, tied or not.
-            match &gradient.weight {
-                Some(weight) => {
-                    let outputs = [&hidden, model.head()];
-                    torch_ext::backward(&outputs, &[&gradient.hidden, weight])?;
-                }
-                None => torch_ext::backward(&[&hidden], &[&gradient.hidden])?,
-            }
+            torch_ext::backward(&[&hidden], &[&gradient.hidden])?;
             gradients.push(input.grad());
+        }
+        if let Some(head) = head {
+            head.add_to(model)?;
         }
         while let Some(runs) = blocks.pop() {
             let index = blocks.len();
@@ -120,12 +118,38 @@ impl<'a> Recording<'a> {
             }
         }
         for (part, gradient) in micro_batches.iter().zip(&gradients) {
-            let embedded = part.embed(model);
-            if embedded.requires_grad() {
-                torch_ext::backward(&[&embedded], &[gradient])?;
-            }
+            part.add_embedding_gradient(model, gradient)?;
         }
         Ok(log_prob)
+    }
+}
+
+/// The gradient of the head's weight, summed over micro-batches.
+struct HeadSum {
+    /// `[vocab, hidden]`.
+    sum: Tensor,
+    /// Whether it is the weight's `.grad` itself.
+    in_place: bool,
+}
+
+impl HeadSum {
+    /// `None` where the head is not trained.
+    fn of(model: &Decoder) -> Option<Self> {
+        let weight = model.head();
+        let (own, kind) = (weight.grad(), statistics_kind(weight));
+        let in_place = own.defined() && own.kind() == kind;
+        let zeros = || Tensor::zeros(weight.size(), (kind, weight.device()));
+        weight.requires_grad().then(|| Self { sum: if in_place { own } else { zeros() }, in_place })
+    }
+
+    fn add_to(self, model: &Decoder) -> Result<(), TorchError> {
+        if self.in_place {
+            return Ok(());
+        }
+        // A leaf: naming it as an output adds to its `.grad`, tied or not.
+        let gradient = self.sum.to_kind(model.head().kind());
+        drop(self.sum);
+        torch_ext::backward(&[model.head()], &[&gradient])
     }
 }
 
