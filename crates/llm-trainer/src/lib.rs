@@ -7,6 +7,7 @@ pub mod device;
 pub mod generation;
 pub mod head;
 pub mod kept_tokens;
+pub mod launch;
 pub mod model;
 pub mod progress;
 mod signals;

@@ -1,24 +1,30 @@
-//! `llm-trainer`: data goes to standard output, one error line to standard error, and the exit code is 0 or 2.
+//! `llm-trainer`: data goes to standard output, one error line to standard error, and the exit code is 0 or 2; that of
+//! `launch` is the failed rank's.
 
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
 use llm_trainer::cli::Cli;
+use llm_trainer::command::Command;
+use llm_trainer::launch::RankFailed;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
     // Before libtorch makes anything large.
     let _kept = torch_ext::keep_freed_memory();
-    // Must come before the first question about CUDA; a machine without it is no error here.
-    let _cuda = torch_ext::load_cuda();
-    let mut out = BufWriter::new(io::stdout().lock());
+    // Must come before the first question about CUDA; a machine without it is no error here. The launcher asks none.
+    if !matches!(cli.command, Command::Launch(_)) {
+        let _cuda = torch_ext::load_cuda();
+    }
+    // Not locked for good: the ranks that `launch` starts write by threads of their own.
+    let mut out = BufWriter::new(io::stdout());
     match cli.command.run(&mut out).and_then(|()| Ok(out.flush()?)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {}", one_line(&error));
-            ExitCode::from(2)
+            ExitCode::from(error.downcast_ref().map_or(2, RankFailed::exit_code))
         }
     }
 }

@@ -1,4 +1,5 @@
 // Key-value stores of c10d: over TCP, or within this process.
+#include <c10/util/Logging.h>
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
@@ -13,6 +14,14 @@ using milliseconds = std::chrono::milliseconds;
 using torch_ext::StoreHandle;
 
 extern "C" {
+// What c10d writes to standard error from here on: 2 errors, 3 nothing. TORCH_CPP_LOG_LEVEL comes before it.
+void torch_ext_set_log_level(int level) {
+  if (std::getenv("TORCH_CPP_LOG_LEVEL"))
+    c10::initLogging();
+  else
+    FLAGS_caffe2_log_level = level;
+}
+
 // Port 0: the server picks a free one. A port of one's own may be served more than once by one process.
 StoreHandle* torch_ext_store_tcp(const char* host, uint16_t port, int is_server, int64_t timeout_ms) {
   return torch_ext::guard((StoreHandle*)nullptr, [&] {

@@ -5,6 +5,7 @@ pub mod doctor;
 pub mod generate;
 pub mod import_gguf;
 mod json_lines;
+pub mod launch;
 pub mod merge;
 pub mod model_options;
 pub mod report;
@@ -31,6 +32,8 @@ pub enum Command {
     Warmup(warmup::Args),
     /// Train a model by reinforcement learning, or go on with a run that was interrupted
     Train(train::Args),
+    /// Start a command several times on this host, as the ranks of one run, and end all when one fails
+    Launch(launch::Args),
     /// Write one self-contained HTML page, and its figures as SVG, about one or several runs
     Report(report::Args),
     /// Add an adapter that was trained with `[lora]` to its model, and write the sum as a Hugging Face directory
@@ -53,6 +56,7 @@ impl Command {
             Self::Generate(args) => generate::run(args, out),
             Self::Warmup(args) => warmup::run(args, out),
             Self::Train(args) => train::run(args, out),
+            Self::Launch(args) => launch::run(args),
             Self::Report(args) => report::run(args, out),
             Self::Merge(args) => merge::run(args, out),
             Self::ImportGguf(args) => import_gguf::run(args, out),

@@ -10,6 +10,7 @@ mod generation;
 mod head;
 mod hostile;
 mod interruption;
+mod launch;
 mod loading;
 mod long_runs;
 mod moments;

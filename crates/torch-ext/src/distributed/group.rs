@@ -14,7 +14,7 @@ use super::error::GroupError;
 use super::nccl;
 use super::operation::Call;
 use super::placement::{Placement, PlacementError};
-use super::store::{RawStore, Store};
+use super::store::{LogLevel, RawStore, Store};
 use super::work::{LastStep, RawWork, Work, milliseconds, one_line};
 use crate::TorchError;
 
@@ -160,6 +160,9 @@ impl ProcessGroup {
             let action = if serves { "serve" } else { "reach" };
             GroupError::Coordinator { rank, world_size, action, host: host.clone(), port, message }
         })?;
+        if options.device != Device::Cpu {
+            LogLevel::Errors.set();
+        }
         // A run that is started again, and a process that joins again, must not meet keys of the time before.
         let time = JOINED.fetch_add(1, Ordering::Relaxed);
         let store = store.prefixed(&format!("attempt-{}/join-{time}", coordinator.attempt))?;

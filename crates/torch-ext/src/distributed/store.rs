@@ -15,6 +15,7 @@ pub(super) struct RawStore {
 }
 
 unsafe extern "C" {
+    fn torch_ext_set_log_level(level: c_int);
     fn torch_ext_store_tcp(
         host: *const c_char,
         port: u16,
@@ -86,6 +87,7 @@ impl Store {
         is_server: bool,
         timeout: Duration,
     ) -> Result<Self, GroupError> {
+        LogLevel::Silent.set();
         let c_host = c_string("connect", host)?;
         // SAFETY: the host is NUL-terminated and outlives the call.
         let raw = unsafe {
@@ -232,6 +234,22 @@ impl Store {
 
     fn adopt(raw: *mut RawStore, action: &'static str, key: &str) -> Result<Self, GroupError> {
         NonNull::new(raw).map(|raw| Self { raw }).ok_or_else(|| failed(action, key))
+    }
+}
+
+/// What c10d may write to standard error by itself, unless `TORCH_CPP_LOG_LEVEL` says so.
+#[derive(Clone, Copy)]
+pub(super) enum LogLevel {
+    /// For NCCL: its watchdog speaks there before it ends the process.
+    Errors = 2,
+    /// For all else: failures are values here, and need no stack trace beside them.
+    Silent = 3,
+}
+
+impl LogLevel {
+    pub(super) fn set(self) {
+        // SAFETY: sets a number in libtorch that is read where something is logged.
+        unsafe { torch_ext_set_log_level(self as c_int) };
     }
 }
 

@@ -1,0 +1,13 @@
+//! Starts one command several times as the ranks of a run on this host, and ends all when one fails.
+//!
+//! The variables are torchrun's, so either can start the same program. The launcher serves the store that the ranks meet
+//! at: it outlives each of them, and its port is never taken by somebody else between choosing and use.
+
+mod ended;
+mod output;
+mod processes;
+mod supervision;
+mod variables;
+
+pub use ended::{Ended, RankFailed};
+pub use processes::{LaunchOptions, launch};

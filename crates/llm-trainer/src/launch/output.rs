@@ -1,0 +1,72 @@
+//! Lines of a rank with the rank before them.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+
+/// Copies `from` line by line to `into`, each after `[rank] `; a last line without an end gets one.
+///
+/// Every line is one write, so those of several ranks do not mix. Once nobody reads `into` any more, `from` is read to its
+/// end all the same: a rank must not wait for a reader that is gone.
+pub(super) fn copy_lines(rank: usize, from: impl Read, mut into: impl Write) {
+    let mut reader = BufReader::new(from);
+    let mut line = Vec::new();
+    let mut is_read = true;
+    loop {
+        line.clear();
+        line.extend(format!("[{rank}] ").bytes());
+        let prefix = line.len();
+        match reader.read_until(b'\n', &mut line) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Ok(0) | Err(_) => return,
+            Ok(_) => {}
+        }
+        debug_assert!(line.len() > prefix, "something was read");
+        if line.last() != Some(&b'\n') {
+            line.push(b'\n');
+        }
+        is_read = is_read && into.write_all(&line).and_then(|()| into.flush()).is_ok();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Remembers each write by itself.
+    #[derive(Default)]
+    struct Writes(Vec<Vec<u8>>);
+
+    impl Write for &mut Writes {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.push(bytes.to_vec());
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn every_line_is_one_write_with_its_rank() {
+        let mut writes = Writes::default();
+        copy_lines(3, &b"one\n\n\xff\nlast"[..], &mut writes);
+        let expected: [&[u8]; 4] = [b"[3] one\n", b"[3] \n", b"[3] \xff\n", b"[3] last\n"];
+        assert_eq!(writes.0, expected);
+    }
+
+    #[test]
+    fn a_reader_that_is_gone_stops_nobody() {
+        struct Gone;
+        impl Write for Gone {
+            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+                Err(io::ErrorKind::BrokenPipe.into())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let mut left = &b"one\ntwo\n"[..];
+        copy_lines(0, &mut left, Gone);
+        assert!(left.is_empty());
+    }
+}

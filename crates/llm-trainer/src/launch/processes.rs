@@ -1,0 +1,275 @@
+//! The processes themselves: start, watch, signal, reap.
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
+use signal_hook::flag;
+use torch_ext::Store;
+
+use super::ended::Ended;
+use super::output::copy_lines;
+use super::supervision::{Step, Supervision};
+use super::variables::{threads, variables};
+
+/// How often the launcher looks whether it was signalled.
+const LOOK: Duration = Duration::from_millis(20);
+/// How long the last lines of ranks that have ended may take to come.
+const LAST_LINES: Duration = Duration::from_secs(2);
+
+/// What to start, and how.
+#[derive(Debug, Clone)]
+pub struct LaunchOptions {
+    /// How many processes, at least 1.
+    pub processes: usize,
+    /// How long the others have to end after one has failed.
+    pub grace: Duration,
+    /// Where each rank's output goes, `rank-0.log` and so on; without it, to the launcher's own, line by line.
+    pub log_directory: Option<PathBuf>,
+    /// The program and its arguments.
+    pub command: Vec<OsString>,
+}
+
+/// Starts the ranks and waits until all have ended.
+///
+/// Every rank is the leader of a process group of its own. SIGTERM, SIGINT, SIGHUP and SIGUSR1 are passed on to all of them
+/// (SIGHUP as SIGTERM). When one fails the others get SIGTERM, and SIGKILL after the grace.
+///
+/// # Errors
+///
+/// [`super::RankFailed`] if a rank failed; else why nothing could be started.
+///
+/// # Panics
+///
+/// If there is no command, or no process to start.
+pub fn launch(options: &LaunchOptions) -> anyhow::Result<()> {
+    assert!(options.processes > 0 && !options.command.is_empty(), "something to start");
+    let requests = Requests::listen().context("cannot listen for signals")?;
+    let store = Store::serve(0, Duration::from_mins(1)).context("cannot serve a store")?;
+    let port = store.port().context("the store has no port")?;
+    if let Some(directory) = &options.log_directory {
+        fs::create_dir_all(directory)
+            .with_context(|| format!("cannot make {}", directory.display()))?;
+    }
+    let (sender, events) = channel();
+    let mut ranks = Ranks { leaders: Vec::new(), copies: Vec::new() };
+    for rank in 0..options.processes {
+        ranks.start(rank, options, port, &sender)?;
+    }
+    let outcome = ranks.supervise(options, &requests, &events);
+    ranks.end();
+    drop(store);
+    Ok(outcome?)
+}
+
+/// What the launcher itself was asked for.
+struct Requests {
+    terminate: Arc<AtomicBool>,
+    interrupt: Arc<AtomicBool>,
+    hang_up: Arc<AtomicBool>,
+    user: Arc<AtomicBool>,
+}
+
+impl Requests {
+    fn listen() -> io::Result<Self> {
+        let on = |signal| -> io::Result<Arc<AtomicBool>> {
+            let flag = Arc::default();
+            flag::register(signal, Arc::clone(&flag))?;
+            Ok(flag)
+        };
+        Ok(Self {
+            terminate: on(SIGTERM)?,
+            interrupt: on(SIGINT)?,
+            hang_up: on(SIGHUP)?,
+            user: on(SIGUSR1)?,
+        })
+    }
+
+    /// What to pass on: each signal once, however often it came since the last question.
+    fn take(&self) -> Vec<Signal> {
+        let asked =
+            |flag: &AtomicBool, signal| flag.swap(false, Ordering::Relaxed).then_some(signal);
+        [
+            asked(&self.user, Signal::USR1),
+            asked(&self.interrupt, Signal::INT),
+            asked(&self.terminate, Signal::TERM),
+            asked(&self.hang_up, Signal::TERM),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+}
+
+/// All that was started. Dropped, it takes every process with it.
+struct Ranks {
+    leaders: Vec<Child>,
+    copies: Vec<JoinHandle<()>>,
+}
+
+impl Ranks {
+    fn start(
+        &mut self,
+        rank: usize,
+        options: &LaunchOptions,
+        port: u16,
+        ended: &Sender<(usize, Ended)>,
+    ) -> anyhow::Result<()> {
+        let mut command = Command::new(&options.command[0]);
+        command.args(&options.command[1..]);
+        command.envs(variables(rank, options.processes, port));
+        if std::env::var_os("OMP_NUM_THREADS").is_none() {
+            let processors = std::thread::available_parallelism().map_or(1, usize::from);
+            command.env("OMP_NUM_THREADS", threads(processors, options.processes).to_string());
+        }
+        command.process_group(0).stdin(Stdio::null());
+        match &options.log_directory {
+            None => command.stdout(Stdio::piped()).stderr(Stdio::piped()),
+            Some(directory) => {
+                let file = log_file(directory, rank)?;
+                command.stdout(file.try_clone().context("cannot share a log file")?).stderr(file)
+            }
+        };
+        let program = || format!("cannot start {}", options.command[0].display());
+        let mut leader = command.spawn().with_context(program)?;
+        if let Some(from) = leader.stdout.take() {
+            self.copies.push(std::thread::spawn(move || copy_lines(rank, from, io::stdout())));
+        }
+        if let Some(from) = leader.stderr.take() {
+            self.copies.push(std::thread::spawn(move || copy_lines(rank, from, io::stderr())));
+        }
+        let (process, ended) = (id(&leader), ended.clone());
+        self.leaders.push(leader);
+        std::thread::spawn(move || {
+            // Nobody listens any more once the launcher is done.
+            let _ = ended.send((rank, wait_for_end(process)));
+        });
+        Ok(())
+    }
+
+    /// Until all have ended.
+    fn supervise(
+        &self,
+        options: &LaunchOptions,
+        requests: &Requests,
+        events: &Receiver<(usize, Ended)>,
+    ) -> Result<(), super::RankFailed> {
+        let mut supervision = Supervision::new(self.leaders.len(), options.grace);
+        while !supervision.is_over() {
+            let event = match events.recv_timeout(LOOK) {
+                Ok(event) => Some(event),
+                Err(RecvTimeoutError::Timeout) => None,
+                Err(RecvTimeoutError::Disconnected) => break,
+            };
+            let now = Instant::now();
+            for signal in requests.take() {
+                self.signal(&supervision, signal);
+                if signal != Signal::USR1 {
+                    supervision.on_asked_to_end(now);
+                }
+            }
+            let mut step = None;
+            // Those that ended together are heard before anybody is told to end.
+            for (rank, how) in event.into_iter().chain(events.try_iter()) {
+                step = step.or(supervision.on_end(rank, how, now));
+            }
+            match step.or_else(|| supervision.on_time(now)) {
+                None => {}
+                Some(Step::Terminate) => {
+                    if let Err(failed) = supervision.outcome() {
+                        eprintln!("{failed}: ending the others");
+                    }
+                    self.signal(&supervision, Signal::TERM);
+                    supervision.on_told_to_end();
+                }
+                Some(Step::Kill) => {
+                    for rank in supervision.running() {
+                        let seconds = options.grace.as_secs_f64();
+                        eprintln!("rank {rank} did not end within {seconds} s and is killed");
+                    }
+                    self.signal(&supervision, Signal::KILL);
+                    supervision.on_told_to_end();
+                }
+            }
+        }
+        if supervision.has_failed() {
+            self.kill_all();
+        }
+        supervision.outcome()
+    }
+
+    /// To the process groups of all that have not ended.
+    fn signal(&self, supervision: &Supervision, signal: Signal) {
+        for rank in supervision.running() {
+            // It may end at this moment; it is not reaped yet, so its number is nobody else's.
+            let _ = kill_process_group(id(&self.leaders[rank]), signal);
+        }
+    }
+
+    /// Whatever the ranks themselves have started and left behind.
+    fn kill_all(&self) {
+        for leader in &self.leaders {
+            let _ = kill_process_group(id(leader), Signal::KILL);
+        }
+    }
+
+    /// Reaps all, and lets their last lines come.
+    fn end(&mut self) {
+        for leader in &mut self.leaders {
+            let _ = leader.wait();
+        }
+        self.leaders.clear();
+        let began = Instant::now();
+        for copy in self.copies.drain(..) {
+            // Something that a rank has left running may hold its output open for ever.
+            while !copy.is_finished() && began.elapsed() < LAST_LINES {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+    }
+}
+
+impl Drop for Ranks {
+    fn drop(&mut self) {
+        self.kill_all();
+        for leader in &mut self.leaders {
+            let _ = leader.wait();
+        }
+    }
+}
+
+fn id(process: &Child) -> Pid {
+    Pid::from_child(process)
+}
+
+/// Waits for the end of a process and leaves it to be reaped, so that its number stays its own.
+fn wait_for_end(process: Pid) -> Ended {
+    loop {
+        match waitid(WaitId::Pid(process), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT) {
+            Err(error) if error == rustix::io::Errno::INTR => {}
+            Ok(Some(status)) => {
+                let signal = status.terminating_signal().map(Ended::Signal);
+                return signal.unwrap_or(Ended::Code(status.exit_status().unwrap_or(1)));
+            }
+            // Reaped by somebody else: how it ended is lost.
+            Ok(None) | Err(_) => return Ended::Code(1),
+        }
+    }
+}
+
+fn log_file(directory: &Path, rank: usize) -> anyhow::Result<File> {
+    let path = directory.join(format!("rank-{rank}.log"));
+    let opened = OpenOptions::new().create(true).append(true).open(&path);
+    opened.with_context(|| format!("cannot write {}", path.display()))
+}
