@@ -14,13 +14,15 @@ using torch_ext::StoreHandle;
 
 namespace {
 struct Group {
+  // One thread calls operations; another, which waits for one that fails, may close the connections.
+  mutable std::mutex mutex;
   intrusive_ptr<Backend> cpu;
   intrusive_ptr<Backend> cuda;
 };
 
-// Keeps alive whatever the operation touches: its tensors, and the connections of its group.
+// Keeps the tensors of the operation alive; c10d's work does that for the connections. A group that goes first runs what
+// is queued before it ends.
 struct Work {
-  intrusive_ptr<Backend> backend;
   std::vector<at::Tensor> tensors;
   intrusive_ptr<c10d::Work> work;
 };
@@ -124,17 +126,31 @@ void torch_ext_group_free(Group* group) {
   delete group;
 }
 
+// Closes the connections of the CPU, which is how the other ranks hear of a failure that they are not part of.
+void torch_ext_group_close(Group* group) {
+  torch_ext::guard(0, [&] {
+    intrusive_ptr<Backend> closed;  // declared first, so it ends after the lock is given back
+    std::lock_guard<std::mutex> lock(group->mutex);
+    std::swap(closed, group->cpu);
+    return 0;
+  });
+}
+
 // A barrier has no tensor: `output` is null. Operations in place have no input: `input` is null.
 Work* torch_ext_group_start(const Group* group, int operation, const at::Tensor* output, const at::Tensor* input,
                             int argument) {
   return torch_ext::guard((Work*)nullptr, [&] {
     auto work = std::make_unique<Work>();
-    work->backend = output && output->is_cuda() ? group->cuda : group->cpu;
-    TORCH_CHECK(work->backend, "the group has no back-end for tensors on CUDA");
+    intrusive_ptr<Backend> backend;
+    {
+      std::lock_guard<std::mutex> lock(group->mutex);
+      backend = output && output->is_cuda() ? group->cuda : group->cpu;
+    }
+    TORCH_CHECK(backend, "the connections were closed when an earlier operation failed");
     // Detached and flat: no operation of c10d is part of a graph, and all of them take one dimension.
     for (const auto* tensor : {output, input})
       work->tensors.push_back(tensor ? tensor->detach().view(-1) : at::Tensor());
-    work->work = start(*work->backend, operation, work->tensors[0], work->tensors[1], argument);
+    work->work = start(*backend, operation, work->tensors[0], work->tensors[1], argument);
     TORCH_CHECK(work->work, "the back-end started nothing");
     return work.release();
   });

@@ -186,11 +186,12 @@ fn what_cannot_be_started_is_one_line() {
 fn body_of_a_rank() {
     let options = GroupOptions { timeout: Duration::from_secs(30), ..GroupOptions::default() };
     let group = ProcessGroup::from_env(&options).unwrap();
-    let size = group.world_size() as i64;
-    let sum = Tensor::full([3], group.rank() as i64, (Kind::Int64, Device::Cpu));
+    let size = group.world_size();
+    let sum = Tensor::full([3], group.rank() as f64, (Kind::Double, Device::Cpu));
     group.all_reduce(&sum, ReduceOp::Sum).unwrap();
-    assert_eq!(sum, Tensor::full([3], size * (size - 1) / 2, (Kind::Int64, Device::Cpu)));
-    println!("\nsummed over {size}");
+    let expected = (size * (size - 1) / 2) as f64;
+    assert_eq!(sum, Tensor::full([3], expected, (Kind::Double, Device::Cpu)));
+    eprintln!("summed over {size}");
 }
 
 fn body() -> Vec<std::ffi::OsString> {
@@ -202,8 +203,8 @@ fn body() -> Vec<std::ffi::OsString> {
 
 fn assert_summed(output: &Output, ranks: usize) {
     assert!(output.status.success(), "{}{}", text(&output.stdout), text(&output.stderr));
-    let summed = text(&output.stdout).matches(&format!("summed over {ranks}")).count();
-    assert_eq!(summed, ranks, "{}", text(&output.stdout));
+    let summed = text(&output.stderr).matches(&format!("summed over {ranks}")).count();
+    assert_eq!(summed, ranks, "{}", text(&output.stderr));
 }
 
 #[test]

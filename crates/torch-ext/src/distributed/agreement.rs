@@ -5,7 +5,7 @@ use tch::{Kind, Tensor};
 use super::error::GroupError;
 use super::group::ProcessGroup;
 use super::operation::{Call, Operation};
-use super::work::extent;
+use super::work::{extent, failed};
 
 const OPERATIONS: [Operation; 7] = [
     Operation::AllReduce,
@@ -89,10 +89,7 @@ impl ProcessGroup {
         let output =
             Tensor::zeros([extent(own.len() * self.world_size())], (Kind::Int64, tch::Device::Cpu));
         self.gather_unverified(call.clone(), &input, &output)?.wait()?;
-        Vec::<i64>::try_from(&output).map_err(|error| GroupError::Failed {
-            call: Box::new(call.clone()),
-            message: error.to_string(),
-        })
+        Vec::<i64>::try_from(&output).map_err(|error| failed(call.clone(), error.to_string()))
     }
 }
 

@@ -4,10 +4,11 @@ use tch::{Device, Tensor};
 
 use super::agreement;
 use super::argument::{self, refuse};
+use super::connection::Code;
 use super::error::GroupError;
-use super::group::{Code, ProcessGroup, c_rank};
+use super::group::{ProcessGroup, c_rank};
 use super::operation::{Call, Operation, ReduceOp};
-use super::work::{LastStep, Work, accumulator, copy, extent};
+use super::work::{LastStep, Work, accumulator, copy, extent, failed};
 
 impl ProcessGroup {
     /// Replaces `tensor` on every rank by the reduction over all ranks.
@@ -238,8 +239,5 @@ impl ProcessGroup {
 }
 
 fn torch<T>(call: &Call, result: Result<T, tch::TchError>) -> Result<T, GroupError> {
-    result.map_err(|error| GroupError::Failed {
-        call: Box::new(call.clone()),
-        message: error.to_string(),
-    })
+    result.map_err(|error| failed(call.clone(), error.to_string()))
 }

@@ -99,12 +99,14 @@ pub enum GroupError {
         theirs: String,
     },
     /// The operation failed or ran out of time.
-    #[error("{call}: {message}")]
+    #[error("{call}: {message}{}", no_word(.silent))]
     Failed {
         /// The call.
         call: Box<Call>,
         /// What libtorch said.
         message: String,
+        /// Ranks of the run in the call that did not report a failure too: dead, stopped, or busy with something else.
+        silent: Vec<usize>,
     },
     /// A question to the store that has no answer.
     #[error("store: {action} {key:?}: {message}")]
@@ -124,4 +126,12 @@ pub enum GroupError {
         /// What is missing.
         problem: String,
     },
+}
+
+fn no_word(silent: &[usize]) -> String {
+    match silent {
+        [] => String::new(),
+        [rank] => format!("; no word from rank {rank}"),
+        ranks => format!("; no word from ranks {ranks:?}"),
+    }
 }

@@ -2,46 +2,22 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::ffi::{CString, c_char, c_int};
-use std::ptr::NonNull;
+use std::ffi::c_int;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use tch::{Device, Tensor};
-use torch_sys::C_tensor;
 
+use super::connection::{Code, Connection};
 use super::error::GroupError;
 use super::nccl;
 use super::operation::Call;
 use super::placement::{Placement, PlacementError};
-use super::store::{LogLevel, RawStore, Store};
-use super::work::{LastStep, RawWork, Work, milliseconds, one_line};
+use super::store::{LogLevel, Store};
+use super::witness::Witness;
+use super::work::{LastStep, Work, one_line};
 use crate::TorchError;
-
-/// `Group` of `collectives.cpp`.
-#[repr(C)]
-struct RawGroup {
-    _opaque: [u8; 0],
-}
-
-unsafe extern "C" {
-    fn torch_ext_group_new(
-        store: *const RawStore,
-        rank: c_int,
-        size: c_int,
-        timeout_ms: i64,
-        cuda_device: c_int,
-        name: *const c_char,
-    ) -> *mut RawGroup;
-    fn torch_ext_group_free(group: *mut RawGroup);
-    fn torch_ext_group_start(
-        group: *const RawGroup,
-        operation: c_int,
-        output: *const C_tensor,
-        input: *const C_tensor,
-        argument: c_int,
-    ) -> *mut RawWork;
-}
 
 /// How a group is made.
 #[derive(Debug, Clone, PartialEq)]
@@ -53,7 +29,7 @@ pub struct GroupOptions {
     /// Where the tensors are. Those on the CPU go over Gloo always; a CUDA device adds NCCL. The CPU.
     pub device: Device,
     /// Compares operation, kind and number of elements over the ranks before every collective, which costs one small
-    /// all-gather on the CPU; without it, ranks that call different things hang, fail or mix up data. Off.
+    /// all-gather on the CPU; without it, ranks that call different things hang, fail, abort (Gloo, where sizes differ) or mix up data. Off.
     pub verify: bool,
 }
 
@@ -76,7 +52,7 @@ impl Default for GroupOptions {
 #[derive(Debug)]
 pub struct ProcessGroup {
     /// `None` for one process: every operation is the identity.
-    connection: Option<Connection>,
+    connection: Option<Arc<Connection>>,
     /// Of this process in the group.
     rank: usize,
     /// Ranks of the run that are in the group, in the group's order.
@@ -86,22 +62,10 @@ pub struct ProcessGroup {
     name: String,
     store: Store,
     options: GroupOptions,
+    /// Of the whole run; `None` for one process.
+    witness: Option<Arc<Witness>>,
     /// How many sub-groups of the same ranks were made: each has keys of its own.
     sub_groups: RefCell<HashMap<Vec<usize>, u64>>,
-}
-
-#[derive(Debug)]
-struct Connection(NonNull<RawGroup>);
-
-// SAFETY: the C++ object holds counted pointers with atomic counts to back-ends that have no thread of their own choice;
-// calls from two threads at once would race for their sequence number, so it is not `Sync`.
-unsafe impl Send for Connection {}
-
-impl Drop for Connection {
-    fn drop(&mut self) {
-        // SAFETY: from `new`, freed once; works that are under way hold references of their own.
-        unsafe { torch_ext_group_free(self.0.as_ptr()) };
-    }
 }
 
 impl ProcessGroup {
@@ -116,6 +80,7 @@ impl ProcessGroup {
             name: "world".to_owned(),
             store: Store::in_memory(options.timeout),
             options,
+            witness: None,
             sub_groups: RefCell::default(),
         }
     }
@@ -166,13 +131,11 @@ impl ProcessGroup {
         // A run that is started again, and a process that joins again, must not meet keys of the time before.
         let time = JOINED.fetch_add(1, Ordering::Relaxed);
         let store = store.prefixed(&format!("attempt-{}/join-{time}", coordinator.attempt))?;
-        Self::connect(
-            "world".to_owned(),
-            (0..world_size).collect(),
-            placement.clone(),
-            &store,
-            options.clone(),
-        )
+        let server = (!coordinator.served_by_launcher).then_some(0);
+        let witness = Some(Witness::new(store.prefixed("witness")?, rank, server));
+        let ranks = (0..world_size).collect();
+        let (placement, options) = (placement.clone(), options.clone());
+        Self::connect("world".to_owned(), ranks, placement, &store, options, witness)
     }
 
     /// The group of `ranks` of this group, which must list this rank; in the order given, which is the order of ranks in
@@ -209,7 +172,8 @@ impl ProcessGroup {
         let members: Vec<usize> = ranks.iter().map(|&rank| self.ranks[rank]).collect();
         let list: Vec<String> = members.iter().map(ToString::to_string).collect();
         let name = format!("{}/{}#{time}", self.name, list.join("-"));
-        Self::connect(name, members, self.placement.clone(), &self.store, self.options.clone())
+        let (placement, options) = (self.placement.clone(), self.options.clone());
+        Self::connect(name, members, placement, &self.store, options, self.witness.clone())
     }
 
     fn connect(
@@ -218,6 +182,7 @@ impl ProcessGroup {
         placement: Placement,
         store: &Store,
         options: GroupOptions,
+        witness: Option<Arc<Witness>>,
     ) -> Result<Self, GroupError> {
         let &Placement { rank: world_rank, world_size, .. } = &placement;
         let rank = ranks.iter().position(|&member| member == world_rank).expect("checked above");
@@ -230,29 +195,17 @@ impl ProcessGroup {
                 Device::Cuda(device) => c_int::try_from(device).unwrap_or(c_int::MAX),
                 _ => -1,
             };
-            let c_name = CString::new(name.as_str()).expect("digits and punctuation");
-            // SAFETY: the store is live and the back-ends count their own references to it; the name is
-            // NUL-terminated and copied. The constructor called by symbol was checked by `nccl::require`.
-            let raw = unsafe {
-                torch_ext_group_new(
-                    store.as_raw(),
-                    c_rank(rank),
-                    c_rank(ranks.len()),
-                    milliseconds(options.timeout),
-                    device,
-                    c_name.as_ptr(),
-                )
-            };
+            let made = Connection::new(&store, rank, ranks.len(), options.timeout, device, &name);
             let failed = || GroupError::Connect {
                 rank: world_rank,
                 world_size,
                 members: ranks.clone(),
                 message: one_line(&TorchError::take()),
             };
-            Some(Connection(NonNull::new(raw).ok_or_else(failed)?))
+            Some(Arc::new(made.ok_or_else(failed)?))
         };
         let sub_groups = RefCell::default();
-        Ok(Self { connection, rank, ranks, placement, name, store, options, sub_groups })
+        Ok(Self { connection, rank, ranks, placement, name, store, options, witness, sub_groups })
     }
 
     /// Of this process in the group, `0..world_size`.
@@ -315,34 +268,11 @@ impl ProcessGroup {
         last_step: LastStep,
     ) -> Result<Work, GroupError> {
         let Some(connection) = &self.connection else { return Ok(Work::done(call)) };
-        let pointer = |tensor: Option<&Tensor>| tensor.map_or(std::ptr::null(), Tensor::as_ptr);
-        // SAFETY: the group is live, the tensors are null or live, and the work counts its own references to all of
-        // them, so they outlive what goes on in the background.
-        let raw = unsafe {
-            torch_ext_group_start(
-                connection.0.as_ptr(),
-                code as c_int,
-                pointer(output),
-                pointer(input),
-                argument,
-            )
-        };
+        let raw = connection.start(code, output, input, argument);
+        let (witness, connection) = (self.witness.clone(), Some(Arc::clone(connection)));
         // SAFETY: null or a work that nothing else owns.
-        unsafe { Work::adopt(raw, call, self.options.timeout, last_step) }
+        unsafe { Work::adopt(raw, call, self.options.timeout, last_step, witness, connection) }
     }
-}
-
-/// `Operation` of `collectives.cpp`.
-#[derive(Clone, Copy)]
-pub(super) enum Code {
-    AllReduce,
-    AllGather,
-    ReduceScatter,
-    AllToAll,
-    Broadcast,
-    Barrier,
-    Send,
-    Receive,
 }
 
 /// Waits until all ranks have said in the store that they are there.

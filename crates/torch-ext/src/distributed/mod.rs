@@ -7,6 +7,7 @@ mod agreement;
 mod argument;
 mod bytes;
 mod collective;
+mod connection;
 mod error;
 mod group;
 mod host_list;
@@ -15,6 +16,7 @@ mod operation;
 mod placement;
 mod slurm;
 mod store;
+mod witness;
 mod work;
 
 pub use error::GroupError;

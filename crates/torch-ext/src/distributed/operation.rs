@@ -80,6 +80,13 @@ pub struct Call {
     pub peer: Option<usize>,
 }
 
+impl Call {
+    /// The ranks of the run that take part.
+    pub fn ranks(&self) -> Vec<usize> {
+        self.members.clone().unwrap_or_else(|| (0..self.world_size).collect())
+    }
+}
+
 impl fmt::Display for Call {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { operation, rank, world_size, members, elements, kind, peer } = self;

@@ -2,12 +2,15 @@
 
 use std::ffi::c_int;
 use std::ptr::NonNull;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tch::{TchError, Tensor};
 
+use super::connection::Connection;
 use super::error::GroupError;
 use super::operation::{Call, Operation, ReduceOp};
+use super::witness::Witness;
 use crate::TorchError;
 
 /// `Work` of `collectives.cpp`.
@@ -35,6 +38,8 @@ pub struct Work {
     /// What one waits for a send or a receive; a collective ends by itself.
     timeout: Option<Duration>,
     last_step: LastStep,
+    witness: Option<Arc<Witness>>,
+    connection: Option<Arc<Connection>>,
 }
 
 /// What this process does after the back-end has done its part.
@@ -64,7 +69,9 @@ impl Drop for Handle {
 impl Work {
     /// Nothing to wait for.
     pub(super) fn done(call: Call) -> Self {
-        Self { handle: None, call, timeout: None, last_step: LastStep::None }
+        let (witness, connection) = (None, None);
+        let last_step = LastStep::None;
+        Self { handle: None, call, timeout: None, last_step, witness, connection }
     }
 
     /// Adopts what `torch_ext_group_start` answered; null is an error.
@@ -77,13 +84,16 @@ impl Work {
         call: Call,
         timeout: Duration,
         last_step: LastStep,
+        witness: Option<Arc<Witness>>,
+        connection: Option<Arc<Connection>>,
     ) -> Result<Self, GroupError> {
         let Some(raw) = NonNull::new(raw) else {
-            return Err(failed(call, &TorchError::take()));
+            let message = one_line(&TorchError::take());
+            return Err(lost(call, message, witness.as_ref(), connection.as_ref()));
         };
         let between_two = matches!(call.operation, Operation::Send | Operation::Receive);
         let timeout = between_two.then_some(timeout);
-        Ok(Self { handle: Some(Handle(raw)), call, timeout, last_step })
+        Ok(Self { handle: Some(Handle(raw)), call, timeout, last_step, witness, connection })
     }
 
     /// Waits until the tensors hold their results; on CUDA, until the current stream is ordered after that.
@@ -115,12 +125,13 @@ impl Work {
         let status =
             unsafe { torch_ext_work_wait(handle.0.as_ptr(), self.timeout.map_or(0, milliseconds)) };
         if status != 0 {
-            return Err(failed(self.call.clone(), &TorchError::take()));
+            let message = one_line(&TorchError::take());
+            // It holds connections, which are about to be closed.
+            drop(handle);
+            let (witness, connection) = (self.witness.as_ref(), self.connection.as_ref());
+            return Err(lost(self.call.clone(), message, witness, connection));
         }
-        self.last_step.take().map_err(|error| GroupError::Failed {
-            call: Box::new(self.call.clone()),
-            message: error.to_string(),
-        })
+        self.last_step.take().map_err(|error| failed(self.call.clone(), error.to_string()))
     }
 }
 
@@ -176,14 +187,33 @@ pub(super) fn extent(count: usize) -> i64 {
     i64::try_from(count).expect("fewer elements than a tensor can have")
 }
 
-pub(super) fn failed(call: Call, error: &TorchError) -> GroupError {
-    GroupError::Failed { call: Box::new(call), message: one_line(error) }
+/// The error of a call that failed in this process alone.
+pub(super) fn failed(call: Call, message: String) -> GroupError {
+    GroupError::Failed { call: Box::new(call), message, silent: Vec::new() }
 }
 
-/// What libtorch said, on one line.
+/// The error of a call that other ranks are part of: they are told, and asked.
+fn lost(
+    call: Call,
+    message: String,
+    witness: Option<&Arc<Witness>>,
+    connection: Option<&Arc<Connection>>,
+) -> GroupError {
+    let silent = match (witness, connection) {
+        (Some(witness), Some(connection)) => witness.silent(&call, &message, connection),
+        _ => Vec::new(),
+    };
+    GroupError::Failed { call: Box::new(call), message, silent }
+}
+
+/// What libtorch said, on one line, without the place in its sources that Gloo begins with.
 pub(super) fn one_line(error: &TorchError) -> String {
     let lines = error.message.lines().map(str::trim).filter(|line| !line.is_empty());
-    lines.collect::<Vec<_>>().join("; ")
+    let line = lines.collect::<Vec<_>>().join("; ");
+    match line.strip_prefix('[').and_then(|rest| rest.split_once("] ")) {
+        Some((place, message)) if place.contains(".cc:") => message.to_owned(),
+        _ => line,
+    }
 }
 
 /// For c10d, which counts in whole milliseconds and takes 0 for "no limit".
@@ -206,7 +236,9 @@ mod tests {
     }
 
     #[test]
-    fn a_message_of_several_lines_becomes_one() {
+    fn a_message_is_one_line_without_places_in_sources() {
         assert_eq!(one_line(&TorchError::new("a\n  b\n\n")), "a; b");
+        assert_eq!(one_line(&TorchError::new("[/a/pair.cc:7] closed [::1]:9")), "closed [::1]:9");
+        assert_eq!(one_line(&TorchError::new("[::1]:9 is gone] so")), "[::1]:9 is gone] so");
     }
 }

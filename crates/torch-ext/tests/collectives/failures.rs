@@ -1,12 +1,12 @@
 //! Ranks that do not come, die, stop, or call something else: an error on every other rank, in time.
 
-use std::process::Command;
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use tch::{Device, Kind, Tensor};
-use torch_ext::{GroupError, ProcessGroup, ReduceOp};
+use torch_ext::{GroupError, ProcessGroup, ReduceOp, Store};
 
-use crate::processes::{Run, TIMEOUT, VERIFY, command, error, free_port, text};
+use crate::processes::{LOST, Run, TIMEOUT, VERIFY, command, error, free_port, text};
 
 const F32: (Kind, Device) = (Kind::Float, Device::Cpu);
 
@@ -15,20 +15,22 @@ pub(crate) fn say(error: &GroupError) {
     eprintln!("error: {error}");
 }
 
-/// Every rank says that it is there; rank 1 then waits for what the starting process does to it, the others reduce.
+/// Every rank says that it is there; rank 1, or another that the starting process names, then waits for what that does to
+/// it, the others reduce.
 pub(crate) fn lost_peer(group: &ProcessGroup) {
     let ready = Tensor::ones([1], F32);
     group.all_reduce(&ready, ReduceOp::Sum).unwrap();
     group.store().set(&format!("ready/{}", group.rank()), b"").unwrap();
-    if group.rank() == 1 {
+    let lost = std::env::var(LOST).map_or(1, |rank| rank.parse().expect("set by a test"));
+    if group.rank() == lost {
         std::thread::sleep(Duration::from_mins(1));
     }
     let tensor = Tensor::ones([1024], F32);
-    let error = group.all_reduce(&tensor, ReduceOp::Sum).expect_err("rank 1 is lost");
+    let error = group.all_reduce(&tensor, ReduceOp::Sum).expect_err("a rank is lost");
     assert!(matches!(error, GroupError::Failed { .. }), "{error:?}");
     // The group is gone for good: what follows fails too, at once.
     let began = Instant::now();
-    group.all_reduce(&tensor, ReduceOp::Sum).expect_err("rank 1 stays lost");
+    group.all_reduce(&tensor, ReduceOp::Sum).expect_err("it stays lost");
     assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
     say(&error);
 }
@@ -64,8 +66,8 @@ pub(crate) fn disagreement(group: &ProcessGroup) {
     group.all_reduce(&narrow, ReduceOp::Sum).unwrap();
 }
 
-fn kill(run: &Run, rank: usize, signal: &str) {
-    let process = run.ranks[rank].id().to_string();
+fn kill(process: &Child, signal: &str) {
+    let process = process.id().to_string();
     let sent = Command::new("kill").args([signal, &process]).status();
     assert!(sent.expect("kill is there").success(), "{signal} could not be sent");
 }
@@ -109,7 +111,8 @@ fn a_killed_rank_ends_the_operation_of_every_other_at_once() {
     for rank in [0, 2, 3] {
         let message = error(&outputs[rank]);
         assert!(
-            message.starts_with(&format!("rank {rank} of 4: all-reduce of 1024 Float: ")),
+            message.starts_with(&format!("rank {rank} of 4: all-reduce of 1024 Float: "))
+                && message.ends_with("; no word from rank 1"),
             "{message}"
         );
         assert!(!message.contains("frame #"), "no C++ stack trace: {message}");
@@ -123,13 +126,37 @@ fn a_killed_rank_ends_the_operation_of_every_other_at_once() {
 fn a_stopped_rank_ends_the_operation_of_every_other_after_the_time_out() {
     let mut run = Run::start("lost_peer", 2, &[(TIMEOUT, "3")]);
     run.wait_for_all("ready");
-    kill(&run, 1, "-STOP");
+    kill(&run.ranks[1], "-STOP");
     let lost = run.ranks.pop().unwrap();
     let began = Instant::now();
     let message = error(&run.outputs()[0]);
     assert!(message.starts_with("rank 0 of 2: all-reduce of 1024 Float: "), "{message}");
+    assert!(message.ends_with("; no word from rank 1"), "{message}");
     assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
     end(lost);
+}
+
+/// The store does not answer either.
+#[test]
+fn a_stopped_rank_0_that_serves_the_store_is_named_too() {
+    let port = free_port();
+    let extra = [(TIMEOUT, "3"), (LOST, "0")];
+    let start = |rank| command("lost_peer", rank, 2, port, &extra).spawn().unwrap();
+    let mut ranks = vec![start(0), start(1)];
+    let store = Store::connect("127.0.0.1", port, Duration::from_secs(20)).unwrap();
+    for rank in 0..2 {
+        let key = format!("attempt-0/join-0/world/ready/{rank}");
+        store.wait_for(&key, Duration::from_secs(20)).unwrap();
+    }
+    let waiting = ranks.pop().unwrap();
+    let stopped = ranks.pop().unwrap();
+    kill(&stopped, "-STOP");
+    let began = Instant::now();
+    let message = error(&waiting.wait_with_output().unwrap());
+    assert!(message.starts_with("rank 1 of 2: all-reduce of 1024 Float: "), "{message}");
+    assert!(message.ends_with("; no word from rank 0"), "{message}");
+    assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
+    end(stopped);
 }
 
 #[test]
@@ -139,10 +166,11 @@ fn a_message_that_does_not_come_names_its_sender() {
     let lost = run.ranks.pop().unwrap();
     let message = error(&run.outputs()[0]);
     assert!(message.starts_with("rank 0 of 2: receive of 7 Float from rank 1: "), "{message}");
+    assert!(message.ends_with("; no word from rank 1"), "{message}");
     end(lost);
 }
 
-fn end(mut child: std::process::Child) {
+fn end(mut child: Child) {
     child.kill().expect("it is still there");
     child.wait().expect("it ends when killed");
 }

@@ -7,6 +7,7 @@ use torch_ext::Store;
 
 pub(crate) const SCENARIO: &str = "COLLECTIVES_SCENARIO";
 pub(crate) const TIMEOUT: &str = "COLLECTIVES_TIMEOUT_SECONDS";
+pub(crate) const LOST: &str = "COLLECTIVES_LOST_RANK";
 pub(crate) const VERIFY: &str = "COLLECTIVES_VERIFY";
 
 /// The ranks of a run, and the store that the launcher, here the test, serves for them.

@@ -1,0 +1,121 @@
+//! The connections of a group: `Group` of `collectives.cpp`.
+
+use std::ffi::{CString, c_char, c_int};
+use std::ptr::NonNull;
+use std::time::Duration;
+
+use tch::Tensor;
+use torch_sys::C_tensor;
+
+use super::group::c_rank;
+use super::store::{RawStore, Store};
+use super::work::{RawWork, milliseconds};
+
+#[repr(C)]
+struct RawGroup {
+    _opaque: [u8; 0],
+}
+
+unsafe extern "C" {
+    fn torch_ext_group_new(
+        store: *const RawStore,
+        rank: c_int,
+        size: c_int,
+        timeout_ms: i64,
+        cuda_device: c_int,
+        name: *const c_char,
+    ) -> *mut RawGroup;
+    fn torch_ext_group_free(group: *mut RawGroup);
+    fn torch_ext_group_close(group: *mut RawGroup);
+    fn torch_ext_group_start(
+        group: *const RawGroup,
+        operation: c_int,
+        output: *const C_tensor,
+        input: *const C_tensor,
+        argument: c_int,
+    ) -> *mut RawWork;
+}
+
+/// `Operation` of `collectives.cpp`.
+#[derive(Clone, Copy)]
+pub(super) enum Code {
+    AllReduce,
+    AllGather,
+    ReduceScatter,
+    AllToAll,
+    Broadcast,
+    Barrier,
+    Send,
+    Receive,
+}
+
+#[derive(Debug)]
+pub(super) struct Connection(NonNull<RawGroup>);
+
+// SAFETY: the C++ object holds counted pointers with atomic counts to back-ends that are bound to no thread.
+unsafe impl Send for Connection {}
+// SAFETY: `start` is called by `ProcessGroup` alone, which is not `Sync`, so by one thread at a time; `close` takes a lock.
+unsafe impl Sync for Connection {}
+
+impl Connection {
+    /// `None` if libtorch could not connect the ranks; its error waits to be taken.
+    pub(super) fn new(
+        store: &Store,
+        rank: usize,
+        size: usize,
+        timeout: Duration,
+        cuda_device: c_int,
+        name: &str,
+    ) -> Option<Self> {
+        let name = CString::new(name).expect("digits and punctuation");
+        // SAFETY: the store is live and the back-ends count their own references to it; the name is NUL-terminated and
+        // copied. The constructor that is called by its symbol was checked by `nccl::require`.
+        let raw = unsafe {
+            torch_ext_group_new(
+                store.as_raw(),
+                c_rank(rank),
+                c_rank(size),
+                milliseconds(timeout),
+                cuda_device,
+                name.as_ptr(),
+            )
+        };
+        NonNull::new(raw).map(Self)
+    }
+
+    /// Null if the operation could not be started; the error waits to be taken.
+    pub(super) fn start(
+        &self,
+        code: Code,
+        output: Option<&Tensor>,
+        input: Option<&Tensor>,
+        argument: c_int,
+    ) -> *mut RawWork {
+        let pointer = |tensor: Option<&Tensor>| tensor.map_or(std::ptr::null(), Tensor::as_ptr);
+        // SAFETY: the group is live, the tensors are null or live, and the work counts its own references to their
+        // memory, so it outlives what goes on in the background.
+        unsafe {
+            torch_ext_group_start(
+                self.0.as_ptr(),
+                code as c_int,
+                pointer(output),
+                pointer(input),
+                argument,
+            )
+        }
+    }
+
+    /// Every operation that other ranks have under way with this one fails, and so does every later one here. Runs what
+    /// is queued first.
+    pub(super) fn close(&self) {
+        // SAFETY: the group is live, and the C++ side takes its lock.
+        unsafe { torch_ext_group_close(self.0.as_ptr()) };
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        // SAFETY: from `new`, freed once; works that are under way hold references of their own.
+        unsafe { torch_ext_group_free(self.0.as_ptr()) };
+    }
+}
