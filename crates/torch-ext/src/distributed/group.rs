@@ -115,14 +115,14 @@ impl ProcessGroup {
             because: format!("WORLD_SIZE is {world_size}"),
         };
         let coordinator = placement.coordinator.as_ref().ok_or_else(missing)?;
-        let serves = rank == 0 && !coordinator.served_by_launcher;
+        let is_here = rank == 0 && !coordinator.served_by_launcher;
         let (host, port) = (&coordinator.host, coordinator.port);
-        let store = Store::tcp(host, port, serves, options.timeout).map_err(|error| {
+        let store = Store::tcp(host, port, is_here, options.timeout).map_err(|error| {
             let message = match error {
                 GroupError::Store { message, .. } => message,
                 other => other.to_string(),
             };
-            let action = if serves { "serve" } else { "reach" };
+            let action = if is_here { "serve" } else { "reach" };
             GroupError::Coordinator { rank, world_size, action, host: host.clone(), port, message }
         })?;
         if options.device != Device::Cpu {
