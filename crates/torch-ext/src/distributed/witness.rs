@@ -12,10 +12,10 @@ use super::store::Store;
 /// How long the ranks that failed wait for each other's word. They hear of a failure almost at once, as each that does
 /// closes its connections.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// A store whose server is stopped does not answer at all.
+/// A store whose server is stopped does not answer at all; one whose server ends first answers no more.
 const SLACK: Duration = Duration::from_millis(500);
-/// Enough to hear about a key that is there.
-const ROUND_TRIP: Duration = Duration::from_millis(50);
+/// How often they look.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// What a rank says in the store of the run when an operation of it fails.
 pub(super) struct Witness {
@@ -49,6 +49,10 @@ impl Witness {
             std::thread::spawn(move || connection.close());
             std::thread::spawn(move || sender.send(witness.ask(&report, &members)));
             let heard = receiver.recv_timeout(PATIENCE + SLACK).ok().flatten();
+            if self.server == Some(self.rank) {
+                // The others ask until then.
+                std::thread::sleep(SLACK);
+            }
             heard.unwrap_or_else(|| {
                 self.server.filter(|&rank| rank != self.rank).into_iter().collect()
             })
@@ -56,18 +60,34 @@ impl Witness {
         self.silent.get_or_init(ask).clone()
     }
 
-    /// `None` if the store itself is lost.
+    /// `None` if the store itself is lost before anything is known.
     fn ask(&self, report: &str, members: &[usize]) -> Option<Vec<usize>> {
         let deadline = Instant::now() + PATIENCE;
-        let key = |rank: usize| format!("failed/{rank}");
-        let has_failed = |rank: usize| {
-            let left = deadline.saturating_duration_since(Instant::now());
-            self.store.wait_for(&key(rank), left.max(ROUND_TRIP)).is_ok()
-        };
         self.store.set(&key(self.rank), report.as_bytes()).ok()?;
-        let silent = members.iter().copied().filter(|&rank| !has_failed(rank)).collect();
-        has_failed(self.rank).then_some(silent)
+        let mut silent = members.to_vec();
+        loop {
+            let is_last = Instant::now() >= deadline;
+            let mut is_lost = false;
+            silent.retain(|&rank| match self.store.is_set(&key(rank)) {
+                Ok(has_failed) => !has_failed,
+                Err(_) => {
+                    is_lost = true;
+                    true
+                }
+            });
+            if is_lost && silent.contains(&self.rank) {
+                return None;
+            }
+            if is_lost || is_last || silent.is_empty() {
+                return Some(silent);
+            }
+            std::thread::sleep(LOOK);
+        }
     }
+}
+
+fn key(rank: usize) -> String {
+    format!("failed/{rank}")
 }
 
 impl fmt::Debug for Witness {

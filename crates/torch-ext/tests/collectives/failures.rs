@@ -103,7 +103,7 @@ fn two_processes_of_one_rank_are_found_out() {
 
 #[test]
 fn a_killed_rank_ends_the_operation_of_every_other_at_once() {
-    let mut run = Run::start("lost_peer", 4, &[]);
+    let mut run = Run::start("lost_peer", 4, &[(TIMEOUT, "60")]);
     run.wait_for_all("ready");
     let began = Instant::now();
     run.ranks[1].kill().unwrap();
@@ -118,8 +118,8 @@ fn a_killed_rank_ends_the_operation_of_every_other_at_once() {
         assert!(!message.contains("frame #"), "no C++ stack trace: {message}");
         assert!(outputs[rank].status.success(), "{}", text(&outputs[rank]));
     }
-    // Far below the time-out of 20 s: the connections are closed.
-    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+    // Far below the time-out, however busy the machine: the connections are closed.
+    assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
 }
 
 #[test]
@@ -136,27 +136,46 @@ fn a_stopped_rank_ends_the_operation_of_every_other_after_the_time_out() {
     end(lost);
 }
 
+/// Ranks whose store rank 0 serves, with all of them at the point where `lost` is about to be lost.
+fn without_a_launcher(world_size: usize, lost: &str) -> Vec<Child> {
+    let port = free_port();
+    let extra = [(TIMEOUT, "4"), (LOST, lost)];
+    let start = |rank| command("lost_peer", rank, world_size, port, &extra).spawn();
+    let ranks = (0..world_size).map(|rank| start(rank).expect("this binary runs")).collect();
+    let store = Store::connect("127.0.0.1", port, Duration::from_secs(20)).expect("rank 0 serves");
+    for rank in 0..world_size {
+        let key = format!("attempt-0/join-0/world/ready/{rank}");
+        store.wait_for(&key, Duration::from_secs(20)).expect("every rank gets there");
+    }
+    ranks
+}
+
 /// The store does not answer either.
 #[test]
 fn a_stopped_rank_0_that_serves_the_store_is_named_too() {
-    let port = free_port();
-    let extra = [(TIMEOUT, "3"), (LOST, "0")];
-    let start = |rank| command("lost_peer", rank, 2, port, &extra).spawn().unwrap();
-    let mut ranks = vec![start(0), start(1)];
-    let store = Store::connect("127.0.0.1", port, Duration::from_secs(20)).unwrap();
-    for rank in 0..2 {
-        let key = format!("attempt-0/join-0/world/ready/{rank}");
-        store.wait_for(&key, Duration::from_secs(20)).unwrap();
-    }
-    let waiting = ranks.pop().unwrap();
-    let stopped = ranks.pop().unwrap();
-    kill(&stopped, "-STOP");
+    let mut ranks = without_a_launcher(2, "0");
+    kill(&ranks[0], "-STOP");
     let began = Instant::now();
-    let message = error(&waiting.wait_with_output().unwrap());
+    let message = error(&ranks.pop().unwrap().wait_with_output().unwrap());
     assert!(message.starts_with("rank 1 of 2: all-reduce of 1024 Float: "), "{message}");
     assert!(message.ends_with("; no word from rank 0"), "{message}");
-    assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
-    end(stopped);
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+    end(ranks.pop().unwrap());
+}
+
+/// Rank 0 is the first to know, and must not take the store away before the others do.
+#[test]
+fn a_killed_rank_is_named_by_all_where_rank_0_serves_the_store() {
+    let mut ranks = without_a_launcher(3, "1");
+    end(ranks.remove(1));
+    for (rank, child) in [0, 2].into_iter().zip(ranks) {
+        let message = error(&child.wait_with_output().unwrap());
+        let began = format!("rank {rank} of 3: all-reduce of 1024 Float: ");
+        assert!(
+            message.starts_with(&began) && message.ends_with("; no word from rank 1"),
+            "{message}"
+        );
+    }
 }
 
 #[test]
