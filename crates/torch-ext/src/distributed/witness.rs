@@ -66,19 +66,17 @@ impl Witness {
         self.store.set(&key(self.rank), report.as_bytes()).ok()?;
         let mut silent = members.to_vec();
         loop {
-            let is_last = Instant::now() >= deadline;
-            let mut is_lost = false;
-            silent.retain(|&rank| match self.store.is_set(&key(rank)) {
-                Ok(has_failed) => !has_failed,
-                Err(_) => {
-                    is_lost = true;
-                    true
-                }
+            let is_over = Instant::now() >= deadline;
+            let mut no_store = false;
+            silent.retain(|&rank| {
+                let answer = self.store.is_set(&key(rank));
+                no_store |= answer.is_err();
+                !answer.unwrap_or(false)
             });
-            if is_lost && silent.contains(&self.rank) {
+            if no_store && silent.contains(&self.rank) {
                 return None;
             }
-            if is_lost || is_last || silent.is_empty() {
+            if no_store || is_over || silent.is_empty() {
                 return Some(silent);
             }
             std::thread::sleep(LOOK);
