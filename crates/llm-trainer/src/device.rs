@@ -10,12 +10,32 @@ use trainer_core::config::Device as Choice;
 ///
 /// If a CUDA device is asked for by number and is not there.
 pub fn resolve(choice: Choice) -> anyhow::Result<Device> {
+    resolve_beside(choice, (0, 1))
+}
+
+/// As [`resolve`], for process `local` of `count` on this machine: each has a CUDA device of its own.
+///
+/// # Errors
+///
+/// As [`resolve`], or if there are not as many devices, or one is asked for by number.
+pub fn resolve_beside(choice: Choice, (local, count): (usize, usize)) -> anyhow::Result<Device> {
     if choice == Choice::Cpu {
         return Ok(Device::Cpu);
     }
     let loaded = torch_ext::load_cuda();
     match choice {
-        Choice::Auto => Ok(Device::cuda_if_available()),
+        Choice::Auto if Device::cuda_if_available() == Device::Cpu => Ok(Device::Cpu),
+        Choice::Auto => {
+            let found = tch::Cuda::device_count();
+            anyhow::ensure!(
+                i64::try_from(local).is_ok_and(|local| local < found),
+                "{count} ranks on this machine, expected at most one for each of {found} CUDA devices"
+            );
+            Ok(Device::Cuda(local))
+        }
+        Choice::Cuda(index) if count > 1 => anyhow::bail!(
+            "device is cuda:{index} for {count} ranks on this machine, expected \"auto\": a CUDA device each"
+        ),
         Choice::Cpu => Ok(Device::Cpu),
         Choice::Cuda(index) => {
             loaded.with_context(|| format!("device is cuda:{index}, but CUDA does not load"))?;

@@ -10,6 +10,7 @@ pub mod kept_tokens;
 pub mod launch;
 pub mod model;
 pub mod progress;
+pub mod ranks;
 mod signals;
 pub mod tensor_file;
 pub mod training;

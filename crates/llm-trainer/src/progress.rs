@@ -1,7 +1,9 @@
 //! Progress of long work: a bar on a terminal, plain lines otherwise.
 
 use std::cell::Cell;
-use std::io::IsTerminal;
+use std::fs::File;
+use std::io::{IsTerminal, Write};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -9,12 +11,14 @@ use indicatif::{ProgressBar, ProgressStyle};
 /// Longest silence where there is no terminal.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
-/// Progress of one job of a known number of steps, on standard error.
+/// Progress of one job of a known number of steps, on standard error or in a file.
 #[derive(Debug)]
 pub struct Progress {
     name: String,
     total: u64,
     bar: Option<ProgressBar>,
+    /// Takes every line in place of standard error.
+    log: Option<File>,
     last_line: Cell<Option<Instant>>,
 }
 
@@ -31,7 +35,18 @@ impl Progress {
             bar.reset_eta();
             bar
         });
-        Self { name: name.to_owned(), total, bar, last_line: Cell::new(None) }
+        Self { name: name.to_owned(), total, bar, log: None, last_line: Cell::new(None) }
+    }
+
+    /// The same job in a file, which it is appended to; every line there is, at once.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be opened.
+    pub fn logged(name: &str, total: u64, path: &Path) -> std::io::Result<Self> {
+        let file = File::options().append(true).create(true).open(path)?;
+        let (log, last_line) = (Some(file), Cell::new(None));
+        Ok(Self { name: name.to_owned(), total, bar: None, log, last_line })
     }
 
     /// `step` steps are done; `message` says what they came to.
@@ -42,8 +57,8 @@ impl Progress {
             return;
         }
         let quiet = self.last_line.get().is_some_and(|last| last.elapsed() < LINE_EVERY);
-        if !quiet || step >= self.total {
-            eprintln!("{} {step}/{} {message}", self.name, self.total);
+        if !quiet || step >= self.total || self.log.is_some() {
+            self.line(&format!("{} {step}/{} {message}", self.name, self.total));
             self.last_line.set(Some(Instant::now()));
         }
     }
@@ -53,8 +68,10 @@ impl Progress {
         if let Some(bar) = &self.bar {
             bar.set_message(phase.to_owned());
             bar.tick();
-        } else if self.last_line.get().is_none_or(|last| last.elapsed() >= LINE_EVERY) {
-            eprintln!("{} {step}/{} {phase}", self.name, self.total);
+        } else if self.log.is_some()
+            || self.last_line.get().is_none_or(|last| last.elapsed() >= LINE_EVERY)
+        {
+            self.line(&format!("{} {step}/{} {phase}", self.name, self.total));
             self.last_line.set(Some(Instant::now()));
         }
     }
@@ -64,6 +81,14 @@ impl Progress {
         let line = format!("{}: {line}", self.name);
         match &self.bar {
             Some(bar) => bar.println(line),
+            None => self.line(&line),
+        }
+    }
+
+    fn line(&self, line: &str) {
+        match &self.log {
+            // A log that cannot be written is no reason to end a run.
+            Some(file) => drop(writeln!(&*file, "{line}")),
             None => eprintln!("{line}"),
         }
     }

@@ -74,7 +74,8 @@ pub enum PlanError {
 /// ```
 ///
 /// Summaries and candidates are small, and merging them gives the same bits in any order; so does the
-/// plan, whatever the ranks. [`plan`](Self::plan) is all of it for one process.
+/// plan, whatever the ranks. [`plan`](Self::plan) is all of it for one process; a rank whose sequences do not follow each
+/// other in the mini-batch says so by a [`Share`](crate::Share).
 impl PolicyLoss {
     /// The columns this method reads besides the three.
     pub fn requirements(&self) -> Vec<Column> {
@@ -140,8 +141,7 @@ impl PolicyLoss {
         aggregation: &Aggregation,
         rng: &mut (impl Rng + ?Sized),
     ) -> Result<StepPlan, PlanError> {
-        let draws = self.ranking().is_some_and(|ranking| ranking.draws());
-        let seed = if draws { rng.random() } else { 0 };
+        let seed = self.draw_seed(rng);
         let summary = self.summarise(executor, batch)?;
         let candidates = self.candidates(executor, batch, &summary, (0, seed))?;
         self.finish(batch, &summary, &candidates, 0, aggregation)

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`config`] | what a run is, checked before anything starts |
 //! | [`dataset`], [`question_key`], [`data_check`], [`arithmetic`], [`prompt`], [`chat_template`], [`text_tokenizer`] | which tokens a question becomes |
-//! | [`counter_rng`], [`schedule`], [`packing`] | the numbers a step needs: noise, learning rate, micro-batches |
+//! | [`counter_rng`], [`schedule`], [`packing`], [`dealing`] | the numbers a step needs: noise, learning rate, micro-batches, who does what |
 //! | [`stop_strings`], [`ground_truth`] | where a response ends, and whether it is right |
 //! | [`dynamic_sampling`], [`overlong`] | which responses a step trains on |
 //! | [`metrics`], [`run_directory`], [`saved_rollouts`], [`atomic_write`] | what a run leaves on disk |
@@ -22,6 +22,7 @@ pub mod counter_rng;
 pub mod data_check;
 pub mod dataset;
 pub mod deadline;
+pub mod dealing;
 pub mod dynamic_sampling;
 pub mod gguf;
 pub mod ground_truth;

@@ -5,6 +5,7 @@
 //! resolved.json     every field with its value    samples/step-N.jsonl
 //! environment.json  commit, versions, device      checkpoints/step-N/ Hugging Face folder + trainer/
 //! report.html                                     checkpoints/latest  name of the last whole one
+//! logs/rank-N.log   what the ranks beside the first had to say
 //! ```
 
 use std::fs;
@@ -143,6 +144,17 @@ impl RunDirectory {
     /// The checkpoint after `step` steps.
     pub fn checkpoint(&self, step: u64) -> PathBuf {
         self.checkpoints().join(format!("step-{step}"))
+    }
+
+    /// What rank `rank` has to say, where that is not the first; its folder is made.
+    ///
+    /// # Errors
+    ///
+    /// A folder that cannot be made.
+    pub fn rank_log(&self, rank: usize) -> Result<PathBuf, RunDirectoryError> {
+        let folder = self.root.join("logs");
+        fs::create_dir_all(&folder).map_err(WriteError::of(&folder, "create the folder"))?;
+        Ok(folder.join(format!("rank-{rank}.log")))
     }
 
     fn samples(&self) -> PathBuf {

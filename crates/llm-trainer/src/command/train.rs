@@ -2,14 +2,16 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
+use anyhow::Context;
 use trainer_core::config::Run;
 use trainer_core::deadline::Deadline;
-use trainer_core::resume::{self, Resume};
+use trainer_core::resume::{self, Origin, Resume};
 use trainer_core::run_directory::RunDirectory;
 
 use crate::progress::Progress;
+use crate::ranks::Ranks;
 use crate::signals::Signals;
 use crate::training::{RolloutSource, StepReport, Trainer};
 
@@ -74,14 +76,33 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
         Some(text) => Some(Deadline::parse(text, SystemTime::now())?),
         None => None,
     };
+    let timeout = Duration::from_secs(run.config().parallel.timeout_seconds);
+    let ranks = Ranks::from_env(run.config().model.device, timeout)?;
+    let outcome = train_on(&ranks, args, run, &resolved, deadline, out);
+    ranks.conclude(outcome)
+}
+
+/// Trains on this rank; the first one has the last word on standard output.
+fn train_on(
+    ranks: &Ranks,
+    args: &Args,
+    run: Run,
+    resolved: &str,
+    deadline: Option<Deadline>,
+    out: &mut impl Write,
+) -> anyhow::Result<()> {
+    let out: &mut dyn Write = if ranks.is_first() { out } else { &mut std::io::sink() };
     let root = run.output_directory();
-    let origin = resume::origin(&root, &resolved, &args.resume)?;
+    let origin = resume::origin(&root, resolved, &args.resume)?;
+    // Before any of them writes: the first rank makes the folder that all look into.
+    ranks.same("where the run starts", &start_of(&origin))?;
     let steps = run.config().training.steps;
     let name = run.config().name.clone();
     let warnings = run.warnings();
     let (save, replay) = (args.save_rollouts.as_deref(), args.replay_rollouts.as_deref());
     let rollouts = RolloutSource::open(run.config(), save, replay)?;
-    let trainer = Trainer::start(run, origin, |run| create(&root, run, &resolved))?;
+    let started = |run: &Run| create(&root, run, resolved, ranks.count());
+    let trainer = Trainer::start(ranks.clone(), run, origin, started)?;
     let mut trainer = trainer.with_rollouts(rollouts);
     if trainer.is_finished() {
         writeln!(out, "{name}: all {steps} steps are done; see {}", root.display())?;
@@ -90,7 +111,12 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     if trainer.step() > 0 {
         writeln!(out, "{name}: going on after step {} of {steps}", trainer.step())?;
     }
-    let progress = Progress::new(&name, steps, trainer.step());
+    let progress = if ranks.is_first() {
+        Progress::new(&name, steps, trainer.step())
+    } else {
+        let log = RunDirectory::open(&root)?.rank_log(ranks.rank())?;
+        Progress::logged(&name, steps, &log).with_context(|| log.display().to_string())?
+    };
     for warning in &warnings {
         progress.say(&format!("warning: {warning}"));
     }
@@ -98,7 +124,7 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
         progress.say(&format!("note: {note}"));
     }
     let interruption = Interruption { signals: Signals::listen()?, deadline };
-    if let Some(reason) = train(&mut trainer, &progress, &name, &interruption)? {
+    if let Some(reason) = train(ranks, &mut trainer, &progress, &name, &interruption)? {
         let (step, root) = (trainer.step(), root.display());
         writeln!(out, "{name}: {reason} after step {step} of {steps}, which is saved; see {root}")?;
         return Ok(());
@@ -115,25 +141,31 @@ struct Interruption {
 
 /// Trains to the last step, or until told to end; then says why.
 fn train(
+    ranks: &Ranks,
     trainer: &mut Trainer,
     progress: &Progress,
     name: &str,
     Interruption { signals, deadline }: &Interruption,
 ) -> anyhow::Result<Option<&'static str>> {
     let (mut longest_step, mut longest_save) = (0.0_f64, 0.0_f64);
-    trainer.evaluate_at_start(|phase| progress.phase(0, phase))?;
+    let enter = |done: u64, phase: &str| {
+        ranks.enter(done + 1, phase);
+        progress.phase(done, phase);
+    };
+    trainer.evaluate_at_start(|phase| enter(0, phase))?;
     while !trainer.is_finished() {
         let in_time = |deadline: &Deadline| {
             !deadline.must_stop(SystemTime::now(), longest_step, longest_save)
         };
-        if !deadline.iter().all(in_time) {
+        let [too_late] = ranks.any("whether time is up", [!deadline.iter().all(in_time)])?;
+        if too_late {
             trainer.save_now()?;
             progress.finish();
             return Ok(Some("ended before its deadline"));
         }
         let began = Instant::now();
         let done = trainer.step();
-        let report = trainer.train_step(|phase| progress.phase(done, phase))?;
+        let report = trainer.train_step(|phase| enter(done, phase))?;
         let step = report.metrics.step();
         progress.advance(step, &summary(&report));
         for warning in &report.warnings {
@@ -143,14 +175,17 @@ fn train(
             trainer.save_now()?;
             anyhow::bail!("{name} stopped after step {step}, which is saved: {reason}");
         }
-        if signals.asked_to_end() {
+        // Whichever rank a signal has reached, all go the same way.
+        let asked = [signals.asked_to_end(), signals.asked_to_save()];
+        let [asked_to_end, asked_to_save] = ranks.any("signals", asked)?;
+        if asked_to_end {
             trainer.save_now()?;
             progress.finish();
             return Ok(Some("ended by a signal"));
         }
         // Checkpoints that are due are part of a step; one that is not is about as long.
         longest_step = longest_step.max(began.elapsed().as_secs_f64());
-        if signals.asked_to_save() {
+        if asked_to_save {
             let began = Instant::now();
             trainer.save_now()?;
             longest_save = longest_save.max(began.elapsed().as_secs_f64());
@@ -161,14 +196,25 @@ fn train(
     Ok(None)
 }
 
+/// Where a run starts, in words.
+fn start_of(origin: &Origin) -> String {
+    match (origin, origin.checkpoint()) {
+        (Origin::Branch(_), Some(from)) => format!("a branch after step {}", from.step),
+        (_, Some(from)) => format!("after step {}", from.step),
+        (Origin::New, None) => "a new run".to_owned(),
+        (_, None) => "a run without a checkpoint".to_owned(),
+    }
+}
+
 /// The folder of a new run, with what describes it.
-fn create(root: &Path, run: &Run, resolved: &str) -> anyhow::Result<RunDirectory> {
+fn create(root: &Path, run: &Run, resolved: &str, ranks: usize) -> anyhow::Result<RunDirectory> {
     let directory = RunDirectory::create(root)?;
     let environment = serde_json::json!({
         "llm_trainer": env!("CARGO_PKG_VERSION"),
         "libtorch": torch_ext::libtorch().built_against,
         "cuda_devices": tch::Cuda::device_count(),
         "threads": tch::get_num_threads(),
+        "ranks": ranks,
     });
     directory.write_description(resolved, run, &environment)?;
     Ok(directory)

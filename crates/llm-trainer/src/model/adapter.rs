@@ -10,7 +10,7 @@ use super::adapter_config::{CONFIG, base_of, config_json, read_settings};
 use super::decoder::{Decoder, DecoderError, place};
 use super::draw::Draw;
 use super::projection::LowRank;
-use crate::tensor_file::{TensorFile, TensorFileError, WEIGHT_KINDS, write_json, write_tensors};
+use crate::tensor_file::{TensorFile, TensorFileError, weight_kinds, write_json, write_tensors};
 
 const WEIGHTS: &str = "adapter_model.safetensors";
 
@@ -66,9 +66,9 @@ impl Decoder {
     pub fn load_adapter(&mut self, directory: &Path) -> Result<(), DecoderError> {
         let settings = read_settings(directory)?;
         let file = TensorFile::open(&directory.join(WEIGHTS))?;
-        let mut wanted = Vec::new();
+        let (kind, mut wanted) = (self.kind(), Vec::new());
         let mut tensor = |name: String, shape: [i64; 2]| {
-            let tensor = file.tensor(&name, &shape, WEIGHT_KINDS);
+            let tensor = file.tensor(&name, &shape, weight_kinds(kind));
             wanted.push(name);
             tensor
         };

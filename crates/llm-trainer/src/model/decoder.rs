@@ -1,6 +1,7 @@
 //! The whole model: `embed → blocks → final_norm → head`.
 
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use sha2::{Digest, Sha256};
 use tch::{Device, Kind, Tensor};
@@ -15,6 +16,7 @@ use super::mlp::Mlp;
 use super::projection::Projection;
 use super::rms_norm::RmsNorm;
 use super::rope::{Angles, Rope};
+use super::sharded_blocks::ShardedBlocks;
 use super::weights::WeightFiles;
 use crate::tensor_file::TensorFileError;
 
@@ -49,12 +51,14 @@ pub struct Decoder {
     source: Option<PathBuf>,
     /// Trained in place of the weights, where there is one.
     adapter: Option<Adapter>,
+    /// What of the blocks this process keeps, where other ranks keep the rest.
+    pub(super) sharded: Option<Rc<ShardedBlocks>>,
 }
 
 impl Decoder {
     /// Reads `config.json` and the safetensors of a Hugging Face directory, one file or shards.
     ///
-    /// Files of f32, f16 and bf16 are turned into `kind`. A PEFT directory is read with the model it names. Nothing requires
+    /// Files of f32, f16, bf16 and f64 are turned into `kind`. A PEFT directory is read with the model it names. Nothing requires
     /// gradients until [`set_trainable`](Self::set_trainable).
     ///
     /// # Errors
@@ -75,7 +79,7 @@ impl Decoder {
         let mut wanted = Vec::new();
         let decoder = Self::assemble(config, device, kind, |name, shape| {
             wanted.push(name.to_owned());
-            files.tensor(name, shape).map(|tensor| place(&tensor, device, kind))
+            files.tensor(name, shape, kind).map(|tensor| place(&tensor, device, kind))
         })?;
         files.check_nothing_else(&wanted)?;
         let source = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
@@ -133,6 +137,7 @@ impl Decoder {
             kind,
             source,
             adapter,
+            sharded: None,
         })
     }
 
@@ -150,6 +155,7 @@ impl Decoder {
             kind: self.kind,
             source: self.source.clone(),
             adapter: None,
+            sharded: None,
         }
     }
 

@@ -15,9 +15,11 @@ mod projection;
 mod rms_norm;
 mod rope;
 mod save;
+mod sharded_blocks;
 mod weights;
 
 pub use attention::{causal_attention, packed_causal_attention};
 pub use decoder::{Decoder, DecoderError};
 pub(crate) use parts::BlockParts;
 pub use rope::Angles;
+pub(crate) use sharded_blocks::ShardedBlocks;

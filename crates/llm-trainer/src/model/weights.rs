@@ -7,7 +7,7 @@ use serde::Deserialize;
 use tch::{Kind, Tensor};
 use trainer_core::bounded_read::read_at_most;
 
-use crate::tensor_file::{TensorFile, TensorFileError, WEIGHT_KINDS};
+use crate::tensor_file::{TensorFile, TensorFileError, weight_kinds};
 
 const SINGLE: &str = "model.safetensors";
 const INDEX: &str = "model.safetensors.index.json";
@@ -54,10 +54,15 @@ impl WeightFiles {
         Ok(Self { directory: directory.to_owned(), files, place })
     }
 
-    /// Tensor `name` on the CPU in the kind of the file, if it has `shape`.
-    pub(super) fn tensor(&self, name: &str, shape: &[i64]) -> Result<Tensor, TensorFileError> {
+    /// Tensor `name` on the CPU in the kind of the file, for a model of `kind`, if it has `shape`.
+    pub(super) fn tensor(
+        &self,
+        name: &str,
+        shape: &[i64],
+        kind: Kind,
+    ) -> Result<Tensor, TensorFileError> {
         match self.place.get(name) {
-            Some(&number) => self.files[number].tensor(name, shape, WEIGHT_KINDS),
+            Some(&number) => self.files[number].tensor(name, shape, weight_kinds(kind)),
             None => Err(TensorFileError::Missing {
                 path: match self.files.as_slice() {
                     [only] => only.path().to_owned(),

@@ -23,8 +23,12 @@ pub(crate) use write::{at, byte_count, write_json, write_tensors};
 /// Longest header accepted: about a hundred times that of the largest models.
 pub(crate) const LONGEST_HEADER_BYTES: u64 = 32 << 20;
 
-/// The kinds that weights come in.
-pub(crate) const WEIGHT_KINDS: &[Kind] = &[Kind::Float, Kind::Half, Kind::BFloat16];
+/// The kinds that weights come in, for a model of `kind`: only one in f64 has use for f64.
+pub(crate) fn weight_kinds(kind: Kind) -> &'static [Kind] {
+    const USUAL: &[Kind] = &[Kind::Float, Kind::Half, Kind::BFloat16];
+    const WIDE: &[Kind] = &[Kind::Float, Kind::Half, Kind::BFloat16, Kind::Double];
+    if kind == Kind::Double { WIDE } else { USUAL }
+}
 
 /// A file whose header was read and checked; its tensors stay on the disk.
 #[derive(Debug)]
@@ -62,6 +66,11 @@ impl TensorFile {
     /// Names of the tensors, sorted.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.entries.keys().map(String::as_str)
+    }
+
+    /// The shape of a tensor, where there is one of that name.
+    pub(crate) fn shape(&self, name: &str) -> Option<&[u64]> {
+        Some(&self.entries.get(name)?.shape)
     }
 
     /// The kind of a tensor, where there is a tensor of that name and libtorch has its kind.

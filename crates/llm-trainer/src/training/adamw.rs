@@ -1,16 +1,19 @@
 //! `AdamW` over the parameters of a decoder, with global-norm clipping.
 
-use std::path::Path;
+mod files;
+mod layout;
+mod over_ranks;
+mod saved;
 
 use tch::{Kind, Tensor};
 use torch_ext::{TorchError, fused_adamw};
-use trainer_core::atomic_write::WriteError;
 use trainer_core::config::{Dtype, OptimizerSection};
 use trainer_core::counter_rng::rounding_key;
 
+use self::over_ranks::Sharding;
+pub(super) use self::saved::{WHOLE, shard_name};
 use super::stochastic_rounding::RoundingNoise;
 use crate::model::Decoder;
-use crate::tensor_file::{TensorFile, TensorFileError, write_tensors};
 
 /// Elements whose moments are widened at a time, on the CPU: what fits its caches.
 const PIECE_ELEMENTS: i64 = 1 << 16;
@@ -25,7 +28,11 @@ const GPU_PIECE_ELEMENTS: i64 = 1 << 24;
 #[derive(Debug)]
 pub struct AdamW {
     names: Vec<String>,
+    /// The model's, or what this rank keeps of their master weights.
     parameters: Vec<Tensor>,
+    /// First element of each within the parameter that its name stands for.
+    starts: Vec<i64>,
+    sharding: Option<Box<Sharding>>,
     master: Vec<Tensor>,
     first_moments: Vec<Tensor>,
     second_moments: Vec<Tensor>,
@@ -66,7 +73,7 @@ impl AdamW {
             .collect();
         let zeros = || {
             let kind = |master: &Tensor| match options.moments {
-                Dtype::F32 => master.kind(),
+                Dtype::F32 | Dtype::F64 => master.kind(),
                 Dtype::Bf16 => Kind::BFloat16,
             };
             let moment = |m: &Tensor| Tensor::zeros(m.size(), (kind(m), m.device()));
@@ -80,6 +87,8 @@ impl AdamW {
                 .iter()
                 .map(|p| Tensor::zeros([0i64; 0], (Kind::Float, p.device())))
                 .collect(),
+            starts: vec![0; parameters.len()],
+            sharding: None,
             parameters,
             master,
             options: options.clone(),
@@ -100,8 +109,16 @@ impl AdamW {
     ///
     /// [`TorchError`] if libtorch refuses.
     pub fn step(&mut self, learning_rate: f64) -> Result<StepOutcome, TorchError> {
+        self.step_by(self.gradient_norm(), learning_rate)
+    }
+
+    /// Clips by the norm of a gradient that these are all of, or a part; steps, and clears them.
+    fn step_by(
+        &mut self,
+        gradient_norm: f64,
+        learning_rate: f64,
+    ) -> Result<StepOutcome, TorchError> {
         let _no_grad = tch::no_grad_guard();
-        let gradient_norm = self.gradient_norm();
         let applied = gradient_norm.is_finite();
         if applied {
             self.applied += 1;
@@ -120,6 +137,7 @@ impl AdamW {
 
     /// Euclidean norm of the gradient over all parameters, summed in f64 a piece at a time.
     fn gradient_norm(&self) -> f64 {
+        let _no_grad = tch::no_grad_guard();
         let mut sum: Option<Tensor> = None;
         for parameter in &self.parameters {
             let gradient = parameter.grad();
@@ -153,7 +171,7 @@ impl AdamW {
         }
         let _same = self.steps[index].g_add_scalar_(1.0);
         match self.options.moments {
-            Dtype::F32 => self.apply(
+            Dtype::F32 | Dtype::F64 => self.apply(
                 &self.master[index],
                 &gradient,
                 [&self.first_moments[index], &self.second_moments[index]],
@@ -212,81 +230,11 @@ impl AdamW {
                 &self.steps[index],
                 learning_rate,
             )?;
-            let noise = RoundingNoise::new(key, start, count, master.device());
+            let noise = RoundingNoise::new(key, self.starts[index] + start, count, master.device());
             let (narrow_first, narrow_second) = noise.round(&wide_first, &wide_second);
             piece(&first).copy_(&narrow_first);
             piece(&second).copy_(&narrow_second);
         }
-        Ok(())
-    }
-
-    /// Writes the state as one safetensors file.
-    ///
-    /// # Errors
-    ///
-    /// If the file cannot be written.
-    pub fn save(&self, path: &Path) -> Result<(), WriteError> {
-        let mut tensors = Vec::new();
-        for (i, name) in self.names.iter().enumerate() {
-            let columns = [
-                ("master", &self.master[i]),
-                ("first_moment", &self.first_moments[i]),
-                ("second_moment", &self.second_moments[i]),
-                ("step", &self.steps[i]),
-            ];
-            tensors.extend(columns.map(|(column, tensor)| (format!("{column}/{name}"), tensor)));
-        }
-        write_tensors(path, &tensors)
-    }
-
-    /// Restores what [`AdamW::save`] wrote for the same model.
-    ///
-    /// # Errors
-    ///
-    /// If the file cannot be read, or its tensors are not those of this model.
-    pub fn restore(&mut self, path: &Path) -> Result<(), TensorFileError> {
-        let _no_grad = tch::no_grad_guard();
-        let file = TensorFile::open(path)?;
-        let mut expected = 0;
-        for (i, name) in self.names.iter().enumerate() {
-            let columns = [
-                ("master", &mut self.master[i]),
-                ("first_moment", &mut self.first_moments[i]),
-                ("second_moment", &mut self.second_moments[i]),
-                ("step", &mut self.steps[i]),
-            ];
-            for (column, tensor) in columns {
-                let key = format!("{column}/{name}");
-                tensor.copy_(&file.tensor(&key, &tensor.size(), &[tensor.kind()])?);
-                expected += 1;
-            }
-            if is_narrow(&self.parameters[i]) {
-                let master = self.master[i].shallow_clone();
-                self.parameters[i].copy_(&master);
-            }
-        }
-        let found = file.names().count();
-        let applied = self.steps.first().map(|step| step.double_value(&[]));
-        let malformed = |found: String, expected: String| TensorFileError::Malformed {
-            path: path.to_owned(),
-            found,
-            expected,
-        };
-        if found != expected {
-            return Err(malformed(
-                format!("{found} tensors"),
-                format!("{expected}: another model's"),
-            ));
-        }
-        self.applied = match applied.map(whole_step) {
-            Some(Some(applied)) => applied,
-            None => 0,
-            Some(None) => {
-                let applied = applied.unwrap_or(f64::NAN);
-                let found = format!("tensor `step/{}` is {applied}", self.names[0]);
-                return Err(malformed(found, "a number of steps".to_owned()));
-            }
-        };
         Ok(())
     }
 }
@@ -304,15 +252,4 @@ fn pieces(flat: &Tensor, longest: i64) -> impl Iterator<Item = (i64, i64)> + use
 
 fn is_narrow(tensor: &Tensor) -> bool {
     matches!(tensor.kind(), Kind::BFloat16 | Kind::Half)
-}
-
-/// A count that was kept as a float.
-fn whole_step(step: f64) -> Option<u64> {
-    let whole = (0.0..=f64::from(u32::MAX)).contains(&step) && step.fract() == 0.0;
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a whole number in range"
-    )]
-    whole.then_some(step as u64)
 }

@@ -17,11 +17,12 @@ use trainer_core::resume::{STATE_FILE, TRAINER_FOLDER};
 use trainer_core::retention::scores;
 use trainer_core::run_directory::RunDirectory;
 
-use super::adamw::AdamW;
+use super::adamw::{AdamW, WHOLE, shard_name};
 use super::reward_model::RewardModel;
 use super::rollout::Answered;
 use super::update::UpdateSums;
 use crate::model::Decoder;
+use crate::ranks::Ranks;
 
 /// Groups that dynamic sampling has left over, within that folder; absent where there are none.
 const WAITING: &str = "waiting.json";
@@ -161,11 +162,30 @@ fn kept_or<C: Serialize>(kept: Option<C>, fresh: C, settings: &impl Serialize) -
 /// The learning rate is halved no more often than this: beyond it nothing moves anyway.
 const MOST_BACK_OFFS: u32 = 20;
 
-/// Writes the checkpoint of `state.step` and points `latest` at it.
-pub(super) fn save(
-    directory: &RunDirectory,
-    model: &Decoder,
+/// Writes this rank's shard of the optimiser's state to the folder that the first rank names, which has not got the
+/// checkpoint's name yet; waits for those of all.
+pub(super) fn save_shard(
+    ranks: &Ranks,
     optimizer: &AdamW,
+    folder: Option<&Path>,
+) -> anyhow::Result<()> {
+    let own = folder.map(|folder| folder.to_string_lossy().into_owned()).unwrap_or_default();
+    let folder = ranks.gather("the folder of the checkpoint", own)?.swap_remove(0);
+    let path = Path::new(&folder).join(shard_name(ranks.rank(), ranks.count()));
+    let write = || {
+        optimizer.save(&path)?;
+        // The first rank cannot flush what another machine has written.
+        std::fs::File::open(&path)?.sync_all().with_context(|| path.display().to_string())
+    };
+    ranks.agree("whether every shard is written", write())
+}
+
+/// Writes the checkpoint of `state.step` and points `latest` at it. On the first rank; with a sharded optimiser the others
+/// [write their shards](save_shard).
+pub(super) fn save(
+    ranks: &Ranks,
+    directory: &RunDirectory,
+    (model, optimizer): (&Decoder, &AdamW),
     reward_model: Option<&RewardModel>,
     (state, sampler): (&TrainerState, &GroupSampler<Answered>),
     tokenizer_source: &Path,
@@ -175,7 +195,11 @@ pub(super) fn save(
     model.save(folder.path(), tokenizer_source)?;
     let trainer = folder.path().join(TRAINER_FOLDER);
     std::fs::create_dir(&trainer).with_context(|| trainer.display().to_string())?;
-    optimizer.save(&trainer.join("optimizer.safetensors"))?;
+    if optimizer.is_sharded() {
+        save_shard(ranks, optimizer, Some(&trainer))?;
+    } else {
+        optimizer.save(&trainer.join(WHOLE))?;
+    }
     if let Some(reward_model) = reward_model {
         reward_model.save(folder.path(), tokenizer_source)?;
     }
@@ -244,7 +268,7 @@ pub(super) fn restore(
     bounds: Bounds,
 ) -> anyhow::Result<(TrainerState, GroupSampler<Answered>)> {
     let trainer = checkpoint.join(TRAINER_FOLDER);
-    optimizer.restore(&trainer.join("optimizer.safetensors"))?;
+    optimizer.restore_from(&trainer)?;
     let path = trainer.join(STATE_FILE);
     let text =
         read_at_most(&path, LONGEST_TEXT_BYTES).with_context(|| path.display().to_string())?;

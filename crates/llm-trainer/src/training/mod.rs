@@ -3,6 +3,7 @@
 pub mod adamw;
 mod checkpoint;
 mod grading;
+mod held;
 mod measurement;
 mod packed;
 pub mod policy_pass;
@@ -11,6 +12,7 @@ mod recording;
 pub mod reward_model;
 pub mod rollout;
 mod scored;
+mod shared_pass;
 pub mod stochastic_rounding;
 mod trainer;
 pub mod update;

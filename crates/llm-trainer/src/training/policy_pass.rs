@@ -54,6 +54,11 @@ impl Statistics {
         }
     }
 
+    /// Mean entropy of the tokens, in nats.
+    pub fn mean_entropy(&self) -> f64 {
+        self.entropy.iter().sum::<f64>() / self.entropy.len() as f64
+    }
+
     /// The statistics of some of `sequences`, in the order of `chosen`.
     #[must_use]
     pub fn of_sequences(&self, sequences: &[&Sequence], chosen: &[usize]) -> Self {
@@ -104,17 +109,6 @@ impl<'a> PolicyPass<'a> {
         Recording::new(*self, self.micro_batches(sequences), response_tokens(sequences))
     }
 
-    /// Mean entropy at temperature 1, in nats per token: that of `own`, the statistics at the pass's own temperature,
-    /// where that is 1, else of a pass more.
-    pub fn mean_entropy_at_temperature_1(&self, sequences: &[&Sequence], own: &Statistics) -> f64 {
-        let mean = |entropy: &[f64]| entropy.iter().sum::<f64>() / entropy.len() as f64;
-        if (self.temperature - 1.0).abs() > 0.0 {
-            mean(&PolicyPass { temperature: 1.0, ..*self }.statistics(sequences).entropy)
-        } else {
-            mean(&own.entropy)
-        }
-    }
-
     /// Full log-probabilities `[tokens, vocab]` (`f32`, at the sampling temperature) of each micro-batch.
     ///
     /// For probes of a bounded number of tokens; training never forms this matrix.
@@ -156,7 +150,9 @@ impl<'a> PolicyPass<'a> {
         let micro_batches = self.micro_batches(sequences);
         let mut states: Vec<Tensor> =
             micro_batches.iter().map(|part| part.embed(self.model)).collect();
-        for index in 0..self.model.block_count() {
+        let count = self.model.block_count();
+        for index in 0..count {
+            let _open = self.model.open_block(index, (index + 1 < count).then_some(index + 1));
             for (part, x) in micro_batches.iter().zip(&mut states) {
                 *x = part.block(self.model, index, x);
             }

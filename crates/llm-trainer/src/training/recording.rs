@@ -41,11 +41,14 @@ impl<'a> Recording<'a> {
     ) -> Self {
         let model = pass.model;
         let bytes_per_token = activation_bytes_per_token(model);
-        let mut room = pass.activation_bytes;
+        // A graph that is kept would keep its block whole.
+        let mut room = if model.sharded_blocks().is_some() { 0 } else { pass.activation_bytes };
         let mut last: Vec<Tensor> =
             micro_batches.iter().map(|part| tch::no_grad(|| part.embed(model))).collect();
-        let mut blocks = Vec::with_capacity(model.block_count());
-        for index in 0..model.block_count() {
+        let count = model.block_count();
+        let mut blocks = Vec::with_capacity(count);
+        for index in 0..count {
+            let _open = model.open_block(index, (index + 1 < count).then_some(index + 1));
             let run = |(part, x): (&PackedSequences, &mut Tensor)| {
                 let input = leaf(x);
                 let needed = part.tokens().saturating_mul(bytes_per_token);
@@ -110,6 +113,17 @@ impl<'a> Recording<'a> {
         }
         while let Some(runs) = blocks.pop() {
             let index = blocks.len();
+            if let Some(sharded) = model.sharded_blocks() {
+                let _open = sharded.open(index, index.checked_sub(1));
+                let mut sum = sharded.gradient_sum(index);
+                for ((part, run), gradient) in micro_batches.iter().zip(runs).zip(&mut gradients) {
+                    let output = part.block(model, index, &run.input);
+                    let pulled = (&output, &*gradient);
+                    *gradient = sharded.pull_back(index, pulled, &run.input, &mut sum)?;
+                }
+                sharded.reduce(index, &sum);
+                continue;
+            }
             for ((part, run), gradient) in micro_batches.iter().zip(runs).zip(&mut gradients) {
                 let BlockRun { input, output } = run;
                 let output = output.unwrap_or_else(|| part.block(model, index, &input));

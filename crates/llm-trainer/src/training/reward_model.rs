@@ -18,8 +18,12 @@ use trainer_core::schedule::Schedule;
 
 use super::adamw::AdamW;
 use super::checkpoint::adapted;
+use super::held::Held;
 use super::policy_pass::{Cotangent, PolicyPass, Sequence};
+use super::shared_pass::SharedPass;
+use super::update::UpdateError;
 use crate::model::Decoder;
+use crate::ranks::{RankError, Ranks};
 
 /// Why a reward model could not learn.
 #[derive(Debug, Error)]
@@ -38,6 +42,12 @@ pub enum RewardModelError {
     /// libtorch refused.
     #[error(transparent)]
     Torch(#[from] TorchError),
+    /// The ranks cannot go on together.
+    #[error(transparent)]
+    Ranks(#[from] RankError),
+    /// An optimiser step failed.
+    #[error(transparent)]
+    Update(#[from] UpdateError),
 }
 
 /// Responses of one step with their outcomes.
@@ -85,11 +95,30 @@ pub fn learn_outcomes(
     step: u64,
     learning_rate: impl Fn(usize) -> f64,
 ) -> Result<Learnt, RewardModelError> {
+    learn_outcomes_over(&Ranks::single(), pass, optimizer, beta, batch, step, learning_rate)
+}
+
+/// As [`learn_outcomes`], on this rank's part of each mini-batch; every rank passes the same batch and learns the same.
+///
+/// # Errors
+///
+/// As [`learn_outcomes`], on every rank if on one.
+fn learn_outcomes_over(
+    ranks: &Ranks,
+    pass: &PolicyPass<'_>,
+    optimizer: &mut AdamW,
+    beta: f64,
+    batch: OutcomeBatch<'_>,
+    step: u64,
+    learning_rate: impl Fn(usize) -> f64,
+) -> Result<Learnt, RewardModelError> {
     let mut learnt = Learnt::default();
     let size = batch.mini_batch_sequences;
     for (sequences, outcomes) in batch.sequences.chunks(size).zip(batch.outcomes.chunks(size)) {
-        let recording = pass.record(sequences);
-        let log_prob = recording.statistics().log_prob;
+        let held = Held::of(pass.model, sequences, ranks);
+        let recording = pass.record(&held.sequences);
+        let own = recording.statistics().log_prob;
+        let log_prob = held.whole_column(ranks.gather_column("outcome log-probabilities", &own)?);
         let first = learnt.log_ratio.len();
         let reference = &batch.reference_log_prob[first..first + log_prob.len()];
         let log_ratio = log_ratios(&log_prob, reference);
@@ -101,8 +130,10 @@ pub fn learn_outcomes(
         let has_tokens = !log_ratio.is_empty();
         learnt.log_ratio.extend(log_ratio);
         if has_tokens {
-            recording.backward(&Cotangent { log_prob: loss.grad_log_prob, entropy: None })?;
-            let outcome = optimizer.step(learning_rate(learnt.updates))?;
+            let slopes = &loss.grad_log_prob;
+            let log_prob = held.column(slopes, &(0..slopes.len())).into_owned();
+            recording.backward(&Cotangent { log_prob, entropy: None })?;
+            let outcome = optimizer.step_over(ranks, learning_rate(learnt.updates))?;
             learnt.updates += 1;
             learnt.skipped += usize::from(!outcome.applied);
             learnt.gradient_norm += outcome.gradient_norm;
@@ -240,6 +271,7 @@ impl RewardModel {
     /// As [`learn_outcomes`].
     pub(super) fn judge(
         &mut self,
+        ranks: &Ranks,
         config: &RunConfig,
         section: &RewardModelSection,
         sequences: &[&Sequence],
@@ -257,12 +289,16 @@ impl RewardModel {
         };
         let sequences: Vec<Sequence> = sequences.iter().map(whole).collect();
         let sequences: &[&Sequence] = &sequences.iter().collect::<Vec<_>>();
-        let reference = pass(&self.reference).statistics(sequences).log_prob;
-        let score = || log_ratios(&pass(&self.model).statistics(sequences).log_prob, &reference);
+        let shared = |model| SharedPass { pass: pass(model), ranks };
+        let reference = shared(&self.reference).statistics(sequences)?.log_prob;
+        let score = || {
+            let log_prob = shared(&self.model).statistics(sequences)?.log_prob;
+            Ok::<_, RankError>(log_ratios(&log_prob, &reference))
+        };
         let group_size = config.rollout.group_size;
         let (log_ratio, learnt) = match &mut self.optimizer {
             None => {
-                let log_ratio = score();
+                let log_ratio = score()?;
                 let loss = cross_entropy(&log_ratio, sequences, outcomes, self.beta)?;
                 let met = loss.value * sequences.len() as f64;
                 (log_ratio, Learnt { rewards: loss.rewards, loss: met, ..Learnt::default() })
@@ -276,11 +312,12 @@ impl RewardModel {
                 };
                 let peak = section.optimizer.learning_rate;
                 let rate = |n: usize| peak * self.schedule.factor(done + n as u64);
+                let (pass, beta) = (pass(&self.model), self.beta);
                 let mut learnt =
-                    learn_outcomes(&pass(&self.model), optimizer, self.beta, batch, step, rate)?;
+                    learn_outcomes_over(ranks, &pass, optimizer, beta, batch, step, rate)?;
                 let log_ratio = match section.update {
                     RewardModelUpdate::After => std::mem::take(&mut learnt.log_ratio),
-                    RewardModelUpdate::None | RewardModelUpdate::Before => score(),
+                    RewardModelUpdate::None | RewardModelUpdate::Before => score()?,
                 };
                 (log_ratio, learnt)
             }

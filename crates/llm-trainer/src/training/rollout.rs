@@ -9,6 +9,7 @@ use reward_math::{Options, Reward, Side, Verdict};
 use rl_losses::OverlongPenalty;
 use serde::{Deserialize, Serialize};
 use trainer_core::dataset::Question;
+use trainer_core::dealing::run_of;
 use trainer_core::ground_truth::{GroundTruth, RewardKinds};
 use trainer_core::prompt::Prompt;
 use trainer_core::stop_strings::StopStrings;
@@ -18,6 +19,7 @@ use super::grading::{Graded, Grader, Places, RateOfProgress};
 use super::policy_pass::Sequence;
 use crate::generation::{GenerationOptions, PromptRequest, SamplingKey, generate_each};
 use crate::model::Decoder;
+use crate::ranks::Ranks;
 
 /// How responses are sampled and judged.
 #[derive(Debug, Clone, Copy)]
@@ -97,7 +99,7 @@ pub struct Answered {
 }
 
 /// All responses of one rollout, group after group.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Rollout {
     /// The responses.
     pub samples: Vec<Sample>,
@@ -170,6 +172,43 @@ pub fn roll_out(
         });
     }
     Ok(Rollout { samples, generation_seconds, judging_seconds })
+}
+
+/// As [`roll_out`], each rank sampling a run of the prompts; every rank gets all responses, and the longest times.
+///
+/// # Errors
+///
+/// As [`roll_out`], on every rank if on one.
+///
+/// # Panics
+///
+/// As [`roll_out`].
+#[expect(clippy::too_many_arguments, reason = "those of `roll_out`, and who takes part")]
+pub fn roll_out_over(
+    ranks: &Ranks,
+    model: &Decoder,
+    prompts: &[&Prompt],
+    options: &GenerationOptions,
+    judge: Judge<'_>,
+    keys: (u64, u64),
+    first_prompt: u64,
+    tell: &dyn Fn(&str),
+) -> anyhow::Result<Rollout> {
+    if ranks.count() == 1 {
+        return roll_out(model, prompts, options, judge, keys, first_prompt, tell);
+    }
+    let _open = model.open_blocks();
+    model.check_blocks()?;
+    let run = run_of(prompts.len(), ranks.rank(), ranks.count());
+    let first = first_prompt + run.start as u64;
+    let own = roll_out(model, &prompts[run], options, judge, keys, first, tell);
+    let mut all = Rollout { samples: Vec::new(), generation_seconds: 0.0, judging_seconds: 0.0 };
+    for part in ranks.gather_ok("responses", own)? {
+        all.samples.extend(part.samples);
+        all.generation_seconds = all.generation_seconds.max(part.generation_seconds);
+        all.judging_seconds = all.judging_seconds.max(part.judging_seconds);
+    }
+    Ok(all)
 }
 
 /// Runs `work` here, and what it spawns on the threads of `pool`, or of the process where that is `None`.

@@ -29,8 +29,10 @@ use super::policy_pass::PolicyPass;
 use super::probe::EntropyProbe;
 use super::reward_model::RewardModel;
 use super::rollout::{Answered, Judge, Sample};
+use super::shared_pass::SharedPass;
 use crate::generation::GenerationOptions;
 use crate::model::Decoder;
+use crate::ranks::Ranks;
 
 pub use replay::RolloutSource;
 
@@ -38,6 +40,7 @@ pub use replay::RolloutSource;
 #[derive(Debug)]
 pub struct Trainer {
     run: Run,
+    ranks: Ranks,
     directory: RunDirectory,
     model: Decoder,
     /// The policy before the run, where the run is held to it.
@@ -57,7 +60,8 @@ pub struct Trainer {
     questions: Prompts,
     held_out: Option<Prompts>,
     order: QuestionOrder,
-    metrics: MetricsWriter,
+    /// On the first rank.
+    metrics: Option<MetricsWriter>,
     state: TrainerState,
     /// Groups that wait for a later step.
     sampler: GroupSampler<Answered>,
@@ -120,27 +124,35 @@ impl Trainer {
         let scored = self.score(samples, prompts.len(), log_ratio.as_deref())?;
         let scored = scored.with_sampling_steps(&sampled_at, step);
         let sequences = scored.sequences();
-        let entropy_at_1 = self.pass().mean_entropy_at_temperature_1(&sequences, &scored.old);
+        let entropy_at_1 =
+            self.shared_pass().mean_entropy_at_temperature_1(&sequences, &scored.old)?;
         metrics.insert(metric!("entropy/at_temperature_1"), entropy_at_1);
         let probe_bytes = self.config().metrics.probe_bytes;
         let probe = EntropyProbe::before(&self.pass(), &sequences, probe_bytes);
         timings.old_log_prob = pass_started.elapsed().as_secs_f64();
         record_rollout(&mut metrics, &scored, self.config());
         // Before the update, so that what made it fail can be read.
-        let lines = describe_samples(&prompts, &scored.samples, &scored.advantage)?;
-        trainer_core::atomic_write::write_atomically(
-            &self.directory.step_samples(step),
-            lines.as_bytes(),
-        )?;
+        if self.ranks.is_first() {
+            let lines = describe_samples(&prompts, &scored.samples, &scored.advantage)?;
+            trainer_core::atomic_write::write_atomically(
+                &self.directory.step_samples(step),
+                lines.as_bytes(),
+            )?;
+        }
 
         phase("updating the policy");
         let update_started = Instant::now();
         let sums = self.update_policy(&scored)?;
+        // Shards are nobody else's; what is gathered of them is the same for all.
+        if self.ranks.count() > 1 && !self.config().parallel.zero.shards_parameters() {
+            self.ranks.same("the weights after the update", &self.fingerprint())?;
+        }
         timings.update = update_started.elapsed().as_secs_f64();
         let last_update = (self.state.updates + sums.updates as u64).saturating_sub(1);
         record_update(&mut metrics, &sums, self.peak_rate() * self.schedule.factor(last_update));
         if let Some(probe) = probe {
             let change = probe.after(&self.pass());
+            self.model.check_blocks()?;
             metrics.insert(metric!("entropy/measured_change"), change.measured);
             metrics.insert(metric!("entropy/predicted_change_lemma1"), change.predicted_lemma1);
         }
@@ -159,7 +171,7 @@ impl Trainer {
             phase("evaluating");
             self.evaluate(step, &mut metrics, &phase)?;
         }
-        self.metrics.append(&metrics)?;
+        self.write_metrics(&metrics)?;
         if self.run.saves_at(step) {
             self.save_checkpoint()?;
         }
@@ -173,19 +185,46 @@ impl Trainer {
     /// If a write fails; the latest checkpoint is then the one before.
     pub fn save_now(&self) -> anyhow::Result<()> {
         let latest = self.directory.latest_checkpoint()?.map_or(0, |checkpoint| checkpoint.step);
-        if latest == self.state.step { Ok(()) } else { self.save_checkpoint() }
+        // Asked of all ranks: a folder that they share over a network may look older to some.
+        let [is_saved] =
+            self.ranks.any("whether the step is saved", [latest == self.state.step])?;
+        if is_saved { Ok(()) } else { self.save_checkpoint() }
     }
 
     fn save_checkpoint(&self) -> anyhow::Result<()> {
-        checkpoint::save(
-            &self.directory,
-            &self.model,
-            &self.optimizer,
-            self.reward_model.as_ref(),
-            (&self.state, &self.sampler),
-            &self.config().model.path,
-            &self.config().checkpoint,
-        )
+        let save = || {
+            checkpoint::save(
+                &self.ranks,
+                &self.directory,
+                (&self.model, &self.optimizer),
+                self.reward_model.as_ref(),
+                (&self.state, &self.sampler),
+                &self.config().model.path,
+                &self.config().checkpoint,
+            )
+        };
+        let _open = self.model.open_blocks();
+        self.model.check_blocks()?;
+        let saved = if self.ranks.is_first() {
+            save()
+        } else if self.optimizer.is_sharded() {
+            checkpoint::save_shard(&self.ranks, &self.optimizer, None)
+        } else {
+            Ok(())
+        };
+        self.ranks.agree("whether the checkpoint is written", saved)
+    }
+
+    fn fingerprint(&self) -> String {
+        let _open = self.model.open_blocks();
+        self.model.fingerprint()
+    }
+
+    fn write_metrics(&mut self, metrics: &StepMetrics) -> anyhow::Result<()> {
+        match &mut self.metrics {
+            Some(file) => Ok(file.append(metrics)?),
+            None => Ok(()),
+        }
     }
 
     fn config(&self) -> &RunConfig {
@@ -220,6 +259,10 @@ impl Trainer {
 
     fn pass(&self) -> PolicyPass<'_> {
         policy_pass(&self.model, self.config())
+    }
+
+    fn shared_pass(&self) -> SharedPass<'_> {
+        SharedPass { pass: self.pass(), ranks: &self.ranks }
     }
 }
 

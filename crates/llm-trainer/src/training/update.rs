@@ -1,5 +1,7 @@
 //! The update: mini-batches of a rollout batch, each planned over all its tokens before any is differentiated.
 
+use std::borrow::Cow;
+
 use rl_losses::{
     Aggregation, BatchError, ColumnError, KlEstimator, LossOutput, LossSums, PlanError, PolicyLoss,
     TokenBatch, TokenColumns, entropy_bonus, kl_loss,
@@ -9,7 +11,9 @@ use torch_ext::TorchError;
 use trainer_core::counter_rng::{Purpose, step_rng};
 
 use super::adamw::AdamW;
+use super::held::Held;
 use super::policy_pass::{Cotangent, PolicyPass, Sequence, Statistics};
+use crate::ranks::{RankError, Ranks};
 
 /// Why an update failed.
 #[derive(Debug, Error)]
@@ -48,6 +52,9 @@ pub enum UpdateError {
     /// libtorch refused.
     #[error(transparent)]
     Torch(#[from] TorchError),
+    /// The ranks cannot go on together.
+    #[error(transparent)]
+    Ranks(#[from] RankError),
 }
 
 /// One rollout batch as the update sees it; sequences in groups, group after group.
@@ -117,6 +124,24 @@ pub fn update(
     optimizer: &mut AdamW,
     objective: &Objective,
     batch: UpdateBatch<'_>,
+    keys: (u64, u64),
+    learning_rate: impl Fn(usize) -> f64,
+) -> Result<UpdateSums, UpdateError> {
+    update_over(&Ranks::single(), pass, optimizer, objective, batch, keys, learning_rate)
+}
+
+/// As [`update`], on this rank's part of each mini-batch; every rank passes the same batch, and all end with the same
+/// parameters, those of one process but for rounding.
+///
+/// # Errors
+///
+/// As [`update`], on every rank if on one.
+pub fn update_over(
+    ranks: &Ranks,
+    pass: &PolicyPass<'_>,
+    optimizer: &mut AdamW,
+    objective: &Objective,
+    batch: UpdateBatch<'_>,
     (seed, step): (u64, u64),
     learning_rate: impl Fn(usize) -> f64,
 ) -> Result<UpdateSums, UpdateError> {
@@ -125,34 +150,38 @@ pub fn update(
     for _ in 0..objective.epochs {
         let mut first_token = 0;
         for sequences in batch.sequences.chunks(batch.mini_batch_sequences) {
-            let lengths: Vec<usize> = sequences.iter().map(|s| s.response.len()).collect();
-            let tokens = first_token..first_token + lengths.iter().sum::<usize>();
+            let count: usize = sequences.iter().map(|s| s.response.len()).sum();
+            let tokens = first_token..first_token + count;
             first_token = tokens.end;
             if tokens.is_empty() {
                 continue;
             }
-            let recording = pass.record(sequences);
+            let held = Held::of(pass.model, sequences, ranks);
+            let recording = pass.record(&held.sequences);
             // Before the first update the current policy is the old one, to the bit.
             let current = if sums.updates == 0 {
-                batch.old.of_tokens(tokens.clone())
+                held.statistics(batch.old.of_tokens(tokens.clone()))
             } else {
                 recording.statistics()
             };
+            pass.model.check_blocks()?;
             let part = MiniBatch {
                 current: &current,
-                old_log_prob: &batch.sampled_log_prob.unwrap_or(&batch.old.log_prob)
-                    [tokens.clone()],
-                token_weights: batch.token_weights.map(|column| &column[tokens.clone()]),
-                old_entropy: &batch.old.entropy[tokens.clone()],
-                advantage: &batch.advantage[tokens.clone()],
-                rollout_log_prob: &batch.rollout_log_prob[tokens.clone()],
-                reference_log_prob: batch.reference_log_prob.map(|column| &column[tokens.clone()]),
-                lengths: &lengths,
+                old_log_prob: held
+                    .column(batch.sampled_log_prob.unwrap_or(&batch.old.log_prob), &tokens),
+                token_weights: batch.token_weights.map(|column| held.column(column, &tokens)),
+                old_entropy: held.column(&batch.old.entropy, &tokens),
+                advantage: held.column(batch.advantage, &tokens),
+                rollout_log_prob: held.column(batch.rollout_log_prob, &tokens),
+                reference_log_prob: batch
+                    .reference_log_prob
+                    .map(|column| held.column(column, &tokens)),
+                lengths: held.lengths(),
                 place: (step, sums.updates),
             };
-            let descent = part.descent(objective, &mut selection)?;
+            let descent = part.descent(objective, &mut selection, &held, ranks)?;
             recording.backward(&descent.cotangent)?;
-            let outcome = optimizer.step(learning_rate(sums.updates))?;
+            let outcome = optimizer.step_over(ranks, learning_rate(sums.updates))?;
             sums.updates += 1;
             sums.skipped += usize::from(!outcome.applied);
             sums.skipped_in_a_row = if outcome.applied { 0 } else { sums.skipped_in_a_row + 1 };
@@ -162,19 +191,36 @@ pub fn update(
             sums.policy += descent.sums;
         }
     }
-    Ok(sums)
+    sums.over(ranks)
 }
 
-/// The columns of one mini-batch.
+impl UpdateSums {
+    /// The same with the sums over tokens of all ranks; the rest is the same on each already.
+    fn over(self, ranks: &Ranks) -> Result<Self, UpdateError> {
+        if ranks.count() == 1 {
+            return Ok(self);
+        }
+        let own = (self.loss, self.kl_loss, self.policy);
+        let mut all = Self { loss: 0.0, kl_loss: 0.0, policy: LossSums::default(), ..self };
+        for (loss, kl_loss, policy) in ranks.gather("sums of the loss", own)? {
+            all.loss += loss;
+            all.kl_loss += kl_loss;
+            all.policy += policy;
+        }
+        Ok(all)
+    }
+}
+
+/// The columns of what this rank holds of one mini-batch.
 struct MiniBatch<'a> {
     current: &'a Statistics,
-    old_log_prob: &'a [f64],
-    old_entropy: &'a [f64],
-    advantage: &'a [f64],
-    rollout_log_prob: &'a [f64],
-    reference_log_prob: Option<&'a [f64]>,
-    token_weights: Option<&'a [f64]>,
-    lengths: &'a [usize],
+    old_log_prob: Cow<'a, [f64]>,
+    old_entropy: Cow<'a, [f64]>,
+    advantage: Cow<'a, [f64]>,
+    rollout_log_prob: Cow<'a, [f64]>,
+    reference_log_prob: Option<Cow<'a, [f64]>>,
+    token_weights: Option<Cow<'a, [f64]>>,
+    lengths: Vec<usize>,
     /// Training step, and mini-batch within it.
     place: (u64, usize),
 }
@@ -196,15 +242,17 @@ impl MiniBatch<'_> {
         &self,
         objective: &Objective,
         selection: &mut impl rand::Rng,
+        held: &Held<'_>,
+        ranks: &Ranks,
     ) -> Result<Descent, UpdateError> {
         let (step, mini_batch) = self.place;
         let tokens =
-            self.columns().map_err(|source| UpdateError::Batch { step, mini_batch, source })?;
+            self.columns().map_err(|source| UpdateError::Batch { step, mini_batch, source });
         let loss = &objective.policy_loss;
-        let mut plan = loss
-            .plan(&tokens, &objective.aggregation, selection)
-            .map_err(|source| UpdateError::Plan { step, mini_batch, source })?;
-        if let Some(weights) = self.token_weights {
+        let at = |source| UpdateError::Plan { step, mini_batch, source };
+        let (tokens, mut plan) =
+            held.plan(loss, tokens, &objective.aggregation, selection, (ranks, at))?;
+        if let Some(weights) = &self.token_weights {
             plan.reweight(weights);
         }
         let LossOutput { value, mut grad_log_prob, sums } =
@@ -212,7 +260,7 @@ impl MiniBatch<'_> {
         let weights = plan.weights();
         let mut divergence = 0.0;
         if let (Some((estimator, coefficient)), Some(reference)) =
-            (objective.reference_kl, self.reference_log_prob)
+            (objective.reference_kl, &self.reference_log_prob)
         {
             let (value, slopes) =
                 kl_loss(estimator, 1.0, &self.current.log_prob, reference, &weights)
@@ -232,14 +280,14 @@ impl MiniBatch<'_> {
     fn columns(&self) -> Result<TokenBatch<'_>, BatchError> {
         let columns = TokenColumns {
             log_prob: &self.current.log_prob,
-            old_log_prob: self.old_log_prob,
-            advantage: self.advantage,
+            old_log_prob: &self.old_log_prob,
+            advantage: &self.advantage,
         };
-        let batch = TokenBatch::new(columns, self.lengths)?
+        let batch = TokenBatch::new(columns, &self.lengths)?
             .with_entropy(&self.current.entropy)?
-            .with_old_entropy(self.old_entropy)?
-            .with_rollout_log_prob(self.rollout_log_prob)?;
-        match self.reference_log_prob {
+            .with_old_entropy(&self.old_entropy)?
+            .with_rollout_log_prob(&self.rollout_log_prob)?;
+        match &self.reference_log_prob {
             Some(reference) => batch.with_reference_log_prob(reference),
             None => Ok(batch),
         }

@@ -16,13 +16,13 @@ fn start(root: &Path, overrides: &[&str]) -> Child {
     command.spawn().expect("the binary of this crate runs")
 }
 
-fn signal(child: &Child, name: &str) {
+pub(crate) fn signal(child: &Child, name: &str) {
     let sent = Command::new("kill").args([name, &child.id().to_string()]).status();
     assert!(sent.expect("kill is there").success(), "{name} could not be sent");
 }
 
 /// Waits until the run has written metrics of `steps` steps.
-fn wait_for_steps(root: &Path, steps: usize) {
+pub(crate) fn wait_for_steps(root: &Path, steps: usize) {
     let began = Instant::now();
     let metrics = root.join("run/metrics.jsonl");
     while std::fs::read_to_string(&metrics).map_or(0, |text| text.lines().count()) < steps {
@@ -31,7 +31,7 @@ fn wait_for_steps(root: &Path, steps: usize) {
     }
 }
 
-fn latest(root: &Path) -> u64 {
+pub(crate) fn latest(root: &Path) -> u64 {
     let directory = RunDirectory::open(&root.join("run")).expect("the run's folder stays one");
     let checkpoint = directory.latest_checkpoint().expect("`latest` names a checkpoint");
     checkpoint.map_or(0, |checkpoint| {

@@ -17,6 +17,7 @@ mod moments;
 mod parity;
 mod peak_memory;
 mod plain_losses;
+mod ranks;
 mod recomputation;
 mod replay;
 mod resume;

@@ -14,6 +14,7 @@ mod memory;
 mod outcome_reward_model;
 mod properties;
 mod rollout_correction;
+mod shares;
 mod snapshots;
 mod theory_vectors;
 mod thermostat;

@@ -50,6 +50,9 @@ impl OptimizerSection {
         problems.positive(&field("learning_rate"), self.learning_rate);
         problems.positive(&field("epsilon"), self.epsilon);
         problems.positive(&field("max_grad_norm"), self.max_grad_norm);
+        let wide = self.moments == Dtype::F64;
+        let expected = "\"f32\" (f64 where model.dtype is) or \"bf16\"";
+        problems.add_unless(!wide, &field("moments"), "f64".to_owned(), expected);
         let decay = self.weight_decay;
         let good = decay.is_finite() && decay >= 0.0;
         let expected = "a finite number of at least 0";

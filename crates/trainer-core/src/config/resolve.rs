@@ -146,6 +146,7 @@ impl RunConfig {
         }
         self.check_evaluation(&mut problems);
         problems.0.extend(self.dynamic_sampling.problems());
+        problems.0.extend(self.parallel.problems(self.lora.is_some()));
         problems.0.extend(self.lora.iter().flat_map(LoraSection::problems));
         problems.0.extend(self.reward.overlong.problems(self.rollout.max_response_tokens));
         let metric = &self.checkpoint.best_metric;

@@ -10,6 +10,7 @@ use super::by_name;
 use super::control::{GuardSection, ReferenceKl};
 use super::lora::LoraSection;
 use super::optimizer::OptimizerSection;
+use super::parallel::ParallelSection;
 use super::reward_model::RewardModelSection;
 use super::thermostat::ThermostatSection;
 use crate::dataset::DataSource;
@@ -58,6 +59,9 @@ pub struct RunConfig {
     pub lora: Option<LoraSection>,
     /// How long, and how much at a time.
     pub training: TrainingSection,
+    /// Several processes on one run.
+    #[serde(default)]
+    pub parallel: ParallelSection,
     /// Accuracy on questions that are not trained on.
     #[serde(default)]
     pub evaluation: EvaluationSection,
@@ -85,6 +89,8 @@ pub enum Dtype {
     F32,
     /// bfloat16.
     Bf16,
+    /// 64-bit floating point, for comparisons to the last digits.
+    F64,
 }
 
 /// Where the model runs.

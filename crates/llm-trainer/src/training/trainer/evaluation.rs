@@ -6,7 +6,7 @@ use trainer_core::metrics::{MetricName, StepMetrics};
 use trainer_core::prompt::Prompt;
 
 use super::Trainer;
-use crate::training::rollout::{Sample, roll_out};
+use crate::training::rollout::{Sample, roll_out_over};
 
 impl Trainer {
     /// Measures the untrained policy on the held-out questions, as step 0, if the run evaluates at all.
@@ -19,7 +19,7 @@ impl Trainer {
             phase("evaluating");
             let mut metrics = StepMetrics::new(0);
             self.evaluate(0, &mut metrics, &phase)?;
-            self.metrics.append(&metrics)?;
+            self.write_metrics(&metrics)?;
         }
         Ok(())
     }
@@ -40,7 +40,8 @@ impl Trainer {
         let options = self.generation_options(settings.samples, settings.temperature);
         let noise = (purpose_seed(self.config().seed, Purpose::Evaluation), step);
         let tell = |progress: &str| phase(&format!("evaluating, {progress}"));
-        let samples = roll_out(&self.model, &prompts, &options, self.judge()?, noise, 0, &tell)
+        let (ranks, model, judge) = (&self.ranks, &self.model, self.judge()?);
+        let samples = roll_out_over(ranks, model, &prompts, &options, judge, noise, 0, &tell)
             .with_context(|| format!("evaluation after step {step}"))?
             .samples;
         let mut sources: Vec<&str> = prompts.iter().map(|p| p.question.source.as_str()).collect();

@@ -66,11 +66,13 @@ impl Trainer {
         let (found, warning) = match self.rollouts.clone() {
             RolloutSource::Sampled => (self.sample(step, timings, phase)?, None),
             RolloutSource::Saved(files) => {
-                let weights = self.model.fingerprint();
+                let weights = self.fingerprint();
                 let StepGroups { groups, statistics } = self.sample(step, timings, phase)?;
                 let (cursor, waiting) = (self.order.cursor(), self.sampler.clone());
                 let saved = SavedStep { step, weights, cursor, statistics, groups, waiting };
-                files.write(&saved)?;
+                if self.ranks.is_first() {
+                    files.write(&saved)?;
+                }
                 let SavedStep { groups, statistics, .. } = saved;
                 (StepGroups { groups, statistics }, None)
             }
@@ -103,7 +105,7 @@ impl Trainer {
         );
         self.order = QuestionOrder::new(self.config().seed, questions, cursor);
         self.sampler = saved.waiting;
-        let warning = (saved.weights != self.model.fingerprint()).then(|| {
+        let warning = (saved.weights != self.fingerprint()).then(|| {
             "the replayed responses were sampled by other weights, so the update is another too; rollout/mismatch_kl \
              says how far the two are apart"
                 .to_owned()

@@ -11,9 +11,10 @@ use super::{Trainer, policy_pass};
 use crate::generation::GenerationOptions;
 use crate::training::measurement::Timings;
 use crate::training::policy_pass::{PolicyPass, Sequence, column_of_sequences};
-use crate::training::rollout::{Answered, Sample, roll_out};
+use crate::training::rollout::{Answered, Sample, roll_out_over};
 use crate::training::scored::ScoredRollout;
-use crate::training::update::{Objective, UpdateBatch, UpdateSums, update};
+use crate::training::shared_pass::SharedPass;
+use crate::training::update::{Objective, UpdateBatch, UpdateSums, update_over};
 
 impl Trainer {
     /// The groups of a step: asked for until enough of them have something to teach, where that is configured.
@@ -44,8 +45,10 @@ impl Trainer {
             let prompts: Vec<&Prompt> =
                 chosen.iter().map(|&index| &self.questions.prompts[index]).collect();
             let keys = (self.config().seed, step);
+            let (judge, first) = (self.judge()?, asked as u64);
+            let (ranks, model) = (&self.ranks, &self.model);
             let rollout =
-                roll_out(&self.model, &prompts, &options, self.judge()?, keys, asked as u64, phase)
+                roll_out_over(ranks, model, &prompts, &options, judge, keys, first, phase)
                     .with_context(|| format!("rollout of step {step}"))?;
             asked += count;
             timings.generation += rollout.generation_seconds;
@@ -76,13 +79,14 @@ impl Trainer {
         process_log_ratio: Option<&[f64]>,
     ) -> anyhow::Result<ScoredRollout> {
         let sequences: Vec<&Sequence> = samples.iter().map(|sample| &sample.sequence).collect();
-        let pass = self.pass();
-        let old = pass.statistics(&sequences);
+        let shared = self.shared_pass();
+        let old = shared.statistics(&sequences)?;
         let algorithm = &self.config().algorithm;
         let reference = match (algorithm.reference_kl, self.state.kl, &self.reference) {
             (Some(settings), Some(controller), Some(model)) => {
-                let log_prob = PolicyPass { model, ..pass }.statistics(&sequences).log_prob;
-                Some((settings, controller, log_prob))
+                let pass = PolicyPass { model, ..shared.pass };
+                let of_reference = SharedPass { pass, ..shared }.statistics(&sequences)?;
+                Some((settings, controller, of_reference.log_prob))
             }
             _ => None,
         };
@@ -121,7 +125,8 @@ impl Trainer {
         let (schedule, done) = (&self.schedule, self.state.updates);
         let keys = (config.seed, self.state.step + 1);
         let rate = |n: usize| peak * schedule.factor(done + n as u64);
-        Ok(update(&pass, &mut self.optimizer, &objective, batch, keys, rate)?)
+        let (ranks, optimizer) = (&self.ranks, &mut self.optimizer);
+        Ok(update_over(ranks, &pass, optimizer, &objective, batch, keys, rate)?)
     }
 
     /// What this step descends: the configured loss, with the thermostat's knob where there is one.

@@ -18,29 +18,28 @@ use trainer_core::text_tokenizer::TextTokenizer;
 use super::questions::Asked;
 use super::{RolloutSource, Trainer};
 use crate::model::Decoder;
+use crate::ranks::Ranks;
 use crate::training::adamw::AdamW;
 use crate::training::checkpoint::{self, Bounds, TrainerState};
 use crate::training::measurement::law_of_history;
 use crate::training::reward_model::RewardModel;
 
 impl Trainer {
-    /// Starts at `origin`; `create` makes the folder of a new run once nothing else can be wrong.
+    /// Starts at `origin`; `create` makes the folder of a new run once nothing else can be wrong. On every rank; the first
+    /// makes the folder and writes to it.
     ///
     /// # Errors
     ///
     /// If the model, the data or the run directory cannot be used; each names file, field and what was expected.
     pub fn start(
+        ranks: Ranks,
         run: Run,
         origin: Origin,
         create: impl FnOnce(&Run) -> anyhow::Result<RunDirectory>,
     ) -> anyhow::Result<Self> {
         let config = run.config();
         crate::device::set_threads(config.model.threads)?;
-        let device = crate::device::resolve(config.model.device)?;
-        let kind = match config.model.dtype {
-            Dtype::F32 => Kind::Float,
-            Dtype::Bf16 => Kind::BFloat16,
-        };
+        let (device, kind) = place(config, &ranks)?;
         let tokenizer = TextTokenizer::load(&config.model.path)?;
         let mut stop_ids = tokenizer.eos_ids(&config.model.path)?;
         stop_ids.extend(&config.rollout.stop_token_ids);
@@ -68,7 +67,7 @@ impl Trainer {
             (Some(_), Some(_)) => Some(model.base()),
             (Some(_), None) => Some(Decoder::load(&config.model.path, device, kind)?),
         };
-        let mut optimizer = AdamW::new(&model, &config.optimizer, config.seed);
+        let mut optimizer = fresh_optimizer(config, &model, &ranks);
         let (state, sampler) = match &resumed {
             None => (TrainerState::default(), GroupSampler::default()),
             Some(checkpoint) => {
@@ -81,9 +80,10 @@ impl Trainer {
             }
         };
         let mut state = state.with_controllers(&config.algorithm)?;
-        // What the policy keeps frozen need not be in memory twice.
+        // What the policy keeps frozen need not be in memory twice, unless it is cut over the ranks.
+        let cuts_blocks = ranks.count() > 1 && config.parallel.zero.shards_parameters();
         let base = config.lora.as_ref().map(|_| model.base());
-        let frozen = base.as_ref().or(reference.as_ref());
+        let frozen = base.as_ref().or(reference.as_ref()).filter(|_| !cuts_blocks);
         let in_memory: Vec<_> =
             frozen.map(|frozen| (config.model.path.as_path(), frozen)).into_iter().collect();
         let learnt = saved.filter(|_| state.reward_model_updates > 0);
@@ -92,20 +92,26 @@ impl Trainer {
         if !reward_model.as_ref().is_some_and(RewardModel::learns) {
             state.reward_model_updates = 0;
         }
+        let (mut model, mut reference) = (model, reference);
+        if cuts_blocks {
+            cut_blocks(&ranks, &mut model, &mut optimizer, reference.as_mut());
+        }
         let is_branch = matches!(origin, Origin::Branch(_));
-        let directory = directory_of(origin, || create(&run))?;
-        let path = directory.metrics();
-        let (metrics, history) = if resumed.is_some() && path.exists() {
-            (MetricsWriter::resume(&path, state.step)?, law_of_history(&read_metrics(&path)?))
+        let directory = if ranks.is_first() {
+            let made = directory_of(origin, || create(&run));
+            ranks.agree("whether the run's folder is made", made)?
         } else {
-            // A run that was cut off before its first checkpoint begins again.
-            if path.exists() {
-                std::fs::remove_file(&path).with_context(|| path.display().to_string())?;
-            }
-            (MetricsWriter::create(&path)?, Vec::new())
+            ranks.agree("whether the run's folder is made", anyhow::Ok(()))?;
+            RunDirectory::open(&run.output_directory())?
+        };
+        let (metrics, history) = if ranks.is_first() {
+            begin_metrics(&directory, resumed.is_some(), state.step)?
+        } else {
+            (None, Vec::new())
         };
         let order = QuestionOrder::new(config.seed, questions.prompts.len(), state.cursor);
         let trainer = Self {
+            ranks,
             directory,
             model,
             reference,
@@ -134,6 +140,56 @@ impl Trainer {
         }
         Ok(trainer)
     }
+}
+
+/// Where the model lies, and in which kind.
+fn place(config: &RunConfig, ranks: &Ranks) -> anyhow::Result<(Device, Kind)> {
+    let device = crate::device::resolve_beside(config.model.device, ranks.local())?;
+    let kind = match config.model.dtype {
+        Dtype::F32 => Kind::Float,
+        Dtype::Bf16 => Kind::BFloat16,
+        Dtype::F64 => Kind::Double,
+    };
+    Ok((device, kind))
+}
+
+fn fresh_optimizer(config: &RunConfig, model: &Decoder, ranks: &Ranks) -> AdamW {
+    if ranks.count() > 1 && config.parallel.zero.shards_optimizer() {
+        AdamW::sharded(model, &config.optimizer, config.seed, ranks)
+    } else {
+        AdamW::new(model, &config.optimizer, config.seed)
+    }
+}
+
+/// Leaves each rank its part of the blocks alone.
+fn cut_blocks(
+    ranks: &Ranks,
+    model: &mut Decoder,
+    optimizer: &mut AdamW,
+    reference: Option<&mut Decoder>,
+) {
+    model.shard_blocks(ranks, |block| optimizer.shard_of_block(block));
+    optimizer.hold_blocks(model);
+    if let Some(reference) = reference {
+        reference.shard_blocks(ranks, |_| None);
+    }
+}
+
+/// The file of metrics, and `(entropy, reward)` of the steps in it.
+type Begun = (Option<MetricsWriter>, Vec<(f64, f64)>);
+
+/// The file of metrics from `step` on.
+fn begin_metrics(directory: &RunDirectory, is_resumed: bool, step: u64) -> anyhow::Result<Begun> {
+    let path = directory.metrics();
+    if is_resumed && path.exists() {
+        let file = MetricsWriter::resume(&path, step)?;
+        return Ok((Some(file), law_of_history(&read_metrics(&path)?)));
+    }
+    // A run that was cut off before its first checkpoint begins again.
+    if path.exists() {
+        std::fs::remove_file(&path).with_context(|| path.display().to_string())?;
+    }
+    Ok((Some(MetricsWriter::create(&path)?), Vec::new()))
 }
 
 /// The folder that the run goes on in; a branch has the metrics of what led to its checkpoint.

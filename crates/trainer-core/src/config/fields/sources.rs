@@ -22,14 +22,18 @@ pub(super) const SOURCES: &[Field] = &[
     field(
         "model.dtype",
         "\"f32\"",
-        "Number format of weights and activations, `\"f32\"` or `\"bf16\"`; the optimiser steps in f32.",
+        "Number format of weights and activations, `\"f32\"` or `\"bf16\"`; the optimiser steps in f32. `\"f64\"`, optimiser included, is for comparisons to the last digits.",
     ),
     field(
         "model.device",
         "\"auto\"",
-        "`\"auto\"` (the first CUDA device, else the CPU), `\"cpu\"` or `\"cuda:N\"`.",
+        "`\"auto\"` (the first CUDA device, that of its own for each of several processes, else the CPU), `\"cpu\"` or `\"cuda:N\"`.",
     ),
-    field("model.threads", "0", "CPU threads; 0 takes one per core."),
+    field(
+        "model.threads",
+        "0",
+        "CPU threads; 0 takes one per core, or what `OMP_NUM_THREADS` says.",
+    ),
     field(
         "data.train.file.path",
         "required",

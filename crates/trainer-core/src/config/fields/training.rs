@@ -54,6 +54,16 @@ pub(super) const TRAINING: &[Field] = &[
         "Memory for what blocks computed and the backward pass needs; what does not fit is computed again. Changes speed and memory, not a bit of the result.",
     ),
     field(
+        "parallel.zero",
+        "0",
+        "With several processes: what is cut over them in place of being on each, as the stages of ZeRO ([arXiv:1910.02054](https://arxiv.org/abs/1910.02054)): `0` nothing, `1` the optimiser's state, `3` gradients and parameters of the blocks too: a block is whole only while it is computed, and all are while responses are sampled (not with `[lora]`). Changes memory and speed, and results by rounding alone.",
+    ),
+    field(
+        "parallel.timeout_seconds",
+        "1800",
+        "With several processes ([distributed runs](distributed.md)): the longest that a rank waits for another, at least 1; then the run ends on every rank and says who was missing, where, and at what.",
+    ),
+    field(
         "evaluation.every",
         "0",
         "Evaluate before training, after every so many steps and at the end; 0 is never. Needs `data.evaluation`.",

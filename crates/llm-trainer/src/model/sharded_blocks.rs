@@ -1,0 +1,291 @@
+//! Blocks whose parameters are cut over the ranks: a block is whole only while it is open.
+//!
+//! `ZeRO`, stage 3, in the layer-major loop: blocks are outside and micro-batches inside, so each block is gathered once a pass,
+//! whatever the number of micro-batches, and its gradient is summed to the shards once. While one block is computed the next
+//! one is on its way, and so is the gradient of the one before.
+//!
+//! Source: Rajbhandari et al. 2020, *`ZeRO`*, [arXiv:1910.02054](https://arxiv.org/abs/1910.02054), Sec. 5.3.
+
+use std::cell::RefCell;
+use std::ops::Range;
+use std::rc::Rc;
+
+use tch::{Kind, Tensor};
+use torch_ext::TorchError;
+
+use super::block::Block;
+use super::decoder::Decoder;
+use crate::ranks::{Exchange, RankError, Ranks};
+
+/// The blocks of one decoder.
+#[derive(Debug)]
+pub(crate) struct ShardedBlocks {
+    ranks: Ranks,
+    blocks: Vec<CutBlock>,
+    state: RefCell<State>,
+}
+
+#[derive(Debug)]
+struct CutBlock {
+    /// The decoder's own tensors; without elements while the block is closed.
+    parameters: Vec<Tensor>,
+    shapes: Vec<Vec<i64>>,
+    /// This rank's part of all of them, laid end to end and filled up, `[elements]`.
+    shard: Tensor,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// How often each block is open.
+    open: Vec<usize>,
+    /// A block that is on its way.
+    coming: Option<(usize, Exchange)>,
+    /// A gradient that is on its way.
+    leaving: Option<(usize, Exchange)>,
+    /// This rank's part of each block's gradient, where there is one.
+    gradients: Vec<Option<Tensor>>,
+    /// What went wrong first. What was computed since is worth nothing.
+    failure: Option<RankError>,
+}
+
+/// Keeps blocks whole.
+#[derive(Debug)]
+#[must_use = "the blocks are closed when it is dropped"]
+pub(crate) struct OpenBlocks<'a> {
+    blocks: Option<&'a ShardedBlocks>,
+    indices: Range<usize>,
+}
+
+impl Decoder {
+    /// Cuts the blocks over ranks: each is whole only while it is [open](Self::open_block). `keep` may give a tensor of the
+    /// same kind and values as a block's shard to use in its place.
+    ///
+    /// # Panics
+    ///
+    /// If the device has too little memory.
+    pub fn shard_blocks(&mut self, ranks: &Ranks, keep: impl FnMut(usize) -> Option<Tensor>) {
+        let parameters = |block: &Block| {
+            let named = block.named_parameters();
+            named.into_iter().map(|(_, parameter)| parameter.shallow_clone()).collect()
+        };
+        let blocks = self.blocks().iter().map(parameters).collect();
+        self.sharded = Some(Rc::new(ShardedBlocks::cut(ranks, blocks, keep)));
+    }
+
+    /// Where the blocks are cut, what this process keeps of them.
+    pub(crate) fn sharded_blocks(&self) -> Option<&Rc<ShardedBlocks>> {
+        self.sharded.as_ref()
+    }
+
+    /// Makes block `index` whole for as long as the answer lives; `next` will be wanted after it. Every rank does the same
+    /// in the same order; what fails is said by [`check_blocks`](Self::check_blocks).
+    pub(crate) fn open_block(&self, index: usize, next: Option<usize>) -> OpenBlocks<'_> {
+        self.sharded.as_ref().map_or_else(OpenBlocks::always, |sharded| sharded.open(index, next))
+    }
+
+    /// The same of all blocks.
+    pub(crate) fn open_blocks(&self) -> OpenBlocks<'_> {
+        self.sharded.as_ref().map_or_else(OpenBlocks::always, |sharded| sharded.open_all())
+    }
+
+    /// Whether every block that was opened since the last question was whole; otherwise nothing computed since can be used.
+    ///
+    /// # Errors
+    ///
+    /// [`RankError`] of the first that was not.
+    pub(crate) fn check_blocks(&self) -> Result<(), RankError> {
+        self.sharded.as_ref().map_or(Ok(()), |sharded| sharded.check())
+    }
+}
+
+impl Drop for OpenBlocks<'_> {
+    fn drop(&mut self) {
+        if let Some(blocks) = self.blocks {
+            self.indices.clone().for_each(|index| blocks.close(index));
+        }
+    }
+}
+
+impl OpenBlocks<'_> {
+    /// Of a decoder whose blocks are always whole.
+    pub(crate) fn always() -> Self {
+        Self { blocks: None, indices: 0..0 }
+    }
+}
+
+impl ShardedBlocks {
+    /// Cuts blocks, each given by its parameters; all close. `keep` may give a tensor of the same kind and values as a
+    /// block's shard to use in its place.
+    pub(crate) fn cut(
+        ranks: &Ranks,
+        parameters_of_blocks: Vec<Vec<Tensor>>,
+        mut keep: impl FnMut(usize) -> Option<Tensor>,
+    ) -> Self {
+        let _no_grad = tch::no_grad_guard();
+        let count = parameters_of_blocks.len();
+        let cut = |(index, parameters): (usize, Vec<Tensor>)| {
+            let shapes = parameters.iter().map(Tensor::size).collect();
+            let shard = keep(index).unwrap_or_else(|| ranks.own_shard(&parameters));
+            CutBlock { parameters, shapes, shard }
+        };
+        let blocks: Vec<CutBlock> = parameters_of_blocks.into_iter().enumerate().map(cut).collect();
+        let mut gradients = Vec::new();
+        gradients.resize_with(count, || None);
+        let state = State { open: vec![0; count], gradients, ..State::default() };
+        blocks.iter().for_each(CutBlock::empty);
+        Self { ranks: ranks.clone(), blocks, state: RefCell::new(state) }
+    }
+
+    /// Makes block `index` whole; `next` will be wanted after it.
+    pub(crate) fn open(&self, index: usize, next: Option<usize>) -> OpenBlocks<'_> {
+        let mut state = self.state.borrow_mut();
+        state.open[index] += 1;
+        if state.open[index] == 1 {
+            let coming = match state.coming.take() {
+                Some((found, coming)) if found == index => Ok(coming),
+                _ => self.send_for(index),
+            };
+            match coming.and_then(|coming| self.ranks.finish(coming)) {
+                Ok(whole) => self.blocks[index].fill(&whole),
+                Err(error) => {
+                    state.failure.get_or_insert(error);
+                    self.blocks[index].fill(&self.blocks[index].zeros(self.ranks.count()));
+                }
+            }
+        }
+        if let Some(next) = next.filter(|&next| state.open[next] == 0 && state.failure.is_none()) {
+            match self.send_for(next) {
+                Ok(coming) => state.coming = Some((next, coming)),
+                Err(error) => state.failure = Some(error),
+            }
+        }
+        OpenBlocks { blocks: Some(self), indices: index..index + 1 }
+    }
+
+    /// Makes all blocks whole.
+    pub(crate) fn open_all(&self) -> OpenBlocks<'_> {
+        let count = self.blocks.len();
+        for index in 0..count {
+            // Closed by the one guard for all.
+            std::mem::forget(self.open(index, (index + 1 < count).then_some(index + 1)));
+        }
+        OpenBlocks { blocks: Some(self), indices: 0..count }
+    }
+
+    /// What has gone wrong since the last question; then nothing computed since can be used.
+    pub(crate) fn check(&self) -> Result<(), RankError> {
+        self.state.borrow_mut().failure.take().map_or(Ok(()), Err)
+    }
+
+    /// This rank's part of a block, which its optimiser steps.
+    pub(crate) fn shard(&self, index: usize) -> &Tensor {
+        &self.blocks[index].shard
+    }
+
+    /// Room for the gradient of block `index` over all micro-batches, at least f32.
+    pub(crate) fn gradient_sum(&self, index: usize) -> Vec<Tensor> {
+        let _no_grad = tch::no_grad_guard();
+        let CutBlock { parameters, shapes, .. } = &self.blocks[index];
+        let zeros = |(parameter, shape): (&Tensor, &Vec<i64>)| {
+            let kind = if parameter.kind() == Kind::Double { Kind::Double } else { Kind::Float };
+            Tensor::zeros([shape.iter().product::<i64>()], (kind, parameter.device()))
+        };
+        parameters.iter().zip(shapes).map(zeros).collect()
+    }
+
+    /// Pulls a cotangent of a block's output back to its input and, added to `sum`, to its parameters.
+    pub(crate) fn pull_back(
+        &self,
+        index: usize,
+        (output, cotangent): (&Tensor, &Tensor),
+        input: &Tensor,
+        sum: &mut [Tensor],
+    ) -> Result<Tensor, TorchError> {
+        let parameters = &self.blocks[index].parameters;
+        let inputs: Vec<&Tensor> = std::iter::once(input).chain(parameters).collect();
+        let gradients = torch_ext::vector_jacobian_product(&[output], &[cotangent], &inputs)?;
+        let _no_grad = tch::no_grad_guard();
+        let mut gradients = gradients.into_iter();
+        let of_input = gradients.next().flatten().unwrap_or_else(|| input.zeros_like());
+        for (sum, gradient) in sum.iter_mut().zip(gradients) {
+            if let Some(gradient) = gradient {
+                *sum += gradient.reshape(-1).to_kind(sum.kind());
+            }
+        }
+        Ok(of_input)
+    }
+
+    /// Sums a block's gradient over the ranks, to the shards.
+    pub(crate) fn reduce(&self, index: usize, sum: &[Tensor]) {
+        let mut state = self.state.borrow_mut();
+        self.land(&mut state);
+        match self.ranks.start_sum_shard("gradient of a block", sum) {
+            Ok(leaving) => state.leaving = Some((index, leaving)),
+            Err(error) => drop(state.failure.get_or_insert(error)),
+        }
+    }
+
+    /// This rank's part of the gradient of block `index`; 0 where none was reduced.
+    pub(crate) fn take_gradient(&self, index: usize) -> Result<Tensor, RankError> {
+        let mut state = self.state.borrow_mut();
+        self.land(&mut state);
+        if let Some(error) = state.failure.take() {
+            return Err(error);
+        }
+        let shard = &self.blocks[index].shard;
+        let kind = if shard.kind() == Kind::Double { Kind::Double } else { Kind::Float };
+        let gradient = state.gradients[index].take();
+        Ok(gradient.unwrap_or_else(|| Tensor::zeros(shard.size(), (kind, shard.device()))))
+    }
+
+    /// Waits for the gradient that is on its way.
+    fn land(&self, state: &mut State) {
+        if let Some((index, leaving)) = state.leaving.take() {
+            match self.ranks.finish(leaving) {
+                Ok(shard) => state.gradients[index] = Some(shard),
+                Err(error) => drop(state.failure.get_or_insert(error)),
+            }
+        }
+    }
+
+    fn send_for(&self, index: usize) -> Result<Exchange, RankError> {
+        self.ranks.start_gather_shards("parameters of a block", &self.blocks[index].shard)
+    }
+
+    fn close(&self, index: usize) {
+        let mut state = self.state.borrow_mut();
+        state.open[index] -= 1;
+        if state.open[index] == 0 {
+            self.blocks[index].empty();
+        }
+    }
+}
+
+impl CutBlock {
+    /// Makes the parameters views of `whole`, `[elements]`.
+    fn fill(&self, whole: &Tensor) {
+        let _no_grad = tch::no_grad_guard();
+        let mut first = 0;
+        for (parameter, shape) in self.parameters.iter().zip(&self.shapes) {
+            let count = shape.iter().product();
+            // The handle is another, the tensor that it stands for the decoder's.
+            parameter
+                .shallow_clone()
+                .set_data(&whole.narrow(0, first, count).view(shape.as_slice()));
+            first += count;
+        }
+    }
+
+    fn empty(&self) {
+        let _no_grad = tch::no_grad_guard();
+        for parameter in &self.parameters {
+            let nothing = Tensor::zeros([0], (parameter.kind(), parameter.device()));
+            parameter.shallow_clone().set_data(&nothing);
+        }
+    }
+
+    fn zeros(&self, ranks: usize) -> Tensor {
+        let ranks = i64::try_from(ranks).expect("a number of processes");
+        Tensor::zeros([self.shard.size()[0] * ranks], (self.shard.kind(), self.shard.device()))
+    }
+}

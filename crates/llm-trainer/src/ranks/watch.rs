@@ -1,0 +1,260 @@
+//! Who is still there: heart-beats through the store, and an end for all where one has gone.
+//!
+//! Two threads beside the one that trains. One talks to the store, which may keep it waiting for ever: rank 0 serves it, and
+//! rank 0 may be what has stopped. The other only looks at what the first has seen, and when.
+
+mod pulse;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+
+use torch_ext::Store;
+
+use super::status::Status;
+use pulse::Pulse;
+
+/// Longest time between two beats.
+const BEAT: Duration = Duration::from_secs(1);
+/// Beats that may be missed by a rank that is there.
+const MISSED: u32 = 4;
+/// Longest silence of a rank that is there.
+const LONGEST_SILENCE: Duration = Duration::from_mins(1);
+/// Wait for a rank before it is said who it is; doubled each time.
+const FIRST_HINT: Duration = Duration::from_secs(30);
+
+/// Ends this process, with a reason.
+type End = Box<dyn Fn(&str) + Send>;
+
+/// The watch of one rank.
+#[derive(Debug)]
+pub(super) struct Watch {
+    shared: Arc<Shared>,
+    judge: Thread,
+    pulse: Thread,
+}
+
+/// What the threads share.
+#[derive(Debug)]
+struct Shared {
+    rank: usize,
+    beat: Duration,
+    silence: Duration,
+    status: Arc<Mutex<Status>>,
+    seen: Mutex<Seen>,
+    /// Nobody needs to be ended any more: this rank is about to.
+    is_ending: AtomicBool,
+    /// No more beats.
+    is_over: AtomicBool,
+}
+
+/// What the store has said.
+#[derive(Debug)]
+struct Seen {
+    /// When it last answered.
+    answered: Instant,
+    /// Every rank; one's own, and those that were not looked at, stay as they were.
+    peers: Vec<Peer>,
+    /// Why the run ends, by whichever rank found out first.
+    failure: Option<String>,
+    /// The same, yet to be told.
+    outbox: Option<String>,
+    /// How many other ranks know.
+    heard: usize,
+    /// Whether all peers are looked at, not only those that are this rank's to watch.
+    looks_at_all: bool,
+}
+
+/// Another rank, as last heard of.
+#[derive(Debug, Clone)]
+struct Peer {
+    beats: u64,
+    status: Status,
+    /// When a beat was new.
+    heard: Instant,
+    /// Whether it was looked at at all.
+    is_known: bool,
+}
+
+impl Watch {
+    /// Begins to beat, and to listen for the others; `end` is called at most once.
+    pub(super) fn start(
+        store: Store,
+        status: Arc<Mutex<Status>>,
+        (rank, count): (usize, usize),
+        timeout: Duration,
+        end: End,
+    ) -> std::io::Result<Self> {
+        let silence = timeout.min(LONGEST_SILENCE);
+        let now = Instant::now();
+        let peer = |rank| Peer {
+            beats: 0,
+            status: Status { rank, phase: "starting".to_owned(), ..Status::default() },
+            heard: now,
+            is_known: false,
+        };
+        let seen = Seen {
+            answered: now,
+            peers: (0..count).map(peer).collect(),
+            failure: None,
+            outbox: None,
+            heard: 0,
+            looks_at_all: false,
+        };
+        let shared = Arc::new(Shared {
+            rank,
+            beat: BEAT.min(silence / (2 * MISSED)),
+            silence,
+            status,
+            seen: Mutex::new(seen),
+            is_ending: AtomicBool::new(false),
+            is_over: AtomicBool::new(false),
+        });
+        let spawn = |name: &str, work: Box<dyn FnOnce() + Send>| {
+            let thread = thread::Builder::new().name(name.to_owned()).spawn(work)?;
+            std::io::Result::Ok(thread.thread().clone())
+        };
+        let pulse = Pulse::new(store, Arc::clone(&shared));
+        let pulse = spawn("heart-beat", Box::new(move || pulse.run()))?;
+        let judged = Arc::clone(&shared);
+        let judge = spawn("watch", Box::new(move || judged.judge(&end)))?;
+        Ok(Self { shared, judge, pulse })
+    }
+
+    /// No rank is missed from here on: the run has come to its end.
+    pub(super) fn leave(&self) {
+        self.shared.is_ending.store(true, Ordering::SeqCst);
+        self.shared.is_over.store(true, Ordering::SeqCst);
+        self.judge.unpark();
+        self.pulse.unpark();
+    }
+
+    /// This rank will say itself why it ends.
+    pub(super) fn take_over(&self) {
+        self.shared.is_ending.store(true, Ordering::SeqCst);
+        self.judge.unpark();
+    }
+
+    /// Tells the others why this rank ends, and waits until they know or are gone.
+    pub(super) fn tell(&self, failure: &str) {
+        self.shared.seen().outbox = Some(failure.to_owned());
+        self.pulse.unpark();
+        let others = self.shared.seen().peers.len() - 1;
+        self.shared.wait_until(|seen| seen.outbox.is_none() && seen.heard >= others);
+    }
+
+    /// Which rank an operation has failed for, in words; waits a few beats to find out.
+    pub(super) fn culprit(&self) -> Option<String> {
+        let shared = &self.shared;
+        shared.seen().looks_at_all = true;
+        self.pulse.unpark();
+        let patience = shared.beat * MISSED;
+        shared.wait_until(|seen| seen.failure.is_some() || shared.silent(seen, patience).is_some());
+        let seen = shared.seen();
+        let own = shared.own_status();
+        let late = || {
+            let behind = seen.peers.iter().filter(|peer| peer.is_known);
+            let last = behind.min_by_key(|peer| peer.status.operations)?;
+            let is_behind = last.status.operations < own.operations;
+            is_behind
+                .then(|| format!("rank {} has not come to it: {}", last.status.rank, last.status))
+        };
+        seen.failure.clone().or_else(|| shared.silent(&seen, patience)).or_else(late)
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+impl Shared {
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn own_status(&self) -> Status {
+        self.status.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Waits, at most for what it takes to miss a rank and once more to be told.
+    fn wait_until(&self, done: impl Fn(&Seen) -> bool) {
+        let deadline = Instant::now() + self.beat * (2 * MISSED);
+        while Instant::now() < deadline && !done(&self.seen()) {
+            thread::sleep(self.beat / 8);
+        }
+    }
+
+    /// The first rank of which nothing was heard for `patience`, in words.
+    fn silent(&self, seen: &Seen, patience: Duration) -> Option<String> {
+        let now = Instant::now();
+        let unanswered = now.duration_since(seen.answered);
+        if self.rank > 0 && unanswered > patience {
+            let seconds = unanswered.as_secs_f64();
+            let last = &seen.peers[0].status;
+            return Some(format!(
+                "rank 0 has not answered for {seconds:.1} s: it has died, is stopped or cut off; last seen: {last}"
+            ));
+        }
+        // While the store does not answer, nobody is heard of.
+        let silent =
+            |peer: &&Peer| peer.is_known && seen.answered.duration_since(peer.heard) > patience;
+        let peer = seen.peers.iter().find(silent)?;
+        let seconds = now.duration_since(peer.heard).as_secs_f64();
+        Some(format!(
+            "rank {} has not been heard of for {seconds:.1} s: it has died, is stopped or cut off; last seen: {}",
+            peer.status.rank, peer.status
+        ))
+    }
+
+    /// Looks out until the run is over, or ends it.
+    fn judge(&self, end: &End) {
+        let (mut waits_since, mut hint) = ((0, Instant::now()), FIRST_HINT);
+        while !self.is_ending.load(Ordering::SeqCst) {
+            let own = self.own_status();
+            let reason = {
+                let seen = self.seen();
+                seen.failure.clone().or_else(|| self.silent(&seen, self.silence))
+            };
+            if let Some(reason) = reason {
+                if self.is_ending.swap(true, Ordering::SeqCst) {
+                    return;
+                }
+                self.seen().outbox.get_or_insert_with(|| reason.clone());
+                let others = self.seen().peers.len() - 1;
+                self.wait_until(|seen| {
+                    seen.outbox.is_none() && (self.rank > 0 || seen.heard >= others)
+                });
+                end(&format!("{own}: {reason}"));
+                return;
+            }
+            if own.operation.is_none() || own.operations != waits_since.0 {
+                (waits_since, hint) = ((own.operations, Instant::now()), FIRST_HINT);
+            } else if self.rank == 0 && waits_since.1.elapsed() > hint {
+                hint *= 2;
+                self.name_stragglers(&own, waits_since.1.elapsed());
+            }
+            thread::park_timeout(self.beat / 4);
+        }
+    }
+
+    /// Says on standard error for whom this rank waits.
+    fn name_stragglers(&self, own: &Status, waited: Duration) {
+        let seen = self.seen();
+        let late = seen.peers.iter().filter(|peer| peer.is_known);
+        let late = late.filter(|peer| peer.status.operations < own.operations);
+        let late: Vec<String> = late.map(|peer| format!("  {}", peer.status)).collect();
+        if !late.is_empty() {
+            eprintln!(
+                "{own} for {:.0} s; not there yet:\n{}",
+                waited.as_secs_f64(),
+                late.join("\n")
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

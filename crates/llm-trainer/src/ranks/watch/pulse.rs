@@ -1,0 +1,88 @@
+//! The thread that talks to the store.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::Instant;
+
+use torch_ext::{GroupError, Store};
+
+use super::Shared;
+use crate::ranks::status::Status;
+
+const FAILURE: &str = "failure";
+
+/// Beats, listens, and tells of failures.
+#[derive(Debug)]
+pub(super) struct Pulse {
+    store: Store,
+    shared: Arc<Shared>,
+    beats: u64,
+    /// Whether a failure was passed on, or its receipt.
+    has_told: bool,
+}
+
+impl Pulse {
+    pub(super) fn new(store: Store, shared: Arc<Shared>) -> Self {
+        Self { store, shared, beats: 0, has_told: false }
+    }
+
+    /// Until the run is over. A store that cannot be reached is asked again: that it does not answer is what others look at.
+    pub(super) fn run(mut self) {
+        while !self.shared.is_over.load(Ordering::SeqCst) {
+            if self.exchange().is_ok() {
+                self.shared.seen().answered = Instant::now();
+            }
+            thread::park_timeout(self.shared.beat);
+        }
+    }
+
+    fn exchange(&mut self) -> Result<(), GroupError> {
+        let (rank, count) = (self.shared.rank, self.shared.seen().peers.len());
+        self.beats += 1;
+        let beat = serde_json::to_vec(&(self.beats, self.shared.own_status()));
+        self.store.set(&beat_key(rank), &beat.expect("numbers and texts are JSON"))?;
+        self.pass_failures_on()?;
+        let looks_at_all = rank == 0 || self.shared.seen().looks_at_all;
+        for peer in (0..count).filter(|&peer| peer != rank && (peer == 0 || looks_at_all)) {
+            let Some(bytes) = self.store.get_if_set(&beat_key(peer))? else { continue };
+            let Ok((beats, status)) = serde_json::from_slice::<(u64, Status)>(&bytes) else {
+                continue;
+            };
+            let peer = &mut self.shared.seen().peers[peer];
+            if beats != peer.beats {
+                (peer.beats, peer.heard, peer.is_known) = (beats, Instant::now(), true);
+                peer.status = status;
+            }
+        }
+        Ok(())
+    }
+
+    /// The first failure stays; every rank that knows of it says so.
+    fn pass_failures_on(&mut self) -> Result<(), GroupError> {
+        let outbox = self.shared.seen().outbox.clone();
+        if let Some(failure) = &outbox
+            && !self.store.is_set(FAILURE)?
+        {
+            self.store.set(FAILURE, failure.as_bytes())?;
+        }
+        let Some(failure) = self.store.get_if_set(FAILURE)? else { return Ok(()) };
+        if !self.has_told {
+            self.store.add("heard", 1)?;
+            self.has_told = true;
+        }
+        // Oneself is among those that know.
+        let heard = self.store.add("heard", 0)?.saturating_sub(1);
+        let mut seen = self.shared.seen();
+        seen.failure = Some(String::from_utf8_lossy(&failure).into_owned());
+        seen.heard = usize::try_from(heard).unwrap_or(0);
+        if seen.outbox == outbox {
+            seen.outbox = None;
+        }
+        Ok(())
+    }
+}
+
+fn beat_key(rank: usize) -> String {
+    format!("beat/{rank}")
+}

@@ -1,0 +1,122 @@
+//! Which elements of which parameters a rank keeps the optimiser's state of.
+//!
+//! Parameters that are exchanged together make a unit: those of a block, or one alone. Laid end to end, a unit is cut into as
+//! many equal shards as there are ranks; the last may end in filling.
+
+use std::ops::Range;
+
+/// Parameters that are exchanged together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Unit {
+    /// Which.
+    pub(super) parameters: Range<usize>,
+    /// Elements of all of them.
+    pub(super) elements: i64,
+    /// The block that they make, if they make one.
+    pub(super) block: Option<usize>,
+}
+
+/// A run of elements of one parameter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Piece {
+    /// Which parameter.
+    pub(super) parameter: usize,
+    /// First element, as the parameter lies in memory.
+    pub(super) start: i64,
+    /// Number of elements.
+    pub(super) length: i64,
+}
+
+/// The units of parameters with these names and numbers of elements.
+pub(super) fn units(names: &[String], sizes: &[i64]) -> Vec<Unit> {
+    let mut units: Vec<Unit> = Vec::new();
+    for (index, (name, &elements)) in names.iter().zip(sizes).enumerate() {
+        let block = block_of(name);
+        match units.last_mut() {
+            Some(unit) if block.is_some() && unit.block == block => {
+                unit.parameters.end = index + 1;
+                unit.elements += elements;
+            }
+            _ => units.push(Unit { parameters: index..index + 1, elements, block }),
+        }
+    }
+    units
+}
+
+/// The number of the block that a parameter belongs to, as its name says.
+fn block_of(name: &str) -> Option<usize> {
+    let (_, rest) = name.split_once("layers.")?;
+    rest.split('.').next()?.parse().ok()
+}
+
+impl Unit {
+    /// Elements of each rank's shard.
+    pub(super) fn shard(&self, ranks: usize) -> i64 {
+        let ranks = i64::try_from(ranks).expect("a number of processes");
+        (self.elements + ranks - 1) / ranks
+    }
+
+    /// The pieces of the shard of `rank`, one after the other; `sizes` is that of every parameter.
+    pub(super) fn pieces(&self, sizes: &[i64], rank: usize, ranks: usize) -> Vec<Piece> {
+        let shard = self.shard(ranks);
+        let first = shard * i64::try_from(rank).expect("a number of processes");
+        let mut pieces = Vec::new();
+        let mut begin = 0;
+        for parameter in self.parameters.clone() {
+            let end = begin + sizes[parameter];
+            let (from, to) = (first.max(begin), (first + shard).min(end));
+            if from < to {
+                pieces.push(Piece { parameter, start: from - begin, length: to - from });
+            }
+            begin = end;
+        }
+        pieces
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn index_of(element: i64) -> usize {
+        usize::try_from(element).expect("counted from 0")
+    }
+
+    fn names() -> Vec<String> {
+        ["embed", "model.layers.0.a", "model.layers.0.b", "model.layers.10.a", "norm", "head"]
+            .map(str::to_owned)
+            .to_vec()
+    }
+
+    #[test]
+    fn a_block_is_a_unit_and_so_is_what_is_in_none() {
+        let units = units(&names(), &[7, 2, 3, 5, 1, 4]);
+        let found: Vec<_> =
+            units.iter().map(|unit| (unit.parameters.clone(), unit.elements)).collect();
+        assert_eq!(found, [(0..1, 7), (1..3, 5), (3..4, 5), (4..5, 1), (5..6, 4)]);
+    }
+
+    #[test]
+    fn every_element_is_in_one_piece() {
+        let sizes = [7, 2, 3, 5, 1, 4];
+        for ranks in 1..7 {
+            let mut seen: Vec<Vec<bool>> =
+                sizes.iter().map(|&size| vec![false; index_of(size)]).collect();
+            for rank in 0..ranks {
+                for unit in units(&names(), &sizes) {
+                    let pieces = unit.pieces(&sizes, rank, ranks);
+                    let held: i64 = pieces.iter().map(|piece| piece.length).sum();
+                    assert!(held <= unit.shard(ranks));
+                    for Piece { parameter, start, length } in pieces {
+                        for element in start..start + length {
+                            let was =
+                                std::mem::replace(&mut seen[parameter][index_of(element)], true);
+                            assert!(!was, "element {element} of {parameter} twice");
+                        }
+                    }
+                }
+            }
+            assert!(seen.concat().iter().all(|&seen| seen), "{ranks} ranks");
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! Steps by the gradients of all ranks, with the state on each or cut over them.
+//!
+//! Where it is cut ([`layout`](super::layout)), as by stage 1 of `ZeRO`
+//! ([arXiv:1910.02054](https://arxiv.org/abs/1910.02054)), each rank keeps master weights and moments of its shard of each unit
+//! alone: gradients are summed to where they are needed, and the parameters gathered again.
+
+use std::rc::Rc;
+
+use tch::{Kind, Tensor};
+use trainer_core::config::OptimizerSection;
+
+use super::layout::{Unit, units};
+use super::{AdamW, StepOutcome, is_narrow};
+use crate::model::{Decoder, ShardedBlocks};
+use crate::ranks::{RankError, Ranks};
+use crate::training::update::UpdateError;
+
+/// How the state is cut.
+#[derive(Debug)]
+pub(super) struct Sharding {
+    ranks: Ranks,
+    /// The model's own.
+    parameters: Vec<Tensor>,
+    /// Their shapes while they are whole.
+    shapes: Vec<Vec<i64>>,
+    units: Vec<Unit>,
+    /// Master weights of this rank's shard of each unit, `[elements]`; what the optimiser steps are views of them.
+    flat: Vec<Tensor>,
+    /// Which parameter each of these is of.
+    owners: Vec<usize>,
+    /// The model's blocks, where those are cut too: by them gradients come and parameters go.
+    blocks: Option<Rc<ShardedBlocks>>,
+}
+
+impl Sharding {
+    /// Shape of the parameter that piece `index` is of.
+    pub(super) fn shape(&self, index: usize) -> &[i64] {
+        &self.shapes[self.owners[index]]
+    }
+
+    /// Parameters in all.
+    pub(super) fn parameters(&self) -> usize {
+        self.parameters.len()
+    }
+}
+
+impl AdamW {
+    /// Fresh state for what is trained of `model`, of which this rank keeps its shards.
+    ///
+    /// # Panics
+    ///
+    /// If the device has too little memory.
+    pub fn sharded(model: &Decoder, options: &OptimizerSection, seed: u64, ranks: &Ranks) -> Self {
+        let (names, parameters): (Vec<String>, Vec<Tensor>) = model
+            .trained_parameters()
+            .into_iter()
+            .map(|(name, parameter)| (name, parameter.shallow_clone()))
+            .unzip();
+        let sizes: Vec<i64> = parameters.iter().map(size).collect();
+        let units = units(&names, &sizes);
+        let (mut flat, mut pieces, mut own) = (Vec::new(), Vec::new(), Vec::new());
+        for unit in &units {
+            let of_unit = &parameters[unit.parameters.clone()];
+            let shard = ranks.own_shard(of_unit);
+            let shard = if is_narrow(&shard) { shard.to_kind(Kind::Float) } else { shard };
+            let mut first = 0;
+            for piece in unit.pieces(&sizes, ranks.rank(), ranks.count()) {
+                let part = shard.narrow(0, first, piece.length).detach();
+                own.push((names[piece.parameter].clone(), part.set_requires_grad(true)));
+                first += piece.length;
+                pieces.push(piece);
+            }
+            flat.push(shard);
+        }
+        let mut state = Self::of(own, options, seed);
+        state.starts = pieces.iter().map(|piece| piece.start).collect();
+        state.sharding = Some(Box::new(Sharding {
+            ranks: ranks.clone(),
+            shapes: parameters.iter().map(Tensor::size).collect(),
+            parameters,
+            units,
+            flat,
+            owners: pieces.iter().map(|piece| piece.parameter).collect(),
+            blocks: None,
+        }));
+        state
+    }
+
+    /// Whether this rank keeps a part of the state alone.
+    pub fn is_sharded(&self) -> bool {
+        self.sharding.is_some()
+    }
+
+    /// Master weights of this rank's shard of a block, `[elements]`, where they are of the parameters' own kind.
+    pub fn shard_of_block(&self, block: usize) -> Option<Tensor> {
+        let Sharding { units, flat, parameters, .. } = &**self.sharding.as_ref()?;
+        let index = units.iter().position(|unit| unit.block == Some(block))?;
+        let is_own = flat[index].kind() == parameters[units[index].parameters.start].kind();
+        is_own.then(|| flat[index].shallow_clone())
+    }
+
+    /// Takes gradients of blocks from where `model` has them, and brings parameters there, as its blocks are cut as well.
+    pub fn hold_blocks(&mut self, model: &Decoder) {
+        if let Some(sharding) = &mut self.sharding {
+            sharding.blocks = model.sharded_blocks().map(Rc::clone);
+        }
+    }
+
+    /// As [`step`](Self::step), by the sum of the gradients of all ranks.
+    ///
+    /// # Errors
+    ///
+    /// [`UpdateError`] if libtorch refuses, or a rank does not come.
+    pub fn step_over(
+        &mut self,
+        ranks: &Ranks,
+        learning_rate: f64,
+    ) -> Result<StepOutcome, UpdateError> {
+        if ranks.count() == 1 {
+            return Ok(self.step(learning_rate)?);
+        }
+        let Some(sharding) = &self.sharding else {
+            let gradients =
+                self.parameters.iter().map(gradient_of).collect::<Result<Vec<_>, _>>()?;
+            ranks.sum("sum of gradients", &gradients)?;
+            return Ok(self.step(learning_rate)?);
+        };
+        let mut next = 0;
+        for unit in &sharding.units {
+            let shard = sharding.gradient(unit)?;
+            let mut first = 0;
+            while next < self.parameters.len() && unit.parameters.contains(&sharding.owners[next]) {
+                let piece = &self.parameters[next];
+                let part = shard.narrow(0, first, size(piece));
+                torch_ext::backward(&[piece], &[&part])?;
+                first += size(piece);
+                next += 1;
+            }
+        }
+        for parameter in &sharding.parameters {
+            parameter.shallow_clone().zero_grad();
+        }
+        let own = self.gradient_norm();
+        let squares = ranks.total("norm of the gradient", own * own)?;
+        let outcome = self.step_by(squares.sqrt(), learning_rate)?;
+        if outcome.applied {
+            self.gather_parameters()?;
+        }
+        Ok(outcome)
+    }
+
+    /// Brings every parameter from the shards of all ranks, where the state is cut.
+    pub(super) fn gather_parameters(&self) -> Result<(), RankError> {
+        self.sharding.as_ref().map_or(Ok(()), |sharding| sharding.gather_parameters())
+    }
+}
+
+impl Sharding {
+    /// This rank's shard of the sum of a unit's gradients.
+    fn gradient(&self, unit: &Unit) -> Result<Tensor, RankError> {
+        if let (Some(blocks), Some(block)) = (&self.blocks, unit.block) {
+            return blocks.take_gradient(block);
+        }
+        let of = |parameter: &Tensor| {
+            let gradient = parameter.grad();
+            let gradient = if gradient.defined() { gradient } else { parameter.zeros_like() };
+            if is_narrow(parameter) { gradient.to_kind(Kind::Float) } else { gradient }
+        };
+        let _no_grad = tch::no_grad_guard();
+        let parts: Vec<Tensor> = self.parameters[unit.parameters.clone()].iter().map(of).collect();
+        self.ranks.sum_shard("sum of gradients", &parts)
+    }
+
+    fn gather_parameters(&self) -> Result<(), RankError> {
+        let _no_grad = tch::no_grad_guard();
+        for (unit, own) in self.units.iter().zip(&self.flat) {
+            if let (Some(blocks), Some(block)) = (&self.blocks, unit.block) {
+                let shard = blocks.shard(block);
+                // Where they are of one kind, they are one tensor.
+                if shard.kind() != own.kind() {
+                    shard.shallow_clone().copy_(own);
+                }
+                continue;
+            }
+            let parameters = &self.parameters[unit.parameters.clone()];
+            let own = own.to_kind(parameters[0].kind());
+            let whole = self.ranks.gather_shards("updated parameters", &own)?;
+            let mut first = 0;
+            for parameter in parameters {
+                let values = whole.narrow(0, first, size(parameter)).view_as(parameter);
+                parameter.shallow_clone().copy_(&values);
+                first += size(parameter);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The gradient of a parameter, made where no backward pass has: a rank may have had nothing to do.
+fn gradient_of(parameter: &Tensor) -> Result<Tensor, UpdateError> {
+    if !parameter.grad().defined() {
+        // A leaf: naming it as an output adds to its gradient.
+        torch_ext::backward(&[parameter], &[&parameter.zeros_like()])?;
+    }
+    Ok(parameter.grad())
+}
+
+fn size(tensor: &Tensor) -> i64 {
+    i64::try_from(tensor.numel()).expect("a tensor's size")
+}

@@ -1,0 +1,231 @@
+//! The optimiser's state on disk: whole, or the shards of however many ranks wrote it.
+//!
+//! ```text
+//! optimizer.safetensors                  master/NAME first_moment/NAME second_moment/NAME step/NAME, each whole
+//! optimizer-00001-of-00004.safetensors   COLUMN/NAME@START, a run of elements of that parameter
+//! ```
+//!
+//! A shard says itself where its elements belong, so any number of ranks reads what any other has written.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tch::{Kind, Tensor};
+
+use super::layout::Piece;
+use crate::tensor_file::{TensorFile, TensorFileError};
+
+/// The file of a state that one process wrote.
+pub(in crate::training) const WHOLE: &str = "optimizer.safetensors";
+
+/// The file of one rank's shard.
+pub(in crate::training) fn shard_name(rank: usize, ranks: usize) -> String {
+    format!("optimizer-{:05}-of-{ranks:05}.safetensors", rank + 1)
+}
+
+/// A state that was written, headers read.
+#[derive(Debug)]
+pub(super) struct SavedState {
+    folder: PathBuf,
+    files: Vec<TensorFile>,
+    /// `COLUMN/NAME` → its runs, by their first element.
+    runs: BTreeMap<String, BTreeMap<i64, Run>>,
+}
+
+#[derive(Debug)]
+struct Run {
+    file: usize,
+    /// The tensor's own name.
+    key: String,
+    /// `None` where the file holds the parameter whole, in its own shape.
+    length: Option<i64>,
+}
+
+impl SavedState {
+    /// Whether a folder holds shards.
+    pub(super) fn is_sharded(folder: &Path) -> bool {
+        !folder.join(WHOLE).exists() && shard_files(folder).is_ok_and(|found| !found.is_empty())
+    }
+
+    /// Opens the one file, or all shards.
+    pub(super) fn open(folder: &Path) -> Result<Self, TensorFileError> {
+        let whole = folder.join(WHOLE);
+        let paths = if whole.exists() { vec![whole] } else { shards(folder)? };
+        let files: Vec<TensorFile> =
+            paths.iter().map(|path| TensorFile::open(path)).collect::<Result<_, _>>()?;
+        let mut runs: BTreeMap<String, BTreeMap<i64, Run>> = BTreeMap::new();
+        for (file, opened) in files.iter().enumerate() {
+            for key in opened.names() {
+                let run = |length| Run { file, key: key.to_owned(), length };
+                let cut = key.rsplit_once('@').and_then(|(of, start)| {
+                    Some((
+                        of,
+                        start.parse::<i64>().ok()?,
+                        opened.shape(key)?.first().copied().unwrap_or(1),
+                    ))
+                });
+                let (of, start, run) = match cut {
+                    Some((of, start, length)) => (of, start, run(i64::try_from(length).ok())),
+                    None => (key, 0, run(None)),
+                };
+                runs.entry(of.to_owned()).or_default().insert(start, run);
+            }
+        }
+        Ok(Self { folder: folder.to_owned(), files, runs })
+    }
+
+    /// How many parameters there are.
+    pub(super) fn parameters(&self) -> usize {
+        self.runs.keys().filter(|of| of.starts_with("step/")).count()
+    }
+
+    /// Elements of a column of parameter `name`, which has `shape`, one after the other.
+    pub(super) fn elements(
+        &self,
+        column: &str,
+        (name, shape): (&str, &[i64]),
+        piece: Piece,
+        kind: Kind,
+    ) -> Result<Tensor, TensorFileError> {
+        let of = format!("{column}/{name}");
+        let (first, end) = (piece.start, piece.start + piece.length);
+        let mut parts = Vec::new();
+        let mut next = first;
+        for (&start, run) in self.runs.get(&of).into_iter().flatten() {
+            let length = run.length.unwrap_or_else(|| shape.iter().product());
+            if start > next || next >= end {
+                break;
+            }
+            if start + length <= next {
+                continue;
+            }
+            let held = run.length.map_or_else(|| shape.to_vec(), |length| vec![length]);
+            let tensor = self.files[run.file].tensor(&run.key, &held, &[kind])?.reshape(-1);
+            let until = end.min(start + length);
+            parts.push(tensor.narrow(0, next - start, until - next));
+            next = until;
+        }
+        if next < end {
+            return Err(TensorFileError::Missing {
+                path: self.folder.clone(),
+                tensor: format!("{of}, elements {next} to {end}"),
+                expected: shape.to_vec(),
+            });
+        }
+        Ok(Tensor::cat(&parts, 0))
+    }
+
+    /// Optimiser steps that parameter `name` has taken.
+    pub(super) fn step(&self, name: &str) -> Result<Tensor, TensorFileError> {
+        let of = format!("step/{name}");
+        let run = self.runs.get(&of).and_then(|runs| runs.values().next());
+        match run {
+            Some(run) => self.files[run.file].tensor(&run.key, &[], &[Kind::Float]),
+            None => Err(TensorFileError::Missing {
+                path: self.folder.clone(),
+                tensor: of,
+                expected: Vec::new(),
+            }),
+        }
+    }
+}
+
+/// Names of the shards that are there, sorted, with how many there should be.
+fn shard_files(folder: &Path) -> std::io::Result<Vec<(String, usize)>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        let total = name
+            .strip_prefix("optimizer-")
+            .and_then(|rest| rest.strip_suffix(".safetensors"))
+            .and_then(|rest| rest.split_once("-of-")?.1.parse::<usize>().ok());
+        found.extend(total.map(|total| (name, total)));
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// The files of all shards; none may be missing.
+fn shards(folder: &Path) -> Result<Vec<PathBuf>, TensorFileError> {
+    let system = |source| TensorFileError::Io { path: folder.to_owned(), source };
+    let found = shard_files(folder).map_err(system)?;
+    let malformed = |found: String, expected: String| TensorFileError::Malformed {
+        path: folder.to_owned(),
+        found,
+        expected,
+    };
+    let Some(&(_, total)) = found.first() else {
+        return Err(malformed("no state of an optimiser".to_owned(), format!("{WHOLE} or shards")));
+    };
+    let expected: Vec<String> = (0..total).map(|rank| shard_name(rank, total)).collect();
+    let names: Vec<String> = found.into_iter().map(|(name, _)| name).collect();
+    if names != expected {
+        let found =
+            format!("{} shards of an optimiser's state ({})", names.len(), names.join(", "));
+        return Err(malformed(
+            found,
+            format!("{total}, {} to {}", expected[0], expected[total - 1]),
+        ));
+    }
+    Ok(names.into_iter().map(|name| folder.join(name)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tensor_file::write_tensors;
+
+    fn write(path: &Path, named: &[(&str, Tensor)]) {
+        let named: Vec<(String, &Tensor)> =
+            named.iter().map(|(name, tensor)| ((*name).to_owned(), tensor)).collect();
+        write_tensors(path, &named).unwrap();
+    }
+
+    fn read(folder: &Path, start: i64, length: i64) -> Result<Vec<f64>, TensorFileError> {
+        let piece = Piece { parameter: 0, start, length };
+        let state = SavedState::open(folder)?;
+        let tensor = state.elements("master", ("w", &[2, 3]), piece, Kind::Float)?;
+        Ok(Vec::try_from(tensor.to_kind(Kind::Double)).unwrap())
+    }
+
+    #[test]
+    fn any_run_of_elements_is_read_from_one_file_or_from_shards() {
+        let [whole, parts] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        let values = Tensor::from_slice(&[0f32, 1.0, 2.0, 3.0, 4.0, 5.0]);
+        write(&whole.path().join(WHOLE), &[("master/w", values.view([2, 3]))]);
+        for (rank, (start, length)) in [(0, 2), (2, 2), (4, 2)].into_iter().enumerate() {
+            let key = format!("master/w@{start}");
+            let path = parts.path().join(shard_name(rank, 3));
+            write(&path, &[(&key, values.narrow(0, start, length))]);
+        }
+        for start in 0..6 {
+            for end in start + 1..=6 {
+                let expected: Vec<f64> = (start..end).map(|value| value as f64).collect();
+                for folder in [&whole, &parts] {
+                    assert_eq!(read(folder.path(), start, end - start).unwrap(), expected);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_shard_that_is_missing_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let said = || read(folder.path(), 0, 6).unwrap_err().to_string();
+        assert!(
+            said().contains("no state of an optimiser, expected optimizer.safetensors or"),
+            "{}",
+            said()
+        );
+        let values = Tensor::from_slice(&[0f32, 1.0]);
+        write(&folder.path().join(shard_name(1, 2)), &[("master/w@2", values.shallow_clone())]);
+        assert!(
+            said().contains("1 shards of an optimiser's state (optimizer-00002-of-00002"),
+            "{}",
+            said()
+        );
+        write(&folder.path().join(shard_name(0, 2)), &[("master/w@0", values)]);
+        assert!(said().contains("`master/w, elements 4 to 6` is missing"), "{}", said());
+    }
+}

@@ -1,0 +1,87 @@
+//! Ranks that die, stop or fail: all end, and say whose fault it is.
+
+use std::path::Path;
+use std::process::{Child, Command, Output};
+use std::time::{Duration, Instant};
+
+use super::{commands, finish, start};
+use crate::interruption::{signal, wait_for_steps};
+
+const ENDLESS: [&str; 3] = ["training.steps=100000", "checkpoint.every=0", "evaluation.every=0"];
+/// Of the runs here, in seconds.
+const TIMEOUT: u64 = 4;
+
+/// A run of two ranks that has done two steps.
+fn under_way(root: &Path) -> Vec<Child> {
+    let timeout = format!("parallel.timeout_seconds={TIMEOUT}");
+    let settings = [&ENDLESS[..], &[&timeout]].concat();
+    let children = start(commands(2, root, &settings));
+    wait_for_steps(root, 2);
+    children
+}
+
+/// The last line on standard error, of a process that ended as one with an error does.
+fn error_of(output: &Output) -> String {
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    let error = text.lines().last().unwrap_or_default();
+    assert!(error.starts_with("error: "), "{text}");
+    error.to_owned()
+}
+
+/// Both where this rank stood and where the other was last seen.
+fn assert_names(error: &str, rank: usize) {
+    assert!(error.contains(&format!("rank {rank} has not ")), "{error}");
+    assert!(error.contains(&format!("last seen: rank {rank}, step ")), "{error}");
+    let own = format!("rank {}, step ", 1 - rank);
+    assert!(error.contains(&own) && error.contains(" operation "), "{error}");
+}
+
+#[test]
+fn a_killed_rank_ends_the_others_who_name_it() {
+    for killed in [1, 0] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut children = under_way(folder.path());
+        let began = Instant::now();
+        signal(&children[killed], "-KILL");
+        let left = finish(vec![children.remove(1 - killed)]);
+        assert!(began.elapsed() < Duration::from_secs(3 * TIMEOUT), "{:?}", began.elapsed());
+        assert_names(&error_of(&left[0]), killed);
+        finish(children);
+    }
+}
+
+#[test]
+fn a_stopped_rank_ends_the_others_within_the_time_out() {
+    for stopped in [1, 0] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut children = under_way(folder.path());
+        let began = Instant::now();
+        signal(&children[stopped], "-STOP");
+        let left = finish(vec![children.remove(1 - stopped)]);
+        let waited = began.elapsed();
+        assert!(waited < Duration::from_secs(3 * TIMEOUT), "{waited:?}");
+        assert_names(&error_of(&left[0]), stopped);
+        signal(&children[0], "-KILL");
+        finish(children);
+    }
+}
+
+/// A limit on the size of files makes the first rank fail where it writes the checkpoint.
+#[test]
+fn what_makes_one_rank_fail_is_said_by_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut ranks = commands(2, folder.path(), &[]);
+    let mut limited = Command::new("bash");
+    limited.args(["-c", "trap '' XFSZ; ulimit -f 64; exec \"$0\" \"$@\""]);
+    limited.arg(ranks[0].get_program()).args(ranks[0].get_args());
+    let environment = ranks[0].get_envs().filter_map(|(name, value)| Some((name, value?)));
+    limited.envs(environment);
+    ranks[0] = limited;
+    let outputs = finish(start(ranks));
+    for (rank, output) in outputs.iter().enumerate() {
+        let error = error_of(output);
+        assert!(error.contains("File too large") && error.contains("checkpoints"), "{error}");
+        assert!(rank == 0 || error.contains("rank 0"), "{error}");
+    }
+}

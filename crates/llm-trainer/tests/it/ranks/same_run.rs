@@ -1,0 +1,182 @@
+//! A run of several ranks is the run of one.
+
+use std::path::Path;
+
+use llm_trainer::model::Decoder;
+use tch::{Device, Kind};
+use trainer_core::metrics::{StepMetrics, read_metrics};
+
+use super::{commands, finish, start, train_on};
+use crate::training_run::{assert_success, comparable_metrics, train};
+
+/// Numbers that differ from those of one process by the order of additions alone.
+const ROUNDING: f64 = 1e-12;
+
+/// f64 throughout, so that rounding cannot hide behind itself.
+const WIDE: &str = "model.dtype=f64";
+
+/// What was sampled, how it was judged and what it was worth: every byte.
+fn assert_same_samples(one: &Path, many: &Path, steps: u64) {
+    for step in 1..=steps {
+        let file = format!("run/samples/step-{step}.jsonl");
+        let [one, many] = [one, many].map(|root| std::fs::read_to_string(root.join(&file)));
+        assert_eq!(
+            one.expect("a run leaves samples"),
+            many.expect("a run leaves samples"),
+            "{file}"
+        );
+    }
+}
+
+/// Largest relative distance of a parameter: of the difference's norm to the parameter's own.
+fn distance_of_parameters(one: &Path, many: &Path) -> f64 {
+    let load = |root: &Path| {
+        let checkpoint = root.join("run/checkpoints/step-4");
+        Decoder::load(&checkpoint, Device::Cpu, Kind::Double).expect("a checkpoint is a model")
+    };
+    let (one, many) = (load(one), load(many));
+    let pairs = one.named_parameters().into_iter().zip(many.named_parameters());
+    let distance = |((name, one), (_, many)): ((String, &tch::Tensor), (String, &tch::Tensor))| {
+        let norm = |tensor: &tch::Tensor| tensor.norm().double_value(&[]);
+        let distance = norm(&(one - many)) / norm(one);
+        (distance, name)
+    };
+    let largest = pairs.map(distance).max_by(|a, b| a.0.total_cmp(&b.0)).expect("parameters");
+    eprintln!("largest distance {} in {}", largest.0, largest.1);
+    largest.0
+}
+
+fn assert_close_metrics(one: &Path, many: &Path) {
+    let read = |root: &Path| -> Vec<StepMetrics> {
+        read_metrics(&root.join("run/metrics.jsonl")).expect("a run leaves metrics")
+    };
+    let names = |root: &Path| -> Vec<Vec<String>> {
+        let of_step = |step: Vec<(String, f64)>| step.into_iter().map(|(name, _)| name).collect();
+        comparable_metrics(root).into_iter().map(of_step).collect()
+    };
+    assert_eq!(names(one), names(many));
+    for (one, many) in read(one).iter().zip(read(many)) {
+        for (name, one) in one.iter().filter(|(name, _)| !name.starts_with("timing_s/")) {
+            let Some(many) = many.get(name).filter(|_| !name.starts_with("perf/")) else {
+                continue;
+            };
+            // The probe compares distributions in f32.
+            let is_probe = name.starts_with("entropy/measured") || name.ends_with("lemma1");
+            let bound = if is_probe { 1e-6 } else { 1e-10 };
+            assert!((one - many).abs() <= bound * one.abs().max(1.0), "{name}: {one}, {many}");
+        }
+    }
+}
+
+/// Any number of ranks, any budget of micro-batches: the tokens of every step, the parameters, the metrics.
+fn is_the_run_of_one(settings: &[&str], cases: &[(usize, &[&str])]) {
+    let one = tempfile::tempdir().expect("a temporary folder");
+    assert_success(&train(one.path(), &[settings, &[WIDE]].concat()));
+    for &(count, further) in cases {
+        let many = tempfile::tempdir().expect("a temporary folder");
+        train_on(count, many.path(), &[settings, &[WIDE], further].concat());
+        assert_same_samples(one.path(), many.path(), 4);
+        assert_close_metrics(one.path(), many.path());
+        let distance = distance_of_parameters(one.path(), many.path());
+        assert!(distance < ROUNDING, "{count} ranks, {further:?}: {distance}");
+    }
+}
+
+#[test]
+fn two_and_four_ranks_train_as_one() {
+    is_the_run_of_one(&[], &[(2, &["training.micro_batch_tokens=20"]), (4, &[])]);
+}
+
+/// The optimiser's state cut over the ranks, or the blocks too; 3 does not divide the parameters of a block.
+#[test]
+fn what_is_cut_over_ranks_takes_the_steps_of_the_whole() {
+    let narrow = "training.micro_batch_tokens=20";
+    let cases: [(usize, &[&str]); 4] = [
+        (2, &["parallel.zero=1"]),
+        (3, &["parallel.zero=1", narrow]),
+        (2, &["parallel.zero=3"]),
+        (3, &["parallel.zero=3", narrow]),
+    ];
+    is_the_run_of_one(&["optimizer.weight_decay=0.1"], &cases);
+}
+
+/// Tokens drawn from a band, groups asked for again and carried over, several epochs, a reference, a sampler that leaves
+/// tokens out, more ranks than the mini-batch has groups.
+#[test]
+fn everything_that_looks_at_all_tokens_looks_at_those_of_all_ranks() {
+    let settings = [
+        "algorithm.policy_loss={ clip-cov = { fraction = 0.1, covariance_low = 0.0, covariance_high = 5.0 } }",
+        "algorithm.mini_batch_prompts=2",
+        "algorithm.epochs=2",
+        "algorithm.reference_kl.placement=loss",
+        "algorithm.reference_kl.coefficient.adaptive.initial=0.01",
+        "dynamic_sampling.enabled=true",
+        "dynamic_sampling.oversampling=1.5",
+        "rollout.temperature=0.8",
+        "rollout.top_k=40",
+        "algorithm.aggregation=seq-mean-token-mean",
+    ];
+    is_the_run_of_one(&settings, &[(3, &[])]);
+}
+
+/// Its passes are dealt out and its gradients summed like the policy's.
+#[test]
+fn an_implicit_reward_model_learns_the_same_from_all_ranks() {
+    let cases: [(usize, &[&str]); 2] = [(3, &[]), (2, &["parallel.zero=3"])];
+    is_the_run_of_one(&["algorithm.advantage=prime"], &cases);
+}
+
+#[test]
+fn a_run_goes_on_with_another_number_of_ranks() {
+    let whole = tempfile::tempdir().unwrap();
+    assert_success(&train(whole.path(), &[WIDE]));
+    // With shards, 3 ranks read those of 2, 1 puts those of 3 together, and 2 cut what 1 has written.
+    let stages = [("parallel.zero=0", &[1][..]), ("parallel.zero=3", &[3, 1, 2])];
+    for (zero, counts) in stages {
+        let parts = tempfile::tempdir().unwrap();
+        let settings = [WIDE, zero, "checkpoint.every=1", "checkpoint.keep=0"];
+        train_on(2, parts.path(), &settings);
+        for (ranks, from) in counts.iter().zip(1..) {
+            let checkpoints = parts.path().join("run/checkpoints");
+            for step in from + 1..=4 {
+                std::fs::remove_dir_all(checkpoints.join(format!("step-{step}"))).unwrap();
+            }
+            std::fs::write(checkpoints.join("latest"), format!("step-{from}\n")).unwrap();
+            let outputs = train_on(*ranks, parts.path(), &settings);
+            let text = String::from_utf8_lossy(&outputs[0].stdout);
+            assert!(text.contains(&format!("going on after step {from} of 4")), "{text}");
+            assert_same_samples(whole.path(), parts.path(), 4);
+            assert_close_metrics(whole.path(), parts.path());
+            assert!(distance_of_parameters(whole.path(), parts.path()) < ROUNDING);
+        }
+    }
+}
+
+/// One rank writes the files and has the word; each other has a log.
+#[test]
+fn the_first_rank_writes_for_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let outputs = train_on(2, folder.path(), &["evaluation.every=0"]);
+    assert!(String::from_utf8_lossy(&outputs[0].stdout).contains("4 steps done"));
+    assert!(outputs[1].stdout.is_empty() && outputs[1].stderr.is_empty(), "{outputs:?}");
+    let metrics = std::fs::read_to_string(folder.path().join("run/metrics.jsonl")).unwrap();
+    assert_eq!(metrics.lines().count(), 4);
+    let log = std::fs::read_to_string(folder.path().join("run/logs/rank-1.log")).unwrap();
+    assert!(log.contains("tiny 3/4 updating the policy"), "{log}");
+    assert!(!folder.path().join("run/logs/rank-0.log").exists());
+}
+
+/// A signal to any rank is one to all, and they save where they stand.
+#[test]
+fn a_signal_to_one_rank_ends_all_with_a_checkpoint() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = ["training.steps=100000", "checkpoint.every=0", "evaluation.every=0"];
+    let children = start(commands(2, folder.path(), &settings));
+    crate::interruption::wait_for_steps(folder.path(), 2);
+    crate::interruption::signal(&children[1], "-TERM");
+    let outputs = finish(children);
+    outputs.iter().for_each(assert_success);
+    let text = String::from_utf8_lossy(&outputs[0].stdout);
+    assert!(text.contains("ended by a signal after step"), "{text}");
+    assert!(crate::interruption::latest(folder.path()) > 1);
+}

@@ -1,0 +1,109 @@
+//! `[parallel]`: several processes on one run.
+
+use serde::{Deserialize, Serialize};
+
+use super::Problem;
+
+/// `[parallel]`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ParallelSection {
+    /// What is cut over the ranks in place of being on each.
+    pub zero: Zero,
+    /// Longest that a rank waits for another, in seconds.
+    pub timeout_seconds: u64,
+}
+
+/// Stage of `ZeRO`: what is cut over the ranks in place of being on each.
+///
+/// Source: Rajbhandari et al. 2020, *`ZeRO`*, [arXiv:1910.02054](https://arxiv.org/abs/1910.02054), Sec. 5.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(try_from = "u8", into = "u8")]
+pub enum Zero {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// Stage 1: the optimiser's state.
+    Optimizer,
+    /// Stage 3: that, gradients and parameters.
+    Parameters,
+}
+
+impl TryFrom<u8> for Zero {
+    type Error = String;
+
+    fn try_from(stage: u8) -> Result<Self, String> {
+        match stage {
+            0 => Ok(Self::Nothing),
+            1 => Ok(Self::Optimizer),
+            3 => Ok(Self::Parameters),
+            other => Err(format!("zero is {other}, expected 0, 1 or 3")),
+        }
+    }
+}
+
+impl From<Zero> for u8 {
+    fn from(stage: Zero) -> Self {
+        match stage {
+            Zero::Nothing => 0,
+            Zero::Optimizer => 1,
+            Zero::Parameters => 3,
+        }
+    }
+}
+
+impl Zero {
+    /// Whether each rank keeps a part of the optimiser's state alone.
+    pub fn shards_optimizer(self) -> bool {
+        self != Self::Nothing
+    }
+
+    /// Whether each rank keeps a part of the blocks' parameters alone.
+    pub fn shards_parameters(self) -> bool {
+        self == Self::Parameters
+    }
+}
+
+impl Default for ParallelSection {
+    fn default() -> Self {
+        // The time-out is that of torch's own process groups on the CPU.
+        Self { zero: Zero::default(), timeout_seconds: 1800 }
+    }
+}
+
+impl ParallelSection {
+    /// What is out of range.
+    pub(crate) fn problems(self, has_lora: bool) -> Vec<Problem> {
+        const DAY: u64 = 86_400;
+        let Self { timeout_seconds, zero } = self;
+        let problem = |field: &str, value: String, expected: String| Problem {
+            field: format!("parallel.{field}"),
+            value,
+            expected,
+        };
+        let mut problems = Vec::new();
+        if !(1..=DAY).contains(&timeout_seconds) {
+            let expected = format!("1 to {DAY} seconds");
+            problems.push(problem("timeout_seconds", timeout_seconds.to_string(), expected));
+        }
+        if zero.shards_parameters() && has_lora {
+            let expected = "0 or 1 where lora is given, which leaves the blocks as they are";
+            problems.push(problem("zero", "3".to_owned(), expected.to_owned()));
+        }
+        problems
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stage_is_its_number() {
+        let section: ParallelSection = toml::from_str("zero = 1").unwrap();
+        assert!(section.zero.shards_optimizer());
+        assert_eq!(toml::to_string(&section).unwrap(), "zero = 1\ntimeout_seconds = 1800\n");
+        let error = toml::from_str::<ParallelSection>("zero = 7").unwrap_err().to_string();
+        assert!(error.contains("zero is 7, expected 0, 1 or 3"), "{error}");
+    }
+}
