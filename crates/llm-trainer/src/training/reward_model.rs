@@ -398,7 +398,9 @@ mod tests {
             let mut model = start.expect("the files are there").expect("it was asked for");
             let sequences = responses(kept);
             let sequences: Vec<&Sequence> = sequences.iter().collect();
-            let judged = model.judge(run.config(), &section, &sequences, &[true, false], (1, 0));
+            let ranks = Ranks::single();
+            let judged =
+                model.judge(&ranks, run.config(), &section, &sequences, &[true, false], (1, 0));
             judged.expect("finite log-probabilities").log_ratio
         };
         let (whole, truncated) = (judged(false), judged(true));
