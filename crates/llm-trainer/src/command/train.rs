@@ -124,7 +124,11 @@ fn train_on(
         progress.say(&format!("note: {note}"));
     }
     let interruption = Interruption { signals: Signals::listen()?, deadline };
-    if let Some(reason) = train(ranks, &mut trainer, &progress, &name, &interruption)? {
+    let outcome = train(ranks, &mut trainer, &progress, &name, &interruption);
+    if let (Err(error), false) = (&outcome, ranks.is_first()) {
+        progress.say(&format!("error: {error:#}"));
+    }
+    if let Some(reason) = outcome? {
         let (step, root) = (trainer.step(), root.display());
         writeln!(out, "{name}: {reason} after step {step} of {steps}, which is saved; see {root}")?;
         return Ok(());

@@ -54,6 +54,8 @@ struct Shared {
 struct Seen {
     /// When it last answered.
     answered: Instant,
+    /// It will not answer any more.
+    is_lost: bool,
     /// Every rank; one's own, and those that were not looked at, stay as they were.
     peers: Vec<Peer>,
     /// Why the run ends, by whichever rank found out first.
@@ -96,6 +98,7 @@ impl Watch {
         };
         let seen = Seen {
             answered: now,
+            is_lost: false,
             peers: (0..count).map(peer).collect(),
             failure: None,
             outbox: None,
@@ -141,7 +144,8 @@ impl Watch {
         self.shared.seen().outbox = Some(failure.to_owned());
         self.pulse.unpark();
         let others = self.shared.seen().peers.len() - 1;
-        self.shared.wait_until(|seen| seen.outbox.is_none() && seen.heard >= others);
+        self.shared
+            .wait_until(|seen| seen.is_lost || (seen.outbox.is_none() && seen.heard >= others));
     }
 
     /// Which rank an operation has failed for, in words; waits a few beats to find out.
@@ -225,7 +229,8 @@ impl Shared {
                 self.seen().outbox.get_or_insert_with(|| reason.clone());
                 let others = self.seen().peers.len() - 1;
                 self.wait_until(|seen| {
-                    seen.outbox.is_none() && (self.rank > 0 || seen.heard >= others)
+                    let told = seen.outbox.is_none() && (self.rank > 0 || seen.heard >= others);
+                    seen.is_lost || told
                 });
                 end(&format!("{own}: {reason}"));
                 return;

@@ -27,12 +27,14 @@ impl Pulse {
         Self { store, shared, beats: 0, has_told: false }
     }
 
-    /// Until the run is over. A store that cannot be reached is asked again: that it does not answer is what others look at.
+    /// Until the run is over, or the store is gone: a connection to it that broke does not come back.
     pub(super) fn run(mut self) {
         while !self.shared.is_over.load(Ordering::SeqCst) {
-            if self.exchange().is_ok() {
-                self.shared.seen().answered = Instant::now();
+            if self.exchange().is_err() {
+                self.shared.seen().is_lost = true;
+                return;
             }
+            self.shared.seen().answered = Instant::now();
             thread::park_timeout(self.shared.beat);
         }
     }

@@ -20,13 +20,13 @@ fn under_way(root: &Path) -> Vec<Child> {
     children
 }
 
-/// The last line on standard error, of a process that ended as one with an error does.
+/// The error of a process that ended by one. libtorch may have warned of connections that broke.
 fn error_of(output: &Output) -> String {
     let text = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{text}");
-    let error = text.lines().last().unwrap_or_default();
-    assert!(error.starts_with("error: "), "{text}");
-    error.to_owned()
+    let errors: Vec<&str> = text.lines().filter(|line| line.starts_with("error: ")).collect();
+    assert_eq!(errors.len(), 1, "{text}");
+    errors[0].to_owned()
 }
 
 /// Both where this rank stood and where the other was last seen.

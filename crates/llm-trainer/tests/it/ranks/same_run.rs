@@ -15,16 +15,26 @@ const ROUNDING: f64 = 1e-12;
 /// f64 throughout, so that rounding cannot hide behind itself.
 const WIDE: &str = "model.dtype=f64";
 
-/// What was sampled, how it was judged and what it was worth: every byte.
+/// What was sampled, how it was judged and what it was worth; an advantage may be made of log-probabilities, and round.
 fn assert_same_samples(one: &Path, many: &Path, steps: u64) {
     for step in 1..=steps {
         let file = format!("run/samples/step-{step}.jsonl");
-        let [one, many] = [one, many].map(|root| std::fs::read_to_string(root.join(&file)));
-        assert_eq!(
-            one.expect("a run leaves samples"),
-            many.expect("a run leaves samples"),
-            "{file}"
-        );
+        let read = |root: &Path| -> Vec<(Option<f64>, serde_json::Value)> {
+            let text = std::fs::read_to_string(root.join(&file)).expect("a run leaves samples");
+            let parse = |line: &str| {
+                let mut sample: serde_json::Value = serde_json::from_str(line).expect("JSON lines");
+                let advantage = sample["advantage"].take();
+                (advantage.as_f64(), sample)
+            };
+            text.lines().map(parse).collect()
+        };
+        let (one, many) = (read(one), read(many));
+        assert_eq!(one.len(), many.len(), "{file}");
+        for ((one_advantage, one), (many_advantage, many)) in one.iter().zip(&many) {
+            assert_eq!(one, many, "{file}");
+            let distance = one_advantage.unwrap_or(0.0) - many_advantage.unwrap_or(0.0);
+            assert!(distance.abs() < 1e-10, "{file}: {one_advantage:?}, {many_advantage:?}");
+        }
     }
 }
 

@@ -1,0 +1,76 @@
+use super::*;
+use crate::kept_tokens::KeptTokens;
+
+const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/tiny_qwen2_tied");
+
+fn run(more: &str) -> Run {
+    let text = format!(
+        "name = 'x'\nmodel.path = '{FIXTURE}'\ndata.train.arithmetic = {{}}\ntraining.steps = 1\n\
+         algorithm.advantage = 'prime'\n{more}"
+    );
+    let config = RunConfig::parse(&text, Path::new("x.toml"), &[]).expect("a configuration");
+    config.resolve(Path::new("")).expect("in range")
+}
+
+fn places(model: &Decoder) -> Vec<*mut std::ffi::c_void> {
+    model.named_parameters().iter().map(|(_, parameter)| parameter.data_ptr()).collect()
+}
+
+/// Memory of the reward model and of its reference, where the policy's own reference is loaded.
+fn started(more: &str) -> [Vec<*mut std::ffi::c_void>; 3] {
+    let kind = (Device::Cpu, Kind::Float);
+    let frozen = Decoder::load(Path::new(FIXTURE), kind.0, kind.1).expect("a recorded model");
+    // The same directory by another name.
+    let path = Path::new(FIXTURE).join("../tiny_qwen2_tied");
+    let vocab_size = frozen.config().vocab_size;
+    let in_memory = [(path.as_path(), &frozen)];
+    let started = RewardModel::start(&run(more), None, kind, vocab_size, &in_memory);
+    let RewardModel { model, reference, .. } =
+        started.expect("the files are there").expect("it was asked for");
+    [places(&model), places(&reference), places(&frozen)]
+}
+
+/// The first two responses of the first group, of four tokens each, drawn from a few tokens where `kept` says so.
+fn responses(kept: bool) -> Vec<Sequence> {
+    let response: [u32; 4] = [65, 66, 67, 68];
+    let list = [60, 65, 66, 67, 68, 90];
+    let mut all = KeptTokens::default();
+    for _ in response {
+        all.push(&list);
+    }
+    let kept = kept.then_some(all);
+    let of = |first| Sequence {
+        prompt: vec![first, 70],
+        response: response.to_vec(),
+        kept: kept.clone(),
+    };
+    vec![of(71), of(72)]
+}
+
+#[test]
+fn a_truncated_response_is_judged_over_the_whole_vocabulary() {
+    let run = run("rollout.group_size = 2\nreward_model.optimizer.learning_rate = 1e-3");
+    let section = run.config().reward_model.clone().expect("filled in");
+    let judged = |kept: bool| {
+        let start = RewardModel::start(&run, None, (Device::Cpu, Kind::Float), 1, &[]);
+        let mut model = start.expect("the files are there").expect("it was asked for");
+        let sequences = responses(kept);
+        let sequences: Vec<&Sequence> = sequences.iter().collect();
+        let ranks = Ranks::single();
+        let judged =
+            model.judge(&ranks, run.config(), &section, &sequences, &[true, false], (1, 0));
+        judged.expect("finite log-probabilities").log_ratio
+    };
+    let (whole, truncated) = (judged(false), judged(true));
+    assert!(whole.iter().all(|log_ratio| log_ratio.abs() > 1e-9), "it has learnt: {whole:?}");
+    assert_eq!(whole, truncated);
+}
+
+#[test]
+fn a_frozen_model_that_is_in_memory_is_not_loaded_again() {
+    let [model, reference, frozen] = started("");
+    assert_eq!(reference, frozen);
+    assert!(model.iter().all(|place| !frozen.contains(place)), "what learns is its own");
+    let [model, reference, frozen] = started("lora.rank = 2");
+    assert_eq!((&reference, &model), (&frozen, &frozen), "adapters lie over the same weights");
+}
