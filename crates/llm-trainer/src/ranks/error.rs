@@ -10,12 +10,12 @@ use super::status::Status;
 #[non_exhaustive]
 pub enum RankError {
     /// An operation between ranks failed, on this one.
-    #[error("{status}: {source}")]
+    #[error("{status}: {cause}")]
     Operation {
         /// Where this rank stood.
         status: Box<Status>,
-        /// What libtorch said.
-        source: GroupError,
+        /// What libtorch said; a part of the message already.
+        cause: GroupError,
     },
     /// Another rank could not do its part.
     #[error("rank {rank}: {message}")]

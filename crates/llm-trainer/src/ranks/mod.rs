@@ -19,6 +19,7 @@ use serde::de::DeserializeOwned;
 use torch_ext::{GroupError, GroupOptions, Placement, ProcessGroup};
 use trainer_core::config::Device as DeviceChoice;
 
+use crate::training::reward_model::RewardModelError;
 use crate::training::update::UpdateError;
 
 pub use error::RankError;
@@ -85,9 +86,9 @@ impl Ranks {
             return Ok(self.gather("the end", ()).map(drop)?);
         };
         watch.take_over();
-        match error.downcast_ref::<RankError>().or_else(|| within_update(&error)) {
+        match between_ranks(&error) {
             Some(RankError::Elsewhere { .. } | RankError::Differ { .. }) => Err(error),
-            Some(RankError::Operation { .. }) => match watch.culprit() {
+            Some(RankError::Operation { cause, .. }) => match watch.culprit(suspects(cause)) {
                 Some(culprit) => {
                     watch.tell(&culprit);
                     Err(error.context(culprit))
@@ -287,7 +288,7 @@ impl Ranks {
     /// An operation between ranks has come to its end, or failed where this rank stands.
     fn ended<T>(&self, outcome: Result<T, GroupError>) -> Result<T, RankError> {
         let status = Box::new(self.status());
-        let outcome = outcome.map_err(|source| RankError::Operation { status, source })?;
+        let outcome = outcome.map_err(|cause| RankError::Operation { status, cause })?;
         self.change_status(|status| status.operation = None);
         Ok(outcome)
     }
@@ -297,10 +298,29 @@ impl Ranks {
     }
 }
 
-/// The failure between ranks that made an update fail.
-fn within_update(error: &anyhow::Error) -> Option<&RankError> {
-    match error.downcast_ref::<UpdateError>() {
-        Some(UpdateError::Ranks(error)) => Some(error),
+/// Ranks that gave no word when an operation failed.
+fn suspects(error: &GroupError) -> &[usize] {
+    match error {
+        GroupError::Failed { silent, .. } => silent,
+        _ => &[],
+    }
+}
+
+/// The failure between ranks that made a run fail, if that was it.
+fn between_ranks(error: &anyhow::Error) -> Option<&RankError> {
+    let own = error.downcast_ref::<RankError>();
+    own.or_else(|| error.downcast_ref().and_then(of_update)).or_else(|| {
+        match error.downcast_ref::<RewardModelError>()? {
+            RewardModelError::Ranks(error) => Some(error),
+            RewardModelError::Update(error) => of_update(error),
+            _ => None,
+        }
+    })
+}
+
+fn of_update(error: &UpdateError) -> Option<&RankError> {
+    match error {
+        UpdateError::Ranks(error) => Some(error),
         _ => None,
     }
 }

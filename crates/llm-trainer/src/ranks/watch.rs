@@ -139,21 +139,23 @@ impl Watch {
         self.judge.unpark();
     }
 
-    /// Tells the others why this rank ends, and waits until they know or are gone.
+    /// Tells the others why this rank ends; the first rank, who may serve the store, waits until they know or are gone.
     pub(super) fn tell(&self, failure: &str) {
-        self.shared.seen().outbox = Some(failure.to_owned());
+        {
+            let mut seen = self.shared.seen();
+            seen.looks_at_all = true;
+            seen.outbox = Some(failure.to_owned());
+        }
         self.pulse.unpark();
-        let others = self.shared.seen().peers.len() - 1;
-        self.shared
-            .wait_until(|seen| seen.is_lost || (seen.outbox.is_none() && seen.heard >= others));
+        self.shared.wait_until(|seen| self.shared.is_told(seen));
     }
 
-    /// Which rank an operation has failed for, in words; waits a few beats to find out.
-    pub(super) fn culprit(&self) -> Option<String> {
+    /// Which rank an operation has failed for, in words; waits a few beats to find out. `suspects` gave no word when it failed.
+    pub(super) fn culprit(&self, suspects: &[usize]) -> Option<String> {
         let shared = &self.shared;
         shared.seen().looks_at_all = true;
         self.pulse.unpark();
-        let patience = shared.beat * MISSED;
+        let patience = if suspects.is_empty() { shared.beat * MISSED } else { shared.gone_after() };
         shared.wait_until(|seen| seen.failure.is_some() || shared.silent(seen, patience).is_some());
         let seen = shared.seen();
         let own = shared.own_status();
@@ -189,6 +191,21 @@ impl Shared {
         while Instant::now() < deadline && !done(&self.seen()) {
             thread::sleep(self.beat / 8);
         }
+    }
+
+    /// Silence after which a rank counts as gone, where there is reason to think so.
+    fn gone_after(&self) -> Duration {
+        self.beat * 5 / 2
+    }
+
+    /// Whether all that are left know why the run ends, or cannot be told.
+    fn is_told(&self, seen: &Seen) -> bool {
+        let gone = |peer: &&Peer| {
+            peer.is_known && seen.answered.duration_since(peer.heard) > self.gone_after()
+        };
+        let awaited = if self.rank == 0 { seen.peers.len() - 1 } else { 0 };
+        let told = seen.heard + seen.peers.iter().filter(gone).count();
+        seen.is_lost || (seen.outbox.is_none() && told >= awaited)
     }
 
     /// The first rank of which nothing was heard for `patience`, in words.
@@ -227,11 +244,7 @@ impl Shared {
                     return;
                 }
                 self.seen().outbox.get_or_insert_with(|| reason.clone());
-                let others = self.seen().peers.len() - 1;
-                self.wait_until(|seen| {
-                    let told = seen.outbox.is_none() && (self.rank > 0 || seen.heard >= others);
-                    seen.is_lost || told
-                });
+                self.wait_until(|seen| self.is_told(seen));
                 end(&format!("{own}: {reason}"));
                 return;
             }

@@ -81,13 +81,13 @@ fn the_culprit_is_the_silent_one_or_the_one_behind() {
     ranks[1].status.lock().unwrap().operations = 4;
     ranks[2].status.lock().unwrap().operations = 5;
     ranks[2].watch.take_over();
-    let culprit = ranks[2].watch.culprit().unwrap();
+    let culprit = ranks[2].watch.culprit(&[]).unwrap();
     assert!(
         culprit.starts_with("rank 1 has not come to it: rank 1, step 0, sampling"),
         "{culprit}"
     );
     // Before the others' patience is over.
     ranks[1].watch.leave();
-    let culprit = ranks[2].watch.culprit().unwrap();
+    let culprit = ranks[2].watch.culprit(&[]).unwrap();
     assert!(culprit.starts_with("rank 1 has not been heard of for"), "{culprit}");
 }

@@ -45,7 +45,7 @@ fn distance_of_parameters(one: &Path, many: &Path) -> f64 {
         Decoder::load(&checkpoint, Device::Cpu, Kind::Double).expect("a checkpoint is a model")
     };
     let (one, many) = (load(one), load(many));
-    let pairs = one.named_parameters().into_iter().zip(many.named_parameters());
+    let pairs = one.trained_parameters().into_iter().zip(many.trained_parameters());
     let distance = |((name, one), (_, many)): ((String, &tch::Tensor), (String, &tch::Tensor))| {
         let norm = |tensor: &tch::Tensor| tensor.norm().double_value(&[]);
         let distance = norm(&(one - many)) / norm(one);
@@ -127,6 +127,26 @@ fn everything_that_looks_at_all_tokens_looks_at_those_of_all_ranks() {
         "algorithm.aggregation=seq-mean-token-mean",
     ];
     is_the_run_of_one(&settings, &[(3, &[])]);
+}
+
+/// Adapters, with and without their state cut; responses saved by one and replayed by the other.
+#[test]
+fn adapters_train_over_ranks_and_saved_responses_are_replayed_there() {
+    let settings = ["lora.rank=4"];
+    is_the_run_of_one(&settings, &[(2, &[]), (3, &["parallel.zero=1"])]);
+    let [saved, replayed] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let rollouts = saved.path().join("rollouts");
+    let with = |count: usize, root: &Path, flag: &str| {
+        let mut ranks = commands(count, root, &[WIDE]);
+        for command in &mut ranks {
+            command.arg(flag).arg(&rollouts);
+        }
+        finish(start(ranks)).iter().for_each(assert_success);
+    };
+    with(2, saved.path(), "--save-rollouts");
+    with(3, replayed.path(), "--replay-rollouts");
+    assert_same_samples(saved.path(), replayed.path(), 4);
+    assert!(distance_of_parameters(saved.path(), replayed.path()) < ROUNDING);
 }
 
 /// Its passes are dealt out and its gradients summed like the policy's.
