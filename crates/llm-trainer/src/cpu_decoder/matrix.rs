@@ -8,6 +8,7 @@
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 use tch::{Device, Kind, Tensor};
+use torch_ext::advise_huge_pages;
 
 /// Inputs are filled up with zeros to a multiple of this, so that no instruction set has a rest.
 const PADDING: usize = 32;
@@ -55,10 +56,12 @@ impl Matrix {
         let numbers = if weight.kind() == Kind::BFloat16 {
             // Neighbours as one integer: the machines that have these libraries put the earlier in the low half.
             let mut words = vec![0_i32; count / 2];
+            let _in_huge_pages = advise_huge_pages(&words);
             weight.view_dtype(Kind::Int).copy_data(&mut words, count / 2);
             Numbers::Bf16(words)
         } else {
             let mut numbers = vec![0.0_f32; count];
+            let _in_huge_pages = advise_huge_pages(&numbers);
             weight.copy_data(&mut numbers, count);
             Numbers::F32(numbers)
         };
@@ -125,9 +128,9 @@ impl Matrix {
                 Numbers::F32(_) => own[..self.inputs].copy_from_slice(row),
                 Numbers::Bf16(_) => {
                     let (even, odd) = own.split_at_mut(self.width / 2);
-                    for (place, value) in row.iter().enumerate() {
-                        let half = if place % 2 == 0 { &mut *even } else { &mut *odd };
-                        half[place / 2] = *value;
+                    for ((pair, even), odd) in row.chunks(2).zip(even).zip(odd) {
+                        *even = pair[0];
+                        *odd = pair.get(1).copied().unwrap_or(0.0);
                     }
                 }
             }

@@ -8,6 +8,8 @@
 mod attention;
 mod matrix;
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use pulp::Arch;
 use tch::{Device, Kind, Tensor};
 
@@ -96,7 +98,7 @@ impl CpuDecoder {
     /// Logits `[rows, vocab]` of final-normed hidden states `[rows, hidden]`.
     pub(crate) fn logits(&self, hidden: &[f32]) -> Tensor {
         let head = self.head.as_ref().unwrap_or(&self.embedding);
-        let mut logits = self.threads.install(|| head.multiply(self.arch, hidden));
+        let mut logits = awake(&self.threads, || head.multiply(self.arch, hidden));
         self.round(&mut logits);
         let columns = i64::try_from(head.outputs()).expect("a vocabulary");
         Tensor::from_slice(&logits).view([-1, columns])
@@ -104,7 +106,7 @@ impl CpuDecoder {
 
     /// Reads one token a row and answers with the final-normed hidden states, `[rows, hidden]`.
     pub(crate) fn step(&self, token_ids: &[u32], rows: &mut [CpuMemory]) -> Vec<f32> {
-        self.threads.install(|| {
+        awake(&self.threads, || {
             let mut x = Vec::new();
             for &token_id in token_ids {
                 self.embedding.push_row(token_id as usize, &mut x);
@@ -235,6 +237,32 @@ impl CpuDecoder {
     fn rounded(&self, value: f32) -> f32 {
         if self.rounds { half::bf16::from_f32(value).to_f32() } else { value }
     }
+}
+
+/// Runs `work` in the pool, whose other threads look for work all the while: a token is a hundred products of a tenth of a
+/// millisecond, and to wake a thread for each takes as long.
+fn awake<T: Send>(pool: &rayon::ThreadPool, work: impl FnOnce() -> T + Send) -> T {
+    /// Says that the work is over, also when it panics: the scope waits for those who look for work.
+    struct Over<'a>(&'a AtomicBool);
+    impl Drop for Over<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+    let over = AtomicBool::new(false);
+    pool.scope(|scope| {
+        for _ in 1..pool.current_num_threads() {
+            scope.spawn(|_| {
+                while !over.load(Ordering::Relaxed) {
+                    if rayon::yield_now() != Some(rayon::Yield::Executed) {
+                        std::hint::spin_loop();
+                    }
+                }
+            });
+        }
+        let _over = Over(&over);
+        work()
+    })
 }
 
 impl CpuBlock {

@@ -57,7 +57,7 @@ pub(crate) struct OpenBlocks<'a> {
 }
 
 impl Decoder {
-    /// Cuts the blocks over ranks: each is whole only while it is [open](Self::open_block). `keep` may give a tensor of the
+    /// Cuts the blocks over ranks: each is whole only while it is `open`. `keep` may give a tensor of the
     /// same kind and values as a block's shard to use in its place.
     ///
     /// # Panics
