@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use reward_math::{
     BadRow, Grading, Options, Progress, Reward, explain, explain_answer, grade, time_rows,
 };
@@ -216,8 +216,12 @@ fn progress_bar() -> ProgressBar {
     if !io::stderr().is_terminal() {
         return ProgressBar::hidden();
     }
-    let style = ProgressStyle::with_template("{spinner} {human_pos} rows, {per_sec}");
-    ProgressBar::no_length().with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()))
+    let style = ProgressStyle::with_template("{spinner} {human_pos} rows, {rate}")
+        .unwrap_or_else(|_| ProgressStyle::default_spinner())
+        .with_key("rate", |state: &ProgressState, text: &mut dyn std::fmt::Write| {
+            let _ = write!(text, "{:.0} rows/s", state.per_sec());
+        });
+    ProgressBar::no_length().with_style(style)
 }
 
 fn run_bench(
