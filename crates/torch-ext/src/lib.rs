@@ -13,7 +13,7 @@ mod operator;
 pub use autograd::{backward, vector_jacobian_product};
 pub use device::{CudaMemory, Libtorch, cuda_memory, libtorch, load_cuda};
 pub use distributed::{GroupError, GroupOptions, Placement, ProcessGroup, ReduceOp, Store, Work};
-pub use memory::{advise_huge_pages, keep_freed_memory};
+pub use memory::keep_freed_memory;
 pub use operator::{Argument, call, fused_adamw};
 
 use std::ffi::{CStr, c_char};

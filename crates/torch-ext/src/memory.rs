@@ -1,4 +1,4 @@
-//! How memory comes from the system and goes back to it.
+//! How the C library hands memory back to the system.
 
 /// Makes the C library keep memory that was freed for what is asked for next, and says whether it will.
 ///
@@ -22,47 +22,4 @@ pub fn keep_freed_memory() -> bool {
     }
     #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
     false
-}
-
-/// Asks the system to hold this memory in huge pages, where it has whole ones, and says whether it agreed.
-///
-/// Weights that are read once a token come a third to twice as fast from them: a page of 4 KiB ends what the processor reads
-/// ahead, and looking up its address costs as much as reading it. What was written already is moved at once, where the kernel
-/// can (Linux 6.1), else page by page later.
-pub fn advise_huge_pages<T>(memory: &[T]) -> bool {
-    #[cfg(target_os = "linux")]
-    {
-        const HUGE: usize = 2 << 20;
-        let own = memory.as_ptr_range();
-        let start = (own.start as usize).next_multiple_of(HUGE);
-        let end = own.end as usize / HUGE * HUGE;
-        if start >= end {
-            return false;
-        }
-        // SAFETY: the range lies within `memory`, which is borrowed meanwhile; advice changes no byte of it.
-        let advise =
-            |advice| unsafe { libc::madvise(start as *mut libc::c_void, end - start, advice) == 0 };
-        let agreed = advise(libc::MADV_HUGEPAGE);
-        let _at_once = advise(libc::MADV_COLLAPSE);
-        agreed
-    }
-    #[cfg(not(target_os = "linux"))]
-    {
-        let _ = memory;
-        false
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::advise_huge_pages;
-
-    #[test]
-    fn advice_changes_no_byte_and_needs_a_whole_page() {
-        let numbers: Vec<u32> = (0..3 << 20).collect();
-        let _agreed = advise_huge_pages(&numbers);
-        assert!(numbers.iter().zip(0..).all(|(found, expected)| *found == expected));
-        assert!(!advise_huge_pages(&numbers[..1000]));
-        assert!(!advise_huge_pages::<u8>(&[]));
-    }
 }

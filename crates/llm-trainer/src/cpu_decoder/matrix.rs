@@ -8,7 +8,6 @@
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 use tch::{Device, Kind, Tensor};
-use torch_ext::advise_huge_pages;
 
 /// Inputs are filled up with zeros to a multiple of this, so that no instruction set has a rest.
 const PADDING: usize = 32;
@@ -56,12 +55,10 @@ impl Matrix {
         let numbers = if weight.kind() == Kind::BFloat16 {
             // Neighbours as one integer: the machines that have these libraries put the earlier in the low half.
             let mut words = vec![0_i32; count / 2];
-            let _in_huge_pages = advise_huge_pages(&words);
             weight.view_dtype(Kind::Int).copy_data(&mut words, count / 2);
             Numbers::Bf16(words)
         } else {
             let mut numbers = vec![0.0_f32; count];
-            let _in_huge_pages = advise_huge_pages(&numbers);
             weight.copy_data(&mut numbers, count);
             Numbers::F32(numbers)
         };
