@@ -2,6 +2,7 @@
 
 mod chat_template;
 mod config;
+mod config_errors;
 mod dataset;
 mod disk;
 mod dynamic_sampling;
