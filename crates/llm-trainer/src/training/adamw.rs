@@ -239,7 +239,6 @@ impl AdamW {
     }
 }
 
-/// Kinds too coarse to take small steps in.
 /// Runs of a flat tensor that are worked on at a time, starts and lengths: `longest` on the CPU.
 fn pieces(flat: &Tensor, longest: i64) -> impl Iterator<Item = (i64, i64)> + use<> {
     let elements = flat.size()[0];
@@ -250,6 +249,7 @@ fn pieces(flat: &Tensor, longest: i64) -> impl Iterator<Item = (i64, i64)> + use
     })
 }
 
+/// Kinds too coarse to take small steps in.
 fn is_narrow(tensor: &Tensor) -> bool {
     matches!(tensor.kind(), Kind::BFloat16 | Kind::Half)
 }

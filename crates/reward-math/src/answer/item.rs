@@ -344,8 +344,7 @@ impl Parser {
         let Some((count, smaller, factor)) = smaller else {
             return Ok(value(expression, Some(unit), percent));
         };
-        let factor = Expression::Number(BigRational::from_integer(factor.into()));
-        let scaled = Expression::Product(vec![expression, factor]);
+        let scaled = Expression::Product(vec![expression, Expression::Number(factor)]);
         let total = Expression::Sum(vec![scaled, count]);
         self.with_smaller_unit(total, smaller, percent)
     }

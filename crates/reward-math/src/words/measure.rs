@@ -358,19 +358,28 @@ pub(crate) fn contradict(left: &str, right: &str) -> bool {
 }
 
 /// How many of the second unit make one of the first, where people write both, as in "2 hours 30 minutes".
-pub(crate) fn parts(larger: &str, smaller: &str) -> Option<i64> {
-    Some(match (larger, smaller) {
-        ("hour" | "degree", "minute") | ("minute", "second") => 60,
-        ("hour", "second") => 3600,
-        ("day", "hour") => 24,
-        ("week", "day") => 7,
-        ("year", "month") | ("foot", "inch") => 12,
-        ("yard", "foot") => 3,
-        ("pound", "ounce") => 16,
-        ("m", "cm") | ("dollar", "cent") => 100,
-        ("km", "m") | ("kg", "g") | ("liter", "ml") => 1000,
-        _ => return None,
-    })
+pub(crate) fn parts(larger: &str, smaller: &str) -> Option<BigRational> {
+    const WRITTEN: [(&str, &str); 14] = [
+        ("hour", "minute"),
+        ("minute", "second"),
+        ("hour", "second"),
+        ("day", "hour"),
+        ("week", "day"),
+        ("year", "month"),
+        ("foot", "inch"),
+        ("yard", "foot"),
+        ("pound", "ounce"),
+        ("m", "cm"),
+        ("dollar", "cent"),
+        ("km", "m"),
+        ("kg", "g"),
+        ("liter", "ml"),
+    ];
+    // A minute of arc.
+    if (larger, smaller) == ("degree", "minute") {
+        return Some(BigRational::from_integer(60.into()));
+    }
+    WRITTEN.contains(&(larger, smaller)).then(|| conversion(larger, smaller))?
 }
 
 #[cfg(test)]

@@ -27,16 +27,20 @@ const SMALL: [&str; 20] = [
 ];
 const TENS: [&str; 8] =
     ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"];
-const PARTS: [(&str, u64); 9] = [
+const PARTS: [(&str, u64); 13] = [
     ("half", 2),
     ("third", 3),
     ("quarter", 4),
     ("fourth", 4),
     ("fifth", 5),
     ("sixth", 6),
+    ("seventh", 7),
     ("eighth", 8),
+    ("ninth", 9),
     ("tenth", 10),
+    ("twelfth", 12),
     ("hundredth", 100),
+    ("thousandth", 1000),
 ];
 
 /// The number that the words say, all of them.
@@ -52,23 +56,14 @@ pub(crate) fn number(words: &str) -> Option<BigRational> {
     whole(&words).map(|value| BigRational::from_integer(BigInt::from(value)))
 }
 
-/// The denominator of "fifths", "tenths" and the like behind a number. Halves and quarters are also things to count.
+/// The denominator of "fifths", "tenths" and the like behind a number. "2 half" is no number, and quarters are counted.
 pub(crate) fn part(word: &str) -> Option<u64> {
-    Some(match word.strip_suffix('s').unwrap_or(word) {
-        "halve" => 2,
-        "third" => 3,
-        "fourth" => 4,
-        "fifth" => 5,
-        "sixth" => 6,
-        "seventh" => 7,
-        "eighth" => 8,
-        "ninth" => 9,
-        "tenth" => 10,
-        "twelfth" => 12,
-        "hundredth" => 100,
-        "thousandth" => 1000,
-        _ => return None,
-    })
+    let singular = match word.strip_suffix('s').unwrap_or(word) {
+        "halve" => "half",
+        "half" | "quarter" => return None,
+        other => other,
+    };
+    PARTS.iter().find(|(name, _)| *name == singular).map(|(_, bottom)| *bottom)
 }
 
 /// The power of ten of "million" and the like, as a factor.
