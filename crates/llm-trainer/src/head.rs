@@ -11,15 +11,36 @@
 //! A token that was drawn from a part of the vocabulary has its log-probability within that part: `π_k` of the first line
 //! is then 0 outside it and normalised over it ([`KeptTokens`]).
 //!
+//! Where ranks hold parts of the vocabulary, each forms the logits of its own, and what concerns all is reduced over them: the
+//! largest logit, then the sums of `exp` and of logit times `exp`. No rank sees another's logits.
+//!
 //! Derivations: `docs/theory.md#lemma-1`; the same formulas for one state in `f64` are
 //! [`entropy_core::Categorical::pull_back`] and [`entropy_core::Categorical::pull_back_entropy`].
 
-use tch::{Kind, Tensor};
+use tch::{Device, Kind, Tensor};
+
+mod shards;
 
 use crate::kept_tokens::KeptTokens;
+use crate::model::TensorGroup;
 
 /// Most logits of a chunk: 64 MiB in `f32`, a few such buffers live at once.
 pub const CHUNK_LOGITS: i64 = 1 << 24;
+
+/// The head's weight, or this rank's part of it.
+#[derive(Debug, Clone, Copy)]
+pub struct Head<'a> {
+    /// `[vocab, hidden]`; of a part, its own tokens.
+    pub(crate) weight: &'a Tensor,
+    /// The ranks that hold the rest of the vocabulary, in order.
+    pub(crate) group: Option<&'a TensorGroup>,
+}
+
+impl<'a> From<&'a Tensor> for Head<'a> {
+    fn from(weight: &'a Tensor) -> Self {
+        Self { weight, group: None }
+    }
+}
 
 /// What a policy says of each chosen token, both `[tokens]`; `f64` for an `f64` model, else `f32`.
 #[derive(Debug)]
@@ -48,16 +69,17 @@ pub struct HeadGradient {
 /// # Panics
 ///
 /// If the shapes do not fit or a token is no index of the vocabulary.
-pub fn token_statistics(
+pub fn token_statistics<'a>(
     hidden: &Tensor,
-    weight: &Tensor,
+    head: impl Into<Head<'a>>,
     targets: (&Tensor, Option<&KeptTokens>),
     temperature: f64,
 ) -> TokenStatistics {
     let _no_grad = tch::no_grad_guard();
+    let head = head.into();
     let (mut log_probs, mut entropies) = (Vec::new(), Vec::new());
-    for (start, length) in chunks(targets.0.size()[0], weight.size()[0]) {
-        let chunk = Chunk::new(hidden, weight, targets, temperature, start, length);
+    for (start, length) in chunks(targets.0.size()[0], head.weight.size()[0]) {
+        let chunk = Chunk::new(hidden, head, targets, temperature, (start, length));
         log_probs.push(chunk.target_log_prob());
         entropies.push(chunk.entropy());
     }
@@ -73,9 +95,9 @@ pub fn token_statistics(
 /// # Panics
 ///
 /// As [`token_statistics`], or if `d_weight` has another shape or kind.
-pub fn token_statistics_backward(
+pub fn token_statistics_backward<'a>(
     hidden: &Tensor,
-    weight: &Tensor,
+    head: impl Into<Head<'a>>,
     targets: (&Tensor, Option<&KeptTokens>),
     temperature: f64,
     d_log_prob: &Tensor,
@@ -83,10 +105,11 @@ pub fn token_statistics_backward(
     mut d_weight: Option<&mut Tensor>,
 ) -> HeadGradient {
     let _no_grad = tch::no_grad_guard();
+    let head = head.into();
     let (mut d_hidden, mut log_probs) = (Vec::new(), Vec::new());
     let kind = statistics_kind(hidden);
-    for (start, length) in chunks(targets.0.size()[0], weight.size()[0]) {
-        let chunk = Chunk::new(hidden, weight, targets, temperature, start, length);
+    for (start, length) in chunks(targets.0.size()[0], head.weight.size()[0]) {
+        let chunk = Chunk::new(hidden, head, targets, temperature, (start, length));
         let column = |values: &Tensor| values.narrow(0, start, length).unsqueeze(1).to_kind(kind);
         let gradient = column(d_log_prob);
         log_probs.push(chunk.target_log_prob());
@@ -109,12 +132,20 @@ pub fn token_statistics_backward(
         if let Some(score) = score {
             d_logits -= score;
         }
-        let _same = d_logits.scatter_add_(1, &chunk.targets, &gradient);
+        let of_target = match &chunk.elsewhere {
+            None => gradient,
+            Some(Elsewhere { is_here, .. }) => gradient * is_here,
+        };
+        let _same = d_logits.scatter_add_(1, &chunk.targets, &of_target);
         if (temperature - 1.0).abs() > 0.0 {
             d_logits /= temperature;
         }
         let d_logits = d_logits.to_kind(hidden.kind());
-        d_hidden.push(d_logits.matmul(weight));
+        let own = d_logits.matmul(head.weight);
+        d_hidden.push(match head.group {
+            None => own,
+            Some(group) => group.sum(&own),
+        });
         if let Some(d_weight) = &mut d_weight {
             add_product(d_weight, &d_logits.tr(), &hidden.narrow(0, start, length));
         }
@@ -157,12 +188,25 @@ fn chunks(tokens: i64, vocab: i64) -> impl Iterator<Item = (i64, i64)> {
         .map(move |start| (start, rows.min(tokens - start)))
 }
 
-/// Log-probabilities of a run of tokens, `[length, vocab]` in `f32`.
+/// Log-probabilities of a run of tokens.
 struct Chunk {
+    /// `[length, vocab]`, in `f32` at least; of a part of the vocabulary, its own.
     log_prob: Tensor,
-    /// `[length, 1]`.
+    /// Place of each target in it, `[length, 1]`.
     targets: Tensor,
     restriction: Option<Restriction>,
+    /// What only all parts of the vocabulary can say, where there are several.
+    elsewhere: Option<Elsewhere>,
+}
+
+/// What the parts of a vocabulary say together.
+struct Elsewhere {
+    /// 1 where the target is of this part, else 0, `[length, 1]`.
+    is_here: Tensor,
+    /// `log π(y_t)` over the whole vocabulary, `[length, 1]`.
+    target_log_prob: Tensor,
+    /// `[length]`.
+    entropy: Tensor,
 }
 
 /// The parts of the vocabulary that the tokens of a chunk were drawn from.
@@ -177,9 +221,18 @@ struct Restriction {
     whole: Tensor,
 }
 
-impl Restriction {
-    /// `log_prob` is `[length, vocab]`; `lists` has `length` entries, an empty one for the whole vocabulary.
-    fn new(log_prob: &Tensor, lists: &[&[u32]]) -> Self {
+/// Lists of ids as tensors.
+struct Lists {
+    /// Kept ids, filled up with 0, i64 `[length, widest]`.
+    ids: Tensor,
+    /// Where filled up, `[length, widest]`.
+    absent: Tensor,
+    /// Where a list is empty and stands for the whole vocabulary, `[length, 1]`.
+    whole: Tensor,
+}
+
+impl Lists {
+    fn new(lists: &[&[u32]], device: Device) -> Self {
         let widest = lists.iter().map(|list| list.len()).max().unwrap_or(0).max(1);
         let mut ids = Vec::with_capacity(lists.len() * widest);
         let mut absent = Vec::with_capacity(lists.len() * widest);
@@ -188,12 +241,21 @@ impl Restriction {
             ids.extend(list.iter().map(|&id| i64::from(id)).chain(std::iter::repeat_n(0, filling)));
             absent.extend((0..widest).map(|place| place >= list.len()));
         }
-        let (device, kind) = (log_prob.device(), log_prob.kind());
-        let shape = [log_prob.size()[0], -1];
-        let ids = Tensor::from_slice(&ids).view(shape).to_device(device);
-        let absent = Tensor::from_slice(&absent).view(shape).to_device(device);
         let whole: Vec<bool> = lists.iter().map(|list| list.is_empty()).collect();
-        let whole = Tensor::from_slice(&whole).view(shape).to_device(device);
+        let width = i64::try_from(widest).expect("a list of ids");
+        Self {
+            ids: Tensor::from_slice(&ids).view([-1, width]).to_device(device),
+            absent: Tensor::from_slice(&absent).view([-1, width]).to_device(device),
+            whole: Tensor::from_slice(&whole).view([-1, 1]).to_device(device),
+        }
+    }
+}
+
+impl Restriction {
+    /// `log_prob` is `[length, vocab]`; `lists` has `length` entries, an empty one for the whole vocabulary.
+    fn new(log_prob: &Tensor, lists: &[&[u32]]) -> Self {
+        let kind = log_prob.kind();
+        let Lists { ids, absent, whole } = Lists::new(lists, log_prob.device());
         let own = log_prob.gather(1, &ids, false).masked_fill(&absent, f64::NEG_INFINITY);
         let log_mass = own.logsumexp([1i64].as_slice(), true).masked_fill(&whole, 0.0);
         Self { log_prob: own - &log_mass, ids, log_mass, whole: whole.to_kind(kind) }
@@ -209,28 +271,34 @@ impl Restriction {
 impl Chunk {
     fn new(
         hidden: &Tensor,
-        weight: &Tensor,
+        Head { weight, group }: Head<'_>,
         (targets, kept): (&Tensor, Option<&KeptTokens>),
         temperature: f64,
-        start: i64,
-        length: i64,
+        (start, length): (i64, i64),
     ) -> Self {
         let kind = statistics_kind(hidden);
         let logits = hidden.narrow(0, start, length).matmul(&weight.tr()).to_kind(kind);
         let logits = if (temperature - 1.0).abs() > 0.0 { logits / temperature } else { logits };
-        let log_prob = logits.log_softmax(-1, kind);
-        let restriction = kept.and_then(|kept| {
+        let targets = targets.narrow(0, start, length).unsqueeze(1);
+        let lists: Option<Vec<&[u32]>> = kept.map(|kept| {
             let first = usize::try_from(start).expect("chunks start at 0 or later");
             let last = first + usize::try_from(length).expect("chunks have tokens");
-            let lists: Vec<&[u32]> = (first..last).map(|token| kept.of(token)).collect();
-            let restricted = lists.iter().any(|list| !list.is_empty());
-            restricted.then(|| Restriction::new(&log_prob, &lists))
+            (first..last).map(|token| kept.of(token)).collect()
         });
-        Self { log_prob, targets: targets.narrow(0, start, length).unsqueeze(1), restriction }
+        let lists = lists.filter(|lists| lists.iter().any(|list| !list.is_empty()));
+        if let Some(group) = group {
+            return Self::of_part(&logits, &targets, lists.as_deref(), group);
+        }
+        let log_prob = logits.log_softmax(-1, kind);
+        let restriction = lists.map(|lists| Restriction::new(&log_prob, &lists));
+        Self { log_prob, targets, restriction, elsewhere: None }
     }
 
     fn target_log_prob(&self) -> Tensor {
-        let log_prob = self.log_prob.gather(1, &self.targets, false);
+        let log_prob = match &self.elsewhere {
+            None => self.log_prob.gather(1, &self.targets, false),
+            Some(elsewhere) => elsewhere.target_log_prob.shallow_clone(),
+        };
         let log_prob = match &self.restriction {
             None => log_prob,
             Some(restriction) => log_prob - &restriction.log_mass,
@@ -239,6 +307,9 @@ impl Chunk {
     }
 
     fn entropy(&self) -> Tensor {
+        if let Some(elsewhere) = &self.elsewhere {
+            return elsewhere.entropy.shallow_clone();
+        }
         // A token of probability 0 adds nothing: 0 · (-∞) must not become NaN.
         let finite = self.log_prob.clamp_min(f64::from(f32::MIN));
         -(finite.exp() * &finite).sum_dim_intlist(-1, false, finite.kind())

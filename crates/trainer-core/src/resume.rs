@@ -165,15 +165,28 @@ fn check_configuration(directory: &RunDirectory, resolved: &str) -> Result<(), R
     let path = directory.config();
     let earlier = fs::read_to_string(&path)
         .map_err(|source| RunDirectoryError::Read { path: path.clone(), source })?;
-    if earlier == resolved {
+    let (earlier, now) = (decisive(&earlier), decisive(resolved));
+    if earlier == now {
         return Ok(());
     }
     let difference = earlier
-        .lines()
-        .zip(resolved.lines())
+        .into_iter()
+        .zip(now)
         .find(|(earlier, now)| earlier != now)
         .map(|(earlier, now)| format!("`{earlier}` there, `{now}` now"));
     Err(ResumeError::OtherConfiguration { root: directory.root().to_path_buf(), difference })
+}
+
+/// The lines of a configuration that decide what a run computes: all but how it is spread over processes.
+fn decisive(resolved: &str) -> Vec<&str> {
+    let mut is_spread = false;
+    let decides = |line: &&str| {
+        if line.starts_with('[') {
+            is_spread = *line == "[parallel]";
+        }
+        !is_spread
+    };
+    resolved.lines().filter(decides).collect()
 }
 
 fn lies_in(path: &Path, root: &Path) -> bool {
@@ -268,6 +281,19 @@ mod tests {
         assert_eq!(start().checkpoint().map(|checkpoint| checkpoint.step), Some(4));
         let other = origin(&root, "a = 2\n", &Resume::Auto).unwrap_err().to_string();
         assert!(other.ends_with("first difference: `a = 1` there, `a = 2` now"), "{other}");
+    }
+
+    #[test]
+    fn how_a_run_is_spread_over_processes_may_change() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("run");
+        let with = |zero: u8, steps: u8| {
+            format!("a = 1\n\n[parallel]\nzero = {zero}\n\n[training]\nsteps = {steps}\n")
+        };
+        RunDirectory::create(&root).unwrap().write_description(&with(0, 1), &(), &()).unwrap();
+        assert!(matches!(origin(&root, &with(3, 1), &Resume::Auto), Ok(Origin::GoOn(..))));
+        let other = origin(&root, &with(3, 2), &Resume::Auto).unwrap_err().to_string();
+        assert!(other.ends_with("`steps = 1` there, `steps = 2` now"), "{other}");
     }
 
     #[test]

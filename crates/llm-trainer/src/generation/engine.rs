@@ -44,7 +44,8 @@ pub(super) enum Engine<'a> {
 impl<'a> Engine<'a> {
     /// Room for `slots` rows of at most `capacity` tokens.
     pub(super) fn new(decoder: &'a Decoder, slots: usize, capacity: usize, own: bool) -> Self {
-        let own = if own { CpuDecoder::new(decoder) } else { None };
+        // The CPU's own products know whole models alone.
+        let own = if own && decoder.group().is_none() { CpuDecoder::new(decoder) } else { None };
         if let Some(own) = own {
             return Self::Cpu { decoder, own, rows: Vec::new(), hidden: Vec::new(), capacity };
         }
@@ -88,7 +89,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Logits of every row's next token, `[rows, vocab]`.
+    /// Logits of every row's next token, `[rows, vocab]`, or of this rank's part of the vocabulary.
     pub(super) fn logits(&self) -> Tensor {
         match self {
             Self::Torch { decoder, hidden, .. } => {

@@ -31,7 +31,8 @@ impl KvCache {
     /// Room for `slots` sequences of at most `capacity` tokens each, none in use.
     pub(super) fn new(decoder: &Decoder, slots: usize, capacity: usize) -> Self {
         let config = decoder.config();
-        let shape = [slots, config.num_key_value_heads, capacity, config.head_dim].map(whole);
+        let heads = decoder.key_value_heads();
+        let shape = [slots, heads, capacity, config.head_dim].map(whole);
         let device = decoder.device();
         // Zeros, as a mask cannot undo the NaN that fresh memory may hold.
         let room = || Tensor::zeros(shape, (decoder.kind(), device));

@@ -7,6 +7,7 @@
 
 mod engine;
 mod kv_cache;
+mod part_sampler;
 mod sampler;
 mod slots;
 
@@ -18,6 +19,7 @@ use trainer_core::text_tokenizer::TokenizerError;
 
 use crate::kept_tokens::KeptTokens;
 use crate::model::Decoder;
+use crate::ranks::RankError;
 
 /// What the noise of one prompt's samples is keyed by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -196,6 +198,9 @@ pub enum GenerationError {
     /// Drawn tokens have no text that a stop string could be looked for in.
     #[error(transparent)]
     Text(#[from] TokenizerError),
+    /// A rank that holds a part of the model is lost.
+    #[error(transparent)]
+    Ranks(#[from] RankError),
 }
 
 /// Draws `options.samples` responses to each prompt: all of the first prompt's, then the second's, and so on.

@@ -43,7 +43,7 @@ pub(super) fn draw(logits: &Tensor, uniforms: &[f64], options: &GenerationOption
 }
 
 /// `tokens` and `log_prob` are `[rows, 1]`; `kept` has a list a row, or none at all.
-fn drawn(tokens: &Tensor, log_prob: &Tensor, kept: Vec<Vec<u32>>) -> Vec<Drawn> {
+pub(super) fn drawn(tokens: &Tensor, log_prob: &Tensor, kept: Vec<Vec<u32>>) -> Vec<Drawn> {
     let tokens: Vec<i64> = tokens.view(-1).try_into().expect("a one-dimensional tensor of i64");
     let log_prob: Vec<f64> = log_prob.view(-1).try_into().expect("a one-dimensional tensor of f64");
     let kept = kept.into_iter().chain(std::iter::repeat(Vec::new()));

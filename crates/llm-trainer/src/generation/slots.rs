@@ -3,6 +3,7 @@
 use trainer_core::counter_rng::{NoiseKey, uniform};
 
 use super::engine::{Engine, Prefilled};
+use super::part_sampler::draw_from_parts;
 use super::sampler::{Drawn, draw};
 use super::{
     Finish, Generated, GenerationError, GenerationOptions, Listener, PromptRequest, Tally,
@@ -27,7 +28,8 @@ struct Row<'a> {
 ///
 /// # Errors
 ///
-/// [`GenerationError::Text`] if drawn tokens have no text.
+/// [`GenerationError::Text`] if drawn tokens have no text, [`GenerationError::Ranks`] if a rank that holds a part of the model is
+/// lost.
 pub(super) fn run(
     decoder: &Decoder,
     prompts: &[PromptRequest<'_>],
@@ -59,7 +61,12 @@ pub(super) fn run(
             return Ok(());
         }
         let noise: Vec<f64> = rows.iter().map(Row::noise).collect();
-        for (row, drawn) in rows.iter_mut().zip(draw(&engine.logits(), &noise, options)) {
+        let drawn = match decoder.group() {
+            None => draw(&engine.logits(), &noise, options),
+            Some(group) => draw_from_parts(group, &engine.logits(), &noise, options),
+        };
+        decoder.check_blocks()?;
+        for (row, drawn) in rows.iter_mut().zip(drawn) {
             row.push(&drawn, options)?;
         }
         tally.tokens += rows.len();

@@ -1,6 +1,7 @@
 //! One pre-norm residual block.
 
 use tch::Tensor;
+use torch_ext::TorchError;
 use trainer_core::config::LoraTarget;
 
 use super::attention::Attention;
@@ -8,6 +9,7 @@ use super::mlp::Mlp;
 use super::projection::Projection;
 use super::rms_norm::RmsNorm;
 use super::rope::Angles;
+use super::tensor_group::TensorGroup;
 
 /// `x + attention(norm(x))`, then `x + mlp(norm(x))`.
 #[derive(Debug)]
@@ -19,15 +21,54 @@ pub(super) struct Block {
 }
 
 impl Block {
-    /// `[rows, len, hidden]` to the same; `attend` as in [`Attention::forward`].
+    /// `[rows, len, hidden]` to the same; `attend` as in [`Attention::forward`], `group` the ranks that hold the block together.
     pub(super) fn forward(
         &self,
         x: &Tensor,
         angles: &Angles,
         attend: impl FnOnce(&Tensor, &Tensor, &Tensor) -> Tensor,
+        group: Option<&TensorGroup>,
     ) -> Tensor {
-        let x = x + self.attention.forward(&self.attention_norm.forward(x), angles, attend);
-        &x + self.mlp.forward(&self.mlp_norm.forward(&x))
+        let whole = |own: Tensor| match group {
+            None => own,
+            Some(group) => group.sum(&own),
+        };
+        let x = x + whole(self.attention.forward(&self.attention_norm.forward(x), angles, attend));
+        &x + whole(self.mlp.forward(&self.mlp_norm.forward(&x)))
+    }
+
+    /// Pulls a cotangent of the output back to the input `x`, both `[rows, len, hidden]`, where ranks hold the block together: the
+    /// block is computed again, and what autograd does not see, the sums over the group, is done here. Attention and MLP read a
+    /// norm that is whole on every rank, so the gradients of that norm are parts of a sum.
+    pub(super) fn pull_back(
+        &self,
+        x: &Tensor,
+        angles: &Angles,
+        attend: impl FnOnce(&Tensor, &Tensor, &Tensor) -> Tensor,
+        (cotangent, group): (&Tensor, &TensorGroup),
+        mut pull: impl FnMut((&Tensor, &Tensor), &Tensor) -> Result<Tensor, TorchError>,
+    ) -> Result<Tensor, TorchError> {
+        let leaf = |x: &Tensor| x.detach().set_requires_grad(true);
+        let x = leaf(x);
+        let norm = self.attention_norm.forward(&x);
+        let attention_input = leaf(&norm);
+        let mixed = self.attention.forward(&attention_input, angles, attend);
+        let middle = leaf(&tch::no_grad(|| x.detach() + group.sum(&mixed.detach().copy())));
+        let middle_norm = self.mlp_norm.forward(&middle);
+        let mlp_input = leaf(&middle_norm);
+        let raised = self.mlp.forward(&mlp_input);
+
+        let mut through = |output: &Tensor,
+                           input: &Tensor,
+                           norm: &Tensor,
+                           before: &Tensor,
+                           cotangent: &Tensor| {
+            let whole = group.sum(&pull((output, cotangent), input)?.detach());
+            let of_norm = pull((norm, &whole), before)?;
+            Ok(tch::no_grad(|| cotangent + of_norm))
+        };
+        let of_middle = through(&raised, &mlp_input, &middle_norm, &middle, cotangent)?;
+        through(&mixed, &attention_input, &norm, &x, &of_middle)
     }
 
     /// Parameters under their names in a checkpoint, without the `model.layers.N.` before them.

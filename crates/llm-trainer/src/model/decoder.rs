@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use sha2::{Digest, Sha256};
 use tch::{Device, Kind, Tensor};
 use thiserror::Error;
 use trainer_core::model_config::{ModelConfig, ModelConfigError};
@@ -11,12 +10,14 @@ use trainer_core::model_config::{ModelConfig, ModelConfigError};
 use super::adapter::Adapter;
 use super::attention::{Attention, causal_attention};
 use super::block::Block;
+use super::block_gradients::BlockGradients;
 use super::draw::Draw;
 use super::mlp::Mlp;
 use super::projection::Projection;
 use super::rms_norm::RmsNorm;
 use super::rope::{Angles, Rope};
 use super::sharded_blocks::ShardedBlocks;
+use super::tensor_group::TensorGroup;
 use super::weights::WeightFiles;
 use crate::tensor_file::TensorFileError;
 
@@ -30,6 +31,32 @@ pub enum DecoderError {
     /// A weight file is at fault.
     #[error(transparent)]
     Weights(#[from] TensorFileError),
+    /// The model cannot be cut over so many ranks.
+    #[error(
+        "`{field}` is {found}, expected a multiple of parallel.tensor = {parts} for a model that is cut over so many ranks"
+    )]
+    Uncut {
+        /// Of `config.json`.
+        field: &'static str,
+        /// What is counted there.
+        found: usize,
+        /// Ranks that hold the model together.
+        parts: usize,
+    },
+    /// The output projections of attention have biases, which no rank would add alone.
+    #[error(
+        "parallel.tensor is {parts}, expected 1 for a model with biases in the output projections of attention"
+    )]
+    OutputBias {
+        /// Ranks that hold the model together.
+        parts: usize,
+    },
+    /// An adapter is trained whole.
+    #[error("{path}: holds an adapter, expected a whole model with parallel.tensor above 1")]
+    Adapter {
+        /// The directory.
+        path: PathBuf,
+    },
 }
 
 const EMBEDDING: &str = "model.embed_tokens.weight";
@@ -48,11 +75,15 @@ pub struct Decoder {
     device: Device,
     kind: Kind,
     /// Where the weights came from.
-    source: Option<PathBuf>,
+    pub(super) source: Option<PathBuf>,
     /// Trained in place of the weights, where there is one.
     adapter: Option<Adapter>,
     /// What of the blocks this process keeps, where other ranks keep the rest.
     pub(super) sharded: Option<Rc<ShardedBlocks>>,
+    /// Where the gradients of blocks go, where other ranks sum parts of them.
+    pub(super) gradients: Option<Rc<BlockGradients>>,
+    /// The ranks that hold a part each, where there are several.
+    pub(super) group: Option<Rc<TensorGroup>>,
 }
 
 impl Decoder {
@@ -104,7 +135,7 @@ impl Decoder {
         }
     }
 
-    fn assemble<E>(
+    pub(super) fn assemble<E>(
         config: ModelConfig,
         device: Device,
         kind: Kind,
@@ -138,6 +169,8 @@ impl Decoder {
             source,
             adapter,
             sharded: None,
+            gradients: None,
+            group: None,
         })
     }
 
@@ -155,7 +188,10 @@ impl Decoder {
             kind: self.kind,
             source: self.source.clone(),
             adapter: None,
-            sharded: None,
+            // Its weights are the same tensors, whole at the same times.
+            sharded: self.sharded.as_ref().map(Rc::clone),
+            gradients: None,
+            group: self.group.as_ref().map(Rc::clone),
         }
     }
 
@@ -194,6 +230,11 @@ impl Decoder {
     /// [`DecoderError::Weights`] if the adapter's settings cannot be read or name no model.
     pub fn base_directory(directory: &Path) -> Result<Option<PathBuf>, DecoderError> {
         Ok(Adapter::base_of(directory)?)
+    }
+
+    /// Whether an adapter is trained in place of the weights.
+    pub fn has_adapter(&self) -> bool {
+        self.adapter.is_some()
     }
 
     /// The adapter, where there is one.
@@ -275,28 +316,6 @@ impl Decoder {
         if self.adapter.is_some() { self.adapter_parameters() } else { self.named_parameters() }
     }
 
-    /// A short name of what is trained: SHA-256 over up to 64 numbers of each parameter, evenly spaced. An update changes
-    /// it.
-    ///
-    /// # Panics
-    ///
-    /// If memory runs out.
-    pub fn fingerprint(&self) -> String {
-        const LOOKED_AT: i64 = 64;
-        let mut hash = Sha256::new();
-        for (name, parameter) in self.trained_parameters() {
-            let flat = parameter.detach().reshape(-1);
-            let stride = (flat.size()[0] / LOOKED_AT).max(1);
-            let few = flat.slice(0, 0, flat.size()[0], stride).to_device(Device::Cpu);
-            let numbers = Vec::<f64>::try_from(few.to_kind(Kind::Double).contiguous());
-            hash.update(name);
-            for number in numbers.expect("a one-dimensional tensor of f64") {
-                hash.update(number.to_le_bytes());
-            }
-        }
-        format!("{:x}", hash.finalize())
-    }
-
     /// Makes every parameter that is trained require gradients, or none; the others do not.
     pub fn set_trainable(&self, trainable: bool) {
         for (_, parameter) in self.named_parameters() {
@@ -330,9 +349,11 @@ impl Decoder {
     ///
     /// If a token id is not below the vocabulary's size.
     pub fn embed(&self, token_ids: &Tensor) -> Tensor {
-        // As transformers: looking up the padding token teaches its row nothing; -1 is none.
-        let padding = self.config.pad_token_id.map_or(-1, i64::from);
-        Tensor::embedding(&self.embedding, token_ids, padding, false, false)
+        let own = self.embed_own(token_ids);
+        match &self.group {
+            None => own,
+            Some(group) => group.sum(&own),
+        }
     }
 
     /// The gradient that the embedding table has, undefined where it has none.
@@ -364,7 +385,7 @@ impl Decoder {
         angles: &Angles,
         attend: impl FnOnce(&Tensor, &Tensor, &Tensor) -> Tensor,
     ) -> Tensor {
-        self.blocks[index].forward(x, angles, attend)
+        self.blocks[index].forward(x, angles, attend, self.group.as_deref())
     }
 
     /// The norm before the head, `[.., hidden]` to the same.
@@ -372,7 +393,7 @@ impl Decoder {
         self.final_norm.forward(x)
     }
 
-    /// The head's weight, `[vocab, hidden]`; logits are `forward(..) · headᵀ`.
+    /// The head's weight, `[vocab, hidden]`, or this process's part of it; logits are `forward(..) · headᵀ`.
     pub fn head(&self) -> &Tensor {
         self.untied_head.as_ref().unwrap_or(&self.embedding)
     }

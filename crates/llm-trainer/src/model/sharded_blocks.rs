@@ -1,8 +1,8 @@
 //! Blocks whose parameters are cut over the ranks: a block is whole only while it is open.
 //!
 //! `ZeRO`, stage 3, in the layer-major loop: blocks are outside and micro-batches inside, so each block is gathered once a pass,
-//! whatever the number of micro-batches, and its gradient is summed to the shards once. While one block is computed the next
-//! one is on its way, and so is the gradient of the one before.
+//! whatever the number of micro-batches. While one block is computed the next one is on its way. Their gradients are cut by
+//! [`BlockGradients`](super::BlockGradients).
 //!
 //! Source: Rajbhandari et al. 2020, *`ZeRO`*, [arXiv:1910.02054](https://arxiv.org/abs/1910.02054), Sec. 5.3.
 
@@ -10,8 +10,7 @@ use std::cell::RefCell;
 use std::ops::Range;
 use std::rc::Rc;
 
-use tch::{Kind, Tensor};
-use torch_ext::TorchError;
+use tch::Tensor;
 
 use super::block::Block;
 use super::decoder::Decoder;
@@ -40,10 +39,6 @@ struct State {
     open: Vec<usize>,
     /// A block that is on its way.
     coming: Option<(usize, Exchange)>,
-    /// A gradient that is on its way.
-    leaving: Option<(usize, Exchange)>,
-    /// This rank's part of each block's gradient, where there is one.
-    gradients: Vec<Option<Tensor>>,
     /// What went wrong first. What was computed since is worth nothing.
     failure: Option<RankError>,
 }
@@ -88,12 +83,14 @@ impl Decoder {
         self.sharded.as_ref().map_or_else(OpenBlocks::always, |sharded| sharded.open_all())
     }
 
-    /// Whether every block that was opened since the last question was whole; otherwise nothing computed since can be used.
+    /// Whether every block that was opened since the last question was whole, and every sum over ranks that hold the model
+    /// together came about; otherwise nothing computed since can be used.
     ///
     /// # Errors
     ///
     /// [`RankError`] of the first that was not.
     pub(crate) fn check_blocks(&self) -> Result<(), RankError> {
+        self.group().map_or(Ok(()), |group| group.check())?;
         self.sharded.as_ref().map_or(Ok(()), |sharded| sharded.check())
     }
 }
@@ -129,9 +126,7 @@ impl ShardedBlocks {
             CutBlock { parameters, shapes, shard }
         };
         let blocks: Vec<CutBlock> = parameters_of_blocks.into_iter().enumerate().map(cut).collect();
-        let mut gradients = Vec::new();
-        gradients.resize_with(count, || None);
-        let state = State { open: vec![0; count], gradients, ..State::default() };
+        let state = State { open: vec![0; count], ..State::default() };
         blocks.iter().for_each(CutBlock::empty);
         Self { ranks: ranks.clone(), blocks, state: RefCell::new(state) }
     }
@@ -180,72 +175,6 @@ impl ShardedBlocks {
     /// This rank's part of a block, which its optimiser steps.
     pub(crate) fn shard(&self, index: usize) -> &Tensor {
         &self.blocks[index].shard
-    }
-
-    /// Room for the gradient of block `index` over all micro-batches, at least f32.
-    pub(crate) fn gradient_sum(&self, index: usize) -> Vec<Tensor> {
-        let _no_grad = tch::no_grad_guard();
-        let CutBlock { parameters, shapes, .. } = &self.blocks[index];
-        let zeros = |(parameter, shape): (&Tensor, &Vec<i64>)| {
-            let kind = if parameter.kind() == Kind::Double { Kind::Double } else { Kind::Float };
-            Tensor::zeros([shape.iter().product::<i64>()], (kind, parameter.device()))
-        };
-        parameters.iter().zip(shapes).map(zeros).collect()
-    }
-
-    /// Pulls a cotangent of a block's output back to its input and, added to `sum`, to its parameters.
-    pub(crate) fn pull_back(
-        &self,
-        index: usize,
-        (output, cotangent): (&Tensor, &Tensor),
-        input: &Tensor,
-        sum: &mut [Tensor],
-    ) -> Result<Tensor, TorchError> {
-        let parameters = &self.blocks[index].parameters;
-        let inputs: Vec<&Tensor> = std::iter::once(input).chain(parameters).collect();
-        let gradients = torch_ext::vector_jacobian_product(&[output], &[cotangent], &inputs)?;
-        let _no_grad = tch::no_grad_guard();
-        let mut gradients = gradients.into_iter();
-        let of_input = gradients.next().flatten().unwrap_or_else(|| input.zeros_like());
-        for (sum, gradient) in sum.iter_mut().zip(gradients) {
-            if let Some(gradient) = gradient {
-                *sum += gradient.reshape(-1).to_kind(sum.kind());
-            }
-        }
-        Ok(of_input)
-    }
-
-    /// Sums a block's gradient over the ranks, to the shards.
-    pub(crate) fn reduce(&self, index: usize, sum: &[Tensor]) {
-        let mut state = self.state.borrow_mut();
-        self.land(&mut state);
-        match self.ranks.start_sum_shard("gradient of a block", sum) {
-            Ok(leaving) => state.leaving = Some((index, leaving)),
-            Err(error) => drop(state.failure.get_or_insert(error)),
-        }
-    }
-
-    /// This rank's part of the gradient of block `index`; 0 where none was reduced.
-    pub(crate) fn take_gradient(&self, index: usize) -> Result<Tensor, RankError> {
-        let mut state = self.state.borrow_mut();
-        self.land(&mut state);
-        if let Some(error) = state.failure.take() {
-            return Err(error);
-        }
-        let shard = &self.blocks[index].shard;
-        let kind = if shard.kind() == Kind::Double { Kind::Double } else { Kind::Float };
-        let gradient = state.gradients[index].take();
-        Ok(gradient.unwrap_or_else(|| Tensor::zeros(shard.size(), (kind, shard.device()))))
-    }
-
-    /// Waits for the gradient that is on its way.
-    fn land(&self, state: &mut State) {
-        if let Some((index, leaving)) = state.leaving.take() {
-            match self.ranks.finish(leaving) {
-                Ok(shard) => state.gradients[index] = Some(shard),
-                Err(error) => drop(state.failure.get_or_insert(error)),
-            }
-        }
     }
 
     fn send_for(&self, index: usize) -> Result<Exchange, RankError> {

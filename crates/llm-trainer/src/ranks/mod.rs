@@ -4,6 +4,7 @@
 //! so there is no leader but for writing files. What differs is the share of the work: prompts, sequences, gradients.
 
 mod error;
+mod grid;
 mod status;
 mod tensors;
 mod watch;
@@ -16,13 +17,16 @@ use std::time::Duration;
 use anyhow::Context;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use torch_ext::distributed::{Operation, Traffic};
 use torch_ext::{GroupError, GroupOptions, Placement, ProcessGroup};
 use trainer_core::config::Device as DeviceChoice;
 
+use crate::generation::GenerationError;
 use crate::training::reward_model::RewardModelError;
 use crate::training::update::UpdateError;
 
 pub use error::RankError;
+pub use grid::Grid;
 pub use status::Status;
 pub use tensors::Exchange;
 use watch::Watch;
@@ -34,6 +38,10 @@ pub struct Ranks {
     group: Option<Rc<ProcessGroup>>,
     status: Arc<Mutex<Status>>,
     watch: Option<Rc<Watch>>,
+    /// Whether all ranks of the run call the same operations, so that they can be counted to see who is late.
+    is_counted: bool,
+    /// Whether what is started goes on while this rank computes.
+    overlaps: bool,
 }
 
 impl Default for Ranks {
@@ -45,7 +53,7 @@ impl Default for Ranks {
 impl Ranks {
     /// One process on its own: nothing is sent, and no bit is another.
     pub fn single() -> Self {
-        Self { group: None, status: Arc::default(), watch: None }
+        Self { group: None, status: Arc::default(), watch: None, is_counted: true, overlaps: true }
     }
 
     /// The ranks that the environment describes ([`Placement::from_env`]), whose tensors lie where `device` says; `timeout` is
@@ -70,7 +78,29 @@ impl Ranks {
         let watch =
             Watch::start(store?, Arc::clone(&status), (rank, count), timeout, Box::new(end))
                 .context("cannot watch the other ranks")?;
-        Ok(Self { group: Some(Rc::new(group)), status, watch: Some(Rc::new(watch)) })
+        let (group, watch) = (Some(Rc::new(group)), Some(Rc::new(watch)));
+        Ok(Self { group, status, watch, is_counted: true, overlaps: true })
+    }
+
+    /// The same with what is started waited for at once, for comparison, unless it `overlaps`.
+    #[must_use]
+    pub fn overlapping(self, overlaps: bool) -> Self {
+        Self { overlaps, ..self }
+    }
+
+    /// What this process has sent and waited for so far, by operation; nothing where there is one.
+    pub fn traffic(&self) -> Vec<(Operation, Traffic)> {
+        self.group.as_ref().map_or_else(Vec::new, |group| group.traffic())
+    }
+
+    /// Some of these ranks, this one among them; all of those call it, with the same list.
+    fn among(&self, ranks: &[usize]) -> Result<Self, GroupError> {
+        let group = match &self.group {
+            Some(group) if ranks.len() == group.world_size() => Some(Rc::clone(group)),
+            Some(group) if ranks.len() > 1 => Some(Rc::new(group.sub_group(ranks)?)),
+            _ => None,
+        };
+        Ok(Self { group, watch: None, ..self.clone() })
     }
 
     /// Ends the run on this rank as it came out: every rank waits for the others, or tells them why they cannot go on.
@@ -278,11 +308,27 @@ impl Ranks {
         bytes: usize,
         run: impl FnOnce() -> Result<T, GroupError>,
     ) -> Result<T, RankError> {
-        self.change_status(|status| {
-            status.operations += 1;
-            status.operation = Some(format!("{what}, {bytes} bytes"));
-        });
-        self.ended(run())
+        if self.is_counted {
+            self.begin(format!("{what}, {bytes} bytes"));
+            return self.ended(run());
+        }
+        run().map_err(|cause| {
+            self.begin_again(format!("{what}, {bytes} bytes"));
+            RankError::Operation { status: Box::new(self.status()), cause }
+        })
+    }
+
+    /// An operation between ranks begins.
+    fn begin(&self, what: String) {
+        if self.is_counted {
+            self.change_status(|status| status.operations += 1);
+        }
+        self.begin_again(what);
+    }
+
+    /// This rank waits for an operation that has begun before.
+    fn begin_again(&self, what: String) {
+        self.change_status(|status| status.operation = Some(what));
     }
 
     /// An operation between ranks has come to its end, or failed where this rank stands.
@@ -307,8 +353,11 @@ fn suspects(error: &GroupError) -> &[usize] {
 }
 
 /// The failure between ranks that made a run fail, if that was it.
-fn between_ranks(error: &anyhow::Error) -> Option<&RankError> {
-    let own = error.downcast_ref::<RankError>();
+pub(crate) fn between_ranks(error: &anyhow::Error) -> Option<&RankError> {
+    let own = error.downcast_ref::<RankError>().or_else(|| match error.downcast_ref()? {
+        GenerationError::Ranks(error) => Some(error),
+        _ => None,
+    });
     own.or_else(|| error.downcast_ref().and_then(of_update)).or_else(|| {
         match error.downcast_ref::<RewardModelError>()? {
             RewardModelError::Ranks(error) => Some(error),

@@ -33,8 +33,7 @@ impl Ranks {
             let all = Tensor::cat(&flat, 0);
             let narrow = matches!(all.kind(), Kind::BFloat16 | Kind::Half);
             let all = if narrow { all.to_kind(Kind::Float) } else { all };
-            let bytes = all.numel() * all.kind().elt_size_in_bytes();
-            self.operation(what, bytes, || group.all_reduce(&all, ReduceOp::Sum))?;
+            self.operation(what, bytes_of(&all), || group.all_reduce(&all, ReduceOp::Sum))?;
             let mut first = 0;
             for tensor in bucket {
                 let count = integer(tensor.numel());
@@ -43,6 +42,22 @@ impl Ranks {
             }
         }
         Ok(())
+    }
+
+    /// Overwrites a tensor, laid out without gaps, by its reduction over the ranks, the same bits on each. It is not counted
+    /// among the operations that all ranks of the run share.
+    ///
+    /// # Errors
+    ///
+    /// [`RankError::Operation`]
+    pub(crate) fn reduce_in_place(
+        &self,
+        what: &'static str,
+        tensor: &Tensor,
+        op: ReduceOp,
+    ) -> Result<(), RankError> {
+        let Some(group) = &self.group else { return Ok(()) };
+        self.operation(what, bytes_of(tensor), || group.all_reduce(tensor, op))
     }
 
     /// This rank's shard of what `parts` are, laid end to end and filled up with zeros: the `r`-th of as many equal parts as
@@ -115,7 +130,7 @@ impl Ranks {
     pub fn finish(&self, exchange: Exchange) -> Result<Tensor, RankError> {
         let Exchange { work, result, what } = exchange;
         if let Some(work) = work {
-            self.change_status(|status| status.operation = Some(what));
+            self.begin_again(what);
             self.ended(work.wait())?;
         }
         Ok(result)
@@ -129,16 +144,17 @@ impl Ranks {
         result: Tensor,
         run: impl FnOnce(&ProcessGroup, &Tensor) -> Result<Work, GroupError>,
     ) -> Result<Exchange, RankError> {
-        let bytes = input.numel() * input.kind().elt_size_in_bytes();
-        let what = format!("{what}, {bytes} bytes");
+        let what = format!("{what}, {} bytes", bytes_of(input));
         let Some(group) = &self.group else {
             return Ok(Exchange { work: None, result: input.copy(), what });
         };
-        self.change_status(|status| {
-            status.operations += 1;
-            status.operation = Some(what.clone());
-        });
+        self.begin(what.clone());
         let work = self.ended(run(group, &result))?;
+        if !self.overlaps {
+            self.begin_again(what.clone());
+            self.ended(work.wait())?;
+            return Ok(Exchange { work: None, result, what });
+        }
         Ok(Exchange { work: Some(work), result, what })
     }
 
@@ -152,6 +168,11 @@ impl Ranks {
         let all: Vec<&Tensor> = flat.iter().chain([&filling]).collect();
         Tensor::cat(&all, 0)
     }
+}
+
+/// Size of a tensor's elements.
+fn bytes_of(tensor: &Tensor) -> usize {
+    tensor.numel() * tensor.kind().elt_size_in_bytes()
 }
 
 /// A count as libtorch has it.

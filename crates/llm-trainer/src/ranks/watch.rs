@@ -21,8 +21,10 @@ const BEAT: Duration = Duration::from_secs(1);
 const MISSED: u32 = 4;
 /// Longest silence of a rank that is there.
 const LONGEST_SILENCE: Duration = Duration::from_mins(1);
-/// Wait for a rank before it is said who it is; doubled each time.
+/// Wait for a rank before it is said who it is, at most; doubled each time.
 const FIRST_HINT: Duration = Duration::from_secs(30);
+/// The same as a part of the silence of a rank that is there.
+const HINTS_PER_SILENCE: u32 = 4;
 
 /// Ends this process, with a reason.
 type End = Box<dyn Fn(&str) + Send>;
@@ -232,7 +234,8 @@ impl Shared {
 
     /// Looks out until the run is over, or ends it.
     fn judge(&self, end: &End) {
-        let (mut waits_since, mut hint) = ((0, Instant::now()), FIRST_HINT);
+        let first_hint = FIRST_HINT.min(self.silence / HINTS_PER_SILENCE);
+        let (mut waits_since, mut hint) = ((0, Instant::now()), first_hint);
         while !self.is_ending.load(Ordering::SeqCst) {
             let own = self.own_status();
             let reason = {
@@ -249,7 +252,7 @@ impl Shared {
                 return;
             }
             if own.operation.is_none() || own.operations != waits_since.0 {
-                (waits_since, hint) = ((own.operations, Instant::now()), FIRST_HINT);
+                (waits_since, hint) = ((own.operations, Instant::now()), first_hint);
             } else if self.rank == 0 && waits_since.1.elapsed() > hint {
                 hint *= 2;
                 self.name_stragglers(&own, waits_since.1.elapsed());

@@ -1,5 +1,6 @@
 //! `AdamW` over the parameters of a decoder, with global-norm clipping.
 
+mod cut_model;
 mod files;
 mod layout;
 mod over_ranks;
@@ -10,6 +11,7 @@ use torch_ext::{TorchError, fused_adamw};
 use trainer_core::config::{Dtype, OptimizerSection};
 use trainer_core::counter_rng::rounding_key;
 
+use self::cut_model::CutModel;
 use self::over_ranks::Sharding;
 pub(super) use self::saved::{WHOLE, shard_name};
 use super::stochastic_rounding::RoundingNoise;
@@ -30,8 +32,10 @@ pub struct AdamW {
     names: Vec<String>,
     /// The model's, or what this rank keeps of their master weights.
     parameters: Vec<Tensor>,
-    /// First element of each within the parameter that its name stands for.
+    /// First element of each within what this process holds of the parameter that its name stands for.
     starts: Vec<i64>,
+    /// Where other ranks hold the model with this one.
+    cut: Option<CutModel>,
     sharding: Option<Box<Sharding>>,
     master: Vec<Tensor>,
     first_moments: Vec<Tensor>,
@@ -57,7 +61,12 @@ impl AdamW {
     /// Fresh state for what is trained of `model`; `seed` keys the noise that rounds moments narrower than f32.
     pub fn new(model: &Decoder, options: &OptimizerSection, seed: u64) -> Self {
         let named = model.trained_parameters();
-        Self::of(named.iter().map(|(name, p)| (name.clone(), p.shallow_clone())), options, seed)
+        let state = Self::of(
+            named.iter().map(|(name, p)| (name.clone(), p.shallow_clone())),
+            options,
+            seed,
+        );
+        Self { cut: CutModel::of(model, &state.names), ..state }
     }
 
     /// Fresh state for any parameters.
@@ -88,6 +97,7 @@ impl AdamW {
                 .map(|p| Tensor::zeros([0i64; 0], (Kind::Float, p.device())))
                 .collect(),
             starts: vec![0; parameters.len()],
+            cut: None,
             sharding: None,
             parameters,
             master,
@@ -135,11 +145,17 @@ impl AdamW {
         Ok(StepOutcome { gradient_norm, applied })
     }
 
-    /// Euclidean norm of the gradient over all parameters, summed in f64 a piece at a time.
+    /// Euclidean norm of the gradient over all parameters of this process.
     fn gradient_norm(&self) -> f64 {
+        self.gradient_square(|_| true).sqrt()
+    }
+
+    /// Sum of squares of the gradient over `chosen` parameters, in f64 a piece at a time.
+    fn gradient_square(&self, chosen: impl Fn(usize) -> bool) -> f64 {
         let _no_grad = tch::no_grad_guard();
         let mut sum: Option<Tensor> = None;
-        for parameter in &self.parameters {
+        for (_, parameter) in self.parameters.iter().enumerate().filter(|(index, _)| chosen(*index))
+        {
             let gradient = parameter.grad();
             if !gradient.defined() {
                 continue;
@@ -151,7 +167,7 @@ impl AdamW {
                 sum = Some(sum.map_or_else(|| square.shallow_clone(), |sum| sum + &square));
             }
         }
-        sum.map_or(0.0, |sum| sum.double_value(&[]).sqrt())
+        sum.map_or(0.0, |sum| sum.double_value(&[]))
     }
 
     /// Steps one parameter, whose gradient is first scaled.
@@ -215,7 +231,7 @@ impl AdamW {
         gradient: &Tensor,
         learning_rate: f64,
     ) -> Result<(), TorchError> {
-        let key = rounding_key(self.seed, self.applied, &self.names[index]);
+        let key = rounding_key(self.seed, self.applied, &self.name_with_part(index));
         let (master, gradient) = (self.master[index].view(-1), gradient.reshape(-1));
         let (first, second) =
             (self.first_moments[index].view(-1), self.second_moments[index].view(-1));

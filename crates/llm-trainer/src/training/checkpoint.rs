@@ -22,7 +22,7 @@ use super::reward_model::RewardModel;
 use super::rollout::Answered;
 use super::update::UpdateSums;
 use crate::model::Decoder;
-use crate::ranks::Ranks;
+use crate::ranks::Grid;
 
 /// Groups that dynamic sampling has left over, within that folder; absent where there are none.
 const WAITING: &str = "waiting.json";
@@ -162,17 +162,22 @@ fn kept_or<C: Serialize>(kept: Option<C>, fresh: C, settings: &impl Serialize) -
 /// The learning rate is halved no more often than this: beyond it nothing moves anyway.
 const MOST_BACK_OFFS: u32 = 20;
 
-/// Writes this rank's shard of the optimiser's state to the folder that the first rank names, which has not got the
+/// Writes what this rank has of the optimiser's state to the folder that the first rank names, which has not got the
 /// checkpoint's name yet; waits for those of all.
 pub(super) fn save_shard(
-    ranks: &Ranks,
+    Grid { run: ranks, data, tensor }: &Grid,
     optimizer: &AdamW,
     folder: Option<&Path>,
 ) -> anyhow::Result<()> {
     let own = folder.map(|folder| folder.to_string_lossy().into_owned()).unwrap_or_default();
     let folder = ranks.gather("the folder of the checkpoint", own)?.swap_remove(0);
-    let path = Path::new(&folder).join(shard_name(ranks.rank(), ranks.count()));
+    // Where the state is not cut over copies of the model, all copies have the same.
+    let holders = if optimizer.is_sharded() { ranks } else { tensor };
+    let path = Path::new(&folder).join(shard_name(holders.rank(), holders.count()));
     let write = || {
+        if !optimizer.is_sharded() && !data.is_first() {
+            return Ok(());
+        }
         optimizer.save(&path)?;
         // The first rank cannot flush what another machine has written.
         std::fs::File::open(&path)?.sync_all().with_context(|| path.display().to_string())
@@ -180,10 +185,10 @@ pub(super) fn save_shard(
     ranks.agree("whether every shard is written", write())
 }
 
-/// Writes the checkpoint of `state.step` and points `latest` at it. On the first rank; with a sharded optimiser the others
+/// Writes the checkpoint of `state.step` and points `latest` at it. On the first rank; where the optimiser is cut the others
 /// [write their shards](save_shard).
 pub(super) fn save(
-    ranks: &Ranks,
+    grid: &Grid,
     directory: &RunDirectory,
     (model, optimizer): (&Decoder, &AdamW),
     reward_model: Option<&RewardModel>,
@@ -195,8 +200,8 @@ pub(super) fn save(
     model.save(folder.path(), tokenizer_source)?;
     let trainer = folder.path().join(TRAINER_FOLDER);
     std::fs::create_dir(&trainer).with_context(|| trainer.display().to_string())?;
-    if optimizer.is_sharded() {
-        save_shard(ranks, optimizer, Some(&trainer))?;
+    if optimizer.is_sharded() || optimizer.is_cut() {
+        save_shard(grid, optimizer, Some(&trainer))?;
     } else {
         optimizer.save(&trainer.join(WHOLE))?;
     }

@@ -4,6 +4,7 @@ use entropy_core::{CovarianceSummary, Quadrant, UpdateRule, token_covariances};
 use reward_math::Verdict;
 use rl_losses::{EntropyChangeColumns, EntropyChangeSums, QuadrantCentre, quadrants};
 use serde::Serialize;
+use torch_ext::distributed::{Operation, Traffic};
 use trainer_core::config::RunConfig;
 use trainer_core::metric;
 use trainer_core::metrics::StepMetrics;
@@ -161,10 +162,42 @@ fn record_covariances(metrics: &mut StepMetrics, advantage: &[f64], log_prob: &[
     metrics.insert(metric!("cov/theorem1"), mean(&token_covariances(&weighted, log_prob)));
 }
 
+/// What this rank has sent to others, and how long it has waited, since `before`; nothing where there are no others.
+pub(super) fn record_traffic(
+    metrics: &mut StepMetrics,
+    before: &[(Operation, Traffic)],
+    now: &[(Operation, Traffic)],
+) {
+    if now.is_empty() {
+        return;
+    }
+    let (mut bytes, mut seconds) = (0, 0.0);
+    let names = [
+        (Operation::AllReduce, metric!("parallel/all_reduce_bytes")),
+        (Operation::AllGather, metric!("parallel/all_gather_bytes")),
+        (Operation::ReduceScatter, metric!("parallel/reduce_scatter_bytes")),
+    ];
+    let mut of_kind = vec![0; names.len()];
+    for ((operation, before), (_, now)) in before.iter().zip(now) {
+        let sent = now.bytes_sent - before.bytes_sent;
+        bytes += sent;
+        seconds += now.waited.saturating_sub(before.waited).as_secs_f64();
+        if let Some(kind) = names.iter().position(|(name, _)| name == operation) {
+            of_kind[kind] += sent;
+        }
+    }
+    metrics.insert(metric!("parallel/bytes_sent"), bytes as f64);
+    metrics.insert(metric!("parallel/wait_seconds"), seconds);
+    for ((_, name), bytes) in names.into_iter().zip(of_kind) {
+        metrics.insert(name, bytes as f64);
+    }
+}
+
 /// What the updates of the step came to.
 pub(super) fn record_update(metrics: &mut StepMetrics, sums: &UpdateSums, learning_rate: f64) {
     let per_update = |sum: f64| sum / sums.updates as f64;
     metrics.insert(metric!("actor/lr"), learning_rate);
+    metrics.insert(metric!("timing_s/plan"), sums.plan_seconds);
     if sums.updates == 0 {
         return;
     }

@@ -9,7 +9,7 @@ use trainer_core::packing::pack;
 use super::policy_pass::Sequence;
 use crate::head::statistics_kind;
 use crate::kept_tokens::KeptTokens;
-use crate::model::{Angles, Decoder, packed_causal_attention};
+use crate::model::{Angles, Decoder, TensorGroup, packed_causal_attention};
 
 /// A micro-batch: whole sequences in one row, each attending to itself alone.
 #[derive(Debug)]
@@ -107,7 +107,7 @@ impl PackedSequences {
     ) -> Result<(), TorchError> {
         let mut table = model.embedding_gradient();
         if !table.defined() || table.kind() != statistics_kind(&table) {
-            let embedded = self.embed(model);
+            let embedded = model.embed_own(&self.token_ids);
             if embedded.requires_grad() {
                 torch_ext::backward(&[&embedded], &[gradient])?;
             }
@@ -116,15 +116,28 @@ impl PackedSequences {
         // Only the rows of these tokens; autograd would make a table of zeros around them.
         let _no_grad = tch::no_grad_guard();
         let (ids, rows) = (self.token_ids.squeeze_dim(0), gradient.squeeze_dim(0));
-        let (ids, rows) = match model.config().pad_token_id {
+        let (ids, rows) = match model.taught_rows(&ids) {
             None => (ids, rows),
-            Some(padding) => {
-                let taught = ids.not_equal(i64::from(padding)).nonzero().squeeze_dim(1);
-                (ids.index_select(0, &taught), rows.index_select(0, &taught))
-            }
+            Some((places, own)) => (own, rows.index_select(0, &places)),
         };
         let _same = table.index_add_(0, &ids, &rows);
         Ok(())
+    }
+
+    /// Pulls the gradient of what block `index` makes of `x` back to `x`, where ranks hold the block together; `pull` as in
+    /// [`Decoder::pull_back_block`].
+    pub(super) fn pull_back(
+        &self,
+        model: &Decoder,
+        block: (usize, &TensorGroup),
+        x: &Tensor,
+        cotangent: &Tensor,
+        pull: impl FnMut((&Tensor, &Tensor), &Tensor) -> Result<Tensor, TorchError>,
+    ) -> Result<Tensor, TorchError> {
+        let attend = |query: &Tensor, key: &Tensor, value: &Tensor| {
+            packed_causal_attention(&self.lengths, query, key, value)
+        };
+        model.pull_back_block(block, (x, &self.angles), attend, cotangent, pull)
     }
 
     /// Block `index` applied to `x`, `[1, tokens, hidden]`.

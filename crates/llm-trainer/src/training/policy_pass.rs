@@ -116,7 +116,7 @@ impl<'a> PolicyPass<'a> {
         let _no_grad = tch::no_grad_guard();
         let (micro_batches, last) = self.forward(sequences);
         let distribution = |(part, x): (&PackedSequences, &Tensor)| {
-            let logits = part.predicting_states(self.model, x).matmul(&self.model.head().tr());
+            let logits = self.model.logits(&part.predicting_states(self.model, x));
             (logits / self.temperature).log_softmax(-1, Kind::Float)
         };
         micro_batches.iter().zip(&last).map(distribution).collect()

@@ -42,7 +42,8 @@ impl<'a> Recording<'a> {
         let model = pass.model;
         let bytes_per_token = activation_bytes_per_token(model);
         // A graph that is kept would keep its block whole.
-        let mut room = if model.sharded_blocks().is_some() { 0 } else { pass.activation_bytes };
+        let is_cut = model.sharded_blocks().is_some() || model.group().is_some();
+        let mut room = if is_cut { 0 } else { pass.activation_bytes };
         let mut last: Vec<Tensor> =
             micro_batches.iter().map(|part| tch::no_grad(|| part.embed(model))).collect();
         let count = model.block_count();
@@ -97,7 +98,7 @@ impl<'a> Recording<'a> {
             let column = |values: &[f64]| part.gather(values, model.device());
             let gradient = token_statistics_backward(
                 &hidden.detach(),
-                model.head(),
+                model.whole_head(),
                 (&part.targets, part.kept.as_ref()),
                 pass.temperature,
                 &column(&cotangent.log_prob),
@@ -113,22 +114,26 @@ impl<'a> Recording<'a> {
         }
         while let Some(runs) = blocks.pop() {
             let index = blocks.len();
-            if let Some(sharded) = model.sharded_blocks() {
-                let _open = sharded.open(index, index.checked_sub(1));
-                let mut sum = sharded.gradient_sum(index);
-                for ((part, run), gradient) in micro_batches.iter().zip(runs).zip(&mut gradients) {
-                    let output = part.block(model, index, &run.input);
-                    let pulled = (&output, &*gradient);
-                    *gradient = sharded.pull_back(index, pulled, &run.input, &mut sum)?;
-                }
-                sharded.reduce(index, &sum);
-                continue;
-            }
+            let _open = model.open_block(index, index.checked_sub(1));
+            let mut sum = model.block_gradients().map(|blocks| (blocks, blocks.zeros(index)));
             for ((part, run), gradient) in micro_batches.iter().zip(runs).zip(&mut gradients) {
                 let BlockRun { input, output } = run;
-                let output = output.unwrap_or_else(|| part.block(model, index, &input));
-                torch_ext::backward(&[&output], &[&*gradient])?;
-                *gradient = input.grad();
+                let mut pull = |pulled: (&Tensor, &Tensor), input: &Tensor| {
+                    if let Some((blocks, sum)) = &mut sum {
+                        return blocks.pull_back(index, pulled, input, sum);
+                    }
+                    torch_ext::backward(&[pulled.0], &[pulled.1])?;
+                    Ok(input.grad())
+                };
+                *gradient = if let Some(group) = model.group() {
+                    part.pull_back(model, (index, group), &input, gradient, pull)?
+                } else {
+                    let output = output.unwrap_or_else(|| part.block(model, index, &input));
+                    pull((&output, gradient), &input)?
+                };
+            }
+            if let Some((blocks, sum)) = sum {
+                blocks.reduce(index, &sum);
             }
         }
         for (part, gradient) in micro_batches.iter().zip(&gradients) {
@@ -181,7 +186,7 @@ pub(super) fn statistics_of(
         let hidden = part.predicting_states(pass.model, x);
         let targets = (&part.targets, part.kept.as_ref());
         let TokenStatistics { log_prob, entropy } =
-            token_statistics(&hidden, pass.model.head(), targets, pass.temperature);
+            token_statistics(&hidden, pass.model.whole_head(), targets, pass.temperature);
         part.scatter(&to_f64(&log_prob), &mut all.log_prob);
         part.scatter(&to_f64(&entropy), &mut all.entropy);
     }

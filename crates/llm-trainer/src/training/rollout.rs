@@ -19,7 +19,7 @@ use super::grading::{Graded, Grader, Places, RateOfProgress};
 use super::policy_pass::Sequence;
 use crate::generation::{GenerationOptions, PromptRequest, SamplingKey, generate_each};
 use crate::model::Decoder;
-use crate::ranks::Ranks;
+use crate::ranks::{Grid, between_ranks};
 
 /// How responses are sampled and judged.
 #[derive(Debug, Clone, Copy)]
@@ -174,7 +174,7 @@ pub fn roll_out(
     Ok(Rollout { samples, generation_seconds, judging_seconds })
 }
 
-/// As [`roll_out`], each rank sampling a run of the prompts; every rank gets all responses, and the longest times.
+/// As [`roll_out`], each copy of the model sampling a run of the prompts; every rank gets all responses, and the longest times.
 ///
 /// # Errors
 ///
@@ -185,7 +185,7 @@ pub fn roll_out(
 /// As [`roll_out`].
 #[expect(clippy::too_many_arguments, reason = "those of `roll_out`, and who takes part")]
 pub fn roll_out_over(
-    ranks: &Ranks,
+    grid: &Grid,
     model: &Decoder,
     prompts: &[&Prompt],
     options: &GenerationOptions,
@@ -194,16 +194,23 @@ pub fn roll_out_over(
     first_prompt: u64,
     tell: &dyn Fn(&str),
 ) -> anyhow::Result<Rollout> {
-    if ranks.count() == 1 {
+    if grid.run.count() == 1 {
         return roll_out(model, prompts, options, judge, keys, first_prompt, tell);
     }
     let _open = model.open_blocks();
     model.check_blocks()?;
-    let run = run_of(prompts.len(), ranks.rank(), ranks.count());
+    let run = run_of(prompts.len(), grid.data.rank(), grid.data.count());
     let first = first_prompt + run.start as u64;
-    let own = roll_out(model, &prompts[run], options, judge, keys, first, tell);
+    let mut own = roll_out(model, &prompts[run], options, judge, keys, first, tell);
+    match &mut own {
+        // The ranks cannot be asked any more.
+        Err(error) if between_ranks(error).is_some() => return own,
+        // All ranks of a model have drawn the same.
+        Ok(drawn) if !grid.speaks() => drawn.samples.clear(),
+        _ => {}
+    }
     let mut all = Rollout { samples: Vec::new(), generation_seconds: 0.0, judging_seconds: 0.0 };
-    for part in ranks.gather_ok("responses", own)? {
+    for part in grid.run.gather_ok("responses", own)? {
         all.samples.extend(part.samples);
         all.generation_seconds = all.generation_seconds.max(part.generation_seconds);
         all.judging_seconds = all.judging_seconds.max(part.judging_seconds);

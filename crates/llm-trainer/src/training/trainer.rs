@@ -24,7 +24,9 @@ use trainer_core::text_tokenizer::TextTokenizer;
 
 use super::adamw::AdamW;
 use super::checkpoint::{self, TrainerState};
-use super::measurement::{Timings, describe_samples, record_rollout, record_update};
+use super::measurement::{
+    Timings, describe_samples, record_rollout, record_traffic, record_update,
+};
 use super::policy_pass::PolicyPass;
 use super::probe::EntropyProbe;
 use super::reward_model::RewardModel;
@@ -32,7 +34,7 @@ use super::rollout::{Answered, Judge, Sample};
 use super::shared_pass::SharedPass;
 use crate::generation::GenerationOptions;
 use crate::model::Decoder;
-use crate::ranks::Ranks;
+use crate::ranks::{Grid, Ranks};
 
 pub use replay::RolloutSource;
 
@@ -41,6 +43,8 @@ pub use replay::RolloutSource;
 pub struct Trainer {
     run: Run,
     ranks: Ranks,
+    /// The same ranks as copies of a model, and parts of each.
+    grid: Grid,
     directory: RunDirectory,
     model: Decoder,
     /// The policy before the run, where the run is held to it.
@@ -109,6 +113,7 @@ impl Trainer {
         phase("sampling responses");
         let mut timings = Timings::default();
         let started = Instant::now();
+        let traffic = self.ranks.traffic();
         let mut metrics = StepMetrics::new(step);
         let (groups, stale) = self.gather(step, &mut timings, &mut metrics, &phase)?;
         let samples: Vec<Sample> =
@@ -145,7 +150,8 @@ impl Trainer {
         let sums = self.update_policy(&scored)?;
         // Shards are nobody else's; what is gathered of them is the same for all.
         if self.ranks.count() > 1 && !self.config().parallel.zero.shards_parameters() {
-            self.ranks.same("the weights after the update", &self.fingerprint())?;
+            let own = self.model.own_fingerprint();
+            self.grid.data.same("the weights after the update", &own)?;
         }
         timings.update = update_started.elapsed().as_secs_f64();
         let last_update = (self.state.updates + sums.updates as u64).saturating_sub(1);
@@ -159,6 +165,7 @@ impl Trainer {
         record_law(&mut self.history, &mut metrics);
         timings.step = started.elapsed().as_secs_f64();
         timings.record(&mut metrics, &sequences);
+        record_traffic(&mut metrics, &traffic, &self.ranks.traffic());
 
         self.state.step = step;
         self.state.updates += sums.updates as u64;
@@ -192,23 +199,27 @@ impl Trainer {
     }
 
     fn save_checkpoint(&self) -> anyhow::Result<()> {
+        let _open = self.model.open_blocks();
+        self.model.check_blocks()?;
+        let gathered = match self.model.group() {
+            Some(_) => Some(self.model.gather_whole(self.ranks.is_first())?),
+            None => None,
+        };
         let save = || {
             checkpoint::save(
-                &self.ranks,
+                &self.grid,
                 &self.directory,
-                (&self.model, &self.optimizer),
+                (gathered.as_ref().unwrap_or(&self.model), &self.optimizer),
                 self.reward_model.as_ref(),
                 (&self.state, &self.sampler),
                 &self.config().model.path,
                 &self.config().checkpoint,
             )
         };
-        let _open = self.model.open_blocks();
-        self.model.check_blocks()?;
         let saved = if self.ranks.is_first() {
             save()
-        } else if self.optimizer.is_sharded() {
-            checkpoint::save_shard(&self.ranks, &self.optimizer, None)
+        } else if self.optimizer.is_sharded() || self.optimizer.is_cut() {
+            checkpoint::save_shard(&self.grid, &self.optimizer, None)
         } else {
             Ok(())
         };
@@ -262,7 +273,7 @@ impl Trainer {
     }
 
     fn shared_pass(&self) -> SharedPass<'_> {
-        SharedPass { pass: self.pass(), ranks: &self.ranks }
+        SharedPass { pass: self.pass(), ranks: &self.grid.data }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The update: mini-batches of a rollout batch, each planned over all its tokens before any is differentiated.
 
 use std::borrow::Cow;
+use std::time::Instant;
 
 use rl_losses::{
     Aggregation, BatchError, ColumnError, KlEstimator, LossOutput, LossSums, PlanError, PolicyLoss,
@@ -110,6 +111,8 @@ pub struct UpdateSums {
     pub gradient_norm: f64,
     /// Token sums of the policy loss.
     pub policy: LossSums,
+    /// Wall time of planning: which tokens are selected and what each weighs, over all ranks.
+    pub plan_seconds: f64,
 }
 
 /// Runs every mini-batch of every epoch.
@@ -181,6 +184,7 @@ pub fn update_over(
             };
             let descent = part.descent(objective, &mut selection, &held, ranks)?;
             recording.backward(&descent.cotangent)?;
+            pass.model.check_blocks()?;
             let outcome = optimizer.step_over(ranks, learning_rate(sums.updates))?;
             sums.updates += 1;
             sums.skipped += usize::from(!outcome.applied);
@@ -189,6 +193,7 @@ pub fn update_over(
             sums.kl_loss += descent.divergence;
             sums.gradient_norm += outcome.gradient_norm;
             sums.policy += descent.sums;
+            sums.plan_seconds += descent.plan_seconds;
         }
     }
     sums.over(ranks)
@@ -233,6 +238,8 @@ struct Descent {
     /// Divergence from the reference, before its coefficient, in nats.
     divergence: f64,
     sums: LossSums,
+    /// Wall time of the plan.
+    plan_seconds: f64,
 }
 
 impl MiniBatch<'_> {
@@ -250,8 +257,10 @@ impl MiniBatch<'_> {
             self.columns().map_err(|source| UpdateError::Batch { step, mini_batch, source });
         let loss = &objective.policy_loss;
         let at = |source| UpdateError::Plan { step, mini_batch, source };
+        let began = Instant::now();
         let (tokens, mut plan) =
             held.plan(loss, tokens, &objective.aggregation, selection, (ranks, at))?;
+        let plan_seconds = began.elapsed().as_secs_f64();
         if let Some(weights) = &self.token_weights {
             plan.reweight(weights);
         }
@@ -274,7 +283,7 @@ impl MiniBatch<'_> {
         let (_bonus, grad_entropy) = entropy_bonus(coefficient, &self.current.entropy, &weights);
         let entropy = (coefficient.abs() > 0.0).then_some(grad_entropy);
         let cotangent = Cotangent { log_prob: grad_log_prob, entropy };
-        Ok(Descent { cotangent, loss: value, divergence, sums })
+        Ok(Descent { cotangent, loss: value, divergence, sums, plan_seconds })
     }
 
     fn columns(&self) -> Result<TokenBatch<'_>, BatchError> {

@@ -102,14 +102,15 @@ pub(crate) fn column(steps: &[StepMetrics], name: &str) -> Vec<f64> {
     steps.iter().map(value).collect()
 }
 
-/// All metrics but wall times and memory, which no two runs share.
+/// All metrics but wall times, memory and what ranks send, which no two runs share.
 pub(crate) fn comparable_metrics(root: &Path) -> Vec<Vec<(String, f64)>> {
     read_metrics(&root.join("run/metrics.jsonl"))
         .expect("a run leaves metrics")
         .iter()
         .map(|step| {
+            let apart = ["timing_s/", "perf/", "parallel/"];
             step.iter()
-                .filter(|(name, _)| !name.starts_with("timing_s/") && !name.starts_with("perf/"))
+                .filter(|(name, _)| !apart.iter().any(|family| name.starts_with(family)))
                 .map(|(name, value)| (name.to_owned(), value))
                 .collect()
         })

@@ -15,6 +15,7 @@ use super::nccl;
 use super::operation::Call;
 use super::placement::{Placement, PlacementError};
 use super::store::{LogLevel, Store};
+use super::traffic::{Counters, bytes_sent};
 use super::witness::Witness;
 use super::work::{LastStep, Work, one_line};
 use crate::TorchError;
@@ -64,6 +65,8 @@ pub struct ProcessGroup {
     options: GroupOptions,
     /// Of the whole run; `None` for one process.
     witness: Option<Arc<Witness>>,
+    /// Of the whole run.
+    counters: Arc<Counters>,
     /// How many sub-groups of the same ranks were made: each has keys of its own.
     sub_groups: RefCell<HashMap<Vec<usize>, u64>>,
 }
@@ -81,6 +84,7 @@ impl ProcessGroup {
             store: Store::in_memory(options.timeout),
             options,
             witness: None,
+            counters: Arc::default(),
             sub_groups: RefCell::default(),
         }
     }
@@ -135,7 +139,8 @@ impl ProcessGroup {
         let witness = Some(Witness::new(store.prefixed("witness")?, rank, server));
         let ranks = (0..world_size).collect();
         let (placement, options) = (placement.clone(), options.clone());
-        Self::connect("world".to_owned(), ranks, placement, &store, options, witness)
+        let shared = (witness, Arc::default());
+        Self::connect("world".to_owned(), ranks, placement, &store, options, shared)
     }
 
     /// The group of `ranks` of this group, which must list this rank; in the order given, which is the order of ranks in
@@ -173,7 +178,8 @@ impl ProcessGroup {
         let list: Vec<String> = members.iter().map(ToString::to_string).collect();
         let name = format!("{}/{}#{time}", self.name, list.join("-"));
         let (placement, options) = (self.placement.clone(), self.options.clone());
-        Self::connect(name, members, placement, &self.store, options, self.witness.clone())
+        let shared = (self.witness.clone(), Arc::clone(&self.counters));
+        Self::connect(name, members, placement, &self.store, options, shared)
     }
 
     fn connect(
@@ -182,7 +188,7 @@ impl ProcessGroup {
         placement: Placement,
         store: &Store,
         options: GroupOptions,
-        witness: Option<Arc<Witness>>,
+        (witness, counters): (Option<Arc<Witness>>, Arc<Counters>),
     ) -> Result<Self, GroupError> {
         let &Placement { rank: world_rank, world_size, .. } = &placement;
         let rank = ranks.iter().position(|&member| member == world_rank).expect("checked above");
@@ -205,7 +211,18 @@ impl ProcessGroup {
             Some(Arc::new(made.ok_or_else(failed)?))
         };
         let sub_groups = RefCell::default();
-        Ok(Self { connection, rank, ranks, placement, name, store, options, witness, sub_groups })
+        Ok(Self {
+            connection,
+            rank,
+            ranks,
+            placement,
+            name,
+            store,
+            options,
+            witness,
+            counters,
+            sub_groups,
+        })
     }
 
     /// Of this process in the group, `0..world_size`.
@@ -247,6 +264,10 @@ impl ProcessGroup {
         &self.options
     }
 
+    pub(super) fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
     /// Every operation is the identity.
     pub(super) fn is_alone(&self) -> bool {
         self.connection.is_none()
@@ -268,10 +289,18 @@ impl ProcessGroup {
         last_step: LastStep,
     ) -> Result<Work, GroupError> {
         let Some(connection) = &self.connection else { return Ok(Work::done(call)) };
+        let size = |tensor: Option<&Tensor>| {
+            tensor.map_or(0, |tensor| tensor.numel() * tensor.kind().elt_size_in_bytes())
+        };
+        let bytes = bytes_sent(code, &call, self.world_size(), size(output), size(input));
+        self.counters.started(call.operation, bytes);
         let raw = connection.start(code, output, input, argument);
         let (witness, connection) = (self.witness.clone(), Some(Arc::clone(connection)));
+        let counters = Some(Arc::clone(&self.counters));
         // SAFETY: null or a work that nothing else owns.
-        unsafe { Work::adopt(raw, call, self.options.timeout, last_step, witness, connection) }
+        let work =
+            unsafe { Work::adopt(raw, call, self.options.timeout, last_step, witness, connection) };
+        work.map(|work| work.counted(counters))
     }
 }
 

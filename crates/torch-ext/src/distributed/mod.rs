@@ -16,6 +16,7 @@ mod operation;
 mod placement;
 mod slurm;
 mod store;
+mod traffic;
 mod witness;
 mod work;
 
@@ -24,4 +25,5 @@ pub use group::{GroupOptions, ProcessGroup};
 pub use operation::{Call, Operation, ReduceOp};
 pub use placement::{Coordinator, Placement, PlacementError};
 pub use store::Store;
+pub use traffic::Traffic;
 pub use work::Work;

@@ -45,6 +45,19 @@ pub enum Operation {
     Receive,
 }
 
+impl Operation {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::AllReduce,
+        Self::AllGather,
+        Self::ReduceScatter,
+        Self::Broadcast,
+        Self::Barrier,
+        Self::Send,
+        Self::Receive,
+    ];
+}
+
 impl fmt::Display for Operation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {

@@ -3,13 +3,14 @@
 use std::ffi::c_int;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tch::{TchError, Tensor};
 
 use super::connection::Connection;
 use super::error::GroupError;
 use super::operation::{Call, Operation, ReduceOp};
+use super::traffic::Counters;
 use super::witness::Witness;
 use crate::TorchError;
 
@@ -40,6 +41,7 @@ pub struct Work {
     last_step: LastStep,
     witness: Option<Arc<Witness>>,
     connection: Option<Arc<Connection>>,
+    counters: Option<Arc<Counters>>,
 }
 
 /// What this process does after the back-end has done its part.
@@ -71,7 +73,8 @@ impl Work {
     pub(super) fn done(call: Call) -> Self {
         let (witness, connection) = (None, None);
         let last_step = LastStep::None;
-        Self { handle: None, call, timeout: None, last_step, witness, connection }
+        let counters = None;
+        Self { handle: None, call, timeout: None, last_step, witness, connection, counters }
     }
 
     /// Adopts what `torch_ext_group_start` answered; null is an error.
@@ -93,7 +96,14 @@ impl Work {
         };
         let between_two = matches!(call.operation, Operation::Send | Operation::Receive);
         let timeout = between_two.then_some(timeout);
-        Ok(Self { handle: Some(Handle(raw)), call, timeout, last_step, witness, connection })
+        let (handle, counters) = (Some(Handle(raw)), None);
+        Ok(Self { handle, call, timeout, last_step, witness, connection, counters })
+    }
+
+    /// The same, whose wait is counted.
+    pub(super) fn counted(mut self, counters: Option<Arc<Counters>>) -> Self {
+        self.counters = counters;
+        self
     }
 
     /// Waits until the tensors hold their results; on CUDA, until the current stream is ordered after that.
@@ -121,6 +131,7 @@ impl Work {
     /// A second call finds nothing left to do.
     fn finish(&mut self) -> Result<(), GroupError> {
         let Some(handle) = self.handle.take() else { return Ok(()) };
+        let began = Instant::now();
         // SAFETY: the handle is live until the end of this function.
         let status =
             unsafe { torch_ext_work_wait(handle.0.as_ptr(), self.timeout.map_or(0, milliseconds)) };
@@ -131,7 +142,11 @@ impl Work {
             let (witness, connection) = (self.witness.as_ref(), self.connection.as_ref());
             return Err(lost(self.call.clone(), message, witness, connection));
         }
-        self.last_step.take().map_err(|error| failed(self.call.clone(), error.to_string()))
+        let outcome = self.last_step.take();
+        if let Some(counters) = &self.counters {
+            counters.waited(self.call.operation, began.elapsed());
+        }
+        outcome.map_err(|error| failed(self.call.clone(), error.to_string()))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Every collective against what its definition says, in every kind that training uses.
 
 use tch::{Device, Kind, Tensor};
+use torch_ext::distributed::Operation;
 use torch_ext::{ProcessGroup, ReduceOp};
 
 use crate::processes::{Run, command, free_port};
@@ -32,6 +33,36 @@ pub(crate) fn scenario(group: &ProcessGroup) {
         group.barrier().unwrap();
     }
     leaves(group);
+    traffic(group, rank, size);
+}
+
+/// What the definition of each algorithm says; a world of one sends nothing.
+fn traffic(group: &ProcessGroup, rank: i64, size: i64) {
+    let read = || group.traffic();
+    let others = u64::try_from(size - 1).unwrap();
+    let ranks = others + 1;
+    let before = read();
+    let eight = || Tensor::zeros([8 * size], (Kind::Double, Device::Cpu));
+    group.all_reduce(&eight(), ReduceOp::Sum).unwrap();
+    group.all_gather(&Tensor::zeros([8], (Kind::Double, Device::Cpu)), &eight()).unwrap();
+    let part = Tensor::zeros([8], (Kind::Double, Device::Cpu));
+    group.reduce_scatter(&eight(), &part, ReduceOp::Sum).unwrap();
+    group.broadcast(&part, 0).unwrap();
+    let whole = 64 * ranks;
+    let expected = [
+        (Operation::AllReduce, 2 * whole * others / ranks),
+        (Operation::AllGather, 64 * others),
+        (Operation::ReduceScatter, 64 * others),
+        (Operation::Broadcast, if rank == 0 { 64 * others } else { 0 }),
+        (Operation::Barrier, 0),
+    ];
+    for ((operation, before), (_, now)) in before.into_iter().zip(read()) {
+        let sent = now.bytes_sent - before.bytes_sent;
+        let expected =
+            expected.iter().find(|(of, _)| *of == operation).map_or(0, |(_, sent)| *sent);
+        assert_eq!(sent, expected, "{operation}");
+        assert!(now.waited >= before.waited);
+    }
 }
 
 fn reductions(group: &ProcessGroup, kind: Kind, rank: i64, size: i64) {

@@ -10,6 +10,10 @@ use super::Problem;
 pub struct ParallelSection {
     /// What is cut over the ranks in place of being on each.
     pub zero: Zero,
+    /// Processes that hold one model together, each a part of every large matrix; at least 1.
+    pub tensor: usize,
+    /// Whether what the ranks exchange travels while they compute, where it can.
+    pub overlap: bool,
     /// Longest that a rank waits for another, in seconds.
     pub timeout_seconds: u64,
 }
@@ -25,7 +29,9 @@ pub enum Zero {
     Nothing,
     /// Stage 1: the optimiser's state.
     Optimizer,
-    /// Stage 3: that, gradients and parameters.
+    /// Stage 2: that and the gradients of blocks.
+    Gradients,
+    /// Stage 3: those and the blocks' parameters.
     Parameters,
 }
 
@@ -36,8 +42,9 @@ impl TryFrom<u8> for Zero {
         match stage {
             0 => Ok(Self::Nothing),
             1 => Ok(Self::Optimizer),
+            2 => Ok(Self::Gradients),
             3 => Ok(Self::Parameters),
-            other => Err(format!("zero is {other}, expected 0, 1 or 3")),
+            other => Err(format!("zero is {other}, expected 0, 1, 2 or 3")),
         }
     }
 }
@@ -47,6 +54,7 @@ impl From<Zero> for u8 {
         match stage {
             Zero::Nothing => 0,
             Zero::Optimizer => 1,
+            Zero::Gradients => 2,
             Zero::Parameters => 3,
         }
     }
@@ -58,6 +66,11 @@ impl Zero {
         self != Self::Nothing
     }
 
+    /// Whether each rank keeps a part of the blocks' gradients alone.
+    pub fn shards_gradients(self) -> bool {
+        matches!(self, Self::Gradients | Self::Parameters)
+    }
+
     /// Whether each rank keeps a part of the blocks' parameters alone.
     pub fn shards_parameters(self) -> bool {
         self == Self::Parameters
@@ -67,7 +80,7 @@ impl Zero {
 impl Default for ParallelSection {
     fn default() -> Self {
         // The time-out is that of torch's own process groups on the CPU.
-        Self { zero: Zero::default(), timeout_seconds: 1800 }
+        Self { zero: Zero::default(), tensor: 1, overlap: true, timeout_seconds: 1800 }
     }
 }
 
@@ -75,7 +88,7 @@ impl ParallelSection {
     /// What is out of range.
     pub(crate) fn problems(self, has_lora: bool) -> Vec<Problem> {
         const DAY: u64 = 86_400;
-        let Self { timeout_seconds, zero } = self;
+        let Self { timeout_seconds, tensor, .. } = self;
         let problem = |field: &str, value: String, expected: String| Problem {
             field: format!("parallel.{field}"),
             value,
@@ -86,9 +99,12 @@ impl ParallelSection {
             let expected = format!("1 to {DAY} seconds");
             problems.push(problem("timeout_seconds", timeout_seconds.to_string(), expected));
         }
-        if zero.shards_parameters() && has_lora {
-            let expected = "0 or 1 where lora is given, which leaves the blocks as they are";
-            problems.push(problem("zero", "3".to_owned(), expected.to_owned()));
+        if tensor == 0 {
+            problems.push(problem("tensor", "0".to_owned(), "at least 1".to_owned()));
+        }
+        if tensor > 1 && has_lora {
+            let expected = "1 where lora is given, whose matrices are not cut".to_owned();
+            problems.push(problem("tensor", tensor.to_string(), expected));
         }
         problems
     }
@@ -102,8 +118,11 @@ mod tests {
     fn a_stage_is_its_number() {
         let section: ParallelSection = toml::from_str("zero = 1").unwrap();
         assert!(section.zero.shards_optimizer());
-        assert_eq!(toml::to_string(&section).unwrap(), "zero = 1\ntimeout_seconds = 1800\n");
+        assert_eq!(
+            toml::to_string(&section).unwrap(),
+            "zero = 1\ntensor = 1\noverlap = true\ntimeout_seconds = 1800\n"
+        );
         let error = toml::from_str::<ParallelSection>("zero = 7").unwrap_err().to_string();
-        assert!(error.contains("zero is 7, expected 0, 1 or 3"), "{error}");
+        assert!(error.contains("zero is 7, expected 0, 1, 2 or 3"), "{error}");
     }
 }

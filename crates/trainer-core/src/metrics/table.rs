@@ -310,6 +310,11 @@ pub const METRICS: &[Metric] = &[
         "Wall time of the implicit reward model: its forward passes and optimiser steps, and the reference's.",
     ),
     row("timing_s/update_actor", "s", "Wall time of all optimiser steps."),
+    row(
+        "timing_s/plan",
+        "s",
+        "Wall time of planning the optimiser steps: which tokens are selected and what each weighs, over all ranks; a part of timing_s/update_actor.",
+    ),
     row("timing_s/step", "s", "Wall time of the whole step, without evaluation and checkpoint."),
     row(
         "perf/total_num_tokens",
@@ -326,6 +331,31 @@ pub const METRICS: &[Metric] = &[
         "perf/max_memory_bytes",
         "byte",
         "Peak memory since the start: of the device on CUDA, resident of the process on CPU.",
+    ),
+    row(
+        "parallel/bytes_sent",
+        "byte",
+        "Bytes of tensors that the first rank has sent to others in the step, by the algorithms of Gloo and NCCL, without what the transport adds; absent with one process, as are the others of this family.",
+    ),
+    row(
+        "parallel/all_reduce_bytes",
+        "byte",
+        "Of parallel/bytes_sent, in sums over ranks of which each gets the whole.",
+    ),
+    row(
+        "parallel/all_gather_bytes",
+        "byte",
+        "Of parallel/bytes_sent, in parameters, statistics and messages gathered.",
+    ),
+    row(
+        "parallel/reduce_scatter_bytes",
+        "byte",
+        "Of parallel/bytes_sent, in gradients summed to shards.",
+    ),
+    row(
+        "parallel/wait_seconds",
+        "s",
+        "Time of the step in which the first rank waited for an operation between ranks and did nothing else; on CUDA, where operations are queued, not that of the GPU.",
     ),
 ];
 

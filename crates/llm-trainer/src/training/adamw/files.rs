@@ -10,16 +10,16 @@ use super::{AdamW, is_narrow};
 use crate::tensor_file::{TensorFile, TensorFileError, write_tensors};
 
 impl AdamW {
-    /// Writes the state as one safetensors file; of a sharded state, this rank's shard of it.
+    /// Writes the state as one safetensors file; of a state that is cut over ranks, what this one holds of it, less what others write.
     ///
     /// # Errors
     ///
     /// If the file cannot be written.
     pub fn save(&self, path: &Path) -> Result<(), WriteError> {
         let mut tensors = Vec::new();
-        for (i, name) in self.names.iter().enumerate() {
-            let place =
-                if self.is_sharded() { format!("{name}@{}", self.starts[i]) } else { name.clone() };
+        for i in (0..self.names.len()).filter(|&i| self.speaks_for(i)) {
+            let name = self.name_with_part(i);
+            let place = if self.is_sharded() { format!("{name}@{}", self.starts[i]) } else { name };
             let columns = [
                 ("master", &self.master[i]),
                 ("first_moment", &self.first_moments[i]),
@@ -37,7 +37,7 @@ impl AdamW {
     ///
     /// If the files cannot be read, their tensors are not those of this model, or a rank does not come.
     pub fn restore_from(&mut self, folder: &Path) -> anyhow::Result<()> {
-        if !self.is_sharded() && !SavedState::is_sharded(folder) {
+        if !self.is_sharded() && !self.is_cut() && !SavedState::is_sharded(folder) {
             return Ok(self.restore(&folder.join(WHOLE))?);
         }
         let _no_grad = tch::no_grad_guard();
@@ -57,13 +57,16 @@ impl AdamW {
             };
             let length = self.master[i].numel().try_into()?;
             let piece = Piece { parameter: i, start: self.starts[i], length };
+            let part = self.part(i);
+            let shape = part.map_or(shape.clone(), |part| part.whole_shape(&shape));
             let columns = [
                 ("master", &mut self.master[i]),
                 ("first_moment", &mut self.first_moments[i]),
                 ("second_moment", &mut self.second_moments[i]),
             ];
             for (column, tensor) in columns {
-                let values = saved.elements(column, (name, &shape), piece, tensor.kind())?;
+                let wanted = (name.as_str(), shape.as_slice(), part);
+                let values = saved.elements(column, wanted, piece, tensor.kind())?;
                 tensor.copy_(&values.view_as(tensor));
             }
             self.steps[i].copy_(&saved.step(name)?);

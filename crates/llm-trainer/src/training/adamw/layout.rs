@@ -5,6 +5,8 @@
 
 use std::ops::Range;
 
+use crate::model::block_of;
+
 /// Parameters that are exchanged together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Unit {
@@ -41,12 +43,6 @@ pub(super) fn units(names: &[String], sizes: &[i64]) -> Vec<Unit> {
         }
     }
     units
-}
-
-/// The number of the block that a parameter belongs to, as its name says.
-fn block_of(name: &str) -> Option<usize> {
-    let (_, rest) = name.split_once("layers.")?;
-    rest.split('.').next()?.parse().ok()
 }
 
 impl Unit {

@@ -9,9 +9,10 @@ use std::rc::Rc;
 use tch::{Kind, Tensor};
 use trainer_core::config::OptimizerSection;
 
+use super::cut_model::CutModel;
 use super::layout::{Unit, units};
 use super::{AdamW, StepOutcome, is_narrow};
-use crate::model::{Decoder, ShardedBlocks};
+use crate::model::{BlockGradients, Decoder, ShardedBlocks};
 use crate::ranks::{RankError, Ranks};
 use crate::training::update::UpdateError;
 
@@ -28,8 +29,10 @@ pub(super) struct Sharding {
     flat: Vec<Tensor>,
     /// Which parameter each of these is of.
     owners: Vec<usize>,
-    /// The model's blocks, where those are cut too: by them gradients come and parameters go.
+    /// The model's blocks, where those are cut too: there updated parameters go.
     blocks: Option<Rc<ShardedBlocks>>,
+    /// Where the gradients of blocks come from, where the backward pass has summed them already.
+    gradients: Option<Rc<BlockGradients>>,
 }
 
 impl Sharding {
@@ -72,7 +75,8 @@ impl AdamW {
             }
             flat.push(shard);
         }
-        let mut state = Self::of(own, options, seed);
+        let state = Self::of(own, options, seed);
+        let mut state = Self { cut: CutModel::of(model, &state.names), ..state };
         state.starts = pieces.iter().map(|piece| piece.start).collect();
         state.sharding = Some(Box::new(Sharding {
             ranks: ranks.clone(),
@@ -82,6 +86,7 @@ impl AdamW {
             flat,
             owners: pieces.iter().map(|piece| piece.parameter).collect(),
             blocks: None,
+            gradients: None,
         }));
         state
     }
@@ -99,10 +104,13 @@ impl AdamW {
         is_own.then(|| flat[index].shallow_clone())
     }
 
-    /// Takes gradients of blocks from where `model` has them, and brings parameters there, as its blocks are cut as well.
+    /// Takes gradients of blocks from where `model` has them, and brings parameters there, as those are cut as well.
     pub fn hold_blocks(&mut self, model: &Decoder) {
         if let Some(sharding) = &mut self.sharding {
-            sharding.blocks = model.sharded_blocks().map(Rc::clone);
+            // Beneath an adapter nothing is updated.
+            sharding.blocks =
+                model.sharded_blocks().filter(|_| !model.has_adapter()).map(Rc::clone);
+            sharding.gradients = model.block_gradients().map(Rc::clone);
         }
     }
 
@@ -116,14 +124,14 @@ impl AdamW {
         ranks: &Ranks,
         learning_rate: f64,
     ) -> Result<StepOutcome, UpdateError> {
-        if ranks.count() == 1 {
-            return Ok(self.step(learning_rate)?);
-        }
         let Some(sharding) = &self.sharding else {
-            let gradients =
-                self.parameters.iter().map(gradient_of).collect::<Result<Vec<_>, _>>()?;
-            ranks.sum("sum of gradients", &gradients)?;
-            return Ok(self.step(learning_rate)?);
+            if ranks.count() > 1 {
+                let gradients =
+                    self.parameters.iter().map(gradient_of).collect::<Result<Vec<_>, _>>()?;
+                ranks.sum("sum of gradients", &gradients)?;
+            }
+            let norm = self.gradient_norm_over(ranks)?;
+            return Ok(self.step_by(norm, learning_rate)?);
         };
         let mut next = 0;
         for unit in &sharding.units {
@@ -140,9 +148,8 @@ impl AdamW {
         for parameter in &sharding.parameters {
             parameter.shallow_clone().zero_grad();
         }
-        let own = self.gradient_norm();
-        let squares = ranks.total("norm of the gradient", own * own)?;
-        let outcome = self.step_by(squares.sqrt(), learning_rate)?;
+        let norm = self.gradient_norm_over(ranks)?;
+        let outcome = self.step_by(norm, learning_rate)?;
         if outcome.applied {
             self.gather_parameters()?;
         }
@@ -158,8 +165,8 @@ impl AdamW {
 impl Sharding {
     /// This rank's shard of the sum of a unit's gradients.
     fn gradient(&self, unit: &Unit) -> Result<Tensor, RankError> {
-        if let (Some(blocks), Some(block)) = (&self.blocks, unit.block) {
-            return blocks.take_gradient(block);
+        if let (Some(gradients), Some(block)) = (&self.gradients, unit.block) {
+            return gradients.take(block);
         }
         let of = |parameter: &Tensor| {
             let gradient = parameter.grad();

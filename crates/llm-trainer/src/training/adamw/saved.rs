@@ -5,15 +5,18 @@
 //! optimizer-00001-of-00004.safetensors   COLUMN/NAME@START, a run of elements of that parameter
 //! ```
 //!
-//! A shard says itself where its elements belong, so any number of ranks reads what any other has written.
+//! A shard says itself where its elements belong, so any number of ranks reads what any other has written. Where ranks hold a
+//! model together, NAME is followed by the part that each holds: `NAME[1:0/2]` is, of dimension 1, part 0 of 2.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tch::{Kind, Tensor};
+use tch::{Device, Kind, Tensor};
 
+use super::cut_model::split_part;
 use super::layout::Piece;
+use crate::model::Part;
 use crate::tensor_file::{TensorFile, TensorFileError};
 
 /// The file of a state that one process wrote.
@@ -29,16 +32,19 @@ pub(in crate::training) fn shard_name(rank: usize, ranks: usize) -> String {
 pub(super) struct SavedState {
     folder: PathBuf,
     files: Vec<TensorFile>,
-    /// `COLUMN/NAME` → its runs, by their first element.
-    runs: BTreeMap<String, BTreeMap<i64, Run>>,
+    /// `COLUMN/NAME` → the parts it was written in.
+    parts: BTreeMap<String, BTreeMap<Option<Part>, Runs>>,
 }
+
+/// Runs of elements, by their first.
+type Runs = BTreeMap<i64, Run>;
 
 #[derive(Debug)]
 struct Run {
     file: usize,
     /// The tensor's own name.
     key: String,
-    /// `None` where the file holds the parameter whole, in its own shape.
+    /// `None` where the file holds the parameter, or part, at once, in its own shape.
     length: Option<i64>,
 }
 
@@ -54,7 +60,7 @@ impl SavedState {
         let paths = if whole.exists() { vec![whole] } else { shards(folder)? };
         let files: Vec<TensorFile> =
             paths.iter().map(|path| TensorFile::open(path)).collect::<Result<_, _>>()?;
-        let mut runs: BTreeMap<String, BTreeMap<i64, Run>> = BTreeMap::new();
+        let mut parts: BTreeMap<String, BTreeMap<Option<Part>, Runs>> = BTreeMap::new();
         for (file, opened) in files.iter().enumerate() {
             for key in opened.names() {
                 let run = |length| Run { file, key: key.to_owned(), length };
@@ -69,30 +75,71 @@ impl SavedState {
                     Some((of, start, length)) => (of, start, run(i64::try_from(length).ok())),
                     None => (key, 0, run(None)),
                 };
-                runs.entry(of.to_owned()).or_default().insert(start, run);
+                let (of, part) = split_part(of);
+                let runs = parts.entry(of.to_owned()).or_default().entry(part).or_default();
+                runs.insert(start, run);
             }
         }
-        Ok(Self { folder: folder.to_owned(), files, runs })
+        Ok(Self { folder: folder.to_owned(), files, parts })
     }
 
     /// How many parameters there are.
     pub(super) fn parameters(&self) -> usize {
-        self.runs.keys().filter(|of| of.starts_with("step/")).count()
+        self.parts.keys().filter(|of| of.starts_with("step/")).count()
     }
 
-    /// Elements of a column of parameter `name`, which has `shape`, one after the other.
+    /// Elements of a column of `part` of parameter `name`, which has `shape` as a whole, one after the other as they lie in the
+    /// part.
     pub(super) fn elements(
         &self,
         column: &str,
-        (name, shape): (&str, &[i64]),
+        (name, shape, part): (&str, &[i64], Option<Part>),
         piece: Piece,
         kind: Kind,
     ) -> Result<Tensor, TensorFileError> {
         let of = format!("{column}/{name}");
+        let written = self.parts.get(&of).into_iter().flat_map(BTreeMap::keys).copied();
+        let written: Vec<Option<Part>> = written.collect();
+        if written.is_empty() || written == [part] {
+            let shape = part.map_or(shape.to_vec(), |part| part.shape(shape));
+            return self.elements_of_part(&of, part, &shape, piece, kind);
+        }
+        // Cut in another way: put together, and cut again.
+        let whole = Tensor::zeros(shape, (kind, Device::Cpu));
+        for &written in &written {
+            let own = written.map_or(shape.to_vec(), |part| part.shape(shape));
+            let all = Piece { start: 0, length: own.iter().product(), ..piece };
+            let values = self.elements_of_part(&of, written, &own, all, kind)?;
+            let place = written.map_or(whole.shallow_clone(), |part| part.within(&whole));
+            place.shallow_clone().copy_(&values.view(own.as_slice()));
+        }
+        let missing = |count: i64| TensorFileError::Missing {
+            path: self.folder.clone(),
+            tensor: format!("{of}, of which {} of {count} parts are there", written.len()),
+            expected: shape.to_vec(),
+        };
+        let count = written[0].map_or(1, |part| part.count);
+        if usize::try_from(count).ok() != Some(written.len()) {
+            return Err(missing(count));
+        }
+        let own = part.map_or(whole.shallow_clone(), |part| part.of(&whole));
+        Ok(own.reshape(-1).narrow(0, piece.start, piece.length))
+    }
+
+    /// Elements of a part that was written as such; `shape` is the part's.
+    fn elements_of_part(
+        &self,
+        of: &str,
+        part: Option<Part>,
+        shape: &[i64],
+        piece: Piece,
+        kind: Kind,
+    ) -> Result<Tensor, TensorFileError> {
         let (first, end) = (piece.start, piece.start + piece.length);
+        let runs = self.parts.get(of).and_then(|parts| parts.get(&part));
         let mut parts = Vec::new();
         let mut next = first;
-        for (&start, run) in self.runs.get(&of).into_iter().flatten() {
+        for (&start, run) in runs.into_iter().flatten() {
             let length = run.length.unwrap_or_else(|| shape.iter().product());
             if start > next || next >= end {
                 break;
@@ -119,7 +166,8 @@ impl SavedState {
     /// Optimiser steps that parameter `name` has taken.
     pub(super) fn step(&self, name: &str) -> Result<Tensor, TensorFileError> {
         let of = format!("step/{name}");
-        let run = self.runs.get(&of).and_then(|runs| runs.values().next());
+        let parts = self.parts.get(&of).and_then(|parts| parts.values().next());
+        let run = parts.and_then(|runs| runs.values().next());
         match run {
             Some(run) => self.files[run.file].tensor(&run.key, &[], &[Kind::Float]),
             None => Err(TensorFileError::Missing {
@@ -185,7 +233,7 @@ mod tests {
     fn read(folder: &Path, start: i64, length: i64) -> Result<Vec<f64>, TensorFileError> {
         let piece = Piece { parameter: 0, start, length };
         let state = SavedState::open(folder)?;
-        let tensor = state.elements("master", ("w", &[2, 3]), piece, Kind::Float)?;
+        let tensor = state.elements("master", ("w", &[2, 3], None), piece, Kind::Float)?;
         Ok(Vec::try_from(tensor.to_kind(Kind::Double)).unwrap())
     }
 
@@ -207,6 +255,35 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Written in any parts, read in any others; a column of a matrix is no run of its elements.
+    #[test]
+    fn parts_are_put_together_and_cut_again() {
+        let whole = Tensor::arange(24, tch::kind::FLOAT_CPU).view([4, 6]);
+        let parts =
+            |dimension, count| (0..count).map(move |index| Part { dimension, index, count });
+        let folder = tempfile::tempdir().unwrap();
+        for (rank, part) in parts(1, 2).enumerate() {
+            let key = format!("master/w[1:{rank}/2]");
+            let own = part.of(&whole).reshape(-1);
+            let halves = [0, 6].map(|start| (format!("{key}@{start}"), own.narrow(0, start, 6)));
+            let named: Vec<(&str, Tensor)> =
+                halves.iter().map(|(key, half)| (key.as_str(), half.shallow_clone())).collect();
+            write(&folder.path().join(shard_name(rank, 2)), &named);
+        }
+        let state = SavedState::open(folder.path()).unwrap();
+        let read = |part: Option<Part>, start: i64, length: i64| {
+            let piece = Piece { parameter: 0, start, length };
+            state.elements("master", ("w", &[4, 6], part), piece, Kind::Float).unwrap()
+        };
+        assert!(read(None, 5, 9).equal(&whole.reshape(-1).narrow(0, 5, 9)));
+        for part in parts(1, 2).chain(parts(1, 3)).chain(parts(0, 4)) {
+            let own = part.of(&whole).reshape(-1);
+            assert!(read(Some(part), 2, 4).equal(&own.narrow(0, 2, 4)), "{part:?}");
+        }
+        std::fs::remove_file(folder.path().join(shard_name(1, 2))).unwrap();
+        assert!(SavedState::open(folder.path()).is_err());
     }
 
     #[test]

@@ -40,8 +40,8 @@ impl Trainer {
         let options = self.generation_options(settings.samples, settings.temperature);
         let noise = (purpose_seed(self.config().seed, Purpose::Evaluation), step);
         let tell = |progress: &str| phase(&format!("evaluating, {progress}"));
-        let (ranks, model, judge) = (&self.ranks, &self.model, self.judge()?);
-        let samples = roll_out_over(ranks, model, &prompts, &options, judge, noise, 0, &tell)
+        let (grid, model, judge) = (&self.grid, &self.model, self.judge()?);
+        let samples = roll_out_over(grid, model, &prompts, &options, judge, noise, 0, &tell)
             .with_context(|| format!("evaluation after step {step}"))?
             .samples;
         let mut sources: Vec<&str> = prompts.iter().map(|p| p.question.source.as_str()).collect();

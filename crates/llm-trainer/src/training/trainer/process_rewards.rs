@@ -29,7 +29,7 @@ impl Trainer {
         let sequences: Vec<&Sequence> = samples.iter().map(|sample| &sample.sequence).collect();
         let outcomes: Vec<bool> = samples.iter().map(|sample| sample.verdict.is_right()).collect();
         let place = (step, self.state.reward_model_updates);
-        let ranks = &self.ranks;
+        let ranks = &self.grid.data;
         let judged = reward_model.judge(ranks, config, section, &sequences, &outcomes, place)?;
 
         let responses = samples.len() as f64;

@@ -46,10 +46,9 @@ impl Trainer {
                 chosen.iter().map(|&index| &self.questions.prompts[index]).collect();
             let keys = (self.config().seed, step);
             let (judge, first) = (self.judge()?, asked as u64);
-            let (ranks, model) = (&self.ranks, &self.model);
-            let rollout =
-                roll_out_over(ranks, model, &prompts, &options, judge, keys, first, phase)
-                    .with_context(|| format!("rollout of step {step}"))?;
+            let (grid, model) = (&self.grid, &self.model);
+            let rollout = roll_out_over(grid, model, &prompts, &options, judge, keys, first, phase)
+                .with_context(|| format!("rollout of step {step}"))?;
             asked += count;
             timings.generation += rollout.generation_seconds;
             timings.judging += rollout.judging_seconds;
@@ -125,7 +124,7 @@ impl Trainer {
         let (schedule, done) = (&self.schedule, self.state.updates);
         let keys = (config.seed, self.state.step + 1);
         let rate = |n: usize| peak * schedule.factor(done + n as u64);
-        let (ranks, optimizer) = (&self.ranks, &mut self.optimizer);
+        let (ranks, optimizer) = (&self.grid.data, &mut self.optimizer);
         Ok(update_over(ranks, &pass, optimizer, &objective, batch, keys, rate)?)
     }
 

@@ -18,7 +18,7 @@ use trainer_core::text_tokenizer::TextTokenizer;
 use super::questions::Asked;
 use super::{RolloutSource, Trainer};
 use crate::model::Decoder;
-use crate::ranks::Ranks;
+use crate::ranks::{Grid, Ranks};
 use crate::training::adamw::AdamW;
 use crate::training::checkpoint::{self, Bounds, TrainerState};
 use crate::training::measurement::law_of_history;
@@ -38,6 +38,8 @@ impl Trainer {
         create: impl FnOnce(&Run) -> anyhow::Result<RunDirectory>,
     ) -> anyhow::Result<Self> {
         let config = run.config();
+        let ranks = ranks.overlapping(config.parallel.overlap);
+        let grid = Grid::new(&ranks, config.parallel.tensor)?;
         crate::device::set_threads(config.model.threads)?;
         let (device, kind) = place(config, &ranks)?;
         let tokenizer = TextTokenizer::load(&config.model.path)?;
@@ -50,12 +52,11 @@ impl Trainer {
 
         let resumed = origin.checkpoint().cloned();
         let saved = resumed.as_ref().map(|checkpoint| checkpoint.path.as_path());
-        let model = load_policy(config, saved, (device, kind))?;
+        let model = load_policy(config, saved, (device, kind), &grid.tensor)?;
         let vocab_size = model.config().vocab_size;
         tokenizer.check_vocabulary(vocab_size)?;
-        if let Some(id) =
-            config.rollout.stop_token_ids.iter().find(|id| **id as usize >= vocab_size)
-        {
+        let mut stop_token_ids = config.rollout.stop_token_ids.iter();
+        if let Some(id) = stop_token_ids.find(|id| **id as usize >= vocab_size) {
             bail!(
                 "rollout.stop_token_ids holds {id}, expected ids below vocab_size = {vocab_size}"
             );
@@ -65,9 +66,11 @@ impl Trainer {
             (None, _) => None,
             // The model beneath the adapter never moves.
             (Some(_), Some(_)) => Some(model.base()),
-            (Some(_), None) => Some(Decoder::load(&config.model.path, device, kind)?),
+            (Some(_), None) => {
+                Some(Decoder::load_part(&config.model.path, device, kind, &grid.tensor)?)
+            }
         };
-        let mut optimizer = fresh_optimizer(config, &model, &ranks);
+        let mut optimizer = fresh_optimizer(config, &model, &grid.data);
         let (state, sampler) = match &resumed {
             None => (TrainerState::default(), GroupSampler::default()),
             Some(checkpoint) => {
@@ -81,9 +84,10 @@ impl Trainer {
         };
         let mut state = state.with_controllers(&config.algorithm)?;
         // What the policy keeps frozen need not be in memory twice, unless it is cut over the ranks.
-        let cuts_blocks = ranks.count() > 1 && config.parallel.zero.shards_parameters();
+        let cuts_blocks = grid.data.count() > 1 && config.parallel.zero.shards_parameters();
         let base = config.lora.as_ref().map(|_| model.base());
-        let frozen = base.as_ref().or(reference.as_ref()).filter(|_| !cuts_blocks);
+        let is_whole = !cuts_blocks && model.group().is_none();
+        let frozen = base.as_ref().or(reference.as_ref()).filter(|_| is_whole);
         let in_memory: Vec<_> =
             frozen.map(|frozen| (config.model.path.as_path(), frozen)).into_iter().collect();
         let learnt = saved.filter(|_| state.reward_model_updates > 0);
@@ -93,9 +97,7 @@ impl Trainer {
             state.reward_model_updates = 0;
         }
         let (mut model, mut reference) = (model, reference);
-        if cuts_blocks {
-            cut_blocks(&ranks, &mut model, &mut optimizer, reference.as_mut());
-        }
+        cut_blocks(config, &grid.data, (&mut model, &mut optimizer), reference.as_mut());
         let is_branch = matches!(origin, Origin::Branch(_));
         let directory = if ranks.is_first() {
             let made = directory_of(origin, || create(&run));
@@ -104,14 +106,12 @@ impl Trainer {
             ranks.agree("whether the run's folder is made", anyhow::Ok(()))?;
             RunDirectory::open(&run.output_directory())?
         };
-        let (metrics, history) = if ranks.is_first() {
-            begin_metrics(&directory, resumed.is_some(), state.step)?
-        } else {
-            (None, Vec::new())
-        };
+        let begin = || begin_metrics(&directory, resumed.is_some(), state.step);
+        let (metrics, history) = if ranks.is_first() { begin()? } else { (None, Vec::new()) };
         let order = QuestionOrder::new(config.seed, questions.prompts.len(), state.cursor);
         let trainer = Self {
             ranks,
+            grid,
             directory,
             model,
             reference,
@@ -161,18 +161,29 @@ fn fresh_optimizer(config: &RunConfig, model: &Decoder, ranks: &Ranks) -> AdamW 
     }
 }
 
-/// Leaves each rank its part of the blocks alone.
+/// Leaves each rank its part of the blocks and their gradients alone, as configured.
 fn cut_blocks(
+    config: &RunConfig,
     ranks: &Ranks,
-    model: &mut Decoder,
-    optimizer: &mut AdamW,
+    (model, optimizer): (&mut Decoder, &mut AdamW),
     reference: Option<&mut Decoder>,
 ) {
-    model.shard_blocks(ranks, |block| optimizer.shard_of_block(block));
-    optimizer.hold_blocks(model);
-    if let Some(reference) = reference {
-        reference.shard_blocks(ranks, |_| None);
+    let zero = config.parallel.zero;
+    if ranks.count() == 1 || !zero.shards_gradients() {
+        return;
     }
+    model.shard_gradients(ranks);
+    if zero.shards_parameters() {
+        let is_base = model.has_adapter();
+        // Beneath an adapter the optimiser holds none of the weights.
+        model.shard_blocks(ranks, |block| optimizer.shard_of_block(block).filter(|_| !is_base));
+        match reference {
+            Some(reference) if is_base => *reference = model.base(),
+            Some(reference) => reference.shard_blocks(ranks, |_| None),
+            None => {}
+        }
+    }
+    optimizer.hold_blocks(model);
 }
 
 /// The file of metrics, and `(entropy, reward)` of the steps in it.
@@ -217,14 +228,16 @@ fn directory_of(
     }
 }
 
-/// The policy: what `saved` holds, else the model of the configuration, with a fresh adapter where it asks for one.
+/// The policy, of which each rank of `together` holds a part: what `saved` holds, else the model of the configuration, with a fresh adapter where it asks for one.
 fn load_policy(
     config: &RunConfig,
     saved: Option<&Path>,
     (device, kind): (Device, Kind),
+    together: &Ranks,
 ) -> anyhow::Result<Decoder> {
     let Some(lora) = &config.lora else {
-        return Ok(Decoder::load(saved.unwrap_or(&config.model.path), device, kind)?);
+        let path = saved.unwrap_or(&config.model.path);
+        return Ok(Decoder::load_part(path, device, kind, together)?);
     };
     let model = Decoder::load(&config.model.path, device, kind)?;
     checkpoint::adapted(model, lora, saved, purpose_seed(config.seed, Purpose::Adapter))

@@ -13,7 +13,12 @@ const TIMEOUT: u64 = 4;
 
 /// A run of two ranks that has done two steps.
 fn under_way(root: &Path) -> Vec<Child> {
-    let timeout = format!("parallel.timeout_seconds={TIMEOUT}");
+    under_way_within(TIMEOUT, root)
+}
+
+/// The same with another time-out, in seconds.
+fn under_way_within(timeout: u64, root: &Path) -> Vec<Child> {
+    let timeout = format!("parallel.timeout_seconds={timeout}");
     let settings = [&ENDLESS[..], &[&timeout]].concat();
     let children = start(commands(2, root, &settings));
     wait_for_steps(root, 2);
@@ -65,6 +70,25 @@ fn a_stopped_rank_ends_the_others_within_the_time_out() {
         signal(&children[0], "-KILL");
         finish(children);
     }
+}
+
+/// Shorter than the time-out: it is said whom the others wait for, and the run goes on.
+#[test]
+fn a_rank_that_is_late_is_named_and_waited_for() {
+    const PATIENT: u64 = 20;
+    let folder = tempfile::tempdir().unwrap();
+    let children = under_way_within(PATIENT, folder.path());
+    signal(&children[1], "-STOP");
+    // A quarter of the time-out is the first hint.
+    std::thread::sleep(Duration::from_secs(PATIENT * 2 / 5));
+    let steps = std::fs::read_to_string(folder.path().join("run/metrics.jsonl")).unwrap();
+    signal(&children[1], "-CONT");
+    wait_for_steps(folder.path(), steps.lines().count() + 2);
+    signal(&children[1], "-TERM");
+    let outputs = finish(children);
+    outputs.iter().for_each(crate::training_run::assert_success);
+    let text = String::from_utf8_lossy(&outputs[0].stderr);
+    assert!(text.contains("not there yet:\n  rank 1, step "), "{text}");
 }
 
 /// A limit on the size of files makes the first rank fail where it writes the checkpoint.

@@ -2,6 +2,8 @@
 
 mod failure;
 mod same_run;
+mod tensor_parallel;
+mod torchrun;
 
 use std::net::TcpListener;
 use std::path::Path;

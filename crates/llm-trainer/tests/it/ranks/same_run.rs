@@ -13,7 +13,7 @@ use crate::training_run::{assert_success, comparable_metrics, train};
 const ROUNDING: f64 = 1e-12;
 
 /// f64 throughout, so that rounding cannot hide behind itself.
-const WIDE: &str = "model.dtype=f64";
+pub(super) const WIDE: &str = "model.dtype=f64";
 
 /// What was sampled, how it was judged and what it was worth; an advantage may be made of log-probabilities, and round.
 fn assert_same_samples(one: &Path, many: &Path, steps: u64) {
@@ -79,7 +79,7 @@ fn assert_close_metrics(one: &Path, many: &Path) {
 }
 
 /// Any number of ranks, any budget of micro-batches: the tokens of every step, the parameters, the metrics.
-fn is_the_run_of_one(settings: &[&str], cases: &[(usize, &[&str])]) {
+pub(super) fn is_the_run_of_one(settings: &[&str], cases: &[(usize, &[&str])]) {
     let one = tempfile::tempdir().expect("a temporary folder");
     assert_success(&train(one.path(), &[settings, &[WIDE]].concat()));
     for &(count, further) in cases {
@@ -97,13 +97,14 @@ fn two_and_four_ranks_train_as_one() {
     is_the_run_of_one(&[], &[(2, &["training.micro_batch_tokens=20"]), (4, &[])]);
 }
 
-/// The optimiser's state cut over the ranks, or the blocks too; 3 does not divide the parameters of a block.
+/// The optimiser's state cut over the ranks, or gradients and blocks too; 3 does not divide the parameters of a block.
 #[test]
 fn what_is_cut_over_ranks_takes_the_steps_of_the_whole() {
     let narrow = "training.micro_batch_tokens=20";
-    let cases: [(usize, &[&str]); 4] = [
-        (2, &["parallel.zero=1"]),
+    let cases: [(usize, &[&str]); 5] = [
         (3, &["parallel.zero=1", narrow]),
+        (2, &["parallel.zero=2"]),
+        (4, &["parallel.zero=2", narrow, "training.activation_bytes=0"]),
         (2, &["parallel.zero=3"]),
         (3, &["parallel.zero=3", narrow]),
     ];
@@ -133,7 +134,9 @@ fn everything_that_looks_at_all_tokens_looks_at_those_of_all_ranks() {
 #[test]
 fn adapters_train_over_ranks_and_saved_responses_are_replayed_there() {
     let settings = ["lora.rank=4"];
-    is_the_run_of_one(&settings, &[(2, &[]), (3, &["parallel.zero=1"])]);
+    let beneath = "algorithm.reference_kl.placement=loss";
+    is_the_run_of_one(&settings, &[(2, &[])]);
+    is_the_run_of_one(&[settings[0], beneath], &[(3, &["parallel.zero=3"])]);
     let [saved, replayed] = [(); 2].map(|()| tempfile::tempdir().unwrap());
     let rollouts = saved.path().join("rollouts");
     let with = |count: usize, root: &Path, flag: &str| {
@@ -157,22 +160,41 @@ fn an_implicit_reward_model_learns_the_same_from_all_ranks() {
 }
 
 #[test]
-fn a_run_goes_on_with_another_number_of_ranks() {
-    let whole = tempfile::tempdir().unwrap();
-    assert_success(&train(whole.path(), &[WIDE]));
+fn a_run_goes_on_with_another_number_of_ranks_and_stage() {
     // With shards, 3 ranks read those of 2, 1 puts those of 3 together, and 2 cut what 1 has written.
-    let stages = [("parallel.zero=0", &[1][..]), ("parallel.zero=3", &[3, 1, 2])];
-    for (zero, counts) in stages {
-        let parts = tempfile::tempdir().unwrap();
-        let settings = [WIDE, zero, "checkpoint.every=1", "checkpoint.keep=0"];
-        train_on(2, parts.path(), &settings);
-        for (ranks, from) in counts.iter().zip(1..) {
+    let stages: [&[(usize, &[&str])]; 2] = [
+        &[(2, &[]), (1, &[])],
+        &[
+            (2, &["parallel.zero=2"]),
+            (3, &["parallel.zero=3"]),
+            (1, &["parallel.zero=3"]),
+            (2, &["parallel.zero=1"]),
+        ],
+    ];
+    goes_on_as_one(&[], &stages);
+}
+
+/// A run to its end by the first of each list, taken back to step 1 and gone on with by the second, to step 2 by the third, and
+/// so on, is every time the run of one process.
+pub(super) fn goes_on_as_one(settings: &[&str], stages: &[&[(usize, &[&str])]]) {
+    let settings = [settings, &[WIDE, "checkpoint.every=1", "checkpoint.keep=0"]].concat();
+    let whole = tempfile::tempdir().expect("a temporary folder");
+    assert_success(&train(whole.path(), &settings));
+    for stages in stages {
+        let parts = tempfile::tempdir().expect("a temporary folder");
+        let on = |(ranks, further): (usize, &[&str])| {
+            train_on(ranks, parts.path(), &[&settings, further].concat())
+        };
+        on(stages[0]);
+        for (&stage, from) in stages[1..].iter().zip(1..) {
             let checkpoints = parts.path().join("run/checkpoints");
             for step in from + 1..=4 {
-                std::fs::remove_dir_all(checkpoints.join(format!("step-{step}"))).unwrap();
+                let later = checkpoints.join(format!("step-{step}"));
+                std::fs::remove_dir_all(later).expect("every step leaves a checkpoint");
             }
-            std::fs::write(checkpoints.join("latest"), format!("step-{from}\n")).unwrap();
-            let outputs = train_on(*ranks, parts.path(), &settings);
+            let latest = format!("step-{from}\n");
+            std::fs::write(checkpoints.join("latest"), latest).expect("a folder to write to");
+            let outputs = on(stage);
             let text = String::from_utf8_lossy(&outputs[0].stdout);
             assert!(text.contains(&format!("going on after step {from} of 4")), "{text}");
             assert_same_samples(whole.path(), parts.path(), 4);

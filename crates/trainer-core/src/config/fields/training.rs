@@ -56,7 +56,17 @@ pub(super) const TRAINING: &[Field] = &[
     field(
         "parallel.zero",
         "0",
-        "With several processes: what is cut over them in place of being on each, as the stages of ZeRO ([arXiv:1910.02054](https://arxiv.org/abs/1910.02054)): `0` nothing, `1` the optimiser's state, `3` gradients and parameters of the blocks too: a block is whole only while it is computed, and all are while responses are sampled (not with `[lora]`). Changes memory and speed, and results by rounding alone.",
+        "With several processes: what is cut over them in place of being on each, as the stages of ZeRO ([arXiv:1910.02054](https://arxiv.org/abs/1910.02054)): `0` nothing, `1` the optimiser's state, `2` the blocks' gradients too, `3` also their parameters: a block is whole only while it is computed, and all are while responses are sampled. Changes memory and speed, and results by rounding alone; a run may go on with another.",
+    ),
+    field(
+        "parallel.tensor",
+        "1",
+        "With several processes: how many hold one model together, each a part of every large matrix (tensor parallelism); a divisor of their number and of the model's heads, of keys and values too, of `intermediate_size` and of `vocab_size`. The others hold copies, over which `zero` cuts. Not with `[lora]`. A run may go on with another.",
+    ),
+    field(
+        "parallel.overlap",
+        "true",
+        "With several processes: gradients and parameters of blocks travel while others are computed. `false` waits for each, to see what it is worth; the numbers are the same.",
     ),
     field(
         "parallel.timeout_seconds",

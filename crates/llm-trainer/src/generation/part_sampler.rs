@@ -1,0 +1,129 @@
+//! From hidden states to tokens where ranks hold parts of the vocabulary: the same tokens as from the whole.
+//!
+//! The uniform number of a row is looked up in the cumulative distribution as in [`draw`]. The parts lie one after the other, so
+//! their masses say in which of them the number falls; that rank looks it up in its own cumulative sum and tells the others.
+//! Two numbers a row and rank are gathered and two a row summed, whatever the size of the vocabulary.
+
+use tch::{Kind, Tensor};
+
+use super::GenerationOptions;
+use super::sampler::{Drawn, draw, drawn};
+use crate::model::TensorGroup;
+
+/// As [`draw`], from this rank's part of the logits, `[rows, own tokens]`; every rank of the group gets the same.
+pub(super) fn draw_from_parts(
+    group: &TensorGroup,
+    logits: &Tensor,
+    uniforms: &[f64],
+    options: &GenerationOptions,
+) -> Vec<Drawn> {
+    let logits = logits.to_kind(Kind::Double);
+    if options.truncates() {
+        // What is left out depends on the ranks of all tokens.
+        return draw(&group.gather_columns(&logits), uniforms, options);
+    }
+    let is_greedy = options.temperature <= 0.0;
+    let logits = if is_greedy { logits } else { logits / options.temperature };
+    let (tokens, log_prob) = Parts::new(group, &logits).draw((!is_greedy).then_some(uniforms));
+    drawn(&tokens, &log_prob, Vec::new())
+}
+
+/// What each part comes to.
+struct Parts<'a> {
+    group: &'a TensorGroup,
+    /// Of this part, relative to its own largest logit, f64 `[rows, own tokens]`.
+    shifted: Tensor,
+    /// Sum of their exponentials up to each, `[rows, own tokens]`.
+    cumulative: Tensor,
+    /// Largest logit of each part, `[ranks, rows, 1]`.
+    largest: Tensor,
+    /// Sum of exponentials of each part, relative to the largest logit of all, `[ranks, rows, 1]`.
+    mass: Tensor,
+    /// Of this part: what brings its own sums to that scale, `[rows, 1]`.
+    scale: Tensor,
+}
+
+impl<'a> Parts<'a> {
+    fn new(group: &'a TensorGroup, logits: &Tensor) -> Self {
+        // A part may have impossible tokens only.
+        let own = logits.amax([-1i64].as_slice(), true).clamp_min(f64::MIN);
+        let shifted = logits - &own;
+        let cumulative = shifted.exp().cumsum(-1, Kind::Double);
+        let total = cumulative.narrow(-1, cumulative.size()[1] - 1, 1);
+        let all = group.gather(&Tensor::cat(&[own, total], 1));
+        let largest = all.narrow(2, 0, 1);
+        let of_all = largest.amax([0i64].as_slice(), true);
+        let scales = (&largest - of_all).exp();
+        let mass = all.narrow(2, 1, 1) * &scales;
+        let scale = scales.select(0, group.index());
+        Self { group, shifted, cumulative, largest, mass, scale }
+    }
+
+    /// Tokens and their log-probabilities, `[rows, 1]` each: by the rows' uniform numbers, or the likeliest.
+    fn draw(&self, uniforms: Option<&[f64]>) -> (Tensor, Tensor) {
+        let Self { group, shifted, cumulative, largest, mass, scale } = self;
+        let own_tokens = shifted.size()[1];
+        let ends = mass.cumsum(0, Kind::Double);
+        let total = ends.select(0, group.count() - 1);
+        let (owner, tokens) = match uniforms {
+            None => (largest.argmax(0, false), shifted.argmax(-1, true)),
+            Some(uniforms) => {
+                let target =
+                    Tensor::from_slice(uniforms).to_device(total.device()).unsqueeze(1) * &total;
+                // The first whose end lies beyond; if rounding leaves none, the last that has any mass.
+                let before = ends.le_tensor(&target.unsqueeze(0)).to_kind(Kind::Int64);
+                let before = before.sum_dim_intlist([0i64].as_slice(), false, Kind::Int64);
+                let last = ends.lt_tensor(&total.unsqueeze(0)).to_kind(Kind::Int64);
+                let last = last.sum_dim_intlist([0i64].as_slice(), false, Kind::Int64);
+                let offset = ends.select(0, group.index()) - mass.select(0, group.index());
+                let within = (target - offset) / scale;
+                let find = |values: &Tensor, side: &str| {
+                    let right = side == "right";
+                    values.searchsorted(cumulative, false, right, side, None::<&Tensor>)
+                };
+                // Here too: never beyond the last token that is possible.
+                let end = cumulative.narrow(-1, own_tokens - 1, 1);
+                (before.minimum(&last), find(&within, "right").minimum(&find(&end, "left")))
+            }
+        };
+        let is_own = owner.eq(group.index());
+        let tokens = tokens.clamp(0, own_tokens - 1);
+        let log_prob = shifted.gather(1, &tokens, false) + scale.log() - total.log();
+        let ids = (tokens + group.index() * own_tokens).to_kind(Kind::Double);
+        let nothing = Tensor::zeros([1], (Kind::Double, shifted.device()));
+        let told = group.sum(&Tensor::cat(&[ids, log_prob], 1).where_self(&is_own, &nothing));
+        (told.narrow(1, 0, 1).to_kind(Kind::Int64), told.narrow(1, 1, 1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ranks::Ranks;
+
+    fn alone() -> TensorGroup {
+        let config =
+            concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/tiny_qwen2_tied/config.json");
+        let config = trainer_core::model_config::ModelConfig::read(std::path::Path::new(config));
+        TensorGroup::new(&Ranks::single(), &config.unwrap()).unwrap()
+    }
+
+    /// One part is the whole: every number draws what it draws there, impossible tokens and the ends of the range included.
+    #[test]
+    fn one_part_draws_as_the_whole() {
+        let group = alone();
+        let logits = [0.1f64, 0.0, 0.2, 0.4, 0.3, 0.0].map(f64::ln);
+        let logits = Tensor::from_slice(&logits).unsqueeze(0);
+        let mut uniforms: Vec<f64> = (0..1000).map(|k| f64::from(k) / 1000.0 + 3e-4).collect();
+        uniforms.extend([0.0, 1.0 - f64::EPSILON / 2.0]);
+        for temperature in [0.0, 0.5, 1.0] {
+            let options = GenerationOptions { temperature, ..GenerationOptions::default() };
+            for &uniform in &uniforms {
+                let whole = draw(&logits, &[uniform], &options).remove(0);
+                let parts = draw_from_parts(&group, &logits, &[uniform], &options).remove(0);
+                assert_eq!(whole.token_id, parts.token_id, "{uniform} at {temperature}");
+                assert!((whole.log_prob - parts.log_prob).abs() < 1e-14, "{whole:?} {parts:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! A run of tokens where ranks hold parts of the vocabulary.
+//!
+//! ```text
+//! m = max z    Σ = Σ_k exp(z_k - m)    log π_k = z_k - m - ln Σ    H = ln Σ - Σ_k (z_k - m) exp(z_k - m) / Σ
+//! ```
+//!
+//! The maximum and the sums run over the whole vocabulary: one reduction for the first, one for the others.
+
+use tch::Tensor;
+
+use super::{Chunk, Elsewhere, Lists, Restriction};
+use crate::model::TensorGroup;
+
+impl Chunk {
+    /// `logits`, `[length, own tokens]`, are divided by the temperature; `targets`, `[length, 1]`, and `lists` hold ids of the
+    /// whole vocabulary.
+    pub(super) fn of_part(
+        logits: &Tensor,
+        targets: &Tensor,
+        lists: Option<&[&[u32]]>,
+        group: &TensorGroup,
+    ) -> Self {
+        let (kind, tokens) = (logits.kind(), logits.size()[1]);
+        let (targets, here) = group.own_ids(targets, tokens);
+        let kept = lists.map(|lists| Kept::new(logits, lists, group));
+        let last = [-1i64];
+        let mut maxima = vec![logits.amax(last.as_slice(), true)];
+        maxima.extend(kept.as_ref().map(|kept| kept.logits.amax(last.as_slice(), true)));
+        let maxima = group.largest(&Tensor::cat(&maxima, 1)).unbind(1);
+        let shifted = logits - maxima[0].unsqueeze(1);
+        let exponential = shifted.exp();
+        // A token of probability 0 adds nothing: 0 · (-∞) must not become NaN.
+        let weighted = &exponential * shifted.clamp_min(f64::from(f32::MIN));
+        let row_sum = |x: &Tensor| x.sum_dim_intlist(last.as_slice(), true, kind);
+        let target = shifted.gather(1, &targets, false).masked_fill(&here.logical_not(), 0.0);
+        let mut sums = vec![row_sum(&exponential), row_sum(&weighted), target];
+        let kept = kept.map(|kept| {
+            // The list of a token without one is empty everywhere.
+            let largest = maxima[1].unsqueeze(1).masked_fill(&kept.whole, 0.0);
+            sums.push(row_sum(&(&kept.logits - &largest).exp()));
+            (kept, largest)
+        });
+        let sums = group.sum(&Tensor::cat(&sums, 1));
+        let column = |index: i64| sums.narrow(1, index, 1);
+        let log_sum = column(0).log();
+        let entropy = (&log_sum - column(1) / column(0)).squeeze_dim(1);
+        let target_log_prob = column(2) - &log_sum;
+        let restriction = kept.map(|(Kept { ids, logits, whole }, largest)| {
+            let to_log_prob = maxima[0].unsqueeze(1) + &log_sum;
+            let log_mass = (column(3).log() + largest - &to_log_prob).masked_fill(&whole, 0.0);
+            let log_prob = logits - to_log_prob - &log_mass;
+            Restriction { ids, log_prob, log_mass, whole: whole.to_kind(kind) }
+        });
+        let elsewhere = Elsewhere { is_here: here.to_kind(kind), target_log_prob, entropy };
+        Self { log_prob: shifted - log_sum, targets, restriction, elsewhere: Some(elsewhere) }
+    }
+}
+
+/// The logits of kept tokens that are of this part.
+struct Kept {
+    /// Their places in the part, any where they are of others, i64 `[length, widest]`.
+    ids: Tensor,
+    /// `-inf` where filled up or of another part, `[length, widest]`.
+    logits: Tensor,
+    /// Where a token was drawn from the whole vocabulary, `[length, 1]`.
+    whole: Tensor,
+}
+
+impl Kept {
+    fn new(logits: &Tensor, lists: &[&[u32]], group: &TensorGroup) -> Self {
+        let Lists { ids, absent, whole } = Lists::new(lists, logits.device());
+        let (ids, here) = group.own_ids(&ids, logits.size()[1]);
+        let missing = absent.logical_or(&here.logical_not());
+        let logits = logits.gather(1, &ids, false).masked_fill(&missing, f64::NEG_INFINITY);
+        Self { ids, logits, whole }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tch::Kind;
+
+    use super::*;
+    use crate::head::{Head, token_statistics, token_statistics_backward};
+    use crate::kept_tokens::KeptTokens;
+    use crate::ranks::Ranks;
+
+    fn draw(shape: [i64; 2], seed: i64) -> Tensor {
+        tch::manual_seed(seed);
+        Tensor::randn(shape, (Kind::Double, tch::Device::Cpu)) * 3.0
+    }
+
+    fn distance(left: &Tensor, right: &Tensor) -> f64 {
+        (left - right).abs().max().double_value(&[])
+    }
+
+    /// The sums that travel say what `log_softmax` does of the whole; several processes are compared in `tests/it/ranks`.
+    #[test]
+    fn one_part_says_what_the_whole_says() {
+        let config =
+            concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/tiny_qwen2_tied/config.json");
+        let config = trainer_core::model_config::ModelConfig::read(std::path::Path::new(config));
+        let group = TensorGroup::new(&Ranks::single(), &config.unwrap()).unwrap();
+        let (hidden, weight) = (draw([5, 4], 1), draw([9, 4], 2));
+        let targets = Tensor::from_slice(&[0i64, 8, 3, 3, 7]);
+        let lists = vec![vec![], vec![2, 8], vec![3], vec![], vec![0, 5, 6, 7]];
+        let kept = KeptTokens::from(lists);
+        let (d_log_prob, d_entropy) = (draw([5, 1], 3).squeeze(), draw([5, 1], 4).squeeze());
+        for (kept, temperature) in [(None, 1.0), (Some(&kept), 1.0), (Some(&kept), 0.6)] {
+            let targets = (&targets, kept);
+            let heads = [None, Some(&group)].map(|group| Head { weight: &weight, group });
+            let [whole, parts] =
+                heads.map(|head| token_statistics(&hidden, head, targets, temperature));
+            assert!(distance(&whole.log_prob, &parts.log_prob) < 1e-13);
+            assert!(distance(&whole.entropy, &parts.entropy) < 1e-13);
+            let [whole, parts] = heads.map(|head| {
+                let mut d_weight = weight.zeros_like();
+                let gradient = token_statistics_backward(
+                    &hidden,
+                    head,
+                    targets,
+                    temperature,
+                    &d_log_prob,
+                    Some(&d_entropy),
+                    Some(&mut d_weight),
+                );
+                (gradient.hidden, d_weight)
+            });
+            assert!(distance(&whole.0, &parts.0) < 1e-12);
+            assert!(distance(&whole.1, &parts.1) < 1e-12);
+        }
+    }
+}

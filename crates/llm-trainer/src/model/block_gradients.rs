@@ -1,0 +1,154 @@
+//! Gradients of blocks, each summed to the shards of the ranks as soon as the backward pass has left the block.
+//!
+//! `ZeRO`, stage 2, in the layer-major loop: blocks are outside and micro-batches inside, so the gradient of a block is complete
+//! before the next block is begun. It is summed once, whatever the number of micro-batches, and while the next block is
+//! computed; no rank holds the gradients of more than two blocks whole.
+//!
+//! Source: Rajbhandari et al. 2020, *`ZeRO`*, [arXiv:1910.02054](https://arxiv.org/abs/1910.02054), Sec. 5.2.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use tch::{Device, Kind, Tensor};
+use torch_ext::TorchError;
+
+use super::decoder::Decoder;
+use crate::ranks::{Exchange, RankError, Ranks};
+
+/// The gradients of one decoder's blocks.
+#[derive(Debug)]
+pub(crate) struct BlockGradients {
+    ranks: Ranks,
+    blocks: Vec<Vec<Trained>>,
+    state: RefCell<State>,
+}
+
+/// A parameter that is trained.
+#[derive(Debug)]
+struct Trained {
+    /// The decoder's own; without elements while its block is closed.
+    parameter: Tensor,
+    /// Elements while it is whole.
+    elements: i64,
+}
+
+#[derive(Debug)]
+struct State {
+    /// A gradient that is on its way.
+    leaving: Option<(usize, Exchange)>,
+    /// This rank's part of each block's gradient, where there is one.
+    shards: Vec<Option<Tensor>>,
+    /// What went wrong first.
+    failure: Option<RankError>,
+}
+
+impl Decoder {
+    /// From here on the gradients of blocks are summed to the shards of `ranks` while the backward pass goes on. Blocks must
+    /// be whole.
+    pub fn shard_gradients(&mut self, ranks: &Ranks) {
+        let mut blocks: Vec<Vec<Trained>> = Vec::new();
+        blocks.resize_with(self.block_count(), Vec::new);
+        for (name, parameter) in self.trained_parameters() {
+            if let Some(block) = block_of(&name).and_then(|block| blocks.get_mut(block)) {
+                let elements = parameter.size().iter().product();
+                block.push(Trained { parameter: parameter.shallow_clone(), elements });
+            }
+        }
+        let shards = blocks.iter().map(|_| None).collect();
+        let state = State { leaving: None, shards, failure: None };
+        let gradients = BlockGradients { ranks: ranks.clone(), blocks, state: RefCell::new(state) };
+        self.gradients = Some(Rc::new(gradients));
+    }
+
+    /// Where the gradients of blocks are summed to shards, how.
+    pub(crate) fn block_gradients(&self) -> Option<&Rc<BlockGradients>> {
+        self.gradients.as_ref()
+    }
+}
+
+/// The number of the block that a parameter belongs to, as its name says.
+pub(crate) fn block_of(name: &str) -> Option<usize> {
+    let (_, rest) = name.split_once("layers.")?;
+    rest.split('.').next()?.parse().ok()
+}
+
+impl BlockGradients {
+    /// Room for the gradient of block `index` over all micro-batches, at least f32; each parameter's laid end to end.
+    pub(crate) fn zeros(&self, index: usize) -> Vec<Tensor> {
+        let _no_grad = tch::no_grad_guard();
+        let zeros = |trained: &Trained| Tensor::zeros([trained.elements], trained.kind_of_sum());
+        self.blocks[index].iter().map(zeros).collect()
+    }
+
+    /// Pulls a cotangent of a block's output back to its input and, added to `sum`, to its parameters.
+    pub(crate) fn pull_back(
+        &self,
+        index: usize,
+        (output, cotangent): (&Tensor, &Tensor),
+        input: &Tensor,
+        sum: &mut [Tensor],
+    ) -> Result<Tensor, TorchError> {
+        let parameters = self.blocks[index].iter().map(|trained| &trained.parameter);
+        let inputs: Vec<&Tensor> = std::iter::once(input).chain(parameters).collect();
+        let gradients = torch_ext::vector_jacobian_product(&[output], &[cotangent], &inputs)?;
+        let _no_grad = tch::no_grad_guard();
+        let mut gradients = gradients.into_iter();
+        let of_input = gradients.next().flatten().unwrap_or_else(|| input.zeros_like());
+        for (sum, gradient) in sum.iter_mut().zip(gradients) {
+            if let Some(gradient) = gradient {
+                *sum += gradient.reshape(-1).to_kind(sum.kind());
+            }
+        }
+        Ok(of_input)
+    }
+
+    /// Sums a block's gradient over the ranks, to the shards.
+    pub(crate) fn reduce(&self, index: usize, sum: &[Tensor]) {
+        let mut state = self.state.borrow_mut();
+        self.land(&mut state);
+        match self.ranks.start_sum_shard("gradient of a block", sum) {
+            Ok(leaving) => state.leaving = Some((index, leaving)),
+            Err(error) => drop(state.failure.get_or_insert(error)),
+        }
+    }
+
+    /// This rank's part of the gradient of block `index`; 0 where none was reduced.
+    pub(crate) fn take(&self, index: usize) -> Result<Tensor, RankError> {
+        let mut state = self.state.borrow_mut();
+        self.land(&mut state);
+        if let Some(error) = state.failure.take() {
+            return Err(error);
+        }
+        let none = || self.ranks.own_shard(&self.zeros(index));
+        Ok(state.shards[index].take().unwrap_or_else(none))
+    }
+
+    /// Waits for the gradient that is on its way.
+    fn land(&self, state: &mut State) {
+        if let Some((index, leaving)) = state.leaving.take() {
+            match self.ranks.finish(leaving) {
+                Ok(shard) => state.shards[index] = Some(shard),
+                Err(error) => drop(state.failure.get_or_insert(error)),
+            }
+        }
+    }
+}
+
+impl Trained {
+    fn kind_of_sum(&self) -> (Kind, Device) {
+        let is_wide = self.parameter.kind() == Kind::Double;
+        (if is_wide { Kind::Double } else { Kind::Float }, self.parameter.device())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_parameter_of_a_block_says_which() {
+        assert_eq!(block_of("model.layers.10.mlp.up_proj.weight"), Some(10));
+        assert_eq!(block_of("base_model.model.model.layers.2.self_attn.q_proj.lora_A"), Some(2));
+        assert_eq!(block_of("model.norm.weight"), None);
+    }
+}

@@ -1,0 +1,187 @@
+//! A decoder of which other ranks may hold the rest, see [`TensorGroup`].
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::rc::Rc;
+
+use sha2::{Digest, Sha256};
+use tch::{Device, Kind, Tensor};
+use torch_ext::TorchError;
+use trainer_core::model_config::ModelConfig;
+
+use super::adapter::Adapter;
+use super::decoder::{Decoder, DecoderError, place};
+use super::rope::Angles;
+use super::tensor_group::TensorGroup;
+use super::weights::WeightFiles;
+use crate::head::Head;
+use crate::ranks::{RankError, Ranks};
+
+impl Decoder {
+    /// As [`load`](Self::load), of which this process keeps its part of every large matrix and the other ranks of a group theirs.
+    ///
+    /// # Errors
+    ///
+    /// As [`load`](Self::load), and if the model cannot be cut over so many ranks, or is an adapter.
+    ///
+    /// # Panics
+    ///
+    /// If the device has too little memory.
+    pub fn load_part(
+        directory: &Path,
+        device: Device,
+        kind: Kind,
+        ranks: &Ranks,
+    ) -> Result<Self, DecoderError> {
+        if ranks.count() == 1 {
+            return Self::load(directory, device, kind);
+        }
+        if Adapter::base_of(directory)?.is_some() {
+            return Err(DecoderError::Adapter { path: directory.to_owned() });
+        }
+        let config = ModelConfig::read(&directory.join("config.json"))?;
+        let group = TensorGroup::new(ranks, &config)?;
+        let files = WeightFiles::open(directory)?;
+        let mut wanted = Vec::new();
+        let mut decoder = Self::assemble(config, device, kind, |name, shape| {
+            wanted.push(name.to_owned());
+            let own = |whole: Tensor| {
+                group.part_of(name).map_or(whole.shallow_clone(), |part| part.of(&whole))
+            };
+            files.tensor(name, shape, kind).map(|tensor| place(&own(tensor), device, kind))
+        })?;
+        files.check_nothing_else(&wanted)?;
+        decoder.source = Some(directory.canonicalize().unwrap_or_else(|_| directory.to_owned()));
+        decoder.group = Some(Rc::new(group));
+        Ok(decoder)
+    }
+
+    /// The whole model on the CPU, from the parts of all ranks of the group, which all ask for it; only one that `keeps` it has its
+    /// tensors, the others have empty ones.
+    ///
+    /// # Errors
+    ///
+    /// [`RankError`] if a rank does not come.
+    pub fn gather_whole(&self, keeps: bool) -> Result<Self, RankError> {
+        let _no_grad = tch::no_grad_guard();
+        let own: HashMap<String, &Tensor> = self.named_parameters().into_iter().collect();
+        let gathered: Result<Self, std::convert::Infallible> =
+            Self::assemble(self.config().clone(), Device::Cpu, self.kind(), |name, _| {
+                let whole = self.whole_parameter(name, own[name]);
+                let nothing = || Tensor::zeros([0], (self.kind(), Device::Cpu));
+                Ok(if keeps { place(&whole, Device::Cpu, self.kind()) } else { nothing() })
+            });
+        let Ok(mut gathered) = gathered;
+        self.check_blocks()?;
+        gathered.source.clone_from(&self.source);
+        Ok(gathered)
+    }
+
+    /// A parameter of which other ranks may hold the rest.
+    fn whole_parameter(&self, name: &str, own: &Tensor) -> Tensor {
+        match self.group.as_ref().and_then(|group| Some((group, group.part_of(name)?))) {
+            Some((group, part)) => group.gather_part(own, part),
+            None => own.shallow_clone(),
+        }
+    }
+
+    /// The ranks that hold the model together, where there are several.
+    pub(crate) fn group(&self) -> Option<&Rc<TensorGroup>> {
+        self.group.as_ref()
+    }
+
+    /// A short name of what is trained: SHA-256 over up to 64 numbers of each parameter, evenly spaced. An update changes
+    /// it. Where several ranks hold the model together, all ask for it, and each parameter is put together.
+    ///
+    /// # Panics
+    ///
+    /// If memory runs out.
+    pub fn fingerprint(&self) -> String {
+        self.fingerprint_of(|name, own| self.whole_parameter(name, own))
+    }
+
+    /// The same of what this process holds.
+    pub(crate) fn own_fingerprint(&self) -> String {
+        self.fingerprint_of(|_, own| own.shallow_clone())
+    }
+
+    fn fingerprint_of(&self, whole: impl Fn(&str, &Tensor) -> Tensor) -> String {
+        const LOOKED_AT: i64 = 64;
+        let mut hash = Sha256::new();
+        for (name, parameter) in self.trained_parameters() {
+            let flat = whole(&name, &parameter.detach()).reshape(-1);
+            let stride = (flat.size()[0] / LOOKED_AT).max(1);
+            let few = flat.slice(0, 0, flat.size()[0], stride).to_device(Device::Cpu);
+            let numbers = Vec::<f64>::try_from(few.to_kind(Kind::Double).contiguous());
+            hash.update(name);
+            for number in numbers.expect("a one-dimensional tensor of f64") {
+                hash.update(number.to_le_bytes());
+            }
+        }
+        format!("{:x}", hash.finalize())
+    }
+
+    /// Embedding vectors of the tokens that this process has the rows of, 0 for others, `[rows, len, hidden]`.
+    pub(crate) fn embed_own(&self, token_ids: &Tensor) -> Tensor {
+        // As transformers: looking up the padding token teaches its row nothing; -1 is none.
+        let padding = self.config().pad_token_id.map_or(-1, i64::from);
+        let Some(group) = &self.group else {
+            return Tensor::embedding(self.embedding(), token_ids, padding, false, false);
+        };
+        let tokens = self.embedding().size()[0];
+        let (ids, here) = group.own_ids(token_ids, tokens);
+        let padding = padding - group.index() * tokens;
+        let padding = if (0..tokens).contains(&padding) { padding } else { -1 };
+        let rows = Tensor::embedding(self.embedding(), &ids, padding, false, false);
+        rows * here.unsqueeze(-1).to_kind(self.kind())
+    }
+
+    /// Which rows of the embedding table `ids`, i64 `[tokens]`, teach: their places among `ids`, and the rows; `None` where every id
+    /// teaches its own.
+    pub(crate) fn taught_rows(&self, ids: &Tensor) -> Option<(Tensor, Tensor)> {
+        let padding = self.config().pad_token_id.map(|padding| ids.not_equal(i64::from(padding)));
+        let own = self.group.as_ref().map(|group| group.own_ids(ids, self.embedding().size()[0]));
+        let (rows, taught) = match (own, padding) {
+            (None, None) => return None,
+            (None, Some(taught)) => (ids.shallow_clone(), taught),
+            (Some((rows, here)), None) => (rows, here),
+            (Some((rows, here)), Some(taught)) => (rows, here.logical_and(&taught)),
+        };
+        let places = taught.nonzero().squeeze_dim(1);
+        Some((places.shallow_clone(), rows.index_select(0, &places)))
+    }
+
+    /// Pulls a cotangent of the output of block `index`, `[rows, len, hidden]`, back to its input `x`, over the ranks that hold the
+    /// block together. `pull` takes `(output, cotangent)` to the gradient of an input, and keeps those of parameters.
+    ///
+    /// # Errors
+    ///
+    /// That of `pull`.
+    pub(crate) fn pull_back_block(
+        &self,
+        (index, group): (usize, &TensorGroup),
+        (x, angles): (&Tensor, &Angles),
+        attend: impl FnOnce(&Tensor, &Tensor, &Tensor) -> Tensor,
+        cotangent: &Tensor,
+        pull: impl FnMut((&Tensor, &Tensor), &Tensor) -> Result<Tensor, TorchError>,
+    ) -> Result<Tensor, TorchError> {
+        self.blocks()[index].pull_back(x, angles, attend, (cotangent, group), pull)
+    }
+
+    /// The head, of which other ranks may hold the rest.
+    pub fn whole_head(&self) -> Head<'_> {
+        Head { weight: self.head(), group: self.group.as_deref() }
+    }
+
+    /// Logits of final-normed hidden states, `[.., hidden]`, over the whole vocabulary; outside of any graph.
+    pub(crate) fn logits(&self, hidden: &Tensor) -> Tensor {
+        let own = hidden.matmul(&self.head().tr());
+        self.group.as_ref().map_or_else(|| own.shallow_clone(), |group| group.gather_columns(&own))
+    }
+
+    /// Heads of keys and values that this process holds.
+    pub(crate) fn key_value_heads(&self) -> usize {
+        let parts = self.group.as_ref().map_or(1, |group| group.ranks().count());
+        self.config().num_key_value_heads / parts
+    }
+}

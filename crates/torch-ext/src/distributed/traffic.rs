@@ -1,0 +1,91 @@
+//! What a process has sent to the others, and how long it has waited for them.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use super::connection::Code;
+use super::group::ProcessGroup;
+use super::operation::{Call, Operation};
+
+/// What the operations of one kind have come to in this process.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Traffic {
+    /// Operations that were started.
+    pub calls: u64,
+    /// Bytes of tensors that this process has sent, by the algorithms of Gloo and NCCL (rings), in bytes: of `n` ranks and a
+    /// tensor of `S` bytes, `2 S (n - 1) / n` for an all-reduce, `(n - 1) / n` of the whole for an all-gather and a
+    /// reduce-scatter, `(n - 1) S` at the root of a broadcast. What the transport adds is not counted.
+    pub bytes_sent: u64,
+    /// Time in which this process waited in [`Work::wait`](super::Work::wait) and could do nothing else. On CUDA that is not the
+    /// time of the GPU.
+    pub waited: Duration,
+}
+
+/// The counters of a run: its group, and all sub-groups.
+#[derive(Debug, Default)]
+pub(super) struct Counters([Counter; Operation::ALL.len()]);
+
+#[derive(Debug, Default)]
+struct Counter {
+    calls: AtomicU64,
+    bytes_sent: AtomicU64,
+    nanoseconds: AtomicU64,
+}
+
+impl ProcessGroup {
+    /// What this process has sent and waited so far, by operation, over this group, the group it was made of, and all others of
+    /// that.
+    pub fn traffic(&self) -> Vec<(Operation, Traffic)> {
+        let of = |operation: Operation| (operation, self.counters().read(operation));
+        Operation::ALL.map(of).to_vec()
+    }
+}
+
+impl Counters {
+    pub(super) fn started(&self, operation: Operation, bytes_sent: u64) {
+        let counter = self.of(operation);
+        counter.calls.fetch_add(1, Ordering::Relaxed);
+        counter.bytes_sent.fetch_add(bytes_sent, Ordering::Relaxed);
+    }
+
+    pub(super) fn waited(&self, operation: Operation, time: Duration) {
+        let nanoseconds = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        self.of(operation).nanoseconds.fetch_add(nanoseconds, Ordering::Relaxed);
+    }
+
+    fn read(&self, operation: Operation) -> Traffic {
+        let counter = self.of(operation);
+        Traffic {
+            calls: counter.calls.load(Ordering::Relaxed),
+            bytes_sent: counter.bytes_sent.load(Ordering::Relaxed),
+            waited: Duration::from_nanos(counter.nanoseconds.load(Ordering::Relaxed)),
+        }
+    }
+
+    fn of(&self, operation: Operation) -> &Counter {
+        &self.0[operation as usize]
+    }
+}
+
+/// Bytes that this rank of `ranks` sends in a call; `output` and `input` are the sizes, in bytes, of what is handed to the
+/// back-end.
+pub(super) fn bytes_sent(
+    code: Code,
+    call: &Call,
+    ranks: usize,
+    output: usize,
+    input: usize,
+) -> u64 {
+    let others = ranks - 1;
+    let bytes = match code {
+        Code::AllReduce => 2 * output * others / ranks,
+        Code::AllGather => input * others,
+        Code::ReduceScatter => output * others,
+        // Every rank keeps its own part.
+        Code::AllToAll => input * others / ranks,
+        Code::Broadcast if call.peer == Some(call.rank) => output * others,
+        Code::Send => output,
+        Code::Broadcast | Code::Barrier | Code::Receive => 0,
+    };
+    u64::try_from(bytes).unwrap_or(u64::MAX)
+}
