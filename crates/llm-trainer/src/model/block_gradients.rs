@@ -1,4 +1,4 @@
-//! Gradients of blocks, each summed to the shards of the ranks as soon as the backward pass has left the block.
+//! Gradients of blocks, and of embedding and head as if they were blocks, each summed to the shards of the ranks as soon as the backward pass has left the block.
 //!
 //! `ZeRO`, stage 2, in the layer-major loop: blocks are outside and micro-batches inside, so the gradient of a block is complete
 //! before the next block is begun. It is summed once, whatever the number of micro-batches, and while the next block is
@@ -43,13 +43,14 @@ struct State {
 }
 
 impl Decoder {
-    /// From here on the gradients of blocks are summed to the shards of `ranks` while the backward pass goes on. Blocks must
-    /// be whole.
+    /// From here on the gradients of blocks, embedding and head are summed to the shards of `ranks` while the backward pass goes
+    /// on. They must be whole.
     pub fn shard_gradients(&mut self, ranks: &Ranks) {
         let mut blocks: Vec<Vec<Trained>> = Vec::new();
-        blocks.resize_with(self.block_count(), Vec::new);
+        // The embedding and a head of its own are summed as blocks are.
+        blocks.resize_with(self.block_count() + 2, Vec::new);
         for (name, parameter) in self.trained_parameters() {
-            if let Some(block) = block_of(&name).and_then(|block| blocks.get_mut(block)) {
+            if let Some(block) = self.unit_of(&name).and_then(|unit| blocks.get_mut(unit)) {
                 let elements = parameter.size().iter().product();
                 block.push(Trained { parameter: parameter.shallow_clone(), elements });
             }

@@ -10,7 +10,8 @@ use torch_ext::TorchError;
 use trainer_core::model_config::ModelConfig;
 
 use super::adapter::Adapter;
-use super::decoder::{Decoder, DecoderError, place};
+use super::block_gradients::block_of;
+use super::decoder::{Decoder, DecoderError, EMBEDDING, HEAD, place};
 use super::rope::Angles;
 use super::tensor_group::TensorGroup;
 use super::weights::WeightFiles;
@@ -85,6 +86,32 @@ impl Decoder {
         }
     }
 
+    /// What of the model is exchanged at once, as the name of a parameter says: a block by its number, then the embedding, then a head
+    /// of its own. `None` for what is small.
+    pub(crate) fn unit_of(&self, name: &str) -> Option<usize> {
+        block_of(name).or(match name {
+            EMBEDDING => Some(self.embedding_unit()),
+            HEAD => Some(self.block_count() + 1),
+            _ => None,
+        })
+    }
+
+    /// That of the embedding.
+    pub(crate) fn embedding_unit(&self) -> usize {
+        self.block_count()
+    }
+
+    /// That of the head, which may be the embedding.
+    pub(crate) fn head_unit(&self) -> usize {
+        self.block_count() + usize::from(!self.config().tie_word_embeddings)
+    }
+
+    /// Tokens that this process has the rows of.
+    fn own_tokens(&self) -> i64 {
+        let parts = self.group.as_ref().map_or(1, |group| group.count());
+        i64::try_from(self.config().vocab_size).expect("a checked config") / parts
+    }
+
     /// The ranks that hold the model together, where there are several.
     pub(crate) fn group(&self) -> Option<&Rc<TensorGroup>> {
         self.group.as_ref()
@@ -128,7 +155,7 @@ impl Decoder {
         let Some(group) = &self.group else {
             return Tensor::embedding(self.embedding(), token_ids, padding, false, false);
         };
-        let tokens = self.embedding().size()[0];
+        let tokens = self.own_tokens();
         let (ids, here) = group.own_ids(token_ids, tokens);
         let padding = padding - group.index() * tokens;
         let padding = if (0..tokens).contains(&padding) { padding } else { -1 };
@@ -140,7 +167,7 @@ impl Decoder {
     /// teaches its own.
     pub(crate) fn taught_rows(&self, ids: &Tensor) -> Option<(Tensor, Tensor)> {
         let padding = self.config().pad_token_id.map(|padding| ids.not_equal(i64::from(padding)));
-        let own = self.group.as_ref().map(|group| group.own_ids(ids, self.embedding().size()[0]));
+        let own = self.group.as_ref().map(|group| group.own_ids(ids, self.own_tokens()));
         let (rows, taught) = match (own, padding) {
             (None, None) => return None,
             (None, Some(taught)) => (ids.shallow_clone(), taught),

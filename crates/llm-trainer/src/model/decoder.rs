@@ -59,7 +59,10 @@ pub enum DecoderError {
     },
 }
 
-const EMBEDDING: &str = "model.embed_tokens.weight";
+/// Name of the embedding in a checkpoint.
+pub(super) const EMBEDDING: &str = "model.embed_tokens.weight";
+/// Name of a head of its own.
+pub(super) const HEAD: &str = "lm_head.weight";
 
 /// A decoder-only language model of the Qwen2 or Llama architecture.
 #[derive(Debug)]
@@ -150,11 +153,8 @@ impl Decoder {
             .collect::<Result<_, _>>()?;
         let final_norm =
             RmsNorm { weight: tensor("model.norm.weight", &[hidden])?, eps: config.rms_norm_eps };
-        let untied_head = if config.tie_word_embeddings {
-            None
-        } else {
-            Some(tensor("lm_head.weight", &[vocab, hidden])?)
-        };
+        let untied_head =
+            if config.tie_word_embeddings { None } else { Some(tensor(HEAD, &[vocab, hidden])?) };
         let rope = Rope::new(&config, device);
         let (source, adapter) = (None, None);
         Ok(Self {
@@ -307,7 +307,7 @@ impl Decoder {
             );
         }
         named.push(("model.norm.weight".to_owned(), &self.final_norm.weight));
-        named.extend(self.untied_head.iter().map(|head| ("lm_head.weight".to_owned(), head)));
+        named.extend(self.untied_head.iter().map(|head| (HEAD.to_owned(), head)));
         named
     }
 
@@ -354,6 +354,11 @@ impl Decoder {
             None => own,
             Some(group) => group.sum(&own),
         }
+    }
+
+    /// Whether the embedding is trained.
+    pub(crate) fn trains_embedding(&self) -> bool {
+        self.embedding.requires_grad()
     }
 
     /// The gradient that the embedding table has, undefined where it has none.

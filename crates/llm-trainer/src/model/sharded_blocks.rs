@@ -1,4 +1,4 @@
-//! Blocks whose parameters are cut over the ranks: a block is whole only while it is open.
+//! Blocks whose parameters are cut over the ranks: a block is whole only while it is open. Embedding and head are as blocks here.
 //!
 //! `ZeRO`, stage 3, in the layer-major loop: blocks are outside and micro-batches inside, so each block is gathered once a pass,
 //! whatever the number of micro-batches. While one block is computed the next one is on its way. Their gradients are cut by
@@ -52,8 +52,8 @@ pub(crate) struct OpenBlocks<'a> {
 }
 
 impl Decoder {
-    /// Cuts the blocks over ranks: each is whole only while it is `open`. `keep` may give a tensor of the
-    /// same kind and values as a block's shard to use in its place.
+    /// Cuts the blocks over ranks, and embedding and head as if they were blocks after the last: each is whole only while it is
+    /// `open`. `keep` may give a tensor of the same kind and values as a block's shard to use in its place.
     ///
     /// # Panics
     ///
@@ -63,7 +63,11 @@ impl Decoder {
             let named = block.named_parameters();
             named.into_iter().map(|(_, parameter)| parameter.shallow_clone()).collect()
         };
-        let blocks = self.blocks().iter().map(parameters).collect();
+        let mut blocks: Vec<Vec<Tensor>> = self.blocks().iter().map(parameters).collect();
+        blocks.push(vec![self.embedding().shallow_clone()]);
+        if self.head_unit() > self.embedding_unit() {
+            blocks.push(vec![self.head().shallow_clone()]);
+        }
         self.sharded = Some(Rc::new(ShardedBlocks::cut(ranks, blocks, keep)));
     }
 
@@ -76,6 +80,21 @@ impl Decoder {
     /// in the same order; what fails is said by [`check_blocks`](Self::check_blocks).
     pub(crate) fn open_block(&self, index: usize, next: Option<usize>) -> OpenBlocks<'_> {
         self.sharded.as_ref().map_or_else(OpenBlocks::always, |sharded| sharded.open(index, next))
+    }
+
+    /// The same of the embedding.
+    pub(crate) fn open_embedding(&self) -> OpenBlocks<'_> {
+        self.open_block(self.embedding_unit(), Some(0))
+    }
+
+    /// The same of the head; the last block will be wanted after it if the pass `turns` there.
+    pub(crate) fn open_head(&self, turns: bool) -> OpenBlocks<'_> {
+        self.open_block(self.head_unit(), self.block_count().checked_sub(1).filter(|_| turns))
+    }
+
+    /// What is wanted after block `index` on the way to the head.
+    pub(crate) fn after_block(&self, index: usize) -> usize {
+        if index + 1 < self.block_count() { index + 1 } else { self.head_unit() }
     }
 
     /// The same of all blocks.

@@ -95,7 +95,8 @@ impl PackedSequences {
         model.embed(&self.token_ids)
     }
 
-    /// Adds the gradient of the embedding table, from that of the embedding vectors, to its `.grad`, if it is trained.
+    /// Adds the gradient of the embedding table, from that of the embedding vectors, to `table`, `[vocab, hidden]` of
+    /// [`statistics_kind`]; where it is none such, as before a first backward pass, to the embedding's `.grad`.
     ///
     /// # Errors
     ///
@@ -104,14 +105,11 @@ impl PackedSequences {
         &self,
         model: &Decoder,
         gradient: &Tensor,
+        table: &Tensor,
     ) -> Result<(), TorchError> {
-        let mut table = model.embedding_gradient();
-        if !table.defined() || table.kind() != statistics_kind(&table) {
+        if !table.defined() || table.kind() != statistics_kind(table) {
             let embedded = model.embed_own(&self.token_ids);
-            if embedded.requires_grad() {
-                torch_ext::backward(&[&embedded], &[gradient])?;
-            }
-            return Ok(());
+            return torch_ext::backward(&[&embedded], &[gradient]);
         }
         // Only the rows of these tokens; autograd would make a table of zeros around them.
         let _no_grad = tch::no_grad_guard();
@@ -120,7 +118,8 @@ impl PackedSequences {
             None => (ids, rows),
             Some((places, own)) => (own, rows.index_select(0, &places)),
         };
-        let _same = table.index_add_(0, &ids, &rows);
+        let rows = rows.to_kind(table.kind());
+        let _same = table.shallow_clone().index_add_(0, &ids, &rows);
         Ok(())
     }
 

@@ -115,6 +115,7 @@ impl<'a> PolicyPass<'a> {
     pub fn distributions(&self, sequences: &[&Sequence]) -> Vec<Tensor> {
         let _no_grad = tch::no_grad_guard();
         let (micro_batches, last) = self.forward(sequences);
+        let _open = self.model.open_head(false);
         let distribution = |(part, x): (&PackedSequences, &Tensor)| {
             let logits = self.model.logits(&part.predicting_states(self.model, x));
             (logits / self.temperature).log_softmax(-1, Kind::Float)
@@ -148,11 +149,12 @@ impl<'a> PolicyPass<'a> {
     fn forward(&self, sequences: &[&Sequence]) -> (Vec<PackedSequences>, Vec<Tensor>) {
         let _no_grad = tch::no_grad_guard();
         let micro_batches = self.micro_batches(sequences);
-        let mut states: Vec<Tensor> =
-            micro_batches.iter().map(|part| part.embed(self.model)).collect();
-        let count = self.model.block_count();
-        for index in 0..count {
-            let _open = self.model.open_block(index, (index + 1 < count).then_some(index + 1));
+        let mut states: Vec<Tensor> = {
+            let _open = self.model.open_embedding();
+            micro_batches.iter().map(|part| part.embed(self.model)).collect()
+        };
+        for index in 0..self.model.block_count() {
+            let _open = self.model.open_block(index, Some(self.model.after_block(index)));
             for (part, x) in micro_batches.iter().zip(&mut states) {
                 *x = part.block(self.model, index, x);
             }

@@ -44,12 +44,14 @@ impl<'a> Recording<'a> {
         // A graph that is kept would keep its block whole.
         let is_cut = model.sharded_blocks().is_some() || model.group().is_some();
         let mut room = if is_cut { 0 } else { pass.activation_bytes };
-        let mut last: Vec<Tensor> =
-            micro_batches.iter().map(|part| tch::no_grad(|| part.embed(model))).collect();
+        let mut last: Vec<Tensor> = {
+            let _open = model.open_embedding();
+            micro_batches.iter().map(|part| tch::no_grad(|| part.embed(model))).collect()
+        };
         let count = model.block_count();
         let mut blocks = Vec::with_capacity(count);
         for index in 0..count {
-            let _open = model.open_block(index, (index + 1 < count).then_some(index + 1));
+            let _open = model.open_block(index, Some(model.after_block(index)));
             let run = |(part, x): (&PackedSequences, &mut Tensor)| {
                 let input = leaf(x);
                 let needed = part.tokens().saturating_mul(bytes_per_token);
@@ -91,6 +93,7 @@ impl<'a> Recording<'a> {
         assert_eq!(cotangent.log_prob.len(), response_tokens, "one value per response token");
         let mut log_prob = vec![0.0; response_tokens];
         let mut gradients = Vec::with_capacity(last.len());
+        let open_head = model.open_head(true);
         let mut head = HeadSum::of(model);
         for (part, x) in micro_batches.iter().zip(last) {
             let input = leaf(&x);
@@ -109,9 +112,8 @@ impl<'a> Recording<'a> {
             torch_ext::backward(&[&hidden], &[&gradient.hidden])?;
             gradients.push(input.grad());
         }
-        if let Some(head) = head {
-            head.add_to(model)?;
-        }
+        let table = head.map_or(Ok(None), |head| head.finish(model))?;
+        drop(open_head);
         while let Some(runs) = blocks.pop() {
             let index = blocks.len();
             let _open = model.open_block(index, index.checked_sub(1));
@@ -136,9 +138,7 @@ impl<'a> Recording<'a> {
                 blocks.reduce(index, &sum);
             }
         }
-        for (part, gradient) in micro_batches.iter().zip(&gradients) {
-            part.add_embedding_gradient(model, gradient)?;
-        }
+        add_embedding_gradients(model, &micro_batches, &gradients, table)?;
         Ok(log_prob)
     }
 }
@@ -155,21 +155,62 @@ impl HeadSum {
     /// `None` where the head is not trained.
     fn of(model: &Decoder) -> Option<Self> {
         let weight = model.head();
+        if let Some(blocks) = model.block_gradients().filter(|_| weight.requires_grad()) {
+            let sum = blocks.zeros(model.head_unit()).remove(0).view_as(weight);
+            return Some(Self { sum, in_place: false });
+        }
         let (own, kind) = (weight.grad(), statistics_kind(weight));
         let in_place = own.defined() && own.kind() == kind;
         let zeros = || Tensor::zeros(weight.size(), (kind, weight.device()));
         weight.requires_grad().then(|| Self { sum: if in_place { own } else { zeros() }, in_place })
     }
 
-    fn add_to(self, model: &Decoder) -> Result<(), TorchError> {
+    /// Hands the sum on; where it is the embedding's too and goes to shards, the answer is what that has to be added to.
+    fn finish(self, model: &Decoder) -> Result<Option<Tensor>, TorchError> {
         if self.in_place {
-            return Ok(());
+            return Ok(None);
+        }
+        if let Some(blocks) = model.block_gradients() {
+            if model.head_unit() == model.embedding_unit() {
+                return Ok(Some(self.sum));
+            }
+            blocks.reduce(model.head_unit(), &[self.sum]);
+            return Ok(None);
         }
         // A leaf: naming it as an output adds to its `.grad`, tied or not.
         let gradient = self.sum.to_kind(model.head().kind());
         drop(self.sum);
-        torch_ext::backward(&[model.head()], &[&gradient])
+        torch_ext::backward(&[model.head()], &[&gradient])?;
+        Ok(None)
     }
+}
+
+/// Adds the gradient of the embedding table, from those of the embedding vectors of each micro-batch: to its `.grad`, or, where
+/// gradients go to shards, to the `table` that the head has left.
+fn add_embedding_gradients(
+    model: &Decoder,
+    micro_batches: &[PackedSequences],
+    gradients: &[Tensor],
+    table: Option<Tensor>,
+) -> Result<(), TorchError> {
+    if !model.trains_embedding() {
+        return Ok(());
+    }
+    let table = match (table, model.block_gradients()) {
+        (Some(table), _) => table,
+        (None, Some(blocks)) => {
+            let width = i64::try_from(model.config().hidden_size).expect("a checked config");
+            blocks.zeros(model.embedding_unit()).remove(0).view([-1, width])
+        }
+        (None, None) => model.embedding_gradient(),
+    };
+    for (part, gradient) in micro_batches.iter().zip(gradients) {
+        part.add_embedding_gradient(model, gradient, &table)?;
+    }
+    if let Some(blocks) = model.block_gradients() {
+        blocks.reduce(model.embedding_unit(), &[table]);
+    }
+    Ok(())
 }
 
 /// Log-probability and entropy of every response token, from what the last block leaves of each micro-batch.
@@ -180,6 +221,7 @@ pub(super) fn statistics_of(
     response_tokens: usize,
 ) -> Statistics {
     let _no_grad = tch::no_grad_guard();
+    let _open = pass.model.open_head(false);
     let mut all =
         Statistics { log_prob: vec![0.0; response_tokens], entropy: vec![0.0; response_tokens] };
     for (part, x) in micro_batches.iter().zip(last) {

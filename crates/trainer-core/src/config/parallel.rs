@@ -29,9 +29,9 @@ pub enum Zero {
     Nothing,
     /// Stage 1: the optimiser's state.
     Optimizer,
-    /// Stage 2: that and the gradients of blocks.
+    /// Stage 2: that and the gradients of blocks, embedding and head.
     Gradients,
-    /// Stage 3: those and the blocks' parameters.
+    /// Stage 3: those and their parameters.
     Parameters,
 }
 
@@ -66,12 +66,12 @@ impl Zero {
         self != Self::Nothing
     }
 
-    /// Whether each rank keeps a part of the blocks' gradients alone.
+    /// Whether each rank keeps a part of the gradients of blocks, embedding and head alone.
     pub fn shards_gradients(self) -> bool {
         matches!(self, Self::Gradients | Self::Parameters)
     }
 
-    /// Whether each rank keeps a part of the blocks' parameters alone.
+    /// Whether each rank keeps a part of the parameters of blocks, embedding and head alone.
     pub fn shards_parameters(self) -> bool {
         self == Self::Parameters
     }

@@ -25,6 +25,8 @@ pub(super) struct Sharding {
     /// Their shapes while they are whole.
     shapes: Vec<Vec<i64>>,
     units: Vec<Unit>,
+    /// Of each unit, which one of the model's it is, if one.
+    of_model: Vec<Option<usize>>,
     /// Master weights of this rank's shard of each unit, `[elements]`; what the optimiser steps are views of them.
     flat: Vec<Tensor>,
     /// Which parameter each of these is of.
@@ -82,6 +84,10 @@ impl AdamW {
             ranks: ranks.clone(),
             shapes: parameters.iter().map(Tensor::size).collect(),
             parameters,
+            of_model: units
+                .iter()
+                .map(|unit| model.unit_of(&names[unit.parameters.start]))
+                .collect(),
             units,
             flat,
             owners: pieces.iter().map(|piece| piece.parameter).collect(),
@@ -96,10 +102,11 @@ impl AdamW {
         self.sharding.is_some()
     }
 
-    /// Master weights of this rank's shard of a block, `[elements]`, where they are of the parameters' own kind.
-    pub fn shard_of_block(&self, block: usize) -> Option<Tensor> {
-        let Sharding { units, flat, parameters, .. } = &**self.sharding.as_ref()?;
-        let index = units.iter().position(|unit| unit.block == Some(block))?;
+    /// Master weights of this rank's shard of a unit of the model, as a block, `[elements]`, where they are of the parameters'
+    /// own kind.
+    pub fn shard_of_unit(&self, unit: usize) -> Option<Tensor> {
+        let Sharding { units, of_model, flat, parameters, .. } = &**self.sharding.as_ref()?;
+        let index = of_model.iter().position(|found| *found == Some(unit))?;
         let is_own = flat[index].kind() == parameters[units[index].parameters.start].kind();
         is_own.then(|| flat[index].shallow_clone())
     }
@@ -134,8 +141,8 @@ impl AdamW {
             return Ok(self.step_by(norm, learning_rate)?);
         };
         let mut next = 0;
-        for unit in &sharding.units {
-            let shard = sharding.gradient(unit)?;
+        for (unit, of_model) in sharding.units.iter().zip(&sharding.of_model) {
+            let shard = sharding.gradient(unit, *of_model)?;
             let mut first = 0;
             while next < self.parameters.len() && unit.parameters.contains(&sharding.owners[next]) {
                 let piece = &self.parameters[next];
@@ -164,9 +171,9 @@ impl AdamW {
 
 impl Sharding {
     /// This rank's shard of the sum of a unit's gradients.
-    fn gradient(&self, unit: &Unit) -> Result<Tensor, RankError> {
-        if let (Some(gradients), Some(block)) = (&self.gradients, unit.block) {
-            return gradients.take(block);
+    fn gradient(&self, unit: &Unit, of_model: Option<usize>) -> Result<Tensor, RankError> {
+        if let (Some(gradients), Some(of_model)) = (&self.gradients, of_model) {
+            return gradients.take(of_model);
         }
         let of = |parameter: &Tensor| {
             let gradient = parameter.grad();
@@ -180,9 +187,9 @@ impl Sharding {
 
     fn gather_parameters(&self) -> Result<(), RankError> {
         let _no_grad = tch::no_grad_guard();
-        for (unit, own) in self.units.iter().zip(&self.flat) {
-            if let (Some(blocks), Some(block)) = (&self.blocks, unit.block) {
-                let shard = blocks.shard(block);
+        for ((unit, of_model), own) in self.units.iter().zip(&self.of_model).zip(&self.flat) {
+            if let (Some(blocks), Some(of_model)) = (&self.blocks, *of_model) {
+                let shard = blocks.shard(of_model);
                 // Where they are of one kind, they are one tensor.
                 if shard.kind() != own.kind() {
                     shard.shallow_clone().copy_(own);

@@ -176,7 +176,7 @@ fn cut_blocks(
     if zero.shards_parameters() {
         let is_base = model.has_adapter();
         // Beneath an adapter the optimiser holds none of the weights.
-        model.shard_blocks(ranks, |block| optimizer.shard_of_block(block).filter(|_| !is_base));
+        model.shard_blocks(ranks, |unit| optimizer.shard_of_unit(unit).filter(|_| !is_base));
         match reference {
             Some(reference) if is_base => *reference = model.base(),
             Some(reference) => reference.shard_blocks(ranks, |_| None),

@@ -56,7 +56,7 @@ pub(super) const TRAINING: &[Field] = &[
     field(
         "parallel.zero",
         "0",
-        "With several processes: what is cut over them in place of being on each, as the stages of ZeRO ([arXiv:1910.02054](https://arxiv.org/abs/1910.02054)): `0` nothing, `1` the optimiser's state, `2` the blocks' gradients too, `3` also their parameters: a block is whole only while it is computed, and all are while responses are sampled. Changes memory and speed, and results by rounding alone; a run may go on with another.",
+        "With several processes: what is cut over them in place of being on each, as the stages of ZeRO ([arXiv:1910.02054](https://arxiv.org/abs/1910.02054)): `0` nothing, `1` the optimiser's state, `2` the gradients of blocks, embedding and head too, `3` also their parameters: a block is whole only while it is computed, and all are while responses are sampled. Changes memory and speed, and results by rounding alone; a run may go on with another.",
     ),
     field(
         "parallel.tensor",
