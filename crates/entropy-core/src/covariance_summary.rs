@@ -81,12 +81,20 @@ fn top_mean(ascending: &[f64], fraction: f64) -> TopMean {
     TopMean { fraction, tokens, mean: if tokens == 0 { 0.0 } else { total / tokens as f64 } }
 }
 
+/// Quantile of values in ascending order, interpolated between neighbours: the value at place `level · (n - 1)`; 0 of no
+/// values. `level` lies in `0..=1`.
+///
+/// Source: Hyndman and Fan 1996, definition 7, the default of `numpy.quantile`.
+///
+/// # Panics
+///
+/// If `level` is above 1.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "a level within 0..=1 times the last index is an index"
 )]
-fn quantile(ascending: &[f64], level: f64) -> f64 {
+pub fn quantile(ascending: &[f64], level: f64) -> f64 {
     let Some(last) = ascending.len().checked_sub(1) else { return 0.0 };
     let position = level * last as f64;
     let below = position.floor() as usize;

@@ -19,6 +19,7 @@ mod binary_split;
 mod categorical;
 mod covariance_estimate;
 mod covariance_summary;
+mod entropy_band;
 mod entropy_change;
 mod exact;
 mod exchange_rate;
@@ -48,7 +49,10 @@ mod update_effect;
 pub use binary_split::BinarySplit;
 pub use categorical::{Categorical, LogitsError};
 pub use covariance_estimate::{CovarianceDecomposition, CovarianceEstimate};
-pub use covariance_summary::{CovarianceSummary, Quantile, TopMean};
+pub use covariance_summary::{CovarianceSummary, Quantile, TopMean, quantile};
+pub use entropy_band::{
+    AtTemperature, EntropyBand, entropy_at_temperature, temperature_of_entropy,
+};
 pub use exchange_rate::ExchangeRate;
 pub use finite_step::{EntropyIdentities, StepDivergence};
 pub use forecast::Forecast;

@@ -86,6 +86,8 @@ pub enum Purpose {
     Adapter = 9,
     /// Everything random of an implicit reward model.
     RewardModel = 10,
+    /// Which problems an interval is drawn over.
+    Bootstrap = 11,
 }
 
 /// A generator for one purpose of one step; `step` may be any index (an epoch, a question).
@@ -104,17 +106,27 @@ pub fn purpose_seed(seed: u64, purpose: Purpose) -> u64 {
     hash([seed, purpose as u64])
 }
 
+/// As [`purpose_seed`], for one of several things with names, as the sets of an evaluation: it depends on the name, not on
+/// its place in a list.
+pub fn named_seed(seed: u64, purpose: Purpose, name: &str) -> u64 {
+    hash_text(hash([seed, purpose as u64, name.len() as u64]), name)
+}
+
+/// Mixes the bytes of a text into `start`.
+fn hash_text(start: u64, text: &str) -> u64 {
+    text.as_bytes().chunks(8).fold(start, |state, bytes| {
+        let mut word = [0; 8];
+        word[..bytes.len()].copy_from_slice(bytes);
+        hash([state, u64::from_le_bytes(word)])
+    })
+}
+
 /// Key of the noise that rounds the moments of `parameter` in optimiser step `step`: two 32-bit words.
 ///
 /// It depends on the parameter's name, not on its place in a list, so it survives any sharding of parameters.
 pub fn rounding_key(seed: u64, step: u64, parameter: &str) -> [u32; 2] {
     let start = hash([seed, Purpose::MomentRounding as u64, step, parameter.len() as u64]);
-    let key = parameter.as_bytes().chunks(8).fold(start, |state, bytes| {
-        let mut word = [0; 8];
-        word[..bytes.len()].copy_from_slice(bytes);
-        hash([state, u64::from_le_bytes(word)])
-    });
-    let bytes = key.to_le_bytes();
+    let bytes = hash_text(start, parameter).to_le_bytes();
     let (words, _none) = bytes.as_chunks::<4>();
     [u32::from_le_bytes(words[0]), u32::from_le_bytes(words[1])]
 }
@@ -233,6 +245,9 @@ mod tests {
         assert_eq!(numbers.len(), 4);
         assert_eq!(first(1, 1, Purpose::Warmup), first(1, 1, Purpose::Warmup));
         assert_ne!(purpose_seed(1, Purpose::Evaluation), 1);
+        let named = |seed, name| named_seed(seed, Purpose::Evaluation, name);
+        let seeds = HashSet::from([named(1, "a"), named(1, "b"), named(2, "a"), named(1, "a\0")]);
+        assert_eq!(seeds.len(), 4);
     }
 
     #[test]

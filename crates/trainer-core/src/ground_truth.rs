@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-use reward_math::{Gold, How, Options, ParseError, Rung, Side, Verdict, extract};
+use reward_math::{Gold, How, Options, ParseError, Rung, Side, Verdict, extract, normal_form};
 use serde::{Deserialize, Serialize};
 
 /// How a response is compared with the known answer.
@@ -121,7 +121,8 @@ impl RewardKind {
             Self::MultipleChoice => {
                 let inner = extract(answer, &Options::strict());
                 let text = inner.as_ref().map_or(answer, |extracted| extracted.text.as_str());
-                Kind::Choice(letter(text).ok_or_else(|| not_a_letter(text))?)
+                let (_, gold) = letter(text).ok_or_else(|| not_a_letter(text))?;
+                Kind::Choice(gold)
             }
             Self::ExactMatch(ExactMatch { normalisation }) => {
                 let answer = normalisation.apply(answer);
@@ -160,6 +161,28 @@ impl GroundTruth {
         }
     }
 
+    /// The answer that [`GroundTruth::verify`] finds in a response, as written.
+    pub fn answer_in(&self, response: &str) -> Option<String> {
+        let found = match &self.kind {
+            Kind::Math(gold) => gold.extract(response),
+            Kind::Choice(_) | Kind::Text { .. } => extract(response, &self.options),
+        };
+        found.map(|extracted| extracted.text)
+    }
+
+    /// What two answers of this kind have in common when they are the same: the normal form of `reward-math`, the letter
+    /// of a choice, the normalised text. An answer that cannot be read stands for itself.
+    pub fn normal_form(&self, answer: &str) -> String {
+        match &self.kind {
+            Kind::Math(_) => normal_form(answer, &self.options)
+                .unwrap_or_else(|_| Normalisation::Whitespace.apply(answer)),
+            Kind::Choice(_) => {
+                letter(answer).map_or_else(|| upper_case(answer), |(letter, _)| letter.to_string())
+            }
+            Kind::Text { normalisation, .. } => normalisation.apply(answer),
+        }
+    }
+
     /// Compares a bare answer with this one.
     pub fn verify_answer(&self, answer: &str) -> Verdict {
         let right = match &self.kind {
@@ -187,10 +210,10 @@ fn check_readable(gold: &Gold) -> Result<(), ParseError> {
 }
 
 /// The letter that an answer of a multiple choice is, in any spelling that `reward-math` reads: `B`, `(B)`, `\text{B}`.
-fn letter(answer: &str) -> Option<Gold> {
+fn letter(answer: &str) -> Option<(char, Gold)> {
     ('A'..='J').find_map(|letter| {
         let gold = Gold::parse(&letter.to_string(), &Options::default()).ok()?;
-        gold.verify_answer(&upper_case(answer)).is_right().then_some(gold)
+        gold.verify_answer(&upper_case(answer)).is_right().then_some((letter, gold))
     })
 }
 

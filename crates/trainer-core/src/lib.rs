@@ -7,6 +7,7 @@
 //! | [`counter_rng`], [`schedule`], [`packing`], [`dealing`] | the numbers a step needs: noise, learning rate, micro-batches, who does what |
 //! | [`stop_strings`], [`ground_truth`] | where a response ends, and whether it is right |
 //! | [`dynamic_sampling`], [`overlong`] | which responses a step trains on |
+//! | [`evaluation`] | how often a model is right, how sure that is, and how varied its responses are |
 //! | [`metrics`], [`run_directory`], [`saved_rollouts`], [`atomic_write`] | what a run leaves on disk |
 //! | [`bounded_read`] | how much of a stranger's file is read |
 //! | [`resume`], [`retention`], [`deadline`] | where a run starts, which checkpoints stay, and when the last must be written |
@@ -24,6 +25,7 @@ pub mod dataset;
 pub mod deadline;
 pub mod dealing;
 pub mod dynamic_sampling;
+pub mod evaluation;
 pub mod gguf;
 pub mod ground_truth;
 pub mod metrics;

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 pub use origin::RolloutOrigin;
+pub(crate) use origin::{fingerprint, first_difference, weight_files};
 
 use crate::atomic_write::{WriteError, write_atomically_with};
 use crate::dynamic_sampling::{GroupSampler, SampledGroup, SamplingStatistics};

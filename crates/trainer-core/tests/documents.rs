@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use rl_losses::{estimators, registry};
 use toml::{Table, Value};
 use trainer_core::config::{RunConfig, configuration_page, fields};
+use trainer_core::evaluation::measures::measures_table;
 use trainer_core::metrics::{METRICS, metrics_page};
 
 const REQUIRED: &str = "name = \"x\"\nmodel = { path = \"m\" }\ntraining = { steps = 1 }\n";
@@ -92,6 +93,17 @@ fn all_leaves() -> Vec<(String, String)> {
 #[test]
 fn metrics_page_is_printed_from_the_table() {
     compare("metrics.md", &metrics_page());
+}
+
+/// Between two marks of the page stands what the code says.
+#[test]
+fn the_measures_of_an_evaluation_are_printed_from_their_table() {
+    const MARKS: [&str; 2] = ["<!-- measures -->\n", "<!-- end of measures -->"];
+    let found = std::fs::read_to_string(page("evaluation.md")).expect("the page is there");
+    let (before, rest) = found.split_once(MARKS[0]).expect("the page has the mark");
+    let (_, after) = rest.split_once(MARKS[1]).expect("the page has the second mark");
+    let [start, end] = MARKS;
+    compare("evaluation.md", &format!("{before}{start}{}{end}{after}", measures_table()));
 }
 
 #[test]

@@ -23,6 +23,8 @@ mod instruction_set;
 mod lanes;
 pub mod row;
 pub mod short_row;
+mod tempered;
 
 pub use exact_step::{ExactStep, StepSummary};
 pub use instruction_set::InstructionSet;
+pub(crate) use tempered::tempered;

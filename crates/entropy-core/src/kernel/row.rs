@@ -91,6 +91,10 @@ pub(super) struct OddsSums {
 }
 
 impl OddsSums {
+    pub(super) fn new(anchor: f64, others: f64, weighted_gaps: f64) -> Self {
+        Self { anchor, others, weighted_gaps }
+    }
+
     /// `Σ e^y`, the mode included: the reciprocal of its probability.
     pub(super) fn total(self) -> f64 {
         1.0 + self.others

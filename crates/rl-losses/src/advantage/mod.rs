@@ -28,7 +28,7 @@ pub use implicit_reward::{
     Prime, ProcessBaseline, ProcessScale, implicit_process_rewards, prime_advantages,
 };
 pub use length_scaling::length_normalised_advantages;
-pub use pass_at_k::{PassAtK, best_of_group_advantages, pass_at_k_advantages};
+pub use pass_at_k::{PassAtK, best_of_group_advantages, pass_at_k_advantages, share_of_sets};
 pub use returns::{
     Reinforce, ReinforcePlusPlus, ReturnBaseline, discounted_returns, reinforce_advantages,
     reinforce_plus_plus_advantages, reinforce_plus_plus_baseline_advantages, remax_advantages,

@@ -124,8 +124,12 @@ pub fn pass_at_k_advantages(
     Ok(advantages)
 }
 
-/// `C(part, k) / C(whole, k)`: the share of the sets of `k` that lie inside `part`.
-fn share_of_sets(part: usize, whole: usize, k: usize) -> f64 {
+/// `C(part, k) / C(whole, k)`, a fraction: the share of the sets of `k` among `whole` that lie inside `part` of them.
+///
+/// With `part` the wrong ones of `n` attempts it is `1 - pass@k`.
+///
+/// Source: Chen et al. 2021, [arXiv:2107.03374](https://arxiv.org/abs/2107.03374), the product form of Fig. 3.
+pub fn share_of_sets(part: usize, whole: usize, k: usize) -> f64 {
     if part < k {
         return 0.0;
     }

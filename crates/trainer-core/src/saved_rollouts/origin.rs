@@ -77,7 +77,7 @@ impl RolloutOrigin {
 }
 
 /// The first field that differs, by its path.
-fn first_difference(path: &str, saved: &Value, now: &Value) -> Option<String> {
+pub(crate) fn first_difference(path: &str, saved: &Value, now: &Value) -> Option<String> {
     if saved == now {
         return None;
     }
@@ -94,7 +94,7 @@ fn first_difference(path: &str, saved: &Value, now: &Value) -> Option<String> {
 }
 
 /// The safetensors of a model directory, by name.
-fn weight_files(directory: &Path) -> Result<Vec<PathBuf>, SavedRolloutError> {
+pub(crate) fn weight_files(directory: &Path) -> Result<Vec<PathBuf>, SavedRolloutError> {
     let fault = |source| SavedRolloutError::Read { path: directory.to_path_buf(), source };
     let mut files = Vec::new();
     for entry in fs::read_dir(directory).map_err(fault)? {
@@ -108,7 +108,7 @@ fn weight_files(directory: &Path) -> Result<Vec<PathBuf>, SavedRolloutError> {
 }
 
 /// SHA-256 over the lengths of files and pieces of them, evenly spaced: gigabytes are told apart in a moment.
-fn fingerprint(files: &[PathBuf]) -> Result<String, SavedRolloutError> {
+pub(crate) fn fingerprint(files: &[PathBuf]) -> Result<String, SavedRolloutError> {
     let mut hash = Sha256::new();
     for path in files {
         add_file(&mut hash, path)

@@ -6,6 +6,7 @@ mod config_errors;
 mod dataset;
 mod disk;
 mod dynamic_sampling;
+mod evaluation;
 mod metrics;
 mod presets;
 mod prompt;

@@ -1,0 +1,180 @@
+//! Two evaluations of the same problems, pair by pair.
+
+use serde::{Deserialize, Serialize};
+use statrs::distribution::{Binomial, DiscreteCDF};
+use thiserror::Error;
+
+use super::bootstrap::{Bootstrap, Estimate, Resampled};
+use super::measures::{Column, average_name, columns};
+use super::response::Response;
+
+/// The responses of one evaluation to one set.
+#[derive(Debug, Clone, Copy)]
+pub struct SetResponses<'a> {
+    /// Problem after problem.
+    pub responses: &'a [Response],
+    /// To each problem.
+    pub samples: usize,
+}
+
+/// What two evaluations of one set differ by.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SetComparison {
+    /// Name of the set.
+    pub set: String,
+    /// The measure compared.
+    pub measure: String,
+    /// Problems in it.
+    pub problems: usize,
+    /// Mean of the first evaluation.
+    pub first: f64,
+    /// Mean of the second.
+    pub second: f64,
+    /// Second less first: mean over the problems, with an interval over problems drawn again, both evaluations alike.
+    pub difference: Estimate,
+    /// Problems on which the second is higher.
+    pub higher: usize,
+    /// Problems on which it is lower.
+    pub lower: usize,
+    /// Two-sided p of the exact sign test.
+    pub sign_test_p: f64,
+}
+
+/// Why two evaluations cannot be compared.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum ComparisonError {
+    /// The problems are not the same.
+    #[error(
+        "set `{set}`: problem {problem} is {first} in the first and {second} in the second, expected the same problems"
+    )]
+    Problems {
+        /// Name of the set.
+        set: String,
+        /// Place of the first that differs, counted from 0.
+        problem: usize,
+        /// Its name in the first.
+        first: String,
+        /// Its name in the second.
+        second: String,
+    },
+    /// No such measure.
+    #[error("set `{set}`: no measure `{measure}` in the {side}, expected one of {known}")]
+    Measure {
+        /// Name of the set.
+        set: String,
+        /// As asked for.
+        measure: String,
+        /// Where it lacks.
+        side: &'static str,
+        /// Those there are.
+        known: String,
+    },
+}
+
+/// Two-sided p of the exact sign test: the chance that fair coins, one a problem that differs, fall at least as unevenly.
+///
+/// ```text
+/// p = min(1, 2 P(X <= min(higher, lower))),  X ~ Binomial(higher + lower, 1/2)
+/// ```
+///
+/// With one response to each problem it is `McNemar`'s exact test. 1 where no problem differs.
+pub fn sign_test(higher: usize, lower: usize) -> f64 {
+    match Binomial::new(0.5, (higher + lower) as u64) {
+        Ok(coins) if higher + lower > 0 => (2.0 * coins.cdf(higher.min(lower) as u64)).min(1.0),
+        _ => 1.0,
+    }
+}
+
+/// Compares two evaluations of one set by a measure; `None` is avg@n, each with its own `n`. `stream` is the set's place.
+///
+/// The second result is the resampled difference, for the plain mean over sets.
+///
+/// # Errors
+///
+/// [`ComparisonError`] if the problems differ or a measure lacks.
+///
+/// # Panics
+///
+/// As [`columns`].
+pub fn compare(
+    set: &str,
+    [first, second]: [SetResponses<'_>; 2],
+    measure: Option<&str>,
+    bootstrap: &Bootstrap,
+    stream: u64,
+) -> Result<(SetComparison, Resampled), ComparisonError> {
+    check_problems(set, first, second)?;
+    let of = |side: SetResponses<'_>, name| -> Result<Column, ComparisonError> {
+        let wanted = measure.map_or_else(|| average_name(side.samples), str::to_owned);
+        let columns = columns(side.responses, side.samples);
+        let known =
+            || columns.iter().map(|column| column.name.as_str()).collect::<Vec<_>>().join(", ");
+        columns.iter().find(|column| column.name == wanted).cloned().ok_or_else(|| {
+            let (set, measure) = (set.to_owned(), wanted.clone());
+            ComparisonError::Measure { set, measure, side: name, known: known() }
+        })
+    };
+    let (left, right) = (of(first, "first")?, of(second, "second")?);
+    let differences: Vec<f64> = right.values.iter().zip(&left.values).map(|(b, a)| b - a).collect();
+    // The same share of responses may round differently.
+    let higher = differences.iter().filter(|&&difference| difference > 1e-12).count();
+    let lower = differences.iter().filter(|&&difference| difference < -1e-12).count();
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let resampled = bootstrap.resample(&[&differences], stream).remove(0);
+    let name =
+        if left.name == right.name { left.name } else { format!("{}, {}", left.name, right.name) };
+    let comparison = SetComparison {
+        set: set.to_owned(),
+        measure: name,
+        problems: differences.len(),
+        first: mean(&left.values),
+        second: mean(&right.values),
+        difference: bootstrap.estimate(&resampled),
+        higher,
+        lower,
+        sign_test_p: sign_test(higher, lower),
+    };
+    Ok((comparison, resampled))
+}
+
+fn check_problems(
+    set: &str,
+    first: SetResponses<'_>,
+    second: SetResponses<'_>,
+) -> Result<(), ComparisonError> {
+    fn problem(side: SetResponses<'_>, index: usize) -> Option<(&str, &str)> {
+        let response = side.responses.get(index * side.samples)?;
+        Some((response.id.as_str(), response.ground_truth.as_str()))
+    }
+    let name = |found: Option<(&str, &str)>| {
+        found.map_or_else(|| "none".to_owned(), |(id, answer)| format!("`{id}` (answer {answer})"))
+    };
+    let count = |side: SetResponses<'_>| side.responses.len() / side.samples;
+    let most = count(first).max(count(second));
+    match (0..most).find(|&index| problem(first, index) != problem(second, index)) {
+        Some(index) => Err(ComparisonError::Problems {
+            set: set.to_owned(),
+            problem: index,
+            first: name(problem(first, index)),
+            second: name(problem(second, index)),
+        }),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// R: `binom.test(c(1, 9))$p.value` and so on; closed forms 2 Σ C(n, i) / 2^n.
+    #[test]
+    fn the_sign_test_is_exact() {
+        assert!((sign_test(9, 1) - 22.0 / 1024.0).abs() < 1e-14);
+        assert!((sign_test(1, 9) - 22.0 / 1024.0).abs() < 1e-14);
+        assert!((sign_test(6, 0) - 2.0 / 64.0).abs() < 1e-15);
+        assert!((sign_test(3, 2) - 1.0).abs() < 1e-15);
+        assert!((sign_test(0, 0) - 1.0).abs() < 1e-15);
+    }
+}

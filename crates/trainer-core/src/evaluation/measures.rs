@@ -1,0 +1,330 @@
+//! Every measure of an evaluation: its definition, and one value a problem.
+
+use std::collections::BTreeMap;
+
+use rl_losses::share_of_sets;
+use serde::{Deserialize, Serialize};
+
+use super::bootstrap::{Bootstrap, Estimate, Resampled};
+use super::diversity::{distinct_ngrams, self_bleu};
+use super::majority::majority_at_k;
+use super::response::Response;
+
+/// What a measure is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Measure {
+    /// Its name; `n` stands for the responses to a problem, `k` for a number of them.
+    pub name: &'static str,
+    /// Its unit; a `fraction` lies in 0..=1.
+    pub unit: &'static str,
+    /// What it is for one problem; that of a set is the mean over its problems.
+    pub definition: &'static str,
+}
+
+const fn row(name: &'static str, unit: &'static str, definition: &'static str) -> Measure {
+    Measure { name, unit, definition }
+}
+
+/// Every measure.
+pub const MEASURES: &[Measure] = &[
+    row("avg@n", "fraction", "Right responses among the n."),
+    row(
+        "pass@k",
+        "fraction",
+        "Chance that at least one of k responses is right, k drawn from the n without putting back: 1 - C(n - c, k) / C(n, k) with c right ones (unbiased, arXiv:2107.03374).",
+    ),
+    row(
+        "maj@k",
+        "fraction",
+        "Chance that the answer with most votes among k responses, drawn likewise, is right: the exact mean over all such draws. Answers are the same where their normal forms are, or where both are right; a response without a readable answer has no vote; tied answers win with equal chances; without any vote nothing is right.",
+    ),
+    row(
+        "extracted_fraction",
+        "fraction",
+        "Responses in which an answer was found that can be read.",
+    ),
+    row(
+        "truncated_fraction",
+        "fraction",
+        "Responses cut at max_response_tokens before they had ended.",
+    ),
+    row(
+        "response_tokens",
+        "token",
+        "Mean length of a response, its end-of-sequence token included.",
+    ),
+    row(
+        "entropy",
+        "nat",
+        "Mean over the tokens of a response, then over responses, of the entropy of the distribution that each token was drawn from: after temperature, truncation and entropy band; of the untouched one at temperature 1 for greedy decoding.",
+    ),
+    row(
+        "surprise",
+        "nat",
+        "The same mean of -log π of the token drawn, under the same distribution.",
+    ),
+    row("distinct_answers", "1", "Different answers among the responses with a readable one."),
+    row(
+        "distinct_1",
+        "fraction",
+        "Different words among all words of the n responses (distinct-1, arXiv:1510.03055); words stand between white space.",
+    ),
+    row("distinct_2", "fraction", "The same of two words in a row."),
+    row("distinct_4", "fraction", "The same of four words in a row."),
+    row(
+        "self_bleu",
+        "fraction",
+        "Mean over the n responses of BLEU-4 against the others (arXiv:1802.01886; NLTK's sentence_bleu, smoothing method 1); 1 is all the same. For n of at least 2.",
+    ),
+];
+
+/// The table of `docs/evaluation.md`, printed from [`MEASURES`].
+pub fn measures_table() -> String {
+    let mut table = String::from("| measure | unit | definition |\n|---|---|---|\n");
+    for Measure { name, unit, definition } in MEASURES {
+        table.extend(["| `", name, "` | ", unit, " | ", definition, " |\n"]);
+    }
+    table
+}
+
+/// A measure with one value a problem.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Column {
+    /// As in [`MEASURES`], with numbers in place of `n` and `k`.
+    pub name: String,
+    /// `[problems]`.
+    pub values: Vec<f64>,
+}
+
+/// A set's measures, in the order of [`MEASURES`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SetResult {
+    /// Name of the set.
+    pub name: String,
+    /// Problems in it.
+    pub problems: usize,
+    /// Responses to each.
+    pub samples: usize,
+    /// By name.
+    pub measures: Vec<NamedEstimate>,
+}
+
+/// A measure of a set.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NamedEstimate {
+    /// As in [`MEASURES`], with numbers in place of `n` and `k`.
+    pub name: String,
+    /// Mean over the problems, and its interval.
+    pub estimate: Estimate,
+}
+
+impl SetResult {
+    /// A measure by name.
+    pub fn get(&self, name: &str) -> Option<Estimate> {
+        self.measures.iter().find(|measure| measure.name == name).map(|measure| measure.estimate)
+    }
+
+    /// Name of its first measure, `avg@n`.
+    pub fn average_name(&self) -> String {
+        average_name(self.samples)
+    }
+}
+
+/// `avg@n`.
+pub fn average_name(samples: usize) -> String {
+    format!("avg@{samples}")
+}
+
+/// The `k` that pass@k and maj@k are given for: powers of two from 2 on, and `samples` itself.
+pub fn counts_below(samples: usize) -> Vec<usize> {
+    let powers = std::iter::successors(Some(2_usize), |k| k.checked_mul(2));
+    let mut counts: Vec<usize> = powers.take_while(|&k| k < samples).collect();
+    if samples > 1 {
+        counts.push(samples);
+    }
+    counts
+}
+
+/// pass@k of `samples` responses of which `right` are right, a fraction.
+///
+/// # Panics
+///
+/// If `right` exceeds `samples`.
+pub fn pass_at_k(right: usize, samples: usize, k: usize) -> f64 {
+    assert!(right <= samples, "{right} of {samples} are right");
+    1.0 - share_of_sets(samples - right, samples, k)
+}
+
+/// Votes on one problem.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Votes {
+    /// For the right answer.
+    pub right: usize,
+    /// For each wrong one.
+    pub wrong: Vec<usize>,
+    /// Responses that have no vote.
+    pub without: usize,
+}
+
+impl Votes {
+    /// Counts votes: `(whether it is right, the normal form of its answer)` of each response.
+    pub fn count<'a>(responses: impl IntoIterator<Item = (bool, Option<&'a str>)>) -> Self {
+        let mut votes = Self { right: 0, wrong: Vec::new(), without: 0 };
+        let mut wrong: BTreeMap<&str, usize> = BTreeMap::new();
+        for (is_right, answer) in responses {
+            match answer {
+                _ if is_right => votes.right += 1,
+                Some(answer) => *wrong.entry(answer).or_default() += 1,
+                None => votes.without += 1,
+            }
+        }
+        votes.wrong = wrong.into_values().collect();
+        votes
+    }
+
+    /// Different answers.
+    pub fn distinct(&self) -> usize {
+        self.wrong.len() + usize::from(self.right > 0)
+    }
+
+    /// maj@k, see [`majority_at_k`].
+    ///
+    /// # Panics
+    ///
+    /// As that.
+    pub fn majority_at_k(&self, k: usize) -> f64 {
+        majority_at_k(self.right, &self.wrong, self.without, k)
+    }
+}
+
+/// All measures of a set whose responses stand problem after problem, `samples` to each.
+///
+/// # Panics
+///
+/// If the responses are none, or no multiple of `samples`.
+pub fn columns(responses: &[Response], samples: usize) -> Vec<Column> {
+    assert!(
+        samples > 0 && !responses.is_empty() && responses.len().is_multiple_of(samples),
+        "{} responses, {samples} to each problem",
+        responses.len()
+    );
+    let problems: Vec<&[Response]> = responses.chunks(samples).collect();
+    let votes: Vec<Votes> = problems
+        .iter()
+        .map(|group| {
+            Votes::count(group.iter().map(|one| (one.is_right(), one.normal_form.as_deref())))
+        })
+        .collect();
+    let mut columns = Vec::new();
+    let mut add = |name: String, values: Vec<f64>| columns.push(Column { name, values });
+    add(average_name(samples), votes.iter().map(|v| v.right as f64 / samples as f64).collect());
+    for k in counts_below(samples) {
+        let pass = |votes: &Votes| pass_at_k(votes.right, samples, k);
+        add(format!("pass@{k}"), votes.iter().map(pass).collect());
+    }
+    for k in counts_below(samples) {
+        add(format!("maj@{k}"), votes.iter().map(|votes| votes.majority_at_k(k)).collect());
+    }
+    let mean = |value: fn(&Response) -> f64| -> Vec<f64> {
+        let of_group = |group: &&[Response]| group.iter().map(value).sum::<f64>() / samples as f64;
+        problems.iter().map(of_group).collect()
+    };
+    add("extracted_fraction".to_owned(), mean(|one| f64::from(u8::from(one.is_extracted()))));
+    add("truncated_fraction".to_owned(), mean(|one| f64::from(u8::from(one.truncated))));
+    add("response_tokens".to_owned(), mean(|one| one.tokens as f64));
+    add("entropy".to_owned(), mean(|one| one.entropy));
+    add("surprise".to_owned(), mean(|one| one.surprise));
+    add("distinct_answers".to_owned(), votes.iter().map(|v| v.distinct() as f64).collect());
+    let texts: Vec<Vec<&str>> =
+        problems.iter().map(|group| group.iter().map(|one| one.text.as_str()).collect()).collect();
+    for order in [1, 2, 4] {
+        let values = texts.iter().map(|texts| distinct_ngrams(texts, order)).collect();
+        add(format!("distinct_{order}"), values);
+    }
+    if let Some(values) = texts.iter().map(|texts| self_bleu(texts)).collect() {
+        add("self_bleu".to_owned(), values);
+    }
+    columns
+}
+
+/// A set's measures with their intervals, and its resampled `avg@n`; `stream` is the set's place.
+///
+/// # Panics
+///
+/// As [`columns`].
+pub fn summarise(
+    name: &str,
+    responses: &[Response],
+    samples: usize,
+    bootstrap: &Bootstrap,
+    stream: u64,
+) -> (SetResult, Resampled) {
+    let columns = columns(responses, samples);
+    let values: Vec<&[f64]> = columns.iter().map(|column| column.values.as_slice()).collect();
+    let mut resampled = bootstrap.resample(&values, stream);
+    let measures = columns
+        .iter()
+        .zip(&resampled)
+        .map(|(column, resampled)| NamedEstimate {
+            name: column.name.clone(),
+            estimate: bootstrap.estimate(resampled),
+        })
+        .collect();
+    let problems = responses.len() / samples;
+    let result = SetResult { name: name.to_owned(), problems, samples, measures };
+    (result, resampled.swap_remove(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every set of `k` of `n`, the first `right` of which are right.
+    fn pass_by_enumeration(right: usize, samples: usize, k: usize) -> f64 {
+        let sets: Vec<u32> =
+            (0u32..1 << samples).filter(|set| set.count_ones() as usize == k).collect();
+        let passed = sets.iter().filter(|&&set| (0..right).any(|one| set >> one & 1 == 1));
+        passed.count() as f64 / sets.len() as f64
+    }
+
+    #[test]
+    fn pass_at_k_is_the_mean_over_all_sets() {
+        for samples in 1..=9 {
+            for right in 0..=samples {
+                for k in 1..=samples {
+                    let found = pass_at_k(right, samples, k);
+                    let expected = pass_by_enumeration(right, samples, k);
+                    assert!((found - expected).abs() < 1e-12, "{right} of {samples}, k {k}");
+                }
+            }
+        }
+        // 1 - C(990, 500) / C(1000, 500), about 1 - 2^-10 less what drawing without putting back gains.
+        let large = pass_at_k(10, 1000, 500);
+        assert!((large - 0.999_066_8).abs() < 1e-6, "{large}");
+    }
+
+    #[test]
+    fn counts_are_powers_of_two_and_the_last() {
+        assert_eq!(counts_below(1), [0; 0]);
+        assert_eq!(counts_below(2), [2]);
+        assert_eq!(counts_below(6), [2, 4, 6]);
+        assert_eq!(counts_below(32), [2, 4, 8, 16, 32]);
+    }
+
+    #[test]
+    fn votes_are_for_answers_that_are_the_same() {
+        let votes = Votes::count([
+            (true, Some("1/2")),
+            (true, Some("0.5")),
+            (false, Some("3")),
+            (false, None),
+            (false, Some("3")),
+            (false, Some("4")),
+        ]);
+        assert_eq!(votes, Votes { right: 2, wrong: vec![2, 1], without: 1 });
+        assert_eq!(votes.distinct(), 3);
+        assert!((votes.majority_at_k(6) - 0.5).abs() < 1e-15);
+    }
+}
