@@ -7,8 +7,9 @@ use trainer_core::atomic_write::WriteError;
 use trainer_core::config::{LoraSection, LoraTarget};
 
 use super::adapter_config::{CONFIG, base_of, config_json, read_settings};
-use super::decoder::{Decoder, DecoderError, place};
+use super::decoder::{Decoder, place};
 use super::draw::Draw;
+use super::error::DecoderError;
 use super::projection::LowRank;
 use crate::tensor_file::{TensorFile, TensorFileError, weight_kinds, write_json, write_tensors};
 

@@ -3,8 +3,10 @@
 use tch::Tensor;
 use torch_ext::TorchError;
 use trainer_core::config::LoraTarget;
+use trainer_core::model_config::ModelConfig;
 
 use super::attention::Attention;
+use super::decoder::size;
 use super::mlp::Mlp;
 use super::projection::Projection;
 use super::rms_norm::RmsNorm;
@@ -21,6 +23,46 @@ pub(super) struct Block {
 }
 
 impl Block {
+    /// A block of such a model, of tensors by their names in a checkpoint, without the `model.layers.N.` before them, and shapes.
+    pub(super) fn assemble<E>(
+        config: &ModelConfig,
+        mut tensor: impl FnMut(&str, &[i64]) -> Result<Tensor, E>,
+    ) -> Result<Self, E> {
+        let (hidden, intermediate) = (size(config.hidden_size), size(config.intermediate_size));
+        let query = size(config.num_attention_heads * config.head_dim);
+        let key_value = size(config.num_key_value_heads * config.head_dim);
+        let mut projection = |name: &str, output: i64, input: i64, has_bias: bool| {
+            let weight = tensor(&format!("self_attn.{name}.weight"), &[output, input])?;
+            let bias = if has_bias {
+                Some(tensor(&format!("self_attn.{name}.bias"), &[output])?)
+            } else {
+                None
+            };
+            Ok(Projection::new(weight, bias))
+        };
+        let attention = Attention {
+            query: projection("q_proj", query, hidden, config.query_key_value_bias)?,
+            key: projection("k_proj", key_value, hidden, config.query_key_value_bias)?,
+            value: projection("v_proj", key_value, hidden, config.query_key_value_bias)?,
+            output: projection("o_proj", hidden, query, config.attention_output_bias)?,
+            head_dim: size(config.head_dim),
+        };
+        let mut plain = |name: &str, shape: &[i64]| Ok(Projection::new(tensor(name, shape)?, None));
+        let mlp = Mlp {
+            gate: plain("mlp.gate_proj.weight", &[intermediate, hidden])?,
+            up: plain("mlp.up_proj.weight", &[intermediate, hidden])?,
+            down: plain("mlp.down_proj.weight", &[hidden, intermediate])?,
+        };
+        let mut norm =
+            |name: &str| Ok(RmsNorm { weight: tensor(name, &[hidden])?, eps: config.rms_norm_eps });
+        Ok(Self {
+            attention_norm: norm("input_layernorm.weight")?,
+            attention,
+            mlp_norm: norm("post_attention_layernorm.weight")?,
+            mlp,
+        })
+    }
+
     /// `[rows, len, hidden]` to the same; `attend` as in [`Attention::forward`], `group` the ranks that hold the block together.
     pub(super) fn forward(
         &self,

@@ -11,7 +11,8 @@ use trainer_core::model_config::ModelConfig;
 
 use super::adapter::Adapter;
 use super::block_gradients::block_of;
-use super::decoder::{Decoder, DecoderError, EMBEDDING, HEAD, place};
+use super::decoder::{Decoder, EMBEDDING, HEAD, place};
+use super::error::DecoderError;
 use super::rope::Angles;
 use super::tensor_group::TensorGroup;
 use super::weights::WeightFiles;

@@ -4,60 +4,20 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use tch::{Device, Kind, Tensor};
-use thiserror::Error;
-use trainer_core::model_config::{ModelConfig, ModelConfigError};
+use trainer_core::model_config::ModelConfig;
 
 use super::adapter::Adapter;
-use super::attention::{Attention, causal_attention};
+use super::attention::causal_attention;
 use super::block::Block;
 use super::block_gradients::BlockGradients;
 use super::draw::Draw;
-use super::mlp::Mlp;
-use super::projection::Projection;
+use super::error::DecoderError;
 use super::rms_norm::RmsNorm;
 use super::rope::{Angles, Rope};
 use super::sharded_blocks::ShardedBlocks;
 use super::tensor_group::TensorGroup;
 use super::weights::WeightFiles;
 use crate::tensor_file::TensorFileError;
-
-/// Why a model could not be read.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum DecoderError {
-    /// `config.json` is at fault.
-    #[error(transparent)]
-    Config(#[from] ModelConfigError),
-    /// A weight file is at fault.
-    #[error(transparent)]
-    Weights(#[from] TensorFileError),
-    /// The model cannot be cut over so many ranks.
-    #[error(
-        "`{field}` is {found}, expected a multiple of parallel.tensor = {parts} for a model that is cut over so many ranks"
-    )]
-    Uncut {
-        /// Of `config.json`.
-        field: &'static str,
-        /// What is counted there.
-        found: usize,
-        /// Ranks that hold the model together.
-        parts: usize,
-    },
-    /// The output projections of attention have biases, which no rank would add alone.
-    #[error(
-        "parallel.tensor is {parts}, expected 1 for a model with biases in the output projections of attention"
-    )]
-    OutputBias {
-        /// Ranks that hold the model together.
-        parts: usize,
-    },
-    /// An adapter is trained whole.
-    #[error("{path}: holds an adapter, expected a whole model with parallel.tensor above 1")]
-    Adapter {
-        /// The directory.
-        path: PathBuf,
-    },
-}
 
 /// Name of the embedding in a checkpoint.
 pub(super) const EMBEDDING: &str = "model.embed_tokens.weight";
@@ -148,7 +108,9 @@ impl Decoder {
         let embedding = tensor(EMBEDDING, &[vocab, hidden])?;
         let blocks = (0..config.num_hidden_layers)
             .map(|index| {
-                block(&config, |name, shape| tensor(&format!("model.layers.{index}.{name}"), shape))
+                Block::assemble(&config, |name, shape| {
+                    tensor(&format!("model.layers.{index}.{name}"), shape)
+                })
             })
             .collect::<Result<_, _>>()?;
         let final_norm =
@@ -404,50 +366,11 @@ impl Decoder {
     }
 }
 
-fn block<E>(
-    config: &ModelConfig,
-    mut tensor: impl FnMut(&str, &[i64]) -> Result<Tensor, E>,
-) -> Result<Block, E> {
-    let (hidden, intermediate) = (size(config.hidden_size), size(config.intermediate_size));
-    let query = size(config.num_attention_heads * config.head_dim);
-    let key_value = size(config.num_key_value_heads * config.head_dim);
-    let mut projection = |name: &str, output: i64, input: i64, has_bias: bool| {
-        let weight = tensor(&format!("self_attn.{name}.weight"), &[output, input])?;
-        let bias = if has_bias {
-            Some(tensor(&format!("self_attn.{name}.bias"), &[output])?)
-        } else {
-            None
-        };
-        Ok(Projection::new(weight, bias))
-    };
-    let attention = Attention {
-        query: projection("q_proj", query, hidden, config.query_key_value_bias)?,
-        key: projection("k_proj", key_value, hidden, config.query_key_value_bias)?,
-        value: projection("v_proj", key_value, hidden, config.query_key_value_bias)?,
-        output: projection("o_proj", hidden, query, config.attention_output_bias)?,
-        head_dim: size(config.head_dim),
-    };
-    let mut plain = |name: &str, shape: &[i64]| Ok(Projection::new(tensor(name, shape)?, None));
-    let mlp = Mlp {
-        gate: plain("mlp.gate_proj.weight", &[intermediate, hidden])?,
-        up: plain("mlp.up_proj.weight", &[intermediate, hidden])?,
-        down: plain("mlp.down_proj.weight", &[hidden, intermediate])?,
-    };
-    let mut norm =
-        |name: &str| Ok(RmsNorm { weight: tensor(name, &[hidden])?, eps: config.rms_norm_eps });
-    Ok(Block {
-        attention_norm: norm("input_layernorm.weight")?,
-        attention,
-        mlp_norm: norm("post_attention_layernorm.weight")?,
-        mlp,
-    })
-}
-
 /// Moves a freshly made tensor; an owned copy of its own, so that parameters never share storage.
 pub(super) fn place(tensor: &Tensor, device: Device, kind: Kind) -> Tensor {
     tensor.to_kind(kind).to_device(device)
 }
 
-fn size(count: usize) -> i64 {
+pub(super) fn size(count: usize) -> i64 {
     i64::try_from(count).expect("a checked config holds numbers up to 2^31")
 }

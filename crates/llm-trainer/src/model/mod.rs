@@ -11,6 +11,7 @@ mod block_gradients;
 mod cut_decoder;
 mod decoder;
 mod draw;
+mod error;
 mod mlp;
 mod parts;
 mod projection;
@@ -23,7 +24,8 @@ mod weights;
 
 pub use attention::{causal_attention, packed_causal_attention};
 pub(crate) use block_gradients::{BlockGradients, block_of};
-pub use decoder::{Decoder, DecoderError};
+pub use decoder::Decoder;
+pub use error::DecoderError;
 pub(crate) use parts::BlockParts;
 pub use rope::Angles;
 pub(crate) use sharded_blocks::ShardedBlocks;

@@ -12,7 +12,7 @@ use tch::Tensor;
 use torch_ext::ReduceOp;
 use trainer_core::model_config::ModelConfig;
 
-use super::decoder::DecoderError;
+use super::error::DecoderError;
 use crate::ranks::{RankError, Ranks};
 
 /// The ranks that hold one model together.

@@ -125,4 +125,14 @@ mod tests {
         let error = toml::from_str::<ParallelSection>("zero = 7").unwrap_err().to_string();
         assert!(error.contains("zero is 7, expected 0, 1, 2 or 3"), "{error}");
     }
+
+    #[test]
+    fn an_adapter_is_not_cut() {
+        let section = ParallelSection { tensor: 2, ..ParallelSection::default() };
+        assert!(section.problems(false).is_empty());
+        let problems = section.problems(true);
+        assert_eq!((problems.len(), problems[0].field.as_str()), (1, "parallel.tensor"));
+        let none = ParallelSection { tensor: 0, ..ParallelSection::default() };
+        assert_eq!(none.problems(false)[0].value, "0");
+    }
 }

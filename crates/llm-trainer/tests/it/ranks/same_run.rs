@@ -155,8 +155,9 @@ fn adapters_train_over_ranks_and_saved_responses_are_replayed_there() {
 /// Its passes are dealt out and its gradients summed like the policy's.
 #[test]
 fn an_implicit_reward_model_learns_the_same_from_all_ranks() {
-    let cases: [(usize, &[&str]); 2] = [(3, &[]), (2, &["parallel.zero=3"])];
-    is_the_run_of_one(&["algorithm.advantage=prime"], &cases);
+    let cases: [(usize, &[&str]); 3] =
+        [(3, &[]), (2, &["parallel.zero=3"]), (2, &["parallel.tensor=2"])];
+    is_the_run_of_one(&["algorithm.advantage=prime", "rollout.rows=12"], &cases);
 }
 
 #[test]
