@@ -20,7 +20,9 @@
 use tch::{Device, Kind, Tensor};
 
 mod shards;
+mod weight_sum;
 
+use self::weight_sum::WeightSum;
 use crate::kept_tokens::KeptTokens;
 use crate::model::TensorGroup;
 
@@ -102,12 +104,13 @@ pub fn token_statistics_backward<'a>(
     temperature: f64,
     d_log_prob: &Tensor,
     d_entropy: Option<&Tensor>,
-    mut d_weight: Option<&mut Tensor>,
+    d_weight: Option<&mut Tensor>,
 ) -> HeadGradient {
     let _no_grad = tch::no_grad_guard();
     let head = head.into();
     let (mut d_hidden, mut log_probs) = (Vec::new(), Vec::new());
     let kind = statistics_kind(hidden);
+    let mut d_weight = d_weight.map(|sum| WeightSum::new(sum, hidden));
     for (start, length) in chunks(targets.0.size()[0], head.weight.size()[0]) {
         let chunk = Chunk::new(hidden, head, targets, temperature, (start, length));
         let column = |values: &Tensor| values.narrow(0, start, length).unsqueeze(1).to_kind(kind);
@@ -147,27 +150,15 @@ pub fn token_statistics_backward<'a>(
             Some(group) => group.sum(&own),
         });
         if let Some(d_weight) = &mut d_weight {
-            add_product(d_weight, &d_logits.tr(), &hidden.narrow(0, start, length));
+            d_weight.add(&d_logits);
         }
+    }
+    if let Some(d_weight) = d_weight {
+        d_weight.finish();
     }
     HeadGradient {
         hidden: join(&d_hidden, || hidden.zeros_like()),
         log_prob: join(&log_probs, || Tensor::zeros([0], (kind, hidden.device()))),
-    }
-}
-
-/// Most rows of a product that is widened before it is added: few enough that its buffers are small.
-const WIDENED_ROWS: i64 = 1 << 13;
-
-/// `sum += left · right`; the product is taken in its own kind, the sum in that of `sum`.
-fn add_product(sum: &mut Tensor, left: &Tensor, right: &Tensor) {
-    if sum.kind() == left.kind() {
-        let _same = sum.addmm_(left, right);
-        return;
-    }
-    for (mut part, left) in sum.split(WIDENED_ROWS, 0).into_iter().zip(left.split(WIDENED_ROWS, 0))
-    {
-        part += left.matmul(right).to_kind(part.kind());
     }
 }
 

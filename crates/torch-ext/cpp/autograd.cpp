@@ -35,4 +35,19 @@ int torch_ext_backward(at::Tensor* const* outputs, at::Tensor* const* cotangents
     return 0;
   });
 }
+
+// Puts a gradient in the place of `.grad`, or nothing where it is null.
+int torch_ext_set_gradient(at::Tensor* leaf, at::Tensor* gradient) {
+  return torch_ext::guard(-1, [&] {
+    TORCH_CHECK(leaf->is_leaf(), "a gradient is kept by leaves only");
+    if (gradient != nullptr) {
+      TORCH_CHECK(gradient->sizes() == leaf->sizes(), "a gradient of shape ", gradient->sizes(), " for a tensor of shape ",
+                  leaf->sizes());
+      TORCH_CHECK(gradient->scalar_type() == leaf->scalar_type() && gradient->device() == leaf->device(),
+                  "a gradient is of the kind and on the device of its tensor");
+    }
+    leaf->mutable_grad() = gradient == nullptr ? at::Tensor() : *gradient;
+    return 0;
+  });
+}
 }

@@ -21,6 +21,7 @@ unsafe extern "C" {
         cotangents: *const *const C_tensor,
         output_count: c_int,
     ) -> c_int;
+    fn torch_ext_set_gradient(leaf: *const C_tensor, gradient: *const C_tensor) -> c_int;
 }
 
 /// Gradient of `Σ outputs · cotangents` with respect to `inputs`; `None` where an input took no part.
@@ -78,6 +79,20 @@ pub fn backward(outputs: &[&Tensor], cotangents: &[&Tensor]) -> Result<(), Torch
     let (output, cotangent) = (pointers(outputs), pointers(cotangents));
     // SAFETY: the pointers come from live tensors that outlive the call, and the length is that of the vectors.
     let status = unsafe { torch_ext_backward(output.as_ptr(), cotangent.as_ptr(), count(&output)) };
+    if status == 0 { Ok(()) } else { Err(TorchError::take()) }
+}
+
+/// Puts `gradient` in the place of `leaf.grad()`, over the same memory; `None` gives its memory back.
+///
+/// `tch::Tensor::zero_grad` keeps the memory, and a backward pass then adds to zeros what it could have left there.
+///
+/// # Errors
+///
+/// [`TorchError`] if `leaf` is none, or shape, kind or device differ.
+pub fn set_gradient(leaf: &Tensor, gradient: Option<&Tensor>) -> Result<(), TorchError> {
+    let gradient = gradient.map_or(std::ptr::null(), Tensor::as_ptr);
+    // SAFETY: both are live tensors or null, and the C++ side takes a reference of its own.
+    let status = unsafe { torch_ext_set_gradient(leaf.as_ptr(), gradient) };
     if status == 0 { Ok(()) } else { Err(TorchError::take()) }
 }
 

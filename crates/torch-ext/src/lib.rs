@@ -1,5 +1,6 @@
 //! What libtorch has and `tch` leaves out: vector–Jacobian products with a given cotangent, registered operators
-//! by name, CUDA loaded at run time by a binary that was built without it, and collectives over several processes.
+//! by name, CUDA loaded at run time by a binary that was built without it, a tensor's numbers where they lie, and collectives
+//! over several processes.
 //!
 //! The one crate of the workspace with `unsafe`; each block says why it is sound. A libtorch exception becomes
 //! [`TorchError`], never an abort.
@@ -7,12 +8,14 @@
 mod autograd;
 mod device;
 pub mod distributed;
+mod host;
 mod memory;
 mod operator;
 
-pub use autograd::{backward, vector_jacobian_product};
+pub use autograd::{backward, set_gradient, vector_jacobian_product};
 pub use device::{CudaMemory, Libtorch, cuda_memory, libtorch, load_cuda};
 pub use distributed::{GroupError, GroupOptions, Placement, ProcessGroup, ReduceOp, Store, Work};
+pub use host::{HostNumbers, prefetch};
 pub use memory::keep_freed_memory;
 pub use operator::{Argument, call, fused_adamw};
 

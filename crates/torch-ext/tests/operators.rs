@@ -105,3 +105,17 @@ fn the_library_describes_itself() {
     assert!(libtorch.built_against.starts_with("2.11."), "{libtorch:?}");
     assert!(libtorch.configuration.contains("PyTorch built with"), "{libtorch:?}");
 }
+
+#[test]
+fn a_gradient_is_set_and_its_memory_given_back() {
+    let x = Tensor::from_slice(&[1.0, 2.0]).set_requires_grad(true);
+    torch_ext::set_gradient(&x, Some(&Tensor::from_slice(&[0.5, 0.25]))).unwrap();
+    torch_ext::backward(&[&(&x * 2.0)], &[&Tensor::from_slice(&[1.0, 1.0])]).unwrap();
+    assert_eq!(Vec::<f64>::try_from(x.grad()).unwrap(), [2.5, 2.25]);
+    torch_ext::set_gradient(&x, None).unwrap();
+    assert!(!x.grad().defined());
+    for wrong in [Tensor::from_slice(&[1.0]), Tensor::from_slice(&[1.0_f32, 1.0])] {
+        torch_ext::set_gradient(&x, Some(&wrong)).expect_err("of another shape or kind");
+    }
+    torch_ext::set_gradient(&(&x * 2.0), None).expect_err("no leaf");
+}

@@ -1,4 +1,4 @@
-//! Weights laid out for products with few rows, and that product.
+//! Products of a model's weights with few rows.
 //!
 //! Each output is one dot product with one vector of partial sums, over the inputs in order, whatever else is computed
 //! beside it: a row gives the same bits alone and among others, on any number of threads.
@@ -7,7 +7,8 @@
 
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
-use tch::{Device, Kind, Tensor};
+use tch::{Kind, Tensor};
+use torch_ext::{HostNumbers, prefetch};
 
 /// Inputs are filled up with zeros to a multiple of this, so that no instruction set has a rest.
 const PADDING: usize = 32;
@@ -21,48 +22,76 @@ const WEIGHT_ROWS: usize = 4;
 /// Inputs whose product is taken at once, where there are so many.
 const INPUT_ROWS: usize = 4;
 
-/// A weight `[outputs, inputs]` in the model's own precision.
+/// Bytes of weights that are on their way from memory beside those in use.
+const AHEAD: usize = 8 << 10;
+
+/// A weight `[outputs, inputs]` in the model's own precision, where the model keeps it.
 #[derive(Debug)]
 pub(super) struct Matrix {
-    numbers: Numbers,
+    /// The rows of one weight after another.
+    parts: Vec<Part>,
     outputs: usize,
     inputs: usize,
     /// `inputs` filled up.
     width: usize,
+    /// Whether the weights are of bf16.
+    in_pairs: bool,
 }
 
+/// Some rows of a [`Matrix`].
 #[derive(Debug)]
-enum Numbers {
+struct Part {
     /// `[outputs, width]`.
-    F32(Vec<f32>),
+    numbers: HostNumbers,
+    outputs: usize,
+}
+
+/// The numbers of a [`Part`].
+#[derive(Debug, Clone, Copy)]
+enum Numbers<'a> {
+    /// `[outputs, width]`.
+    F32(&'a [f32]),
     /// `[outputs, width / 2]`, two bf16 a word, the earlier in its low half.
-    Bf16(Vec<i32>),
+    Bf16(&'a [i32]),
+}
+
+impl Part {
+    /// Where the weight cannot be read as it lies, or has a width that is not filled up, it is copied.
+    fn new(weight: &Tensor, width: usize) -> Self {
+        let [outputs, inputs] = [0, 1].map(|dimension| size(weight.size()[dimension]));
+        let filling = i64::try_from(width - inputs).expect("less than PADDING");
+        let own = HostNumbers::of(weight).map(|numbers| Self { numbers, outputs });
+        match own {
+            Some(own) if filling == 0 && own.is_readable() => own,
+            _ => {
+                let copy = weight.contiguous().constant_pad_nd([0, filling]).copy();
+                let numbers = HostNumbers::of(&copy).expect("of the kinds a decoder takes");
+                Self { numbers, outputs }
+            }
+        }
+    }
+
+    fn is_readable(&self) -> bool {
+        self.numbers.f32s().is_some() || self.numbers.bf16_pairs().is_some()
+    }
+
+    fn numbers(&self) -> Numbers<'_> {
+        match (self.numbers.f32s(), self.numbers.bf16_pairs()) {
+            (Some(numbers), _) => Numbers::F32(numbers),
+            (None, words) => Numbers::Bf16(words.expect("`new` saw that it is readable")),
+        }
+    }
 }
 
 impl Matrix {
-    /// The rows of several weights `[.., inputs]` of one kind, one after another.
+    /// The rows of several weights `[.., inputs]` of one kind, f32 or bf16, on the CPU, one after another.
     pub(super) fn new(weights: &[Tensor]) -> Self {
-        let whole = match weights {
-            [one] => one.detach(),
-            several => Tensor::cat(several, 0).detach(),
-        };
-        let weight = whole.to_device(Device::Cpu).contiguous();
-        let [outputs, inputs] = [0, 1].map(|dimension| size(weight.size()[dimension]));
+        let inputs = size(weights[0].size()[1]);
         let width = inputs.next_multiple_of(PADDING);
-        let filling = i64::try_from(width - inputs).expect("less than PADDING");
-        let weight = if filling > 0 { weight.constant_pad_nd([0, filling]) } else { weight };
-        let count = outputs * width;
-        let numbers = if weight.kind() == Kind::BFloat16 {
-            // Neighbours as one integer: the machines that have these libraries put the earlier in the low half.
-            let mut words = vec![0_i32; count / 2];
-            weight.view_dtype(Kind::Int).copy_data(&mut words, count / 2);
-            Numbers::Bf16(words)
-        } else {
-            let mut numbers = vec![0.0_f32; count];
-            weight.copy_data(&mut numbers, count);
-            Numbers::F32(numbers)
-        };
-        Self { numbers, outputs, inputs, width }
+        let parts: Vec<Part> = weights.iter().map(|weight| Part::new(weight, width)).collect();
+        let outputs = parts.iter().map(|part| part.outputs).sum();
+        let in_pairs = weights[0].kind() == Kind::BFloat16;
+        Self { parts, outputs, inputs, width, in_pairs }
     }
 
     pub(super) fn outputs(&self) -> usize {
@@ -71,7 +100,14 @@ impl Matrix {
 
     /// Adds row `index`, `[inputs]`, to the end of `rows`.
     pub(super) fn push_row(&self, index: usize, rows: &mut Vec<f32>) {
-        match &self.numbers {
+        let mut index = index;
+        let mut parts = self.parts.iter();
+        let part = parts.find(|part| {
+            let here = index < part.outputs;
+            index -= if here { 0 } else { part.outputs };
+            here
+        });
+        match part.expect("an index below `outputs`").numbers() {
             Numbers::F32(numbers) => {
                 rows.extend_from_slice(&numbers[index * self.width..][..self.inputs]);
             }
@@ -97,9 +133,18 @@ impl Matrix {
         let pieces = if threads == 1 { 1 } else { 4 * threads };
         let block = self.outputs.div_ceil(pieces).next_multiple_of(WEIGHT_ROWS);
         let width = self.width;
-        let run = |(index, product): (usize, &mut [f32])| {
-            let (first, inputs) = (index * block, inputs.as_slice());
-            match &self.numbers {
+        let mut blocks = Vec::with_capacity(pieces + self.parts.len());
+        let mut rest = product.as_mut_slice();
+        for part in &self.parts {
+            let (own, others) = rest.split_at_mut(part.outputs * rows);
+            rest = others;
+            let numbers = part.numbers();
+            let own = own.chunks_mut(block * rows).enumerate();
+            blocks.extend(own.map(|(index, product)| (numbers, index * block, product)));
+        }
+        let run = |(numbers, first, product): (Numbers<'_>, usize, &mut [f32])| {
+            let inputs = inputs.as_slice();
+            match numbers {
                 Numbers::F32(weights) => {
                     arch.dispatch(Block { weights, first, inputs, width, product });
                 }
@@ -109,9 +154,9 @@ impl Matrix {
             }
         };
         if threads == 1 {
-            run((0, &mut product));
+            blocks.into_iter().for_each(run);
         } else {
-            product.par_chunks_mut(block * rows).enumerate().for_each(run);
+            blocks.into_par_iter().for_each(run);
         }
         if rows == 1 { product } else { transposed(&product, rows) }
     }
@@ -121,15 +166,14 @@ impl Matrix {
         let rows = x.len() / self.inputs;
         let mut numbers = vec![0.0; rows * self.width];
         for (own, row) in numbers.chunks_exact_mut(self.width).zip(x.chunks_exact(self.inputs)) {
-            match self.numbers {
-                Numbers::F32(_) => own[..self.inputs].copy_from_slice(row),
-                Numbers::Bf16(_) => {
-                    let (even, odd) = own.split_at_mut(self.width / 2);
-                    for ((pair, even), odd) in row.chunks(2).zip(even).zip(odd) {
-                        *even = pair[0];
-                        *odd = pair.get(1).copied().unwrap_or(0.0);
-                    }
-                }
+            if !self.in_pairs {
+                own[..self.inputs].copy_from_slice(row);
+                continue;
+            }
+            let (even, odd) = own.split_at_mut(self.width / 2);
+            for ((pair, even), odd) in row.chunks(2).zip(even).zip(odd) {
+                *even = pair[0];
+                *odd = pair.get(1).copied().unwrap_or(0.0);
             }
         }
         numbers
@@ -141,8 +185,9 @@ trait Stored: Copy + Sync {
     /// Inputs that one of them is multiplied with.
     const INPUTS: usize;
 
-    /// Dot products of `W` weights with `X` inputs, all of one length, a multiple of [`PADDING`].
-    fn tile<S: Simd, const W: usize, const X: usize>(
+    /// Dot products of `W` weights, which lie one after another, with `X` inputs, all of one length, a multiple of
+    /// [`PADDING`]. `FETCH`: these weights are used for the first time, so what follows them is asked for.
+    fn tile<S: Simd, const W: usize, const X: usize, const FETCH: bool>(
         simd: S,
         weights: [&[Self]; W],
         inputs: [&[f32]; X],
@@ -153,16 +198,23 @@ impl Stored for f32 {
     const INPUTS: usize = 1;
 
     #[inline(always)]
-    fn tile<S: Simd, const W: usize, const X: usize>(
+    fn tile<S: Simd, const W: usize, const X: usize, const FETCH: bool>(
         simd: S,
         weights: [&[Self]; W],
         inputs: [&[f32]; X],
     ) -> [[f32; X]; W] {
+        let start = weights[0];
         let weights = weights.map(|weight| S::as_simd_f32s(weight).0);
         let inputs = inputs.map(|input| S::as_simd_f32s(input).0);
         let mut sums = [[simd.splat_f32s(0.0); X]; W];
         for place in 0..weights[0].len() {
-            let x = inputs.map(|input| input[place]);
+            if FETCH {
+                fetch(start, place, W, S::F32_LANES);
+            }
+            let mut x = [simd.splat_f32s(0.0); X];
+            for (x, input) in x.iter_mut().zip(&inputs) {
+                *x = input[place];
+            }
             for (weights, sums) in weights.iter().zip(&mut sums) {
                 let weight = weights[place];
                 for (x, sum) in x.iter().zip(sums) {
@@ -170,7 +222,7 @@ impl Stored for f32 {
                 }
             }
         }
-        sums.map(|sums| sums.map(|sum| simd.reduce_sum_f32s(sum)))
+        totals(simd, &sums)
     }
 }
 
@@ -179,11 +231,12 @@ impl Stored for i32 {
     const INPUTS: usize = 2;
 
     #[inline(always)]
-    fn tile<S: Simd, const W: usize, const X: usize>(
+    fn tile<S: Simd, const W: usize, const X: usize, const FETCH: bool>(
         simd: S,
         weights: [&[Self]; W],
         inputs: [&[f32]; X],
     ) -> [[f32; X]; W] {
+        let start = weights[0];
         let weights = weights.map(|weight| S::as_simd_i32s(weight).0);
         let halves = inputs.map(|input| input.split_at(input.len() / 2));
         let evens = halves.map(|(even, _)| S::as_simd_f32s(even).0);
@@ -191,18 +244,52 @@ impl Stored for i32 {
         let (sixteen, high) = (simd.splat_u32s(16), simd.splat_u32s(0xffff_0000));
         let mut sums = [[simd.splat_f32s(0.0); X]; W];
         for place in 0..weights[0].len() {
-            let (even, odd) = (evens.map(|even| even[place]), odds.map(|odd| odd[place]));
+            if FETCH {
+                fetch(start, place, W, S::I32_LANES);
+            }
+            let mut x = [[simd.splat_f32s(0.0); 2]; X];
+            for ((x, even), odd) in x.iter_mut().zip(&evens).zip(&odds) {
+                *x = [even[place], odd[place]];
+            }
             for (weights, sums) in weights.iter().zip(&mut sums) {
                 let word = simd.transmute_u32s_i32s(weights[place]);
                 let first = simd.transmute_f32s_u32s(simd.wrapping_dyn_shl_u32s(word, sixteen));
                 let second = simd.transmute_f32s_u32s(simd.and_u32s(word, high));
-                for ((even, odd), sum) in even.iter().zip(&odd).zip(sums) {
+                for ([even, odd], sum) in x.iter().zip(sums) {
                     *sum = simd.mul_add_f32s(first, *even, *sum);
                     *sum = simd.mul_add_f32s(second, *odd, *sum);
                 }
             }
         }
-        sums.map(|sums| sums.map(|sum| simd.reduce_sum_f32s(sum)))
+        totals(simd, &sums)
+    }
+}
+
+/// The sum of each vector. A loop, for the closures of `array::map` do not take on the instructions of their caller.
+#[inline(always)]
+fn totals<S: Simd, const W: usize, const X: usize>(
+    simd: S,
+    sums: &[[S::f32s; X]; W],
+) -> [[f32; X]; W] {
+    let mut totals = [[0.0; X]; W];
+    for (totals, sums) in totals.iter_mut().zip(sums) {
+        for (total, sum) in totals.iter_mut().zip(sums) {
+            *total = simd.reduce_sum_f32s(*sum);
+        }
+    }
+    totals
+}
+
+/// Asks for what is read some time after place `place` of `rows` rows that lie one after another, in the order in which it
+/// lies: [`AHEAD`] behind what the last of the rows has reached.
+///
+/// Processors see for themselves where one stream of memory goes on, but not four short ones at once, as the rows of a tile
+/// are: without this, products in bf16 run at half the memory's bandwidth.
+#[inline(always)]
+fn fetch<E>(first: &[E], place: usize, rows: usize, lanes: usize) {
+    let ahead = AHEAD / size_of::<E>() + (rows - 1) * first.len();
+    for vector in place * rows..(place + 1) * rows {
+        prefetch(first, ahead + vector * lanes);
     }
 }
 
@@ -233,7 +320,7 @@ impl<E: Stored> WithSimd for Block<'_, E> {
             if product.len() < WEIGHT_ROWS * rows {
                 for (own, output) in product.chunks_exact_mut(rows).zip(output..) {
                     for (row, value) in own.iter_mut().enumerate() {
-                        [[*value]] = E::tile(simd, [weight(output)], [input(row)]);
+                        [[*value]] = E::tile::<S, 1, 1, true>(simd, [weight(output)], [input(row)]);
                     }
                 }
                 continue;
@@ -242,14 +329,22 @@ impl<E: Stored> WithSimd for Block<'_, E> {
             let mut row = 0;
             while row + INPUT_ROWS <= rows {
                 let inputs: [&[f32]; INPUT_ROWS] = std::array::from_fn(|x| input(row + x));
-                let sums = E::tile(simd, weights, inputs);
+                let sums = if row == 0 {
+                    E::tile::<S, WEIGHT_ROWS, INPUT_ROWS, true>(simd, weights, inputs)
+                } else {
+                    E::tile::<S, WEIGHT_ROWS, INPUT_ROWS, false>(simd, weights, inputs)
+                };
                 for (sums, own) in sums.iter().zip(product.chunks_exact_mut(rows)) {
                     own[row..row + INPUT_ROWS].copy_from_slice(sums);
                 }
                 row += INPUT_ROWS;
             }
             for row in row..rows {
-                let sums = E::tile(simd, weights, [input(row)]);
+                let sums = if row == 0 {
+                    E::tile::<S, WEIGHT_ROWS, 1, true>(simd, weights, [input(row)])
+                } else {
+                    E::tile::<S, WEIGHT_ROWS, 1, false>(simd, weights, [input(row)])
+                };
                 for ([sum], own) in sums.iter().zip(product.chunks_exact_mut(rows)) {
                     own[row] = *sum;
                 }
@@ -276,6 +371,8 @@ fn size(count: i64) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use tch::Device;
+
     use super::*;
 
     fn wave(rows: i64, columns: i64, step: f64) -> Tensor {

@@ -17,7 +17,7 @@ use crate::model::{BlockParts, Decoder};
 use attention::{Heads, Memory};
 use matrix::Matrix;
 
-/// A decoder's weights, copied and laid out for decoding.
+/// A decoder's weights, read where the decoder keeps them.
 #[derive(Debug)]
 pub(crate) struct CpuDecoder {
     arch: Arch,
@@ -54,7 +54,7 @@ pub(crate) struct CpuBlock {
 pub(crate) struct CpuMemory(Memory);
 
 impl CpuDecoder {
-    /// Copies the weights; `None` where the model is not on the CPU or of another kind than f32 and bf16.
+    /// Over the weights of `decoder`, which must not move meanwhile; `None` where the model is not on the CPU or of another kind than f32 and bf16.
     pub(crate) fn new(decoder: &Decoder) -> Option<Self> {
         let kind = decoder.kind();
         if decoder.device() != Device::Cpu || !matches!(kind, Kind::Float | Kind::BFloat16) {

@@ -6,6 +6,29 @@ use super::kv_cache::KvCache;
 use crate::cpu_decoder::{CpuDecoder, CpuMemory, numbers};
 use crate::model::{Decoder, causal_attention};
 
+/// Logits from which on all threads of libtorch draw tokens: a dozen rows of a large vocabulary.
+const WORTH_MORE_THREADS: usize = 1 << 21;
+
+/// Keeps libtorch to the calling thread.
+#[derive(Debug)]
+struct OneThread {
+    before: i32,
+}
+
+impl OneThread {
+    fn new() -> Self {
+        let before = tch::get_num_threads();
+        tch::set_num_threads(1);
+        Self { before }
+    }
+}
+
+impl Drop for OneThread {
+    fn drop(&mut self) {
+        tch::set_num_threads(self.before);
+    }
+}
+
 /// What reading a prompt leaves; shared by its samples.
 #[derive(Debug)]
 pub(super) struct Prefilled {
@@ -97,6 +120,16 @@ impl<'a> Engine<'a> {
             }
             Self::Cpu { own, hidden, .. } => own.logits(hidden),
         }
+    }
+
+    /// Runs libtorch's operators on `logits` between two steps.
+    ///
+    /// On this thread alone, where these are few numbers and the CPU's own products come next: threads of libtorch that have
+    /// done their work look for more for some milliseconds, on the processors that the products need.
+    pub(super) fn beside_decoding<T>(&self, logits: &Tensor, work: impl FnOnce() -> T) -> T {
+        let few = matches!(self, Self::Cpu { .. }) && logits.numel() < WORTH_MORE_THREADS;
+        let _alone = few.then(OneThread::new);
+        work()
     }
 
     /// Gives the place of a row to the last one.

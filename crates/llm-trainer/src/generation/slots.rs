@@ -61,9 +61,10 @@ pub(super) fn run(
             return Ok(());
         }
         let noise: Vec<f64> = rows.iter().map(Row::noise).collect();
+        let logits = engine.logits();
         let drawn = match decoder.group() {
-            None => draw(&engine.logits(), &noise, options),
-            Some(group) => draw_from_parts(group, &engine.logits(), &noise, options),
+            None => engine.beside_decoding(&logits, || draw(&logits, &noise, options)),
+            Some(group) => draw_from_parts(group, &logits, &noise, options),
         };
         decoder.check_blocks()?;
         for (row, drawn) in rows.iter_mut().zip(drawn) {

@@ -4,6 +4,9 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use tch::{Kind, Tensor};
 
+/// Normal numbers that are drawn before they are rounded to f32, in pairs.
+const PAIRS_AT_ONCE: u32 = 1 << 16;
+
 /// Draws the parameters of a new model, each from a stream of its own.
 #[derive(Debug)]
 pub(super) struct Draw {
@@ -22,15 +25,19 @@ impl Draw {
             return Tensor::zeros(shape, options);
         }
         let mut rng = self.stream(stream);
-        let count = usize::try_from(shape.iter().product::<i64>()).expect("sizes are positive");
-        let mut values = Vec::with_capacity(count + 1);
-        while values.len() < count {
-            let (first, second) = normal_pair(&mut rng);
-            values.push(first * self.standard_deviation);
-            values.push(second * self.standard_deviation);
+        let whole = Tensor::empty(shape, options);
+        let flat = whole.view(-1);
+        let count = flat.size()[0];
+        // A piece at a time: an embedding in f64 takes more memory than the whole model does later.
+        for start in (0..count).step_by(2 * PAIRS_AT_ONCE as usize) {
+            let length = (count - start).min(2 * i64::from(PAIRS_AT_ONCE));
+            let numbers: Vec<f64> = (0..(length + 1) / 2)
+                .flat_map(|_| <[f64; 2]>::from(normal_pair(&mut rng)))
+                .map(|number| number * self.standard_deviation)
+                .collect();
+            flat.narrow(0, start, length).copy_(&Tensor::from_slice(&numbers).narrow(0, 0, length));
         }
-        values.truncate(count);
-        Tensor::from_slice(&values).to_kind(Kind::Float).view(shape)
+        whole
     }
 
     /// A tensor `[rows, columns]` on the CPU, f64, uniform between `-1/√columns` and `1/√columns`: as PEFT starts `A`.

@@ -17,8 +17,8 @@ pub(super) use self::saved::{WHOLE, shard_name};
 use super::stochastic_rounding::RoundingNoise;
 use crate::model::Decoder;
 
-/// Elements whose moments are widened at a time, on the CPU: what fits its caches.
-const PIECE_ELEMENTS: i64 = 1 << 16;
+/// Elements that are widened at a time, on the CPU: what fits its caches.
+const PIECE_ELEMENTS: i64 = 1 << 17;
 
 /// Elements whose squares are summed at a time, on the CPU.
 const NORM_ELEMENTS: i64 = 1 << 18;
@@ -139,8 +139,9 @@ impl AdamW {
                 self.step_one(index, scale, learning_rate)?;
             }
         }
-        for parameter in &mut self.parameters {
-            parameter.zero_grad();
+        // Not zeros: their memory is there for the activations of the next forward pass.
+        for parameter in &self.parameters {
+            torch_ext::set_gradient(parameter, None)?;
         }
         Ok(StepOutcome { gradient_norm, applied })
     }
@@ -180,26 +181,25 @@ impl AdamW {
         let parameter = &self.parameters[index];
         let gradient = parameter.grad();
         let gradient = if gradient.defined() { gradient } else { parameter.zeros_like() };
-        let mut gradient =
-            if is_narrow(parameter) { gradient.to_kind(Kind::Float) } else { gradient };
+        let _same = self.steps[index].g_add_scalar_(1.0);
+        let narrow_moments = match self.options.moments {
+            Dtype::F32 | Dtype::F64 => false,
+            Dtype::Bf16 => true,
+        };
+        if narrow_moments || is_narrow(parameter) {
+            return self.apply_in_pieces(index, &gradient, scale, learning_rate);
+        }
+        let mut gradient = gradient;
         if let Some(scale) = scale {
             let _same = gradient.g_mul_scalar_(scale);
         }
-        let _same = self.steps[index].g_add_scalar_(1.0);
-        match self.options.moments {
-            Dtype::F32 | Dtype::F64 => self.apply(
-                &self.master[index],
-                &gradient,
-                [&self.first_moments[index], &self.second_moments[index]],
-                &self.steps[index],
-                learning_rate,
-            )?,
-            Dtype::Bf16 => self.apply_in_pieces(index, &gradient, learning_rate)?,
-        }
-        if is_narrow(&self.parameters[index]) {
-            self.parameters[index].copy_(&self.master[index]);
-        }
-        Ok(())
+        self.apply(
+            &self.master[index],
+            &gradient,
+            [&self.first_moments[index], &self.second_moments[index]],
+            &self.steps[index],
+            learning_rate,
+        )
     }
 
     fn apply(
@@ -224,32 +224,42 @@ impl AdamW {
         )
     }
 
-    /// The same with narrow moments: a piece of them is widened, stepped and rounded at a time.
+    /// The same with narrow parameters or moments: a piece of the gradient and of the moments is widened, stepped and rounded
+    /// at a time.
     fn apply_in_pieces(
         &self,
         index: usize,
         gradient: &Tensor,
+        scale: Option<f64>,
         learning_rate: f64,
     ) -> Result<(), TorchError> {
         let key = rounding_key(self.seed, self.applied, &self.name_with_part(index));
         let (master, gradient) = (self.master[index].view(-1), gradient.reshape(-1));
         let (first, second) =
             (self.first_moments[index].view(-1), self.second_moments[index].view(-1));
+        let parameter = self.parameters[index].detach().view(-1);
         for (start, count) in pieces(&master, PIECE_ELEMENTS) {
             let piece = |whole: &Tensor| whole.narrow(0, start, count);
-            let wide = |moment: &Tensor| piece(moment).to_kind(master.kind());
+            let wide = |whole: &Tensor| piece(whole).to_kind(master.kind());
+            let mut gradient = wide(&gradient);
+            if let Some(scale) = scale {
+                let _same = gradient.g_mul_scalar_(scale);
+            }
+            // Over the same memory where they are wide.
             let (wide_first, wide_second) = (wide(&first), wide(&second));
-            self.apply(
-                &piece(&master),
-                &piece(&gradient),
-                [&wide_first, &wide_second],
-                &self.steps[index],
-                learning_rate,
-            )?;
-            let noise = RoundingNoise::new(key, self.starts[index] + start, count, master.device());
-            let (narrow_first, narrow_second) = noise.round(&wide_first, &wide_second);
-            piece(&first).copy_(&narrow_first);
-            piece(&second).copy_(&narrow_second);
+            let own = piece(&master);
+            let moments = [&wide_first, &wide_second];
+            self.apply(&own, &gradient, moments, &self.steps[index], learning_rate)?;
+            if first.kind() != wide_first.kind() {
+                let first_element = self.starts[index] + start;
+                let noise = RoundingNoise::new(key, first_element, count, master.device());
+                let (narrow_first, narrow_second) = noise.round(&wide_first, &wide_second);
+                piece(&first).copy_(&narrow_first);
+                piece(&second).copy_(&narrow_second);
+            }
+            if parameter.kind() != master.kind() {
+                piece(&parameter).copy_(&own);
+            }
         }
         Ok(())
     }

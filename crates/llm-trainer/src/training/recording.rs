@@ -94,7 +94,7 @@ impl<'a> Recording<'a> {
         let mut log_prob = vec![0.0; response_tokens];
         let mut gradients = Vec::with_capacity(last.len());
         let open_head = model.open_head(true);
-        let mut head = HeadSum::of(model);
+        let mut head = HeadSum::of(model)?;
         for (part, x) in micro_batches.iter().zip(last) {
             let input = leaf(&x);
             let hidden = part.predicting_states(model, &input);
@@ -153,16 +153,26 @@ struct HeadSum {
 
 impl HeadSum {
     /// `None` where the head is not trained.
-    fn of(model: &Decoder) -> Option<Self> {
+    fn of(model: &Decoder) -> Result<Option<Self>, TorchError> {
         let weight = model.head();
-        if let Some(blocks) = model.block_gradients().filter(|_| weight.requires_grad()) {
-            let sum = blocks.zeros(model.head_unit()).remove(0).view_as(weight);
-            return Some(Self { sum, in_place: false });
+        if !weight.requires_grad() {
+            return Ok(None);
         }
-        let (own, kind) = (weight.grad(), statistics_kind(weight));
-        let in_place = own.defined() && own.kind() == kind;
-        let zeros = || Tensor::zeros(weight.size(), (kind, weight.device()));
-        weight.requires_grad().then(|| Self { sum: if in_place { own } else { zeros() }, in_place })
+        if let Some(blocks) = model.block_gradients() {
+            let sum = blocks.zeros(model.head_unit()).remove(0).view_as(weight);
+            return Ok(Some(Self { sum, in_place: false }));
+        }
+        let kind = statistics_kind(weight);
+        let in_place = weight.kind() == kind;
+        let own = weight.grad();
+        if in_place && own.defined() {
+            return Ok(Some(Self { sum: own, in_place }));
+        }
+        let sum = Tensor::zeros(weight.size(), (kind, weight.device()));
+        if in_place {
+            torch_ext::set_gradient(weight, Some(&sum))?;
+        }
+        Ok(Some(Self { sum, in_place }))
     }
 
     /// Hands the sum on; where it is the embedding's too and goes to shards, the answer is what that has to be added to.

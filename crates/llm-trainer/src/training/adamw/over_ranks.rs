@@ -153,7 +153,7 @@ impl AdamW {
             }
         }
         for parameter in &sharding.parameters {
-            parameter.shallow_clone().zero_grad();
+            torch_ext::set_gradient(parameter, None)?;
         }
         let norm = self.gradient_norm_over(ranks)?;
         let outcome = self.step_by(norm, learning_rate)?;

@@ -1,0 +1,123 @@
+//! A tensor's numbers where libtorch keeps them, for products of our own: no copy.
+
+use tch::{Device, Kind, Tensor};
+
+/// The numbers of a tensor in the CPU's memory, row by row. Keeps that memory; a write to the tensor is seen here too.
+#[derive(Debug)]
+pub struct HostNumbers {
+    /// Contiguous, on the CPU, of a kind that [`HostNumbers::of`] takes; nobody else has this handle.
+    tensor: Tensor,
+}
+
+// SAFETY: through a shared reference the handle is only asked for the address and the number of its elements, which no
+// other handle can change, and never cloned; reading memory from several threads is sound.
+unsafe impl Sync for HostNumbers {}
+
+impl HostNumbers {
+    /// The numbers of `tensor`; `None` unless it is of f32 or bf16, on the CPU, and contiguous.
+    ///
+    /// As for libtorch's own operators, nothing may write to the tensor while its numbers are read: who computes with them
+    /// holds the model meanwhile.
+    pub fn of(tensor: &Tensor) -> Option<Self> {
+        let readable = tensor.device() == Device::Cpu
+            && matches!(tensor.kind(), Kind::Float | Kind::BFloat16)
+            && tensor.is_contiguous();
+        // A handle of its own: the memory stays even where the tensor is given other data.
+        readable.then(|| Self { tensor: tensor.detach() })
+    }
+
+    /// All numbers in order, if they are of f32.
+    pub fn f32s(&self) -> Option<&[f32]> {
+        (self.tensor.kind() == Kind::Float).then(|| {
+            let numbers = self.tensor.data_ptr().cast::<f32>().cast_const();
+            // SAFETY: `of` saw a contiguous tensor of this kind on the CPU.
+            unsafe { slice(numbers, self.tensor.numel()) }
+        })
+    }
+
+    /// All numbers in order, if they are of bf16 and can be read in pairs: the bits of two a word, the earlier in its low
+    /// half on a little-endian machine.
+    pub fn bf16_pairs(&self) -> Option<&[i32]> {
+        let words = self.tensor.data_ptr().cast::<i32>().cast_const();
+        let in_pairs = self.tensor.numel().is_multiple_of(2) && words.is_aligned();
+        (self.tensor.kind() == Kind::BFloat16 && in_pairs).then(|| {
+            // SAFETY: `of` saw a contiguous tensor of this kind on the CPU; two numbers are a word, and any bits are one.
+            unsafe { slice(words, self.tensor.numel() / 2) }
+        })
+    }
+}
+
+/// # Safety
+///
+/// `first` is aligned, and so many numbers are initialised behind it for as long as the answer lives, unless there are none.
+unsafe fn slice<'a, T>(first: *const T, count: usize) -> &'a [T] {
+    if count == 0 {
+        return &[];
+    }
+    // SAFETY: by the contract.
+    unsafe { std::slice::from_raw_parts(first, count) }
+}
+
+/// Asks the processor to fetch what lies `ahead` elements behind the start of `numbers`, which may be past their end: a hint,
+/// without effect on anything but time. Nothing happens on processors other than x86-64.
+#[inline]
+pub fn prefetch<T>(numbers: &[T], ahead: usize) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        let place = numbers.as_ptr().wrapping_add(ahead).cast();
+        // SAFETY: the instruction is part of every x86-64 processor, and does nothing where the address is none.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(place) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (numbers, ahead);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_those_of_the_tensor_whatever_becomes_of_its_handle() {
+        let options = (Kind::Float, Device::Cpu);
+        let mut tensor = Tensor::arange(6, options).view([2, 3]);
+        let numbers = HostNumbers::of(&tensor).unwrap();
+        assert_eq!(numbers.f32s().unwrap(), [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]);
+        assert!(numbers.bf16_pairs().is_none());
+        let _same = tensor.g_add_scalar_(1.0);
+        assert!(numbers.f32s().unwrap()[5] > 5.5, "no copy");
+        tensor.set_data(&Tensor::zeros([1], options));
+        drop(tensor);
+        assert_eq!(numbers.f32s().unwrap(), [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+    }
+
+    #[test]
+    fn pairs_of_bf16_are_the_upper_halves_of_f32() {
+        let tensor = Tensor::from_slice(&[1.0_f32, -2.5, 0.0, 3.0]).to_kind(Kind::BFloat16);
+        let numbers = HostNumbers::of(&tensor).unwrap();
+        let bits = |low: f32, high: f32| (low.to_bits() >> 16 | high.to_bits()).cast_signed();
+        assert_eq!(numbers.bf16_pairs().unwrap(), [bits(1.0, -2.5), bits(0.0, 3.0)]);
+        assert!(numbers.f32s().is_none());
+        let odd_start = tensor.narrow(0, 1, 2);
+        assert!(HostNumbers::of(&odd_start).unwrap().bf16_pairs().is_none(), "not aligned");
+        let odd_count = tensor.narrow(0, 0, 3);
+        assert!(HostNumbers::of(&odd_count).unwrap().bf16_pairs().is_none());
+    }
+
+    #[test]
+    fn what_cannot_be_read_in_order_is_not_read() {
+        let matrix = Tensor::zeros([3, 4], (Kind::Float, Device::Cpu));
+        assert!(HostNumbers::of(&matrix.tr()).is_none());
+        assert!(HostNumbers::of(&matrix.to_kind(Kind::Double)).is_none());
+        let empty = Tensor::zeros([0, 4], (Kind::Float, Device::Cpu));
+        assert!(HostNumbers::of(&empty).unwrap().f32s().unwrap().is_empty());
+    }
+
+    #[test]
+    fn fetching_past_the_end_does_no_harm() {
+        let numbers = [1.0_f32; 4];
+        prefetch(&numbers, 0);
+        prefetch(&numbers, usize::MAX / 2);
+        prefetch::<f32>(&[], 1 << 40);
+    }
+}
