@@ -128,6 +128,16 @@ impl PerformanceLaw {
         self.b - self.a
     }
 
+    /// Akaike information criterion of the straight line less that of the law, on the same points:
+    /// `2 n ln(linear RMSE / RMSE)`, as both have two coefficients. Positive where the law fits
+    /// better; differences below 2 say little. None where both fit exactly.
+    ///
+    /// Source: Burnham and Anderson, Model Selection and Multimodel Inference, 2002, Section 2.2.
+    pub fn aic_over_linear(&self) -> Option<f64> {
+        let ratio = self.linear_rmse / self.rmse;
+        (!ratio.is_nan()).then(|| 2.0 * self.points as f64 * ratio.ln())
+    }
+
     /// Confidence interval of `a`, from Student's t with two degrees of freedom fewer than points.
     ///
     /// All intervals take the residuals as independent and of one variance. Along a run they are

@@ -74,3 +74,25 @@ fn results_are_written_with_their_names() {
     assert_eq!(serde_json::from_value::<PerformanceLaw>(json).unwrap(), law);
     assert!(matches!(PerformanceLaw::fit(&[], &[]), Err(FitError::TooFewPoints { found: 0 })));
 }
+
+/// The difference of both criteria, each from its own residuals.
+#[test]
+fn the_criterion_prefers_the_form_with_the_smaller_residual() {
+    let entropy = [0.0, 0.5, 1.0, 1.5, 2.0];
+    let curved = entropy.map(|h: f64| 1.0 - 0.1 * h.exp());
+    let straight = entropy.map(|h: f64| 1.0 - 0.1 * h);
+    let law = PerformanceLaw::fit(&entropy, &curved).unwrap();
+    assert!(law.aic_over_linear().unwrap() > 100.0);
+    let law = PerformanceLaw::fit(&entropy, &straight).unwrap();
+    assert!(law.aic_over_linear().unwrap() < -100.0);
+    let noisy = [0.8, 0.9, 0.6, 0.55, 0.2];
+    let law = PerformanceLaw::fit(&entropy, &noisy).unwrap();
+    // n ln(SSE / n) + 2 k of each, from the residuals themselves.
+    let line = entropy_core::LineFit::through(&entropy, &noisy).unwrap();
+    let criterion = |predict: &dyn Fn(f64) -> f64| {
+        let squares: f64 = entropy.iter().zip(noisy).map(|(&h, r)| (r - predict(h)).powi(2)).sum();
+        5.0 * (squares / 5.0).ln() + 4.0
+    };
+    let expected = criterion(&|h| line.predict(h)) - criterion(&|h| law.predict(h));
+    assert!((law.aic_over_linear().unwrap() - expected).abs() < 1e-10);
+}

@@ -8,10 +8,12 @@
 //! | [`stop_strings`], [`ground_truth`] | where a response ends, and whether it is right |
 //! | [`dynamic_sampling`], [`overlong`] | which responses a step trains on |
 //! | [`evaluation`] | how often a model is right, how sure that is, and how varied its responses are |
-//! | [`metrics`], [`run_directory`], [`saved_rollouts`], [`atomic_write`] | what a run leaves on disk |
+//! | [`metrics`], [`tensorboard`], [`run_directory`], [`saved_rollouts`], [`atomic_write`] | what a run leaves on disk |
 //! | [`bounded_read`] | how much of a stranger's file is read |
 //! | [`resume`], [`retention`], [`deadline`] | where a run starts, which checkpoints stay, and when the last must be written |
-//! | [`report`] | what a person sees of it |
+//! | [`report`], [`export`] | what a person sees of it, and other programs |
+//! | [`run_law`], [`token_record`] | what reward cost in entropy, and what is known of each token |
+//! | [`run_view`], [`inspect`] | a run as its folder shows it, and on a terminal |
 //! | [`model_config`], [`gguf`] | what a model is, and how one comes out of a GGUF file |
 
 pub mod arithmetic;
@@ -26,8 +28,10 @@ pub mod deadline;
 pub mod dealing;
 pub mod dynamic_sampling;
 pub mod evaluation;
+pub mod export;
 pub mod gguf;
 pub mod ground_truth;
+pub mod inspect;
 pub mod metrics;
 pub mod model_config;
 pub mod overlong;
@@ -39,7 +43,11 @@ pub mod report;
 pub mod resume;
 pub mod retention;
 pub mod run_directory;
+pub mod run_law;
+pub mod run_view;
 pub mod saved_rollouts;
 pub mod schedule;
 pub mod stop_strings;
+pub mod tensorboard;
 pub mod text_tokenizer;
+pub mod token_record;

@@ -4,7 +4,8 @@
 //! config.toml       as the user wrote it          metrics.jsonl       one object a step
 //! resolved.json     every field with its value    samples/step-N.jsonl
 //! environment.json  commit, versions, device      checkpoints/step-N/ Hugging Face folder + trainer/
-//! report.html                                     checkpoints/latest  name of the last whole one
+//! report.html                                     samples/step-N.tokens.jsonl  some of them token by token
+//! tfevents/         the metrics for TensorBoard   checkpoints/latest  name of the last whole one
 //! logs/rank-N.log   what the ranks beside the first had to say
 //! ```
 
@@ -106,6 +107,20 @@ impl RunDirectory {
         }
     }
 
+    /// The folder of a run that is to be looked at alone: metrics are enough, checkpoints may have been left behind.
+    ///
+    /// # Errors
+    ///
+    /// [`RunDirectoryError::NoRun`].
+    pub fn view(root: &Path) -> Result<Self, RunDirectoryError> {
+        let directory = Self { root: root.to_path_buf() };
+        if directory.metrics().is_file() || directory.checkpoints().is_dir() {
+            Ok(directory)
+        } else {
+            Err(RunDirectoryError::NoRun { path: root.to_path_buf() })
+        }
+    }
+
     /// The folder itself.
     pub fn root(&self) -> &Path {
         &self.root
@@ -139,6 +154,16 @@ impl RunDirectory {
     /// Responses of one step, one JSON object a line.
     pub fn step_samples(&self, step: u64) -> PathBuf {
         self.samples().join(format!("step-{step}.jsonl"))
+    }
+
+    /// Tokens of some responses of one step, one response a line.
+    pub fn step_tokens(&self, step: u64) -> PathBuf {
+        self.samples().join(format!("step-{step}.tokens.jsonl"))
+    }
+
+    /// The metrics as TensorBoard reads them.
+    pub fn events(&self) -> PathBuf {
+        self.root.join("tfevents")
     }
 
     /// The checkpoint after `step` steps.

@@ -121,6 +121,30 @@ impl TextTokenizer {
         self.decode_with(ids, false)
     }
 
+    /// What each of `ids` adds to the text, special tokens spelled out. A character that several tokens make up stands with
+    /// the last of them; bytes that make up none stand as `\u{fffd}` with the last token.
+    ///
+    /// # Errors
+    ///
+    /// [`TokenizerError::Decode`] where the decoder fails.
+    pub fn pieces(&self, ids: &[u32]) -> Result<Vec<String>, TokenizerError> {
+        let mut pieces = vec![String::new(); ids.len()];
+        // Decoded in windows from the last whole character on, with that one's tokens before them: some decoders treat the
+        // first token of a text in a way of its own.
+        let (mut context, mut start) = (0, 0);
+        for end in 1..=ids.len() {
+            let before = self.decode_raw(&ids[context..start])?;
+            let text = self.decode_raw(&ids[context..end])?;
+            let is_whole = !text.ends_with('\u{fffd}') || end == ids.len();
+            if is_whole {
+                let added = text.strip_prefix(&before).unwrap_or_default();
+                added.clone_into(&mut pieces[end - 1]);
+                (context, start) = (start, end);
+            }
+        }
+        Ok(pieces)
+    }
+
     fn decode_with(&self, ids: &[u32], skip_special: bool) -> Result<String, TokenizerError> {
         self.tokenizer
             .decode(ids, skip_special)

@@ -2,8 +2,10 @@
 
 pub mod data;
 pub mod doctor;
+pub mod export;
 pub mod generate;
 pub mod import_gguf;
+pub mod inspect;
 mod json_lines;
 pub mod launch;
 pub mod merge;
@@ -36,6 +38,10 @@ pub enum Command {
     Launch(launch::Args),
     /// Write one self-contained HTML page, and its figures as SVG, about one or several runs
     Report(report::Args),
+    /// Look at a run on the terminal: its steps, groups, samples and tokens
+    Inspect(inspect::Args),
+    /// Write the metrics of a run as CSV, or as event files for TensorBoard
+    Export(export::Args),
     /// Add an adapter that was trained with `[lora]` to its model, and write the sum as a Hugging Face directory
     Merge(merge::Args),
     /// Turn a GGUF file of the Qwen2 or Llama architecture into a Hugging Face directory
@@ -58,6 +64,8 @@ impl Command {
             Self::Train(args) => train::run(args, out),
             Self::Launch(args) => launch::run(args),
             Self::Report(args) => report::run(args, out),
+            Self::Inspect(args) => inspect::run(args, out),
+            Self::Export(args) => export::run(args, out),
             Self::Merge(args) => merge::run(args, out),
             Self::ImportGguf(args) => import_gguf::run(args, out),
         }

@@ -175,6 +175,9 @@ fn train(
         for warning in &report.warnings {
             progress.say(&format!("step {step}: {warning}"));
         }
+        if let Some(note) = &report.note {
+            progress.say(&format!("step {step}: {note}"));
+        }
         if let Some(reason) = report.stop {
             trainer.save_now()?;
             anyhow::bail!("{name} stopped after step {step}, which is saved: {reason}");

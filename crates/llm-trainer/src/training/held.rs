@@ -67,6 +67,27 @@ impl<'a> Held<'a> {
         }
     }
 
+    /// Where tokens that this rank holds stand, counted from `first`, the place of the batch's first token; `held` ascending.
+    pub(super) fn positions(&self, held: &[usize], first: usize) -> Vec<usize> {
+        let Some(Chosen { batch, hands, rank }) = &self.chosen else {
+            return held.iter().map(|position| first + position).collect();
+        };
+        let mut starts = Vec::with_capacity(batch.len());
+        let mut next = first;
+        for sequence in *batch {
+            starts.push(next);
+            next += sequence.response.len();
+        }
+        let (mut found, mut rest, mut passed) = (Vec::with_capacity(held.len()), held, 0);
+        for &index in &hands[*rank] {
+            let end = passed + batch[index].response.len();
+            let (own, after) = rest.split_at(rest.partition_point(|&position| position < end));
+            found.extend(own.iter().map(|position| starts[index] + position - passed));
+            (rest, passed) = (after, end);
+        }
+        found
+    }
+
     /// The column of the whole batch, from each rank's part of it.
     pub(super) fn whole_column(&self, parts: Vec<Vec<f64>>) -> Vec<f64> {
         let Some(Chosen { batch, hands, .. }) = &self.chosen else {

@@ -209,15 +209,11 @@ pub(super) fn record_update(metrics: &mut StepMetrics, sums: &UpdateSums, learni
     metrics.insert(metric!("cov/selected_fraction"), sums.policy.selected_fraction());
 }
 
-/// `(entropy, reward)` of every step of a run so far.
-pub(super) fn law_of_history(steps: &[StepMetrics]) -> Vec<(f64, f64)> {
-    let pair = |step: &StepMetrics| step.get("actor/entropy").zip(step.get("critic/rewards/mean"));
-    steps.iter().filter_map(pair).collect()
-}
-
 /// One line of `samples/step-N.jsonl`.
 #[derive(Serialize)]
 struct SampleLine<'a> {
+    /// Which group of the step, counted from 0.
+    group: usize,
     question: &'a str,
     problem: &'a str,
     answer: &'a str,
@@ -246,6 +242,7 @@ pub(super) fn describe_samples(
         rest = after;
         let question = &prompts[index / group_size].question;
         let line = SampleLine {
+            group: index / group_size,
             question: &question.id,
             problem: &question.problem,
             answer: &question.answer,

@@ -6,9 +6,10 @@ mod questions;
 mod replay;
 mod stages;
 mod start;
+mod tokens;
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use trainer_core::config::{Run, RunConfig};
 use trainer_core::dynamic_sampling::GroupSampler;
@@ -18,8 +19,10 @@ use trainer_core::metrics::{MetricsWriter, StepMetrics};
 use trainer_core::prompt::{Prompt, Prompts};
 use trainer_core::question_order::QuestionOrder;
 use trainer_core::run_directory::RunDirectory;
+use trainer_core::run_law::{LawSource, RunLaw};
 use trainer_core::schedule::Schedule;
 use trainer_core::stop_strings::StopStrings;
+use trainer_core::tensorboard::{EventWriter, histogram};
 use trainer_core::text_tokenizer::TextTokenizer;
 
 use super::adamw::AdamW;
@@ -66,11 +69,13 @@ pub struct Trainer {
     order: QuestionOrder,
     /// On the first rank.
     metrics: Option<MetricsWriter>,
+    /// On the first rank, where they are wanted.
+    events: Option<EventWriter>,
     state: TrainerState,
     /// Groups that wait for a later step.
     sampler: GroupSampler<Answered>,
-    /// `(entropy, reward)` of every step so far, for the R–H law.
-    history: Vec<(f64, f64)>,
+    /// Entropy and reward so far.
+    law: RunLaw,
 }
 
 /// What one step came to.
@@ -82,6 +87,8 @@ pub struct StepReport {
     pub steps: u64,
     /// What a person should know of this step.
     pub warnings: Vec<String>,
+    /// How far the run has come: what its reward has cost.
+    pub note: Option<String>,
     /// Why the run should end now, if it should.
     pub stop: Option<String>,
 }
@@ -145,6 +152,8 @@ impl Trainer {
             )?;
         }
 
+        self.record_tokens(step, &scored, None)?;
+
         phase("updating the policy");
         let update_started = Instant::now();
         let sums = self.update_policy(&scored)?;
@@ -162,10 +171,10 @@ impl Trainer {
             metrics.insert(metric!("entropy/measured_change"), change.measured);
             metrics.insert(metric!("entropy/predicted_change_lemma1"), change.predicted_lemma1);
         }
-        record_law(&mut self.history, &mut metrics);
         timings.step = started.elapsed().as_secs_f64();
         timings.record(&mut metrics, &sequences);
         record_traffic(&mut metrics, &traffic, &self.ranks.traffic());
+        self.record_tokens(step, &scored, Some(&sums))?;
 
         self.state.step = step;
         self.state.updates += sums.updates as u64;
@@ -178,11 +187,14 @@ impl Trainer {
             phase("evaluating");
             self.evaluate(step, &mut metrics, &phase)?;
         }
-        self.write_metrics(&metrics)?;
+        let note = self.record_law(&mut metrics);
+        let lengths = scored.samples.iter().map(|sample| sample.sequence.response.len() as f64);
+        self.write_metrics(&metrics, lengths)?;
         if self.run.saves_at(step) {
             self.save_checkpoint()?;
         }
-        Ok(StepReport { metrics, steps: self.config().training.steps, warnings, stop: end_reason })
+        let steps = self.config().training.steps;
+        Ok(StepReport { metrics, steps, warnings, note, stop: end_reason })
     }
 
     /// Writes a checkpoint of the present state, unless there is one or nothing to save.
@@ -231,11 +243,33 @@ impl Trainer {
         self.model.fingerprint()
     }
 
-    fn write_metrics(&mut self, metrics: &StepMetrics) -> anyhow::Result<()> {
-        match &mut self.metrics {
-            Some(file) => Ok(file.append(metrics)?),
-            None => Ok(()),
+    fn write_metrics(
+        &mut self,
+        metrics: &StepMetrics,
+        lengths: impl IntoIterator<Item = f64>,
+    ) -> anyhow::Result<()> {
+        if let Some(file) = &mut self.metrics {
+            file.append(metrics)?;
         }
+        if let Some(events) = &mut self.events {
+            let lengths =
+                histogram(lengths).map(|lengths| ("response_length/distribution", lengths));
+            events.append(metrics, lengths.as_slice(), SystemTime::now())?;
+        }
+        Ok(())
+    }
+
+    /// Fits the R–H law to the run so far, this step included; says so after evaluations, or ten times a run.
+    fn record_law(&mut self, metrics: &mut StepMetrics) -> Option<String> {
+        self.law.push(metrics);
+        let outlook = self.law.outlook()?;
+        outlook.record(metrics);
+        let (step, steps) = (self.state.step, self.config().training.steps);
+        let is_due = match self.law.source() {
+            LawSource::Evaluations => self.run.evaluates_at(step),
+            LawSource::Rewards => step.is_multiple_of((steps / 10).max(1)),
+        };
+        is_due.then(|| outlook.to_string())
     }
 
     fn config(&self) -> &RunConfig {
@@ -284,18 +318,5 @@ fn policy_pass<'a>(model: &'a Decoder, config: &RunConfig) -> PolicyPass<'a> {
         temperature: config.rollout.temperature,
         micro_batch_tokens: config.training.micro_batch_tokens,
         activation_bytes: config.training.activation_bytes,
-    }
-}
-
-/// Fits the R–H law to all steps so far, this one included.
-fn record_law(history: &mut Vec<(f64, f64)>, metrics: &mut StepMetrics) {
-    history.extend(metrics.get("actor/entropy").zip(metrics.get("critic/rewards/mean")));
-    let (entropy, reward): (Vec<f64>, Vec<f64>) = history.iter().copied().unzip();
-    // Too few points, or all alike, have no law; the metrics are then absent.
-    if let Ok(law) = entropy_core::PerformanceLaw::fit(&entropy, &reward) {
-        metrics.insert(metric!("law/a"), law.a);
-        metrics.insert(metric!("law/b"), law.b);
-        metrics.insert(metric!("law/ceiling"), law.ceiling());
-        metrics.insert(metric!("law/r_squared"), law.r_squared.unwrap_or(f64::NAN));
     }
 }

@@ -113,6 +113,8 @@ pub struct UpdateSums {
     pub policy: LossSums,
     /// Wall time of planning: which tokens are selected and what each weighs, over all ranks.
     pub plan_seconds: f64,
+    /// Positions of the tokens that the loss singled out in the first epoch, among those of the batch, ascending.
+    pub selected: Vec<usize>,
 }
 
 /// Runs every mini-batch of every epoch.
@@ -150,7 +152,7 @@ pub fn update_over(
 ) -> Result<UpdateSums, UpdateError> {
     let mut sums = UpdateSums::default();
     let mut selection = step_rng(seed, step, Purpose::TokenSelection);
-    for _ in 0..objective.epochs {
+    for epoch in 0..objective.epochs {
         let mut first_token = 0;
         for sequences in batch.sequences.chunks(batch.mini_batch_sequences) {
             let count: usize = sequences.iter().map(|s| s.response.len()).sum();
@@ -194,6 +196,9 @@ pub fn update_over(
             sums.gradient_norm += outcome.gradient_norm;
             sums.policy += descent.sums;
             sums.plan_seconds += descent.plan_seconds;
+            if epoch == 0 {
+                sums.selected.extend(held.positions(&descent.selected, tokens.start));
+            }
         }
     }
     sums.over(ranks)
@@ -205,13 +210,16 @@ impl UpdateSums {
         if ranks.count() == 1 {
             return Ok(self);
         }
-        let own = (self.loss, self.kl_loss, self.policy);
-        let mut all = Self { loss: 0.0, kl_loss: 0.0, policy: LossSums::default(), ..self };
-        for (loss, kl_loss, policy) in ranks.gather("sums of the loss", own)? {
+        let own = (self.loss, self.kl_loss, self.policy, self.selected);
+        let (policy, selected) = (LossSums::default(), Vec::new());
+        let mut all = Self { loss: 0.0, kl_loss: 0.0, policy, selected, ..self };
+        for (loss, kl_loss, policy, selected) in ranks.gather("sums of the loss", own)? {
             all.loss += loss;
             all.kl_loss += kl_loss;
             all.policy += policy;
+            all.selected.extend(selected);
         }
+        all.selected.sort_unstable();
         Ok(all)
     }
 }
@@ -240,6 +248,8 @@ struct Descent {
     sums: LossSums,
     /// Wall time of the plan.
     plan_seconds: f64,
+    /// Positions of the tokens that the loss singled out, among those that this rank holds.
+    selected: Vec<usize>,
 }
 
 impl MiniBatch<'_> {
@@ -283,7 +293,8 @@ impl MiniBatch<'_> {
         let (_bonus, grad_entropy) = entropy_bonus(coefficient, &self.current.entropy, &weights);
         let entropy = (coefficient.abs() > 0.0).then_some(grad_entropy);
         let cotangent = Cotangent { log_prob: grad_log_prob, entropy };
-        Ok(Descent { cotangent, loss: value, divergence, sums, plan_seconds })
+        let selected = plan.selected_tokens().to_vec();
+        Ok(Descent { cotangent, loss: value, divergence, sums, plan_seconds, selected })
     }
 
     fn columns(&self) -> Result<TokenBatch<'_>, BatchError> {

@@ -14,6 +14,7 @@ mod launch;
 mod loading;
 mod long_runs;
 mod moments;
+mod observability;
 mod parity;
 mod peak_memory;
 mod plain_losses;

@@ -392,10 +392,14 @@ impl Default for CheckpointSection {
 pub struct MetricsSection {
     /// Memory for the logits that are kept to measure and predict the change of entropy; 0 switches it off.
     pub probe_bytes: usize,
+    /// Whether event files for TensorBoard are written.
+    pub tensorboard: bool,
+    /// Groups of each step whose tokens are recorded one by one.
+    pub token_groups: usize,
 }
 
 impl Default for MetricsSection {
     fn default() -> Self {
-        Self { probe_bytes: 64 * 1024 * 1024 }
+        Self { probe_bytes: 64 * 1024 * 1024, tensorboard: true, token_groups: 1 }
     }
 }

@@ -288,11 +288,46 @@ pub const METRICS: &[Metric] = &[
     row(
         "law/a",
         "reward",
-        "Coefficient a of the law R = -a·exp(H) + b, fitted to all steps so far.",
+        "Coefficient a of the law R = -a·exp(H) + b, fitted to the evaluations so far: H the entropy of the policy that was evaluated, R its held-out accuracy, mean over the sources. Where nothing was evaluated, to entropy and reward of all steps so far.",
     ),
     row("law/b", "reward", "Coefficient b of that law."),
     row("law/ceiling", "reward", "Reward the law gives at entropy 0: b - a."),
+    row("law/ceiling_low", "reward", "Lower end of the 0.95 interval of that reward."),
+    row("law/ceiling_high", "reward", "Upper end of that interval."),
+    row("law/points", "1", "Points of the fit."),
+    row(
+        "law/from_evaluations",
+        "1",
+        "1 where the points are evaluations, 0 where they are the rewards of steps.",
+    ),
     row("law/r_squared", "fraction", "Share of the variance of R that the law explains."),
+    row(
+        "law/linear_r_squared",
+        "fraction",
+        "The same of a straight line in H through the same points.",
+    ),
+    row("law/rmse", "reward", "Root of the mean squared residual of the law."),
+    row("law/linear_rmse", "reward", "The same of the straight line."),
+    row(
+        "law/aic_over_linear",
+        "1",
+        "Akaike information criterion of the straight line minus that of the law: above 2 the points support the law, below -2 the line.",
+    ),
+    row(
+        "law/entropy_spent",
+        "nat",
+        "Entropy over the first tenth of those points minus over the last tenth.",
+    ),
+    row(
+        "law/gain",
+        "reward",
+        "Reward over the last tenth of those points minus over the first tenth.",
+    ),
+    row(
+        "law/gain_left",
+        "reward",
+        "law/ceiling minus the reward the law gives at the entropy of the last point.",
+    ),
     row("timing_s/gen", "s", "Wall time of the rollout."),
     row(
         "timing_s/reward",

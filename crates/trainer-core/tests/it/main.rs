@@ -7,6 +7,7 @@ mod dataset;
 mod disk;
 mod dynamic_sampling;
 mod evaluation;
+mod inspect;
 mod metrics;
 mod presets;
 mod prompt;
@@ -14,6 +15,7 @@ mod row_layouts;
 mod row_rules;
 mod saved_rollouts;
 mod stop_strings;
+mod tensorboard;
 mod text_tokenizer;
 
 use std::path::{Path, PathBuf};

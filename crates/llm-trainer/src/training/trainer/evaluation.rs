@@ -19,7 +19,8 @@ impl Trainer {
             phase("evaluating");
             let mut metrics = StepMetrics::new(0);
             self.evaluate(0, &mut metrics, &phase)?;
-            self.write_metrics(&metrics)?;
+            self.law.push(&metrics);
+            self.write_metrics(&metrics, [])?;
         }
         Ok(())
     }

@@ -199,7 +199,7 @@ impl Trainer {
     }
 
     /// Indices of the samples that take part in the update.
-    fn kept_sequences(&self, informative: &[bool]) -> Vec<usize> {
+    pub(super) fn kept_sequences(&self, informative: &[bool]) -> Vec<usize> {
         let size = self.config().rollout.group_size;
         let drop = self.config().algorithm.drop_uninformative_groups;
         (0..informative.len() * size).filter(|&i| !drop || informative[i / size]).collect()

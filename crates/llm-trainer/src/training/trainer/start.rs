@@ -2,17 +2,20 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, bail};
 use tch::{Device, Kind};
 use trainer_core::config::{Dtype, Run, RunConfig};
 use trainer_core::counter_rng::{Purpose, purpose_seed};
 use trainer_core::dynamic_sampling::GroupSampler;
-use trainer_core::metrics::{MetricsWriter, read_metrics};
+use trainer_core::metrics::{MetricsWriter, StepMetrics, read_metrics};
 use trainer_core::question_order::QuestionOrder;
 use trainer_core::resume::Origin;
 use trainer_core::run_directory::RunDirectory;
+use trainer_core::run_law::RunLaw;
 use trainer_core::stop_strings::StopStrings;
+use trainer_core::tensorboard::EventWriter;
 use trainer_core::text_tokenizer::TextTokenizer;
 
 use super::questions::Asked;
@@ -21,7 +24,6 @@ use crate::model::Decoder;
 use crate::ranks::{Grid, Ranks};
 use crate::training::adamw::AdamW;
 use crate::training::checkpoint::{self, Bounds, TrainerState};
-use crate::training::measurement::law_of_history;
 use crate::training::reward_model::RewardModel;
 
 impl Trainer {
@@ -106,8 +108,8 @@ impl Trainer {
             ranks.agree("whether the run's folder is made", anyhow::Ok(()))?;
             RunDirectory::open(&run.output_directory())?
         };
-        let begin = || begin_metrics(&directory, resumed.is_some(), state.step);
-        let (metrics, history) = if ranks.is_first() { begin()? } else { (None, Vec::new()) };
+        let done = (resumed.is_some(), state.step);
+        let (metrics, events, law) = begin_files(&ranks, &directory, config, done)?;
         let order = QuestionOrder::new(config.seed, questions.prompts.len(), state.cursor);
         let trainer = Self {
             ranks,
@@ -129,9 +131,10 @@ impl Trainer {
             held_out,
             order,
             metrics,
+            events,
             state,
             sampler,
-            history,
+            law,
             run,
         };
         if is_branch {
@@ -186,21 +189,50 @@ fn cut_blocks(
     optimizer.hold_blocks(model);
 }
 
-/// The file of metrics, and `(entropy, reward)` of the steps in it.
-type Begun = (Option<MetricsWriter>, Vec<(f64, f64)>);
+/// The files of metrics from `step` on, and the law of the steps in them; on the first rank.
+fn begin_files(
+    ranks: &Ranks,
+    directory: &RunDirectory,
+    config: &RunConfig,
+    (is_resumed, step): (bool, u64),
+) -> anyhow::Result<(Option<MetricsWriter>, Option<EventWriter>, RunLaw)> {
+    if !ranks.is_first() {
+        return Ok((None, None, RunLaw::default()));
+    }
+    let (file, history) = begin_metrics(directory, is_resumed, step)?;
+    let events = begin_events(directory, config, &history)?;
+    Ok((Some(file), events, RunLaw::of(&history)))
+}
 
-/// The file of metrics from `step` on.
-fn begin_metrics(directory: &RunDirectory, is_resumed: bool, step: u64) -> anyhow::Result<Begun> {
+/// The file of metrics from `step` on, and the steps that are in it.
+fn begin_metrics(
+    directory: &RunDirectory,
+    is_resumed: bool,
+    step: u64,
+) -> anyhow::Result<(MetricsWriter, Vec<StepMetrics>)> {
     let path = directory.metrics();
     if is_resumed && path.exists() {
         let file = MetricsWriter::resume(&path, step)?;
-        return Ok((Some(file), law_of_history(&read_metrics(&path)?)));
+        return Ok((file, read_metrics(&path)?));
     }
     // A run that was cut off before its first checkpoint begins again.
     if path.exists() {
         std::fs::remove_file(&path).with_context(|| path.display().to_string())?;
     }
-    Ok((Some(MetricsWriter::create(&path)?), Vec::new()))
+    Ok((MetricsWriter::create(&path)?, Vec::new()))
+}
+
+/// The event files from the same step on, where they are wanted.
+fn begin_events(
+    directory: &RunDirectory,
+    config: &RunConfig,
+    history: &[StepMetrics],
+) -> anyhow::Result<Option<EventWriter>> {
+    if !config.metrics.tensorboard {
+        return Ok(None);
+    }
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
+    Ok(Some(EventWriter::begin(&directory.events(), &[], history, now)?))
 }
 
 /// The folder that the run goes on in; a branch has the metrics of what led to its checkpoint.

@@ -108,6 +108,16 @@ pub(super) const TRAINING: &[Field] = &[
         "Memory for the logits kept to measure and predict the change of entropy; 0 switches that off.",
     ),
     field(
+        "metrics.tensorboard",
+        "true",
+        "Whether every metric and the lengths of the responses are written for TensorBoard too, to `tfevents/` ([observability](observability.md)).",
+    ),
+    field(
+        "metrics.token_groups",
+        "1",
+        "Groups of each step whose responses are recorded token by token, about 60 bytes a token, for `llm-trainer inspect`: the first whose rewards differ, then others; 0 is none.",
+    ),
+    field(
         "guard.entropy_min",
         "0.0",
         "Entropy, in nats, below which the policy counts as collapsed; 0 is never.",

@@ -1,0 +1,32 @@
+//! `llm-trainer inspect`: a run on the terminal, down to its tokens.
+
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+
+use trainer_core::inspect::{Inspector, Palette, summary};
+use trainer_core::run_view::RunView;
+
+/// Arguments of `inspect`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Folder of the run, as `runs/NAME`; it may still be going
+    run: PathBuf,
+    /// Print a summary and stop; so too where standard input or output is no terminal
+    #[arg(long)]
+    once: bool,
+}
+
+/// Runs the command.
+///
+/// # Errors
+///
+/// If the run cannot be read.
+pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
+    let view = RunView::open(&args.run)?;
+    if args.once || !std::io::stdout().is_terminal() || !std::io::stdin().is_terminal() {
+        out.write_all(summary(&view)?.as_bytes())?;
+        return Ok(());
+    }
+    let palette = Palette::from_variables(|name| std::env::var(name).ok());
+    Ok(trainer_core::inspect::run(Inspector::new(view, palette))?)
+}

@@ -1,0 +1,423 @@
+//! What is shown, and what keys do.
+
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use super::measure::Measure;
+use super::palette::Palette;
+use crate::run_view::{RunView, ViewedSample};
+
+/// How far down one has gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// The steps of the run.
+    Steps,
+    /// The groups of a step.
+    Groups,
+    /// The samples of a group.
+    Samples,
+    /// The tokens of a sample.
+    Tokens,
+}
+
+/// Which samples are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Filter {
+    /// All.
+    All,
+    /// With the right answer.
+    Right,
+    /// With a wrong answer.
+    Wrong,
+    /// Without an answer that can be read.
+    Unparsed,
+    /// Cut at the longest length.
+    Truncated,
+}
+
+impl Filter {
+    const ALL: [Self; 5] = [Self::All, Self::Right, Self::Wrong, Self::Unparsed, Self::Truncated];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::All => "all",
+            Self::Right => "right",
+            Self::Wrong => "wrong",
+            Self::Unparsed => "unparsed",
+            Self::Truncated => "truncated",
+        }
+    }
+
+    fn passes(self, sample: &ViewedSample) -> bool {
+        match self {
+            Self::All => true,
+            Self::Truncated => sample.truncated,
+            Self::Right | Self::Wrong | Self::Unparsed => sample.verdict == self.name(),
+        }
+    }
+}
+
+/// What is being typed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Typing {
+    /// A text to look for.
+    Search(String),
+    /// The number of a step.
+    Step(String),
+}
+
+/// What is shown.
+#[derive(Debug)]
+pub struct Inspector {
+    pub(super) view: RunView,
+    pub(super) palette: Palette,
+    pub(super) level: Level,
+    /// Index among the steps.
+    pub(super) step: usize,
+    /// Of the chosen step.
+    pub(super) samples: Vec<ViewedSample>,
+    loaded: Option<u64>,
+    /// Index among `samples`.
+    pub(super) sample: usize,
+    pub(super) token: usize,
+    pub(super) measure: Measure,
+    pub(super) filter: Filter,
+    pub(super) search: String,
+    pub(super) typing: Option<Typing>,
+    pub(super) message: String,
+    pub(super) help: bool,
+    done: bool,
+}
+
+impl Inspector {
+    /// Shows the steps of a run, the last one chosen.
+    pub fn new(view: RunView, palette: Palette) -> Self {
+        let step = view.steps().len().saturating_sub(1);
+        Self {
+            view,
+            palette,
+            level: Level::Steps,
+            step,
+            samples: Vec::new(),
+            loaded: None,
+            sample: 0,
+            token: 0,
+            measure: Measure::Covariance,
+            filter: Filter::All,
+            search: String::new(),
+            typing: None,
+            message: String::new(),
+            help: false,
+            done: false,
+        }
+    }
+
+    /// Whether it is over.
+    pub fn is_done(&self) -> bool {
+        self.done
+    }
+
+    /// Looks for new steps; the last stays chosen where it was. What is wrong with the files is said, not fatal: they may be half
+    /// written.
+    pub fn refresh(&mut self) {
+        let was_last = self.step + 1 >= self.view.steps().len();
+        match self.view.refresh() {
+            Ok(true) => {
+                let count = self.view.steps().len();
+                self.message = format!("{count} steps");
+                if was_last && self.level == Level::Steps {
+                    self.step = count.saturating_sub(1);
+                }
+            }
+            Ok(false) => {}
+            Err(error) => self.message = error.to_string(),
+        }
+    }
+
+    /// The chosen step.
+    pub(super) fn step_number(&self) -> u64 {
+        self.view.steps().get(self.step).copied().unwrap_or(0)
+    }
+
+    /// Indices of the samples that pass the filter.
+    pub(super) fn passing(&self) -> Vec<usize> {
+        (0..self.samples.len()).filter(|&index| self.filter.passes(&self.samples[index])).collect()
+    }
+
+    /// Those of the chosen sample's group.
+    pub(super) fn of_group(&self) -> Vec<usize> {
+        let group = self.samples.get(self.sample).map(|sample| sample.group);
+        let of_group = |&index: &usize| Some(self.samples[index].group) == group;
+        self.passing().into_iter().filter(of_group).collect()
+    }
+
+    /// The first sample that passes, of each group.
+    pub(super) fn groups(&self) -> Vec<usize> {
+        let mut groups = self.passing();
+        groups.dedup_by_key(|index| self.samples[*index].group);
+        groups
+    }
+
+    /// What a key does.
+    pub fn key(&mut self, key: KeyEvent) {
+        if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c') {
+            self.done = true;
+            return;
+        }
+        if let Some(typing) = self.typing.take() {
+            self.typed(typing, key.code);
+            return;
+        }
+        self.message.clear();
+        if std::mem::take(&mut self.help) {
+            return;
+        }
+        if self.level == Level::Tokens && self.token_key(key.code) {
+            return;
+        }
+        match key.code {
+            KeyCode::Char('q') => self.done = true,
+            KeyCode::Char('?') => self.help = true,
+            KeyCode::Down | KeyCode::Char('j') => self.go(1),
+            KeyCode::Up | KeyCode::Char('k') => self.go(-1),
+            KeyCode::PageDown | KeyCode::Char(' ') => self.go(10),
+            KeyCode::PageUp => self.go(-10),
+            KeyCode::Home | KeyCode::Char('g') => self.go(isize::MIN / 2),
+            KeyCode::End | KeyCode::Char('G') => self.go(isize::MAX / 2),
+            KeyCode::Enter | KeyCode::Right | KeyCode::Char('l') => self.open(),
+            KeyCode::Esc | KeyCode::Left | KeyCode::Backspace | KeyCode::Char('h') => self.back(),
+            KeyCode::Char('/') => self.typing = Some(Typing::Search(String::new())),
+            KeyCode::Char(':') => self.typing = Some(Typing::Step(String::new())),
+            KeyCode::Char('n') => self.find(true),
+            KeyCode::Char('N') => self.find(false),
+            KeyCode::Char('f') => self.next_filter(),
+            KeyCode::Tab => self.next_measure(),
+            KeyCode::Char(letter) => {
+                if let Some(&measure) = Measure::ALL.iter().find(|one| one.key() == letter) {
+                    self.measure = measure;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Keys that mean something else among tokens.
+    fn token_key(&mut self, code: KeyCode) -> bool {
+        let tokens = self.samples.get(self.sample).and_then(|sample| sample.tokens.as_ref());
+        let last = tokens.map_or(0, |record| record.token_ids.len().saturating_sub(1));
+        match code {
+            KeyCode::Right | KeyCode::Char('l') => self.token = (self.token + 1).min(last),
+            KeyCode::Left | KeyCode::Char('h') => self.token = self.token.saturating_sub(1),
+            KeyCode::Down | KeyCode::Char('j') => self.token = (self.token + 10).min(last),
+            KeyCode::Up | KeyCode::Char('k') => self.token = self.token.saturating_sub(10),
+            KeyCode::PageDown | KeyCode::Char(' ') => self.token = (self.token + 100).min(last),
+            KeyCode::PageUp => self.token = self.token.saturating_sub(100),
+            KeyCode::Home | KeyCode::Char('g') => self.token = 0,
+            KeyCode::End | KeyCode::Char('G') => self.token = last,
+            KeyCode::Char(']') => self.next_sample(1),
+            KeyCode::Char('[') => self.next_sample(-1),
+            _ => return false,
+        }
+        true
+    }
+
+    fn next_sample(&mut self, by: isize) {
+        let passing = self.passing();
+        self.sample = moved(&passing, self.sample, by);
+        self.token = 0;
+    }
+
+    fn go(&mut self, by: isize) {
+        match self.level {
+            Level::Steps => {
+                let all: Vec<usize> = (0..self.view.steps().len()).collect();
+                self.step = moved(&all, self.step, by);
+            }
+            Level::Groups => self.sample = moved(&self.groups(), self.first_of_group(), by),
+            Level::Samples => self.sample = moved(&self.of_group(), self.sample, by),
+            Level::Tokens => {}
+        }
+    }
+
+    fn first_of_group(&self) -> usize {
+        self.of_group().first().copied().unwrap_or(self.sample)
+    }
+
+    fn open(&mut self) {
+        match self.level {
+            Level::Steps => {
+                // A run that goes on may have written more of it.
+                self.loaded = None;
+                self.load(self.step_number());
+                self.sample = self.passing().first().copied().unwrap_or(0);
+                if self.samples.is_empty() {
+                    let step = self.step_number();
+                    self.say_unless_said(format!("step {step} has no responses"));
+                    return;
+                }
+                self.level = Level::Groups;
+            }
+            Level::Groups if !self.groups().is_empty() => {
+                self.sample = self.first_of_group();
+                self.level = Level::Samples;
+            }
+            Level::Samples if !self.of_group().is_empty() => {
+                self.token = 0;
+                self.level = Level::Tokens;
+            }
+            _ => {}
+        }
+    }
+
+    fn back(&mut self) {
+        self.level = match self.level {
+            Level::Steps | Level::Groups => Level::Steps,
+            Level::Samples => Level::Groups,
+            Level::Tokens => Level::Samples,
+        };
+    }
+
+    fn say_unless_said(&mut self, message: String) {
+        if self.message.is_empty() {
+            self.message = message;
+        }
+    }
+
+    /// Makes the samples of a step those shown.
+    fn load(&mut self, step: u64) {
+        if self.loaded == Some(step) && !self.samples.is_empty() {
+            return;
+        }
+        self.samples = self.view.samples(step).unwrap_or_else(|error| {
+            self.message = error.to_string();
+            Vec::new()
+        });
+        self.loaded = Some(step);
+        self.sample = 0;
+    }
+
+    fn next_filter(&mut self) {
+        let place = Filter::ALL.iter().position(|&filter| filter == self.filter).unwrap_or(0);
+        self.filter = Filter::ALL[(place + 1) % Filter::ALL.len()];
+        let passing = self.passing();
+        if let Some(&nearest) = passing.iter().min_by_key(|index| index.abs_diff(self.sample)) {
+            self.sample = nearest;
+            self.token = 0;
+        } else if self.level > Level::Groups {
+            self.level = Level::Groups;
+        }
+    }
+
+    fn next_measure(&mut self) {
+        let place = Measure::ALL.iter().position(|&measure| measure == self.measure).unwrap_or(0);
+        self.measure = Measure::ALL[(place + 1) % Measure::ALL.len()];
+    }
+
+    fn typed(&mut self, mut typing: Typing, code: KeyCode) {
+        let (Typing::Search(text) | Typing::Step(text)) = &mut typing;
+        match code {
+            KeyCode::Esc => {}
+            KeyCode::Enter => match typing {
+                Typing::Search(text) => {
+                    self.search = text;
+                    self.find(true);
+                }
+                Typing::Step(text) => self.jump(&text),
+            },
+            KeyCode::Backspace => {
+                text.pop();
+                self.typing = Some(typing);
+            }
+            KeyCode::Char(character) => {
+                text.push(character);
+                self.typing = Some(typing);
+            }
+            _ => self.typing = Some(typing),
+        }
+    }
+
+    fn jump(&mut self, text: &str) {
+        let Ok(wanted) = text.trim().parse::<u64>() else {
+            self.message = format!("{text:?} is no step, expected a whole number");
+            return;
+        };
+        match self.view.steps().binary_search(&wanted) {
+            Ok(found) => {
+                self.step = found;
+                if self.level > Level::Steps {
+                    self.level = Level::Steps;
+                    self.open();
+                }
+            }
+            Err(_) => self.message = format!("no step {wanted}"),
+        }
+    }
+
+    /// Goes to the next sample, of this step or a later one, whose question or response holds the text; or to the one before.
+    fn find(&mut self, forward: bool) {
+        if self.search.is_empty() {
+            "nothing to look for: / asks for a text".clone_into(&mut self.message);
+            return;
+        }
+        let steps = self.view.steps().to_vec();
+        let mut from = if self.level == Level::Steps { None } else { Some(self.sample) };
+        let mut place = self.step;
+        while let Some(&step) = steps.get(place) {
+            self.load(step);
+            let passing = self.passing().into_iter();
+            let mut within = passing.filter(|&index| holds(&self.samples[index], &self.search));
+            let found = match (forward, from.take()) {
+                (true, from) => within.find(|&index| from.is_none_or(|from| index > from)),
+                (false, from) => within.rfind(|&index| from.is_none_or(|from| index < from)),
+            };
+            if let Some(found) = found {
+                (self.step, self.sample, self.level) = (place, found, Level::Tokens);
+                self.token = self.first_token_of_match();
+                return;
+            }
+            let next = if forward { place.checked_add(1) } else { place.checked_sub(1) };
+            let Some(next) = next else { break };
+            place = next;
+        }
+        let kept = (self.sample, self.message.clone());
+        self.load(self.step_number());
+        (self.sample, self.message) = kept;
+        self.sample = self.sample.min(self.samples.len().saturating_sub(1));
+        let direction = if forward { "after" } else { "before" };
+        self.say_unless_said(format!("no response {direction} this one holds {:?}", self.search));
+    }
+
+    fn first_token_of_match(&self) -> usize {
+        let Some(record) = self.samples.get(self.sample).and_then(|s| s.tokens.as_ref()) else {
+            return 0;
+        };
+        let text = record.text.concat();
+        let Some(&(start, _)) = matches(&text, &self.search).first() else { return 0 };
+        let mut end = 0;
+        let ends = record.text.iter().map(|piece| {
+            end += piece.len();
+            end
+        });
+        ends.take_while(|&end| end <= start).count()
+    }
+}
+
+/// The entry of `from` that lies `by` after `current`, held within.
+fn moved(from: &[usize], current: usize, by: isize) -> usize {
+    let Some(last) = from.len().checked_sub(1) else { return current };
+    let place = from.partition_point(|&index| index < current).min(last);
+    from[place.saturating_add_signed(by).min(last)]
+}
+
+fn holds(sample: &ViewedSample, text: &str) -> bool {
+    !matches(&sample.problem, text).is_empty() || !matches(&sample.response, text).is_empty()
+}
+
+/// Where `wanted` stands in `text`, in bytes; capitals count as small letters where these are as long.
+pub(super) fn matches(text: &str, wanted: &str) -> Vec<(usize, usize)> {
+    if wanted.is_empty() {
+        return Vec::new();
+    }
+    let (small, small_wanted) = (text.to_ascii_lowercase(), wanted.to_ascii_lowercase());
+    small.match_indices(&small_wanted).map(|(start, found)| (start, start + found.len())).collect()
+}

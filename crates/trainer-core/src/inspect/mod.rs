@@ -1,0 +1,26 @@
+//! A run on a terminal: steps, groups, samples, tokens.
+//!
+//! [`Inspector`] is what is shown and what keys do, [`draw`] how it looks, [`run`] the loop on a real terminal, and [`summary`]
+//! the same in plain lines. No mouse is needed; with `NO_COLOR` bold, underlined and reversed text take the place of colours.
+
+#![expect(
+    clippy::format_push_string,
+    clippy::format_collect,
+    reason = "lines for a terminal: `write!` with results to discard would only be harder to read"
+)]
+
+mod draw;
+mod inspector;
+mod measure;
+mod palette;
+mod summary;
+mod terminal;
+mod text_lines;
+mod token_text;
+
+pub use draw::draw;
+pub use inspector::{Filter, Inspector, Level};
+pub use measure::Measure;
+pub use palette::Palette;
+pub use summary::summary;
+pub use terminal::{InspectError, run};

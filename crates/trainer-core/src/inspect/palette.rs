@@ -1,0 +1,113 @@
+//! Colours, as many as the terminal has.
+
+use ratatui::style::{Color, Modifier, Style};
+
+/// How many colours there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Palette {
+    /// None: `NO_COLOR` is set, or the terminal is dumb.
+    Plain,
+    /// The 16 of every terminal.
+    Sixteen,
+    /// 256.
+    Many,
+}
+
+impl Palette {
+    /// What the environment says: `NO_COLOR`, `TERM` and `COLORTERM`, asked through `variable`.
+    pub fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Self {
+        let of = |name: &str| variable(name).unwrap_or_default();
+        let term = of("TERM");
+        if !of("NO_COLOR").is_empty() || term == "dumb" {
+            Self::Plain
+        } else if term.contains("256color") || !of("COLORTERM").is_empty() {
+            Self::Many
+        } else {
+            Self::Sixteen
+        }
+    }
+
+    /// A token of a strength −3..=3.
+    pub fn token(self, strength: i8) -> Style {
+        let style = Style::new();
+        match self {
+            Self::Plain => match strength.abs() {
+                0 => style.add_modifier(Modifier::DIM),
+                1 => style,
+                2 => style.add_modifier(Modifier::BOLD),
+                _ => style.add_modifier(Modifier::BOLD | Modifier::REVERSED),
+            },
+            Self::Sixteen => match strength {
+                -3 => style.fg(Color::White).bg(Color::Blue),
+                -2 => style.fg(Color::LightBlue),
+                -1 => style.fg(Color::Cyan),
+                1 => style.fg(Color::Yellow),
+                2 => style.fg(Color::LightRed),
+                3 => style.fg(Color::White).bg(Color::Red),
+                _ => style,
+            },
+            Self::Many => match strength {
+                -3 => style.fg(Color::Indexed(231)).bg(Color::Indexed(25)),
+                -2 => style.fg(Color::Indexed(16)).bg(Color::Indexed(110)),
+                -1 => style.fg(Color::Indexed(16)).bg(Color::Indexed(153)),
+                1 => style.fg(Color::Indexed(16)).bg(Color::Indexed(223)),
+                2 => style.fg(Color::Indexed(16)).bg(Color::Indexed(215)),
+                3 => style.fg(Color::Indexed(231)).bg(Color::Indexed(160)),
+                _ => style,
+            },
+        }
+    }
+
+    /// `right`, `wrong` or anything else.
+    pub fn verdict(self, verdict: &str) -> Style {
+        match (self, verdict) {
+            (Self::Plain, _) => Style::new(),
+            (_, "right") => Style::new().fg(Color::Green),
+            (_, "wrong") => Style::new().fg(Color::Red),
+            _ => Style::new().fg(Color::Yellow),
+        }
+    }
+
+    /// What can be overlooked.
+    pub fn muted(self) -> Style {
+        match self {
+            Self::Plain => Style::new(),
+            Self::Sixteen | Self::Many => Style::new().fg(Color::DarkGray),
+        }
+    }
+
+    /// The chosen row or token.
+    pub fn chosen(self) -> Style {
+        Style::new().add_modifier(Modifier::REVERSED)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_environment_decides() {
+        let palette = |variables: &[(&str, &str)]| {
+            let variables = variables.to_vec();
+            Palette::from_variables(move |name| {
+                let found = variables.iter().find(|(known, _)| *known == name);
+                found.map(|(_, value)| (*value).to_owned())
+            })
+        };
+        assert_eq!(palette(&[("TERM", "xterm-256color"), ("NO_COLOR", "1")]), Palette::Plain);
+        assert_eq!(palette(&[("TERM", "xterm-256color"), ("NO_COLOR", "")]), Palette::Many);
+        assert_eq!(palette(&[("TERM", "dumb")]), Palette::Plain);
+        assert_eq!(palette(&[("TERM", "linux")]), Palette::Sixteen);
+        assert_eq!(palette(&[("TERM", "screen"), ("COLORTERM", "truecolor")]), Palette::Many);
+    }
+
+    #[test]
+    fn without_colours_none_is_asked_for() {
+        for strength in -3..=3 {
+            let style = Palette::Plain.token(strength);
+            assert_eq!((style.fg, style.bg), (None, None));
+        }
+        assert_ne!(Palette::Plain.token(3), Palette::Plain.token(0));
+    }
+}

@@ -1,0 +1,82 @@
+//! Tokens laid out in lines of a given width.
+
+use ratatui::text::Span;
+
+use super::token_text::plain_character;
+
+/// A part of a token within one line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Piece {
+    /// Which token.
+    pub(super) token: usize,
+    /// Where its text begins, in bytes of the whole text.
+    pub(super) start: usize,
+    /// What is shown of it.
+    pub(super) text: String,
+}
+
+/// Breaks the texts of tokens at line breaks, which are shown, and where a line is full.
+pub(super) fn text_lines<'t>(
+    texts: impl IntoIterator<Item = &'t str>,
+    width: usize,
+) -> Vec<Vec<Piece>> {
+    let mut lines: Vec<Vec<Piece>> = vec![Vec::new()];
+    let (mut used, mut start) = (0, 0);
+    for (token, text) in texts.into_iter().enumerate() {
+        for character in text.chars() {
+            let shown = plain_character(character).to_string();
+            let columns = Span::raw(shown.as_str()).width();
+            if used + columns > width.max(1) && used > 0 {
+                lines.push(Vec::new());
+                used = 0;
+            }
+            if let Some(line) = lines.last_mut() {
+                match line.last_mut() {
+                    Some(piece) if piece.token == token => piece.text.push_str(&shown),
+                    _ => line.push(Piece { token, start, text: shown }),
+                }
+            }
+            used += columns;
+            start += character.len_utf8();
+            if character == '\n' {
+                lines.push(Vec::new());
+                used = 0;
+            }
+        }
+    }
+    lines
+}
+
+/// The line that shows a token; the last of them where it shows nothing.
+pub(super) fn line_of(lines: &[Vec<Piece>], token: usize) -> usize {
+    let after = lines.iter().position(|line| line.iter().any(|piece| piece.token >= token));
+    after.unwrap_or(lines.len().saturating_sub(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(texts: &[&str], width: usize) -> Vec<String> {
+        let lines = text_lines(texts.iter().copied(), width);
+        let line = |line: &Vec<Piece>| line.iter().map(|piece| piece.text.as_str()).collect();
+        lines.iter().map(line).collect()
+    }
+
+    #[test]
+    fn lines_break_at_their_width_and_at_line_breaks() {
+        assert_eq!(shown(&["one ", "two\n", "three"], 6), ["one tw", "o⏎", "three"]);
+        // A wide character takes two columns.
+        assert_eq!(shown(&["数学", "x"], 4), ["数学", "x"]);
+        assert_eq!(shown(&["数学", "x"], 1), ["数", "学", "x"]);
+        assert_eq!(shown(&[], 5), [""]);
+    }
+
+    #[test]
+    fn a_token_is_found_in_its_line() {
+        let lines = text_lines(["one ", "", "two\n", "three"], 6);
+        let found: Vec<usize> = (0..4).map(|token| line_of(&lines, token)).collect();
+        assert_eq!(found, [0, 0, 0, 2]);
+        assert_eq!(lines[2][0].start, 8);
+    }
+}

@@ -1,0 +1,30 @@
+//! Text of strangers on a terminal.
+
+/// `text` without what a terminal would obey: control characters show as `·`, line breaks as `⏎`, tabulators as a space.
+pub(super) fn plain(text: &str) -> String {
+    text.chars().map(plain_character).collect()
+}
+
+pub(super) fn plain_character(character: char) -> char {
+    match character {
+        '\n' => '⏎',
+        '\t' => ' ',
+        // Those that turn the direction of text or are invisible would lie about what stands where.
+        '\u{200b}'..='\u{200f}'
+        | '\u{202a}'..='\u{202e}'
+        | '\u{2060}'..='\u{2069}'
+        | '\u{feff}' => '·',
+        control if control.is_control() => '·',
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_terminal_obeys_is_not_passed_on() {
+        assert_eq!(plain("a\u{1b}[31m\u{7}b\u{9b}2J\nc\td\u{202e}"), "a·[31m·b·2J⏎c d·");
+    }
+}

@@ -1,0 +1,103 @@
+//! Records: a length, bytes, and checksums of both.
+//!
+//! ```text
+//! u64 length · u32 masked CRC-32C of the length · bytes · u32 masked CRC-32C of the bytes      (little-endian)
+//! ```
+
+use crc::{CRC_32_ISCSI, Crc};
+use thiserror::Error;
+
+const CASTAGNOLI: Crc<u32> = Crc::<u32>::new(&CRC_32_ISCSI);
+
+/// Bytes of a record beside its content.
+const HEADER_BYTES: usize = 12;
+const FOOTER_BYTES: usize = 4;
+
+/// A record that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("byte {offset}: {problem}")]
+pub struct RecordError {
+    /// Where the record begins.
+    pub offset: usize,
+    /// What is wrong with it.
+    pub problem: String,
+}
+
+/// The record that holds `content`.
+pub fn frame(content: &[u8]) -> Vec<u8> {
+    let length = (content.len() as u64).to_le_bytes();
+    let mut record = Vec::with_capacity(HEADER_BYTES + content.len() + FOOTER_BYTES);
+    record.extend(length);
+    record.extend(masked_checksum(&length).to_le_bytes());
+    record.extend(content);
+    record.extend(masked_checksum(content).to_le_bytes());
+    record
+}
+
+/// The contents of all whole records from the start, and what is wrong after them, if anything is.
+pub fn read_records(bytes: &[u8]) -> (Vec<&[u8]>, Option<RecordError>) {
+    let (mut contents, mut offset) = (Vec::new(), 0);
+    while offset < bytes.len() {
+        match record_at(&bytes[offset..]) {
+            Ok(content) => {
+                contents.push(content);
+                offset += HEADER_BYTES + content.len() + FOOTER_BYTES;
+            }
+            Err(problem) => return (contents, Some(RecordError { offset, problem })),
+        }
+    }
+    (contents, None)
+}
+
+fn record_at(bytes: &[u8]) -> Result<&[u8], String> {
+    let cut = || "the file ends within a record".to_owned();
+    let (length, rest) = bytes.split_first_chunk::<8>().ok_or_else(cut)?;
+    let (checksum, rest) = rest.split_first_chunk::<4>().ok_or_else(cut)?;
+    check("length", masked_checksum(length), *checksum)?;
+    let length = usize::try_from(u64::from_le_bytes(*length)).map_err(|error| error.to_string())?;
+    let (content, rest) = rest.split_at_checked(length).ok_or_else(cut)?;
+    let checksum = rest.first_chunk::<4>().ok_or_else(cut)?;
+    check("content", masked_checksum(content), *checksum)?;
+    Ok(content)
+}
+
+fn check(what: &str, expected: u32, found: [u8; 4]) -> Result<(), String> {
+    let found = u32::from_le_bytes(found);
+    if found == expected {
+        return Ok(());
+    }
+    Err(format!("the checksum of its {what} is {found:08x}, expected {expected:08x}"))
+}
+
+/// CRC-32C, turned and shifted as records within records ask for.
+fn masked_checksum(bytes: &[u8]) -> u32 {
+    CASTAGNOLI.checksum(bytes).rotate_right(15).wrapping_add(0xa282_ead8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_torn_end_leaves_the_whole_records() {
+        let mut bytes = frame(b"one");
+        let whole = bytes.len();
+        bytes.extend(frame(b"three"));
+        for end in whole + 1..bytes.len() {
+            let (contents, error) = read_records(&bytes[..end]);
+            assert_eq!(contents, [b"one"]);
+            assert_eq!(error.map(|error| error.offset), Some(whole));
+        }
+        assert_eq!(read_records(&bytes), (vec![&b"one"[..], b"three"], None));
+    }
+
+    #[test]
+    fn every_flipped_bit_is_found() {
+        let record = frame(b"entropy");
+        for bit in 0..8 * record.len() {
+            let mut spoilt = record.clone();
+            spoilt[bit / 8] ^= 1 << (bit % 8);
+            assert!(read_records(&spoilt).1.is_some(), "bit {bit}");
+        }
+    }
+}

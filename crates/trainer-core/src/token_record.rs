@@ -1,0 +1,169 @@
+//! What is known of each token of a response: `samples/step-N.tokens.jsonl`, one response a line.
+
+use serde::{Deserialize, Serialize, Serializer};
+
+/// Significant digits of the numbers on disk.
+const DIGITS: i32 = 5;
+
+/// The tokens of one response; all columns `[tokens]`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TokenRecord {
+    /// Which response: the line of `samples/step-N.jsonl`, counted from 0.
+    pub sample: usize,
+    /// Vocabulary indices.
+    pub token_ids: Vec<u32>,
+    /// What each token adds to the text; empty within a character that several make up.
+    pub text: Vec<String>,
+    /// Log-probability under the policy before the update, in nats.
+    #[serde(serialize_with = "shortened")]
+    pub log_prob: Vec<f64>,
+    /// Entropy of the distribution that the token was drawn from, in nats.
+    #[serde(serialize_with = "shortened")]
+    pub entropy: Vec<f64>,
+    /// Advantage, in reward.
+    #[serde(serialize_with = "shortened")]
+    pub advantage: Vec<f64>,
+    /// Centred product of advantage and log-probability over all tokens of the step, in nat·reward: the terms of `cov/mean`.
+    #[serde(serialize_with = "shortened")]
+    pub covariance: Vec<f64>,
+    /// Positions of the tokens that the loss singled out in its first pass, ascending; `None` where the response took no part
+    /// in the update, or the update failed.
+    pub selected: Option<Vec<usize>>,
+}
+
+impl TokenRecord {
+    /// Whether the columns are equally long and the positions within them.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong, in words.
+    pub fn check(&self) -> Result<(), String> {
+        let tokens = self.token_ids.len();
+        let columns = [
+            ("text", self.text.len()),
+            ("log_prob", self.log_prob.len()),
+            ("entropy", self.entropy.len()),
+            ("advantage", self.advantage.len()),
+            ("covariance", self.covariance.len()),
+        ];
+        if let Some((column, found)) = columns.into_iter().find(|&(_, found)| found != tokens) {
+            return Err(format!("column `{column}` has {found} tokens, `token_ids` has {tokens}"));
+        }
+        match self.selected.iter().flatten().find(|&&position| position >= tokens) {
+            Some(position) => {
+                Err(format!("`selected` holds {position}, expected less than {tokens}"))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Whether the loss singled a token out.
+    pub fn is_selected(&self, position: usize) -> bool {
+        self.selected.as_ref().is_some_and(|selected| selected.binary_search(&position).is_ok())
+    }
+}
+
+/// Which groups of a step are recorded: the first `count` whose rewards differ, then others where those are fewer;
+/// ascending.
+pub fn recorded_groups(informative: &[bool], count: usize) -> Vec<usize> {
+    let of =
+        |wanted: bool| (0..informative.len()).filter(move |&group| informative[group] == wanted);
+    let mut groups: Vec<usize> = of(true).chain(of(false)).take(count).collect();
+    groups.sort_unstable();
+    groups
+}
+
+/// The positions that the loss singled out, sample by sample: `selected` counts through the tokens of the samples `kept`, which
+/// took part, ascending; `lengths` are those of all samples. `None` for a sample that took no part.
+pub fn selected_by_sample(
+    lengths: &[usize],
+    kept: &[usize],
+    selected: &[usize],
+) -> Vec<Option<Vec<usize>>> {
+    let mut by_sample = vec![None; lengths.len()];
+    let (mut first, mut rest) = (0, selected);
+    for &sample in kept {
+        let end = first + lengths[sample];
+        let (own, after) = rest.split_at(rest.partition_point(|&position| position < end));
+        by_sample[sample] = Some(own.iter().map(|position| position - first).collect());
+        (first, rest) = (end, after);
+    }
+    by_sample
+}
+
+/// One line a record.
+///
+/// # Panics
+///
+/// Never: a record is valid JSON.
+pub fn token_lines(records: &[TokenRecord]) -> String {
+    let line =
+        |record| serde_json::to_string(record).expect("numbers and text are valid JSON") + "\n";
+    records.iter().map(line).collect()
+}
+
+fn shortened<S: Serializer>(values: &[f64], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(values.iter().map(|&value| short(value)))
+}
+
+/// Rounded to [`DIGITS`] significant digits: what is looked at by eye need not fill the disk.
+fn short(value: f64) -> f64 {
+    if value.abs() <= 0.0 || !value.is_finite() {
+        return if value.is_finite() { 0.0 } else { value };
+    }
+    format!("{value:.*e}", DIGITS as usize - 1).parse().unwrap_or(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record() -> TokenRecord {
+        TokenRecord {
+            sample: 3,
+            token_ids: vec![7, 9],
+            text: vec!["4".to_owned(), "2".to_owned()],
+            log_prob: vec![-0.123_456_789, -12_345.678],
+            entropy: vec![1.0e-9, 0.0],
+            advantage: vec![-0.353_552_390_596, 2.0],
+            covariance: vec![-0.0, 3.25],
+            selected: Some(vec![1]),
+        }
+    }
+
+    #[test]
+    fn numbers_keep_five_digits() {
+        let line = token_lines(&[record()]);
+        assert_eq!(
+            line,
+            "{\"sample\":3,\"token_ids\":[7,9],\"text\":[\"4\",\"2\"],\"log_prob\":[-0.12346,-12346.0],\
+             \"entropy\":[1e-9,0.0],\"advantage\":[-0.35355,2.0],\"covariance\":[0.0,3.25],\"selected\":[1]}\n"
+        );
+        let read: TokenRecord = serde_json::from_str(&line).unwrap();
+        read.check().unwrap();
+        assert!(!read.is_selected(0) && read.is_selected(1));
+    }
+
+    #[test]
+    fn groups_that_teach_are_recorded_first() {
+        assert_eq!(recorded_groups(&[false, true, false, true], 3), [0, 1, 3]);
+        assert_eq!(recorded_groups(&[false, true, false, true], 1), [1]);
+        assert_eq!(recorded_groups(&[true], 5), [0]);
+    }
+
+    #[test]
+    fn positions_of_a_batch_become_positions_of_its_samples() {
+        // Samples of 2, 3, 4 and 1 tokens, of which the second took no part: tokens 0..2, 2..6, 6..7.
+        let found = selected_by_sample(&[2, 3, 4, 1], &[0, 2, 3], &[1, 2, 5, 6]);
+        assert_eq!(found, [Some(vec![1]), None, Some(vec![0, 3]), Some(vec![0])]);
+    }
+
+    #[test]
+    fn columns_that_do_not_fit_are_named() {
+        let short = TokenRecord { entropy: vec![0.0], ..record() };
+        assert_eq!(short.check().unwrap_err(), "column `entropy` has 1 tokens, `token_ids` has 2");
+        let outside = TokenRecord { selected: Some(vec![2]), ..record() };
+        assert_eq!(outside.check().unwrap_err(), "`selected` holds 2, expected less than 2");
+    }
+}
