@@ -86,6 +86,7 @@ fn run(name: &str, about: &str, seed: u64, decay: f64, floor: f64, selected: f64
         response: response.to_owned(),
         answer: "73".to_owned(),
         reward,
+        tokens: None,
     };
     ReportRun {
         name: name.to_owned(),

@@ -64,6 +64,25 @@ impl TokenRecord {
     }
 }
 
+/// The sizes of a covariance that half, a tenth and a fiftieth of the tokens of `records` exceed: the tail is what counts, and
+/// the scale is that of the rewards. Infinite where there is no token.
+pub fn covariance_thresholds<'a>(records: impl Iterator<Item = &'a TokenRecord>) -> [f64; 3] {
+    let sizes = records.flat_map(|record| record.covariance.iter().map(|value| value.abs()));
+    let mut sizes: Vec<f64> = sizes.collect();
+    sizes.sort_by(f64::total_cmp);
+    [2, 10, 50].map(|share| {
+        let place = sizes.len() - sizes.len() / share;
+        sizes.get(place.saturating_sub(1)).copied().unwrap_or(f64::INFINITY)
+    })
+}
+
+/// How strongly a value is coloured: how many of the ascending thresholds its size exceeds, with its sign; −3..=3.
+pub fn strength(value: f64, thresholds: [f64; 3]) -> i8 {
+    let passed = thresholds.iter().filter(|&&threshold| value.abs() > threshold).count();
+    let strength = i8::try_from(passed).unwrap_or(3);
+    if value < 0.0 { -strength } else { strength }
+}
+
 /// Which groups of a step are recorded: the first `count` whose rewards differ, then others where those are fewer;
 /// ascending.
 pub fn recorded_groups(informative: &[bool], count: usize) -> Vec<usize> {
@@ -143,6 +162,17 @@ mod tests {
         let read: TokenRecord = serde_json::from_str(&line).unwrap();
         read.check().unwrap();
         assert!(!read.is_selected(0) && read.is_selected(1));
+    }
+
+    #[test]
+    fn covariances_are_coloured_by_how_many_exceed_them() {
+        let covariance: Vec<f64> = (1..=100).map(|size| f64::from(size) * -0.01).collect();
+        let record = TokenRecord { covariance, ..TokenRecord::default() };
+        let thresholds = covariance_thresholds([&record].into_iter());
+        assert_eq!(thresholds, [0.5, 0.9, 0.98]);
+        let strengths = [-0.5, -0.51, 0.95, 0.99].map(|value| strength(value, thresholds));
+        assert_eq!(strengths, [0, -1, 2, 3]);
+        assert_eq!(strength(9.0, covariance_thresholds(std::iter::empty())), 0);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::fs;
 use trainer_core::report::{
     Report, ReportRun, SampleRecord, StepRecord, Verification, VerificationRow,
 };
+use trainer_core::token_record::TokenRecord;
 
 const HOSTILE: &str = "</script><img src=x onerror=alert(1)>\"'&]]>\u{0}";
 
@@ -35,6 +36,20 @@ fn run(name: &str) -> ReportRun {
 
 fn report(runs: Vec<ReportRun>) -> Report {
     Report { title: "A title".to_owned(), runs, ..Report::default() }
+}
+
+/// Tokens whose texts want out of their place.
+fn hostile_tokens() -> TokenRecord {
+    TokenRecord {
+        sample: 0,
+        token_ids: vec![1, 2],
+        text: vec![HOSTILE.to_owned(), "5".to_owned()],
+        log_prob: vec![-0.5, -2.0],
+        entropy: vec![0.25, 0.5],
+        advantage: vec![1.0, 1.0],
+        covariance: vec![0.125, -4.0],
+        selected: Some(vec![1]),
+    }
 }
 
 /// The text of the table row that begins with a heading for `name`, in the section `id`.
@@ -71,6 +86,7 @@ fn the_sections_stand_in_the_order_of_the_argument() {
         "id=\"curves\"",
         "id=\"lemma-1\"",
         "id=\"law\"",
+        "id=\"forecast\"",
         "id=\"theorem-2\"",
         "id=\"tail\"",
         "id=\"verification\"",
@@ -97,6 +113,7 @@ fn hostile_text_cannot_leave_its_place() {
         response: HOSTILE.to_owned(),
         answer: HOSTILE.to_owned(),
         reward: 1.0,
+        tokens: Some(hostile_tokens()),
     }];
     let verification = VerificationRow {
         statement: HOSTILE.to_owned(),
@@ -180,4 +197,99 @@ fn the_files_are_written_whole_or_not_at_all() {
 
     let error = report.write(&folder.path().join("missing/report.html")).unwrap_err();
     assert!(error.to_string().contains("missing/report.html"), "{error}");
+}
+
+#[test]
+fn what_is_left_is_the_ceiling_of_the_law_and_the_beginning_foretells_the_end() {
+    let mut evaluated = run("KL-Cov");
+    // Held-out accuracy on another exact law, R = 0.8 - 0.1 e^H of the policy after each step.
+    for index in 0..40_u32 {
+        let record = &mut evaluated.steps[index as usize];
+        let after = 1.0 - 0.02 * f64::from(index + 1);
+        record.insert("val-core/made-up/acc/mean@4".to_owned(), 0.8 - 0.1 * after.exp());
+    }
+    let mut plain = run("GRPO");
+    for record in &mut plain.steps {
+        record.remove("val-core/made-up/acc/mean@4");
+    }
+    let html = report(vec![plain, evaluated]).render();
+    let of_rewards = row(&html, "forecast", "GRPO");
+    assert!(of_rewards.contains("40 steps") && of_rewards.contains(">0.700<"), "{of_rewards}");
+    // Of the last evaluation the entropy is only estimated: entropy before, and the change by the step.
+    let of_evaluations = row(&html, "forecast", "KL-Cov");
+    assert!(of_evaluations.contains("40 evaluations"), "{of_evaluations}");
+    let section = html.split("<section id=\"forecast\">").nth(1).unwrap();
+    let foretold: Vec<&str> = section.split("<tr>").filter(|row| row.contains(">0.15<")).collect();
+    assert_eq!(foretold.len(), 2);
+    // 0.9 - 0.2 e^0.22, foretold as it came.
+    assert_eq!(foretold[0].matches(">0.651<").count(), 2, "{}", foretold[0]);
+}
+
+#[test]
+fn runs_are_compared_with_the_first_number_by_number() {
+    let mut longer = run("KL-Cov");
+    for record in &mut longer.steps {
+        *record.get_mut("timing_s/step").unwrap() += 0.25;
+        *record.get_mut("critic/rewards/mean").unwrap() -= 0.125;
+    }
+    let html = report(vec![run("GRPO"), longer]).render();
+    let table =
+        html.split("difference from GRPO").nth(1).unwrap().split("</table>").next().unwrap();
+    assert!(
+        table.contains(">+0.250<") && table.contains(">−0.125<") && table.contains(">0<"),
+        "{table}"
+    );
+    assert!(!report(vec![run("GRPO")]).render().contains("difference from"));
+}
+
+#[test]
+fn an_accuracy_has_its_interval_where_it_was_logged() {
+    let mut with_interval = run("GRPO");
+    for record in &mut with_interval.steps {
+        record.insert("val-aux/made-up/acc/mean@4/low".to_owned(), 0.25);
+        record.insert("val-aux/made-up/acc/mean@4/high".to_owned(), 0.75);
+    }
+    assert!(report(vec![with_interval]).render().contains("the 0.95 interval over the questions"));
+    assert!(!report(vec![run("GRPO")]).render().contains("the 0.95 interval over the questions"));
+}
+
+#[test]
+fn tokens_are_shaded_by_covariance_and_underlined_where_selected() {
+    let mut with_tokens = run("GRPO");
+    let tokens = TokenRecord {
+        sample: 0,
+        token_ids: (0..100).collect(),
+        text: (0..100).map(|index| format!("t{index} ")).collect(),
+        log_prob: vec![-0.5; 100],
+        entropy: vec![0.25; 100],
+        advantage: vec![1.0; 100],
+        covariance: (0..100).map(|index| f64::from(index) * 0.01).collect(),
+        selected: Some(vec![99]),
+    };
+    with_tokens.samples =
+        vec![SampleRecord { step: 1, tokens: Some(tokens), ..SampleRecord::default() }];
+    let html = report(vec![with_tokens]).render();
+    let class = |token: &str| {
+        let before = html.split(&format!(">{token} </span>")).next().unwrap();
+        before.rsplit("class=\"").next().unwrap().split('"').next().unwrap().to_owned()
+    };
+    assert_eq!(["t10", "t60", "t95", "t98", "t99"].map(class), ["", "p1", "p2", "p3", "p3 sel"]);
+    assert!(html.contains("covariance 0.990, selected"));
+}
+
+#[test]
+fn a_run_that_goes_on_and_one_that_was_cut_off_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("going");
+    fs::create_dir_all(root.join("samples")).unwrap();
+    fs::write(root.join("metrics.jsonl"), "{\"step\":1,\"actor/entropy\":0.5}\n{\"step\":2,\"act")
+        .unwrap();
+    let line = "{\"problem\":\"2+3\",\"answer\":\"5\",\"response\":\"It is 5\",\"reward\":1.0}\n";
+    fs::write(root.join("samples/step-2.jsonl"), format!("{line}{}", &line[..20])).unwrap();
+    let run = ReportRun::read(&root).unwrap();
+    assert_eq!((run.name.as_str(), run.steps.len(), run.samples.len()), ("going", 1, 1));
+    assert!(report(vec![run]).render().contains("It is 5"));
+    fs::write(root.join("metrics.jsonl"), "").unwrap();
+    assert!(ReportRun::read(&root).unwrap().steps.is_empty());
+    assert!(ReportRun::read(folder.path()).unwrap_err().to_string().contains("holds no run"));
 }

@@ -11,6 +11,7 @@ use super::measure::Measure;
 use super::text_lines::{Piece, line_of, text_lines};
 use super::token_text::plain;
 use crate::run_view::ViewedSample;
+use crate::token_record::strength;
 
 /// Columns of the table of steps: heading, metric, digits after the point.
 pub(super) const COLUMNS: [(&str, &str, usize); 8] = [
@@ -89,9 +90,11 @@ fn footer(inspector: &Inspector) -> String {
         Some(Typing::Step(text)) => format!("step: {text}_"),
         None if !inspector.message.is_empty() => plain(&inspector.message),
         None if inspector.level == Level::Tokens => {
-            "c e p a s colour by  tab next  left right token  [ ] response  / search  esc back  ? keys".to_owned()
+            "c e p a s tab: colour by  left right: token  [ ]: response  / search  ? keys"
+                .to_owned()
         }
-        None => "up down move  enter open  esc back  / search  : step  f filter  ? keys  q leave".to_owned(),
+        None => "up down move  enter open  esc back  / search  : step  f filter  ? keys  q leave"
+            .to_owned(),
     }
 }
 
@@ -238,8 +241,8 @@ fn tokens(frame: &mut Frame, area: Rect, inspector: &Inspector) {
     let style = |piece: &Piece| {
         let mut style = Style::new();
         if let Some(record) = &sample.tokens {
-            let strength = Measure::strength(inspector.measure.of(record, piece.token), thresholds);
-            style = inspector.palette.token(strength);
+            let colour = strength(inspector.measure.of(record, piece.token), thresholds);
+            style = inspector.palette.token(colour);
             if record.is_selected(piece.token) {
                 style = style.add_modifier(Modifier::UNDERLINED);
             }

@@ -360,6 +360,7 @@ impl Inspector {
             return;
         }
         let steps = self.view.steps().to_vec();
+        let chosen = self.sample;
         let mut from = if self.level == Level::Steps { None } else { Some(self.sample) };
         let mut place = self.step;
         while let Some(&step) = steps.get(place) {
@@ -379,10 +380,10 @@ impl Inspector {
             let Some(next) = next else { break };
             place = next;
         }
-        let kept = (self.sample, self.message.clone());
+        let said = std::mem::take(&mut self.message);
         self.load(self.step_number());
-        (self.sample, self.message) = kept;
-        self.sample = self.sample.min(self.samples.len().saturating_sub(1));
+        self.message = said;
+        self.sample = chosen.min(self.samples.len().saturating_sub(1));
         let direction = if forward { "after" } else { "before" };
         self.say_unless_said(format!("no response {direction} this one holds {:?}", self.search));
     }

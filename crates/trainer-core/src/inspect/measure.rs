@@ -2,7 +2,7 @@
 
 use super::token_text::plain;
 use crate::run_view::ViewedSample;
-use crate::token_record::TokenRecord;
+use crate::token_record::{TokenRecord, covariance_thresholds};
 
 /// A quantity of every token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,8 +58,7 @@ impl Measure {
     }
 
     /// The sizes at which a token counts as somewhat, clearly and very much coloured. Fixed, so that steps can be compared; of
-    /// the covariance, whose scale is the rewards', those that half, a tenth and a fiftieth of the recorded tokens of the step
-    /// exceed.
+    /// the covariance, whose scale is the rewards', [`covariance_thresholds`] of the step.
     pub fn thresholds(self, samples: &[ViewedSample]) -> [f64; 3] {
         match self {
             Self::Entropy => [0.1, 0.5, 1.5],
@@ -67,24 +66,9 @@ impl Measure {
             Self::Advantage => [0.0, 0.5, 1.5],
             Self::Selected => [0.5; 3],
             Self::Covariance => {
-                let records = samples.iter().filter_map(|sample| sample.tokens.as_ref());
-                let sizes = records.flat_map(|record| record.covariance.iter().map(|c| c.abs()));
-                let mut sizes: Vec<f64> = sizes.collect();
-                sizes.sort_by(f64::total_cmp);
-                let exceeded_by = |share: usize| {
-                    let place = sizes.len() - sizes.len() / share;
-                    sizes.get(place.saturating_sub(1)).copied().unwrap_or(f64::INFINITY)
-                };
-                [exceeded_by(2), exceeded_by(10), exceeded_by(50)]
+                covariance_thresholds(samples.iter().filter_map(|sample| sample.tokens.as_ref()))
             }
         }
-    }
-
-    /// How strongly a value is coloured: −3..=3, the sign that of the value.
-    pub fn strength(value: f64, thresholds: [f64; 3]) -> i8 {
-        let passed = thresholds.iter().filter(|&&threshold| value.abs() > threshold).count();
-        let strength = i8::try_from(passed).unwrap_or(3);
-        if value < 0.0 { -strength } else { strength }
     }
 
     /// What is known of one token, in a line.
@@ -105,22 +89,5 @@ impl Measure {
             record.advantage[position],
             record.covariance[position],
         )
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn covariances_are_coloured_by_how_many_exceed_them() {
-        let covariance: Vec<f64> = (1..=100).map(|size| f64::from(size) * -0.01).collect();
-        let record = TokenRecord { covariance, ..TokenRecord::default() };
-        let sample = ViewedSample { tokens: Some(record), ..ViewedSample::default() };
-        let thresholds = Measure::Covariance.thresholds(&[sample]);
-        assert_eq!(thresholds, [0.5, 0.9, 0.98]);
-        let strengths = [-0.5, -0.51, 0.95, 0.99].map(|value| Measure::strength(value, thresholds));
-        assert_eq!(strengths, [0, -1, 2, 3]);
-        assert_eq!(Measure::strength(9.0, Measure::Covariance.thresholds(&[])), 0);
     }
 }

@@ -174,13 +174,28 @@ fn accuracy(report: &Report, metric: &Metric<'_>) -> Option<Figure> {
     let points = || columns.iter().flat_map(|(_, _, points)| points.iter());
     points().next()?;
     let x = Axis::steps(points().map(|&(step, _)| step), 0.02);
-    let y = Axis::around(metric.label, points().map(|&(_, value)| value), true, 0.04);
     let description = description(&columns);
-    let drawn = |(colour, name, points): Curve| Series::new(&name, colour, Mark::Marked, points);
+    let drawn = |(colour, name, points): Curve| {
+        let interval = interval(&report.runs[colour], metric.name);
+        Series::new(&name, colour, Mark::Marked, points).with_spread(interval)
+    };
     let (stem, title) = (metric.stem.clone(), metric.title.clone());
-    let series = columns.into_iter().map(drawn).collect();
-    let caption = metric.reading.to_owned();
+    let series: Vec<Series> = columns.into_iter().map(drawn).collect();
+    let y = Axis::around(metric.label, series.iter().flat_map(Series::heights), true, 0.04);
+    let mut caption = metric.reading.to_owned();
+    if series.iter().any(|one| !one.spread.is_empty()) {
+        caption += " Bars: the 0.95 interval over the questions.";
+    }
     Some(Figure { chart: Chart { stem, title, description, x, y, series }, caption })
+}
+
+/// `(step, low, high)` of an accuracy, where a run logged its interval.
+fn interval(run: &ReportRun, name: &str) -> Vec<(f64, f64, f64)> {
+    let Some(rest) = name.strip_prefix("val-core/") else { return vec![] };
+    let end = |which: &str| series(run, &format!("val-aux/{rest}/{which}"));
+    let ends = end("low").into_iter().zip(end("high"));
+    let of_one_step = |&((low, _), (high, _)): &((f64, f64), (f64, f64))| (low - high).abs() < 0.5;
+    ends.filter(of_one_step).map(|((step, low), (_, high))| (step, low, high)).collect()
 }
 
 /// `(colour, name, points)` of the runs that have the metric.

@@ -10,11 +10,14 @@
 
 mod covariance_tail;
 mod curves;
+mod differences;
 mod entropy_change;
 mod glossary;
 pub mod line_fit;
 mod metric;
+mod outlook;
 mod page;
+mod read;
 mod reward_entropy;
 mod samples;
 mod summary;
@@ -29,6 +32,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::atomic_write::{WriteError, write_atomically};
+use crate::token_record::TokenRecord;
 
 /// Metrics of one optimiser step: the key `step` and metric names, as in a line of `metrics.jsonl`.
 pub type StepRecord = BTreeMap<String, f64>;
@@ -76,6 +80,9 @@ pub struct SampleRecord {
     pub answer: String,
     /// What the response earned.
     pub reward: f64,
+    /// Its tokens, where they were recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<TokenRecord>,
 }
 
 /// Outcome of `softmax-sim verify --json`.

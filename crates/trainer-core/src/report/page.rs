@@ -5,8 +5,8 @@ use figures::{Block, Page, Section};
 
 use super::summary::{headline, name_cell};
 use super::{
-    Report, covariance_tail, curves, entropy_change, glossary, reward_entropy, samples, summary,
-    verification,
+    Report, covariance_tail, curves, entropy_change, glossary, outlook, reward_entropy, samples,
+    summary, verification,
 };
 
 const FOOTER: &str = "<p>Theory and methods: \
@@ -20,6 +20,7 @@ pub(super) fn sections(report: &Report) -> Vec<Section> {
         curves::learning(report),
         entropy_change::lemma_1(report),
         reward_entropy::section(report),
+        outlook::section(report),
         entropy_change::theorem_2(report),
         covariance_tail::section(report),
         verification::section(report),
@@ -39,7 +40,7 @@ pub(super) fn page(report: &Report) -> Page {
         sections: sections(report),
         command: report.command.clone(),
         footer: FOOTER.to_owned(),
-        style: String::new(),
+        style: samples::STYLE.to_owned(),
     }
 }
 

@@ -108,6 +108,7 @@ pub(super) fn section(report: &Report) -> Section {
         table.html_row(cells);
     }
     let mut html = table.html();
+    html.extend(super::differences::table(report));
     let described = report.runs.iter().enumerate().filter(|(_, run)| !run.description.is_empty());
     let items = described.map(|(colour, run)| {
         format!("<li>{}: {}</li>\n", name_cell(colour, &run.name), escape(&run.description))

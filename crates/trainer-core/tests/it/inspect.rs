@@ -88,16 +88,21 @@ impl Screen {
         }
         self.terminal.draw(|frame| draw(frame, &self.inspector)).expect("a screen in memory");
         let lines = self.terminal.backend().to_string();
-        lines.lines().map(|line| line.trim_matches('"').trim_end().to_owned() + "\n").collect()
+        let line = |line: &str| {
+            let inner = line.strip_prefix('"').and_then(|line| line.strip_suffix('"'));
+            inner.unwrap_or(line).trim_end().to_owned() + "\n"
+        };
+        lines.lines().map(line).collect()
     }
 
-    /// The style of the first cell that begins `text`.
+    /// The style of the last character of `text`, where it stands first.
     fn style_of(&self, text: &str) -> Style {
         let buffer = self.terminal.backend().buffer();
         for row in 0..24 {
             let line: String = (0..80).map(|column| buffer[(column, row)].symbol()).collect();
             if let Some(place) = line.find(text) {
-                let column = u16::try_from(line[..place].chars().count()).expect("80 columns");
+                let end = line[..place + text.len()].chars().count() - 1;
+                let column = u16::try_from(end).expect("80 columns");
                 return buffer[(column, row)].style();
             }
         }
@@ -123,7 +128,7 @@ fn tokens_are_coloured_by_what_the_keys_say() {
     screen.after("k>>>l");
     // The largest of four is exceeded by none, so the second largest and the largest stand out.
     assert_eq!(screen.style_of("It is").fg, Some(Color::Reset));
-    let last = |screen: &Screen| screen.style_of("5                ");
+    let last = |screen: &Screen| screen.style_of("#### 5");
     assert_eq!(last(&screen).fg, Some(Color::Yellow));
     assert!(last(&screen).add_modifier.contains(Modifier::UNDERLINED), "selected");
     screen.after("e");
