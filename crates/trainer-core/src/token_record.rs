@@ -169,7 +169,7 @@ mod tests {
         let covariance: Vec<f64> = (1..=100).map(|size| f64::from(size) * -0.01).collect();
         let record = TokenRecord { covariance, ..TokenRecord::default() };
         let thresholds = covariance_thresholds([&record].into_iter());
-        assert_eq!(thresholds, [0.5, 0.9, 0.98]);
+        assert_eq!(thresholds.to_vec(), [0.5, 0.9, 0.98]);
         let strengths = [-0.5, -0.51, 0.95, 0.99].map(|value| strength(value, thresholds));
         assert_eq!(strengths, [0, -1, 2, 3]);
         assert_eq!(strength(9.0, covariance_thresholds(std::iter::empty())), 0);

@@ -67,6 +67,26 @@ fn tensorboard_has_every_metric_of_every_step_once_though_the_run_was_resumed() 
     assert_eq!(table.lines().count(), 1 + expected.len(), "{table}");
     assert!(table.starts_with("step,actor/entropy,"), "{table:.80}");
 
+    // Where there is no terminal, the inspector says what there is, and the report shows tokens.
+    let run = |arguments: &[&str]| {
+        let binary = Command::new(env!("CARGO_BIN_EXE_llm-trainer"))
+            .args(arguments)
+            .arg(root.join("run"))
+            .output();
+        let output = binary.unwrap();
+        assert_success(&output);
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let summary = run(&["inspect"]);
+    assert!(summary.starts_with("run: 5 steps\n") && !summary.contains('\u{1b}'), "{summary}");
+    assert!(
+        summary.contains("step 4: ") && summary.contains("the law of 3 evaluations"),
+        "{summary}"
+    );
+    run(&["report"]);
+    let page = std::fs::read_to_string(root.join("run/report.html")).unwrap();
+    assert!(page.contains("<pre class=\"tokens\"") && page.contains("3 evaluations"));
+
     // After the evaluation of the last step, what it cost is said.
     let log = String::from_utf8_lossy(&resumed.stderr);
     let last = read_metrics(&root.join("run/metrics.jsonl")).unwrap().pop().unwrap();

@@ -6,8 +6,10 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Wrap};
 
-use super::inspector::{Inspector, Level, Typing, matches};
+use super::filter::Filter;
+use super::inspector::{Inspector, Level, Typing};
 use super::measure::Measure;
+use super::search::matches;
 use super::text_lines::{Piece, line_of, text_lines};
 use super::token_text::plain;
 use crate::run_view::ViewedSample;
@@ -78,7 +80,7 @@ fn breadcrumbs(inspector: &Inspector) -> String {
             }
         }
     }
-    if inspector.filter != super::inspector::Filter::All {
+    if inspector.filter != Filter::All {
         text += &format!("  [only {}]", inspector.filter.name());
     }
     text

@@ -2,8 +2,10 @@
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
+use super::filter::Filter;
 use super::measure::Measure;
 use super::palette::Palette;
+use super::search::{holds, matches};
 use crate::run_view::{RunView, ViewedSample};
 
 /// How far down one has gone.
@@ -17,44 +19,6 @@ pub enum Level {
     Samples,
     /// The tokens of a sample.
     Tokens,
-}
-
-/// Which samples are shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Filter {
-    /// All.
-    All,
-    /// With the right answer.
-    Right,
-    /// With a wrong answer.
-    Wrong,
-    /// Without an answer that can be read.
-    Unparsed,
-    /// Cut at the longest length.
-    Truncated,
-}
-
-impl Filter {
-    const ALL: [Self; 5] = [Self::All, Self::Right, Self::Wrong, Self::Unparsed, Self::Truncated];
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::All => "all",
-            Self::Right => "right",
-            Self::Wrong => "wrong",
-            Self::Unparsed => "unparsed",
-            Self::Truncated => "truncated",
-        }
-    }
-
-    fn passes(self, sample: &ViewedSample) -> bool {
-        match self {
-            Self::All => true,
-            Self::Truncated => sample.truncated,
-            Self::Right | Self::Wrong | Self::Unparsed => sample.verdict == self.name(),
-        }
-    }
 }
 
 /// What is being typed.
@@ -408,17 +372,4 @@ fn moved(from: &[usize], current: usize, by: isize) -> usize {
     let Some(last) = from.len().checked_sub(1) else { return current };
     let place = from.partition_point(|&index| index < current).min(last);
     from[place.saturating_add_signed(by).min(last)]
-}
-
-fn holds(sample: &ViewedSample, text: &str) -> bool {
-    !matches(&sample.problem, text).is_empty() || !matches(&sample.response, text).is_empty()
-}
-
-/// Where `wanted` stands in `text`, in bytes; capitals count as small letters where these are as long.
-pub(super) fn matches(text: &str, wanted: &str) -> Vec<(usize, usize)> {
-    if wanted.is_empty() {
-        return Vec::new();
-    }
-    let (small, small_wanted) = (text.to_ascii_lowercase(), wanted.to_ascii_lowercase());
-    small.match_indices(&small_wanted).map(|(start, found)| (start, start + found.len())).collect()
 }

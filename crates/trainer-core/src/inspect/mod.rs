@@ -10,16 +10,19 @@
 )]
 
 mod draw;
+mod filter;
 mod inspector;
 mod measure;
 mod palette;
+mod search;
 mod summary;
 mod terminal;
 mod text_lines;
 mod token_text;
 
 pub use draw::draw;
-pub use inspector::{Filter, Inspector, Level};
+pub use filter::Filter;
+pub use inspector::{Inspector, Level};
 pub use measure::Measure;
 pub use palette::Palette;
 pub use summary::summary;

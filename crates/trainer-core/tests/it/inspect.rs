@@ -64,7 +64,7 @@ fn make_run(root: &Path) {
 struct Screen {
     inspector: Inspector,
     terminal: Terminal<TestBackend>,
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
 }
 
 impl Screen {
@@ -73,7 +73,7 @@ impl Screen {
         make_run(folder.path());
         let view = RunView::open(&folder.path().join("run")).expect("a run");
         let terminal = Terminal::new(TestBackend::new(80, 24)).expect("a screen in memory");
-        Self { inspector: Inspector::new(view, palette), terminal, _folder: folder }
+        Self { inspector: Inspector::new(view, palette), terminal, folder }
     }
 
     /// Types: letters as they are, `>` for enter, `<` for escape.
@@ -192,7 +192,7 @@ fn a_filter_leaves_what_passes() {
 fn a_run_that_goes_on_is_followed() {
     let mut screen = Screen::new(Palette::Sixteen);
     screen.after("");
-    let path = screen._folder.path().join("run/metrics.jsonl");
+    let path = screen.folder.path().join("run/metrics.jsonl");
     fs::write(&path, metrics(1) + &metrics(2) + &metrics(3) + &metrics(4)).unwrap();
     screen.inspector.refresh();
     let shown = screen.after("");

@@ -1,0 +1,42 @@
+//! Which samples are shown.
+
+use crate::run_view::ViewedSample;
+
+/// Which samples are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Filter {
+    /// All.
+    All,
+    /// With the right answer.
+    Right,
+    /// With a wrong answer.
+    Wrong,
+    /// Without an answer that can be read.
+    Unparsed,
+    /// Cut at the longest length.
+    Truncated,
+}
+
+impl Filter {
+    pub(super) const ALL: [Self; 5] =
+        [Self::All, Self::Right, Self::Wrong, Self::Unparsed, Self::Truncated];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::All => "all",
+            Self::Right => "right",
+            Self::Wrong => "wrong",
+            Self::Unparsed => "unparsed",
+            Self::Truncated => "truncated",
+        }
+    }
+
+    pub(super) fn passes(self, sample: &ViewedSample) -> bool {
+        match self {
+            Self::All => true,
+            Self::Truncated => sample.truncated,
+            Self::Right | Self::Wrong | Self::Unparsed => sample.verdict == self.name(),
+        }
+    }
+}
