@@ -5,7 +5,7 @@
 //! resolved.json     every field with its value    samples/step-N.jsonl
 //! environment.json  commit, versions, device      checkpoints/step-N/ Hugging Face folder + trainer/
 //! report.html                                     samples/step-N.tokens.jsonl  some of them token by token
-//! tfevents/         the metrics for TensorBoard   checkpoints/latest  name of the last whole one
+//! events/           the metrics for TensorBoard   checkpoints/latest  name of the last whole one
 //! logs/rank-N.log   what the ranks beside the first had to say
 //! ```
 
@@ -161,9 +161,9 @@ impl RunDirectory {
         self.samples().join(format!("step-{step}.tokens.jsonl"))
     }
 
-    /// The metrics as TensorBoard reads them.
+    /// The metrics as TensorBoard reads them. A folder whose name holds `tfevents` it would take for a file.
     pub fn events(&self) -> PathBuf {
-        self.root.join("tfevents")
+        self.root.join("events")
     }
 
     /// The checkpoint after `step` steps.

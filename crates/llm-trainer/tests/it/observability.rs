@@ -51,7 +51,7 @@ fn tensorboard_has_every_metric_of_every_step_once_though_the_run_was_resumed() 
         })
         .collect();
     assert_eq!(expected.iter().map(|step| step.0).collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
-    assert_eq!(events(&root.join("run/tfevents")), expected);
+    assert_eq!(events(&root.join("run/events")), expected);
 
     // Exported, it is the same again; and the table holds the same numbers.
     let exported = Command::new(env!("CARGO_BIN_EXE_llm-trainer"))
@@ -147,7 +147,7 @@ fn event_files_that_cannot_be_written_are_named_and_the_run_goes_on_afterwards()
     let error = text.lines().last().unwrap_or_default();
     assert!(error.contains("tfevents") && error.contains("File too large"), "{text}");
     assert_success(&train(root, &[]));
-    let steps: Vec<i64> = events(&root.join("run/tfevents")).iter().map(|step| step.0).collect();
+    let steps: Vec<i64> = events(&root.join("run/events")).iter().map(|step| step.0).collect();
     assert_eq!(steps, [0, 1, 2, 3, 4]);
 }
 
@@ -157,6 +157,6 @@ fn neither_is_written_where_it_is_switched_off() {
     let root = folder.path();
     let off = ["metrics.token_groups=0", "metrics.tensorboard=false", "training.steps=1"];
     assert_success(&train(root, &off));
-    assert!(!root.join("run/tfevents").exists());
+    assert!(!root.join("run/events").exists());
     assert!(!root.join("run/samples/step-1.tokens.jsonl").exists());
 }

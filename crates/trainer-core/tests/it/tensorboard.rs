@@ -7,6 +7,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use trainer_core::metric;
 use trainer_core::metrics::{StepMetrics, read_metrics};
+use trainer_core::run_directory::RunDirectory;
 use trainer_core::tensorboard::{
     Event, EventWriter, ValueKind, What, event_files, histogram, read_events,
 };
@@ -106,7 +107,10 @@ fn the_real_tensorboard_reads_every_step_once() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let mut writer = begin(folder.path(), &[], 1_000.0);
+    // The name that a run gives it: the package takes some folders for files.
+    let folder = RunDirectory::create(folder.path()).unwrap().events();
+    let begin = |history: &[StepMetrics], end| begin(&folder, history, end);
+    let mut writer = begin(&[], 1_000.0);
     for number in 1..=3 {
         let now = UNIX_EPOCH + Duration::from_secs(1_000 + number);
         writer.append(&step(number, 1.0), &[], now).unwrap();
@@ -124,7 +128,7 @@ print(sum(h.histogram_value.num for h in accumulator.Histograms('response_length
 ";
     let mut child = Command::new(&python)
         .args(["-c", script])
-        .arg(folder.path())
+        .arg(&folder)
         .stdin(std::process::Stdio::piped())
         .stdout(std::process::Stdio::piped())
         .spawn()
@@ -133,7 +137,7 @@ print(sum(h.histogram_value.num for h in accumulator.Histograms('response_length
     let mut line = String::new();
     std::io::BufRead::read_line(&mut out, &mut line).unwrap();
     assert_eq!(line.trim(), "[(1, 1001.0, 1.0), (2, 1002.0, 1.0), (3, 1003.0, 1.0)]");
-    let mut writer = begin(folder.path(), &[step(1, 1.0), step(2, 1.0)], 1_100.0);
+    let mut writer = begin(&[step(1, 1.0), step(2, 1.0)], 1_100.0);
     let lengths = histogram([3.0, 4.0, 5.0]).unwrap();
     let now = UNIX_EPOCH + Duration::from_secs(1_103);
     writer.append(&step(3, 0.5), &[("response_length/distribution", lengths)], now).unwrap();

@@ -110,7 +110,7 @@ pub(super) const TRAINING: &[Field] = &[
     field(
         "metrics.tensorboard",
         "true",
-        "Whether every metric and the lengths of the responses are written for TensorBoard too, to `tfevents/` ([observability](observability.md)).",
+        "Whether every metric and the lengths of the responses are written for TensorBoard too, to `events/` ([observability](observability.md)).",
     ),
     field(
         "metrics.token_groups",
