@@ -11,8 +11,10 @@ use llm_trainer::launch::RankFailed;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    // Before libtorch makes anything large.
-    let _kept = torch_ext::keep_freed_memory();
+    // Before libtorch makes anything large. Where memory is scarcer than time, it can be handed back.
+    if std::env::var("LLM_TRAINER_KEEP_FREED_MEMORY").as_deref() != Ok("no") {
+        let _kept = torch_ext::keep_freed_memory();
+    }
     // Must come before the first question about CUDA; a machine without it is no error here. The launcher asks none.
     if !matches!(cli.command, Command::Launch(_)) {
         let _cuda = torch_ext::load_cuda();

@@ -14,6 +14,9 @@
 //! | [`report`], [`export`] | what a person sees of it, and other programs |
 //! | [`run_law`], [`token_record`] | what reward cost in entropy, and what is known of each token |
 //! | [`run_view`], [`inspect`] | a run as its folder shows it, and on a terminal |
+//! | [`plan`] | whether a run fits, what it sends, how long it takes |
+//! | [`preflight`] | whether it can learn, from a few samples |
+//! | [`report`] | what a person sees of it |
 //! | [`model_config`], [`gguf`] | what a model is, and how one comes out of a GGUF file |
 
 pub mod arithmetic;
@@ -36,6 +39,8 @@ pub mod metrics;
 pub mod model_config;
 pub mod overlong;
 pub mod packing;
+pub mod plan;
+pub mod preflight;
 pub mod prompt;
 pub mod question_key;
 pub mod question_order;

@@ -107,6 +107,11 @@ fn the_measures_of_an_evaluation_are_printed_from_their_table() {
 }
 
 #[test]
+fn scaling_page_is_printed_by_the_plan() {
+    compare("scaling.md", &trainer_core::plan::scaling_page());
+}
+
+#[test]
 fn configuration_page_is_printed_from_the_table() {
     compare("configuration.md", &configuration_page());
 }

@@ -88,7 +88,7 @@ fn self_test(device: Device) -> anyhow::Result<f64> {
 }
 
 /// Total and available memory.
-fn memory_bytes() -> Option<(u64, u64)> {
+pub(super) fn memory_bytes() -> Option<(u64, u64)> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let field = |name: &str| -> Option<u64> {
         let line = text.lines().find_map(|line| line.strip_prefix(name))?;

@@ -10,6 +10,9 @@ mod json_lines;
 pub mod launch;
 pub mod merge;
 pub mod model_options;
+pub mod plan;
+pub mod plan_options;
+pub mod preflight;
 pub mod report;
 pub mod score;
 pub mod train;
@@ -34,6 +37,10 @@ pub enum Command {
     Warmup(warmup::Args),
     /// Train a model by reinforcement learning, or go on with a run that was interrupted
     Train(train::Args),
+    /// Say whether a run fits a device, what to change where it does not, what it sends and how long a step takes
+    Plan(plan::Args),
+    /// Ask the first questions of a run, show what comes of them, and say whether the run can learn
+    Preflight(preflight::Args),
     /// Start a command several times on this host, as the ranks of one run, and end all when one fails
     Launch(launch::Args),
     /// Write one self-contained HTML page, and its figures as SVG, about one or several runs
@@ -62,6 +69,8 @@ impl Command {
             Self::Generate(args) => generate::run(args, out),
             Self::Warmup(args) => warmup::run(args, out),
             Self::Train(args) => train::run(args, out),
+            Self::Plan(args) => plan::run(args, out),
+            Self::Preflight(args) => preflight::run(args, out),
             Self::Launch(args) => launch::run(args),
             Self::Report(args) => report::run(args, out),
             Self::Inspect(args) => inspect::run(args, out),

@@ -5,11 +5,14 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Context;
+use torch_ext::Placement;
 use trainer_core::config::Run;
 use trainer_core::deadline::Deadline;
+use trainer_core::plan::{Assumptions, Setup};
 use trainer_core::resume::{self, Origin, Resume};
 use trainer_core::run_directory::RunDirectory;
 
+use super::plan_options::PlanOptions;
 use crate::progress::Progress;
 use crate::ranks::Ranks;
 use crate::signals::Signals;
@@ -40,9 +43,18 @@ pub struct Args {
     /// checkpoint, or after the latest of that run: of this run it is taken up again there, of another one a copy begins
     #[arg(long, value_name = "auto|never|PATH", default_value_t)]
     resume: Resume,
-    /// Print the configuration in full and how its batches come together, check the files it names, and stop
+    /// Print the configuration in full, how its batches come together, the memory of a rank and what it sends, check the
+    /// files that are named, and stop
     #[arg(long)]
     dry_run: bool,
+    /// With --dry-run: ranks to plan for [default: those that were started]
+    #[arg(long, requires = "dry_run", value_name = "N", help_heading = "Planning")]
+    ranks: Option<usize>,
+    /// With --dry-run: ranks of one machine [default: 8, or all where there are fewer]
+    #[arg(long, requires = "dry_run", value_name = "N", help_heading = "Planning")]
+    ranks_per_node: Option<usize>,
+    #[command(flatten)]
+    plan: PlanOptions,
 }
 
 /// Runs the command; the run's folder is printed at the end.
@@ -58,18 +70,10 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     };
     let resolved = toml::to_string_pretty(run.config())?;
     if args.dry_run {
-        // Comments, so that the output as a whole is a configuration again.
-        write!(out, "{resolved}")?;
-        let arithmetic = run.batch_arithmetic().to_string();
-        let warnings = run.warnings().into_iter().map(|warning| format!("warning: {warning}"));
-        for line in arithmetic.lines().map(str::to_owned).chain(warnings) {
-            writeln!(out, "# {line}")?;
-        }
-        run.check_files()?;
-        for line in run.describe_data()? {
-            writeln!(out, "# {line}")?;
-        }
-        return Ok(());
+        let placement = Placement::from_env()?;
+        // All ranks would print the same.
+        let out: &mut dyn Write = if placement.rank == 0 { out } else { &mut std::io::sink() };
+        return dry_run(args, &run, &resolved, placement.world_size, out);
     }
     run.check_files()?;
     let deadline = match &args.deadline {
@@ -80,6 +84,40 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     let ranks = Ranks::from_env(run.config().model.device, timeout)?;
     let outcome = train_on(&ranks, args, run, &resolved, deadline, out);
     ranks.conclude(outcome)
+}
+
+/// Prints what would run, as a configuration whose comments say what comes of it.
+fn dry_run(
+    args: &Args,
+    run: &Run,
+    resolved: &str,
+    started: usize,
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
+    write!(out, "{resolved}")?;
+    let arithmetic = run.batch_arithmetic().to_string();
+    let warnings = run.warnings().into_iter().map(|warning| format!("warning: {warning}"));
+    for line in arithmetic.lines().map(str::to_owned).chain(warnings) {
+        writeln!(out, "# {line}")?;
+    }
+    run.check_files()?;
+    for line in run.describe_data()? {
+        writeln!(out, "# {line}")?;
+    }
+    let ranks = args.ranks.unwrap_or(started);
+    let of_node = args.ranks_per_node.unwrap_or(ranks.min(8));
+    anyhow::ensure!(
+        of_node > 0 && ranks > 0 && ranks.is_multiple_of(of_node),
+        "--ranks is {ranks}, expected a multiple of --ranks-per-node = {of_node}"
+    );
+    let model = super::plan::sizes(&run.config().model.path.display().to_string())?;
+    let setup = Setup::of_run(run, model).with_ranks(ranks / of_node, of_node, 1)?;
+    let plan = args.plan.plan(setup, Assumptions::default())?;
+    writeln!(out, "#")?;
+    for line in plan.to_string().lines() {
+        writeln!(out, "{}", format!("# {line}").trim_end())?;
+    }
+    Ok(())
 }
 
 /// Trains on this rank; the first one has the last word on standard output.

@@ -18,4 +18,4 @@ mod trainer;
 pub mod update;
 
 pub use recording::Recording;
-pub use trainer::{RolloutSource, StepReport, Trainer};
+pub use trainer::{RolloutSource, StepReport, Trainer, preflight};

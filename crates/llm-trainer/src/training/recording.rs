@@ -1,6 +1,6 @@
 //! One forward pass of a whole mini-batch, block by block, that remembers enough to be differentiated.
 
-use tch::{Kind, Tensor};
+use tch::Tensor;
 use torch_ext::TorchError;
 
 use super::packed::PackedSequences;
@@ -249,16 +249,6 @@ fn leaf(x: &Tensor) -> Tensor {
     x.detach().set_requires_grad(true)
 }
 
-/// About what autograd keeps of one block for one token: eight vectors of the residual's width (norms, residuals, the
-/// inputs of the projections), three of each of queries, keys and values, and four of the MLP's.
 fn activation_bytes_per_token(model: &Decoder) -> usize {
-    let config = model.config();
-    let heads = config.num_attention_heads + 2 * config.num_key_value_heads;
-    let width = 8 * config.hidden_size + 3 * heads * config.head_dim + 4 * config.intermediate_size;
-    let bytes = match model.kind() {
-        Kind::Double => 8,
-        Kind::BFloat16 | Kind::Half => 2,
-        _ => 4,
-    };
-    width * bytes
+    trainer_core::plan::activation_bytes_per_token(model.config(), model.kind().elt_size_in_bytes())
 }

@@ -1,6 +1,7 @@
 //! The training loop of one run.
 
 mod evaluation;
+mod preflight;
 mod process_rewards;
 mod questions;
 mod replay;
@@ -39,6 +40,7 @@ use crate::generation::GenerationOptions;
 use crate::model::Decoder;
 use crate::ranks::{Grid, Ranks};
 
+pub use preflight::preflight;
 pub use replay::RolloutSource;
 
 /// A run in progress.

@@ -18,6 +18,8 @@ mod observability;
 mod parity;
 mod peak_memory;
 mod plain_losses;
+mod plan;
+mod preflight;
 mod ranks;
 mod recomputation;
 mod replay;

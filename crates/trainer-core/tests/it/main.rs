@@ -9,6 +9,8 @@ mod dynamic_sampling;
 mod evaluation;
 mod inspect;
 mod metrics;
+mod plan;
+mod preflight;
 mod presets;
 mod prompt;
 mod row_layouts;

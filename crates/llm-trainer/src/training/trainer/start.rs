@@ -146,7 +146,7 @@ impl Trainer {
 }
 
 /// Where the model lies, and in which kind.
-fn place(config: &RunConfig, ranks: &Ranks) -> anyhow::Result<(Device, Kind)> {
+pub(super) fn place(config: &RunConfig, ranks: &Ranks) -> anyhow::Result<(Device, Kind)> {
     let device = crate::device::resolve_beside(config.model.device, ranks.local())?;
     let kind = match config.model.dtype {
         Dtype::F32 => Kind::Float,

@@ -13,7 +13,7 @@ use crate::training_run::train_command;
 
 /// The processes of one run, as a launcher starts them, yet to be started. Rank `r` gets the command that `wrap` makes of its
 /// own.
-fn commands(count: usize, root: &Path, overrides: &[&str]) -> Vec<Command> {
+pub(crate) fn commands(count: usize, root: &Path, overrides: &[&str]) -> Vec<Command> {
     // Free now, and not given out again soon.
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let port = listener.local_addr().expect("bound").port().to_string();
@@ -33,7 +33,7 @@ fn commands(count: usize, root: &Path, overrides: &[&str]) -> Vec<Command> {
 }
 
 /// Starts the processes of one run.
-fn start(commands: Vec<Command>) -> Vec<Child> {
+pub(crate) fn start(commands: Vec<Command>) -> Vec<Child> {
     let spawn = |mut command: Command| {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         command.spawn().expect("the binary of this crate runs")
@@ -42,7 +42,7 @@ fn start(commands: Vec<Command>) -> Vec<Child> {
 }
 
 /// Runs all processes to their end.
-fn finish(children: Vec<Child>) -> Vec<Output> {
+pub(crate) fn finish(children: Vec<Child>) -> Vec<Output> {
     children
         .into_iter()
         .map(|child| child.wait_with_output().expect("a process that was started"))

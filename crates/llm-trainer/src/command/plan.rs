@@ -1,0 +1,158 @@
+//! `plan`: whether a run fits, what to change where it does not, what it sends, how long it takes.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use trainer_core::config::{Run, RunConfig, Zero};
+use trainer_core::model_config::ModelConfig;
+use trainer_core::plan::{
+    Assumptions, ByteCount, MODEL_PRESETS, ModelSizes, Setup, preset_model, scaling_page,
+};
+
+use super::plan_options::PlanOptions;
+
+/// A run of 32 prompts × 8 with the defaults of every other field.
+const PLAIN: &str = "name = \"plan\"\nmodel = { path = \"model\", dtype = \"bf16\" }\n\
+                     data = { train = { arithmetic = {} } }\ntraining = { steps = 1 }\n";
+
+/// Arguments of `plan`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Hugging Face directory, or a shape of Qwen2.5: 0.5b, 1.5b, 3b, 7b, 14b, 32b, 72b [default: the run's]
+    #[arg(long, value_name = "DIR|SIZE", required_unless_present_any = ["config", "preset", "table"])]
+    model: Option<String>,
+    /// TOML file of a run [default: a run with the defaults of every field, in bf16]
+    #[arg(long, value_name = "FILE", conflicts_with = "preset")]
+    config: Option<PathBuf>,
+    /// A published run, as qwen2.5-7b-kl-cov
+    #[arg(long, value_name = "NAME")]
+    preset: Option<String>,
+    /// Set one field of the run, as `--set rollout.rows=128`; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    overrides: Vec<String>,
+    /// Devices of each machine
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    gpus: usize,
+    /// Machines
+    #[arg(long, default_value_t = 1, value_name = "M")]
+    nodes: usize,
+    /// What is cut over the ranks, as `--set parallel.zero=STAGE`
+    #[arg(long, value_name = "STAGE")]
+    zero: Option<u8>,
+    #[command(flatten)]
+    options: PlanOptions,
+    /// Share of the stated matrix operations that passes over many tokens reach
+    #[arg(long, default_value_t = Assumptions::default().matrix_fraction, value_name = "FRACTION")]
+    matrix_fraction: f64,
+    /// Share of its roofline that decoding reaches
+    #[arg(long, default_value_t = Assumptions::default().decode_fraction, value_name = "FRACTION")]
+    decode_fraction: f64,
+    /// Share of the computation beside it that communication can hide behind
+    #[arg(long, default_value_t = Assumptions::default().overlap_fraction, value_name = "FRACTION")]
+    overlap_fraction: f64,
+    /// One JSON object in place of the table
+    #[arg(long)]
+    json: bool,
+    /// Print a page in place of one plan: docs/scaling.md
+    #[arg(long, value_enum, conflicts_with_all = ["model", "config", "preset"])]
+    table: Option<Page>,
+}
+
+/// A page that this command prints.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum Page {
+    /// 7B and 32B on 8, 32 and 128 GPUs
+    Scaling,
+}
+
+/// Runs the command.
+///
+/// # Errors
+///
+/// If the run or the model cannot be read, or the longest responses do not fit; the plan is printed all the same.
+pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
+    if let Some(Page::Scaling) = args.table {
+        write!(out, "{}", scaling_page())?;
+        return Ok(());
+    }
+    let run = planned_run(args)?;
+    let model = model_of(args, &run)?;
+    let mut setup = Setup::of_run(&run, model).with_ranks(args.nodes, args.gpus, 1)?;
+    if let Some(stage) = args.zero {
+        setup.zero = Zero::try_from(stage).map_err(|error| anyhow::anyhow!("--{error}"))?;
+    }
+    let assumptions = Assumptions {
+        matrix_fraction: fraction("--matrix-fraction", args.matrix_fraction)?,
+        decode_fraction: fraction("--decode-fraction", args.decode_fraction)?,
+        overlap_fraction: fraction("--overlap-fraction", args.overlap_fraction)?,
+    };
+    let plan = args.options.plan(setup, assumptions)?;
+    if args.json {
+        serde_json::to_writer(&mut *out, &plan)?;
+        writeln!(out)?;
+    } else {
+        write!(out, "{plan}")?;
+    }
+    out.flush()?;
+    anyhow::ensure!(
+        plan.fits,
+        "{} does not fit into {}: one rank needs {}",
+        plan.setup.model.name,
+        ByteCount(plan.device_memory_bytes),
+        ByteCount(plan.memory.peak_bytes())
+    );
+    Ok(())
+}
+
+fn fraction(option: &str, value: f64) -> anyhow::Result<f64> {
+    anyhow::ensure!(
+        value > 0.0 && value <= 1.0,
+        "{option} is {value}, expected above 0 and at most 1"
+    );
+    Ok(value)
+}
+
+/// The run; what it leaves open is filled in, as nothing of it is read.
+fn planned_run(args: &Args) -> anyhow::Result<Run> {
+    if let Some(path) = &args.config {
+        return Ok(Run::load(path, &args.overrides)?);
+    }
+    let Some(name) = &args.preset else {
+        let config = RunConfig::parse(PLAIN, Path::new("plan.toml"), &args.overrides)?;
+        return Ok(config.resolve(Path::new(""))?);
+    };
+    let path = format!("model.path={:?}", args.model.as_deref().unwrap_or("model"));
+    let mut overrides = vec![path, "data.train.arithmetic={}".to_owned()];
+    overrides.extend(args.overrides.iter().cloned());
+    Ok(Run::from_preset(name, &overrides)?)
+}
+
+/// The model: the one named, else that of the run, or of the preset's name.
+fn model_of(args: &Args, run: &Run) -> anyhow::Result<ModelSizes> {
+    let of_preset = args.preset.as_deref().and_then(|preset| preset.split('-').nth(1));
+    let path = run.config().model.path.display().to_string();
+    let overridden = args.overrides.iter().any(|one| one.trim_start().starts_with("model.path"));
+    let name = match (&args.model, of_preset) {
+        (Some(name), _) => name,
+        (None, Some(size)) if !overridden => size,
+        (None, _) => &path,
+    };
+    sizes(name)
+}
+
+/// The sizes of a shape's name or a directory.
+pub(super) fn sizes(name: &str) -> anyhow::Result<ModelSizes> {
+    if let Some(config) = preset_model(name) {
+        return Ok(ModelSizes::of(&format!("Qwen2.5-{}", name.to_uppercase()), &config));
+    }
+    let path = Path::new(name);
+    let known = || {
+        let known: Vec<&str> = MODEL_PRESETS.iter().map(|row| row.0).collect();
+        format!("{name}: neither a Hugging Face directory nor one of {}", known.join(", "))
+    };
+    anyhow::ensure!(path.is_dir(), known());
+    let config = ModelConfig::read(&path.join("config.json"))?;
+    let folder = path.file_name().context("a directory with a name")?;
+    Ok(ModelSizes::of(&folder.to_string_lossy(), &config))
+}

@@ -1,0 +1,216 @@
+//! `llm-trainer plan` and `--dry-run`, and the peaks that a run really has.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use llm_trainer::model::Decoder;
+use serde_json::Value;
+use tch::{Device, Kind};
+use trainer_core::model_config::{Architecture, ModelConfig, ModelShape};
+
+use crate::fixture::{directory, one_thread};
+use crate::ranks::{commands, finish, start};
+use crate::training_run::{assert_success, column, steps, train_command};
+
+/// Width, feed-forward width, blocks.
+type Size = (usize, usize, usize);
+
+/// A random model over the recorded tokens.
+fn save_model(target: &Path, (hidden_size, intermediate_size, num_hidden_layers): Size) {
+    one_thread();
+    let source = directory("tiny_qwen2_untied");
+    let recorded = Decoder::load(&source, Device::Cpu, Kind::Float).expect("a recorded model");
+    let config = ModelConfig::new(ModelShape {
+        architecture: Architecture::Qwen2,
+        hidden_size,
+        intermediate_size,
+        num_hidden_layers,
+        num_attention_heads: hidden_size / 64,
+        num_key_value_heads: hidden_size / 128,
+        head_dim: 64,
+        rms_norm_eps: 1e-6,
+        rope_theta: 10_000.0,
+        rope_scaling: None,
+        vocab_size: recorded.config().vocab_size,
+        max_position_embeddings: 512,
+        tie_word_embeddings: false,
+        query_key_value_bias: true,
+        attention_output_bias: false,
+        initializer_range: 0.02,
+        bos_token_id: None,
+        eos_token_ids: recorded.config().eos_token_ids.clone(),
+        pad_token_id: None,
+    });
+    let model = Decoder::initialise(config.expect("a valid shape"), 3, Device::Cpu, Kind::Float);
+    model.save(target, &source).expect("a temporary folder is writable");
+}
+
+/// The command of [`train`] turned into another with the same file and settings.
+fn planned(root: &Path, ranks: usize, overrides: &[&str]) -> Value {
+    let _config = train_command(root, overrides);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_llm-trainer"));
+    command.arg("plan").arg("--config").arg(root.join("tiny.toml"));
+    command.args(["--json", "--gpu-memory", "1TB", "--gpus", &ranks.to_string()]);
+    overrides.iter().for_each(|one| drop(command.args(["--set", one])));
+    let output = command.output().expect("the binary of this crate runs");
+    assert_success(&output);
+    serde_json::from_slice(&output.stdout).expect("one JSON object")
+}
+
+/// What tensors take at most, in bytes.
+fn tensor_bytes(plan: &Value) -> f64 {
+    let sum = |items: &Value| -> f64 {
+        let items = items.as_array().expect("a list of buffers").iter();
+        items.map(|item| item["bytes"].as_f64().expect("bytes")).sum()
+    };
+    let memory = &plan["memory"];
+    let phases = memory["phases"].as_array().expect("a list of phases").iter();
+    sum(&memory["resident"]) + phases.map(|phase| sum(&phase["items"])).fold(0.0, f64::max)
+}
+
+/// The peak of a run of two steps beyond that of the same run of the recorded model of a few kilobytes, as measured and as
+/// planned.
+fn growth(size: Size, ranks: usize, settings: &[&str]) -> (f64, f64) {
+    let of = |model: &Path| {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = format!("model.path={:?}", model.display().to_string());
+        let common = ["training.steps=2", "evaluation.every=0", "checkpoint.every=0", &path];
+        let overrides = [&common, settings].concat();
+        let mut started = commands(ranks, folder.path(), &overrides);
+        for command in &mut started {
+            // What was freed would else stay with the process, and lie between what is in use.
+            command.env("LLM_TRAINER_KEEP_FREED_MEMORY", "no");
+            command
+                .env("MALLOC_MMAP_THRESHOLD_", "1048576")
+                .env("MALLOC_TRIM_THRESHOLD_", "1048576");
+        }
+        finish(start(started)).iter().for_each(assert_success);
+        let measured = column(&steps(folder.path()), "perf/max_memory_bytes")[1];
+        (measured, tensor_bytes(&planned(folder.path(), ranks, &overrides)))
+    };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    save_model(folder.path(), size);
+    let (large, small) = (of(folder.path()), of(&directory("tiny_qwen2_untied")));
+    (large.0 - small.0, large.1 - small.1)
+}
+
+/// The tolerance is for what no plan knows: what the allocator keeps in pieces, copies that libraries make for their products,
+/// and responses that end early.
+fn assert_close(case: &str, (measured, planned): (f64, f64)) {
+    let ratio = measured / planned;
+    let said =
+        format!("{case}: measured {:.1} MB, planned {:.1} MB", measured / 1e6, planned / 1e6);
+    eprintln!("{said}");
+    assert!((0.75..1.25).contains(&ratio), "{said}");
+}
+
+#[test]
+fn peaks_are_those_of_the_plan() {
+    let wide = (512, 2048, 6);
+    assert_close("bf16", growth(wide, 1, &["model.dtype=bf16", "optimizer.moments=bf16"]));
+    let reference = ["algorithm.reference_kl={}"];
+    assert_close("with a reference", growth(wide, 1, &reference));
+    let long = [
+        "rollout.prompts_per_step=8",
+        "rollout.group_size=8",
+        "rollout.rows=64",
+        "rollout.max_response_tokens=100",
+        "algorithm.mini_batch_prompts=8",
+        "training.micro_batch_tokens=2048",
+        "training.activation_bytes=100000000",
+    ];
+    assert_close("long responses", growth((256, 1024, 4), 1, &long));
+}
+
+#[test]
+fn peaks_over_ranks_are_those_of_the_plan() {
+    let wide = (512, 2048, 6);
+    for stage in ["parallel.zero=1", "parallel.zero=3"] {
+        assert_close(stage, growth(wide, 2, &[stage]));
+    }
+}
+
+fn plan(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_llm-trainer"));
+    command.arg("plan").args(arguments).output().expect("the binary of this crate runs")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn what_does_not_fit_is_said_with_what_would_and_fails() {
+    let fits = plan(&["--model", "0.5b", "--gpu", "h200"]);
+    assert_success(&fits);
+    assert!(text(&fits.stdout).contains("fits into 139 GiB"), "{}", text(&fits.stdout));
+    let refused = plan(&["--preset", "qwen2.5-7b-kl-cov", "--gpu-memory", "80GB"]);
+    assert_eq!(refused.status.code(), Some(2));
+    let shown = text(&refused.stdout);
+    assert!(shown.contains("Qwen2.5-7B: 7.62 billion parameters"), "{shown}");
+    assert!(shown.contains("does not fit into 74.5 GiB"), "{shown}");
+    assert!(shown.contains("  fits          --nodes"), "{shown}");
+    let error = text(&refused.stderr);
+    assert!(
+        error.starts_with("error: Qwen2.5-7B does not fit into 74.5 GiB: one rank needs "),
+        "{error}"
+    );
+}
+
+#[test]
+fn what_cannot_be_planned_is_refused_in_one_line() {
+    let said = |arguments: &[&str]| {
+        let output = plan(arguments);
+        assert_eq!(output.status.code(), Some(2));
+        text(&output.stderr).trim_end().to_owned()
+    };
+    assert_eq!(
+        said(&["--model", "9b"]),
+        "error: 9b: neither a Hugging Face directory nor one of 0.5b, 1.5b, 3b, 7b, 14b, 32b, 72b"
+    );
+    assert_eq!(
+        said(&["--model", "7b", "--gpu", "tpu"]),
+        "error: --gpu is \"tpu\", expected one of h200, h100, a100"
+    );
+    let memory = said(&["--model", "7b", "--gpu-memory", "much"]);
+    assert!(memory.starts_with("error: --gpu-memory: \"much\" is no amount of memory"), "{memory}");
+    let length = said(&["--model", "7b", "--mean-response-tokens", "9999"]);
+    assert_eq!(length, "error: --mean-response-tokens is 9999, expected 1 to the longest, 1024");
+}
+
+#[test]
+fn a_dry_run_plans_for_ranks_that_are_not_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = train_command(folder.path(), &["parallel.zero=3", "model.device=auto"]);
+    let output = command.args(["--dry-run", "--ranks", "16", "--gpu", "h100"]).output().unwrap();
+    assert_success(&output);
+    let shown = text(&output.stdout);
+    for expected in [
+        "# 4 prompts × 3 samples = 12 rollouts a step",
+        "# 16 ranks: 2 nodes of 8 devices; parallel.zero = 3",
+        "# memory of one rank",
+        "# fits into 79.0 GiB",
+        "# sent by each rank in a training step",
+        "#   gradients of blocks",
+    ] {
+        assert!(shown.contains(expected), "{expected} in {shown}");
+    }
+    // As a whole it is a configuration still.
+    shown.parse::<toml::Table>().expect("TOML");
+}
+
+#[test]
+fn a_dry_run_over_ranks_is_printed_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let of_rank = |rank: &str| {
+        let mut command = train_command(folder.path(), &[]);
+        command.arg("--dry-run").env("RANK", rank).env("WORLD_SIZE", "2");
+        command.env("LOCAL_RANK", rank).env("LOCAL_WORLD_SIZE", "2");
+        command.env("MASTER_ADDR", "127.0.0.1").env("MASTER_PORT", "1");
+        let output = command.output().unwrap();
+        assert_success(&output);
+        text(&output.stdout)
+    };
+    assert!(of_rank("0").contains("# 2 ranks: 1 nodes of 2 devices"));
+    assert_eq!(of_rank("1"), "");
+}

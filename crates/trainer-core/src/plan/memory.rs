@@ -1,0 +1,527 @@
+//! Which buffers the trainer keeps, in bytes, on the rank that has most to do.
+//!
+//! Every item names where it comes from; the sum of a phase is what is alive at its worst moment. The trainer's test
+//! `plan::peaks_are_those_of_the_plan` compares the sums with measured peaks.
+
+use serde::Serialize;
+
+use super::setup::{Setup, size_of};
+use super::sizes::ModelSizes;
+use crate::config::Dtype;
+use crate::model_config::ModelConfig;
+
+/// Logits of one chunk of the head: `llm_trainer::head::CHUNK_LOGITS`.
+const CHUNK_LOGITS: u64 = 1 << 24;
+
+/// Bytes of tensors that are summed over the ranks at once: `BUCKET_BYTES` of the trainer.
+const BUCKET_BYTES: u64 = 64 << 20;
+
+/// Buffers of the size of the probe's that are alive while the change of entropy is measured: the distributions before and
+/// after, in f32 and f64, and the products of Lemma 1.
+const PROBE_COPIES: u64 = 12;
+
+/// Length of every prompt and every response, in tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Lengths {
+    /// Of a prompt.
+    pub prompt_tokens: usize,
+    /// Of a response.
+    pub response_tokens: usize,
+}
+
+impl Lengths {
+    /// Of both.
+    pub fn sequence_tokens(self) -> usize {
+        self.prompt_tokens + self.response_tokens
+    }
+}
+
+/// One buffer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Item {
+    /// What it holds.
+    pub name: &'static str,
+    /// Its size.
+    pub bytes: u64,
+    /// How that comes about.
+    pub because: String,
+}
+
+/// What is alive beside the resident buffers while one thing is done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Phase {
+    /// What is done.
+    pub name: &'static str,
+    /// Its buffers.
+    pub items: Vec<Item>,
+}
+
+impl Phase {
+    /// All its buffers together, without the resident ones.
+    pub fn bytes(&self) -> u64 {
+        total(&self.items)
+    }
+}
+
+/// The memory of one rank.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct MemoryPlan {
+    /// Lengths that it is for.
+    pub lengths: Lengths,
+    /// Whether it is that of a CPU.
+    pub on_cpu: bool,
+    /// What is there from the first step to the last.
+    pub resident: Vec<Item>,
+    /// Each phase of a training step.
+    pub phases: Vec<Phase>,
+}
+
+fn total(items: &[Item]) -> u64 {
+    items.iter().map(|item| item.bytes).sum()
+}
+
+fn item(name: &'static str, bytes: u64, because: impl Into<String>) -> Item {
+    Item { name, bytes, because: because.into() }
+}
+
+/// About what autograd keeps of one block for one token, in elements: eight vectors of the residual's width (norms,
+/// residuals, the inputs of the projections), three of each of queries, keys and values, and four of the MLP's.
+fn activation_elements_per_token(hidden: usize, attention: usize, intermediate: usize) -> usize {
+    8 * hidden + 3 * attention + 4 * intermediate
+}
+
+/// The same of a whole model's block, in bytes of `element_bytes` each.
+pub fn activation_bytes_per_token(config: &ModelConfig, element_bytes: usize) -> usize {
+    let heads = config.num_attention_heads + 2 * config.num_key_value_heads;
+    let attention = heads * config.head_dim;
+    element_bytes
+        * activation_elements_per_token(config.hidden_size, attention, config.intermediate_size)
+}
+
+fn bytes_per_token(setup: &Setup) -> u64 {
+    let ModelSizes { hidden, query_width, key_width, intermediate, .. } = setup.model;
+    let shared = |width: usize| width.div_ceil(setup.tensor);
+    let (attention, element) = (shared(query_width + 2 * key_width), size_of(setup.dtype));
+    element * activation_elements_per_token(hidden, attention, shared(intermediate)) as u64
+}
+
+/// What blocks keep for the backward pass of one rank's part of an optimiser step, and what nothing computed twice would take.
+pub(super) fn kept_activation_bytes(setup: &Setup, lengths: Lengths) -> (u64, u64) {
+    let tokens = (setup.mini_batch_sequences_per_rank() * lengths.sequence_tokens()) as u64;
+    let per_token = bytes_per_token(setup);
+    let wanted = tokens * per_token * setup.model.blocks as u64;
+    // A graph that is kept would keep its block whole.
+    let room = if setup.cuts_blocks() { 0 } else { setup.activation_bytes as u64 };
+    // That of a block on a micro-batch is kept whole or not at all.
+    let graph = (tokens.min(setup.micro_batch_tokens as u64) * per_token).max(1);
+    ((room / graph * graph).min(wanted), wanted)
+}
+
+impl MemoryPlan {
+    /// Plans a setup whose prompts and responses have these lengths.
+    pub fn new(setup: &Setup, lengths: Lengths) -> Self {
+        let count = Counts::new(setup, lengths);
+        let mut phases = vec![count.rollout(), count.scoring(), count.update(), count.optimizer()];
+        if setup.probe_bytes > 0 {
+            phases.push(count.probe());
+        }
+        for phase in &mut phases {
+            phase.items.retain(|item| item.bytes > 0);
+        }
+        let mut resident = count.resident();
+        resident.retain(|item| item.bytes > 0);
+        Self { lengths, on_cpu: setup.on_cpu, resident, phases }
+    }
+
+    /// What is there all the time.
+    pub fn resident_bytes(&self) -> u64 {
+        total(&self.resident)
+    }
+
+    /// The phase that takes most.
+    ///
+    /// # Panics
+    ///
+    /// Never: every plan has phases.
+    pub fn worst_phase(&self) -> &Phase {
+        self.phases.iter().max_by_key(|phase| phase.bytes()).expect("every plan has phases")
+    }
+
+    /// The most that is alive at any time, without what libtorch and the driver take for themselves.
+    pub fn tensor_bytes(&self) -> u64 {
+        self.resident_bytes() + self.worst_phase().bytes()
+    }
+
+    /// The same with that.
+    pub fn peak_bytes(&self) -> u64 {
+        self.tensor_bytes() + self.overhead_bytes()
+    }
+
+    /// Context, kernels, workspaces and communication buffers, and what the allocator cannot use for being in pieces: 1.5 GiB
+    /// (300 MiB on a CPU) and a twentieth of what comes and goes.
+    ///
+    /// Assumed, not measured.
+    pub fn overhead_bytes(&self) -> u64 {
+        let own = if self.on_cpu { 300 << 20 } else { 3 << 29 };
+        own + self.worst_phase().bytes() / 20
+    }
+}
+
+/// Numbers that several items share; bytes unless said.
+struct Counts<'a> {
+    setup: &'a Setup,
+    lengths: Lengths,
+    /// Of a weight or activation.
+    element: u64,
+    /// Of a master weight, a gradient that is summed over ranks, and a statistic.
+    wide: u64,
+    /// Whether there are master weights beside the weights.
+    narrow: bool,
+    data_ranks: u64,
+    /// Parameters of all blocks on one rank, where they are whole.
+    blocks: u64,
+    /// Parameters of one block.
+    block: u64,
+    /// Parameters outside of blocks.
+    outer: u64,
+    /// Parameters of the head.
+    head: u64,
+    /// Parameters that are trained.
+    trained: u64,
+}
+
+impl<'a> Counts<'a> {
+    fn new(setup: &'a Setup, lengths: Lengths) -> Self {
+        let ModelSizes { blocks, block_parameters, outer_parameters, .. } = setup.model;
+        let tensor = setup.tensor as u64;
+        let shared = |count: usize| (count as u64).div_ceil(tensor);
+        Self {
+            lengths,
+            element: size_of(setup.dtype),
+            wide: if setup.dtype == Dtype::F64 { 8 } else { 4 },
+            narrow: setup.dtype == Dtype::Bf16,
+            data_ranks: setup.data_ranks() as u64,
+            blocks: shared(blocks * block_parameters),
+            block: shared(block_parameters),
+            outer: shared(outer_parameters),
+            head: shared(setup.model.head_parameters()),
+            trained: shared(setup.trained_parameters()),
+            setup,
+        }
+    }
+
+    /// What one rank keeps of so many numbers that are cut over the ranks.
+    fn shard(&self, count: u64) -> u64 {
+        count.div_ceil(self.data_ranks)
+    }
+
+    fn parameters(&self) -> Item {
+        let Self { element, blocks, outer, .. } = *self;
+        if self.setup.cuts_blocks() {
+            let bytes = element * (self.shard(blocks) + outer);
+            return item(
+                "parameters",
+                bytes,
+                "a shard of the blocks; embedding, head and norm whole",
+            );
+        }
+        let adapter = if self.setup.lora.is_some() { self.trained } else { 0 };
+        item("parameters", element * (blocks + outer + adapter), "whole")
+    }
+
+    fn master(&self) -> Item {
+        let name = "master weights";
+        let cuts = self.setup.cuts_optimizer();
+        if self.narrow {
+            let count = if cuts { self.shard(self.trained) } else { self.trained };
+            return item(name, self.wide * count, "f32, beside narrower parameters");
+        }
+        // Those of blocks that are cut are the parameters themselves.
+        let copied = match (cuts, self.setup.cuts_blocks()) {
+            (false, _) => 0,
+            (true, true) => self.shard(self.outer),
+            (true, false) => self.shard(self.trained),
+        };
+        item(name, self.wide * copied, "the rank's shard, a copy of a part of the parameters")
+    }
+
+    fn moments(&self) -> Item {
+        let size = match self.setup.moments {
+            Dtype::Bf16 => 2,
+            Dtype::F32 | Dtype::F64 => self.wide,
+        };
+        let cuts = self.setup.cuts_optimizer();
+        let count = if cuts { self.shard(self.trained) } else { self.trained };
+        let because = if cuts { "two, of the rank's shard" } else { "two, of all that is trained" };
+        item("optimiser moments", 2 * size * count, because)
+    }
+
+    fn gradients(&self) -> Vec<Item> {
+        let whole = if self.setup.cuts_gradients() { self.outer } else { self.trained };
+        let mut items = vec![item(
+            "gradients",
+            self.element * whole,
+            if self.setup.cuts_gradients() {
+                "of embedding, head and norm; kept from step to step"
+            } else {
+                "of all that is trained; kept from step to step"
+            },
+        )];
+        if self.setup.cuts_optimizer() {
+            let bytes = self.wide * self.shard(self.trained);
+            items.push(item("gradient shards", bytes, "summed over the ranks, for the optimiser"));
+        }
+        items
+    }
+
+    fn resident(&self) -> Vec<Item> {
+        let mut items = vec![self.parameters(), self.master(), self.moments()];
+        items.extend(self.gradients());
+        let whole = self.blocks + self.outer;
+        if self.setup.reference && self.setup.lora.is_none() {
+            let mut bytes = self.element * whole;
+            if self.setup.cuts_blocks() {
+                bytes = self.element * (self.shard(self.blocks) + self.outer);
+            }
+            items.push(item("reference model", bytes, "a frozen copy, cut as the policy is"));
+        }
+        items.extend(self.reward_model());
+        items
+    }
+
+    /// Never cut over the ranks.
+    fn reward_model(&self) -> Vec<Item> {
+        let Some(copies) = self.setup.reward_model else { return Vec::new() };
+        let whole = self.blocks + self.outer;
+        let lora = self.setup.lora.is_some();
+        let shares_reference = (self.setup.reference || lora) && !self.setup.cuts_blocks();
+        let reference = if shares_reference { 0 } else { self.element * whole };
+        let own = if lora { self.trained } else { whole };
+        let mut items = vec![
+            item("reward model", self.element * own, "whole on each rank"),
+            item("its reference", reference, "whole on each rank; the policy's where there is one"),
+        ];
+        if copies.learns {
+            let moment = if copies.moments == Dtype::Bf16 { 2 } else { self.wide };
+            let master = if self.narrow { self.wide } else { 0 };
+            let bytes = self.trained * (2 * moment + master + self.element);
+            items.push(item("its optimiser and gradients", bytes, "whole on each rank"));
+        }
+        items
+    }
+
+    fn cached_bytes(&self, element: u64, rows: u64, tokens: u64) -> u64 {
+        let per_token = self.setup.model.cached_elements_per_token() as u64;
+        (per_token * element * rows * tokens).div_ceil(self.setup.tensor as u64)
+    }
+
+    /// Of blocks that are gathered from the ranks: the one that is open, and the next on its way.
+    fn gathered(&self, open: u64) -> Item {
+        let count =
+            if self.setup.cuts_blocks() { open.min(self.blocks / self.block.max(1)) } else { 0 };
+        item("gathered blocks", self.element * self.block * count, "open, and on their way")
+    }
+
+    fn rollout(&self) -> Phase {
+        let setup = self.setup;
+        // What is in slots is reserved for the longest, however short it stays.
+        let capacity = (setup.max_prompt_tokens.min(self.lengths.prompt_tokens.max(1))
+            + setup.max_response_tokens) as u64;
+        let rows = setup.rows.min(setup.prompts_per_rank() * setup.group_size) as u64;
+        let vocabulary = setup.model.vocabulary as u64;
+        let kind = if setup.cpu_decoder { 4 } else { self.element };
+        let prompt = self.lengths.prompt_tokens as u64;
+        let mut items = vec![
+            item(
+                "KV cache",
+                self.cached_bytes(kind, rows, capacity),
+                format!("{rows} rows of {capacity} tokens"),
+            ),
+            item(
+                "logits and sampling",
+                rows * vocabulary * (kind + if setup.truncated_sampling { 56 } else { 32 }),
+                "logits, and four columns in f64",
+            ),
+            item(
+                "reading a prompt",
+                self.forward_bytes(prompt) + self.cached_bytes(self.element, 1, prompt),
+                "one at a time",
+            ),
+        ];
+        if setup.cpu_decoder {
+            let bytes = self.element * (self.blocks + self.outer);
+            items.push(item(
+                "weights laid out for decoding",
+                bytes,
+                "rollout.cpu_kernels copies them",
+            ));
+        }
+        items.push(self.gathered(u64::MAX));
+        Phase { name: "sampling", items }
+    }
+
+    /// One block without a graph: three vectors of the residual's width and four of the MLP's.
+    fn forward_bytes(&self, tokens: u64) -> u64 {
+        let ModelSizes { hidden, intermediate, .. } = self.setup.model;
+        let shared = (4 * intermediate).div_ceil(self.setup.tensor);
+        tokens * self.element * (3 * hidden + shared) as u64
+    }
+
+    /// Rotary angles of so many tokens, in f32.
+    fn angle_bytes(&self, tokens: u64) -> u64 {
+        tokens * self.setup.model.head_dim as u64 * 4
+    }
+
+    fn residual_bytes(&self, tokens: u64) -> u64 {
+        tokens * self.setup.model.hidden as u64 * self.element
+    }
+
+    fn micro_batch(&self, of: u64) -> u64 {
+        of.min(self.setup.micro_batch_tokens as u64)
+    }
+
+    /// Chunk after chunk: logits, log-probabilities, and what becomes of them.
+    fn chunk_bytes(&self, tokens: u64, buffers: u64) -> u64 {
+        let vocabulary = (self.setup.model.vocabulary as u64).div_ceil(self.setup.tensor as u64);
+        let logits = CHUNK_LOGITS.max(vocabulary).min(tokens.saturating_mul(vocabulary));
+        logits * (buffers * self.wide + if self.narrow { self.element } else { 0 })
+    }
+
+    fn scoring(&self) -> Phase {
+        let sequences = self.setup.sequences_per_rank() as u64;
+        let tokens = sequences * self.lengths.sequence_tokens() as u64;
+        let micro = self.micro_batch(tokens);
+        let responses = micro.min(sequences * self.lengths.response_tokens as u64);
+        let items = vec![
+            item(
+                "residual stream",
+                self.residual_bytes(tokens) + self.angle_bytes(tokens),
+                format!("of all {tokens} tokens of the rank's part of the step"),
+            ),
+            item("one block", self.forward_bytes(micro), format!("{micro} tokens at a time")),
+            item(
+                "head",
+                self.chunk_bytes(responses, 3) + 3 * self.residual_bytes(micro),
+                "in chunks of 2^24 logits",
+            ),
+            self.gathered(2),
+        ];
+        Phase { name: "scoring", items }
+    }
+
+    fn update(&self) -> Phase {
+        let setup = self.setup;
+        let blocks = setup.model.blocks as u64;
+        let sequences = setup.mini_batch_sequences_per_rank() as u64;
+        let tokens = sequences * self.lengths.sequence_tokens() as u64;
+        let micro = self.micro_batch(tokens);
+        let responses = micro.min(sequences * self.lengths.response_tokens as u64);
+        let (kept, wanted) = kept_activation_bytes(setup, self.lengths);
+        let recomputed = if kept < wanted { micro * bytes_per_token(setup) } else { 0 };
+        let inputs = self.residual_bytes(tokens) * (blocks + 1) + self.angle_bytes(tokens);
+        let head = self.chunk_bytes(responses, if setup.entropy_gradient { 5 } else { 4 })
+            + 3 * self.residual_bytes(micro)
+            + self.head_gradient_bytes();
+        let block = recomputed + self.pulled_back_bytes(micro) + self.block_gradient_bytes();
+        let mut items = vec![
+            item(
+                "block inputs",
+                inputs,
+                format!(
+                    "{tokens} tokens of the rank's part of an optimiser step, {blocks} blocks and the head"
+                ),
+            ),
+            item("activations that are kept", kept, "training.activation_bytes at most"),
+        ];
+        // The head is done before the blocks are.
+        if head >= block {
+            items.push(item(
+                "head, forward and back",
+                head,
+                "in chunks of 2^24 logits; its gradient in f32",
+            ));
+        } else {
+            items.push(item(
+                "one block, again and back",
+                block,
+                format!("{micro} tokens, with their gradients and the block's"),
+            ));
+        }
+        items.push(self.gathered(2));
+        Phase { name: "updating", items }
+    }
+
+    /// Gradients of what a block computes: of the MLP's three wide vectors, and a few of the residual's width.
+    fn pulled_back_bytes(&self, tokens: u64) -> u64 {
+        let ModelSizes { hidden, intermediate, .. } = self.setup.model;
+        let shared = (3 * intermediate).div_ceil(self.setup.tensor);
+        tokens * self.element * (2 * hidden + shared) as u64
+    }
+
+    /// The head's gradient before it is added to the rest.
+    fn head_gradient_bytes(&self) -> u64 {
+        if self.setup.lora.is_some() {
+            return 0;
+        }
+        // In the parameters' own kind it is summed in place.
+        if self.narrow { self.head * (self.wide + self.element) } else { 0 }
+    }
+
+    /// A block's gradient where it is summed over the ranks: the sum, what is sent of it and of the block before, and what
+    /// autograd gives for one micro-batch. Elsewhere that of the widest matrix, before it is added to the rest.
+    fn block_gradient_bytes(&self) -> u64 {
+        if self.setup.lora.is_some() {
+            return 0;
+        }
+        if self.setup.cuts_gradients() {
+            let received = if self.setup.on_cpu { 2 } else { 0 };
+            return self.block * ((3 + received) * self.wide + self.element);
+        }
+        let ModelSizes { hidden, intermediate, .. } = self.setup.model;
+        self.element * ((hidden * intermediate) as u64).div_ceil(self.setup.tensor as u64)
+    }
+
+    fn optimizer(&self) -> Phase {
+        let widest =
+            if self.setup.lora.is_some() { self.trained } else { self.head.max(self.block) };
+        let mut items = Vec::new();
+        if self.setup.cuts_optimizer() {
+            // Gloo adds up what it has received of all ranks.
+            let received = if self.setup.on_cpu { 2 } else { 0 };
+            let bytes = widest * ((2 + received) * self.wide + self.element)
+                + self.wide * self.shard(widest);
+            items.push(item(
+                "exchange",
+                bytes,
+                "the widest matrix or block: sum, shard, gathered again",
+            ));
+            if self.setup.cuts_gradients() {
+                let bytes = self.wide * self.shard(self.blocks);
+                items.push(item("gradients of blocks", bytes, "as they came from the ranks"));
+            }
+        } else if self.data_ranks > 1 {
+            let bucket = (BUCKET_BYTES / self.element).max(self.head).min(self.trained);
+            let wide = if self.narrow { self.wide } else { 0 };
+            items.push(item(
+                "exchange",
+                bucket * (self.element + wide),
+                "64 MiB or the widest matrix",
+            ));
+        }
+        if self.narrow && !self.setup.cuts_optimizer() {
+            items.push(item("one gradient in f32", self.wide * self.head, "of the widest matrix"));
+        }
+        Phase { name: "optimiser step", items }
+    }
+
+    fn probe(&self) -> Phase {
+        let vocabulary = self.setup.model.vocabulary as u64 * 4;
+        let tokens = self.setup.sequences_per_rank() * self.lengths.response_tokens;
+        let kept = (self.setup.probe_bytes as u64).min(tokens as u64 * vocabulary);
+        let because = "metrics.probe_bytes, and what is computed from it in f64";
+        Phase {
+            name: "measuring the entropy's change",
+            items: vec![item("distributions", PROBE_COPIES * kept, because), self.gathered(2)],
+        }
+    }
+}

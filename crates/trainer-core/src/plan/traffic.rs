@@ -1,0 +1,166 @@
+//! What one rank sends, in bytes.
+//!
+//! An all-gather or reduce-scatter of `S` bytes over `N` ranks makes each send `S (N - 1) / N`, an all-reduce twice that: no
+//! algorithm sends less (Patarasuk and Yuan 2009, *Bandwidth optimal all-reduce algorithms*). Numbers and words that ranks
+//! agree on are a few kilobytes and left out.
+
+use serde::Serialize;
+
+use super::setup::{Setup, size_of};
+use crate::config::Dtype;
+
+/// One kind of operation of one training step.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Collective {
+    /// What is sent.
+    pub name: &'static str,
+    /// Ranks that take part.
+    pub ranks: usize,
+    /// Operations in one training step.
+    pub operations: u64,
+    /// Bytes that each rank sends in one training step.
+    pub bytes_sent: u64,
+    /// Whether it goes on while the rank computes.
+    pub overlapped: bool,
+}
+
+/// The traffic of one rank.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Traffic {
+    /// Every kind of operation.
+    pub collectives: Vec<Collective>,
+    /// Bytes sent in one optimiser step, scoring and sampling apart.
+    pub bytes_sent_per_optimizer_step: u64,
+    /// What an implementation that has micro-batches outside and blocks inside sends in one optimiser step at `ZeRO` stage 3:
+    /// parameters gathered twice and gradients scattered once for every micro-batch, all in the parameters' kind.
+    pub usual_bytes_sent_per_optimizer_step: u64,
+    /// Micro-batches of an optimiser step on one rank.
+    pub micro_batches: usize,
+}
+
+impl Traffic {
+    /// The traffic of a setup at its expected lengths.
+    pub fn new(setup: &Setup) -> Self {
+        let data_ranks = setup.data_ranks() as u64;
+        let tensor = setup.tensor as u64;
+        let element = size_of(setup.dtype);
+        let wide = if setup.dtype == Dtype::F64 { 8 } else { 4 };
+        let model = &setup.model;
+        let blocks = (model.blocks * model.block_parameters) as u64 / tensor;
+        let outer = model.outer_parameters as u64 / tensor;
+        let trained = setup.trained_parameters() as u64 / tensor;
+        let sent = |bytes: u64| bytes * (data_ranks - 1) / data_ranks;
+        let count = model.blocks as u64;
+        let updates = setup.optimizer_steps() as u64;
+        let micro_batches = setup.micro_batches(setup.expected());
+        let mut collectives = Vec::new();
+        let mut add = |name, ranks: u64, operations, bytes_sent, overlapped| {
+            let ranks = usize::try_from(ranks).unwrap_or(usize::MAX);
+            if ranks > 1 {
+                collectives.push(Collective { name, ranks, operations, bytes_sent, overlapped });
+            }
+        };
+        let gathered = element * blocks;
+        if setup.cuts_blocks() {
+            // Sampling, scoring, and one pass before and after the update for the probe.
+            let passes =
+                2 + u64::from(setup.second_scoring_pass) + 2 * u64::from(setup.probe_bytes > 0);
+            let reference = u64::from(setup.reference && setup.lora.is_none());
+            let passes = passes + reference;
+            add(
+                "blocks, for sampling and scoring",
+                data_ranks,
+                passes * count,
+                passes * sent(gathered),
+                true,
+            );
+            // The first optimiser step takes the statistics of the scoring, but its forward pass is the same.
+            let passes = 2 * updates;
+            add("blocks, for updates", data_ranks, passes * count, passes * sent(gathered), true);
+            add(
+                "gradients of blocks",
+                data_ranks,
+                updates * count,
+                updates * sent(wide * blocks),
+                true,
+            );
+            let operations = updates * 3;
+            let bytes = updates * (sent(wide * outer) + sent(element * outer));
+            add("embedding, head and norm", data_ranks, 2 * operations, bytes, false);
+        } else if setup.cuts_optimizer() {
+            let overlapped = setup.cuts_gradients();
+            add(
+                "gradients to shards",
+                data_ranks,
+                updates * count,
+                updates * sent(wide * trained),
+                overlapped,
+            );
+            add(
+                "parameters from shards",
+                data_ranks,
+                updates * count,
+                updates * sent(element * trained),
+                false,
+            );
+        } else {
+            let buckets = (element * trained).div_ceil(64 << 20).max(1);
+            add(
+                "sum of gradients",
+                data_ranks,
+                updates * buckets,
+                updates * 2 * sent(wide * trained),
+                false,
+            );
+        }
+        let within: u64 = collectives
+            .iter()
+            .filter(|c| c.name != "blocks, for sampling and scoring")
+            .map(|c| c.bytes_sent)
+            .sum();
+        if setup.tensor > 1 {
+            let (operations, bytes) = tensor_traffic(setup);
+            let ranks = setup.tensor;
+            let name = "activations of tensor parallelism";
+            collectives.push(Collective {
+                name,
+                ranks,
+                operations,
+                bytes_sent: bytes,
+                overlapped: false,
+            });
+        }
+        Self {
+            collectives,
+            bytes_sent_per_optimizer_step: within / updates.max(1),
+            usual_bytes_sent_per_optimizer_step: 3
+                * sent(element * (blocks + outer))
+                * micro_batches as u64,
+            micro_batches,
+        }
+    }
+
+    /// Bytes that each rank sends in one training step.
+    pub fn bytes_sent_per_step(&self) -> u64 {
+        self.collectives.iter().map(|collective| collective.bytes_sent).sum()
+    }
+}
+
+/// Two all-reduces of the residual stream a block and direction (Shoeybi et al. 2019, *Megatron-LM*, arXiv:1909.08053, Sec. 3):
+/// scoring once, updates forwards, again and backwards, and sampling token by token.
+fn tensor_traffic(setup: &Setup) -> (u64, u64) {
+    let lengths = setup.expected();
+    let of_tokens = |tokens: u64| {
+        let bytes = tokens * setup.model.hidden as u64 * size_of(setup.dtype);
+        2 * bytes * (setup.tensor as u64 - 1) / setup.tensor as u64
+    };
+    let blocks = setup.model.blocks as u64;
+    let sequences = setup.sequences_per_rank() as u64;
+    let tokens = sequences * lengths.sequence_tokens() as u64;
+    let passes = 1 + u64::from(setup.second_scoring_pass) + 3 * setup.epochs as u64;
+    let drawn = sequences * lengths.response_tokens as u64;
+    let bytes = 2 * blocks * (passes * of_tokens(tokens) + of_tokens(drawn));
+    let micro = tokens.div_ceil(setup.micro_batch_tokens as u64);
+    let rows = (setup.rows as u64).min(sequences).max(1);
+    (2 * blocks * (passes * micro + drawn / rows), bytes)
+}

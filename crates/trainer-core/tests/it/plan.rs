@@ -1,0 +1,199 @@
+//! Plans against arithmetic done by hand.
+
+use trainer_core::config::{Dtype, Run, Zero};
+use trainer_core::plan::{
+    Assumptions, Hardware, MemoryPlan, ModelSizes, Plan, Setup, StepTime, Traffic, preset_model,
+};
+
+/// Parameters of Qwen2.5-7B.
+const P: f64 = 7_615_616_512.0;
+
+fn setup(size: &str, more: &[&str]) -> Setup {
+    let open = ["model.path=m", "data.train.arithmetic={}"];
+    let overrides: Vec<String> = open.iter().chain(more).map(|&one| one.to_owned()).collect();
+    let run = Run::from_preset("qwen2.5-7b-grpo", &overrides).expect("a run");
+    let config = preset_model(size).expect("a known shape");
+    Setup::of_run(&run, ModelSizes::of(size, &config))
+}
+
+fn on(setup: Setup, nodes: usize, gpus: usize, zero: u8) -> Setup {
+    let zero = Zero::try_from(zero).expect("a stage of the trainer");
+    Setup { zero, ..setup }.with_ranks(nodes, gpus, 1).expect("counts in range")
+}
+
+fn gigabytes(bytes: u64) -> f64 {
+    bytes as f64 / 1e9
+}
+
+fn bytes_of(memory: &MemoryPlan, name: &str) -> u64 {
+    let resident = memory.resident.iter();
+    let mut items = resident.chain(memory.phases.iter().flat_map(|phase| &phase.items));
+    items.find(|item| item.name == name).map_or(0, |item| item.bytes)
+}
+
+/// bf16 weights and gradients, f32 master weights and moments: 2 + 2 + 4 + 8 bytes a parameter.
+#[test]
+fn one_rank_keeps_sixteen_bytes_a_parameter_and_twelve_with_narrow_moments() {
+    let plan = |more: &[&str]| {
+        let setup = setup("7b", more);
+        MemoryPlan::new(&setup, setup.longest()).resident_bytes() as f64 / P
+    };
+    assert!((plan(&[]) - 16.0).abs() < 1e-9);
+    assert!((plan(&["optimizer.moments=bf16"]) - 12.0).abs() < 1e-9);
+    // In f32 the parameters are the master weights: 4 + 4 + 8.
+    assert!((plan(&["model.dtype=f32"]) - 16.0).abs() < 1e-9);
+}
+
+#[test]
+fn each_stage_cuts_what_it_says() {
+    let resident = |zero| {
+        let setup = on(setup("7b", &[]), 1, 8, zero);
+        gigabytes(MemoryPlan::new(&setup, setup.longest()).resident_bytes())
+    };
+    let outer = (2.0 * 152_064.0 * 3584.0 + 3584.0) * 1e-9;
+    let all = P * 1e-9;
+    assert!((resident(0) - 16.0 * all).abs() < 0.01);
+    // Parameters and gradients whole; master weights, moments and f32 gradients of an eighth.
+    assert!((resident(1) - (4.0 + 16.0 / 8.0) * all).abs() < 0.01, "{}", resident(1));
+    let cut = 4.0 * outer + 2.0 * (all - outer) / 8.0 + 16.0 / 8.0 * all;
+    assert!((resident(3) - cut).abs() < 0.01, "{} {cut}", resident(3));
+}
+
+#[test]
+fn the_cache_is_that_of_the_longest_sequences() {
+    let setup = setup(
+        "7b",
+        &["rollout.rows=256", "rollout.max_response_tokens=2048", "data.max_prompt_tokens=256"],
+    );
+    let memory = MemoryPlan::new(&setup, setup.longest());
+    // 57344 bytes a token, 256 slots, 2304 tokens.
+    assert_eq!(bytes_of(&memory, "KV cache"), 57_344 * 256 * 2304);
+}
+
+/// 28 blocks and what the last one leaves, 3584 numbers of two bytes, and the angles of 64 pairs in f32.
+#[test]
+fn block_inputs_are_of_the_whole_optimiser_step() {
+    let setup = on(setup("7b", &[]), 4, 8, 3);
+    let tokens = 32 * 8 / 32 * (2048 + 8192);
+    let memory = MemoryPlan::new(&setup, setup.longest());
+    assert_eq!(bytes_of(&memory, "block inputs"), tokens * (29 * 3584 * 2 + 128 * 4));
+    let shorter = Setup { mean_prompt_tokens: 512, mean_response_tokens: 1024, ..setup };
+    let memory = MemoryPlan::new(&shorter, shorter.expected());
+    assert_eq!(bytes_of(&memory, "block inputs"), 8 * 1536 * (29 * 3584 * 2 + 128 * 4));
+}
+
+#[test]
+fn what_does_not_fit_is_answered_with_what_does() {
+    let hardware = Hardware::named("h200", 3200.0).expect("known");
+    let plan = Plan::new(setup("7b", &[]), hardware.clone(), Assumptions::default());
+    assert!(!plan.fits, "the paper's mini-batch on one device");
+    let first = plan.alternatives.iter().find(|one| one.fits).expect("something does");
+    assert!(first.change.contains("--nodes") || first.change.contains(", "), "{first:?}");
+    for alternative in &plan.alternatives {
+        assert!(alternative.peak_bytes < plan.memory.peak_bytes(), "{alternative:?}");
+        assert_eq!(alternative.fits, alternative.peak_bytes <= hardware.memory_bytes);
+    }
+    let eight = on(setup("7b", &[]), 1, 8, 3);
+    let plan = Plan::new(eight, hardware, Assumptions::default());
+    assert!(plan.fits && plan.alternatives.is_empty(), "{plan}");
+}
+
+#[test]
+fn a_fit_needs_every_byte_of_the_peak() {
+    let setup = on(setup("7b", &[]), 1, 8, 3);
+    let peak = MemoryPlan::new(&setup, setup.longest()).peak_bytes();
+    for (memory_bytes, fits) in [(peak, true), (peak - 1, false)] {
+        let hardware = Hardware { memory_bytes, ..Hardware::named("h200", 3200.0).expect("known") };
+        assert_eq!(Plan::new(setup.clone(), hardware, Assumptions::default()).fits, fits);
+    }
+}
+
+/// One optimiser step sends each block twice in bf16 and its gradient once in f32, whatever the micro-batches.
+#[test]
+fn stage_3_sends_each_block_twice_and_its_gradient_once() {
+    let setup = on(setup("7b", &[]), 1, 8, 3);
+    let outer = 2.0 * 152_064.0 * 3584.0 + 3584.0;
+    let blocks = P - outer;
+    let sent = Traffic::new(&setup);
+    let expected = 7.0 / 8.0 * ((2.0 * 2.0 + 4.0) * blocks + (4.0 + 2.0) * outer);
+    let found = sent.bytes_sent_per_optimizer_step as f64;
+    assert!((found / expected - 1.0).abs() < 1e-6, "{found} {expected}");
+    // 32 sequences of 8192 + 512 tokens, three at a time: eleven micro-batches, and 3 P (N - 1) / N bytes·2 for each.
+    assert_eq!(sent.micro_batches, 11);
+    let usual = 11.0 * 3.0 * 7.0 / 8.0 * 2.0 * P;
+    let found = sent.usual_bytes_sent_per_optimizer_step as f64;
+    assert!((found / usual - 1.0).abs() < 1e-6, "{found} {usual}");
+    assert!(Traffic::new(&on(setup, 1, 1, 3)).collectives.is_empty());
+}
+
+/// 14.14 GB of weights at 4.3 TB/s are 3.29 ms, 64 rows of 1280 tokens 1.09 ms; from 181 rows on the products take longer than
+/// the weights: 256 rows take 4.58 + 4.37 ms.
+#[test]
+fn decoding_is_bound_by_memory_and_then_by_products() {
+    let hardware = Hardware {
+        memory_bytes_per_second: 4.3e12,
+        matrix_flops_per_second: 790e12,
+        ..Hardware::named("h200", 3200.0).expect("known")
+    };
+    let ideal = Assumptions { matrix_fraction: 1.0, decode_fraction: 1.0, overlap_fraction: 1.0 };
+    for (rows, milliseconds) in [(64, 4.38), (256, 8.95)] {
+        let setup = Setup {
+            prompts_per_step: rows / 8,
+            rows,
+            max_prompt_tokens: 256,
+            mean_prompt_tokens: 256,
+            max_response_tokens: 2048,
+            mean_response_tokens: 2048,
+            ..setup("7b", &[])
+        };
+        let time = StepTime::new(&setup, &hardware, &ideal, &Traffic::new(&setup));
+        let prompts = (rows / 8 * 256) as f64 * 2.0 * 6.525e9 / 790e12;
+        let found = (time.sampling_seconds - prompts) / 2048.0 * 1e3;
+        assert!((found - milliseconds).abs() < 0.02, "{rows} rows: {found} ms");
+    }
+}
+
+/// Six operations a weight and token are a share of 6/8 of those that are done where every block is computed again.
+#[test]
+fn utilisation_does_not_count_what_is_computed_again() {
+    let hardware = Hardware::named("h200", 3200.0).expect("known");
+    let assumptions = Assumptions::default();
+    let mfu = |setup: &Setup| {
+        StepTime::new(setup, &hardware, &assumptions, &Traffic::new(setup)).update_mfu
+    };
+    let cut = on(setup("7b", &["data.max_prompt_tokens=1"]), 1, 8, 3);
+    // The head's share of the weights is 0.077 and has 3.875 passes on average in place of three.
+    let found = mfu(&cut) / assumptions.matrix_fraction;
+    assert!((found - 0.75).abs() < 0.003, "{found}");
+    let kept = Setup { activation_bytes: usize::MAX, zero: Zero::Nothing, ..cut };
+    assert!(mfu(&kept) / assumptions.matrix_fraction > 0.97);
+}
+
+#[test]
+fn counts_that_cannot_be_are_named() {
+    let refused = |nodes, gpus, tensor| {
+        let error = setup("7b", &[]).with_ranks(nodes, gpus, tensor).expect_err("refused");
+        error.to_string()
+    };
+    assert_eq!(refused(1, 0, 1), "gpus is 0, expected 1 to 1048576");
+    assert_eq!(refused(1, 8, 3), "tensor is 3, expected a divisor of the 8 devices of a node");
+    assert_eq!(refused(1, 8, 8), "tensor is 8, expected a divisor of the 28 query heads");
+}
+
+#[test]
+fn a_plan_is_written_out() {
+    let setup = Setup { mean_response_tokens: 1500, ..on(setup("32b", &[]), 4, 8, 3) };
+    let hardware = Hardware::named("h100", 3200.0).expect("known");
+    insta::assert_snapshot!(Plan::new(setup, hardware, Assumptions::default()).to_string());
+}
+
+#[test]
+fn low_rank_corrections_have_small_gradients_and_moments() {
+    let setup = setup("7b", &["lora.rank=32"]);
+    let memory = MemoryPlan::new(&setup, setup.longest());
+    // rank · (inputs + outputs): 2 · (3584 + 3584) + 2 · (3584 + 512) + 3 · (3584 + 18944), in 28 blocks.
+    let trained = 28 * 32 * (2 * 7168 + 2 * 4096 + 3 * 22_528);
+    assert_eq!(setup.trained_parameters(), trained);
+    assert_eq!(bytes_of(&memory, "optimiser moments"), 8 * trained as u64);
+    assert_eq!(setup.moments, Dtype::F32);
+}
