@@ -5,4 +5,5 @@ mod configurations;
 mod documents;
 mod pains;
 mod recorded_schedules;
+mod scripts;
 mod theorem_through_losses;

@@ -1,0 +1,122 @@
+//! The scripts that start published runs start runs that there are.
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use trainer_core::config::{Run, Zero};
+
+use crate::architecture::root;
+
+const METHODS: [&str; 4] = ["grpo", "clip-higher", "clip-cov", "kl-cov"];
+
+fn script(name: &str) -> PathBuf {
+    root().join("scripts").join(name)
+}
+
+/// Runs a script that only prints.
+fn dry(name: &str, arguments: &[&str], variables: &[(&str, &str)]) -> Output {
+    let mut command = Command::new("bash");
+    command.arg(script(name)).args(arguments).envs(variables.iter().copied());
+    command.env("MODEL", "/models/a model").env("DATA", "/data/questions.parquet");
+    command.env("DRY_RUN", "1").env("LLM_TRAINER", "llm-trainer").env("SLURM_SUBMIT_DIR", root());
+    command.output().expect("bash runs")
+}
+
+/// The words of the line that was printed, as bash quotes them.
+fn words(output: &Output) -> Vec<String> {
+    let line = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let mut words = vec![String::new()];
+    let mut escaped = false;
+    for c in line.trim_end().chars() {
+        let word = words.last_mut().expect("there is one");
+        match c {
+            '\\' if !escaped => escaped = true,
+            ' ' if !escaped => words.push(String::new()),
+            _ => {
+                word.push(c);
+                escaped = false;
+            }
+        }
+    }
+    words
+}
+
+/// The run that `llm-trainer train ARGUMENTS` is.
+fn run_of(words: &[String]) -> Run {
+    let at = words.iter().position(|word| word == "llm-trainer").expect("the program");
+    assert_eq!(words[at + 1], "train");
+    let (mut preset, mut overrides) = (None, Vec::new());
+    for pair in words[at + 2..].chunks(2) {
+        match [pair[0].as_str(), pair[1].as_str()] {
+            ["--preset", name] => preset = Some(name.to_owned()),
+            ["--set", assignment] => overrides.push(assignment.to_owned()),
+            ["--resume", "auto"] | ["--deadline", "@1790000000"] => {}
+            other => panic!("{other:?} is no argument of train"),
+        }
+    }
+    let preset = preset.expect("a published run");
+    Run::from_preset(&preset, &overrides).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn every_published_run_is_started_on_one_machine_and_on_four() {
+    for size in ["7b", "32b"] {
+        for method in METHODS {
+            for nodes in ["1", "4"] {
+                let arguments = [method, nodes, "--", "--set", "training.steps=7"];
+                let variables = [("RENDEZVOUS", "first:29500"), ("EVALUATION", "aime.jsonl")];
+                let words = words(&dry(&format!("train-{size}.sh"), &arguments, &variables));
+                assert_eq!(words[..3], ["torchrun", "--nnodes", nodes]);
+                let run = run_of(&words);
+                let config = run.config();
+                assert_eq!(config.name, format!("qwen2.5-{size}-{method}"));
+                assert_eq!(config.model.path.to_str(), Some("/models/a model"));
+                assert_eq!(config.parallel.zero, Zero::Parameters);
+                assert_eq!((config.training.steps, config.evaluation.every), (7, 4));
+                // On four machines it is the published run.
+                let published =
+                    (config.algorithm.mini_batch_prompts, config.rollout.max_response_tokens);
+                assert!(published == (32, 8192) || (size, nodes) == ("32b", "1"), "{published:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_job_of_slurm_is_the_same_run() {
+    for size in ["7b", "32b"] {
+        for method in METHODS {
+            let variables = [
+                ("METHOD", method),
+                ("SLURM_JOB_NUM_NODES", "4"),
+                ("SLURM_JOB_END_TIME", "1790000000"),
+            ];
+            let job = words(&dry(&format!("train-{size}.sbatch"), &[], &variables));
+            assert_eq!(job[0], "srun");
+            assert!(job.iter().any(|word| word == "@1790000000"), "{job:?}");
+            let launched = words(&dry(
+                &format!("train-{size}.sh"),
+                &[method, "4"],
+                &[("RENDEZVOUS", "first:29500")],
+            ));
+            assert_eq!(run_of(&job), run_of(&launched));
+        }
+    }
+}
+
+#[test]
+fn what_is_missing_is_said_before_anything_starts() {
+    let wrong = dry("train-7b.sh", &["ppo"], &[]);
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(
+        String::from_utf8_lossy(&wrong.stderr).contains("grpo, clip-higher, clip-cov or kl-cov")
+    );
+    let several = dry("train-7b.sh", &["grpo", "4"], &[]);
+    assert!(!several.status.success());
+    assert!(String::from_utf8_lossy(&several.stderr).contains("RENDEZVOUS=HOST:PORT"));
+    let mut command = Command::new("bash");
+    command.arg(script("train-7b.sh")).arg("grpo").env_remove("MODEL").env("DATA", "x");
+    let output = command.output().expect("bash runs");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("MODEL=DIR"));
+}
