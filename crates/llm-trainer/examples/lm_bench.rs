@@ -1,9 +1,11 @@
-//! Times of a language model on the CPU, random weights, one JSON object a line:
-//! `cargo run --release -p llm-trainer --example lm_bench -- 0.5b:f32:train tiny:bf16:gen1 …`.
+//! Times of a language model, random weights, one JSON object a line:
+//! `cargo run --release -p llm-trainer --example lm_bench -- 0.5b:f32:train tiny:bf16:gen1 7b:bf16:gen64:512+256 …`.
 //!
-//! `0.5b` has the shape of Qwen2.5-0.5B, `tiny` 8 blocks of width 256. `fwd` is log-probability and entropy of every token of
-//! one sequence of 512 (eight for `tiny`), `train` adds the gradient and an optimiser step, `genN` decodes N sequences
-//! behind prompts of 64 tokens. Each measurement runs in a process of its own, whose peak memory it reports.
+//! `0.5b` to `72b` have the shapes of Qwen2.5, `tiny` 8 blocks of width 256. `fwd` is log-probability and entropy of every token
+//! of one sequence of 512 (eight for `tiny`), `train` adds the gradient and an optimiser step, `genN` decodes N sequences
+//! behind prompts of 64 tokens. A fourth part changes the lengths: `:8x2048` is eight sequences of 2048 tokens, `:512+256` a
+//! prompt of 512 and 256 drawn tokens. Each measurement runs in a process of its own, whose peak memory it reports; with
+//! `LM_BENCH_DEVICE=cuda` the first GPU does, and then the memory is that of tensors on it.
 
 use std::io::Write;
 use std::process::{Command, ExitCode};
@@ -15,12 +17,15 @@ use llm_trainer::model::Decoder;
 use llm_trainer::training::adamw::AdamW;
 use llm_trainer::training::policy_pass::{Cotangent, PolicyPass, Sequence};
 use tch::{Device, Kind};
-use trainer_core::config::OptimizerSection;
+use trainer_core::config::{Dtype, OptimizerSection};
 use trainer_core::model_config::{Architecture, ModelConfig, ModelShape};
+use trainer_core::plan::preset_model;
 
 const THREADS: i32 = 2;
 const TOKENS: usize = 512;
 const PROMPT: usize = 64;
+/// Tokens of a micro-batch on a GPU, at least.
+const GPU_MICRO_BATCH: usize = 16_384;
 /// As long as the peers are measured for.
 const LONG_ENOUGH: Duration = Duration::from_secs(3);
 
@@ -49,52 +54,79 @@ fn in_own_process(measurement: &str) -> Result<()> {
 
 fn measure(measurement: &str) -> Result<()> {
     let parts: Vec<&str> = measurement.split(':').collect();
-    let [model, dtype, what] = parts.as_slice() else {
-        bail!("`{measurement}` is no MODEL:DTYPE:WHAT such as 0.5b:f32:train");
+    let (model, dtype, what, lengths) = match parts.as_slice() {
+        [model, dtype, what] => (model, dtype, what, None),
+        [model, dtype, what, lengths] => (model, dtype, what, Some(*lengths)),
+        _ => bail!("`{measurement}` is no MODEL:DTYPE:WHAT[:LENGTHS] such as 0.5b:f32:train"),
     };
-    let (shape, sequences, new_tokens) = match *model {
-        "0.5b" => (shape(896, 4864, 24, 14, 151_936), 1, 64),
-        "tiny" => (shape(256, 688, 8, 8, 8192), 8, 128),
-        other => bail!("model `{other}` is neither 0.5b nor tiny"),
+    let (config, sequences, new_tokens) = match *model {
+        "tiny" => (ModelConfig::new(tiny_shape())?, 8, 128),
+        name => (preset_model(name).with_context(|| format!("no model `{name}`"))?, 1, 64),
+    };
+    let device = match std::env::var("LM_BENCH_DEVICE").as_deref() {
+        Ok("cuda") => llm_trainer::device::resolve(trainer_core::config::Device::Cuda(0))?,
+        Ok("cpu") | Err(_) => Device::Cpu,
+        Ok(other) => bail!("LM_BENCH_DEVICE is `{other}`, expected cpu or cuda"),
     };
     let kind = match *dtype {
         "f32" => Kind::Float,
         "bf16" => Kind::BFloat16,
         other => bail!("dtype `{other}` is neither f32 nor bf16"),
     };
-    tch::set_num_threads(THREADS);
-    let decoder = Decoder::initialise(ModelConfig::new(shape)?, 0, Device::Cpu, kind);
-    let line = match what.strip_prefix("gen") {
-        Some(count) => decode(&decoder, count.parse().context("N of genN")?, new_tokens)?,
-        None => pass(&decoder, what, sequences)?,
+    let decoder = match device {
+        Device::Cpu => {
+            tch::set_num_threads(THREADS);
+            Decoder::initialise(config, 0, device, kind)
+        }
+        _ => Decoder::random(config, device, kind),
     };
+    let line = match what.strip_prefix("gen") {
+        Some(count) => {
+            let (prompt, new) = pair(lengths, '+')?.unwrap_or((PROMPT, new_tokens));
+            decode(&decoder, count.parse().context("N of genN")?, (prompt, new))?
+        }
+        None => pass(&decoder, what, pair(lengths, 'x')?.unwrap_or((sequences, TOKENS)))?,
+    };
+    let memory = match device {
+        Device::Cuda(index) => {
+            format!(
+                "\"peak_device_mb\":{}",
+                torch_ext::cuda_memory(index)?.peak_reserved_bytes >> 20
+            )
+        }
+        _ => format!("\"peak_rss_mb\":{}", peak_resident_mib()?),
+    };
+    let lengths = lengths.map(|lengths| format!("\"lengths\":\"{lengths}\",")).unwrap_or_default();
     writeln!(
         std::io::stdout(),
-        "{{\"model\":\"{model}\",\"dtype\":\"{dtype}\",\"what\":\"{what}\",{line},\"peak_rss_mb\":{}}}",
-        peak_resident_mib()?
+        "{{\"model\":\"{model}\",\"dtype\":\"{dtype}\",\"what\":\"{what}\",{lengths}{line},{memory}}}"
     )?;
     Ok(())
 }
 
-fn shape(
-    hidden: usize,
-    intermediate: usize,
-    blocks: usize,
-    heads: usize,
-    vocab: usize,
-) -> ModelShape {
+/// Two numbers with a sign between them.
+fn pair(text: Option<&str>, sign: char) -> Result<Option<(usize, usize)>> {
+    let Some(text) = text else { return Ok(None) };
+    let numbers = text.split_once(sign).and_then(|(first, second)| {
+        let (first, second) = (first.parse().ok()?, second.parse().ok()?);
+        (first > 0 && second > 1).then_some((first, second))
+    });
+    numbers.map(Some).with_context(|| format!("`{text}` is no pair of numbers with {sign} between"))
+}
+
+fn tiny_shape() -> ModelShape {
     ModelShape {
         architecture: Architecture::Qwen2,
-        hidden_size: hidden,
-        intermediate_size: intermediate,
-        num_hidden_layers: blocks,
-        num_attention_heads: heads,
+        hidden_size: 256,
+        intermediate_size: 688,
+        num_hidden_layers: 8,
+        num_attention_heads: 8,
         num_key_value_heads: 2,
-        head_dim: hidden / heads,
+        head_dim: 32,
         rms_norm_eps: 1e-6,
         rope_theta: 1e6,
         rope_scaling: None,
-        vocab_size: vocab,
+        vocab_size: 8192,
         max_position_embeddings: 4096,
         tie_word_embeddings: true,
         query_key_value_bias: true,
@@ -113,32 +145,38 @@ fn tokens(vocab: usize, count: usize, seed: usize) -> Vec<u32> {
 }
 
 /// A forward pass over whole sequences, and for `train` all of a step.
-fn pass(decoder: &Decoder, what: &str, sequences: usize) -> Result<String> {
+fn pass(decoder: &Decoder, what: &str, (sequences, length): (usize, usize)) -> Result<String> {
     let vocab = decoder.config().vocab_size;
     let sequences: Vec<Sequence> = (0..sequences)
-        .map(|index| Sequence::new(tokens(vocab, 1, index), tokens(vocab, TOKENS - 1, index + 9)))
+        .map(|index| Sequence::new(tokens(vocab, 1, index), tokens(vocab, length - 1, index + 9)))
         .collect();
     let sequences: Vec<&Sequence> = sequences.iter().collect();
     let pass = PolicyPass {
         model: decoder,
         temperature: 1.0,
-        micro_batch_tokens: TOKENS,
+        micro_batch_tokens: length.max(if decoder.device() == Device::Cpu {
+            1
+        } else {
+            GPU_MICRO_BATCH
+        }),
         activation_bytes: 4 << 30,
     };
-    let count = sequences.len() * TOKENS;
+    let count = sequences.len() * length;
     let milliseconds = match what {
-        "fwd" => median(|| {
+        "fwd" => median(decoder, || {
             let _statistics = pass.statistics(&sequences);
             Ok(())
         })?,
         "train" => {
             decoder.set_trainable(true);
-            let options = OptimizerSection { learning_rate: 1e-5, ..Default::default() };
+            // On a GPU as a run of seven billion parameters would have them.
+            let moments = if decoder.device() == Device::Cpu { Dtype::F32 } else { Dtype::Bf16 };
+            let options = OptimizerSection { learning_rate: 1e-5, moments, ..Default::default() };
             let mut optimizer = AdamW::new(decoder, &options, 0);
-            let predicted = sequences.len() * (TOKENS - 1);
+            let predicted = sequences.len() * (length - 1);
             let cotangent =
                 Cotangent { log_prob: vec![-1.0 / predicted as f64; predicted], entropy: None };
-            median(|| {
+            median(decoder, || {
                 let _log_prob = pass.accumulate_gradient(&sequences, &cotangent)?;
                 let _outcome = optimizer.step(1e-5)?;
                 Ok(())
@@ -151,9 +189,9 @@ fn pass(decoder: &Decoder, what: &str, sequences: usize) -> Result<String> {
 }
 
 /// Greedy decoding; a step is the time of all tokens less that of the prompt and one, over those between.
-fn decode(decoder: &Decoder, rows: usize, new_tokens: usize) -> Result<String> {
+fn decode(decoder: &Decoder, rows: usize, (prompt, new_tokens): (usize, usize)) -> Result<String> {
     let prompts: Vec<Vec<u32>> =
-        (0..rows).map(|row| tokens(decoder.config().vocab_size, PROMPT, row)).collect();
+        (0..rows).map(|row| tokens(decoder.config().vocab_size, prompt, row)).collect();
     let requests: Vec<PromptRequest<'_>> = (0..)
         .zip(&prompts)
         .map(|(prompt, token_ids)| PromptRequest {
@@ -164,7 +202,7 @@ fn decode(decoder: &Decoder, rows: usize, new_tokens: usize) -> Result<String> {
     let time = |max_new_tokens: usize| {
         let options =
             GenerationOptions { max_new_tokens, temperature: 0.0, rows, ..Default::default() };
-        median(|| {
+        median(decoder, || {
             let _responses = generate(decoder, &requests, &options)?;
             Ok(())
         })
@@ -178,7 +216,17 @@ fn decode(decoder: &Decoder, rows: usize, new_tokens: usize) -> Result<String> {
 }
 
 /// Median time in milliseconds, after one call that warms up.
-fn median(mut work: impl FnMut() -> Result<()>) -> Result<f64> {
+fn median(decoder: &Decoder, mut work: impl FnMut() -> Result<()>) -> Result<f64> {
+    median_of(|| {
+        work()?;
+        if let Device::Cuda(index) = decoder.device() {
+            tch::Cuda::synchronize(i64::try_from(index)?);
+        }
+        Ok(())
+    })
+}
+
+fn median_of(mut work: impl FnMut() -> Result<()>) -> Result<f64> {
     work()?;
     let (start, mut times) = (Instant::now(), Vec::new());
     while times.len() < 3 || start.elapsed() < LONG_ENOUGH {

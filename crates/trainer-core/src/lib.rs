@@ -16,7 +16,6 @@
 //! | [`run_view`], [`inspect`] | a run as its folder shows it, and on a terminal |
 //! | [`plan`] | whether a run fits, what it sends, how long it takes |
 //! | [`preflight`] | whether it can learn, from a few samples |
-//! | [`report`] | what a person sees of it |
 //! | [`model_config`], [`gguf`] | what a model is, and how one comes out of a GGUF file |
 
 pub mod arithmetic;

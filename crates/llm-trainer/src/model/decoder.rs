@@ -98,6 +98,28 @@ impl Decoder {
         }
     }
 
+    /// As [`initialise`](Self::initialise), with numbers that the device itself draws by libtorch's own generator: for
+    /// measurements of models that would take minutes to draw otherwise.
+    ///
+    /// # Panics
+    ///
+    /// If the device has too little memory.
+    pub fn random(config: ModelConfig, device: Device, kind: Kind) -> Self {
+        let (range, options) = (config.initializer_range, (kind, device));
+        let decoder: Result<Self, std::convert::Infallible> =
+            Self::assemble(config, device, kind, |name, shape| {
+                let _no_grad = tch::no_grad_guard();
+                Ok(match name {
+                    _ if name.ends_with("norm.weight") => Tensor::ones(shape, options),
+                    _ if name.ends_with("bias") => Tensor::zeros(shape, options),
+                    _ => Tensor::randn(shape, options).g_mul_scalar_(range),
+                })
+            });
+        match decoder {
+            Ok(decoder) => decoder,
+        }
+    }
+
     pub(super) fn assemble<E>(
         config: ModelConfig,
         device: Device,

@@ -123,7 +123,9 @@ impl Preflight {
         };
         let group_size = groups.iter().map(|group| group.samples.len()).max().unwrap_or(0);
         let mut groups_by_right = vec![0; group_size + 1];
-        groups.iter().for_each(|group| groups_by_right[group.right()] += 1);
+        for group in &groups {
+            groups_by_right[group.right()] += 1;
+        }
         let mut lengths: Vec<usize> = samples().map(|sample| sample.tokens).collect();
         lengths.sort_unstable();
         let tokens: usize = lengths.iter().sum();

@@ -1,0 +1,63 @@
+"""Collects what scripts/gpu-check.sh measured: rows of parity and steps, the table, and gpu-check.json. Standard library only."""
+
+import json
+import sys
+from pathlib import Path
+
+
+def rows(path):
+    return [json.loads(line) for line in path.read_text().splitlines() if line.startswith("{")] if path.exists() else []
+
+
+def parity(out, device):
+    """Largest differences of log-probabilities and entropies, in nats, from those on the CPU in f32."""
+    for name in ("tiny_qwen2_tied", "tiny_qwen2_untied"):
+        exact = json.loads((out / f"parity-{name}-cpu-f32.json").read_text().splitlines()[0])
+        for kind in ("f32", "bf16"):
+            found = json.loads((out / f"parity-{name}-{kind}.json").read_text().splitlines()[0])
+            row = {"model": name, "dtype": kind, "device": device}
+            for column in ("log_prob", "entropy"):
+                assert len(exact[column]) == len(found[column]) > 0
+                row[f"{column}_difference"] = max(abs(a - b) for a, b in zip(exact[column], found[column]))
+            row["tolerance"] = 1e-3 if kind == "f32" else 0.1
+            row["within"] = max(row["log_prob_difference"], row["entropy_difference"]) <= row["tolerance"]
+            print(json.dumps(row))
+
+
+def step(metrics):
+    """The last step of the run: the first warms up."""
+    last = rows(metrics)[-1]
+    wanted = ("timing_s/gen", "timing_s/old_log_prob", "timing_s/update_actor", "timing_s/step", "rollout/mismatch_kl")
+    flat = last.get("metrics", last)
+    print(json.dumps({"model": "tiny_qwen2_tied", **{name: flat[name] for name in wanted if name in flat}}))
+
+
+def table(out, device, model):
+    sections = rows(out / "sections.jsonl")
+    report = {"device": device, "model": model, "sections": {}}
+    for section in sections:
+        name = section["section"]
+        report["sections"][name] = {**section, "rows": rows(out / f"{name}.jsonl")}
+    (out / "gpu-check.json").write_text(json.dumps(report, indent=1) + "\n")
+    where = "on the CPU: says nothing about a GPU" if device == "cpu" else f"on {device}"
+    print(f"\n| section | {where} | |\n|---|---|---|")
+    for name, section in report["sections"].items():
+        took = f", {section['seconds']} s" if "seconds" in section else ""
+        print(f"| {name} | {section['status']}{took} | |")
+        for row in section["rows"]:
+            label = " ".join(str(row[key]) for key in ("model", "dtype", "what", "lengths") if key in row)
+            shown = ", ".join(
+                f"{key} {value:.4g}" if isinstance(value, float) else f"{key} {value}"
+                for key, value in row.items()
+                if key not in ("model", "dtype", "what", "lengths", "device")
+            )
+            print(f"| | {label} | {shown} |")
+    print(f"\nwritten: {out / 'gpu-check.json'}")
+    outside = [row for section in report["sections"].values() for row in section["rows"] if row.get("within") is False]
+    failed = [name for name, section in report["sections"].items() if section["status"] not in ("ok", "no time")]
+    sys.exit(1 if outside or failed else 0)
+
+
+if __name__ == "__main__":
+    what, first, *rest = sys.argv[1:]
+    {"parity": parity, "step": step, "table": table}[what](Path(first), *rest)

@@ -1,0 +1,207 @@
+#!/usr/bin/env bash
+# Builds the program, packs it for a GPU machine that has no Rust and no network, and measures it there, or here.
+#
+#   scripts/gpu-check.sh                       builds, packs, and runs every section here
+#   scripts/gpu-check.sh pack                  builds and packs only: target/gpu-check.tar.gz, at most 64 MiB
+#   tar xzf gpu-check.tar.gz && gpu-check/gpu-check.sh run [OPTION…]       on the other machine
+#
+#   --sections LIST   of doctor,parity,rollout,update,step,peer; all of them if not given
+#   --deadline SECONDS  ends before then, with what was measured so far (540)
+#   --model SIZE      shape of the random model of rollout and update: tiny, 0.5b … 72b [7b with CUDA, else tiny]
+#   --out DIR         where gpu-check.json and the logs go [gpu-check-results]
+#
+# doctor   libtorch, devices, self-test           parity  log-probabilities and entropies: device against CPU in f32
+# rollout  decoding behind prompts                update  log-probability pass; forward, backward and optimiser
+# step     whole training steps of a recorded model by the program itself
+# peer     PEER=FILE.py, measured by python3 with the same deadline, where it is given
+#
+# LIBTORCH_LIB=DIR  libtorch 2.11's lib folder [that of python3's torch, else where the program was linked]
+# Each section stands alone: one that fails or finds no time says so and leaves the others as they are. Without CUDA the
+# same runs on the CPU with a tiny model, and every row says so.
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+sections=doctor,parity,rollout,update,step,peer
+deadline=540
+model=
+out=gpu-check-results
+
+usage() {
+  sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "${BASH_SOURCE[0]}" >&2
+  exit 2
+}
+
+pack() {
+  cd "$here/.."
+  scripts/setup-libtorch.sh
+  cargo build --release --locked -p llm-trainer --bin llm-trainer --example lm_bench
+  local built=${CARGO_TARGET_DIR:-target} folder
+  folder=$(mktemp -d)
+  mkdir "$folder/gpu-check"
+  cp "$built/release/llm-trainer" "$built/release/examples/lm_bench" "$folder/gpu-check/"
+  strip "$folder/gpu-check/llm-trainer" "$folder/gpu-check/lm_bench"
+  cp -r crates/llm-trainer/tests/fixtures "$folder/gpu-check/"
+  cp -r configs "$folder/gpu-check/"
+  cp scripts/gpu-check.sh scripts/gpu-check-table.py "$folder/gpu-check/"
+  tar czf "$built/gpu-check.tar.gz" -C "$folder" gpu-check
+  local bytes
+  bytes=$(stat -c %s "$built/gpu-check.tar.gz")
+  echo "packed: $built/gpu-check.tar.gz, $bytes bytes"
+  if ((bytes > 64 << 20)); then
+    echo "error: more than 64 MiB" >&2
+    exit 2
+  fi
+  packed=$folder/gpu-check
+}
+
+# left LIMIT prints the seconds that something may take: LIMIT, or what is left of the deadline.
+left() {
+  local rest=$((deadline - SECONDS))
+  echo $((rest < $1 ? rest : $1))
+}
+
+# section NAME LIMIT COMMAND… runs a part within its time and notes how it ended; its rows are the JSON lines in NAME.jsonl.
+section() {
+  local name=$1 limit status=ok began=$SECONDS
+  limit=$(left "$2")
+  shift 2
+  [[ ,$sections, == *,$name,* ]] || return 0
+  if ((limit < 5)); then
+    echo "$name: no time left"
+    printf '{"section":"%s","status":"no time"}\n' "$name" >>"$out/sections.jsonl"
+    return
+  fi
+  echo "$name: at most $limit s"
+  export -f "${1?}"
+  timeout --signal=TERM --kill-after=5 "$limit" bash -c "set -euo pipefail; $1" >"$out/$name.log" 2>&1 || status="exit $?"
+  [[ $status == "exit 124" ]] && status="cut at $limit s"
+  printf '{"section":"%s","status":"%s","seconds":%d}\n' "$name" "$status" $((SECONDS - began)) >>"$out/sections.jsonl"
+  [[ $status == ok ]] || { echo "$name: $status; the end of $out/$name.log:"; tail -n 3 "$out/$name.log"; }
+}
+
+doctor() {
+  "$bin/llm-trainer" doctor
+}
+
+parity() {
+  local name kind
+  for name in tiny_qwen2_tied tiny_qwen2_untied; do
+    score() {
+      printf '%s\n' '{"text": "What is 2 + 3? \\boxed{5} and then some more text to read."}' |
+        "$bin/llm-trainer" score --model "$fixtures/$name" --input - "$@"
+    }
+    score --device cpu --dtype f32 >"$out/parity-$name-cpu-f32.json"
+    for kind in f32 bf16; do
+      score --device "$device" --dtype "$kind" >"$out/parity-$name-$kind.json"
+    done
+  done
+  python3 "$bin/gpu-check-table.py" parity "$out" "$device" >"$out/parity.jsonl"
+}
+
+# measure FILE MEASUREMENT… adds one JSON line a measurement; one that fails (a model that does not fit) leaves the others.
+measure() {
+  local file=$1 failed=0 one
+  shift
+  for one in "$@"; do
+    LM_BENCH_DEVICE=${device%%:*} "$bin/lm_bench" "$one" | tee -a "$file" || failed=1
+  done
+  return $failed
+}
+
+rollout() {
+  local measurements
+  read -ra measurements <<<"$rollout_measurements"
+  measure "$out/rollout.jsonl" "${measurements[@]}"
+}
+
+update() {
+  local measurements
+  read -ra measurements <<<"$update_measurements"
+  measure "$out/update.jsonl" "${measurements[@]}"
+}
+
+step() {
+  rm -rf "$out/run"
+  "$bin/llm-trainer" train "$out/step.toml" --resume never
+  python3 "$bin/gpu-check-table.py" step "$out/run/metrics.jsonl" >"$out/step.jsonl"
+}
+
+peer() {
+  if [[ -z ${PEER:-} ]]; then
+    echo "no peer: PEER is not set"
+    return
+  fi
+  OUT=$out python3 "$PEER" --deadline "$(left 520)" --device "${device%%:*}"
+}
+
+run() {
+  bin=${packed:-$here}
+  fixtures=$bin/fixtures
+  if [[ -z ${LIBTORCH_LIB:-} ]]; then
+    LIBTORCH_LIB=$(python3 -c 'import importlib.util as u; print(u.find_spec("torch").submodule_search_locations[0] + "/lib")' \
+      2>/dev/null || true)
+  fi
+  [[ -z $LIBTORCH_LIB ]] || export LD_LIBRARY_PATH=$LIBTORCH_LIB${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+  mkdir -p "$out"
+  out=$(cd "$out" && pwd)
+  rm -f "$out"/*.jsonl
+  device=cpu
+  if "$bin/llm-trainer" doctor 2>/dev/null | grep -q '^CUDA *yes'; then device=cuda:0; fi
+  if [[ $device == cpu ]]; then
+    model=${model:-tiny}
+    echo "no CUDA: everything below runs on the CPU with the model $model and says nothing about a GPU"
+    rollout_measurements="$model:f32:gen1 $model:bf16:gen8"
+    update_measurements="$model:f32:fwd $model:bf16:fwd $model:f32:train $model:bf16:train"
+  else
+    model=${model:-7b}
+    rollout_measurements="$model:bf16:gen64:512+256 $model:bf16:gen256:512+256"
+    update_measurements="$model:bf16:fwd:8x4096 $model:bf16:train:2x4096 $model:bf16:train:8x2048"
+  fi
+  cat >"$out/step.toml" <<TOML
+name = "gpu-check"
+output_directory = "$out/run"
+model = { path = "$fixtures/tiny_qwen2_tied", device = "$device" }
+data = { train = { arithmetic = { operations = ["add"], digits = [1, 1], count = 30 } }, prompt = { chat = false } }
+rollout = { prompts_per_step = 8, group_size = 4, max_response_tokens = 16 }
+reward = { grading = { last_number = true }, values = { right = 1.0, wrong = 0.25, unparsed = 0.0 } }
+algorithm = { mini_batch_prompts = 4 }
+training = { steps = 3 }
+TOML
+  export bin fixtures out device rollout_measurements update_measurements deadline
+  export -f measure left
+  section doctor 60 doctor
+  section parity 60 parity
+  section step 90 step
+  section rollout 200 rollout
+  section update 200 update
+  section peer 520 peer
+  python3 "$bin/gpu-check-table.py" table "$out" "$device" "$model"
+}
+
+command=all
+case ${1-} in
+  pack | run)
+    command=$1
+    shift
+    ;;
+esac
+while (($# > 0)); do
+  case $1 in
+    --sections) sections=${2:?} ;;
+    --deadline) deadline=${2:?} ;;
+    --model) model=${2:?} ;;
+    --out) out=${2:?} ;;
+    *) usage ;;
+  esac
+  shift 2
+done
+for name in ${sections//,/ }; do
+  [[ ,doctor,parity,rollout,update,step,peer, == *,$name,* ]] || usage
+done
+packed=
+[[ $command == run ]] || pack
+if [[ $command != pack ]]; then
+  # Building is not part of the time.
+  SECONDS=0
+  run
+fi
