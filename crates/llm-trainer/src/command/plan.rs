@@ -40,6 +40,9 @@ pub struct Args {
     /// What is cut over the ranks, as `--set parallel.zero=STAGE`
     #[arg(long, value_name = "STAGE")]
     zero: Option<u8>,
+    /// Devices that hold one model together, as `--set parallel.tensor=N`
+    #[arg(long, value_name = "N")]
+    tensor: Option<usize>,
     #[command(flatten)]
     options: PlanOptions,
     /// Share of the stated matrix operations that passes over many tokens reach
@@ -78,10 +81,12 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     }
     let run = planned_run(args)?;
     let model = model_of(args, &run)?;
-    let mut setup = Setup::of_run(&run, model).with_ranks(args.nodes, args.gpus, 1)?;
+    let mut setup = Setup::of_run(&run, model);
     if let Some(stage) = args.zero {
         setup.zero = Zero::try_from(stage).map_err(|error| anyhow::anyhow!("--{error}"))?;
     }
+    setup.tensor = args.tensor.unwrap_or(setup.tensor);
+    let setup = setup.with_ranks(args.nodes, args.gpus)?;
     let assumptions = Assumptions {
         matrix_fraction: fraction("--matrix-fraction", args.matrix_fraction)?,
         decode_fraction: fraction("--decode-fraction", args.decode_fraction)?,

@@ -22,7 +22,7 @@ pub struct Args {
     /// Questions asked, the first that the run would ask
     #[arg(long, default_value_t = 32, value_name = "N")]
     prompts: usize,
-    /// Responses to each [default: rollout.group_size]
+    /// Responses to each [default: the run's]
     #[arg(long, value_name = "N")]
     samples: Option<usize>,
     /// Responses that are shown, one to each of the first questions

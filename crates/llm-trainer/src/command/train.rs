@@ -111,7 +111,7 @@ fn dry_run(
         "--ranks is {ranks}, expected a multiple of --ranks-per-node = {of_node}"
     );
     let model = super::plan::sizes(&run.config().model.path.display().to_string())?;
-    let setup = Setup::of_run(run, model).with_ranks(ranks / of_node, of_node, 1)?;
+    let setup = Setup::of_run(run, model).with_ranks(ranks / of_node, of_node)?;
     let plan = args.plan.plan(setup, Assumptions::default())?;
     writeln!(out, "#")?;
     for line in plan.to_string().lines() {

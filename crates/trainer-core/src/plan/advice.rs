@@ -108,12 +108,19 @@ fn single_steps(setup: &Setup) -> Vec<Step> {
     };
     if setup.data_ranks() > 1 && setup.lora.is_none() {
         for stage in 1..=3u8 {
-            // A stage that the trainer has not is none.
             if let Ok(zero) = Zero::try_from(stage)
                 && stage > u8::from(setup.zero)
             {
                 add(format!("parallel.zero = {stage}"), "", Setup { zero, ..setup.clone() });
             }
+        }
+    }
+    for tensor in [2, 4, 8].into_iter().filter(|&tensor| tensor > setup.tensor) {
+        let wider = Setup { tensor, ..setup.clone() };
+        if setup.lora.is_none()
+            && let Ok(wider) = wider.with_ranks(setup.nodes, setup.gpus_per_node)
+        {
+            add(format!("parallel.tensor = {tensor}"), "", wider);
         }
     }
     if setup.rows > 1 {

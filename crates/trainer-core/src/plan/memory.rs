@@ -110,8 +110,9 @@ pub(super) fn kept_activation_bytes(setup: &Setup, lengths: Lengths) -> (u64, u6
     let tokens = (setup.mini_batch_sequences_per_rank() * lengths.sequence_tokens()) as u64;
     let per_token = bytes_per_token(setup);
     let wanted = tokens * per_token * setup.model.blocks as u64;
-    // A graph that is kept would keep its block whole.
-    let room = if setup.cuts_blocks() { 0 } else { setup.activation_bytes as u64 };
+    // A graph that is kept would keep its block whole, and what the ranks of a model exchange is outside of it.
+    let is_cut = setup.cuts_blocks() || setup.tensor > 1;
+    let room = if is_cut { 0 } else { setup.activation_bytes as u64 };
     // That of a block on a micro-batch is kept whole or not at all.
     let graph = (tokens.min(setup.micro_batch_tokens as u64) * per_token).max(1);
     ((room / graph * graph).min(wanted), wanted)
@@ -292,11 +293,13 @@ impl<'a> Counts<'a> {
     /// Never cut over the ranks.
     fn reward_model(&self) -> Vec<Item> {
         let Some(copies) = self.setup.reward_model else { return Vec::new() };
-        let whole = self.blocks + self.outer;
+        let whole = self.setup.model.parameters() as u64;
+        let trained = self.setup.trained_parameters() as u64;
         let lora = self.setup.lora.is_some();
-        let shares_reference = (self.setup.reference || lora) && !self.setup.cuts_blocks();
+        let is_whole = !self.setup.cuts_blocks() && self.setup.tensor == 1;
+        let shares_reference = (self.setup.reference || lora) && is_whole;
         let reference = if shares_reference { 0 } else { self.element * whole };
-        let own = if lora { self.trained } else { whole };
+        let own = if lora { trained } else { whole };
         let mut items = vec![
             item("reward model", self.element * own, "whole on each rank"),
             item("its reference", reference, "whole on each rank; the policy's where there is one"),
@@ -304,7 +307,7 @@ impl<'a> Counts<'a> {
         if copies.learns {
             let moment = if copies.moments == Dtype::Bf16 { 2 } else { self.wide };
             let master = if self.narrow { self.wide } else { 0 };
-            let bytes = self.trained * (2 * moment + master + self.element);
+            let bytes = trained * (2 * moment + master + self.element);
             items.push(item("its optimiser and gradients", bytes, "whole on each rank"));
         }
         items
@@ -328,7 +331,9 @@ impl<'a> Counts<'a> {
         let capacity = (setup.max_prompt_tokens.min(self.lengths.prompt_tokens.max(1))
             + setup.max_response_tokens) as u64;
         let rows = setup.rows.min(setup.prompts_per_rank() * setup.group_size) as u64;
-        let vocabulary = setup.model.vocabulary as u64;
+        // What is left out of the vocabulary depends on all of it.
+        let parts = if setup.truncated_sampling { 1 } else { setup.tensor };
+        let vocabulary = setup.model.vocabulary.div_ceil(parts) as u64;
         let kind = if setup.cpu_decoder { 4 } else { self.element };
         let prompt = self.lengths.prompt_tokens as u64;
         let mut items = vec![

@@ -122,7 +122,7 @@ fn assumed(page: &mut String, hardware: &Hardware, assumptions: Assumptions) -> 
 }
 
 /// The published run with KL-Cov, as `scripts/train-SIZE.sh` starts it.
-fn setup(size: &str, zero: Zero, gpus: usize) -> Setup {
+fn setup(size: &str, zero: Zero, gpus: usize, tensor: usize) -> Setup {
     let rows = if size == "7b" { "rollout.rows=64" } else { "rollout.rows=16" };
     let mut overrides =
         vec!["model.path=m", "data.train.arithmetic={}", "optimizer.moments=bf16", rows];
@@ -134,8 +134,8 @@ fn setup(size: &str, zero: Zero, gpus: usize) -> Setup {
     let config = preset_model(size).expect("a known shape");
     let model = ModelSizes::of(&format!("Qwen2.5-{}", size.to_uppercase()), &config);
     let setup = Setup::of_run(&run.expect("a published run"), model);
-    let setup = Setup { zero, mean_response_tokens: RESPONSE_TOKENS, ..setup };
-    setup.with_ranks(gpus / GPUS_PER_NODE, GPUS_PER_NODE, 1).expect("counts in range")
+    let setup = Setup { zero, tensor, mean_response_tokens: RESPONSE_TOKENS, ..setup };
+    setup.with_ranks(gpus / GPUS_PER_NODE, GPUS_PER_NODE).expect("counts in range")
 }
 
 fn runs(page: &mut String, size: &str, assumptions: Assumptions) -> std::fmt::Result {
@@ -143,24 +143,28 @@ fn runs(page: &mut String, size: &str, assumptions: Assumptions) -> std::fmt::Re
     writeln!(
         page,
         "256 prompts × 8 responses a step, 8 optimiser steps. Peak: of one rank, at the longest lengths. Bytes: sent by one rank in \
-         an optimiser step. Seconds: of a training step.\n"
+         an optimiser step. Seconds: of a training step. To a model: `parallel.tensor`.\n"
     )?;
     writeln!(
         page,
-        "| GPUs | between machines | peak | fits | sent | usual | sampling | scoring and updates | communication | not hidden | \
-         step, s | tokens/s | a GPU |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|"
+        "| GPUs | to a model | between machines | peak | fits | sent | usual | sampling | scoring and updates | communication | not hidden | \
+         step, s | tokens/s | a GPU |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|"
     )?;
-    for gpus in [8, 32, 128] {
+    // A 32B model is drawn from by two ranks together as well.
+    let wholes = [(8, 1), (32, 1), (128, 1)].into_iter();
+    let pairs = [(8, 2), (32, 2), (128, 2)].into_iter().filter(|_| size == "32b");
+    for (gpus, tensor) in wholes.chain(pairs) {
         let networks: &[f64] = if gpus == GPUS_PER_NODE { &[3200.0] } else { &[3200.0, 400.0] };
         for &network in networks {
             let hardware = Hardware::named("h200", network).expect("a known device");
-            let plan = Plan::new(setup(size, Zero::Parameters, gpus), hardware, assumptions);
+            let plan =
+                Plan::new(setup(size, Zero::Parameters, gpus, tensor), hardware, assumptions);
             let between =
                 if gpus == GPUS_PER_NODE { "none".to_owned() } else { format!("{network} Gbit/s") };
             let (time, traffic) = (&plan.time, &plan.traffic);
             writeln!(
                 page,
-                "| {gpus} | {between} | {} | {} | {} | {} | {:.0} | {:.0} | {:.1} | {:.1} | {:.0} | {:.0} | {:.0} |",
+                "| {gpus} | {tensor} | {between} | {} | {} | {} | {} | {:.0} | {:.0} | {:.1} | {:.1} | {:.0} | {:.0} | {:.0} |",
                 ByteCount(plan.memory.peak_bytes()),
                 if plan.fits { "yes" } else { "no" },
                 ByteCount(traffic.bytes_sent_per_optimizer_step),
@@ -182,8 +186,8 @@ fn runs(page: &mut String, size: &str, assumptions: Assumptions) -> std::fmt::Re
              gathering of blocks cost the same on any number of GPUs."
         }
         _ => {
-            "While responses are sampled each rank holds all weights, 61 GiB in bf16, which leaves room for few rows, so that \
-             sampling reads the weights often for little. The published run needs the memory of four machines; what one machine \
+            "While responses are sampled each copy of the model is whole, 61 GiB in bf16 on one rank or 31 on each of two, which leaves \
+             room for few rows on one, so that sampling reads the weights often for little. The published run needs the memory of four machines; what one machine \
              can do is in `scripts/train-32b.sh`, with shorter responses and smaller optimiser steps."
         }
     };
@@ -200,7 +204,7 @@ fn stages(page: &mut String) -> std::fmt::Result {
     for stage in 0..=3u8 {
         let Ok(zero) = Zero::try_from(stage) else { continue };
         let hardware = Hardware::named("h200", 3200.0).expect("a known device");
-        let plan = Plan::new(setup("7b", zero, 8), hardware, Assumptions::default());
+        let plan = Plan::new(setup("7b", zero, 8, 1), hardware, Assumptions::default());
         let updates = plan.setup.optimizer_steps() as u64;
         let hidden: u64 = plan
             .traffic

@@ -106,7 +106,7 @@ impl Setup {
             nodes: 1,
             gpus_per_node: 1,
             zero: config.parallel.zero,
-            tensor: 1,
+            tensor: config.parallel.tensor,
             dtype: config.model.dtype,
             moments: config.optimizer.moments,
             lora: config.lora.clone(),
@@ -136,35 +136,38 @@ impl Setup {
         }
     }
 
-    /// The same on so many machines with so many devices each, `tensor` of which share one copy of the model.
+    /// The same on so many machines with so many devices each.
     ///
     /// # Errors
     ///
-    /// [`SetupError`] if a count is 0, or `tensor` divides neither the ranks nor the heads.
-    pub fn with_ranks(
-        self,
-        nodes: usize,
-        gpus_per_node: usize,
-        tensor: usize,
-    ) -> Result<Self, SetupError> {
+    /// [`SetupError`] if a count is 0, or the ranks that share one copy of the model are not those of one machine or cannot cut
+    /// it.
+    pub fn with_ranks(self, nodes: usize, gpus_per_node: usize) -> Result<Self, SetupError> {
+        let tensor = self.tensor;
         let fault = |what, found, expected: &str| {
             Err(SetupError::Count { what, found, expected: expected.to_owned() })
         };
-        for (what, found) in [("nodes", nodes), ("gpus", gpus_per_node), ("tensor", tensor)] {
+        let counts = [("nodes", nodes), ("gpus", gpus_per_node), ("parallel.tensor", tensor)];
+        for (what, found) in counts {
             if !(1..=1 << 20).contains(&found) {
                 return fault(what, found, "1 to 1048576");
             }
         }
-        if !gpus_per_node.is_multiple_of(tensor) {
-            let expected = format!("a divisor of the {gpus_per_node} devices of a node");
-            return fault("tensor", tensor, &expected);
+        let ModelSizes { query_width, key_width, head_dim, intermediate, vocabulary, .. } =
+            self.model;
+        for (what, count) in [
+            ("devices of a node", gpus_per_node),
+            ("query heads", query_width / head_dim),
+            ("key heads", key_width / head_dim),
+            ("rows of the gate", intermediate),
+            ("tokens of the vocabulary", vocabulary),
+        ] {
+            if !count.is_multiple_of(tensor) {
+                let expected = format!("a divisor of the {count} {what}");
+                return fault("parallel.tensor", tensor, &expected);
+            }
         }
-        let heads = self.model.query_width / self.model.head_dim;
-        if !heads.is_multiple_of(tensor) {
-            let expected = format!("a divisor of the {heads} query heads");
-            return fault("tensor", tensor, &expected);
-        }
-        Ok(Self { nodes, gpus_per_node, tensor, ..self })
+        Ok(Self { nodes, gpus_per_node, ..self })
     }
 
     /// Processes in all.

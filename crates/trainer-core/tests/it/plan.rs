@@ -18,7 +18,7 @@ fn setup(size: &str, more: &[&str]) -> Setup {
 
 fn on(setup: Setup, nodes: usize, gpus: usize, zero: u8) -> Setup {
     let zero = Zero::try_from(zero).expect("a stage of the trainer");
-    Setup { zero, ..setup }.with_ranks(nodes, gpus, 1).expect("counts in range")
+    Setup { zero, ..setup }.with_ranks(nodes, gpus).expect("counts in range")
 }
 
 fn gigabytes(bytes: u64) -> f64 {
@@ -172,12 +172,31 @@ fn utilisation_does_not_count_what_is_computed_again() {
 #[test]
 fn counts_that_cannot_be_are_named() {
     let refused = |nodes, gpus, tensor| {
-        let error = setup("7b", &[]).with_ranks(nodes, gpus, tensor).expect_err("refused");
-        error.to_string()
+        let setup = Setup { tensor, ..setup("7b", &[]) };
+        setup.with_ranks(nodes, gpus).expect_err("refused").to_string()
     };
     assert_eq!(refused(1, 0, 1), "gpus is 0, expected 1 to 1048576");
-    assert_eq!(refused(1, 8, 3), "tensor is 3, expected a divisor of the 8 devices of a node");
-    assert_eq!(refused(1, 8, 8), "tensor is 8, expected a divisor of the 28 query heads");
+    let start = "parallel.tensor is";
+    assert_eq!(
+        refused(1, 8, 3),
+        format!("{start} 3, expected a divisor of the 8 devices of a node")
+    );
+    assert_eq!(refused(1, 8, 8), format!("{start} 8, expected a divisor of the 28 query heads"));
+}
+
+/// Everything but the norms is cut; each rank holds the rows of twice as many sequences as without.
+#[test]
+fn ranks_that_share_a_model_share_its_bytes() {
+    let memory = |tensor| {
+        let setup = Setup { tensor, ..setup("7b", &[]) }.with_ranks(1, 4).expect("four devices");
+        MemoryPlan::new(&setup, setup.longest())
+    };
+    let (whole, cut) = (memory(1), memory(4));
+    let ratio = whole.resident_bytes() as f64 / cut.resident_bytes() as f64;
+    assert!((ratio - 4.0).abs() < 0.01, "{ratio}");
+    assert_eq!(bytes_of(&whole, "KV cache"), 4 * bytes_of(&cut, "KV cache"));
+    assert_eq!(4 * bytes_of(&whole, "block inputs"), bytes_of(&cut, "block inputs"));
+    assert_eq!(bytes_of(&cut, "activations that are kept"), 0);
 }
 
 #[test]

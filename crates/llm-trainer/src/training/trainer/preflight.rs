@@ -69,7 +69,6 @@ pub fn preflight(
         stop_strings: stop_strings.clone(),
         rows: section.rows,
         cpu_kernels: section.cpu_kernels,
-        ..GenerationOptions::default()
     };
     let kinds = config.reward.kinds();
     let judge = Judge {
