@@ -120,3 +120,17 @@ fn what_is_missing_is_said_before_anything_starts() {
     let output = command.output().expect("bash runs");
     assert!(String::from_utf8_lossy(&output.stderr).contains("MODEL=DIR"));
 }
+
+#[test]
+fn the_check_of_a_gpu_refuses_what_it_does_not_know() {
+    for arguments in [["run", "--sections", "doctor,speed"], ["run", "--fast", "yes"]] {
+        let output = Command::new("bash")
+            .arg(script("gpu-check.sh"))
+            .args(arguments)
+            .output()
+            .expect("bash runs");
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains("doctor,parity,rollout,update,step,peer"), "{said}");
+    }
+}

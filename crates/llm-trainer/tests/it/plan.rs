@@ -51,7 +51,9 @@ fn planned(root: &Path, ranks: usize, overrides: &[&str]) -> Value {
     let mut command = Command::new(env!("CARGO_BIN_EXE_llm-trainer"));
     command.arg("plan").arg("--config").arg(root.join("tiny.toml"));
     command.args(["--json", "--gpu-memory", "1TB", "--gpus", &ranks.to_string()]);
-    overrides.iter().for_each(|one| drop(command.args(["--set", one])));
+    for one in overrides {
+        command.args(["--set", one]);
+    }
     let output = command.output().expect("the binary of this crate runs");
     assert_success(&output);
     serde_json::from_slice(&output.stdout).expect("one JSON object")

@@ -11,7 +11,9 @@ fn preflight(root: &Path, overrides: &[&str], arguments: &[&str]) -> Output {
     let _config = train_command(root, &[]);
     let mut command = Command::new(env!("CARGO_BIN_EXE_llm-trainer"));
     command.arg("preflight").arg(root.join("tiny.toml")).args(arguments);
-    overrides.iter().for_each(|one| drop(command.args(["--set", one])));
+    for one in overrides {
+        command.args(["--set", one]);
+    }
     command.output().expect("the binary of this crate runs")
 }
 

@@ -142,7 +142,7 @@ fn runs(page: &mut String, size: &str, assumptions: Assumptions) -> std::fmt::Re
     writeln!(page, "\n## Qwen2.5-{}, KL-Cov, `parallel.zero = 3`\n", size.to_uppercase())?;
     writeln!(
         page,
-        "256 prompts × 8 responses a step, 8 optimiser steps. Peak: of one rank, at the longest lengths. Bytes: sent by one rank in \
+        "256 prompts × 8 responses a step, 8 optimiser steps. Peak: of one rank, at the longest lengths. Bytes: of parameters and gradients, sent by one rank in \
          an optimiser step. Seconds: of a training step. To a model: `parallel.tensor`.\n"
     )?;
     writeln!(
