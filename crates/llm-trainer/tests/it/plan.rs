@@ -193,7 +193,7 @@ fn a_dry_run_plans_for_ranks_that_are_not_there() {
         "# memory of one rank",
         "# fits into 79.0 GiB",
         "# sent by each rank in a training step",
-        "#   gradients of blocks",
+        "#   gradients to shards",
     ] {
         assert!(shown.contains(expected), "{expected} in {shown}");
     }

@@ -219,12 +219,8 @@ impl<'a> Counts<'a> {
     fn parameters(&self) -> Item {
         let Self { element, blocks, outer, .. } = *self;
         if self.setup.cuts_blocks() {
-            let bytes = element * (self.shard(blocks) + outer);
-            return item(
-                "parameters",
-                bytes,
-                "a shard of the blocks; embedding, head and norm whole",
-            );
+            let bytes = element * self.shard(blocks + outer);
+            return item("parameters", bytes, "the rank's shard");
         }
         let adapter = if self.setup.lora.is_some() { self.trained } else { 0 };
         item("parameters", element * (blocks + outer + adapter), "whole")
@@ -237,10 +233,9 @@ impl<'a> Counts<'a> {
             let count = if cuts { self.shard(self.trained) } else { self.trained };
             return item(name, self.wide * count, "f32, beside narrower parameters");
         }
-        // Those of blocks that are cut are the parameters themselves.
+        // Where those are cut too, they are the parameters themselves.
         let copied = match (cuts, self.setup.cuts_blocks()) {
-            (false, _) => 0,
-            (true, true) => self.shard(self.outer),
+            (false, _) | (true, true) => 0,
             (true, false) => self.shard(self.trained),
         };
         item(name, self.wide * copied, "the rank's shard, a copy of a part of the parameters")
@@ -258,16 +253,9 @@ impl<'a> Counts<'a> {
     }
 
     fn gradients(&self) -> Vec<Item> {
-        let whole = if self.setup.cuts_gradients() { self.outer } else { self.trained };
-        let mut items = vec![item(
-            "gradients",
-            self.element * whole,
-            if self.setup.cuts_gradients() {
-                "of embedding, head and norm; kept from step to step"
-            } else {
-                "of all that is trained; kept from step to step"
-            },
-        )];
+        let whole = if self.setup.cuts_gradients() { 0 } else { self.trained };
+        let because = "of all that is trained; kept from step to step";
+        let mut items = vec![item("gradients", self.element * whole, because)];
         if self.setup.cuts_optimizer() {
             let bytes = self.wide * self.shard(self.trained);
             items.push(item("gradient shards", bytes, "summed over the ranks, for the optimiser"));
@@ -282,7 +270,7 @@ impl<'a> Counts<'a> {
         if self.setup.reference && self.setup.lora.is_none() {
             let mut bytes = self.element * whole;
             if self.setup.cuts_blocks() {
-                bytes = self.element * (self.shard(self.blocks) + self.outer);
+                bytes = self.element * self.shard(whole);
             }
             items.push(item("reference model", bytes, "a frozen copy, cut as the policy is"));
         }
@@ -318,11 +306,11 @@ impl<'a> Counts<'a> {
         (per_token * element * rows * tokens).div_ceil(self.setup.tensor as u64)
     }
 
-    /// Of blocks that are gathered from the ranks: the one that is open, and the next on its way.
-    fn gathered(&self, open: u64) -> Item {
+    /// Of what is gathered from the ranks: the block, embedding or head that is open, and the block on its way.
+    fn gathered(&self) -> Item {
         let count =
-            if self.setup.cuts_blocks() { open.min(self.blocks / self.block.max(1)) } else { 0 };
-        item("gathered blocks", self.element * self.block * count, "open, and on their way")
+            if self.setup.cuts_blocks() { self.block + self.block.max(self.head) } else { 0 };
+        item("gathered parameters", self.element * count, "what is open, and what is on its way")
     }
 
     fn rollout(&self) -> Phase {
@@ -361,7 +349,14 @@ impl<'a> Counts<'a> {
                 "rollout.cpu_kernels copies them",
             ));
         }
-        items.push(self.gathered(u64::MAX));
+        if self.setup.cuts_blocks() {
+            let bytes = self.element * (self.blocks + self.outer);
+            items.push(item(
+                "gathered parameters",
+                bytes,
+                "all of them, for as long as is sampled",
+            ));
+        }
         Phase { name: "sampling", items }
     }
 
@@ -409,7 +404,7 @@ impl<'a> Counts<'a> {
                 self.chunk_bytes(responses, 3) + 3 * self.residual_bytes(micro),
                 "in chunks of 2^24 logits",
             ),
-            self.gathered(2),
+            self.gathered(),
         ];
         Phase { name: "scoring", items }
     }
@@ -452,7 +447,7 @@ impl<'a> Counts<'a> {
                 format!("{micro} tokens, with their gradients and the block's"),
             ));
         }
-        items.push(self.gathered(2));
+        items.push(self.gathered());
         Phase { name: "updating", items }
     }
 
@@ -463,13 +458,21 @@ impl<'a> Counts<'a> {
         tokens * self.element * (2 * hidden + shared) as u64
     }
 
-    /// The head's gradient before it is added to the rest.
+    /// The head's gradient before it is added to the rest, or sent.
     fn head_gradient_bytes(&self) -> u64 {
         if self.setup.lora.is_some() {
             return 0;
         }
+        if self.setup.cuts_gradients() {
+            return self.head * (2 + self.received()) * self.wide;
+        }
         // In the parameters' own kind it is summed in place.
         if self.narrow { self.head * (self.wide + self.element) } else { 0 }
+    }
+
+    /// Buffers that Gloo adds up from, on the CPU: what it has received of all ranks, and a sum.
+    fn received(&self) -> u64 {
+        if self.setup.on_cpu { 2 } else { 0 }
     }
 
     /// A block's gradient where it is summed over the ranks: the sum, what is sent of it and of the block before, and what
@@ -479,8 +482,9 @@ impl<'a> Counts<'a> {
             return 0;
         }
         if self.setup.cuts_gradients() {
-            let received = if self.setup.on_cpu { 2 } else { 0 };
-            return self.block * ((3 + received) * self.wide + self.element);
+            // The head's goes on its way, or waits for the embedding's.
+            let head = self.wide * self.head;
+            return head + self.block * ((3 + self.received()) * self.wide + self.element);
         }
         let ModelSizes { hidden, intermediate, .. } = self.setup.model;
         self.element * ((hidden * intermediate) as u64).div_ceil(self.setup.tensor as u64)
@@ -490,20 +494,16 @@ impl<'a> Counts<'a> {
         let widest =
             if self.setup.lora.is_some() { self.trained } else { self.head.max(self.block) };
         let mut items = Vec::new();
-        if self.setup.cuts_optimizer() {
-            // Gloo adds up what it has received of all ranks.
-            let received = if self.setup.on_cpu { 2 } else { 0 };
-            let bytes = widest * ((2 + received) * self.wide + self.element)
+        if self.setup.cuts_gradients() {
+            let bytes = self.wide * self.shard(self.trained);
+            items.push(item("gradients", bytes, "as they came from the ranks"));
+            let updated = if self.setup.cuts_blocks() { 0 } else { 2 * self.element * widest };
+            items.push(item("exchange", updated, "the widest matrix or block, gathered again"));
+        } else if self.setup.cuts_optimizer() {
+            let bytes = widest * ((2 + self.received()) * self.wide + self.element)
                 + self.wide * self.shard(widest);
-            items.push(item(
-                "exchange",
-                bytes,
-                "the widest matrix or block: sum, shard, gathered again",
-            ));
-            if self.setup.cuts_gradients() {
-                let bytes = self.wide * self.shard(self.blocks);
-                items.push(item("gradients of blocks", bytes, "as they came from the ranks"));
-            }
+            let because = "the widest matrix or block: sum, shard, gathered again";
+            items.push(item("exchange", bytes, because));
         } else if self.data_ranks > 1 {
             let bucket = (BUCKET_BYTES / self.element).max(self.head).min(self.trained);
             let wide = if self.narrow { self.wide } else { 0 };
@@ -526,7 +526,7 @@ impl<'a> Counts<'a> {
         let because = "metrics.probe_bytes, and what is computed from it in f64";
         Phase {
             name: "measuring the entropy's change",
-            items: vec![item("distributions", PROBE_COPIES * kept, because), self.gathered(2)],
+            items: vec![item("distributions", PROBE_COPIES * kept, because), self.gathered()],
         }
     }
 }

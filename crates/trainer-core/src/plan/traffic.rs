@@ -38,6 +38,9 @@ pub struct Traffic {
     pub micro_batches: usize,
 }
 
+/// Apart from what belongs to an optimiser step.
+const SCORING: &str = "parameters, for sampling and scoring";
+
 impl Traffic {
     /// The traffic of a setup at its expected lengths.
     pub fn new(setup: &Setup) -> Self {
@@ -60,46 +63,36 @@ impl Traffic {
                 collectives.push(Collective { name, ranks, operations, bytes_sent, overlapped });
             }
         };
-        let gathered = element * blocks;
+        // Blocks, and embedding and head as if they were blocks.
+        let units = count + 1 + u64::from(!model.tied);
         if setup.cuts_blocks() {
+            let gathered = sent(element * (blocks + outer));
             // Sampling, scoring, and one pass before and after the update for the probe.
             let passes =
                 2 + u64::from(setup.second_scoring_pass) + 2 * u64::from(setup.probe_bytes > 0);
             let reference = u64::from(setup.reference && setup.lora.is_none());
             let passes = passes + reference;
-            add(
-                "blocks, for sampling and scoring",
-                data_ranks,
-                passes * count,
-                passes * sent(gathered),
-                true,
-            );
-            // The first optimiser step takes the statistics of the scoring, but its forward pass is the same.
-            let passes = 2 * updates;
-            add("blocks, for updates", data_ranks, passes * count, passes * sent(gathered), true);
-            add(
-                "gradients of blocks",
-                data_ranks,
-                updates * count,
-                updates * sent(wide * blocks),
-                true,
-            );
-            let operations = updates * 3;
-            let bytes = updates * (sent(wide * outer) + sent(element * outer));
-            add("embedding, head and norm", data_ranks, 2 * operations, bytes, false);
+            add(SCORING, data_ranks, passes * units, passes * gathered, true);
+            // Backwards the embedding is not asked for.
+            let head = model.head_parameters() as u64 / tensor;
+            let bytes = gathered + sent(element * (blocks + head));
+            let operations = units + count + 1;
+            add("parameters, for updates", data_ranks, updates * operations, updates * bytes, true);
+            let bytes = sent(wide * trained);
+            add("gradients to shards", data_ranks, updates * units, updates * bytes, true);
         } else if setup.cuts_optimizer() {
             let overlapped = setup.cuts_gradients();
             add(
                 "gradients to shards",
                 data_ranks,
-                updates * count,
+                updates * units,
                 updates * sent(wide * trained),
                 overlapped,
             );
             add(
                 "parameters from shards",
                 data_ranks,
-                updates * count,
+                updates * units,
                 updates * sent(element * trained),
                 false,
             );
@@ -113,11 +106,8 @@ impl Traffic {
                 false,
             );
         }
-        let within: u64 = collectives
-            .iter()
-            .filter(|c| c.name != "blocks, for sampling and scoring")
-            .map(|c| c.bytes_sent)
-            .sum();
+        let within: u64 =
+            collectives.iter().filter(|c| c.name != SCORING).map(|c| c.bytes_sent).sum();
         if setup.tensor > 1 {
             let (operations, bytes) = tensor_traffic(setup);
             let ranks = setup.tensor;
