@@ -7,18 +7,18 @@ published_settings() {
   local size=$1 method=$2 nodes=$3
   settings=(
     --preset "qwen2.5-$size-$method"
-    --set "model.path=$MODEL"
-    --set "data.train=$DATA"
+    --set "model.path='$MODEL'"
+    --set "data.train='$DATA'"
     # Blocks, gradients and moments cut over all ranks.
     --set parallel.zero=3
     # Rounded stochastically: half the memory of f32.
     --set optimizer.moments=bf16
   )
   if [[ -n ${EVALUATION:-} ]]; then
-    settings+=(--set "data.evaluation=$EVALUATION" --set evaluation.every=4)
+    settings+=(--set "data.evaluation='$EVALUATION'" --set evaluation.every=4)
   fi
   if [[ -n ${OUTPUT:-} ]]; then
-    settings+=(--set "output_directory=$OUTPUT")
+    settings+=(--set "output_directory='$OUTPUT'")
   fi
   case $size in
     7b) settings+=(--set rollout.rows=64) ;;
