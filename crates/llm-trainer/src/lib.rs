@@ -4,6 +4,7 @@ pub mod cli;
 pub mod command;
 mod cpu_decoder;
 pub mod device;
+pub mod evaluation;
 pub mod generation;
 pub mod head;
 pub mod kept_tokens;

@@ -1,5 +1,7 @@
 //! `generate`: responses to one prompt or to a file of them.
 
+mod readable;
+
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,9 +13,8 @@ use trainer_core::stop_strings::StopStrings;
 
 use super::json_lines;
 use super::model_options::ModelOptions;
-use crate::generation::{
-    Finish, Generated, GenerationOptions, PromptRequest, SamplingKey, generate,
-};
+use super::sampling_options::BandOptions;
+use crate::generation::{Generated, GenerationOptions, PromptRequest, SamplingKey, generate};
 
 /// Arguments of `generate`.
 #[derive(Debug, clap::Args)]
@@ -55,6 +56,14 @@ pub struct Args {
     /// Decode by libtorch's matrix products on the CPU too, which are slower with few rows
     #[arg(long)]
     no_cpu_kernels: bool,
+    /// Entropy and surprise of each token, in nats, and the temperature it was drawn at
+    #[arg(long)]
+    entropy: bool,
+    #[command(flatten)]
+    band: BandOptions,
+    /// Print for people in place of JSON lines: one token a line with --entropy, else the texts
+    #[arg(long)]
+    readable: bool,
 }
 
 #[derive(Debug, clap::Args)]
@@ -83,10 +92,40 @@ struct Answer<'a> {
     token_ids: &'a [u32],
     /// Nats, over the tokens that each was drawn from.
     log_prob: &'a [f64],
+    /// Which distribution the log-probabilities are of.
+    log_prob_of: &'a str,
     finish: &'static str,
+    #[serde(flatten)]
+    entropy: Option<EntropyColumns>,
 }
 
-/// Writes one JSON object a line and response.
+/// One value a token.
+#[derive(Debug, Serialize)]
+struct EntropyColumns {
+    /// Of the distribution the token was drawn from, in nats.
+    entropy: Vec<f64>,
+    /// Of the whole vocabulary at temperature 1, in nats.
+    entropy_at_temperature_1: Vec<f64>,
+    /// `-log_prob`, in nats.
+    surprise: Vec<f64>,
+    /// Logits were divided by it.
+    temperature: Vec<f64>,
+}
+
+impl EntropyColumns {
+    /// Of a response whose entropies were measured.
+    fn of(response: &Generated) -> Option<Self> {
+        let Generated { entropy, log_prob, .. } = response;
+        (!entropy.is_empty()).then(|| Self {
+            entropy: entropy.iter().map(|token| token.drawn_from).collect(),
+            entropy_at_temperature_1: entropy.iter().map(|token| token.at_temperature_1).collect(),
+            surprise: log_prob.iter().map(|log_prob| -log_prob).collect(),
+            temperature: entropy.iter().map(|token| token.temperature).collect(),
+        })
+    }
+}
+
+/// Writes one JSON object a line and response, or the same for people.
 ///
 /// # Errors
 ///
@@ -133,9 +172,13 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
         stop_strings: stop_strings.map(Arc::new),
         rows: args.rows,
         cpu_kernels: !args.no_cpu_kernels,
+        band: args.band.band()?,
+        measure_entropy: args.entropy,
     };
     let generated = generate(&decoder, &prompts, &options)?;
-    for (index, Generated { token_ids, log_prob, finish, .. }) in generated.iter().enumerate() {
+    let log_prob_of = options.distribution();
+    for (index, response) in generated.iter().enumerate() {
+        let Generated { token_ids, log_prob, finish, .. } = response;
         let text = tokenizer.decode(token_ids)?;
         let cut = options.stop_strings.as_ref().map_or(text.as_str(), |stops| stops.cut(&text));
         let answer = Answer {
@@ -144,14 +187,16 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
             text: cut,
             token_ids,
             log_prob,
-            finish: match finish {
-                Finish::Stop => "stop",
-                Finish::StopString => "stop_string",
-                Finish::Length => "length",
-            },
+            log_prob_of: &log_prob_of,
+            finish: finish.name(),
+            entropy: EntropyColumns::of(response),
         };
-        serde_json::to_writer(&mut *out, &answer)?;
-        writeln!(out)?;
+        if args.readable {
+            readable::write(&answer, &tokenizer, out)?;
+        } else {
+            serde_json::to_writer(&mut *out, &answer)?;
+            writeln!(out)?;
+        }
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 pub mod data;
 pub mod doctor;
+pub mod eval;
 pub mod export;
 pub mod generate;
 pub mod import_gguf;
@@ -14,6 +15,7 @@ pub mod plan;
 pub mod plan_options;
 pub mod preflight;
 pub mod report;
+mod sampling_options;
 pub mod score;
 pub mod train;
 pub mod warmup;
@@ -33,6 +35,8 @@ pub enum Command {
     Score(score::Args),
     /// Draw responses from a model
     Generate(generate::Args),
+    /// Evaluate a model or a run's checkpoint on sets of questions, or compare two evaluations
+    Eval(eval::Args),
     /// Train a small model from scratch on worked arithmetic until it is right often enough to learn from rewards
     Warmup(warmup::Args),
     /// Train a model by reinforcement learning, or go on with a run that was interrupted
@@ -67,6 +71,7 @@ impl Command {
             Self::Data(args) => data::run(args, out),
             Self::Score(args) => score::run(args, out),
             Self::Generate(args) => generate::run(args, out),
+            Self::Eval(args) => eval::run(args, out),
             Self::Warmup(args) => warmup::run(args, out),
             Self::Train(args) => train::run(args, out),
             Self::Plan(args) => plan::run(args, out),

@@ -1,6 +1,6 @@
 //! Which model a command reads, where it puts it and in which precision.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use clap::{Args, ValueEnum};
@@ -16,6 +16,14 @@ pub struct ModelOptions {
     /// Hugging Face directory with config.json, safetensors and tokenizer.json
     #[arg(long, value_name = "DIR")]
     pub model: PathBuf,
+    /// Where it runs, and how.
+    #[command(flatten)]
+    pub placement: Placement,
+}
+
+/// Where a model runs, and in which precision.
+#[derive(Debug, Clone, Args)]
+pub struct Placement {
     /// auto, cpu or cuda:N; auto takes the first CUDA device if there is one
     #[arg(long, default_value = "auto", value_parser = parse_device)]
     pub device: DeviceChoice,
@@ -48,13 +56,13 @@ impl Precision {
     }
 }
 
-impl ModelOptions {
-    /// Loads the model.
+impl Placement {
+    /// Loads the model of a directory.
     ///
     /// # Errors
     ///
     /// An unknown device or number of threads, or what [`Decoder::load`] says.
-    pub fn load(&self) -> anyhow::Result<Decoder> {
+    pub fn load(&self, model: &Path) -> anyhow::Result<Decoder> {
         if let Some(threads) = self.threads {
             if threads < 1 {
                 bail!("--threads is {threads}, expected at least 1");
@@ -62,7 +70,18 @@ impl ModelOptions {
             tch::set_num_threads(threads);
         }
         let device = crate::device::resolve(self.device)?;
-        Ok(Decoder::load(&self.model, device, self.dtype.kind(device))?)
+        Ok(Decoder::load(model, device, self.dtype.kind(device))?)
+    }
+}
+
+impl ModelOptions {
+    /// Loads the model.
+    ///
+    /// # Errors
+    ///
+    /// As [`Placement::load`].
+    pub fn load(&self) -> anyhow::Result<Decoder> {
+        self.placement.load(&self.model)
     }
 
     /// Loads the tokenizer and checks that it fits `decoder`.

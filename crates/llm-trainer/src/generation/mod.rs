@@ -7,12 +7,14 @@
 
 mod engine;
 mod kv_cache;
+mod measured;
 mod part_sampler;
 mod sampler;
 mod slots;
 
 use std::sync::Arc;
 
+use entropy_core::{EntropyBand, LogitsError};
 use thiserror::Error;
 use trainer_core::stop_strings::StopStrings;
 use trainer_core::text_tokenizer::TokenizerError;
@@ -64,6 +66,11 @@ pub struct GenerationOptions {
     pub rows: usize,
     /// On the CPU, in f32 and bf16: decode by products made for few rows in place of libtorch's.
     pub cpu_kernels: bool,
+    /// Moves the temperature of each token so that the entropy of what it is drawn from stays within these bounds: from
+    /// `temperature`, over the tokens that `top_k`, `top_p` and `min_p` keep at that temperature.
+    pub band: Option<EntropyBand>,
+    /// Measure the entropy of what each token is drawn from.
+    pub measure_entropy: bool,
 }
 
 impl GenerationOptions {
@@ -71,6 +78,21 @@ impl GenerationOptions {
     pub fn truncates(&self) -> bool {
         let drawn = self.temperature > 0.0;
         drawn && (self.top_k > 0 || self.top_p < 1.0 || self.min_p > 0.0)
+    }
+
+    /// The distribution that tokens are drawn from, and log-probabilities are of: a formula over the logits `z`.
+    pub fn distribution(&self) -> String {
+        let over = if self.truncates() {
+            "the tokens kept by top_k, top_p and min_p"
+        } else {
+            "all tokens"
+        };
+        let temperature = match self.band {
+            _ if self.temperature <= 0.0 => return "softmax(z) over all tokens".to_owned(),
+            Some(_) => "T of each token".to_owned(),
+            None => self.temperature.to_string(),
+        };
+        format!("softmax(z / {temperature}) over {over}")
     }
 }
 
@@ -87,6 +109,8 @@ impl Default for GenerationOptions {
             stop_strings: None,
             rows: 64,
             cpu_kernels: true,
+            band: None,
+            measure_entropy: false,
         }
     }
 }
@@ -102,14 +126,38 @@ pub enum Finish {
     Length,
 }
 
+impl Finish {
+    /// As it stands in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Stop => "stop",
+            Self::StopString => "stop_string",
+            Self::Length => "length",
+        }
+    }
+}
+
+/// Entropies at one token.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TokenEntropy {
+    /// Of the distribution that the token was drawn from, in nats; of greedy choices that at temperature 1 and over all.
+    pub drawn_from: f64,
+    /// Of the whole vocabulary at temperature 1, in nats.
+    pub at_temperature_1: f64,
+    /// Logits were divided by it; 0 for greedy choices.
+    pub temperature: f64,
+}
+
 /// One response.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Generated {
     /// The response's tokens, the stop token and those of a stop string included.
     pub token_ids: Vec<u32>,
-    /// Log-probability of each token in nats, at the sampling temperature and over the tokens it was drawn from; at
-    /// temperature 1 and over all for greedy choices.
+    /// Log-probability of each token in nats, at the temperature and over the tokens it was drawn from; at temperature 1 and
+    /// over all for greedy choices. Within an entropy band the temperature is that of the token, not of the options.
     pub log_prob: Vec<f64>,
+    /// Entropies at each token, where [`GenerationOptions::measure_entropy`] asks for them; else none.
+    pub entropy: Vec<TokenEntropy>,
     /// What each token was drawn from, where tokens may have been left out.
     pub kept: Option<KeptTokens>,
     /// Why it ended.
@@ -201,6 +249,9 @@ pub enum GenerationError {
     /// A rank that holds a part of the model is lost.
     #[error(transparent)]
     Ranks(#[from] RankError),
+    /// The model's logits are no numbers, and an entropy band cannot be held for them.
+    #[error("the model's next-token logits: {0}")]
+    Logits(#[from] LogitsError),
 }
 
 /// Draws `options.samples` responses to each prompt: all of the first prompt's, then the second's, and so on.
@@ -261,6 +312,10 @@ fn check(
     }
     if !(options.temperature.is_finite() && options.temperature >= 0.0) {
         return fault("temperature", options.temperature.to_string(), "a number of at least 0");
+    }
+    if options.band.is_some() && options.temperature <= 0.0 {
+        let expected = "above 0 with an entropy band";
+        return fault("temperature", options.temperature.to_string(), expected);
     }
     if !(options.top_p > 0.0 && options.top_p <= 1.0) {
         return fault("top_p", options.top_p.to_string(), "above 0 and at most 1");

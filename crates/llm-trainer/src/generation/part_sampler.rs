@@ -4,28 +4,34 @@
 //! their masses say in which of them the number falls; that rank looks it up in its own cumulative sum and tells the others.
 //! Two numbers a row and rank are gathered and two a row summed, whatever the size of the vocabulary.
 
+use entropy_core::LogitsError;
 use tch::{Kind, Tensor};
 
 use super::GenerationOptions;
+use super::measured::Measured;
 use super::sampler::{Drawn, draw, drawn};
 use crate::model::TensorGroup;
 
 /// As [`draw`], from this rank's part of the logits, `[rows, own tokens]`; every rank of the group gets the same.
+///
+/// # Errors
+///
+/// As [`draw`].
 pub(super) fn draw_from_parts(
     group: &TensorGroup,
     logits: &Tensor,
     uniforms: &[f64],
     options: &GenerationOptions,
-) -> Vec<Drawn> {
+) -> Result<Vec<Drawn>, LogitsError> {
     let logits = logits.to_kind(Kind::Double);
-    if options.truncates() {
-        // What is left out depends on the ranks of all tokens.
+    if options.truncates() || options.band.is_some() || options.measure_entropy {
+        // What is left out, and every entropy, depends on all tokens.
         return draw(&group.gather_columns(&logits), uniforms, options);
     }
     let is_greedy = options.temperature <= 0.0;
     let logits = if is_greedy { logits } else { logits / options.temperature };
     let (tokens, log_prob) = Parts::new(group, &logits).draw((!is_greedy).then_some(uniforms));
-    drawn(&tokens, &log_prob, Vec::new())
+    Ok(drawn(&tokens, &log_prob, Vec::new(), Measured::default()))
 }
 
 /// What each part comes to.
@@ -119,8 +125,9 @@ mod tests {
         for temperature in [0.0, 0.5, 1.0] {
             let options = GenerationOptions { temperature, ..GenerationOptions::default() };
             for &uniform in &uniforms {
-                let whole = draw(&logits, &[uniform], &options).remove(0);
-                let parts = draw_from_parts(&group, &logits, &[uniform], &options).remove(0);
+                let whole = draw(&logits, &[uniform], &options).unwrap().remove(0);
+                let parts = draw_from_parts(&group, &logits, &[uniform], &options);
+                let parts = parts.unwrap().remove(0);
                 assert_eq!(whole.token_id, parts.token_id, "{uniform} at {temperature}");
                 assert!((whole.log_prob - parts.log_prob).abs() < 1e-14, "{whole:?} {parts:?}");
             }

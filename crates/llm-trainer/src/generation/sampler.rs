@@ -1,8 +1,11 @@
 //! From hidden states to tokens, by the inverse of the cumulative distribution, in f64.
 
-use tch::{Kind, Tensor};
+use entropy_core::{EntropyBand, LogitsError};
+use rayon::prelude::*;
+use tch::{Device, Kind, Tensor};
 
-use super::GenerationOptions;
+use super::measured::Measured;
+use super::{GenerationOptions, TokenEntropy};
 
 /// A drawn token.
 #[derive(Debug, Clone, PartialEq)]
@@ -12,18 +15,60 @@ pub(super) struct Drawn {
     pub(super) log_prob: f64,
     /// The ids it was drawn from, ascending; empty for the whole vocabulary.
     pub(super) kept: Vec<u32>,
+    /// Where [`GenerationOptions::measure_entropy`] asks for it.
+    pub(super) entropy: Option<TokenEntropy>,
+}
+
+/// What a row of tokens is drawn from.
+struct Source {
+    /// Log-probabilities, `[rows, vocab]`; of tokens left out, anything.
+    log_prob: Tensor,
+    /// `[rows, vocab]`, 0 for tokens left out; not normalised.
+    probability: Tensor,
+    /// A list a row, or none at all.
+    kept: Vec<Vec<u32>>,
+    /// One a row.
+    temperature: Vec<f64>,
+    /// Whether `log_prob` is normalised over the tokens left out too.
+    of_all: bool,
 }
 
 /// Draws one token a row: the first whose cumulative probability exceeds the row's uniform number.
 ///
 /// `logits` is `[rows, vocab]`, `uniforms` one number of `[0, 1)` a row.
-pub(super) fn draw(logits: &Tensor, uniforms: &[f64], options: &GenerationOptions) -> Vec<Drawn> {
+///
+/// # Errors
+///
+/// If logits that an entropy band is held for define no distribution.
+pub(super) fn draw(
+    logits: &Tensor,
+    uniforms: &[f64],
+    options: &GenerationOptions,
+) -> Result<Vec<Drawn>, LogitsError> {
     let logits = logits.to_kind(Kind::Double);
+    let mut measured = Measured::new(&logits, options);
     if options.temperature <= 0.0 {
         let log_prob = logits.log_softmax(-1, Kind::Double);
         let tokens = log_prob.argmax(-1, true);
-        return drawn(&tokens, &log_prob.gather(-1, &tokens, false), Vec::new());
+        measured.greedy(uniforms.len());
+        return Ok(drawn(&tokens, &log_prob.gather(-1, &tokens, false), Vec::new(), measured));
     }
+    let source = match options.band {
+        None => at_one_temperature(&logits, options),
+        Some(band) => within_band(&logits, band, options)?,
+    };
+    let cumulative = source.probability.cumsum(-1, Kind::Double);
+    let total = cumulative.narrow(-1, cumulative.size()[1] - 1, 1);
+    let target = Tensor::from_slice(uniforms).to_device(total.device()).unsqueeze(1) * &total;
+    let tokens = target.searchsorted(&cumulative, false, true, "right", None::<&Tensor>);
+    let log_prob = source.log_prob.gather(-1, &tokens, false);
+    let log_prob = if source.of_all { log_prob - total.log() } else { log_prob };
+    measured.drawn_from(&(source.probability / &total), source.temperature);
+    Ok(drawn(&tokens, &log_prob, source.kept, measured))
+}
+
+/// The softmax at the options' temperature, less what truncation leaves out.
+fn at_one_temperature(logits: &Tensor, options: &GenerationOptions) -> Source {
     let log_prob = (logits / options.temperature).log_softmax(-1, Kind::Double);
     let all = log_prob.exp();
     let (probability, kept) = if options.truncates() {
@@ -33,26 +78,56 @@ pub(super) fn draw(logits: &Tensor, uniforms: &[f64], options: &GenerationOption
     } else {
         (all, Vec::new())
     };
-    let cumulative = probability.cumsum(-1, Kind::Double);
-    let total = cumulative.narrow(-1, cumulative.size()[1] - 1, 1);
-    let target = Tensor::from_slice(uniforms).to_device(total.device()).unsqueeze(1) * &total;
-    let tokens = target.searchsorted(&cumulative, false, true, "right", None::<&Tensor>);
-    let log_prob = log_prob.gather(-1, &tokens, false);
-    let log_prob = if options.truncates() { log_prob - total.log() } else { log_prob };
-    drawn(&tokens, &log_prob, kept)
+    let rows = rows_of(logits);
+    let temperature = vec![options.temperature; rows];
+    Source { log_prob, probability, kept, temperature, of_all: options.truncates() }
+}
+
+/// The softmax over the tokens that truncation keeps at the options' temperature, at the temperature that holds the band.
+fn within_band(
+    logits: &Tensor,
+    band: EntropyBand,
+    options: &GenerationOptions,
+) -> Result<Source, LogitsError> {
+    let (possible, kept) = if options.truncates() {
+        let all = (logits / options.temperature).softmax(-1, Kind::Double);
+        let kept = truncated(&all, options);
+        (logits.masked_fill(&kept.eq(0.0), f64::NEG_INFINITY), kept_ids(&kept))
+    } else {
+        (logits.shallow_clone(), Vec::new())
+    };
+    let flat = Vec::<f64>::try_from(possible.view(-1).to_device(Device::Cpu));
+    let flat = flat.expect("a one-dimensional tensor of f64");
+    let temperature = flat
+        .par_chunks(flat.len() / rows_of(logits))
+        .map(|row| Ok(band.hold(row, options.temperature)?.temperature))
+        .collect::<Result<Vec<f64>, LogitsError>>()?;
+    let divisor = Tensor::from_slice(&temperature).to_device(logits.device()).unsqueeze(1);
+    let log_prob = (possible / divisor).log_softmax(-1, Kind::Double);
+    Ok(Source { probability: log_prob.exp(), log_prob, kept, temperature, of_all: false })
 }
 
 /// `tokens` and `log_prob` are `[rows, 1]`; `kept` has a list a row, or none at all.
-pub(super) fn drawn(tokens: &Tensor, log_prob: &Tensor, kept: Vec<Vec<u32>>) -> Vec<Drawn> {
+pub(super) fn drawn(
+    tokens: &Tensor,
+    log_prob: &Tensor,
+    kept: Vec<Vec<u32>>,
+    measured: Measured,
+) -> Vec<Drawn> {
     let tokens: Vec<i64> = tokens.view(-1).try_into().expect("a one-dimensional tensor of i64");
     let log_prob: Vec<f64> = log_prob.view(-1).try_into().expect("a one-dimensional tensor of f64");
     let kept = kept.into_iter().chain(std::iter::repeat(Vec::new()));
-    tokens
-        .into_iter()
-        .zip(log_prob)
-        .zip(kept)
-        .map(|((token, log_prob), kept)| Drawn { token_id: id_of(token), log_prob, kept })
-        .collect()
+    let one = |(row, ((token, log_prob), kept)): (usize, ((i64, f64), Vec<u32>))| Drawn {
+        token_id: id_of(token),
+        log_prob,
+        kept,
+        entropy: measured.of_row(row),
+    };
+    tokens.into_iter().zip(log_prob).zip(kept).enumerate().map(one).collect()
+}
+
+fn rows_of(logits: &Tensor) -> usize {
+    usize::try_from(logits.size()[0]).expect("a size of a tensor")
 }
 
 /// `probability`, `[rows, vocab]`, with 0 where `top_k`, then `top_p`, then `min_p` leave a token out; not normalised.
@@ -108,7 +183,8 @@ mod tests {
     use super::*;
 
     fn draw_one(logits: &[f32], uniform: f64, options: &GenerationOptions) -> Drawn {
-        draw(&Tensor::from_slice(logits).unsqueeze(0), &[uniform], options).remove(0)
+        let logits = Tensor::from_slice(logits).unsqueeze(0);
+        draw(&logits, &[uniform], options).expect("a distribution").remove(0)
     }
 
     fn logits() -> Vec<f32> {
@@ -188,5 +264,86 @@ mod tests {
         let drawn = draw_one(&logits(), 0.0, &options);
         assert_eq!(drawn.token_id, 2);
         assert!((drawn.log_prob - 0.4f64.ln()).abs() < 1e-6);
+    }
+
+    fn entropy_of(weights: &[f64]) -> f64 {
+        let total: f64 = weights.iter().sum();
+        -weights.iter().map(|w| w / total * (w / total).ln()).sum::<f64>()
+    }
+
+    #[test]
+    fn the_entropy_is_that_of_what_was_drawn_from() {
+        let measure = |options| GenerationOptions { measure_entropy: true, ..options };
+        let half = GenerationOptions { temperature: 0.5, ..Default::default() };
+        let cases = [
+            (half.clone(), vec![0.01, 0.04, 0.16, 0.09]),
+            (GenerationOptions { top_k: 2, ..half.clone() }, vec![0.16, 0.09]),
+            (GenerationOptions { temperature: 0.0, ..half.clone() }, vec![0.1, 0.2, 0.4, 0.3]),
+        ];
+        for (options, weights) in cases {
+            let found = draw_one(&logits(), 0.3, &measure(options.clone())).entropy.unwrap();
+            assert!((found.drawn_from - entropy_of(&weights)).abs() < 1e-6, "{found:?}");
+            assert!((found.at_temperature_1 - entropy_of(&[0.1, 0.2, 0.4, 0.3])).abs() < 1e-6);
+            assert!((found.temperature - options.temperature).abs() < 1e-15);
+            let silent = draw_one(&logits(), 0.3, &options);
+            assert_eq!(
+                (silent.entropy, silent.token_id),
+                (None, draw_one(&logits(), 0.3, &measure(options)).token_id)
+            );
+        }
+    }
+
+    #[test]
+    fn a_band_that_holds_already_changes_no_bit() {
+        let plain = GenerationOptions { temperature: 0.8, ..Default::default() };
+        let band = EntropyBand::new(Some(0.1), Some(1.38)).ok();
+        for uniform in [0.0, 0.2, 0.5, 0.99] {
+            let free = draw_one(&logits(), uniform, &plain);
+            let held = draw_one(&logits(), uniform, &GenerationOptions { band, ..plain.clone() });
+            assert_eq!(free, held);
+        }
+    }
+
+    #[test]
+    fn a_band_moves_the_temperature_of_each_row_by_itself() {
+        // Odds of e^2 : 1 and even odds.
+        let logits = Tensor::from_slice(&[2.0f32, 0.0, 0.0, 0.0]).view([2, 2]);
+        let wanted = entropy_of(&[0.75, 0.25]);
+        let band = EntropyBand::new(Some(wanted), Some(wanted)).ok();
+        let options = GenerationOptions { band, measure_entropy: true, ..Default::default() };
+        let found = draw(&logits, &[0.5, 0.5], &options).unwrap();
+        let first = found[0].entropy.unwrap();
+        assert!((first.drawn_from - wanted).abs() < 1e-9 && found[0].token_id == 0);
+        assert!((first.temperature - 2.0 / 3f64.ln()).abs() < 1e-9, "{first:?}");
+        assert!((found[0].log_prob - 0.75f64.ln()).abs() < 1e-9);
+        // Even odds have one entropy at any temperature: the reach is spent.
+        let second = found[1].entropy.unwrap();
+        assert!((second.temperature - 0.1).abs() < 1e-15);
+        assert!((second.drawn_from - 2f64.ln()).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_band_is_held_over_the_tokens_that_truncation_keeps() {
+        let wanted = entropy_of(&[0.6, 0.4]);
+        let band = EntropyBand::new(None, Some(wanted)).ok();
+        let options =
+            GenerationOptions { top_k: 2, band, measure_entropy: true, ..Default::default() };
+        let found = draw_one(&logits(), 0.1, &options);
+        assert_eq!((found.token_id, found.kept), (2, vec![2, 3]));
+        let entropy = found.entropy.unwrap();
+        // 0.4 : 0.3 has a larger entropy than 3 : 2, at T = ln(4/3) / ln(3/2) it has that.
+        assert!((entropy.temperature - (4.0f64 / 3.0).ln() / 1.5f64.ln()).abs() < 1e-6);
+        assert!(
+            (found.log_prob - 0.6f64.ln()).abs() < 1e-6
+                && (entropy.drawn_from - wanted).abs() < 1e-9
+        );
+    }
+
+    #[test]
+    fn logits_that_are_no_distribution_are_refused_where_a_band_is_held() {
+        let band = EntropyBand::new(Some(1.0), None).ok();
+        let options = GenerationOptions { band, ..Default::default() };
+        let logits = Tensor::from_slice(&[0.0f32, f32::NAN]).unsqueeze(0);
+        assert!(draw(&logits, &[0.5], &options).is_err());
     }
 }

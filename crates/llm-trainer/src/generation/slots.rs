@@ -7,6 +7,7 @@ use super::part_sampler::draw_from_parts;
 use super::sampler::{Drawn, draw};
 use super::{
     Finish, Generated, GenerationError, GenerationOptions, Listener, PromptRequest, Tally,
+    TokenEntropy,
 };
 use crate::kept_tokens::KeptTokens;
 use crate::model::Decoder;
@@ -20,6 +21,7 @@ struct Row<'a> {
     sample: u64,
     token_ids: Vec<u32>,
     log_prob: Vec<f64>,
+    entropy: Vec<TokenEntropy>,
     kept: Option<KeptTokens>,
     finish: Option<Finish>,
 }
@@ -28,8 +30,8 @@ struct Row<'a> {
 ///
 /// # Errors
 ///
-/// [`GenerationError::Text`] if drawn tokens have no text, [`GenerationError::Ranks`] if a rank that holds a part of the model is
-/// lost.
+/// [`GenerationError::Text`] if drawn tokens have no text, [`GenerationError::Logits`] if the model gives no numbers,
+/// [`GenerationError::Ranks`] if a rank that holds a part of the model is lost.
 pub(super) fn run(
     decoder: &Decoder,
     prompts: &[PromptRequest<'_>],
@@ -63,8 +65,8 @@ pub(super) fn run(
         let noise: Vec<f64> = rows.iter().map(Row::noise).collect();
         let logits = engine.logits();
         let drawn = match decoder.group() {
-            None => engine.beside_decoding(&logits, || draw(&logits, &noise, options)),
-            Some(group) => draw_from_parts(group, &logits, &noise, options),
+            None => engine.beside_decoding(&logits, || draw(&logits, &noise, options))?,
+            Some(group) => draw_from_parts(group, &logits, &noise, options)?,
         };
         decoder.check_blocks()?;
         for (row, drawn) in rows.iter_mut().zip(drawn) {
@@ -101,6 +103,7 @@ impl<'a> Row<'a> {
             sample,
             token_ids: Vec::new(),
             log_prob: Vec::new(),
+            entropy: Vec::new(),
             kept,
             finish: None,
         }
@@ -120,6 +123,7 @@ impl<'a> Row<'a> {
     fn push(&mut self, drawn: &Drawn, options: &GenerationOptions) -> Result<(), GenerationError> {
         self.token_ids.push(drawn.token_id);
         self.log_prob.push(drawn.log_prob);
+        self.entropy.extend(drawn.entropy);
         if let Some(kept) = &mut self.kept {
             kept.push(&drawn.kept);
         }
@@ -142,8 +146,8 @@ impl<'a> Row<'a> {
     }
 
     fn into_generated(self) -> (usize, Generated) {
-        let Self { index, token_ids, log_prob, kept, finish, .. } = self;
+        let Self { index, token_ids, log_prob, entropy, kept, finish, .. } = self;
         let finish = finish.expect("only finished rows leave their slot");
-        (index, Generated { token_ids, log_prob, kept, finish })
+        (index, Generated { token_ids, log_prob, entropy, kept, finish })
     }
 }

@@ -5,6 +5,8 @@ mod broken_checkpoint;
 mod cli;
 mod control;
 mod dynamic_sampling;
+mod entropy_band;
+mod evaluate;
 mod fixture;
 mod generation;
 mod head;

@@ -13,7 +13,7 @@ pub use error::SettingsError;
 
 use super::bootstrap::Bootstrap;
 use crate::bounded_read::{LONGEST_TEXT_BYTES, read_text_at_most};
-use crate::dataset::QuestionFile;
+use crate::dataset::{BadRows, DataSource, QuestionFile};
 use crate::ground_truth::RewardKind;
 use crate::prompt::PromptFormat;
 
@@ -26,7 +26,7 @@ use crate::prompt::PromptFormat;
 ///
 /// [[set]]
 /// name = "aime24"
-/// file = { path = "aime24.jsonl" }
+/// questions = { file = { path = "aime24.jsonl" } }
 /// sampling = { samples = 32 }
 /// ```
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -55,7 +55,7 @@ pub struct SetEntry {
     /// Its name in the results: letters, digits, `.`, `_`, `-`.
     pub name: String,
     /// Its questions; a path is relative to the file that names it.
-    pub file: QuestionFile,
+    pub questions: DataSource,
     /// How a response is compared with the known answer.
     #[serde(default)]
     pub kind: RewardKind,
@@ -125,7 +125,7 @@ pub struct EvaluationSet {
     /// Its name.
     pub name: String,
     /// Its questions.
-    pub file: QuestionFile,
+    pub questions: DataSource,
     /// How a response is compared with the known answer.
     pub kind: RewardKind,
     /// How responses are drawn.
@@ -148,7 +148,9 @@ impl EvaluationFile {
         let mut file: Self = toml::from_str(&text).map_err(wrong)?;
         let folder = path.parent().unwrap_or(Path::new(""));
         for set in &mut file.sets {
-            set.file.path = folder.join(&set.file.path);
+            if let DataSource::File(file) = &mut set.questions {
+                file.path = folder.join(&file.path);
+            }
         }
         Ok(file)
     }
@@ -174,15 +176,16 @@ impl EvaluationFile {
                     SettingsError::Sampling { set: entry.name.clone(), problem }
                 })?;
             check::sampling(&entry.name, &sampling)?;
-            let SetEntry { name, file, kind, .. } = entry.clone();
-            Ok(EvaluationSet { name, file, kind, sampling })
+            let SetEntry { name, questions, kind, .. } = entry.clone();
+            Ok(EvaluationSet { name, questions, kind, sampling })
         };
         self.sets.iter().map(resolve).collect()
     }
 }
 
 impl SetEntry {
-    /// Reads `NAME=FILE[:KEY=VALUE,...]`: keys of [`Sampling`], `n` for `samples`, `limit` of the file, and `kind`.
+    /// Reads `NAME=FILE[:KEY=VALUE,...]`: keys of [`Sampling`], `n` for `samples`, `limit` and
+    /// `bad_rows=drop` of the file, and `kind`.
     ///
     /// # Errors
     ///
@@ -205,9 +208,16 @@ impl SetEntry {
             let (key, value) =
                 option.split_once('=').ok_or_else(|| wrong(format!("{option:?} has no value")))?;
             let key = if key == "n" { "samples" } else { key };
-            if key == "kind" {
-                kind = value.parse().map_err(&wrong)?;
-                continue;
+            match (key, value) {
+                ("kind", _) => {
+                    kind = value.parse().map_err(&wrong)?;
+                    continue;
+                }
+                ("bad_rows", "drop") => {
+                    file.bad_rows = BadRows::Drop;
+                    continue;
+                }
+                _ => {}
             }
             let value: Table = toml::from_str(&format!("value = {value}"))
                 .map_err(|_| wrong(format!("{option:?} is no number")))?;
@@ -222,7 +232,7 @@ impl SetEntry {
                 _ => return Err(wrong(format!("{key:?} is no option"))),
             }
         }
-        Ok(Self { name: name.to_owned(), file, kind, sampling })
+        Ok(Self { name: name.to_owned(), questions: DataSource::File(file), kind, sampling })
     }
 }
 
@@ -239,29 +249,28 @@ mod tests {
         file.resolve(&overrides).map_err(|error| error.to_string())
     }
 
+    fn file(set: &EvaluationSet) -> &QuestionFile {
+        let DataSource::File(file) = &set.questions else { panic!("{set:?} has no file") };
+        file
+    }
+
     #[test]
     fn a_set_is_read_from_the_command_line() {
-        let set = &sets(
-            "",
-            &["aime=a:b/c.jsonl:n=32,temperature=0.6,top_k=5,limit=7,kind=multiple-choice"],
-            "",
-        )
-        .unwrap()[0];
-        assert_eq!(
-            (set.name.as_str(), set.file.path.as_path()),
-            ("aime", Path::new("a:b/c.jsonl"))
-        );
-        assert_eq!((set.kind, set.file.limit), (RewardKind::MultipleChoice, 7));
+        let text = "aime=a:b/c.jsonl:n=32,temperature=0.6,top_k=5,limit=7,kind=multiple-choice";
+        let set = &sets("", &[text], "").unwrap()[0];
+        assert_eq!((set.name.as_str(), set.kind), ("aime", RewardKind::MultipleChoice));
+        assert_eq!((file(set).path.as_path(), file(set).limit), (Path::new("a:b/c.jsonl"), 7));
         let expected = Sampling { samples: 32, temperature: 0.6, top_k: 5, ..Sampling::default() };
         assert_eq!(set.sampling, expected);
-        let plain = &sets("", &["x=C:\\x.jsonl"], "").unwrap()[0];
-        assert_eq!(plain.file.path, Path::new("C:\\x.jsonl"));
+        let plain = &sets("", &["x=C:\\x.jsonl:bad_rows=drop"], "").unwrap()[0];
+        assert_eq!(file(plain).path, Path::new("C:\\x.jsonl"));
+        assert_eq!(file(plain).bad_rows, BadRows::Drop);
     }
 
     #[test]
     fn a_set_has_the_last_word_then_the_options_then_the_file() {
         let file = "sampling = { samples = 2, temperature = 0.3, top_p = 0.9 }\n[[set]]\nname = \"a\"\n\
-                    file = { path = \"a.jsonl\" }\nsampling = { samples = 8 }";
+                    questions = { file = { path = \"a.jsonl\" } }\nsampling = { samples = 8 }";
         let found =
             sets(file, &["b=b.jsonl:temperature=1"], "temperature = 0.5\nsamples = 4").unwrap();
         let values: Vec<(usize, f64, f64)> = found

@@ -8,7 +8,7 @@ mod step;
 mod table;
 
 pub use file::{MetricsError, MetricsWriter, read_metrics};
-pub use step::{MetricName, StepMetrics};
+pub use step::{MetricName, StepMetrics, Validation};
 pub use table::{METRICS, Metric, metrics_page};
 
 /// The name of a metric, checked against [`METRICS`] when the crate is compiled.

@@ -1,5 +1,7 @@
 //! Name, unit and definition of every metric, once.
 
+use super::step::Validation;
+
 /// One metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Metric {
@@ -15,7 +17,7 @@ const fn row(name: &'static str, unit: &'static str, definition: &'static str) -
     Metric { name, unit, definition }
 }
 
-/// Every metric but the family `val-core/<source>/acc/mean@<n>`, grouped.
+/// Every metric but the families of [`Validation`], grouped.
 pub const METRICS: &[Metric] = &[
     row(
         "training/global_step",
@@ -408,9 +410,8 @@ pub fn metrics_page() -> String {
     for Metric { name, unit, definition } in METRICS {
         page.extend(["| `", name, "` | ", unit, " | ", definition, " |\n"]);
     }
-    page.push_str(
-        "| `val-core/<source>/acc/mean@<n>` | fraction | Right answers in the evaluation, mean over `n` responses to \
-         each question, then over the questions of that source. |\n",
-    );
+    for family in Validation::FAMILIES {
+        page.extend(["| `", family.pattern(), "` | fraction | ", family.definition(), " |\n"]);
+    }
     page
 }

@@ -81,16 +81,28 @@ pub(crate) fn first_difference(path: &str, saved: &Value, now: &Value) -> Option
     if saved == now {
         return None;
     }
-    let (Value::Object(own), Value::Object(other)) = (saved, now) else {
-        return Some(format!("`{path}` was {saved}, and is {now}"));
+    let inside = |key: &str| {
+        if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
     };
-    let absent = Value::Null;
-    own.keys().chain(other.keys()).find_map(|key| {
-        let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
-        let value =
-            |object: &serde_json::Map<String, Value>| object.get(key).unwrap_or(&absent).clone();
-        first_difference(&path, &value(own), &value(other))
-    })
+    match (saved, now) {
+        (Value::Object(own), Value::Object(other)) => {
+            let absent = Value::Null;
+            own.keys().chain(other.keys()).find_map(|key| {
+                let value = |object: &serde_json::Map<String, Value>| {
+                    object.get(key).unwrap_or(&absent).clone()
+                };
+                first_difference(&inside(key), &value(own), &value(other))
+            })
+        }
+        (Value::Array(own), Value::Array(other)) if own.len() == other.len() => {
+            let pairs = (0..).zip(own.iter().zip(other));
+            let differ = |(index, (own, other)): (usize, (&Value, &Value))| {
+                first_difference(&inside(&index.to_string()), own, other)
+            };
+            pairs.into_iter().find_map(differ)
+        }
+        _ => Some(format!("`{path}` was {saved}, and is {now}")),
+    }
 }
 
 /// The safetensors of a model directory, by name.

@@ -1,6 +1,7 @@
 //! Statistics of an evaluation, and its folder, through their public interface.
 
 use std::fs;
+use std::path::Path;
 
 use reward_math::Options;
 use serde::Deserialize;
@@ -11,6 +12,7 @@ use trainer_core::evaluation::diversity::self_bleu;
 use trainer_core::evaluation::folder::{Results, ResultsFolder};
 use trainer_core::evaluation::measures::{columns, summarise};
 use trainer_core::evaluation::response::{Response, judge};
+use trainer_core::evaluation::settings::EvaluationFile;
 use trainer_core::ground_truth::RewardKind;
 
 use crate::data;
@@ -231,4 +233,15 @@ fn damaged_samples_are_named_by_line() {
     results.append("x", &all[1..3]).unwrap();
     let error = results.responses("x", 4, 1, 2).unwrap_err().to_string();
     assert!(error.ends_with("line 1: problem 0 sample 1, expected problem 0 sample 0"), "{error}");
+}
+
+#[test]
+fn every_committed_evaluation_can_start() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs/evaluation");
+    for entry in fs::read_dir(folder).unwrap() {
+        let sets = EvaluationFile::load(&entry.unwrap().path()).unwrap();
+        let mut given = toml::Table::new();
+        given.insert("temperature".to_owned(), toml::Value::Float(1.0));
+        assert!(!sets.resolve(&given).unwrap().is_empty());
+    }
 }

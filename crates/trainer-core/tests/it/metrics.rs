@@ -2,7 +2,7 @@ use std::fs;
 use std::path::Path;
 
 use trainer_core::metric;
-use trainer_core::metrics::{MetricName, MetricsWriter, StepMetrics, read_metrics};
+use trainer_core::metrics::{MetricName, MetricsWriter, StepMetrics, Validation, read_metrics};
 
 use crate::{folder, message};
 
@@ -25,7 +25,7 @@ fn a_line_has_the_step_first_then_names_in_order() {
     let folder = folder(&[]);
     let path = folder.path().join("metrics.jsonl");
     let mut metrics = step(3, 0.25);
-    metrics.insert(MetricName::validation_accuracy("gsm8k/test", 4), 0.75);
+    metrics.insert(MetricName::validation("gsm8k/test", Validation::Mean(4)), 0.75);
     write(&path, &[metrics]);
     assert_eq!(
         fs::read_to_string(&path).unwrap(),

@@ -2,7 +2,10 @@
 
 use anyhow::Context;
 use trainer_core::counter_rng::{Purpose, purpose_seed};
-use trainer_core::metrics::{MetricName, StepMetrics};
+use trainer_core::evaluation::bootstrap::{Bootstrap, Estimate};
+use trainer_core::evaluation::measures::{Votes, counts_below, pass_at_k};
+use trainer_core::evaluation::response::judge;
+use trainer_core::metrics::{MetricName, StepMetrics, Validation};
 use trainer_core::prompt::Prompt;
 
 use super::Trainer;
@@ -48,20 +51,68 @@ impl Trainer {
         let mut sources: Vec<&str> = prompts.iter().map(|p| p.question.source.as_str()).collect();
         sources.sort_unstable();
         sources.dedup();
-        for source in sources {
-            let of_source = prompts
+        for (place, source) in (0..).zip(sources) {
+            let groups: Vec<(&Prompt, &[Sample])> = prompts
                 .iter()
+                .copied()
                 .zip(samples.chunks(settings.samples))
                 .filter(|(prompt, _)| prompt.question.source == source)
-                .flat_map(|(_, group)| group);
-            let verdicts: Vec<bool> =
-                of_source.map(|sample: &Sample| sample.verdict.is_right()).collect();
-            let right = verdicts.iter().filter(|&&right| right).count();
-            metrics.insert(
-                MetricName::validation_accuracy(source, settings.samples),
-                right as f64 / verdicts.len() as f64,
-            );
+                .collect();
+            let votes = groups
+                .iter()
+                .map(|(prompt, group)| self.votes(prompt, group))
+                .collect::<anyhow::Result<Vec<Votes>>>()?;
+            self.insert_accuracy(source, &votes, place, metrics);
+            let share = |of: fn(&Sample) -> bool| {
+                let all = groups.iter().flat_map(|(_, group)| *group);
+                let count = all.filter(|sample| of(sample)).count();
+                count as f64 / (groups.len() * settings.samples) as f64
+            };
+            let extracted = share(|sample| !sample.is_unparsed());
+            metrics.insert(MetricName::validation(source, Validation::Extracted), extracted);
+            let truncated = share(|sample| sample.truncated);
+            metrics.insert(MetricName::validation(source, Validation::Truncated), truncated);
         }
         Ok(())
+    }
+
+    /// What the responses to a question vote for.
+    fn votes(&self, prompt: &Prompt, group: &[Sample]) -> anyhow::Result<Votes> {
+        // A vote of one needs no comparison of wrong answers.
+        let truth = match group {
+            [_] => None,
+            _ => Some(self.judge()?.truth(&prompt.question)?),
+        };
+        let answers: Vec<Option<String>> =
+            group.iter().map(|sample| judge(truth.as_ref()?, &sample.text).normal_form).collect();
+        let right = group.iter().map(|sample| sample.verdict.is_right());
+        Ok(Votes::count(right.zip(answers.iter().map(Option::as_deref))))
+    }
+
+    /// Accuracy of a source with its interval, and pass@k and maj@k where there are several samples.
+    fn insert_accuracy(
+        &self,
+        source: &str,
+        votes: &[Votes],
+        place: u64,
+        metrics: &mut StepMetrics,
+    ) {
+        let samples = self.config().evaluation.samples;
+        let mut insert = |what, value| metrics.insert(MetricName::validation(source, what), value);
+        let shares: Vec<f64> = votes.iter().map(|v| v.right as f64 / samples as f64).collect();
+        let bootstrap = Bootstrap { seed: self.config().seed, ..Bootstrap::default() };
+        let Estimate { interval, .. } =
+            bootstrap.estimate(&bootstrap.resample(&[&shares], place)[0]);
+        // Counts are added before they are divided.
+        let right: usize = votes.iter().map(|votes| votes.right).sum();
+        insert(Validation::Mean(samples), right as f64 / (votes.len() * samples) as f64);
+        insert(Validation::Low(samples), interval.low);
+        insert(Validation::High(samples), interval.high);
+        for k in counts_below(samples) {
+            let mean =
+                |of: &dyn Fn(&Votes) -> f64| votes.iter().map(of).sum::<f64>() / votes.len() as f64;
+            insert(Validation::Pass(k), mean(&|votes| pass_at_k(votes.right, samples, k)));
+            insert(Validation::Majority(k), mean(&|votes| votes.majority_at_k(k)));
+        }
     }
 }

@@ -1,0 +1,218 @@
+//! `eval`: how often a model is right on sets of questions, with intervals; and two such evaluations compared.
+
+mod compare;
+mod subject;
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::{Context, bail};
+use clap::Subcommand;
+use toml::{Table, Value};
+use trainer_core::dataset::DataSource;
+use trainer_core::evaluation::folder::{Results, ResultsFolder};
+use trainer_core::evaluation::settings::{EvaluationFile, SetEntry};
+use trainer_core::evaluation::table::page;
+
+use self::subject::Subject;
+use super::model_options::Placement;
+use super::sampling_options::BandOptions;
+use crate::evaluation::{Evaluation, Outcome};
+
+/// Arguments of `eval`.
+#[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub struct Args {
+    #[command(subcommand)]
+    action: Option<Action>,
+    /// A Hugging Face directory, a checkpoint, or the folder of a run (its latest checkpoint)
+    #[arg(required = true, value_name = "MODEL_OR_RUN")]
+    model: Option<PathBuf>,
+    /// Of a run, the checkpoint after this step in place of the latest
+    #[arg(long, value_name = "STEP")]
+    step: Option<u64>,
+    /// A set of questions, as aime24=aime24.jsonl.zst:n=32,temperature=0.6; may be repeated
+    #[arg(long = "set", value_name = "NAME=FILE[:KEY=VALUE,...]")]
+    sets: Vec<String>,
+    /// TOML file with seed, [sampling], [prompt], [grading], [bootstrap] and [[set]]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Folder of the results; an evaluation that was interrupted goes on there [default: evaluations/step-N of the run, or
+    /// evaluations/MODEL]
+    #[arg(long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    sampling: SamplingOptions,
+    #[command(flatten)]
+    placement: Placement,
+    /// Sequences that decode together; changes speed and memory, not the tokens
+    #[arg(long, default_value_t = 64)]
+    rows: usize,
+    /// Decode by libtorch's matrix products on the CPU too, which are slower with few rows
+    #[arg(long)]
+    no_cpu_kernels: bool,
+    /// Print results.json in place of the table
+    #[arg(long)]
+    json: bool,
+}
+
+/// What holds for every set that does not say otherwise.
+#[derive(Debug, clap::Args)]
+struct SamplingOptions {
+    /// Responses to each problem [default: 1]
+    #[arg(short = 'n', long, value_name = "N")]
+    samples: Option<u32>,
+    /// Logits are divided by it; 0 takes the likeliest token [default: 0]
+    #[arg(long)]
+    temperature: Option<f64>,
+    /// Draw only the likeliest tokens whose probabilities first add up to this [default: 1]
+    #[arg(long)]
+    top_p: Option<f64>,
+    /// Draw only this many of the likeliest tokens; 0 is all [default: 0]
+    #[arg(long)]
+    top_k: Option<u32>,
+    /// Draw only tokens at least this times as likely as the likeliest; 0 is all [default: 0]
+    #[arg(long)]
+    min_p: Option<f64>,
+    /// Longest response, in tokens [default: that of the run, or 1024]
+    #[arg(long, value_name = "TOKENS")]
+    max_response_tokens: Option<u32>,
+    #[command(flatten)]
+    band: BandOptions,
+    /// End a response before this text; may be repeated
+    #[arg(long = "stop", value_name = "TEXT")]
+    stops: Vec<String>,
+    /// Ask only the first so many problems of each set; 0 is all
+    #[arg(long, default_value_t = 0, hide_default_value = true)]
+    limit: usize,
+    /// Seed of the sampling noise and of the intervals [default: 0]
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Text of the question, with {problem} for the problem [default: that of the run, or the problem as it stands]
+    #[arg(long, value_name = "TEXT")]
+    template: Option<String>,
+    /// System message [default: that of the run, or none]
+    #[arg(long, value_name = "TEXT")]
+    system: Option<String>,
+    /// Ask without the model's chat template
+    #[arg(long)]
+    plain: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Compare two finished evaluations of the same problems
+    Compare(compare::Args),
+}
+
+/// Evaluates, or compares; the table or the JSON goes to `out`.
+///
+/// # Errors
+///
+/// A model, set, option or folder that cannot be used.
+pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
+    if let Some(Action::Compare(args)) = &args.action {
+        return compare::run(args, out);
+    }
+    let path = args.model.as_deref().context("no model, expected MODEL_OR_RUN")?;
+    let subject = Subject::find(path, args.step)?;
+    let mut file = match &args.config {
+        Some(path) => EvaluationFile::load(path)?,
+        None => EvaluationFile::default(),
+    };
+    for set in &args.sets {
+        file.sets.push(SetEntry::parse(set)?);
+    }
+    subject.fill_in(&mut file);
+    args.sampling.fill_in(&mut file);
+    let sets = file.resolve(&args.sampling.overrides()?)?;
+    if args.rows == 0 {
+        bail!("--rows is 0, expected at least 1");
+    }
+    let decoder = args.placement.load(&subject.directory)?;
+    let evaluation = Evaluation::prepare(
+        &subject.directory,
+        decoder,
+        &file,
+        sets,
+        (args.rows, !args.no_cpu_kernels),
+    )?;
+    let output = args.output.clone().unwrap_or_else(|| subject.output.clone());
+    let folder = ResultsFolder::begin(&output, evaluation.settings())?;
+    let results = match folder.results()? {
+        Some(results) => results,
+        None => match evaluation.run(&folder)? {
+            Outcome::Finished(results) => {
+                folder.finish(&results, &page(&subject.name, &results))?;
+                results
+            }
+            Outcome::Interrupted { done, problems } => bail!(
+                "ended by a signal after {done} of {problems} problems, which are saved; the same command goes on"
+            ),
+        },
+    };
+    print(&results, &subject.name, &folder, args.json, out)
+}
+
+fn print(
+    results: &Results,
+    name: &str,
+    folder: &ResultsFolder,
+    json: bool,
+    out: &mut impl Write,
+) -> anyhow::Result<()> {
+    if json {
+        serde_json::to_writer_pretty(&mut *out, results)?;
+        writeln!(out)?;
+    } else {
+        write!(out, "{}", page(name, results))?;
+        writeln!(out, "\nIn {}: results.json, table.md, samples/", folder.root().display())?;
+    }
+    Ok(())
+}
+
+impl SamplingOptions {
+    /// Fields of a set's sampling that were given.
+    fn overrides(&self) -> anyhow::Result<Table> {
+        let whole = |value: Option<u32>| value.map(|value| Value::Integer(value.into()));
+        let number = |value: Option<f64>| value.map(Value::Float);
+        let stops = (!self.stops.is_empty()).then(|| Value::try_from(&self.stops)).transpose()?;
+        let fields = [
+            ("samples", whole(self.samples)),
+            ("temperature", number(self.temperature)),
+            ("top_p", number(self.top_p)),
+            ("top_k", whole(self.top_k)),
+            ("min_p", number(self.min_p)),
+            ("max_response_tokens", whole(self.max_response_tokens)),
+            ("entropy_floor", number(self.band.entropy_floor)),
+            ("entropy_ceiling", number(self.band.entropy_ceiling)),
+            ("stop", stops),
+        ];
+        let given = |(name, value): (&str, Option<Value>)| Some((name.to_owned(), value?));
+        Ok(fields.into_iter().filter_map(given).collect())
+    }
+
+    /// What is not about sampling.
+    fn fill_in(&self, file: &mut EvaluationFile) {
+        if let Some(seed) = self.seed {
+            (file.seed, file.bootstrap.seed) = (seed, seed);
+        }
+        for set in &mut file.sets {
+            if let DataSource::File(file) = &mut set.questions
+                && file.limit == 0
+            {
+                file.limit = self.limit;
+            }
+        }
+        let prompt = file.prompt.get_or_insert_default();
+        if let Some(template) = &self.template {
+            prompt.template.clone_from(template);
+        }
+        if let Some(system) = &self.system {
+            prompt.system.clone_from(system);
+        }
+        if self.plain {
+            prompt.chat = false;
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! `eval compare`: two evaluations, problem by problem.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::bail;
+use serde::Serialize;
+use trainer_core::evaluation::bootstrap::{Bootstrap, Estimate, Resampled};
+use trainer_core::evaluation::comparison::{SetComparison, SetResponses, compare};
+use trainer_core::evaluation::folder::{FolderError, Results, ResultsFolder};
+use trainer_core::evaluation::table::{comparison_table, main_table};
+
+/// Arguments of `eval compare`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Folder of the first evaluation
+    first: PathBuf,
+    /// Folder of the second; differences are second less first
+    second: PathBuf,
+    /// A measure of docs/evaluation.md, as pass@8 [default: avg@n, each with its own n]
+    #[arg(long)]
+    measure: Option<String>,
+    /// How often the problems are drawn again for an interval
+    #[arg(long, default_value_t = Bootstrap::default().resamples)]
+    resamples: usize,
+    /// Coverage of an interval, a fraction
+    #[arg(long, default_value_t = Bootstrap::default().level)]
+    level: f64,
+    /// Seed of the intervals
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Print JSON in place of tables
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Comparison {
+    first: PathBuf,
+    second: PathBuf,
+    bootstrap: Bootstrap,
+    sets: Vec<SetComparison>,
+    /// Plain mean of the differences, each set with the same weight.
+    plain_mean: Estimate,
+    /// Sets that only one of the two has.
+    left_out: Vec<String>,
+}
+
+/// Compares the sets that both have.
+pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
+    let bootstrap = Bootstrap { resamples: args.resamples, level: args.level, seed: args.seed };
+    if let Some(fault) = bootstrap.fault() {
+        bail!("{}", fault.replace("bootstrap.", "--"));
+    }
+    let (first, second) = (open(&args.first)?, open(&args.second)?);
+    let (mut sets, mut differences, mut left_out) =
+        (Vec::new(), Vec::<Resampled>::new(), Vec::new());
+    for (stream, set) in (0..).zip(&first.1.sets) {
+        if second.1.set(&set.name).is_none() {
+            left_out.push(set.name.clone());
+            continue;
+        }
+        let (left, right) = (responses(&first, &set.name)?, responses(&second, &set.name)?);
+        let sides = [&left, &right]
+            .map(|(responses, samples)| SetResponses { responses, samples: *samples });
+        let (comparison, resampled) =
+            compare(&set.name, sides, args.measure.as_deref(), &bootstrap, stream)?;
+        sets.push(comparison);
+        differences.push(resampled);
+    }
+    left_out.extend(
+        second.1.sets.iter().map(|set| set.name.clone()).filter(|name| first.1.set(name).is_none()),
+    );
+    if sets.is_empty() {
+        bail!("the two evaluations share no set, expected one of the same name");
+    }
+    let plain_mean =
+        bootstrap.estimate(&Resampled::plain_mean(&differences.iter().collect::<Vec<_>>()));
+    if args.json {
+        let (first, second) = (args.first.clone(), args.second.clone());
+        let comparison = Comparison { first, second, bootstrap, sets, plain_mean, left_out };
+        serde_json::to_writer_pretty(&mut *out, &comparison)?;
+        return Ok(writeln!(out)?);
+    }
+    let names = [&args.first, &args.second].map(|path| path.display().to_string());
+    let rows = [(names[0].as_str(), &first.1), (names[1].as_str(), &second.1)];
+    writeln!(out, "{}", main_table(&rows))?;
+    write!(out, "{}", comparison_table(&sets, (sets.len() > 1).then_some(plain_mean)))?;
+    if !left_out.is_empty() {
+        writeln!(out, "\nOnly one of the two has: {}", left_out.join(", "))?;
+    }
+    Ok(())
+}
+
+type Finished = (ResultsFolder, Results);
+
+fn open(path: &Path) -> Result<Finished, FolderError> {
+    let folder = ResultsFolder::open(path)?;
+    match folder.results()? {
+        Some(results) => Ok((folder, results)),
+        None => Err(FolderError::Unfinished { path: path.to_path_buf() }),
+    }
+}
+
+/// The responses to a set, and how many to each problem.
+fn responses(
+    (folder, results): &Finished,
+    set: &str,
+) -> anyhow::Result<(Vec<trainer_core::evaluation::response::Response>, usize)> {
+    let Some(set) = results.set(set) else { bail!("set `{set}` is not there") };
+    let responses = folder.responses(&set.name, set.samples, 1, set.problems)?;
+    if responses.len() != set.problems * set.samples {
+        let root = folder.root().display();
+        bail!(
+            "{root}: set `{}` has {} responses, expected {}",
+            set.name,
+            responses.len(),
+            set.problems * set.samples
+        );
+    }
+    Ok((responses, set.samples))
+}

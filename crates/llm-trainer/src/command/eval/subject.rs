@@ -1,0 +1,92 @@
+//! What is evaluated: a model, a checkpoint, or a run.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use toml::Value;
+use trainer_core::config::RunConfig;
+use trainer_core::evaluation::settings::EvaluationFile;
+use trainer_core::resume::TRAINER_FOLDER;
+use trainer_core::run_directory::RunDirectory;
+
+/// What is evaluated.
+#[derive(Debug)]
+pub(super) struct Subject {
+    /// Its directory.
+    pub(super) directory: PathBuf,
+    /// Its name in the table.
+    pub(super) name: String,
+    /// Where the results go unless told otherwise.
+    pub(super) output: PathBuf,
+    /// How the run that made it asks its questions.
+    run: Option<RunConfig>,
+}
+
+impl Subject {
+    /// A run's checkpoint where `path` is a run, a checkpoint of a run where it is one, else a model.
+    ///
+    /// # Errors
+    ///
+    /// If there is nothing of the kind, or the configuration of the run cannot be read.
+    pub(super) fn find(path: &Path, step: Option<u64>) -> anyhow::Result<Self> {
+        if !path.is_dir() {
+            bail!("{}: not a folder, expected a Hugging Face directory or a run", path.display());
+        }
+        if let Ok(run) = RunDirectory::open(path) {
+            let directory = match step {
+                Some(step) => run.checkpoint(step),
+                None => {
+                    let latest = run.latest_checkpoint()?;
+                    latest
+                        .with_context(|| format!("{}: has no checkpoint yet", path.display()))?
+                        .path
+                }
+            };
+            if !directory.is_dir() {
+                bail!("{}: no such checkpoint", directory.display());
+            }
+            return Self::of_run(path, directory);
+        }
+        if let Some(step) = step {
+            bail!("--step is {step}, expected no step where {} is no run", path.display());
+        }
+        let root = path.parent().and_then(Path::parent);
+        match root
+            .filter(|root| path.join(TRAINER_FOLDER).is_dir() && root.join("config.toml").is_file())
+        {
+            Some(root) => Self::of_run(root, path.to_path_buf()),
+            None => {
+                let name = last_name(path);
+                let output = Path::new("evaluations").join(&name);
+                Ok(Self { directory: path.to_path_buf(), name, output, run: None })
+            }
+        }
+    }
+
+    fn of_run(root: &Path, directory: PathBuf) -> anyhow::Result<Self> {
+        let config = root.join("config.toml");
+        let run = RunConfig::load(&config, &[])?;
+        let step = last_name(&directory);
+        let output = root.join("evaluations").join(&step);
+        Ok(Self { name: format!("{} {step}", run.name), directory, output, run: Some(run) })
+    }
+
+    /// What the run says of prompts, grading, lengths and stops, where the file says nothing.
+    pub(super) fn fill_in(&self, file: &mut EvaluationFile) {
+        let Some(run) = &self.run else { return };
+        file.prompt.get_or_insert_with(|| run.data.prompt.clone());
+        if file.grading == reward_math::Options::default() {
+            file.grading = run.reward.grading.clone();
+        }
+        let tokens = i64::try_from(run.rollout.max_response_tokens).unwrap_or(i64::MAX);
+        file.sampling.entry("max_response_tokens").or_insert(Value::Integer(tokens));
+        let stops = run.rollout.stop.iter().cloned().map(Value::String).collect();
+        file.sampling.entry("stop").or_insert(Value::Array(stops));
+    }
+}
+
+/// The last part of a path, symbolic links and dots followed.
+fn last_name(path: &Path) -> String {
+    let whole = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+    whole.file_name().map_or_else(|| "model".to_owned(), |name| name.to_string_lossy().into_owned())
+}

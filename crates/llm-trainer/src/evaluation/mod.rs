@@ -1,0 +1,164 @@
+//! A model's responses to sets of questions, judged, kept as they come, and summed up.
+
+mod prepared;
+
+use std::path::Path;
+
+use anyhow::Context;
+use serde_json::{Value, json};
+use tch::Kind;
+use trainer_core::chat_template::ChatTemplate;
+use trainer_core::evaluation::bootstrap::{Bootstrap, Resampled};
+use trainer_core::evaluation::folder::{Results, ResultsFolder};
+use trainer_core::evaluation::identity;
+use trainer_core::evaluation::measures::summarise;
+use trainer_core::evaluation::settings::{EvaluationFile, EvaluationSet};
+use trainer_core::text_tokenizer::TextTokenizer;
+
+use self::prepared::PreparedSet;
+use crate::model::Decoder;
+use crate::progress::Progress;
+use crate::signals::Signals;
+
+/// An evaluation that can start: everything it needs was read and fits together.
+#[derive(Debug)]
+pub struct Evaluation {
+    decoder: Decoder,
+    tokenizer: TextTokenizer,
+    bootstrap: Bootstrap,
+    settings: Value,
+    sets: Vec<PreparedSet>,
+}
+
+/// How an evaluation ended.
+#[derive(Debug)]
+pub enum Outcome {
+    /// All is done.
+    Finished(Results),
+    /// A signal asked for the end.
+    Interrupted {
+        /// Problems that have all their responses.
+        done: usize,
+        /// Problems in all.
+        problems: usize,
+    },
+}
+
+impl Evaluation {
+    /// Reads the questions of all sets and turns them into prompts of the model in `directory`.
+    ///
+    /// `rows` sequences decode together, on the CPU by `cpu_kernels` where that is set.
+    ///
+    /// # Errors
+    ///
+    /// A file, row, answer, prompt or tokenizer that cannot be used, named.
+    pub fn prepare(
+        directory: &Path,
+        decoder: Decoder,
+        file: &EvaluationFile,
+        sets: Vec<EvaluationSet>,
+        (rows, cpu_kernels): (usize, bool),
+    ) -> anyhow::Result<Self> {
+        let tokenizer = TextTokenizer::load(directory)?;
+        tokenizer.check_vocabulary(decoder.config().vocab_size)?;
+        let chat_template = ChatTemplate::load(directory)?;
+        let prompt = file.prompt.clone().unwrap_or_default();
+        let eos = tokenizer.eos_ids(directory)?;
+        let prepare = |set: EvaluationSet| {
+            let name = set.name.clone();
+            let prompts = prepared::prompts(&set, &prompt, &tokenizer, chat_template.as_ref());
+            let prompts = prompts.with_context(|| format!("set `{name}`"))?;
+            let positions = decoder.config().max_position_embeddings;
+            let place = prepared::Place { seed: file.seed, rows, cpu_kernels, positions };
+            PreparedSet::new(set, prompts, &file.grading, (&tokenizer, &eos), place)
+                .with_context(|| format!("set `{name}`"))
+        };
+        let sets = sets.into_iter().map(prepare).collect::<anyhow::Result<Vec<_>>>()?;
+        let base = Decoder::base_directory(directory)?;
+        let directories: Vec<&Path> = std::iter::once(directory).chain(base.as_deref()).collect();
+        let settings = json!({
+            "program": {
+                "llm_trainer": env!("CARGO_PKG_VERSION"),
+                "libtorch": torch_ext::libtorch().built_against,
+            },
+            "model": {
+                "path": directory.canonicalize()?,
+                "sha256_of_pieces": identity::of_model(&directories)?,
+                "dtype": dtype(decoder.kind()),
+                "device": if decoder.device().is_cuda() { "cuda" } else { "cpu" },
+            },
+            "rows": rows,
+            "cpu_kernels": cpu_kernels,
+            "seed": file.seed,
+            "prompt": prompt,
+            "grading": file.grading,
+            "bootstrap": file.bootstrap,
+            "sets": sets.iter().map(PreparedSet::settings).collect::<anyhow::Result<Vec<_>>>()?,
+        });
+        Ok(Self { decoder, tokenizer, bootstrap: file.bootstrap, settings, sets })
+    }
+
+    /// Everything that decides what is sampled and how it is judged, as `settings.json` has it.
+    pub fn settings(&self) -> &Value {
+        &self.settings
+    }
+
+    /// Samples and judges what the folder does not have yet, and sums up. SIGTERM and SIGINT end it after the problems in
+    /// progress; whatever ends it, the same evaluation goes on in the same folder, to the same bits on the CPU.
+    ///
+    /// # Errors
+    ///
+    /// If generation fails, or a file cannot be read or written.
+    ///
+    /// # Panics
+    ///
+    /// If the device has too little memory.
+    pub fn run(&self, folder: &ResultsFolder) -> anyhow::Result<Outcome> {
+        let signals = Signals::listen()?;
+        let problems = self.sets.iter().map(PreparedSet::problems).sum();
+        let mut responses =
+            self.sets.iter().map(|set| set.kept(folder)).collect::<anyhow::Result<Vec<_>>>()?;
+        let problems_in = |set: &PreparedSet, kept: usize| kept / set.samples();
+        let mut done =
+            self.sets.iter().zip(&responses).map(|(set, kept)| problems_in(set, kept.len())).sum();
+        let progress = Progress::new("eval", problems as u64, done as u64);
+        for (set, responses) in self.sets.iter().zip(&mut responses) {
+            let name = set.name();
+            while problems_in(set, responses.len()) < set.problems() {
+                if signals.asked_to_end() {
+                    progress.finish();
+                    return Ok(Outcome::Interrupted { done, problems });
+                }
+                let first = problems_in(set, responses.len());
+                let tell = |text: &str| progress.phase(done as u64, &format!("{name}, {text}"));
+                let new = set.answer(first, &self.decoder, &self.tokenizer, &tell)?;
+                folder.append(name, &new)?;
+                done += problems_in(set, new.len());
+                responses.extend(new);
+                let right = responses.iter().filter(|response| response.is_right()).count();
+                let share = right as f64 / responses.len() as f64;
+                progress.advance(done as u64, &format!("{name}: {share:.3} right"));
+            }
+        }
+        progress.finish();
+        let mut sets = Vec::new();
+        let mut averages: Vec<Resampled> = Vec::new();
+        for (stream, (set, responses)) in (0..).zip(self.sets.iter().zip(&responses)) {
+            let (set, average) =
+                summarise(set.name(), responses, set.samples(), &self.bootstrap, stream);
+            sets.push(set);
+            averages.push(average);
+        }
+        let mean = Resampled::plain_mean(&averages.iter().collect::<Vec<_>>());
+        let mean = self.bootstrap.estimate(&mean);
+        Ok(Outcome::Finished(Results::new(self.settings.clone(), sets, mean)))
+    }
+}
+
+fn dtype(kind: Kind) -> &'static str {
+    match kind {
+        Kind::BFloat16 => "bf16",
+        Kind::Double => "f64",
+        _ => "f32",
+    }
+}

@@ -1,0 +1,227 @@
+//! One set: its prompts and known answers, and how they are asked.
+
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+use entropy_core::EntropyBand;
+use rayon::prelude::*;
+use reward_math::Options;
+use serde_json::Value;
+use trainer_core::arithmetic::Split;
+use trainer_core::chat_template::ChatTemplate;
+use trainer_core::counter_rng::{Purpose, named_seed};
+use trainer_core::dataset::DataSource;
+use trainer_core::evaluation::folder::ResultsFolder;
+use trainer_core::evaluation::identity;
+use trainer_core::evaluation::response::{Judged, Response, judge};
+use trainer_core::evaluation::settings::EvaluationSet;
+use trainer_core::ground_truth::{GroundTruth, RewardKinds};
+use trainer_core::prompt::{OverLongPrompt, Prompt, PromptFormat};
+use trainer_core::stop_strings::StopStrings;
+use trainer_core::text_tokenizer::TextTokenizer;
+
+use crate::generation::{
+    Finish, Generated, GenerationOptions, Listener, PromptRequest, SamplingKey, Tally,
+    generate_each,
+};
+use crate::model::Decoder;
+
+/// How many times the slots are filled by problems that are sampled together.
+const FILLS: usize = 4;
+
+/// A set that can be asked.
+#[derive(Debug)]
+pub(super) struct PreparedSet {
+    set: EvaluationSet,
+    prompts: Vec<Prompt>,
+    truths: Vec<GroundTruth>,
+    options: GenerationOptions,
+    /// Keys the noise: of the seed and the set's name, so that a set draws the same beside others.
+    seed: u64,
+}
+
+/// What holds for all sets.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    pub(super) seed: u64,
+    pub(super) rows: usize,
+    pub(super) cpu_kernels: bool,
+    /// Most tokens of a prompt and its response.
+    pub(super) positions: usize,
+}
+
+/// The prompts of a set.
+pub(super) fn prompts(
+    set: &EvaluationSet,
+    format: &PromptFormat,
+    tokenizer: &TextTokenizer,
+    chat_template: Option<&ChatTemplate>,
+) -> anyhow::Result<Vec<Prompt>> {
+    let kinds = RewardKinds { otherwise: set.kind, ..RewardKinds::default() };
+    let questions = set.questions.load_for(Split::HeldOut, &kinds)?.questions;
+    // Whether they fit the model is a question of the longest response, too.
+    let prompts =
+        format.prompts(questions, tokenizer, chat_template, usize::MAX, OverLongPrompt::Error)?;
+    Ok(prompts.prompts)
+}
+
+impl PreparedSet {
+    pub(super) fn new(
+        set: EvaluationSet,
+        prompts: Vec<Prompt>,
+        grading: &Options,
+        (tokenizer, eos): (&TextTokenizer, &[u32]),
+        Place { seed, rows, cpu_kernels, positions }: Place,
+    ) -> anyhow::Result<Self> {
+        let read = |Prompt { question, .. }: &Prompt| {
+            let truth = set.kind.read(&question.answer, grading);
+            truth.with_context(|| format!("question {}: answer {:?}", question.id, question.answer))
+        };
+        let longest = set.sampling.max_response_tokens;
+        let fits = |prompt: &&Prompt| prompt.tokens.len().saturating_add(longest) <= positions;
+        if let Some(prompt) = prompts.iter().find(|prompt| !fits(prompt)) {
+            let (id, tokens) = (&prompt.question.id, prompt.tokens.len());
+            bail!(
+                "question {id}: {tokens} tokens and max_response_tokens = {longest}, expected at most \
+                 max_position_embeddings = {positions} in all"
+            );
+        }
+        let truths = prompts.iter().map(read).collect::<anyhow::Result<Vec<_>>>()?;
+        let sampling = &set.sampling;
+        let (special, stop_strings) = StopStrings::split(tokenizer, &sampling.stop)?;
+        let (floor, ceiling) = (sampling.entropy_floor, sampling.entropy_ceiling);
+        let banded = floor.is_some() || ceiling.is_some();
+        let options = GenerationOptions {
+            samples: sampling.samples,
+            max_new_tokens: sampling.max_response_tokens,
+            temperature: sampling.temperature,
+            top_k: sampling.top_k,
+            top_p: sampling.top_p,
+            min_p: sampling.min_p,
+            stop_ids: eos.iter().copied().chain(special).collect(),
+            stop_strings: stop_strings.map(Arc::new),
+            rows,
+            cpu_kernels,
+            band: banded.then(|| EntropyBand::new(floor, ceiling)).transpose()?,
+            measure_entropy: true,
+        };
+        let seed = named_seed(seed, Purpose::Evaluation, &set.name);
+        Ok(Self { set, prompts, truths, options, seed })
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.set.name
+    }
+
+    pub(super) fn problems(&self) -> usize {
+        self.prompts.len()
+    }
+
+    pub(super) fn samples(&self) -> usize {
+        self.options.samples
+    }
+
+    /// Everything that decides what is asked and how.
+    pub(super) fn settings(&self) -> anyhow::Result<Value> {
+        let mut settings = serde_json::to_value(&self.set)?;
+        if let DataSource::File(file) = &self.set.questions {
+            let path = serde_json::to_value(file.path.canonicalize()?)?;
+            settings["questions"]["file"]["path"] = path;
+        }
+        settings["problems"] = self.problems().into();
+        settings["sha256_of_prompts"] = identity::of_prompts(&self.prompts).into();
+        settings["surprise_of"] = self.options.distribution().into();
+        Ok(settings)
+    }
+
+    /// Problems that are sampled together, and written together.
+    fn group(&self) -> usize {
+        (FILLS * self.options.rows).div_ceil(self.samples())
+    }
+
+    /// The responses that the folder has already.
+    pub(super) fn kept(&self, folder: &ResultsFolder) -> anyhow::Result<Vec<Response>> {
+        let kept = folder.responses(self.name(), self.samples(), self.group(), self.problems())?;
+        let place = |response: &Response| &self.prompts[response.problem].question;
+        let known = |response: &Response| response.problem < self.problems();
+        if let Some(other) = kept.iter().find(|one| !known(one) || place(one).id != one.id) {
+            let root = folder.root().display();
+            bail!("{root}: set `{}`: `{}` is no problem of it", self.name(), other.id);
+        }
+        Ok(kept)
+    }
+
+    /// All responses to the group of problems that begins at `first`.
+    pub(super) fn answer(
+        &self,
+        first: usize,
+        decoder: &Decoder,
+        tokenizer: &TextTokenizer,
+        tell: &dyn Fn(&str),
+    ) -> anyhow::Result<Vec<Response>> {
+        let end = (first + self.group()).min(self.problems());
+        let requests: Vec<PromptRequest<'_>> = (first..end)
+            .map(|problem| PromptRequest {
+                token_ids: &self.prompts[problem].tokens,
+                key: SamplingKey { seed: self.seed, step: 0, prompt: problem as u64 },
+            })
+            .collect();
+        let generated = vec![None; requests.len() * self.samples()];
+        let mut collected = Told { generated, tell };
+        generate_each(decoder, &requests, &self.options, &mut collected)?;
+        let places: Vec<(usize, Option<Generated>)> = (0..).zip(collected.generated).collect();
+        let judged = places.into_par_iter().map(|(place, generated)| {
+            let generated = generated.expect("every response ends");
+            let (problem, sample) = (first + place / self.samples(), place % self.samples());
+            self.response(problem, sample, &generated, tokenizer)
+        });
+        judged.collect()
+    }
+
+    fn response(
+        &self,
+        problem: usize,
+        sample: usize,
+        generated: &Generated,
+        tokenizer: &TextTokenizer,
+    ) -> anyhow::Result<Response> {
+        let whole = tokenizer.decode(&generated.token_ids)?;
+        let stops = self.options.stop_strings.as_ref();
+        let text = stops.map_or(whole.as_str(), |stops| stops.cut(&whole)).to_owned();
+        let Judged { verdict, answer, normal_form } = judge(&self.truths[problem], &text);
+        let question = &self.prompts[problem].question;
+        let tokens = generated.token_ids.len();
+        let entropy = generated.entropy.iter().map(|token| token.drawn_from).sum::<f64>();
+        let surprise = -generated.log_prob.iter().sum::<f64>();
+        Ok(Response {
+            problem,
+            id: question.id.clone(),
+            sample,
+            ground_truth: question.answer.clone(),
+            answer,
+            normal_form,
+            verdict,
+            truncated: generated.finish == Finish::Length,
+            tokens,
+            entropy: entropy / tokens as f64,
+            surprise: surprise / tokens as f64,
+            text,
+        })
+    }
+}
+
+/// Keeps every response in its place and says how it goes on.
+struct Told<'a> {
+    generated: Vec<Option<Generated>>,
+    tell: &'a dyn Fn(&str),
+}
+
+impl Listener for Told<'_> {
+    fn finished(&mut self, index: usize, response: Generated) {
+        self.generated[index] = Some(response);
+    }
+
+    fn progress(&mut self, Tally { total, finished, truncated, .. }: &Tally) {
+        (self.tell)(&format!("{finished} of {total} responses, {truncated} truncated"));
+    }
+}

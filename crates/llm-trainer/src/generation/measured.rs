@@ -1,0 +1,51 @@
+//! Entropies of the distributions that tokens are drawn from.
+
+use tch::{Kind, Tensor};
+
+use super::{GenerationOptions, TokenEntropy};
+
+/// Entropies of the rows, if they are asked for.
+#[derive(Default)]
+pub(super) struct Measured {
+    /// Of the whole vocabulary at temperature 1; empty where nothing is measured.
+    at_temperature_1: Vec<f64>,
+    of_source: Vec<f64>,
+    temperature: Vec<f64>,
+}
+
+impl Measured {
+    pub(super) fn new(logits: &Tensor, options: &GenerationOptions) -> Self {
+        if !options.measure_entropy {
+            return Self::default();
+        }
+        let at_temperature_1 = entropies(&logits.softmax(-1, Kind::Double));
+        Self { at_temperature_1, ..Self::default() }
+    }
+
+    pub(super) fn greedy(&mut self, rows: usize) {
+        self.of_source = self.at_temperature_1.clone();
+        self.temperature = vec![0.0; rows];
+    }
+
+    /// `probability` is `[rows, vocab]`, normalised.
+    pub(super) fn drawn_from(&mut self, probability: &Tensor, temperature: Vec<f64>) {
+        if !self.at_temperature_1.is_empty() {
+            self.of_source = entropies(probability);
+        }
+        self.temperature = temperature;
+    }
+
+    pub(super) fn of_row(&self, row: usize) -> Option<TokenEntropy> {
+        Some(TokenEntropy {
+            at_temperature_1: *self.at_temperature_1.get(row)?,
+            drawn_from: self.of_source[row],
+            temperature: self.temperature[row],
+        })
+    }
+}
+
+/// Entropy of each row of probabilities, in nats; 0 ln 0 is 0.
+fn entropies(probability: &Tensor) -> Vec<f64> {
+    let sums = probability.special_entr().sum_dim_intlist(-1, false, Kind::Double);
+    sums.try_into().expect("a one-dimensional tensor of f64")
+}
