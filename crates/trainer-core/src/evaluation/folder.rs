@@ -7,7 +7,7 @@
 //! table.md           the same for people
 //! ```
 
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
@@ -39,6 +39,12 @@ pub enum FolderError {
         path: PathBuf,
         /// The first field that differs.
         difference: String,
+    },
+    /// Another process writes to it.
+    #[error("{}: another process evaluates into it, expected one at a time", path.display())]
+    InUse {
+        /// The folder.
+        path: PathBuf,
     },
     /// It holds no finished evaluation.
     #[error("{}: holds no finished evaluation, expected results.json", path.display())]
@@ -94,19 +100,23 @@ impl Results {
 }
 
 /// The folder of one evaluation.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct ResultsFolder {
     root: PathBuf,
+    /// Held by whoever writes; the system lets go of it with the process.
+    _lock: Option<File>,
 }
 
 impl ResultsFolder {
-    /// Makes the folder, or goes on in it where it holds the same settings.
+    /// Makes the folder, or goes on in it where it holds the same settings, and keeps others from writing to it.
     ///
     /// # Errors
     ///
-    /// [`FolderError::OtherSettings`], or what cannot be read or written.
+    /// [`FolderError::OtherSettings`], [`FolderError::InUse`], or what cannot be read or written.
     pub fn begin(root: &Path, settings: &Value) -> Result<Self, FolderError> {
-        let folder = Self { root: root.to_path_buf() };
+        let samples = root.join("samples");
+        fs::create_dir_all(&samples).map_err(WriteError::of(&samples, "create the folder"))?;
+        let folder = Self { root: root.to_path_buf(), _lock: Some(lock(root)?) };
         let path = folder.settings();
         if path.exists() {
             let earlier: Value = read_json(&path)?;
@@ -117,8 +127,6 @@ impl ResultsFolder {
                 }
             };
         }
-        let samples = folder.samples();
-        fs::create_dir_all(&samples).map_err(WriteError::of(&samples, "create the folder"))?;
         write_atomically(&path, &pretty(settings))?;
         Ok(folder)
     }
@@ -129,7 +137,7 @@ impl ResultsFolder {
     ///
     /// [`FolderError::Unfinished`].
     pub fn open(root: &Path) -> Result<Self, FolderError> {
-        let folder = Self { root: root.to_path_buf() };
+        let folder = Self { root: root.to_path_buf(), _lock: None };
         if !folder.results_file().is_file() {
             return Err(FolderError::Unfinished { path: root.to_path_buf() });
         }
@@ -240,6 +248,17 @@ impl ResultsFolder {
     pub fn finish(&self, results: &Results, table: &str) -> Result<(), FolderError> {
         write_atomically(&self.table(), table.as_bytes())?;
         Ok(write_atomically(&self.results_file(), &pretty(results))?)
+    }
+}
+
+/// The lock of a folder, which no other process holds.
+fn lock(root: &Path) -> Result<File, FolderError> {
+    let path = root.join(".lock");
+    let file = File::create(&path).map_err(WriteError::of(&path, "create"))?;
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => Err(FolderError::InUse { path: root.to_path_buf() }),
+        // Some file systems have no locks.
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(file),
     }
 }
 

@@ -181,6 +181,9 @@ fn a_folder_goes_on_after_its_last_whole_group() {
     let mut torn = fs::read_to_string(&path).unwrap();
     torn.push_str("{\"problem\": 2, \"sam");
     fs::write(&path, torn).unwrap();
+    let two = ResultsFolder::begin(&root, &settings).unwrap_err().to_string();
+    assert!(two.ends_with("another process evaluates into it, expected one at a time"), "{two}");
+    drop(results);
     // Two problems are whole, the third is not.
     let again = ResultsFolder::begin(&root, &settings).unwrap();
     assert_eq!(again.responses("x", 4, 2, 5).unwrap(), all[..8]);
