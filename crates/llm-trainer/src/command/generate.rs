@@ -17,6 +17,7 @@ use super::sampling_options::BandOptions;
 use crate::generation::{Generated, GenerationOptions, PromptRequest, SamplingKey, generate};
 
 /// Arguments of `generate`.
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(flatten)]

@@ -36,7 +36,7 @@ pub enum Command {
     /// Draw responses from a model
     Generate(generate::Args),
     /// Evaluate a model or a run's checkpoint on sets of questions, or compare two evaluations
-    Eval(eval::Args),
+    Eval(Box<eval::Args>),
     /// Train a small model from scratch on worked arithmetic until it is right often enough to learn from rewards
     Warmup(warmup::Args),
     /// Train a model by reinforcement learning, or go on with a run that was interrupted

@@ -31,7 +31,7 @@ pub(super) fn draw_from_parts(
     let is_greedy = options.temperature <= 0.0;
     let logits = if is_greedy { logits } else { logits / options.temperature };
     let (tokens, log_prob) = Parts::new(group, &logits).draw((!is_greedy).then_some(uniforms));
-    Ok(drawn(&tokens, &log_prob, Vec::new(), Measured::default()))
+    Ok(drawn(&tokens, &log_prob, Vec::new(), &Measured::default()))
 }
 
 /// What each part comes to.

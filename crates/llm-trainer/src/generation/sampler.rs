@@ -51,7 +51,7 @@ pub(super) fn draw(
         let log_prob = logits.log_softmax(-1, Kind::Double);
         let tokens = log_prob.argmax(-1, true);
         measured.greedy(uniforms.len());
-        return Ok(drawn(&tokens, &log_prob.gather(-1, &tokens, false), Vec::new(), measured));
+        return Ok(drawn(&tokens, &log_prob.gather(-1, &tokens, false), Vec::new(), &measured));
     }
     let source = match options.band {
         None => at_one_temperature(&logits, options),
@@ -64,7 +64,7 @@ pub(super) fn draw(
     let log_prob = source.log_prob.gather(-1, &tokens, false);
     let log_prob = if source.of_all { log_prob - total.log() } else { log_prob };
     measured.drawn_from(&(source.probability / &total), source.temperature);
-    Ok(drawn(&tokens, &log_prob, source.kept, measured))
+    Ok(drawn(&tokens, &log_prob, source.kept, &measured))
 }
 
 /// The softmax at the options' temperature, less what truncation leaves out.
@@ -112,7 +112,7 @@ pub(super) fn drawn(
     tokens: &Tensor,
     log_prob: &Tensor,
     kept: Vec<Vec<u32>>,
-    measured: Measured,
+    measured: &Measured,
 ) -> Vec<Drawn> {
     let tokens: Vec<i64> = tokens.view(-1).try_into().expect("a one-dimensional tensor of i64");
     let log_prob: Vec<f64> = log_prob.view(-1).try_into().expect("a one-dimensional tensor of f64");

@@ -33,14 +33,11 @@ impl Subject {
             bail!("{}: not a folder, expected a Hugging Face directory or a run", path.display());
         }
         if let Ok(run) = RunDirectory::open(path) {
-            let directory = match step {
-                Some(step) => run.checkpoint(step),
-                None => {
-                    let latest = run.latest_checkpoint()?;
-                    latest
-                        .with_context(|| format!("{}: has no checkpoint yet", path.display()))?
-                        .path
-                }
+            let directory = if let Some(step) = step {
+                run.checkpoint(step)
+            } else {
+                let none = || format!("{}: has no checkpoint yet", path.display());
+                run.latest_checkpoint()?.with_context(none)?.path
             };
             if !directory.is_dir() {
                 bail!("{}: no such checkpoint", directory.display());
@@ -51,16 +48,14 @@ impl Subject {
             bail!("--step is {step}, expected no step where {} is no run", path.display());
         }
         let root = path.parent().and_then(Path::parent);
-        match root
-            .filter(|root| path.join(TRAINER_FOLDER).is_dir() && root.join("config.toml").is_file())
-        {
-            Some(root) => Self::of_run(root, path.to_path_buf()),
-            None => {
-                let name = last_name(path);
-                let output = Path::new("evaluations").join(&name);
-                Ok(Self { directory: path.to_path_buf(), name, output, run: None })
-            }
+        let is_run =
+            |root: &&Path| path.join(TRAINER_FOLDER).is_dir() && root.join("config.toml").is_file();
+        if let Some(root) = root.filter(is_run) {
+            return Self::of_run(root, path.to_path_buf());
         }
+        let name = last_name(path);
+        let output = Path::new("evaluations").join(&name);
+        Ok(Self { directory: path.to_path_buf(), name, output, run: None })
     }
 
     fn of_run(root: &Path, directory: PathBuf) -> anyhow::Result<Self> {
