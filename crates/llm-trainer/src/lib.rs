@@ -12,6 +12,8 @@ pub mod launch;
 pub mod model;
 pub mod progress;
 pub mod ranks;
+pub mod scoring;
+pub mod serve;
 mod signals;
 pub mod tensor_file;
 pub mod training;

@@ -101,6 +101,8 @@ pub enum Rung {
     Rounding,
     /// The two are different kinds of answer, such as a word and a number.
     Kind,
+    /// Unit tests were run against a program; no answer of this crate's own, but of one that shares its verdicts.
+    Tests,
 }
 
 /// Why a text is no answer that can be compared.

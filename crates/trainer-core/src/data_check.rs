@@ -132,8 +132,8 @@ pub fn check_data(
         layout: layout.to_string(),
         rows: rows.len(),
         questions: questions.len(),
-        unusable: findings(|problem| !matches!(problem, RowProblem::Answer { .. })),
-        unreadable_answers: findings(|problem| matches!(problem, RowProblem::Answer { .. })),
+        unusable: findings(|problem| !is_answer(problem)),
+        unreadable_answers: findings(is_answer),
         repeated_ids: repeated_ids(&questions),
         lengths: lengths::lengths(&texts, options.unit, options.max_length)?,
         answers: answers::answer_kinds(&questions),
@@ -185,4 +185,9 @@ fn has_broken_escape(text: &str) -> bool {
 fn repeated_ids(questions: &[Placed<'_>]) -> usize {
     let mut seen = std::collections::HashSet::new();
     questions.iter().filter(|placed| !seen.insert(placed.question.id.as_str())).count()
+}
+
+/// Whether a row has an answer, but one that cannot be used.
+fn is_answer(problem: &RowProblem) -> bool {
+    matches!(problem, RowProblem::Answer { .. } | RowProblem::Tests { .. })
 }

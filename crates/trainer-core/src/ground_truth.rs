@@ -1,10 +1,12 @@
-//! What a response is held against: mathematics, the letter of a choice, or a text.
+//! What a response is held against: mathematics, the letter of a choice, a text, or the tests of a program.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use reward_math::{Gold, How, Options, ParseError, Rung, Side, Verdict, extract, normal_form};
 use serde::{Deserialize, Serialize};
+
+use crate::code_tasks::{Sandbox, SandboxError, UnitTests, program_of};
 
 /// How a response is compared with the known answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -17,6 +19,8 @@ pub enum RewardKind {
     MultipleChoice,
     /// The same text, once both are normalised.
     ExactMatch(ExactMatch),
+    /// Unit tests, run against the program in the response.
+    Code,
 }
 
 impl FromStr for RewardKind {
@@ -28,8 +32,9 @@ impl FromStr for RewardKind {
             "math" => Ok(Self::Math),
             "multiple-choice" => Ok(Self::MultipleChoice),
             "exact-match" => Ok(Self::ExactMatch(ExactMatch::default())),
+            "code" => Ok(Self::Code),
             other => Err(format!(
-                "kind of reward is {other:?}, expected \"math\", \"multiple-choice\" or \"exact-match\""
+                "kind of reward is {other:?}, expected \"math\", \"multiple-choice\", \"exact-match\" or \"code\""
             )),
         }
     }
@@ -93,6 +98,12 @@ impl RewardKinds {
     pub fn of(&self, source: &str) -> RewardKind {
         self.by_source.get(source).copied().unwrap_or(self.otherwise)
     }
+
+    /// Whether programs have to be run.
+    pub fn run_programs(&self) -> bool {
+        self.otherwise == RewardKind::Code
+            || self.by_source.values().any(|kind| *kind == RewardKind::Code)
+    }
 }
 
 /// A known answer, read.
@@ -107,6 +118,7 @@ enum Kind {
     Math(Gold),
     Choice(Gold),
     Text { answer: String, normalisation: Normalisation },
+    Code { text: String, tests: UnitTests },
 }
 
 impl RewardKind {
@@ -131,6 +143,13 @@ impl RewardKind {
                 }
                 Kind::Text { answer, normalisation }
             }
+            Self::Code => {
+                let tests = UnitTests::read(answer).map_err(|error| {
+                    let found = answer.chars().take(40).collect();
+                    ParseError::Syntax { at: 0, found, expected: format!("unit tests: {error}") }
+                })?;
+                Kind::Code { text: answer.to_owned(), tests }
+            }
         };
         Ok(GroundTruth { kind, options: options.clone() })
     }
@@ -143,17 +162,21 @@ impl RewardKind {
     pub fn check(self, answer: &str) -> Result<(), ParseError> {
         match self.read(answer, &Options::default())?.kind {
             Kind::Math(gold) => check_readable(&gold),
-            Kind::Choice(_) | Kind::Text { .. } => Ok(()),
+            Kind::Choice(_) | Kind::Text { .. } | Kind::Code { .. } => Ok(()),
         }
     }
 }
 
 impl GroundTruth {
     /// Compares a response with this answer. Where its own answer stands is found as for mathematics: in a box, after
-    /// "answer is" and so on, as the options say.
+    /// "answer is" and so on, as the options say. Programs are not run: [`GroundTruth::judge`] does.
     pub fn verify(&self, response: &str) -> Verdict {
         if let Kind::Math(gold) = &self.kind {
             return gold.verify(response);
+        }
+        if let Kind::Code { .. } = &self.kind {
+            let why = ParseError::Undefined { what: "a program that is not run".to_owned() };
+            return Verdict::Unparsed { which: Side::GroundTruth, why };
         }
         match extract(response, &self.options) {
             Some(extracted) => self.verify_answer(&extracted.text),
@@ -166,6 +189,7 @@ impl GroundTruth {
         let found = match &self.kind {
             Kind::Math(gold) => gold.extract(response),
             Kind::Choice(_) | Kind::Text { .. } => extract(response, &self.options),
+            Kind::Code { .. } => return program_of(response).map(str::to_owned),
         };
         found.map(|extracted| extracted.text)
     }
@@ -180,10 +204,27 @@ impl GroundTruth {
                 letter(answer).map_or_else(|| upper_case(answer), |(letter, _)| letter.to_string())
             }
             Kind::Text { normalisation, .. } => normalisation.apply(answer),
+            Kind::Code { .. } => answer.to_owned(),
         }
     }
 
-    /// Compares a bare answer with this one.
+    /// As [`GroundTruth::verify`]; where this answer is unit tests, they are run in `sandbox`.
+    ///
+    /// # Errors
+    ///
+    /// [`SandboxError`] where a program cannot be run, which is nothing that a program can bring about.
+    pub fn judge(
+        &self,
+        response: &str,
+        sandbox: Option<&Sandbox>,
+    ) -> Result<Verdict, SandboxError> {
+        match (&self.kind, sandbox) {
+            (Kind::Code { tests, .. }, Some(sandbox)) => sandbox.judge(tests, response),
+            _ => Ok(self.verify(response)),
+        }
+    }
+
+    /// Compares a bare answer with this one; unit tests as texts.
     pub fn verify_answer(&self, answer: &str) -> Verdict {
         let right = match &self.kind {
             Kind::Math(gold) => return gold.verify_answer(answer),
@@ -191,6 +232,7 @@ impl GroundTruth {
             Kind::Text { answer: expected, normalisation } => {
                 normalisation.apply(answer) == *expected
             }
+            Kind::Code { text, .. } => answer == text,
         };
         let how = How { rung: Rung::Spelling, response: None, ground_truth: None };
         if right { Verdict::Right { how } } else { Verdict::Wrong { how } }

@@ -5,7 +5,7 @@
 //! | [`config`] | what a run is, checked before anything starts |
 //! | [`dataset`], [`question_key`], [`data_check`], [`arithmetic`], [`prompt`], [`chat_template`], [`text_tokenizer`] | which tokens a question becomes |
 //! | [`counter_rng`], [`schedule`], [`packing`], [`dealing`] | the numbers a step needs: noise, learning rate, micro-batches, who does what |
-//! | [`stop_strings`], [`ground_truth`] | where a response ends, and whether it is right |
+//! | [`stop_strings`], [`ground_truth`], [`code_tasks`] | where a response ends, and whether it is right |
 //! | [`dynamic_sampling`], [`overlong`] | which responses a step trains on |
 //! | [`evaluation`] | how often a model is right, how sure that is, and how varied its responses are |
 //! | [`metrics`], [`tensorboard`], [`run_directory`], [`saved_rollouts`], [`atomic_write`] | what a run leaves on disk |
@@ -22,6 +22,7 @@ pub mod arithmetic;
 pub mod atomic_write;
 pub mod bounded_read;
 pub mod chat_template;
+pub mod code_tasks;
 pub mod config;
 pub mod counter_rng;
 pub mod data_check;

@@ -103,6 +103,15 @@ impl StopStrings {
         self.find(text).map_or(text, |place| &text[..place])
     }
 
+    /// Bytes at the end of `text` that are the beginning of a stop string, and may become one.
+    pub fn begun_at_end(&self, text: &str) -> usize {
+        let begins = |stop: &String| {
+            let ends = (1..stop.len()).rev().filter(|end| stop.is_char_boundary(*end));
+            ends.into_iter().find(|end| text.ends_with(&stop[..*end]))
+        };
+        self.texts.iter().filter_map(begins).max().unwrap_or(0)
+    }
+
     fn find(&self, text: &str) -> Option<usize> {
         self.texts.iter().filter_map(|stop| text.find(stop.as_str())).min()
     }

@@ -45,6 +45,7 @@ fn choices() -> Vec<String> {
         estimators().into_iter().filter(|entry| entry.default.required_column().is_none_or(fed));
     let losses = registry().iter().map(|method| format!("policy_loss = \"{}\"", method.name));
     let estimators = usable.map(|entry| format!("advantage = \"{}\"", entry.name));
+    choices.push(format!("data = {{ {source} }}\nrollout.engine = \"openai\""));
     let chosen = losses.chain(estimators);
     choices.extend(chosen.map(|choice| format!("data = {{ {source} }}\nalgorithm.{choice}")));
     choices

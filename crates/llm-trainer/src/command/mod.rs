@@ -1,5 +1,6 @@
 //! The subcommands, one module each: `Args`, and `run(args, out)` that writes data to `out`.
 
+pub mod confined;
 pub mod data;
 pub mod doctor;
 pub mod eval;
@@ -17,6 +18,7 @@ pub mod preflight;
 pub mod report;
 mod sampling_options;
 pub mod score;
+pub mod serve;
 pub mod train;
 pub mod warmup;
 
@@ -37,6 +39,8 @@ pub enum Command {
     Generate(generate::Args),
     /// Evaluate a model or a run's checkpoint on sets of questions, or compare two evaluations
     Eval(Box<eval::Args>),
+    /// Answer requests of OpenAI's interface over HTTP, on this machine alone unless told otherwise
+    Serve(serve::Args),
     /// Train a small model from scratch on worked arithmetic until it is right often enough to learn from rewards
     Warmup(warmup::Args),
     /// Train a model by reinforcement learning, or go on with a run that was interrupted
@@ -57,6 +61,9 @@ pub enum Command {
     Merge(merge::Args),
     /// Turn a GGUF file of the Qwen2 or Llama architecture into a Hugging Face directory
     ImportGguf(import_gguf::Args),
+    /// Restrict this process to what is allowed and become the program of a response
+    #[command(hide = true)]
+    Confined(confined::Args),
 }
 
 impl Command {
@@ -72,6 +79,7 @@ impl Command {
             Self::Score(args) => score::run(args, out),
             Self::Generate(args) => generate::run(args, out),
             Self::Eval(args) => eval::run(args, out),
+            Self::Serve(args) => serve::run(args, out),
             Self::Warmup(args) => warmup::run(args, out),
             Self::Train(args) => train::run(args, out),
             Self::Plan(args) => plan::run(args, out),
@@ -82,6 +90,7 @@ impl Command {
             Self::Export(args) => export::run(args, out),
             Self::Merge(args) => merge::run(args, out),
             Self::ImportGguf(args) => import_gguf::run(args, out),
+            Self::Confined(args) => confined::run(args),
         }
     }
 }

@@ -96,6 +96,6 @@ impl ModelOptions {
     }
 }
 
-fn parse_device(name: &str) -> Result<DeviceChoice, String> {
+pub(super) fn parse_device(name: &str) -> Result<DeviceChoice, String> {
     name.to_owned().try_into()
 }

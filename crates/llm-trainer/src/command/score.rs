@@ -5,13 +5,12 @@ use std::path::PathBuf;
 
 use anyhow::bail;
 use serde::{Deserialize, Serialize};
-use tch::{Kind, Tensor};
 use trainer_core::text_tokenizer::TextTokenizer;
 
 use super::json_lines;
 use super::model_options::ModelOptions;
-use crate::head::token_statistics;
 use crate::model::Decoder;
+use crate::scoring::{Scores, score as score_tokens};
 
 /// Arguments of `score`.
 #[derive(Debug, clap::Args)]
@@ -79,17 +78,6 @@ fn score(
     if token_ids.len() > limit {
         bail!("{} tokens, expected at most max_position_embeddings = {limit}", token_ids.len());
     }
-    if token_ids.len() < 2 {
-        return Ok(Answer { token_ids, log_prob: Vec::new(), entropy: Vec::new() });
-    }
-    let _no_grad = tch::no_grad_guard();
-    let ids: Vec<i64> = token_ids.iter().map(|&id| i64::from(id)).collect();
-    let ids = Tensor::from_slice(&ids).to_device(decoder.device());
-    let predicted = ids.size()[0] - 1;
-    let hidden = decoder.forward(&ids.narrow(0, 0, predicted).unsqueeze(0)).squeeze_dim(0);
-    let targets = ids.narrow(0, 1, predicted);
-    let statistics = token_statistics(&hidden, decoder.head(), (&targets, None), temperature);
-    let column = |tensor: Tensor| Vec::<f64>::try_from(tensor.to_kind(Kind::Double));
-    let (log_prob, entropy) = (column(statistics.log_prob)?, column(statistics.entropy)?);
+    let Scores { log_prob, entropy } = score_tokens(decoder, &token_ids, temperature);
     Ok(Answer { token_ids, log_prob, entropy })
 }

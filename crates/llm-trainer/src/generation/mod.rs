@@ -10,6 +10,7 @@ mod kv_cache;
 mod measured;
 mod part_sampler;
 mod sampler;
+mod shared;
 mod slots;
 
 use std::sync::Arc;
@@ -22,6 +23,8 @@ use trainer_core::text_tokenizer::TokenizerError;
 use crate::kept_tokens::KeptTokens;
 use crate::model::Decoder;
 use crate::ranks::RankError;
+
+pub use shared::{Ask, Drawing, SharedBatch};
 
 /// What the noise of one prompt's samples is keyed by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -252,6 +255,9 @@ pub enum GenerationError {
     /// The model's logits are no numbers, and an entropy band cannot be held for them.
     #[error("the model's next-token logits: {0}")]
     Logits(#[from] LogitsError),
+    /// Another response of the same batch could not be gone on with.
+    #[error("the batch was given up: {0}")]
+    GivenUp(String),
 }
 
 /// Draws `options.samples` responses to each prompt: all of the first prompt's, then the second's, and so on.

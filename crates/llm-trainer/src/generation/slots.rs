@@ -6,24 +6,24 @@ use super::engine::{Engine, Prefilled};
 use super::part_sampler::draw_from_parts;
 use super::sampler::{Drawn, draw};
 use super::{
-    Finish, Generated, GenerationError, GenerationOptions, Listener, PromptRequest, Tally,
-    TokenEntropy,
+    Finish, Generated, GenerationError, GenerationOptions, Listener, PromptRequest, SamplingKey,
+    Tally, TokenEntropy,
 };
 use crate::kept_tokens::KeptTokens;
 use crate::model::Decoder;
 
 /// A sequence in a slot.
 #[derive(Debug)]
-struct Row<'a> {
-    prompt: PromptRequest<'a>,
+pub(super) struct Row {
+    key: SamplingKey,
     /// Its place among all responses.
     index: usize,
-    sample: u64,
-    token_ids: Vec<u32>,
+    pub(super) sample: u64,
+    pub(super) token_ids: Vec<u32>,
     log_prob: Vec<f64>,
     entropy: Vec<TokenEntropy>,
     kept: Option<KeptTokens>,
-    finish: Option<Finish>,
+    pub(super) finish: Option<Finish>,
 }
 
 /// Generates all responses and tells `listener` of each as it ends.
@@ -44,7 +44,7 @@ pub(super) fn run(
     let capacity = longest + options.max_new_tokens;
     let mut engine = Engine::new(decoder, slots, capacity, options.cpu_kernels);
     let mut prefilled: Option<Prefilled> = None;
-    let mut rows: Vec<Row<'_>> = Vec::with_capacity(slots);
+    let mut rows: Vec<Row> = Vec::with_capacity(slots);
     let mut tally = Tally { total, ..Tally::default() };
     let mut next = 0;
     loop {
@@ -55,7 +55,7 @@ pub(super) fn run(
                 None => engine.prefill(prompt, prompts[prompt].token_ids),
             };
             engine.place(&read);
-            rows.push(Row::new(prompts[prompt], next, sample as u64, options));
+            rows.push(Row::new(prompts[prompt].key, next, sample as u64, options));
             prefilled = Some(read);
             next += 1;
         }
@@ -89,16 +89,16 @@ pub(super) fn run(
     }
 }
 
-impl<'a> Row<'a> {
-    fn new(
-        prompt: PromptRequest<'a>,
+impl Row {
+    pub(super) fn new(
+        key: SamplingKey,
         index: usize,
         sample: u64,
         options: &GenerationOptions,
     ) -> Self {
         let kept = options.truncates().then(KeptTokens::default);
         Self {
-            prompt,
+            key,
             index,
             sample,
             token_ids: Vec::new(),
@@ -109,8 +109,8 @@ impl<'a> Row<'a> {
         }
     }
 
-    fn noise(&self) -> f64 {
-        let key = self.prompt.key;
+    pub(super) fn noise(&self) -> f64 {
+        let key = self.key;
         uniform(NoiseKey {
             seed: key.seed,
             step: key.step,
@@ -120,7 +120,11 @@ impl<'a> Row<'a> {
         })
     }
 
-    fn push(&mut self, drawn: &Drawn, options: &GenerationOptions) -> Result<(), GenerationError> {
+    pub(super) fn push(
+        &mut self,
+        drawn: &Drawn,
+        options: &GenerationOptions,
+    ) -> Result<(), GenerationError> {
         self.token_ids.push(drawn.token_id);
         self.log_prob.push(drawn.log_prob);
         self.entropy.extend(drawn.entropy);
@@ -141,7 +145,7 @@ impl<'a> Row<'a> {
         Ok(())
     }
 
-    fn last_token(&self) -> u32 {
+    pub(super) fn last_token(&self) -> u32 {
         *self.token_ids.last().expect("every row drew a token before")
     }
 

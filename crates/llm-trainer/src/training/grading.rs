@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 
 use rayon::Scope;
 use reward_math::Verdict;
+use thiserror::Error;
+use trainer_core::code_tasks::SandboxError;
 use trainer_core::ground_truth::GroundTruth;
 use trainer_core::text_tokenizer::TokenizerError;
 
@@ -29,8 +31,19 @@ impl Graded {
     }
 }
 
+/// Why a response cannot be judged.
+#[derive(Debug, Error)]
+pub(super) enum GradingError {
+    /// Its tokens have no text.
+    #[error(transparent)]
+    Text(#[from] TokenizerError),
+    /// Its program cannot be run.
+    #[error(transparent)]
+    Sandbox(#[from] SandboxError),
+}
+
 /// One place a response, filled by whichever thread judges it: order and content do not depend on the threads.
-pub(super) type Places = Vec<OnceLock<Result<Graded, TokenizerError>>>;
+pub(super) type Places = Vec<OnceLock<Result<Graded, GradingError>>>;
 
 /// Hands every response that ends to the threads of a scope.
 pub(super) struct Grader<'a, 'scope> {
@@ -48,10 +61,12 @@ impl Listener for Grader<'_, '_> {
         let (judge, places) = (self.judge, self.places);
         let truth = &self.truths[index / (places.len() / self.truths.len())];
         self.scope.spawn(move |_| {
-            let graded = judge.text(&response.token_ids).map(|text| {
-                let verdict = truth.verify(&text);
-                Graded { response, text, verdict }
-            });
+            let grade = || {
+                let text = judge.text(&response.token_ids)?;
+                let verdict = truth.judge(&text, judge.sandbox)?;
+                Ok(Graded { response, text, verdict })
+            };
+            let graded = grade();
             // Every response ends once.
             let _filled = places[index].set(graded);
         });

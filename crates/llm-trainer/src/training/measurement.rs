@@ -2,7 +2,7 @@
 
 use entropy_core::{CovarianceSummary, Quadrant, UpdateRule, token_covariances};
 use reward_math::Verdict;
-use rl_losses::{EntropyChangeColumns, EntropyChangeSums, QuadrantCentre, quadrants};
+use rl_losses::{Correction, EntropyChangeColumns, EntropyChangeSums, QuadrantCentre, quadrants};
 use serde::Serialize;
 use torch_ext::distributed::{Operation, Traffic};
 use trainer_core::config::RunConfig;
@@ -22,6 +22,8 @@ pub(super) struct Timings {
     pub(super) judging: f64,
     /// Response tokens sampled in the step, whether they were trained on or not.
     pub(super) drawn_tokens: usize,
+    /// Responses sampled in the step, and those of them whose tokens had to be guessed.
+    pub(super) retokenised: Option<(usize, usize)>,
     pub(super) old_log_prob: f64,
     pub(super) update: f64,
     pub(super) step: f64,
@@ -37,6 +39,10 @@ impl Timings {
         metrics.insert(metric!("timing_s/step"), self.step);
         metrics.insert(metric!("perf/total_num_tokens"), tokens as f64);
         metrics.insert(metric!("perf/throughput"), tokens as f64 / self.step);
+        if let Some((responses, retokenised)) = self.retokenised {
+            let fraction = retokenised as f64 / responses as f64;
+            metrics.insert(metric!("rollout/retokenised_fraction"), fraction);
+        }
         if self.generation > 0.0 {
             let rate = self.drawn_tokens as f64 / self.generation;
             metrics.insert(metric!("perf/generated_tokens_per_second"), rate);
@@ -91,6 +97,14 @@ pub(super) fn record_rollout(
     let sampled = scored.sampled_log_prob.as_ref().unwrap_or(&old.log_prob);
     let mismatch: f64 = drawn.zip(sampled).map(|(rollout, sampled)| rollout - sampled).sum();
     metrics.insert(metric!("rollout/mismatch_kl"), mismatch / sampled.len() as f64);
+
+    if let Some(Correction { sums, .. }) = &scored.correction {
+        metrics.insert(metric!("rollout/mismatch_k3"), sums.mismatch_k3());
+        metrics.insert(metric!("rollout/correction_weight"), sums.mean_weight());
+        let effective = sums.effective_fraction();
+        metrics.insert(metric!("rollout/correction_effective_fraction"), effective);
+        metrics.insert(metric!("rollout/correction_above_fraction"), sums.fraction_above());
+    }
 
     let names = [
         metric!("critic/advantages/mean"),

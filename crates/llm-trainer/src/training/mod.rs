@@ -2,6 +2,7 @@
 
 pub mod adamw;
 mod checkpoint;
+pub mod external;
 mod grading;
 mod held;
 mod measurement;

@@ -8,6 +8,7 @@ use rayon::{Scope, ThreadPool};
 use reward_math::{Options, Reward, Side, Verdict};
 use rl_losses::OverlongPenalty;
 use serde::{Deserialize, Serialize};
+use trainer_core::code_tasks::Sandbox;
 use trainer_core::dataset::Question;
 use trainer_core::dealing::run_of;
 use trainer_core::ground_truth::{GroundTruth, RewardKinds};
@@ -15,6 +16,7 @@ use trainer_core::prompt::Prompt;
 use trainer_core::stop_strings::StopStrings;
 use trainer_core::text_tokenizer::{TextTokenizer, TokenizerError};
 
+use super::external::{ExternalEngine, Wanted};
 use super::grading::{Graded, Grader, Places, RateOfProgress};
 use super::policy_pass::Sequence;
 use crate::generation::{GenerationOptions, PromptRequest, SamplingKey, generate_each};
@@ -32,6 +34,8 @@ pub struct Judge<'a> {
     pub options: &'a Options,
     /// How it is compared, by the source of the question.
     pub kinds: &'a RewardKinds,
+    /// Where programs are run, if any are.
+    pub sandbox: Option<&'a Sandbox>,
     /// The threads that judge; `None` for those of the process.
     pub pool: Option<&'a ThreadPool>,
     /// What a verdict is worth.
@@ -107,6 +111,17 @@ pub struct Rollout {
     pub generation_seconds: f64,
     /// Wall time of judging after the last response had ended.
     pub judging_seconds: f64,
+    /// Responses whose tokens had to be guessed from their text.
+    pub retokenised: usize,
+}
+
+/// What draws the responses.
+#[derive(Debug, Clone, Copy)]
+pub enum Sampler<'a> {
+    /// The policy itself.
+    Own(&'a Decoder),
+    /// Another process, and the texts that end a response.
+    External(&'a ExternalEngine, Wanted<'a>),
 }
 
 /// Samples `options.samples` responses to each prompt, and judges each as soon as it has ended.
@@ -123,6 +138,27 @@ pub struct Rollout {
 /// If the device has too little memory.
 pub fn roll_out(
     model: &Decoder,
+    prompts: &[&Prompt],
+    options: &GenerationOptions,
+    judge: Judge<'_>,
+    keys: (u64, u64),
+    first_prompt: u64,
+    tell: &dyn Fn(&str),
+) -> anyhow::Result<Rollout> {
+    roll_out_by(Sampler::Own(model), prompts, options, judge, keys, first_prompt, tell)
+}
+
+/// As [`roll_out`], by any sampler.
+///
+/// # Errors
+///
+/// As [`roll_out`], or if the other process fails.
+///
+/// # Panics
+///
+/// As [`roll_out`].
+pub fn roll_out_by(
+    drawn_by: Sampler<'_>,
     prompts: &[&Prompt],
     options: &GenerationOptions,
     judge: Judge<'_>,
@@ -144,11 +180,18 @@ pub fn roll_out(
         .collect::<anyhow::Result<Vec<GroundTruth>>>()?;
     let places: Places =
         std::iter::repeat_with(OnceLock::new).take(prompts.len() * options.samples).collect();
-    let mut generation_seconds = 0.0;
+    let (mut generation_seconds, mut retokenised) = (0.0, 0);
     in_scope(judge.pool, |scope| {
         let progress = RateOfProgress::new(tell);
         let mut grader = Grader { scope, judge, truths: &truths, places: &places, progress };
-        let outcome = generate_each(model, &requests, options, &mut grader);
+        let outcome = match drawn_by {
+            Sampler::Own(model) => {
+                generate_each(model, &requests, options, &mut grader).map_err(anyhow::Error::from)
+            }
+            Sampler::External(engine, wanted) => engine
+                .generate_each(&requests, options, wanted, &mut grader)
+                .map(|count| retokenised = count),
+        };
         generation_seconds = started.elapsed().as_secs_f64();
         outcome
     })?;
@@ -171,7 +214,7 @@ pub fn roll_out(
             verdict,
         });
     }
-    Ok(Rollout { samples, generation_seconds, judging_seconds })
+    Ok(Rollout { samples, generation_seconds, judging_seconds, retokenised })
 }
 
 /// As [`roll_out`], each copy of the model sampling a run of the prompts; every rank gets all responses, and the longest times.
@@ -209,7 +252,12 @@ pub fn roll_out_over(
         Ok(drawn) if !grid.speaks() => drawn.samples.clear(),
         _ => {}
     }
-    let mut all = Rollout { samples: Vec::new(), generation_seconds: 0.0, judging_seconds: 0.0 };
+    let mut all = Rollout {
+        samples: Vec::new(),
+        generation_seconds: 0.0,
+        judging_seconds: 0.0,
+        retokenised: 0,
+    };
     for part in grid.run.gather_ok("responses", own)? {
         all.samples.extend(part.samples);
         all.generation_seconds = all.generation_seconds.max(part.generation_seconds);

@@ -1,7 +1,8 @@
 //! A rollout with all that is known of its tokens before the policy moves.
 
 use rl_losses::{
-    AdvantageEstimator, KlController, RolloutColumns, informative_groups, kl_rewards, kl_sums,
+    AdvantageEstimator, Correction, KlController, RolloutColumns, RolloutCorrection,
+    informative_groups, kl_rewards, kl_sums,
 };
 use trainer_core::config::{KlPlacement, ReferenceKl};
 
@@ -24,6 +25,8 @@ pub(super) struct ScoredRollout {
     /// Log-probability of every response token under the policy that sampled it, where some waited since an earlier step;
     /// otherwise that is `old`.
     pub(super) sampled_log_prob: Option<Vec<f64>>,
+    /// Importance of every response token, where another process has sampled.
+    pub(super) correction: Option<Correction>,
 }
 
 impl ScoredRollout {
@@ -73,6 +76,7 @@ impl ScoredRollout {
             old,
             samples,
             sampled_log_prob: None,
+            correction: None,
         })
     }
 
@@ -93,6 +97,27 @@ impl ScoredRollout {
         }
         self.sampled_log_prob = Some(log_prob);
         self
+    }
+
+    /// Weighs the tokens by how far the engine that sampled them is from the policy.
+    ///
+    /// # Errors
+    ///
+    /// If a log-probability is not finite.
+    pub(super) fn with_correction(
+        mut self,
+        correction: Option<RolloutCorrection>,
+    ) -> anyhow::Result<Self> {
+        if let Some(correction) = correction {
+            // Of groups that waited the loss's own ratio bridges what the policy has moved since.
+            let policy = self.sampled_log_prob.as_ref().unwrap_or(&self.old.log_prob);
+            let drawn: Vec<f64> =
+                self.samples.iter().flat_map(|s| s.rollout_log_prob.iter().copied()).collect();
+            let lengths: Vec<usize> =
+                self.samples.iter().map(|s| s.sequence.response.len()).collect();
+            self.correction = Some(correction.weights(policy, &drawn, &lengths)?);
+        }
+        Ok(self)
     }
 
     /// Prompts and responses.

@@ -12,6 +12,7 @@ mod tokens;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
+use trainer_core::code_tasks::Sandbox;
 use trainer_core::config::{Run, RunConfig};
 use trainer_core::dynamic_sampling::GroupSampler;
 use trainer_core::ground_truth::RewardKinds;
@@ -28,6 +29,7 @@ use trainer_core::text_tokenizer::TextTokenizer;
 
 use super::adamw::AdamW;
 use super::checkpoint::{self, TrainerState};
+use super::external::ExternalEngine;
 use super::measurement::{
     Timings, describe_samples, record_rollout, record_traffic, record_update,
 };
@@ -60,9 +62,13 @@ pub struct Trainer {
     stop_ids: Vec<u32>,
     stop_strings: Option<Arc<StopStrings>>,
     kinds: RewardKinds,
+    /// Where programs of responses are run, if any are.
+    sandbox: Option<Sandbox>,
     /// The threads that judge responses.
     judges: rayon::ThreadPool,
     rollouts: RolloutSource,
+    /// What samples in place of the policy itself.
+    engine: Option<ExternalEngine>,
     notes: Vec<String>,
     optimizer: AdamW,
     schedule: Schedule,
@@ -137,6 +143,7 @@ impl Trainer {
         let pass_started = Instant::now();
         let scored = self.score(samples, prompts.len(), log_ratio.as_deref())?;
         let scored = scored.with_sampling_steps(&sampled_at, step);
+        let scored = scored.with_correction(self.config().rollout.engine.correction())?;
         let sequences = scored.sequences();
         let entropy_at_1 =
             self.shared_pass().mean_entropy_at_temperature_1(&sequences, &scored.old)?;
@@ -298,6 +305,7 @@ impl Trainer {
             stop_strings: self.stop_strings.as_deref(),
             options: &config.reward.grading,
             kinds: &self.kinds,
+            sandbox: self.sandbox.as_ref(),
             pool: Some(&self.judges),
             reward: config.reward.values,
             overlong: config.reward.overlong.penalty(config.rollout.max_response_tokens)?,

@@ -194,6 +194,7 @@ fn measure(
         stop_strings: None,
         options: &reward_math::Options::default(),
         kinds: &RewardKinds::default(),
+        sandbox: None,
         pool: None,
         reward: reward_math::Reward::default(),
         overlong: None,

@@ -9,6 +9,7 @@ use serde::de::value::{MapAccessDeserializer, StrDeserializer};
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
+use super::engine::RolloutEngine;
 use crate::ground_truth::RewardKind;
 
 pub(super) fn policy_loss<'de, D: Deserializer<'de>>(from: D) -> Result<PolicyLoss, D::Error> {
@@ -22,6 +23,13 @@ pub(super) fn advantage_estimator<'de, D: Deserializer<'de>>(
     let with_defaults = |name: &str| {
         estimators().into_iter().find(|entry| entry.name == name).map(|entry| entry.default)
     };
+    from.deserialize_any(NameOrTable { with_defaults, read: PhantomData })
+}
+
+pub(super) fn rollout_engine<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<RolloutEngine, D::Error> {
+    let with_defaults = |name: &str| name.parse().ok();
     from.deserialize_any(NameOrTable { with_defaults, read: PhantomData })
 }
 

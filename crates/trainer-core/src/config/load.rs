@@ -9,10 +9,12 @@ use super::nearest::nearest;
 use super::{ConfigError, RunConfig, fields};
 
 /// Fields whose value is one key of several: setting another key replaces the one there.
-const ONE_OF: [&str; 10] = [
+const ONE_OF: [&str; 12] = [
     "data.train",
     "data.evaluation",
     "reward.overlong",
+    "rollout.engine",
+    "rollout.engine.openai.correction",
     "algorithm.advantage",
     "algorithm.aggregation",
     "algorithm.policy_loss",

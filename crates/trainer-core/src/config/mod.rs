@@ -6,6 +6,7 @@ mod algorithm_fields;
 mod batch_arithmetic;
 mod by_name;
 mod control;
+mod engine;
 mod error;
 mod fields;
 mod load;
@@ -23,6 +24,7 @@ mod thermostat;
 
 pub use batch_arithmetic::BatchArithmetic;
 pub use control::{GuardAction, GuardSection, KlPlacement, ReferenceKl};
+pub use engine::{OpenaiEngine, RolloutEngine};
 pub use error::{ConfigError, Problem};
 pub use fields::{Field, fields};
 pub use lora::{LoraSection, LoraTarget};

@@ -148,6 +148,9 @@ impl RunConfig {
         problems.0.extend(self.dynamic_sampling.problems());
         problems.0.extend(self.parallel.problems(self.lora.is_some()));
         problems.0.extend(self.lora.iter().flat_map(LoraSection::problems));
+        let (rollout, has_adapter) = (&self.rollout, self.lora.is_some());
+        problems.0.extend(rollout.engine.problems(rollout.truncates(), has_adapter));
+        problems.0.extend(self.reward.code.problems(self.reward.kinds().run_programs()));
         problems.0.extend(self.reward.overlong.problems(self.rollout.max_response_tokens));
         let metric = &self.checkpoint.best_metric;
         let known =

@@ -8,11 +8,13 @@ use serde::{Deserialize, Serialize};
 
 use super::by_name;
 use super::control::{GuardSection, ReferenceKl};
+use super::engine::RolloutEngine;
 use super::lora::LoraSection;
 use super::optimizer::OptimizerSection;
 use super::parallel::ParallelSection;
 use super::reward_model::RewardModelSection;
 use super::thermostat::ThermostatSection;
+use crate::code_tasks::CodeSection;
 use crate::dataset::DataSource;
 use crate::dynamic_sampling::DynamicSampling;
 use crate::ground_truth::{RewardKind, RewardKinds};
@@ -201,6 +203,9 @@ pub struct RolloutSection {
     pub rows: usize,
     /// On the CPU, decode by products made for few rows in place of libtorch's.
     pub cpu_kernels: bool,
+    /// What samples.
+    #[serde(deserialize_with = "by_name::rollout_engine")]
+    pub engine: RolloutEngine,
 }
 
 impl RolloutSection {
@@ -224,6 +229,7 @@ impl Default for RolloutSection {
             stop_token_ids: Vec::new(),
             rows: 64,
             cpu_kernels: false,
+            engine: RolloutEngine::Own,
         }
     }
 }
@@ -246,6 +252,8 @@ pub struct RewardSection {
     pub grading: reward_math::Options,
     /// What becomes of responses that reach the length limit.
     pub overlong: Overlong,
+    /// Whether and how programs are run.
+    pub code: CodeSection,
 }
 
 impl RewardSection {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 use super::KINDS_OF_FILE;
+use crate::code_tasks::UnitTestsError;
 
 /// Most rows that a message lists.
 const LISTED: usize = 10;
@@ -121,6 +122,12 @@ pub enum RowProblem {
         answer: String,
         /// What the verifier says.
         why: reward_math::ParseError,
+    },
+    /// The answer of a programming task is no unit tests.
+    #[error("the tests cannot be read: {why}")]
+    Tests {
+        /// What was found and what was expected.
+        why: UnitTestsError,
     },
 }
 

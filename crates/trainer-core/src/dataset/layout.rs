@@ -7,11 +7,20 @@ use serde_json::Value;
 use super::rows::Row;
 use super::{Question, QuestionFile, RowPlace, RowProblem};
 use crate::chat_template::Message;
+use crate::ground_truth::{RewardKind, RewardKinds};
 
 /// Columns that may hold the problem, the first one present.
 const PROBLEM_COLUMNS: [&str; 4] = ["problem", "question", "prompt", "messages"];
 /// Columns that may hold the answer, the first one present.
-const ANSWER_COLUMNS: [&str; 3] = ["answer", "reward_model.ground_truth", "ground_truth"];
+const ANSWER_COLUMNS: [&str; 7] = [
+    "answer",
+    "reward_model.ground_truth",
+    "ground_truth",
+    "tests",
+    "test_list",
+    "test_cases",
+    "input_output",
+];
 /// Columns that may hold the name of the data set, the first one present.
 const SOURCE_COLUMNS: [&str; 3] = ["source", "data_source", "dataset"];
 /// Columns that may hold the name of the row, the first one present.
@@ -25,6 +34,7 @@ const ID_COLUMNS: [&str; 2] = ["id", "extra_info.index"];
 /// | `problem` + `answer` | MATH, DAPO and most others |
 /// | `question` + `answer`, the answer after `####` | GSM8K |
 /// | `prompt` + `answer` or `ground_truth` | TRL |
+/// | a problem + `tests`, `test_list`, `test_cases` or `input_output` | sets of programming tasks |
 /// | `messages` + `ground_truth` or `answer`, else their last turn is the answer | open-instruct |
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
@@ -91,16 +101,29 @@ impl Layout {
         }
     }
 
-    /// The question of a row; `stem` is the name of the file, for what the row does not name.
+    /// The question of a row; `stem` is the name of the file, for what the row does not name. Of tests, any value is taken.
     pub(super) fn question(
         &self,
         row: &Row,
         place: RowPlace,
         stem: &str,
+        kinds: &RewardKinds,
     ) -> Result<Question, RowProblem> {
         let problem = at(row, &self.problem).ok_or_else(|| missing(&self.problem, row))?;
         let mut turns = turns(&self.problem, problem)?;
+        let optional = |columns: &[&str]| {
+            columns
+                .iter()
+                .filter_map(|column| at(row, column))
+                .find_map(|value| name(single(value)))
+        };
+        let source = optional(&SOURCE_COLUMNS).unwrap_or_else(|| stem.to_owned());
+        let is_code = kinds.of(&source) == RewardKind::Code;
         let answer = match &self.answer {
+            AnswerColumn::Column(column) if is_code => {
+                let value = at(row, column).ok_or_else(|| missing(column, row))?;
+                if value.is_string() { text(column, value)? } else { value.to_string() }
+            }
             AnswerColumn::Column(column) => {
                 text(column, single(at(row, column).ok_or_else(|| missing(column, row))?))?
             }
@@ -111,17 +134,11 @@ impl Layout {
         };
         let last = turns.pop_if(|turn| turn.role == "user");
         let problem = last.ok_or_else(|| ends_wrongly(&self.problem, &turns, "user"))?.content;
-        let optional = |columns: &[&str]| {
-            columns
-                .iter()
-                .filter_map(|column| at(row, column))
-                .find_map(|value| name(single(value)))
-        };
         Ok(Question {
             id: optional(&ID_COLUMNS).unwrap_or_else(|| format!("{stem}-{}", place.number())),
             problem,
-            answer: final_answer(&self.answer, answer)?,
-            source: optional(&SOURCE_COLUMNS).unwrap_or_else(|| stem.to_owned()),
+            answer: if is_code { answer } else { final_answer(&self.answer, answer)? },
+            source,
             context: turns,
         })
     }

@@ -8,7 +8,8 @@ use super::rows::rows;
 use super::{
     BadRow, BadRows, DatasetError, Duplicates, Layout, Question, QuestionFile, RowPlace, RowProblem,
 };
-use crate::ground_truth::RewardKinds;
+use crate::code_tasks::UnitTests;
+use crate::ground_truth::{RewardKind, RewardKinds};
 use crate::question_key::symbols_key;
 
 /// Questions, and what is to be known of how they were read.
@@ -100,12 +101,12 @@ pub fn read_rows_for(file: &QuestionFile, kinds: &RewardKinds) -> Result<ReadRow
         let (place, row) = row?;
         let question = match (row, &mut layout) {
             (Err(problem), _) => Err(problem),
-            (Ok(row), Some(layout)) => layout.question(&row, place, stem),
+            (Ok(row), Some(layout)) => layout.question(&row, place, stem, kinds),
             (Ok(row), unknown) => {
                 let layout = Layout::recognise(file, &row).map_err(|problem| {
                     DatasetError::Columns { path: path.clone(), place, problem }
                 })?;
-                unknown.insert(layout).question(&row, place, stem)
+                unknown.insert(layout).question(&row, place, stem, kinds)
             }
         };
         let question = question.and_then(|question| readable(question, kinds));
@@ -221,7 +222,14 @@ pub(crate) fn same_answer(left: &Question, right: &Question, kinds: &RewardKinds
 
 /// Refuses an answer that no response, or only its own spelling, could match.
 fn readable(question: Question, kinds: &RewardKinds) -> Result<Question, RowProblem> {
-    match kinds.of(&question.source).check(&question.answer) {
+    let kind = kinds.of(&question.source);
+    if kind == RewardKind::Code {
+        return match UnitTests::read(&question.answer) {
+            Err(why) => Err(RowProblem::Tests { why }),
+            Ok(_) => Ok(question),
+        };
+    }
+    match kind.check(&question.answer) {
         Err(why) => Err(RowProblem::Answer { answer: question.answer, why }),
         Ok(()) => Ok(question),
     }

@@ -114,6 +114,31 @@ pub const METRICS: &[Metric] = &[
         "Mean over response tokens of rollout_log_prob - old_log_prob (k1 estimate of the KL between sampler and trainer); 0 where both run the same kernels.",
     ),
     row(
+        "rollout/mismatch_k3",
+        "nat",
+        "Mean over response tokens of exp(l) - 1 - l, l = old_log_prob - rollout_log_prob (k3 estimate, never negative); with `rollout.engine = \"openai\"`.",
+    ),
+    row(
+        "rollout/correction_weight",
+        "1",
+        "Mean importance weight of a response token, before normalisation; with `rollout.engine = \"openai\"`.",
+    ),
+    row(
+        "rollout/correction_effective_fraction",
+        "fraction",
+        "Effective sample size of the importance weights, of the response tokens: 1 where all weigh alike; with `rollout.engine = \"openai\"`.",
+    ),
+    row(
+        "rollout/correction_above_fraction",
+        "fraction",
+        "Importance weights (of tokens or responses, by level) above the bound; with `rollout.engine = \"openai\"`.",
+    ),
+    row(
+        "rollout/retokenised_fraction",
+        "fraction",
+        "Responses whose tokens the engine did not tell, and whose text does not give as many tokens as it drew; with `rollout.engine = \"openai\"`.",
+    ),
+    row(
         "actor/entropy",
         "nat",
         "Mean over response tokens of the exact entropy of the policy before the update, over the whole vocabulary, at the sampling temperature.",

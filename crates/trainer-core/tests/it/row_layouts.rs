@@ -93,7 +93,8 @@ fn columns_that_are_not_known_are_listed() {
         (
             r#"{"problem": "P", "solution": "4"}"#,
             "DIR/set.jsonl:1: no column holds the answer: found problem, solution, expected one of answer, \
-             reward_model.ground_truth, ground_truth (answer_field names another)",
+             reward_model.ground_truth, ground_truth, tests, test_list, test_cases, input_output (answer_field names \
+             another)",
         ),
     ];
     for (line, expected) in cases {

@@ -9,9 +9,10 @@ use trainer_core::prompt::Prompt;
 
 use super::{Trainer, policy_pass};
 use crate::generation::GenerationOptions;
+use crate::training::external::Wanted;
 use crate::training::measurement::Timings;
 use crate::training::policy_pass::{PolicyPass, Sequence, column_of_sequences};
-use crate::training::rollout::{Answered, Sample, roll_out_over};
+use crate::training::rollout::{Answered, Sample, Sampler, roll_out_by, roll_out_over};
 use crate::training::scored::ScoredRollout;
 use crate::training::shared_pass::SharedPass;
 use crate::training::update::{Objective, UpdateBatch, UpdateSums, update_over};
@@ -37,6 +38,13 @@ impl Trainer {
             min_p: section.min_p,
             ..self.generation_options(demand.group_size, section.temperature)
         };
+        if let Some(engine) = &mut self.engine {
+            phase("sending the weights");
+            let source = &self.run.config().model.path;
+            engine
+                .send_weights(&self.model, source, self.state.updates)
+                .with_context(|| format!("weights of step {step}"))?;
+        }
         let mut sampler = std::mem::take(&mut self.sampler);
         sampler.begin_step(step, &demand);
         let mut asked = 0;
@@ -47,8 +55,24 @@ impl Trainer {
             let keys = (self.config().seed, step);
             let (judge, first) = (self.judge()?, asked as u64);
             let (grid, model) = (&self.grid, &self.model);
-            let rollout = roll_out_over(grid, model, &prompts, &options, judge, keys, first, phase)
-                .with_context(|| format!("rollout of step {step}"))?;
+            let rollout = match &self.engine {
+                None => roll_out_over(grid, model, &prompts, &options, judge, keys, first, phase),
+                Some(engine) => {
+                    let wanted = Wanted {
+                        tokenizer: &self.tokenizer,
+                        stop: &self.config().rollout.stop,
+                        vocab_size: model.config().vocab_size,
+                    };
+                    let engine = Sampler::External(engine, wanted);
+                    roll_out_by(engine, &prompts, &options, judge, keys, first, phase)
+                }
+            };
+            let rollout = rollout.with_context(|| format!("rollout of step {step}"))?;
+            if self.engine.is_some() {
+                let (responses, retokenised) = timings.retokenised.unwrap_or_default();
+                let own = (responses + rollout.samples.len(), retokenised + rollout.retokenised);
+                timings.retokenised = Some(own);
+            }
             asked += count;
             timings.generation += rollout.generation_seconds;
             timings.judging += rollout.judging_seconds;
@@ -109,7 +133,14 @@ impl Trainer {
         let sampled_log_prob = scored.sampled_log_prob.as_deref().map(of_kept);
         let finished: Vec<bool> = kept.iter().map(|&i| !samples[i].truncated).collect();
         let lengths: Vec<usize> = kept_sequences.iter().map(|s| s.response.len()).collect();
-        let token_weights = config.reward.overlong.weights(&finished, &lengths);
+        let mut token_weights = config.reward.overlong.weights(&finished, &lengths);
+        if let Some(correction) = &scored.correction {
+            let mut importance = of_kept(&correction.weights);
+            for (weight, mask) in importance.iter_mut().zip(token_weights.iter().flatten()) {
+                *weight *= mask;
+            }
+            token_weights = Some(importance);
+        }
         let batch = UpdateBatch {
             sequences: &kept_sequences,
             advantage: &of_kept(&scored.advantage),

@@ -6,7 +6,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, bail};
 use tch::{Device, Kind};
-use trainer_core::config::{Dtype, Run, RunConfig};
+use trainer_core::code_tasks::{Helper, Sandbox};
+use trainer_core::config::{Dtype, RolloutEngine, Run, RunConfig};
 use trainer_core::counter_rng::{Purpose, purpose_seed};
 use trainer_core::dynamic_sampling::GroupSampler;
 use trainer_core::metrics::{MetricsWriter, StepMetrics, read_metrics};
@@ -24,6 +25,7 @@ use crate::model::Decoder;
 use crate::ranks::{Grid, Ranks};
 use crate::training::adamw::AdamW;
 use crate::training::checkpoint::{self, Bounds, TrainerState};
+use crate::training::external::ExternalEngine;
 use crate::training::reward_model::RewardModel;
 
 impl Trainer {
@@ -40,6 +42,9 @@ impl Trainer {
         create: impl FnOnce(&Run) -> anyhow::Result<RunDirectory>,
     ) -> anyhow::Result<Self> {
         let config = run.config();
+        if ranks.count() > 1 && config.rollout.engine != RolloutEngine::Own {
+            bail!("rollout.engine is \"openai\", expected \"own\" with several processes");
+        }
         let ranks = ranks.overlapping(config.parallel.overlap);
         let grid = Grid::new(&ranks, config.parallel.tensor)?;
         crate::device::set_threads(config.model.threads)?;
@@ -49,7 +54,13 @@ impl Trainer {
         stop_ids.extend(&config.rollout.stop_token_ids);
         let (special, stop_strings) = StopStrings::split(&tokenizer, &config.rollout.stop)?;
         stop_ids.extend(special);
-        let Asked { questions, held_out, notes } = Asked::load(config, &tokenizer)?;
+        let Asked { questions, held_out, mut notes } = Asked::load(config, &tokenizer)?;
+        let kinds = config.reward.kinds();
+        let sandbox = match kinds.run_programs() {
+            true => Some(Sandbox::start(&config.reward.code, Helper::find()?)?),
+            false => None,
+        };
+        notes.extend(sandbox.iter().flat_map(Sandbox::notes).cloned());
         let judges = rayon::ThreadPoolBuilder::new().num_threads(config.reward.threads).build()?;
 
         let resumed = origin.checkpoint().cloned();
@@ -110,6 +121,12 @@ impl Trainer {
         };
         let done = (resumed.is_some(), state.step);
         let (metrics, events, law) = begin_files(&ranks, &directory, config, done)?;
+        let engine = match &config.rollout.engine {
+            RolloutEngine::Own => None,
+            RolloutEngine::Openai(settings) => {
+                Some(ExternalEngine::connect(settings, directory.root())?)
+            }
+        };
         let order = QuestionOrder::new(config.seed, questions.prompts.len(), state.cursor);
         let trainer = Self {
             ranks,
@@ -121,9 +138,11 @@ impl Trainer {
             tokenizer,
             stop_ids,
             stop_strings: stop_strings.map(Arc::new),
-            kinds: config.reward.kinds(),
+            kinds,
+            sandbox,
             judges,
             rollouts: RolloutSource::default(),
+            engine,
             notes,
             optimizer,
             schedule: run.schedule(),

@@ -55,9 +55,60 @@ pub(super) const ROLLOUT: &[Field] = &[
         "On the CPU, decode by matrix products made for few rows in place of libtorch's: a row gives the same bits whatever decodes beside it. Slower where many rows decode together. The weights are copied for the time of a rollout.",
     ),
     field(
+        "rollout.engine",
+        "\"own\"",
+        "What samples the responses that are trained on: `\"own\"`, the trainer with the weights it trains, or `\"openai\"`, another process with OpenAI's interface, which is sent the weights before each step that follows an update (`docs/serve.md`).",
+    ),
+    field(
+        "rollout.engine.openai.url",
+        "\"http://127.0.0.1:8000\"",
+        "Where it listens, without `/v1` and without a slash at its end. No encryption: for this machine, or behind a proxy.",
+    ),
+    field(
+        "rollout.engine.openai.model",
+        "\"\"",
+        "What requests call the model; empty takes the first of `/v1/models`.",
+    ),
+    field("rollout.engine.openai.concurrency", "8", "Requests at once, one a prompt, 1 to 1024."),
+    field(
+        "rollout.engine.openai.timeout_seconds",
+        "600.0",
+        "Longest wait for one answer, above 0 and at most 86400.",
+    ),
+    field(
+        "rollout.engine.openai.retries",
+        "3",
+        "How often a request is sent again after a lost connection, a full queue (429) or a server's error (5xx), after 0.5, 1, 2, … s; at most 20.",
+    ),
+    field(
+        "rollout.engine.openai.reload_path",
+        "\"/v1/reload\"",
+        "Path of the request by which the engine loads weights that the trainer has written.",
+    ),
+    field(
+        "rollout.engine.openai.reload_field",
+        "\"path\"",
+        "Name of the field of that request that holds the path.",
+    ),
+    field(
+        "rollout.engine.openai.weights_directory",
+        "\"\"",
+        "Folder that the weights are written to, which the engine must be able to read; empty takes `engine-weights` in the folder of the run.",
+    ),
+    field(
+        "rollout.engine.openai.corrected",
+        "true",
+        "Whether tokens weigh by importance, `old_log_prob` against the engine's own log-probability.",
+    ),
+    field(
+        "rollout.engine.openai.correction",
+        "{ level = \"sequence\", bound = { truncate = { high = 2.0 } }, normalise = false, veto = 0.0 }",
+        "How: `level` is `\"token\"`, `\"sequence\"` or `\"geometric\"`; `bound` is `{ truncate = { high } }`, `{ mask = { low, high } }`, `{ reject = { low, high } }` or `\"off\"`; `normalise` divides by the mean; a response with a token whose ratio is below `veto` weighs 0.",
+    ),
+    field(
         "reward.kind",
         "\"math\"",
-        "How a response is compared with the known answer: `\"math\"`, `\"multiple-choice\"` (one letter, A to J), `\"exact-match\"`, or with a setting `{ exact-match = { normalisation = \"words\" } }`: `\"none\"`, `\"whitespace\"` (the default), `\"case\"` (and white space), `\"words\"` (and ASCII punctuation, a, an, the). The answer of the response is found by `reward.grading` for every kind. Known answers that are none of their kind are refused as `data.train.file.bad_rows` says.",
+        "How a response is compared with the known answer: `\"math\"`, `\"multiple-choice\"` (one letter, A to J), `\"exact-match\"`, or with a setting `{ exact-match = { normalisation = \"words\" } }`: `\"none\"`, `\"whitespace\"` (the default), `\"case\"` (and white space), `\"words\"` (and ASCII punctuation, a, an, the); `\"code\"` runs the unit tests of the row against the program in the response (`docs/code-rewards.md`), and needs `reward.code.interpreter`. The answer of the response is found by `reward.grading` for every other kind. Known answers that are none of their kind are refused as `data.train.file.bad_rows` says.",
     ),
     field(
         "reward.kind_by_source",
@@ -86,6 +137,38 @@ pub(super) const ROLLOUT: &[Field] = &[
         "reward.grading.fuel",
         "100000",
         "Steps of work that one verification may spend, at least 1. A count, never a clock.",
+    ),
+    field(
+        "reward.code.interpreter",
+        "\"\"",
+        "Python 3 that runs the programs of responses, a path or a name; empty runs none and refuses the kind `\"code\"`. Each runs in a process of its own, without files, network, other processes and signals; a run that cannot have that here does not start.",
+    ),
+    field(
+        "reward.code.wall_seconds",
+        "20.0",
+        "Wall time of all tests of one response, above 0 and at most 86400.",
+    ),
+    field("reward.code.cpu_seconds", "6", "Processor time of one process, at least 1."),
+    field(
+        "reward.code.memory_bytes",
+        "1073741824",
+        "Address space of one process, at least 67108864; up to `reward.threads` of them run at once.",
+    ),
+    field(
+        "reward.code.file_bytes",
+        "16777216",
+        "Size of a file that a program writes, and of all its files together, at least 4096.",
+    ),
+    field(
+        "reward.code.output_bytes",
+        "1048576",
+        "Most that a process may write to standard output, and to standard error, at least 4096.",
+    ),
+    field("reward.code.open_files", "64", "Files open at once, at least 16."),
+    field(
+        "reward.code.allow_weak_sandbox",
+        "false",
+        "Run programs even where the host lacks a protection; what a program can do there is said at the start.",
     ),
     field(
         "reward.overlong",

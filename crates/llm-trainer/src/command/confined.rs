@@ -1,0 +1,23 @@
+//! `confined`: what `train` starts itself as to run a program of a response, where the smaller helper is not beside it.
+
+/// Arguments of `confined`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// What the program is allowed, in JSON
+    confinement: String,
+}
+
+/// Restricts this process and becomes the program.
+///
+/// # Errors
+///
+/// If the program could not be started; the process then has its restrictions and ends.
+pub fn run(args: &Args) -> anyhow::Result<()> {
+    #[cfg(target_os = "linux")]
+    {
+        let _refused = trainer_core::code_tasks::confine::confine(&args.confinement);
+        std::process::exit(i32::from(trainer_core::code_tasks::confine::REFUSED));
+    }
+    #[cfg(not(target_os = "linux"))]
+    anyhow::bail!("programs of responses are run on Linux only, found {:?}", args.confinement.len())
+}

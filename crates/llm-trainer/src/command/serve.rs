@@ -1,0 +1,138 @@
+//! `serve`: OpenAI's interface over HTTP.
+
+use std::io::Write;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{bail, ensure};
+use trainer_core::chat_template::ChatTemplate;
+use trainer_core::config::Device;
+
+use super::model_options::{ModelOptions, Precision, parse_device};
+use crate::serve::{Room, Settings, listen};
+
+/// Tokens of prompt and response where neither the user nor the model's positions say less.
+const TOKENS: usize = 4096;
+
+/// Arguments of `serve`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Hugging Face directory with config.json, safetensors and tokenizer.json
+    #[arg(value_name = "MODEL")]
+    model: PathBuf,
+    /// Address that is listened on; others than those of this machine need --allow-remote
+    #[arg(long, default_value = "127.0.0.1")]
+    host: IpAddr,
+    /// Port; 0 takes a free one
+    #[arg(long, default_value_t = 8000)]
+    port: u16,
+    /// Let other machines in: there is no password, and no encryption
+    #[arg(long)]
+    allow_remote: bool,
+    /// What requests call the model; default: the directory's name
+    #[arg(long, value_name = "NAME")]
+    model_name: Option<String>,
+    /// Responses that decode together
+    #[arg(long, default_value_t = 16)]
+    rows: usize,
+    /// Most tokens of one prompt and response; default: 4096, or the model's positions where they are fewer
+    #[arg(long, value_name = "TOKENS")]
+    context: Option<usize>,
+    /// Requests that wait; further ones are refused with status 429
+    #[arg(long, default_value_t = 64)]
+    queue: usize,
+    /// Longest body of a request, in bytes
+    #[arg(long, default_value_t = 4 << 20)]
+    body_bytes: usize,
+    /// Connections at once
+    #[arg(long, default_value_t = 256)]
+    connections: usize,
+    /// Longest wait for a request that has begun to come, in seconds
+    #[arg(long, default_value_t = 30.0)]
+    read_seconds: f64,
+    /// How long begun requests may go on after SIGTERM, in seconds
+    #[arg(long, default_value_t = 30.0)]
+    grace_seconds: f64,
+    /// Let requests of this machine load other weights of the same model from below this folder, by POST /v1/reload
+    #[arg(long, value_name = "DIR")]
+    reload_root: Option<PathBuf>,
+    /// auto, cpu or cuda:N; auto takes the first CUDA device if there is one
+    #[arg(long, default_value = "auto", value_parser = parse_device)]
+    device: Device,
+    /// Kind of the weights in memory; auto is f32 on the CPU and bf16 on CUDA
+    #[arg(long, value_enum, default_value_t = Precision::Auto)]
+    dtype: Precision,
+    /// Threads of one operation; default: one for each core
+    #[arg(long)]
+    threads: Option<i32>,
+    /// Decode by libtorch's matrix products on the CPU too, which are slower with few rows
+    #[arg(long)]
+    no_cpu_kernels: bool,
+}
+
+/// Writes one line with the address once requests are taken, and serves until SIGTERM or SIGINT.
+///
+/// # Errors
+///
+/// A model, folder, address or option that cannot be used.
+pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
+    if !args.host.is_loopback() && !args.allow_remote {
+        bail!(
+            "--host is {}, expected an address of this machine such as 127.0.0.1 without --allow-remote",
+            args.host
+        );
+    }
+    for (option, value) in [
+        ("--rows", args.rows),
+        ("--queue", args.queue),
+        ("--connections", args.connections),
+        ("--body-bytes", args.body_bytes),
+    ] {
+        ensure!(value > 0, "{option} is 0, expected at least 1");
+    }
+    let seconds = |option: &str, value: f64| match Duration::try_from_secs_f64(value) {
+        Ok(duration) if value > 0.0 => Ok(duration),
+        _ => Err(anyhow::anyhow!("{option} is {value}, expected a number of seconds above 0")),
+    };
+    let options = ModelOptions {
+        model: args.model.clone(),
+        device: args.device,
+        dtype: args.dtype,
+        threads: args.threads,
+    };
+    let read_timeout = seconds("--read-seconds", args.read_seconds)?;
+    let grace = seconds("--grace-seconds", args.grace_seconds)?;
+    let decoder = options.load()?;
+    let tokenizer = options.load_tokenizer(&decoder)?;
+    let eos_ids = tokenizer.eos_ids(&args.model)?;
+    let template = ChatTemplate::load(&args.model)?;
+    let positions = decoder.config().max_position_embeddings;
+    let tokens = args.context.unwrap_or(positions.min(TOKENS));
+    ensure!(
+        (2..=positions).contains(&tokens),
+        "--context is {tokens}, expected 2 to max_position_embeddings = {positions}"
+    );
+    let own_name = || {
+        let path = args.model.canonicalize().ok()?;
+        Some(path.file_name()?.to_string_lossy().into_owned())
+    };
+    let model_name =
+        args.model_name.clone().or_else(own_name).unwrap_or_else(|| "model".to_owned());
+    let settings = Settings {
+        model_name,
+        room: Room { rows: args.rows, tokens, cpu_kernels: !args.no_cpu_kernels },
+        queue: args.queue,
+        body_bytes: args.body_bytes,
+        connections: args.connections,
+        read_timeout,
+        grace,
+        reload_root: args.reload_root.clone(),
+    };
+    let name = settings.model_name.clone();
+    let address = SocketAddr::new(args.host, args.port);
+    let listening = listen(address, settings, decoder, (tokenizer, eos_ids, template))?;
+    writeln!(out, "serving {name} at http://{}", listening.address()?)?;
+    out.flush()?;
+    listening.serve()
+}

@@ -1,0 +1,190 @@
+//! Requests that decode together, each with settings of its own, and that come while others are decoding: what a server needs.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use tch::{Kind, Tensor};
+
+use super::engine::{Engine, Prefilled};
+use super::sampler::draw;
+use super::slots::Row;
+use super::{Finish, GenerationError, GenerationOptions, PromptRequest, SamplingKey, check};
+use crate::model::Decoder;
+
+/// A prompt whose `options.samples` responses are asked for.
+#[derive(Debug, Clone)]
+pub struct Ask {
+    /// What its tokens are told with.
+    pub id: u64,
+    /// The prompt's tokens, at least one.
+    pub token_ids: Vec<u32>,
+    /// Keys the noise.
+    pub key: SamplingKey,
+    /// How its responses are drawn; `rows` and `cpu_kernels` are the batch's.
+    pub options: Arc<GenerationOptions>,
+    /// How many of the likeliest tokens are told beside each that was drawn.
+    pub top: usize,
+}
+
+/// A token that was drawn.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Drawing {
+    /// Of which [`Ask`].
+    pub id: u64,
+    /// Of which of its responses.
+    pub sample: usize,
+    /// The token.
+    pub token_id: u32,
+    /// Its log-probability in nats, as [`Generated::log_prob`](super::Generated::log_prob).
+    pub log_prob: f64,
+    /// The likeliest tokens with their log-probabilities in nats, at the sampling temperature (1 for greedy choices) and over the
+    /// whole vocabulary.
+    pub top: Vec<(u32, f64)>,
+    /// Why the response ends with it, if it does.
+    pub finish: Option<Finish>,
+}
+
+/// The responses that decode together.
+#[derive(Debug)]
+pub struct SharedBatch<'a> {
+    decoder: &'a Decoder,
+    engine: Engine<'a>,
+    rows: Vec<(Arc<Ask>, Row)>,
+    slots: usize,
+    capacity: usize,
+    /// The next response of each of these.
+    waiting: VecDeque<(Arc<Ask>, u64)>,
+    /// What reading the prompt of an ask has left, for its other responses.
+    prefilled: Option<(u64, Prefilled)>,
+}
+
+impl<'a> SharedBatch<'a> {
+    /// Room for `slots` responses at a time of at most `capacity` tokens, prompt included.
+    pub fn new(decoder: &'a Decoder, slots: usize, capacity: usize, cpu_kernels: bool) -> Self {
+        Self {
+            decoder,
+            engine: Engine::new(decoder, slots, capacity, cpu_kernels),
+            rows: Vec::new(),
+            slots,
+            capacity,
+            waiting: VecDeque::new(),
+            prefilled: None,
+        }
+    }
+
+    /// Takes an ask; its responses begin as soon as there are slots.
+    ///
+    /// # Errors
+    ///
+    /// [`GenerationError`] if an option or the prompt is out of range.
+    pub fn push(&mut self, ask: Ask) -> Result<(), GenerationError> {
+        let request = PromptRequest { token_ids: &ask.token_ids, key: ask.key };
+        check(self.decoder, &[request], &ask.options)?;
+        let (tokens, max_new_tokens) = (ask.token_ids.len(), ask.options.max_new_tokens);
+        let limit = self.capacity;
+        if tokens.saturating_add(max_new_tokens) > limit {
+            return Err(GenerationError::TooLong { prompt: 0, tokens, max_new_tokens, limit });
+        }
+        self.waiting.push_back((Arc::new(ask), 0));
+        Ok(())
+    }
+
+    /// Whether nothing is asked for.
+    pub fn is_idle(&self) -> bool {
+        self.rows.is_empty() && self.waiting.is_empty()
+    }
+
+    /// Whether a further ask would begin with the next step.
+    pub fn has_room(&self) -> bool {
+        self.rows.len() < self.slots && self.waiting.is_empty()
+    }
+
+    /// Whether responses of this ask are still to come.
+    pub fn holds(&self, id: u64) -> bool {
+        self.rows
+            .iter()
+            .map(|(ask, _)| ask)
+            .chain(self.waiting.iter().map(|(ask, _)| ask))
+            .any(|ask| ask.id == id)
+    }
+
+    /// Draws one token for each response; `tell` answers whether anybody still wants the ask, else it is given up.
+    ///
+    /// # Errors
+    ///
+    /// [`GenerationError::Text`] if drawn tokens have no text.
+    pub fn step(&mut self, tell: &mut dyn FnMut(Drawing) -> bool) -> Result<(), GenerationError> {
+        let _no_grad = tch::no_grad_guard();
+        self.fill();
+        if self.rows.is_empty() {
+            return Ok(());
+        }
+        let logits = self.engine.logits();
+        let mut given_up = Vec::new();
+        for (place, (ask, row)) in (0..).zip(&mut self.rows) {
+            if given_up.contains(&ask.id) {
+                continue;
+            }
+            let logits = logits.narrow(0, place, 1);
+            let mut drawn = draw(&logits, &[row.noise()], &ask.options);
+            let drawn = drawn.pop().expect("one token a row");
+            row.push(&drawn, &ask.options)?;
+            let drawing = Drawing {
+                id: ask.id,
+                sample: usize::try_from(row.sample).expect("counted in usize"),
+                token_id: drawn.token_id,
+                log_prob: drawn.log_prob,
+                top: likeliest(&logits, ask.top, ask.options.temperature),
+                finish: row.finish,
+            };
+            if !tell(drawing) {
+                given_up.push(ask.id);
+            }
+        }
+        self.waiting.retain(|(ask, _)| !given_up.contains(&ask.id));
+        // From the last to the first: what moves into the place of a finished row is not finished.
+        for place in (0..self.rows.len()).rev() {
+            let (ask, row) = &self.rows[place];
+            if row.finish.is_some() || given_up.contains(&ask.id) {
+                self.engine.swap_remove(place);
+                self.rows.swap_remove(place);
+            }
+        }
+        let last: Vec<u32> = self.rows.iter().map(|(_, row)| row.last_token()).collect();
+        self.engine.step(&last);
+        Ok(())
+    }
+
+    fn fill(&mut self) {
+        while self.rows.len() < self.slots
+            && let Some((ask, sample)) = self.waiting.pop_front()
+        {
+            let read = match self.prefilled.take().filter(|(id, _)| *id == ask.id) {
+                Some((_, read)) => read,
+                None => self.engine.prefill(0, &ask.token_ids),
+            };
+            self.engine.place(&read);
+            self.rows.push((Arc::clone(&ask), Row::new(ask.key, 0, sample, &ask.options)));
+            if sample + 1 < ask.options.samples as u64 {
+                self.prefilled = Some((ask.id, read));
+                self.waiting.push_front((ask, sample + 1));
+            }
+        }
+    }
+}
+
+/// The `count` likeliest tokens; `logits` is `[1, vocab]`.
+fn likeliest(logits: &Tensor, count: usize, temperature: f64) -> Vec<(u32, f64)> {
+    let vocab = logits.size()[1];
+    let count = i64::try_from(count).unwrap_or(i64::MAX).min(vocab);
+    if count == 0 {
+        return Vec::new();
+    }
+    let temperature = if temperature > 0.0 { temperature } else { 1.0 };
+    let log_prob = (logits.to_kind(Kind::Double) / temperature).log_softmax(-1, Kind::Double);
+    let (values, indices) = log_prob.view(-1).topk(count, -1, true, true);
+    let values: Vec<f64> = values.try_into().expect("a one-dimensional tensor of f64");
+    let indices: Vec<i64> = indices.try_into().expect("a one-dimensional tensor of i64");
+    let id = |index: i64| u32::try_from(index).expect("a vocabulary has less than 2^32 tokens");
+    indices.into_iter().map(id).zip(values).collect()
+}

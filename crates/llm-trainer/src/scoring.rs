@@ -1,0 +1,37 @@
+//! What the policy says of given tokens.
+
+use tch::{Kind, Tensor};
+
+use crate::head::token_statistics;
+use crate::model::Decoder;
+
+/// Entry `t` of the two columns is about token `t + 1`, given tokens `0..=t`: the first token has none.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Scores {
+    /// Nats.
+    pub log_prob: Vec<f64>,
+    /// Nats, over the whole vocabulary.
+    pub entropy: Vec<f64>,
+}
+
+/// Log-probability and entropy of every token but the first, at a temperature above 0.
+///
+/// # Panics
+///
+/// If a token is beyond the vocabulary, or there are more than the model has positions.
+pub fn score(decoder: &Decoder, token_ids: &[u32], temperature: f64) -> Scores {
+    if token_ids.len() < 2 {
+        return Scores::default();
+    }
+    let _no_grad = tch::no_grad_guard();
+    let ids: Vec<i64> = token_ids.iter().map(|&id| i64::from(id)).collect();
+    let ids = Tensor::from_slice(&ids).to_device(decoder.device());
+    let predicted = ids.size()[0] - 1;
+    let hidden = decoder.forward(&ids.narrow(0, 0, predicted).unsqueeze(0)).squeeze_dim(0);
+    let targets = ids.narrow(0, 1, predicted);
+    let statistics = token_statistics(&hidden, decoder.head(), (&targets, None), temperature);
+    let column = |tensor: Tensor| {
+        Vec::<f64>::try_from(tensor.to_kind(Kind::Double)).expect("a one-dimensional tensor of f64")
+    };
+    Scores { log_prob: column(statistics.log_prob), entropy: column(statistics.entropy) }
+}

@@ -1,0 +1,126 @@
+//! Errors as OpenAI's interface has them: `{"error": {"message", "type", "param", "code"}}`.
+
+use hyper::StatusCode;
+use serde_json::{Value, json};
+
+use crate::generation::GenerationError;
+
+/// Why a request has no answer.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct ApiError {
+    pub(super) status: StatusCode,
+    message: String,
+    /// The field at fault.
+    param: Option<String>,
+    code: Option<&'static str>,
+}
+
+impl ApiError {
+    fn new(status: StatusCode, message: impl Into<String>) -> Self {
+        Self { status, message: message.into(), param: None, code: None }
+    }
+
+    /// A field that cannot be used; the message names it, too.
+    pub(super) fn field(name: &str, problem: &str) -> Self {
+        let message = format!("`{name}` {problem}");
+        Self {
+            param: Some(name.to_owned()),
+            code: Some("invalid_value"),
+            ..Self::new(StatusCode::BAD_REQUEST, message)
+        }
+    }
+
+    pub(super) fn body(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, message)
+    }
+
+    pub(super) fn too_long(name: &str, problem: &str) -> Self {
+        Self { code: Some("context_length_exceeded"), ..Self::field(name, problem) }
+    }
+
+    pub(super) fn unknown_model(found: &str, expected: &str) -> Self {
+        Self {
+            param: Some("model".to_owned()),
+            code: Some("model_not_found"),
+            ..Self::new(
+                StatusCode::NOT_FOUND,
+                format!("`model` is {found:?}, expected {expected:?}"),
+            )
+        }
+    }
+
+    pub(super) fn body_too_large(limit: usize) -> Self {
+        let message = format!("the body has more than {limit} bytes, the most this server reads");
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, message)
+    }
+
+    pub(super) fn slow_body() -> Self {
+        Self::new(StatusCode::REQUEST_TIMEOUT, "the body did not come in time")
+    }
+
+    pub(super) fn content_type() -> Self {
+        let message = "the content type is another, expected application/json";
+        Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message)
+    }
+
+    pub(super) fn unknown_path(path: &str) -> Self {
+        let known =
+            "/v1/models, /v1/completions, /v1/chat/completions, /v1/reload, /health or /metrics";
+        let path: String = path.chars().take(80).collect();
+        let message = format!("there is no {path:?}, expected {known}");
+        Self::new(StatusCode::NOT_FOUND, message)
+    }
+
+    pub(super) fn method(allowed: &str) -> Self {
+        let message = format!("this path takes another method, expected {allowed}");
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, message)
+    }
+
+    pub(super) fn full(queue: usize) -> Self {
+        let message =
+            format!("{queue} requests are waiting, the most this server queues; try again later");
+        Self { code: Some("queue_full"), ..Self::new(StatusCode::TOO_MANY_REQUESTS, message) }
+    }
+
+    pub(super) fn forbidden(message: &str) -> Self {
+        Self::new(StatusCode::FORBIDDEN, message)
+    }
+
+    pub(super) fn ended() -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "the server is ending")
+    }
+
+    pub(super) fn engine(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, message)
+    }
+
+    /// The body of the answer.
+    pub(super) fn json(&self) -> Value {
+        let kind = match self.status {
+            StatusCode::TOO_MANY_REQUESTS => "rate_limit_error",
+            status if status.is_server_error() => "server_error",
+            _ => "invalid_request_error",
+        };
+        let Self { message, param, code, .. } = self;
+        json!({"error": {"message": message, "type": kind, "param": param, "code": code}})
+    }
+}
+
+impl From<GenerationError> for ApiError {
+    fn from(error: GenerationError) -> Self {
+        match &error {
+            GenerationError::Option { option, found, expected } => {
+                Self::field(option, &format!("is {found}, expected {expected}"))
+            }
+            GenerationError::TooLong { .. } => Self {
+                code: Some("context_length_exceeded"),
+                param: Some("max_tokens".to_owned()),
+                ..Self::body(error.to_string())
+            },
+            GenerationError::EmptyPrompt { .. } | GenerationError::TokenId { .. } => {
+                Self { param: Some("prompt".to_owned()), ..Self::body(error.to_string()) }
+            }
+            _ => Self::engine(error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! The text of a response while its tokens come.
+
+use trainer_core::stop_strings::StopStrings;
+use trainer_core::text_tokenizer::{TextTokenizer, TokenizerError};
+
+/// Tells text as soon as no later token can change it: whole characters, and nothing that may become a stop string.
+#[derive(Debug, Default)]
+pub(super) struct TextSoFar {
+    token_ids: Vec<u32>,
+    /// Bytes told.
+    told: usize,
+}
+
+impl TextSoFar {
+    /// Takes a token and gives the text that is new; `stops` with their texts.
+    pub(super) fn push(
+        &mut self,
+        token_id: u32,
+        is_last: bool,
+        tokenizer: &TextTokenizer,
+        stops: Option<&StopStrings>,
+    ) -> Result<String, TokenizerError> {
+        self.token_ids.push(token_id);
+        let whole = tokenizer.decode(&self.token_ids)?;
+        let cut = stops.map_or(whole.as_str(), |stops| stops.cut(&whole));
+        let safe = if is_last {
+            cut
+        } else {
+            // Bytes that are no character yet; then the beginnings of stop strings.
+            let cut = cut.trim_end_matches(char::REPLACEMENT_CHARACTER);
+            &cut[..cut.len() - stops.map_or(0, |stops| stops.begun_at_end(cut))]
+        };
+        let new = safe.get(self.told..).unwrap_or_default().to_owned();
+        self.told += new.len();
+        Ok(new)
+    }
+}

@@ -1,0 +1,180 @@
+//! What runs the model, on one thread.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio::sync::mpsc::error::TryRecvError;
+use tokio::sync::mpsc::{Receiver, UnboundedSender};
+use tokio::sync::oneshot;
+
+use crate::generation::{
+    Ask, Finish, GenerationError, GenerationOptions, SamplingKey, SharedBatch,
+};
+use crate::model::Decoder;
+use crate::scoring::score;
+
+/// How much decodes together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Room {
+    /// Responses.
+    pub rows: usize,
+    /// Tokens of one prompt and response.
+    pub tokens: usize,
+    /// On the CPU, in f32 and bf16: decode by products made for few rows.
+    pub cpu_kernels: bool,
+}
+
+/// What the model is asked for, in the order it is asked.
+pub(super) enum Order {
+    Generate(Work),
+    /// Other weights for the same tokenizer; begun requests end with the old ones, later ones have the new.
+    Reload(PathBuf, oneshot::Sender<Result<(), String>>),
+}
+
+/// The prompts of one request.
+pub(super) struct Work {
+    pub(super) prompts: Vec<Vec<u32>>,
+    pub(super) options: Arc<GenerationOptions>,
+    pub(super) seed: u64,
+    pub(super) top: usize,
+    /// Whether the prompts' own tokens are scored.
+    pub(super) scores: bool,
+    /// Whether anything is drawn.
+    pub(super) draws: bool,
+    pub(super) events: UnboundedSender<Event>,
+}
+
+/// What a request hears. A request has ended when nothing more can be heard.
+#[derive(Debug)]
+pub(super) enum Event {
+    /// `log π(x_t | x_<t)` in nats of each token of a prompt but the first, at temperature 1.
+    Scored { prompt: usize, log_prob: Vec<f64> },
+    /// A token.
+    Drawn {
+        prompt: usize,
+        sample: usize,
+        token_id: u32,
+        log_prob: f64,
+        top: Vec<(u32, f64)>,
+        finish: Option<Finish>,
+    },
+    /// It cannot be answered.
+    Failed(GenerationError),
+}
+
+/// Why serving with these weights ends.
+enum End {
+    Closed,
+    Reload(PathBuf, oneshot::Sender<Result<(), String>>),
+}
+
+/// Serves until nobody can order any more.
+pub(super) fn run(mut decoder: Decoder, mut orders: Receiver<Order>, room: Room) {
+    while let End::Reload(path, reply) = serve(&decoder, &mut orders, room) {
+        let loaded = load_like(&decoder, &path);
+        let said = loaded.map(|loaded| decoder = loaded);
+        // Whoever asked may have gone; the weights are there all the same.
+        let _heard = reply.send(said);
+    }
+}
+
+/// Weights of another directory for the same model.
+fn load_like(decoder: &Decoder, path: &std::path::Path) -> Result<Decoder, String> {
+    let loaded = Decoder::load(path, decoder.device(), decoder.kind());
+    let loaded = loaded.map_err(|error| error.to_string())?;
+    if loaded.config() == decoder.config() {
+        Ok(loaded)
+    } else {
+        Err(format!("{}: config.json is that of another model", path.display()))
+    }
+}
+
+fn serve(decoder: &Decoder, orders: &mut Receiver<Order>, room: Room) -> End {
+    let new_batch = || SharedBatch::new(decoder, room.rows, room.tokens, room.cpu_kernels);
+    let mut batch = new_batch();
+    let mut listeners: HashMap<u64, (usize, UnboundedSender<Event>)> = HashMap::new();
+    let mut next_id = 0;
+    let mut end = None;
+    loop {
+        while end.is_none() && batch.has_room() {
+            let order = if batch.is_idle() {
+                orders.blocking_recv()
+            } else {
+                match orders.try_recv() {
+                    Ok(order) => Some(order),
+                    Err(TryRecvError::Empty) => break,
+                    Err(TryRecvError::Disconnected) => None,
+                }
+            };
+            match order {
+                None => end = Some(End::Closed),
+                Some(Order::Reload(path, reply)) => end = Some(End::Reload(path, reply)),
+                Some(Order::Generate(work)) => {
+                    admit(decoder, work, &mut batch, &mut listeners, &mut next_id);
+                }
+            }
+        }
+        if batch.is_idle() {
+            listeners.clear();
+            match end {
+                Some(end) => return end,
+                None => continue,
+            }
+        }
+        let step = batch.step(&mut |drawing| {
+            let Some((prompt, events)) = listeners.get(&drawing.id) else { return false };
+            let is_heard = events.send(Event::Drawn {
+                prompt: *prompt,
+                sample: drawing.sample,
+                token_id: drawing.token_id,
+                log_prob: drawing.log_prob,
+                top: drawing.top,
+                finish: drawing.finish,
+            });
+            is_heard.is_ok()
+        });
+        if let Err(error) = step {
+            // It cannot be told whose tokens these were.
+            let words = error.to_string();
+            for (_, events) in listeners.drain().map(|(_, listener)| listener) {
+                let _heard = events.send(Event::Failed(GenerationError::GivenUp(words.clone())));
+            }
+            batch = new_batch();
+        }
+        listeners.retain(|id, (_, events)| !events.is_closed() && batch.holds(*id));
+    }
+}
+
+fn admit(
+    decoder: &Decoder,
+    work: Work,
+    batch: &mut SharedBatch<'_>,
+    listeners: &mut HashMap<u64, (usize, UnboundedSender<Event>)>,
+    next_id: &mut u64,
+) {
+    let Work { prompts, options, seed, top, scores, draws, events } = work;
+    if events.is_closed() {
+        return;
+    }
+    for (prompt, token_ids) in prompts.into_iter().enumerate() {
+        if scores {
+            let log_prob = score(decoder, &token_ids, 1.0).log_prob;
+            let _heard = events.send(Event::Scored { prompt, log_prob });
+        }
+        if !draws {
+            continue;
+        }
+        let id = *next_id;
+        *next_id += 1;
+        let key = SamplingKey { seed, step: 0, prompt: prompt as u64 };
+        let ask = Ask { id, token_ids, key, options: Arc::clone(&options), top };
+        match batch.push(ask) {
+            Ok(()) => drop(listeners.insert(id, (prompt, events.clone()))),
+            Err(error) => {
+                let _heard = events.send(Event::Failed(error));
+                return;
+            }
+        }
+    }
+}

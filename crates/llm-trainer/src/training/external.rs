@@ -1,0 +1,328 @@
+//! Another process that samples: it is sent the weights, and asked for responses over HTTP.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use anyhow::{Context, anyhow, bail, ensure};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use trainer_core::config::OpenaiEngine;
+use trainer_core::counter_rng::{NoiseKey, uniform};
+use trainer_core::text_tokenizer::TextTokenizer;
+
+use crate::generation::{Finish, Generated, GenerationOptions, Listener, PromptRequest, Tally};
+use crate::model::Decoder;
+
+/// Longest answer that is read.
+const LONGEST_ANSWER: u64 = 256 << 20;
+
+/// An engine that has been reached.
+#[derive(Debug)]
+pub struct ExternalEngine {
+    settings: OpenaiEngine,
+    agent: ureq::Agent,
+    model: String,
+    /// Where weights are written, one folder for each that is sent.
+    folder: PathBuf,
+    /// Number of the weights that it has been sent last.
+    sent: Option<u64>,
+}
+
+/// How the text that ends a response is known to the engine.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted<'a> {
+    /// Turns texts to tokens where the engine tells none.
+    pub tokenizer: &'a TextTokenizer,
+    /// Texts that end a response.
+    pub stop: &'a [String],
+    /// Ids of the model's vocabulary.
+    pub vocab_size: usize,
+}
+
+/// Why a request came to nothing.
+enum Failure {
+    /// Sending it again may help.
+    Passing(anyhow::Error),
+    /// It does not.
+    Lasting(anyhow::Error),
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    choices: Vec<Choice>,
+}
+
+#[derive(Deserialize)]
+struct Choice {
+    index: usize,
+    text: String,
+    finish_reason: Option<String>,
+    logprobs: Option<LogProbs>,
+    token_ids: Option<Vec<u32>>,
+}
+
+#[derive(Deserialize)]
+struct LogProbs {
+    token_logprobs: Vec<Option<f64>>,
+}
+
+impl ExternalEngine {
+    /// Asks the engine for its models.
+    ///
+    /// # Errors
+    ///
+    /// If it does not answer, or has not the model that the settings name.
+    pub fn connect(settings: &OpenaiEngine, run_directory: &Path) -> anyhow::Result<Self> {
+        let wait = Duration::from_secs_f64(settings.timeout_seconds);
+        let agent: ureq::Agent = ureq::Agent::config_builder()
+            .timeout_global(Some(wait))
+            .timeout_connect(Some(wait.min(Duration::from_secs(10))))
+            .http_status_as_error(false)
+            // No proxy of the environment: the engine is near.
+            .proxy(None)
+            .build()
+            .into();
+        let folder = match settings.weights_directory.as_str() {
+            "" => run_directory.join("engine-weights"),
+            given => PathBuf::from(given),
+        };
+        let folder = std::path::absolute(folder)?;
+        let settings = settings.clone();
+        let mut engine = Self { settings, agent, model: String::new(), folder, sent: None };
+        let models = engine.request("/v1/models", None)?;
+        let names: Vec<&str> = models["data"]
+            .as_array()
+            .map_or(&[][..], Vec::as_slice)
+            .iter()
+            .filter_map(|model| model["id"].as_str())
+            .collect();
+        let wanted = engine.settings.model.as_str();
+        let Some(name) = names.iter().find(|name| wanted.is_empty() || **name == wanted) else {
+            let field = "rollout.engine.openai.model";
+            bail!("{field} is {wanted:?}, expected one of those that the engine has: {names:?}");
+        };
+        engine.model = (*name).to_owned();
+        Ok(engine)
+    }
+
+    /// Sends the weights, unless the engine has had number `version` last.
+    ///
+    /// # Errors
+    ///
+    /// If they cannot be written, or the engine does not load them.
+    pub fn send_weights(
+        &mut self,
+        model: &Decoder,
+        tokenizer_source: &Path,
+        version: u64,
+    ) -> anyhow::Result<()> {
+        if self.sent == Some(version) {
+            return Ok(());
+        }
+        let place = |version: u64| self.folder.join(format!("weights-{version}"));
+        let folder = place(version);
+        std::fs::create_dir_all(&self.folder).with_context(|| self.folder.display().to_string())?;
+        model.save(&folder, tokenizer_source)?;
+        let body = json!({&self.settings.reload_field: folder.display().to_string()});
+        self.request(&self.settings.reload_path, Some(&body))
+            .with_context(|| format!("the engine does not load {}", folder.display()))?;
+        // It has let go of the ones before.
+        if let Some(before) = self.sent.filter(|before| *before != version) {
+            let before = place(before);
+            std::fs::remove_dir_all(&before).with_context(|| before.display().to_string())?;
+        }
+        self.sent = Some(version);
+        Ok(())
+    }
+
+    /// As [`generate_each`](crate::generation::generate_each), by the engine. Responses whose tokens it does not tell, and whose
+    /// text gives another number of tokens than it drew, are counted, and have the mean of their log-probabilities at each.
+    ///
+    /// # Errors
+    ///
+    /// If a request has failed as often as it may, or an answer is none.
+    pub fn generate_each(
+        &self,
+        prompts: &[PromptRequest<'_>],
+        options: &GenerationOptions,
+        wanted: Wanted<'_>,
+        listener: &mut dyn Listener,
+    ) -> anyhow::Result<usize> {
+        let (next, ended) = (AtomicUsize::new(0), AtomicBool::new(false));
+        let mut tally = Tally { total: prompts.len() * options.samples, ..Tally::default() };
+        let mut retokenised = 0;
+        std::thread::scope(|scope| {
+            let (sender, answers) = channel();
+            for _ in 0..self.settings.concurrency.min(prompts.len()) {
+                let (sender, next, ended) = (sender.clone(), &next, &ended);
+                scope.spawn(move || {
+                    while !ended.load(Ordering::Relaxed) {
+                        let index = next.fetch_add(1, Ordering::Relaxed);
+                        let Some(prompt) = prompts.get(index) else { return };
+                        let answer = self
+                            .respond(*prompt, options, wanted)
+                            .with_context(|| format!("prompt {index}"));
+                        if sender.send((index, answer)).is_err() {
+                            return;
+                        }
+                    }
+                });
+            }
+            drop(sender);
+            let heard = answers.into_iter().try_for_each(|(index, answer)| {
+                for (sample, (response, was_retokenised)) in answer?.into_iter().enumerate() {
+                    retokenised += usize::from(was_retokenised);
+                    tally.finished += 1;
+                    tally.truncated += usize::from(response.finish == Finish::Length);
+                    tally.tokens += response.token_ids.len();
+                    listener.finished(index * options.samples + sample, response);
+                }
+                listener.progress(&tally);
+                anyhow::Ok(())
+            });
+            // Requests on their way are waited for; no others begin.
+            ended.store(true, Ordering::Relaxed);
+            heard
+        })?;
+        Ok(retokenised)
+    }
+
+    /// The responses to one prompt, each with whether its tokens had to be guessed.
+    fn respond(
+        &self,
+        prompt: PromptRequest<'_>,
+        options: &GenerationOptions,
+        wanted: Wanted<'_>,
+    ) -> anyhow::Result<Vec<(Generated, bool)>> {
+        let body = json!({
+            "model": self.model,
+            "prompt": prompt.token_ids,
+            "n": options.samples,
+            "max_tokens": options.max_new_tokens,
+            "temperature": options.temperature,
+            "seed": seed_of(prompt),
+            "stop": wanted.stop,
+            "stop_token_ids": options.stop_ids,
+            "logprobs": 1,
+            "return_token_ids": true,
+        });
+        let answer = self.request("/v1/completions", Some(&body))?;
+        let mut choices =
+            Answer::deserialize(&answer).context("the engine's answer is no completion")?.choices;
+        choices.sort_by_key(|choice| choice.index);
+        let found = choices.len();
+        ensure!(found == options.samples, "{found} responses, expected {}", options.samples);
+        choices.into_iter().map(|choice| generated(choice, options, wanted)).collect()
+    }
+
+    /// Sends a request until it is answered, or has failed as often as it may.
+    fn request(&self, path: &str, body: Option<&Value>) -> anyhow::Result<Value> {
+        let url = format!("{}{path}", self.settings.url);
+        let mut pause = Duration::from_millis(500);
+        let mut left = self.settings.retries;
+        loop {
+            match self.request_once(&url, body) {
+                Ok(value) => return Ok(value),
+                Err(Failure::Lasting(error)) => return Err(error.context(url)),
+                Err(Failure::Passing(error)) if left == 0 => {
+                    let tries = self.settings.retries + 1;
+                    return Err(error.context(format!("{url}: no answer in {tries} tries")));
+                }
+                Err(Failure::Passing(_)) => {
+                    std::thread::sleep(pause);
+                    (pause, left) = ((pause * 2).min(Duration::from_mins(1)), left - 1);
+                }
+            }
+        }
+    }
+
+    fn request_once(&self, url: &str, body: Option<&Value>) -> Result<Value, Failure> {
+        let passing = |error: &dyn std::fmt::Display| Failure::Passing(anyhow!("{error}"));
+        let sent = match body {
+            None => self.agent.get(url).call(),
+            Some(body) => {
+                self.agent.post(url).content_type("application/json").send(body.to_string())
+            }
+        };
+        let mut response = sent.map_err(|error| passing(&error))?;
+        let status = response.status();
+        let mut text = String::new();
+        let read = response.body_mut().as_reader().take(LONGEST_ANSWER).read_to_string(&mut text);
+        read.map_err(|error| passing(&error))?;
+        if status.is_success() {
+            // Some engines answer a reload with nothing.
+            let value =
+                if text.trim().is_empty() { Ok(Value::Null) } else { serde_json::from_str(&text) };
+            return value
+                .map_err(|error| Failure::Lasting(anyhow!("the answer is no JSON: {error}")));
+        }
+        let said: String = text.chars().take(300).collect();
+        let error = anyhow!("status {status}: {said}");
+        if status.as_u16() == 429 || status.is_server_error() {
+            Err(Failure::Passing(error))
+        } else {
+            Err(Failure::Lasting(error))
+        }
+    }
+}
+
+/// A seed of the prompt's own: no sample of the trainer's has this number.
+fn seed_of(PromptRequest { key, .. }: PromptRequest<'_>) -> u64 {
+    let noise = uniform(NoiseKey {
+        seed: key.seed,
+        step: key.step,
+        prompt: key.prompt,
+        sample: u64::MAX,
+        position: 0,
+    });
+    // Its 53 bits.
+    (noise * 9_007_199_254_740_992.0) as u64
+}
+
+/// A response as the trainer has it, and whether its tokens had to be guessed.
+fn generated(
+    choice: Choice,
+    options: &GenerationOptions,
+    wanted: Wanted<'_>,
+) -> anyhow::Result<(Generated, bool)> {
+    let Choice { text, finish_reason, logprobs, token_ids, .. } = choice;
+    let told = logprobs.context("no log-probabilities, expected those of the tokens drawn")?;
+    let mut log_prob = told
+        .token_logprobs
+        .into_iter()
+        .map(|value| value.filter(|value| value.is_finite()))
+        .collect::<Option<Vec<f64>>>()
+        .context("a log-probability is missing or not finite")?;
+    let is_told = token_ids.is_some();
+    let token_ids = match token_ids {
+        Some(token_ids) => token_ids,
+        None => wanted.tokenizer.encode(&text)?,
+    };
+    let is_guess = token_ids.len() != log_prob.len();
+    ensure!(
+        !(is_guess && is_told),
+        "{} tokens with {} log-probabilities, expected as many",
+        token_ids.len(),
+        log_prob.len()
+    );
+    if is_guess {
+        // The text as a whole is as likely as it was, whatever its tokens.
+        let mean = log_prob.iter().sum::<f64>() / token_ids.len().max(1) as f64;
+        log_prob = vec![mean; token_ids.len()];
+    }
+    if let Some(id) = token_ids.iter().find(|id| **id as usize >= wanted.vocab_size) {
+        bail!("token {id}, expected ids below vocab_size = {}", wanted.vocab_size);
+    }
+    let finish = match finish_reason.as_deref() {
+        Some("length") => Finish::Length,
+        Some("stop") if token_ids.last().is_some_and(|id| options.stop_ids.contains(id)) => {
+            Finish::Stop
+        }
+        Some("stop") => Finish::StopString,
+        other => bail!("the response ended by {other:?}, expected \"stop\" or \"length\""),
+    };
+    Ok((Generated { token_ids, log_prob, kept: None, finish }, is_guess))
+}

@@ -1,0 +1,126 @@
+//! The helper's side: a process restricts itself for good and becomes the program.
+//!
+//! Nothing here can be done between `fork` and `exec` without unsafe code, so that a helper of its own is started, which
+//! has one thread, restricts itself by safe calls and calls `exec`. What was given up stays given up.
+
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+use landlock::{
+    ABI, Access, AccessFs, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetCreatedAttr,
+    Scope, path_beneath_rules,
+};
+use rustix::process::{Resource, Rlimit, Signal, set_parent_process_death_signal, setrlimit};
+use rustix::thread::{UnshareFlags, set_no_new_privs};
+
+use super::Confinement;
+use super::system_calls;
+
+/// Exit code of a helper that could not start the program.
+pub const REFUSED: u8 = 120;
+
+/// Most threads of a program, where they can be counted.
+const THREADS: u64 = 64;
+
+/// All that a program finds in its environment, beside two names for its folder. Sets of texts have one order.
+const ENVIRONMENT: [(&str, &str); 5] = [
+    ("LANG", "C.UTF-8"),
+    ("OMP_NUM_THREADS", "1"),
+    ("OPENBLAS_NUM_THREADS", "1"),
+    ("PATH", "/usr/bin:/bin"),
+    ("PYTHONHASHSEED", "0"),
+];
+
+/// Restricts this process to what `confinement`, in JSON, allows, and becomes its program; comes back only where that fails.
+///
+/// To be called by a process of one thread that has done nothing else.
+pub fn confine(confinement: &str) -> ExitCode {
+    let confinement: Confinement = match serde_json::from_str(confinement) {
+        Ok(confinement) => confinement,
+        Err(error) => return refuse("", &format!("what is allowed cannot be read: {error}")),
+    };
+    let Err(why) = enter(&confinement);
+    refuse(&confinement.token, &why)
+}
+
+fn refuse(token: &str, why: &str) -> ExitCode {
+    eprintln!("{token}{why}");
+    ExitCode::from(REFUSED)
+}
+
+fn enter(confinement: &Confinement) -> Result<std::convert::Infallible, String> {
+    let Confinement { interpreter, arguments, folder, limits, weak, namespaces, .. } = confinement;
+    let missing = |what: &str, error: &dyn std::fmt::Display| format!("{what}: {error}");
+    set_no_new_privs(true).map_err(|error| missing("no_new_privs", &error))?;
+    if *namespaces {
+        unshare().map_err(|error| missing("namespaces", &error))?;
+    }
+    // After `unshare`, which takes it away.
+    set_parent_process_death_signal(Some(Signal::KILL))
+        .map_err(|error| missing("death signal", &error))?;
+    let limit = |resource, value: u64| {
+        setrlimit(resource, Rlimit { current: Some(value), maximum: Some(value) })
+            .map_err(|error| missing(&format!("limit of {resource:?}"), &error))
+    };
+    limit(Resource::Core, 0)?;
+    limit(Resource::Cpu, limits.cpu_seconds)?;
+    limit(Resource::Fsize, limits.file_bytes)?;
+    limit(Resource::Nofile, limits.open_files)?;
+    if *namespaces {
+        // Counted within the new namespace only.
+        limit(Resource::Nproc, THREADS)?;
+    }
+    let files = close_files(folder, confinement);
+    if !weak {
+        files.map_err(|error| missing("Landlock (needs Linux 6.2 or later, enabled)", &error))?;
+    }
+    let filters = system_calls::filters();
+    let mut command = Command::new(interpreter);
+    command.args(arguments).current_dir(folder).env_clear();
+    for (name, value) in ENVIRONMENT {
+        command.env(name, value);
+    }
+    for name in ["HOME", "TMPDIR"] {
+        command.env(name, folder);
+    }
+    limit(Resource::As, limits.memory_bytes)?;
+    let filtered = filters.and_then(|filters| {
+        let mut filters = filters.iter();
+        filters.try_for_each(|filter| {
+            seccompiler::apply_filter(filter).map_err(|error| error.to_string())
+        })
+    });
+    if !weak {
+        filtered.map_err(|error| missing("seccomp", &error))?;
+    }
+    Err(format!("{}: {}", interpreter.display(), command.exec()))
+}
+
+/// A user without rights, a network without devices, message queues and a host name of its own.
+#[expect(deprecated, reason = "safe but for the table of open files, which is not asked for")]
+fn unshare() -> rustix::io::Result<()> {
+    rustix::thread::unshare(
+        UnshareFlags::NEWUSER | UnshareFlags::NEWNET | UnshareFlags::NEWIPC | UnshareFlags::NEWUTS,
+    )
+}
+
+/// Closes all files but those that may be read and the folder; the third version of Landlock knows truncation.
+fn close_files(folder: &Path, confinement: &Confinement) -> Result<(), landlock::RulesetError> {
+    let all = AccessFs::from_all(ABI::V3);
+    let rules = Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(all)?
+        .set_compatibility(CompatLevel::BestEffort)
+        .scope(Scope::from_all(ABI::V6))?
+        .create()?
+        .set_compatibility(CompatLevel::BestEffort);
+    let devices = ["/dev/null", "/dev/zero", "/dev/urandom", "/dev/random"];
+    let writable = all & !(AccessFs::Execute | AccessFs::MakeChar | AccessFs::MakeBlock);
+    let _status = rules
+        .add_rules(path_beneath_rules(&confinement.readable, AccessFs::from_read(ABI::V3)))?
+        .add_rules(path_beneath_rules(devices, AccessFs::ReadFile | AccessFs::WriteFile))?
+        .add_rules(path_beneath_rules([folder], writable))?
+        .restrict_self()?;
+    Ok(())
+}

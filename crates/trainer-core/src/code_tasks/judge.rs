@@ -1,0 +1,174 @@
+//! A response against the tests of its question.
+
+use std::time::Instant;
+
+use reward_math::{How, ParseError, Rung, Side, Verdict};
+use serde_json::{Value, json};
+
+use super::compare::{same_output, same_result};
+use super::run::{Ended, Outcome};
+use super::sandbox::token;
+use super::{Call, Sandbox, SandboxError, Stream, UnitTests, program_of};
+
+const HARNESS: &str = include_str!("harness.py");
+const SCRIPT: &str = include_str!("script.py");
+
+/// Longest piece of a program's words or output in a verdict, in characters.
+const MOST: usize = 300;
+
+/// What became of all tests: how many passed, and what happened at the first that did not.
+struct Finding {
+    passed: usize,
+    fault: Option<Fault>,
+}
+
+struct Fault {
+    what: String,
+    expected: Option<String>,
+}
+
+impl Sandbox {
+    /// Runs the tests against the program in a response: right where it passes all of them, and otherwise which it failed first
+    /// and how, as [`How::response`] and [`How::ground_truth`] of the verdict.
+    ///
+    /// # Errors
+    ///
+    /// [`SandboxError`] where the host gives out; whatever a program does is a verdict.
+    pub fn judge(&self, tests: &UnitTests, response: &str) -> Result<Verdict, SandboxError> {
+        let Some(program) = program_of(response) else {
+            return Ok(Verdict::Unparsed { which: Side::Response, why: ParseError::NoAnswer });
+        };
+        let Finding { passed, fault } = match tests {
+            UnitTests::Streams(streams) => self.streams(program, streams)?,
+            UnitTests::Statements(statements) => self.statements(program, statements)?,
+            UnitTests::Calls { function, calls } => self.calls(program, function, calls)?,
+        };
+        let count = tests.count();
+        let how = |response: String, ground_truth| How {
+            rung: Rung::Tests,
+            response: Some(response),
+            ground_truth,
+        };
+        Ok(match fault {
+            None => Verdict::Right { how: how(format!("passed {count} of {count} tests"), None) },
+            Some(Fault { what, expected }) => {
+                let what = shortened(&what);
+                let number = (passed + 1).min(count);
+                Verdict::Wrong { how: how(format!("test {number} of {count}: {what}"), expected) }
+            }
+        })
+    }
+
+    /// The first stream that goes wrong ends it.
+    fn streams(&self, program: &str, streams: &[Stream]) -> Result<Finding, SandboxError> {
+        let until = self.deadline();
+        for (passed, Stream { stdin, stdout }) in streams.iter().enumerate() {
+            let fault = if Instant::now() >= until {
+                self.words(Ended::WallTime, "")
+            } else {
+                let input = stdin.clone().into_bytes();
+                let outcome = self.run((program, SCRIPT), input, until)?;
+                match outcome.ended {
+                    Ended::Exit(0) if same_output(&outcome.stdout, stdout) => continue,
+                    Ended::Exit(0) => {
+                        let what = format!("printed {:?}", shortened(outcome.stdout.trim_end()));
+                        let expected = Some(shortened(stdout.trim_end()));
+                        return Ok(Finding { passed, fault: Some(Fault { what, expected }) });
+                    }
+                    ended => self.words(ended, &outcome.stderr),
+                }
+            };
+            return Ok(Finding { passed, fault: Some(Fault { what: fault, expected: None }) });
+        }
+        Ok(Finding { passed: streams.len(), fault: None })
+    }
+
+    fn statements(&self, program: &str, tests: &[String]) -> Result<Finding, SandboxError> {
+        let job = json!({"kind": "statements", "tests": tests});
+        let (said, outcome) = self.harness(program, job)?;
+        let passed = said.iter().filter(|line| line.get("passed").is_some()).count();
+        if passed == tests.len() {
+            return Ok(Finding { passed, fault: None });
+        }
+        Ok(Finding { passed, fault: Some(self.fault(&said, &outcome)) })
+    }
+
+    fn calls(
+        &self,
+        program: &str,
+        function: &str,
+        calls: &[Call],
+    ) -> Result<Finding, SandboxError> {
+        let arguments: Vec<&[Value]> = calls.iter().map(|call| call.arguments.as_slice()).collect();
+        let job = json!({"kind": "calls", "function": function, "calls": arguments});
+        let (said, outcome) = self.harness(program, job)?;
+        for (passed, call) in calls.iter().enumerate() {
+            let Some(result) = said.get(passed).and_then(|line| line.get("result")) else {
+                return Ok(Finding { passed, fault: Some(self.fault(&said, &outcome)) });
+            };
+            if !same_result(result, &call.result) {
+                let what = format!("returned {}", shortened(&result.to_string()));
+                let expected = Some(shortened(&call.result.to_string()));
+                return Ok(Finding { passed, fault: Some(Fault { what, expected }) });
+            }
+        }
+        Ok(Finding { passed: calls.len(), fault: None })
+    }
+
+    /// What the harness said, and how its process ended. Only lines that begin with the token are its own.
+    fn harness(
+        &self,
+        program: &str,
+        mut job: Value,
+    ) -> Result<(Vec<Value>, Outcome), SandboxError> {
+        let token = token()?;
+        job["token"] = json!(token);
+        let input = job.to_string().into_bytes();
+        let outcome = self.run((program, HARNESS), input, self.deadline())?;
+        let own = outcome.stdout.lines().filter_map(|line| line.strip_prefix(&token));
+        // A number that is none, such as NaN, is no JSON.
+        let said = own.map(|line| serde_json::from_str(line).unwrap_or(Value::Null)).collect();
+        Ok((said, outcome))
+    }
+
+    fn fault(&self, said: &[Value], outcome: &Outcome) -> Fault {
+        let last = said.last();
+        let text = |name: &str| last.and_then(|line| line.get(name)).and_then(Value::as_str);
+        let what = match (outcome.ended, text("broken"), text("failed")) {
+            (Ended::Exit(_), Some(why), _) => format!("the program does not run: {why}"),
+            (Ended::Exit(_), _, Some(why)) => why.to_owned(),
+            _ => self.words(outcome.ended, &outcome.stderr),
+        };
+        Fault { what, expected: None }
+    }
+
+    /// How a process ended, in words.
+    fn words(&self, ended: Ended, stderr: &str) -> String {
+        const CPU: [i32; 2] = [9, 24];
+        let settings = &self.settings();
+        match ended {
+            // The last line of a traceback says what was the matter.
+            Ended::Exit(code) => match stderr.trim_end().lines().last().map(str::trim) {
+                Some(line) if !line.is_empty() => format!("exit code {code}: {line}"),
+                _ => format!("exit code {code} before the end of the test"),
+            },
+            Ended::Signal(signal) if CPU.contains(&signal) => {
+                format!("killed after {} s of processor time", settings.cpu_seconds)
+            }
+            Ended::Signal(25) => format!("killed: a file of over {} bytes", settings.file_bytes),
+            Ended::Signal(signal) => format!("killed by signal {signal}"),
+            Ended::WallTime => format!("killed after {} s of wall time", settings.wall_seconds),
+            Ended::Output => format!("killed: over {} bytes of output", settings.output_bytes),
+            Ended::Files => {
+                format!("killed: files of over {} bytes or too many", settings.file_bytes)
+            }
+        }
+    }
+}
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}

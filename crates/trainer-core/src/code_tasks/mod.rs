@@ -1,0 +1,25 @@
+//! Programs as answers: unit tests run against what the model wrote, in a process that can do no harm.
+//!
+//! [`program_of`] finds the program in a response, [`UnitTests`] reads the tests of a row, [`Sandbox`] runs the one against
+//! the other. The layouts of rows, what is closed to a program and what is not are in `docs/code-rewards.md`.
+
+mod compare;
+#[cfg(target_os = "linux")]
+pub mod confine;
+mod confinement;
+mod judge;
+mod program;
+mod run;
+mod sandbox;
+mod scratch;
+mod settings;
+#[cfg(target_os = "linux")]
+mod system_calls;
+mod unit_tests;
+
+pub use confinement::{Confinement, Limits};
+pub use program::program_of;
+pub use run::{Ended, Outcome};
+pub use sandbox::{Helper, Sandbox, SandboxError};
+pub use settings::CodeSection;
+pub use unit_tests::{Call, Stream, UnitTests, UnitTestsError};

@@ -1,0 +1,196 @@
+//! One process, from its start to the last of its output.
+
+use std::io::{self, Read, Write};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::scratch::Scratch;
+
+/// How often a process is looked after.
+const LOOK_EVERY: Duration = Duration::from_millis(4);
+/// How often its folder is measured.
+const MEASURE_EVERY: Duration = Duration::from_millis(25);
+/// How long the output of a process that has ended is waited for.
+const LAST_OUTPUT: Duration = Duration::from_secs(2);
+
+/// How a process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// By itself, with this code.
+    Exit(i32),
+    /// By a signal of the kernel or its own: 9 and 24 where its processor time was used up, 25 where a file grew too large.
+    Signal(i32),
+    /// Killed: its wall time was over.
+    WallTime,
+    /// Killed: it wrote more than is read.
+    Output,
+    /// Killed: its files were too large together, or too many.
+    Files,
+}
+
+/// What came of a process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// How it ended.
+    pub ended: Ended,
+    /// What it wrote to standard output, as text.
+    pub stdout: String,
+    /// What it wrote to standard error, as text.
+    pub stderr: String,
+}
+
+/// What a process may use, as the parent keeps it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Allowance {
+    pub(super) until: Instant,
+    pub(super) output_bytes: usize,
+    pub(super) folder_bytes: u64,
+}
+
+/// Runs `command` in a group of its own, feeds it `input`, and kills the whole group where it exceeds `allowance`.
+pub(super) fn run(
+    command: &mut Command,
+    input: Vec<u8>,
+    scratch: &Scratch,
+    allowance: Allowance,
+) -> io::Result<Outcome> {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    own_group(command);
+    let mut child = command.spawn()?;
+    let stdin = child.stdin.take();
+    thread::spawn(move || {
+        // A program need not read what it is given.
+        let _unread = stdin.map(|mut stdin| stdin.write_all(&input));
+    });
+    let full = Arc::new(AtomicBool::new(false));
+    let most = allowance.output_bytes;
+    let stdout = child.stdout.take().map(|pipe| collect(pipe, most, &full));
+    let stderr = child.stderr.take().map(|pipe| collect(pipe, most, &full));
+    let status = wait(&mut child, scratch, allowance, &full);
+    // In every case, an error included: nothing of it may go on.
+    kill_group(&mut child);
+    let reaped = child.wait();
+    let ended = match (status?, reaped?) {
+        (Some(killed), _) => killed,
+        (None, status) => ended(status),
+    };
+    let deadline = Instant::now() + LAST_OUTPUT;
+    let text = |from: Option<Receiver<Vec<u8>>>| {
+        let bytes = from.map(|from| from.recv_timeout(deadline - Instant::now().min(deadline)));
+        String::from_utf8_lossy(&bytes.and_then(Result::ok).unwrap_or_default()).into_owned()
+    };
+    let (stdout, stderr) = (text(stdout), text(stderr));
+    // It may have ended by itself just when it had written too much.
+    let ended = if full.load(Ordering::Relaxed) { Ended::Output } else { ended };
+    Ok(Outcome { ended, stdout, stderr })
+}
+
+/// What the process has to be killed for; `None` where it ended by itself.
+fn wait(
+    child: &mut Child,
+    scratch: &Scratch,
+    allowance: Allowance,
+    full: &AtomicBool,
+) -> io::Result<Option<Ended>> {
+    let mut measured = Instant::now();
+    loop {
+        if has_ended(child)? {
+            return Ok(None);
+        }
+        if full.load(Ordering::Relaxed) {
+            return Ok(Some(Ended::Output));
+        }
+        if Instant::now() >= allowance.until {
+            return Ok(Some(Ended::WallTime));
+        }
+        if measured.elapsed() >= MEASURE_EVERY {
+            if scratch.exceeds(allowance.folder_bytes) {
+                return Ok(Some(Ended::Files));
+            }
+            measured = Instant::now();
+        }
+        thread::sleep(LOOK_EVERY);
+    }
+}
+
+/// Reads up to `most` bytes on a thread; `full` is raised where there are more.
+fn collect(
+    mut pipe: impl Read + Send + 'static,
+    most: usize,
+    full: &Arc<AtomicBool>,
+) -> Receiver<Vec<u8>> {
+    let (sender, receiver) = channel();
+    let full = Arc::clone(full);
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let _read = pipe.by_ref().take(most as u64 + 1).read_to_end(&mut bytes);
+        if bytes.len() > most {
+            bytes.truncate(most);
+            full.store(true, Ordering::Relaxed);
+            // A closed pipe would be told to the program.
+            let _rest = std::io::copy(&mut pipe, &mut std::io::sink());
+        }
+        let _heard = sender.send(bytes);
+    });
+    receiver
+}
+
+#[cfg(unix)]
+fn own_group(command: &mut Command) {
+    std::os::unix::process::CommandExt::process_group(command, 0);
+}
+
+/// Looked at without reaping: until then its number belongs to no other process or group.
+#[cfg(unix)]
+fn has_ended(child: &mut Child) -> io::Result<bool> {
+    use rustix::process::{WaitId, WaitIdOptions, waitid};
+
+    let Some(pid) = pid_of(child) else { return Ok(child.try_wait()?.is_some()) };
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    Ok(waitid(WaitId::Pid(pid), options)?.is_some())
+}
+
+#[cfg(unix)]
+fn pid_of(child: &Child) -> Option<rustix::process::Pid> {
+    i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw)
+}
+
+#[cfg(unix)]
+fn kill_group(child: &mut Child) {
+    if let Some(pid) = pid_of(child) {
+        // It may have ended already.
+        let _gone = rustix::process::kill_process_group(pid, rustix::process::Signal::KILL);
+    }
+}
+
+#[cfg(unix)]
+fn ended(status: ExitStatus) -> Ended {
+    use std::os::unix::process::ExitStatusExt;
+
+    match (status.code(), status.signal()) {
+        (Some(code), _) => Ended::Exit(code),
+        (None, signal) => Ended::Signal(signal.unwrap_or_default()),
+    }
+}
+
+#[cfg(not(unix))]
+fn own_group(_: &mut Command) {}
+
+#[cfg(not(unix))]
+fn has_ended(child: &mut Child) -> io::Result<bool> {
+    Ok(child.try_wait()?.is_some())
+}
+
+#[cfg(not(unix))]
+fn kill_group(child: &mut Child) {
+    let _gone = child.kill();
+}
+
+#[cfg(not(unix))]
+fn ended(status: ExitStatus) -> Ended {
+    Ended::Exit(status.code().unwrap_or_default())
+}

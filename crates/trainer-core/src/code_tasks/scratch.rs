@@ -1,0 +1,134 @@
+//! The folder of one process: watched while it runs, and removed after whatever was made in it.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+/// Most files and folders that a program may leave at once.
+const ENTRIES: usize = 1000;
+
+/// A temporary folder.
+#[derive(Debug)]
+pub(super) struct Scratch {
+    folder: TempDir,
+}
+
+impl Scratch {
+    pub(super) fn new() -> io::Result<Self> {
+        Ok(Self { folder: tempfile::Builder::new().prefix("code-").tempdir()? })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Whether it holds more than `bytes` in all, or too many files.
+    pub(super) fn exceeds(&self, bytes: u64) -> bool {
+        let mut open: Vec<PathBuf> = vec![self.path().to_owned()];
+        let (mut entries, mut sum) = (0, 0);
+        while let Some(folder) = open.pop() {
+            for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+                entries += 1;
+                let Ok(data) = entry.metadata() else { continue };
+                if data.is_dir() {
+                    open.push(entry.path());
+                } else {
+                    sum += data.len();
+                }
+                if entries > ENTRIES || sum > bytes {
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    /// Removes all that is in it: folders that may not be read, and nests deeper than any path may be long.
+    fn clear(&self) -> io::Result<()> {
+        let mut number = 0;
+        loop {
+            let mut found_folder = false;
+            for entry in fs::read_dir(self.path())? {
+                let entry = entry?;
+                if !entry.file_type()?.is_dir() {
+                    fs::remove_file(entry.path())?;
+                    continue;
+                }
+                found_folder = true;
+                open(&entry.path())?;
+                for inner in fs::read_dir(entry.path())? {
+                    let inner = inner?;
+                    if inner.file_type()?.is_dir() {
+                        open(&inner.path())?;
+                        number += 1;
+                        let place = self.path().join(format!("{number}-{}", std::process::id()));
+                        fs::rename(inner.path(), place)?;
+                    } else {
+                        fs::remove_file(inner.path())?;
+                    }
+                }
+                fs::remove_dir(entry.path())?;
+            }
+            if !found_folder {
+                return Ok(());
+            }
+        }
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // What cannot be removed now is left to the system's own cleaning.
+        let _left = self.clear();
+    }
+}
+
+#[cfg(unix)]
+fn open(folder: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+
+    fs::set_permissions(folder, fs::Permissions::from_mode(0o700))
+}
+
+#[cfg(not(unix))]
+fn open(_: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_removed_whatever_was_made_in_it() {
+        let scratch = Scratch::new().unwrap();
+        let path = scratch.path().to_owned();
+        let mut deep = path.clone();
+        for _ in 0..300 {
+            deep.push("nested");
+            fs::create_dir(&deep).unwrap();
+        }
+        fs::write(deep.join("file"), "x").unwrap();
+        fs::write(path.join("1"), "x").unwrap();
+        fs::create_dir(path.join("empty")).unwrap();
+        drop(scratch);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn bytes_and_files_are_counted_wherever_they_lie() {
+        let scratch = Scratch::new().unwrap();
+        let inner = scratch.path().join("a/b");
+        fs::create_dir_all(&inner).unwrap();
+        fs::write(inner.join("one"), [0; 60]).unwrap();
+        fs::write(scratch.path().join("two"), [0; 40]).unwrap();
+        assert!(!scratch.exceeds(100));
+        assert!(scratch.exceeds(99));
+        for number in 0..=ENTRIES {
+            fs::write(inner.join(number.to_string()), []).unwrap();
+        }
+        assert!(scratch.exceeds(u64::MAX));
+    }
+}

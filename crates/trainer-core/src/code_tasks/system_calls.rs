@@ -1,0 +1,270 @@
+//! The system calls that a program may make: those listed, and no other.
+//!
+//! What is left out closes what files do not: new processes, the network, signals to others, owners and modes of files, other
+//! processes' memory, memory that no limit counts, mounts, and everything that a later kernel adds.
+
+use libc::{c_long, pid_t};
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule, TargetArch,
+};
+
+/// Allowed with any arguments.
+const PLAIN: &[c_long] = &[
+    // Files that Landlock lets it open, and what is open.
+    libc::SYS_openat,
+    libc::SYS_openat2,
+    libc::SYS_close,
+    libc::SYS_close_range,
+    libc::SYS_read,
+    libc::SYS_readv,
+    libc::SYS_pread64,
+    libc::SYS_preadv,
+    libc::SYS_write,
+    libc::SYS_writev,
+    libc::SYS_pwrite64,
+    libc::SYS_pwritev,
+    libc::SYS_lseek,
+    libc::SYS_ftruncate,
+    libc::SYS_fallocate,
+    libc::SYS_fadvise64,
+    libc::SYS_fsync,
+    libc::SYS_fdatasync,
+    libc::SYS_sendfile,
+    libc::SYS_copy_file_range,
+    libc::SYS_splice,
+    libc::SYS_fstat,
+    libc::SYS_newfstatat,
+    libc::SYS_statx,
+    libc::SYS_statfs,
+    libc::SYS_fstatfs,
+    libc::SYS_faccessat,
+    libc::SYS_faccessat2,
+    libc::SYS_readlinkat,
+    libc::SYS_getdents64,
+    libc::SYS_getcwd,
+    libc::SYS_chdir,
+    libc::SYS_fchdir,
+    libc::SYS_umask,
+    libc::SYS_mkdirat,
+    libc::SYS_unlinkat,
+    libc::SYS_renameat,
+    libc::SYS_renameat2,
+    libc::SYS_linkat,
+    libc::SYS_symlinkat,
+    libc::SYS_dup,
+    libc::SYS_dup3,
+    libc::SYS_pipe2,
+    libc::SYS_eventfd2,
+    libc::SYS_timerfd_create,
+    libc::SYS_timerfd_settime,
+    libc::SYS_timerfd_gettime,
+    libc::SYS_ppoll,
+    libc::SYS_pselect6,
+    libc::SYS_epoll_create1,
+    libc::SYS_epoll_ctl,
+    libc::SYS_epoll_pwait,
+    libc::SYS_epoll_pwait2,
+    // What is sent through a pair of sockets that the program made itself.
+    libc::SYS_recvfrom,
+    libc::SYS_shutdown,
+    libc::SYS_getsockname,
+    libc::SYS_getpeername,
+    libc::SYS_getsockopt,
+    libc::SYS_setsockopt,
+    // Memory, within its limit.
+    libc::SYS_brk,
+    libc::SYS_mmap,
+    libc::SYS_munmap,
+    libc::SYS_mremap,
+    libc::SYS_mprotect,
+    libc::SYS_madvise,
+    libc::SYS_mincore,
+    libc::SYS_msync,
+    libc::SYS_mlock,
+    libc::SYS_munlock,
+    libc::SYS_membarrier,
+    libc::SYS_get_mempolicy,
+    // Its own threads and signals.
+    libc::SYS_execve,
+    libc::SYS_exit,
+    libc::SYS_exit_group,
+    libc::SYS_futex,
+    libc::SYS_futex_waitv,
+    libc::SYS_set_robust_list,
+    libc::SYS_get_robust_list,
+    libc::SYS_set_tid_address,
+    libc::SYS_rseq,
+    libc::SYS_rt_sigaction,
+    libc::SYS_rt_sigprocmask,
+    libc::SYS_rt_sigreturn,
+    libc::SYS_rt_sigpending,
+    libc::SYS_rt_sigtimedwait,
+    libc::SYS_rt_sigsuspend,
+    libc::SYS_sigaltstack,
+    libc::SYS_restart_syscall,
+    libc::SYS_sched_yield,
+    libc::SYS_sched_getaffinity,
+    libc::SYS_sched_getparam,
+    libc::SYS_sched_getscheduler,
+    libc::SYS_sched_get_priority_max,
+    libc::SYS_sched_get_priority_min,
+    libc::SYS_wait4,
+    libc::SYS_waitid,
+    libc::SYS_getpid,
+    libc::SYS_getppid,
+    libc::SYS_gettid,
+    libc::SYS_getpgid,
+    libc::SYS_getsid,
+    libc::SYS_getuid,
+    libc::SYS_geteuid,
+    libc::SYS_getgid,
+    libc::SYS_getegid,
+    libc::SYS_getresuid,
+    libc::SYS_getresgid,
+    libc::SYS_getgroups,
+    // Clocks and the machine.
+    libc::SYS_clock_gettime,
+    libc::SYS_clock_getres,
+    libc::SYS_clock_nanosleep,
+    libc::SYS_nanosleep,
+    libc::SYS_gettimeofday,
+    libc::SYS_times,
+    libc::SYS_getitimer,
+    libc::SYS_setitimer,
+    libc::SYS_getrusage,
+    libc::SYS_getrlimit,
+    libc::SYS_getrandom,
+    libc::SYS_getcpu,
+    libc::SYS_uname,
+    libc::SYS_sysinfo,
+];
+
+/// Older calls, which newer architectures do without.
+#[cfg(target_arch = "x86_64")]
+const OLDER: &[c_long] = &[
+    libc::SYS_arch_prctl,
+    libc::SYS_open,
+    libc::SYS_creat,
+    libc::SYS_stat,
+    libc::SYS_lstat,
+    libc::SYS_access,
+    libc::SYS_readlink,
+    libc::SYS_getdents,
+    libc::SYS_mkdir,
+    libc::SYS_rmdir,
+    libc::SYS_unlink,
+    libc::SYS_rename,
+    libc::SYS_link,
+    libc::SYS_symlink,
+    libc::SYS_dup2,
+    libc::SYS_pipe,
+    libc::SYS_eventfd,
+    libc::SYS_poll,
+    libc::SYS_select,
+    libc::SYS_epoll_create,
+    libc::SYS_epoll_wait,
+    libc::SYS_getpgrp,
+    libc::SYS_time,
+    libc::SYS_alarm,
+    libc::SYS_pause,
+];
+#[cfg(not(target_arch = "x86_64"))]
+const OLDER: &[c_long] = &[];
+
+/// Commands of `fcntl` that give nobody signals, leases or notices.
+const FCNTL: [libc::c_int; 11] = [
+    libc::F_DUPFD,
+    libc::F_DUPFD_CLOEXEC,
+    libc::F_GETFD,
+    libc::F_SETFD,
+    libc::F_GETFL,
+    libc::F_SETFL,
+    libc::F_GETLK,
+    libc::F_SETLK,
+    libc::F_SETLKW,
+    libc::F_GETPIPE_SZ,
+    libc::F_SETPIPE_SZ,
+];
+
+/// Requests of `ioctl` that ask or set what concerns the program alone.
+const IOCTL: [u64; 6] =
+    [libc::TCGETS, libc::TIOCGWINSZ, libc::FIONBIO, libc::FIOCLEX, libc::FIONCLEX, libc::FIONREAD];
+
+/// The filters in the order in which they are to be applied.
+///
+/// # Errors
+///
+/// A sentence, on an architecture that has none.
+pub(super) fn filters() -> Result<[BpfProgram; 2], String> {
+    let architecture = TargetArch::try_from(std::env::consts::ARCH).map_err(words)?;
+    let own = u64::from(std::process::id());
+    let mut calls: Vec<(c_long, Vec<SeccompRule>)> =
+        PLAIN.iter().chain(OLDER).map(|&call| (call, Vec::new())).collect();
+    let masked = |bits: u64| SeccompCmpOp::MaskedEq(bits);
+    let thread = bits(libc::CLONE_THREAD);
+    calls.extend([
+        (libc::SYS_clone, vec![rule(&[(0, masked(thread), thread)])?]),
+        // Answered by the second filter.
+        (libc::SYS_clone3, Vec::new()),
+        (libc::SYS_kill, vec![rule(&[(0, SeccompCmpOp::Eq, own)])?]),
+        (libc::SYS_tgkill, vec![rule(&[(0, SeccompCmpOp::Eq, own)])?]),
+        // Limits may be asked for, never set.
+        (libc::SYS_prlimit64, vec![rule(&[(2, SeccompCmpOp::Eq, 0)])?]),
+        (libc::SYS_socketpair, vec![rule(&[(0, SeccompCmpOp::Eq, bits(libc::AF_UNIX))])?]),
+        (libc::SYS_sendto, vec![rule(&[(4, SeccompCmpOp::Eq, 0)])?]),
+        (libc::SYS_fcntl, any_of(1, &FCNTL.map(bits))?),
+        (libc::SYS_ioctl, any_of(1, &IOCTL)?),
+    ]);
+    let denied = SeccompAction::Errno(code(libc::EPERM));
+    let allowed = filter(calls, denied, SeccompAction::Allow, architecture)?;
+    // Its flags lie in memory that a filter cannot read; libraries then take `clone`.
+    let unknown = SeccompAction::Errno(code(libc::ENOSYS));
+    let calls = vec![(libc::SYS_clone3, Vec::new())];
+    Ok([filter(calls, SeccompAction::Allow, unknown, architecture)?, allowed])
+}
+
+fn filter(
+    calls: Vec<(c_long, Vec<SeccompRule>)>,
+    otherwise: SeccompAction,
+    listed: SeccompAction,
+    architecture: TargetArch,
+) -> Result<BpfProgram, String> {
+    let filter = SeccompFilter::new(calls.into_iter().collect(), otherwise, listed, architecture);
+    BpfProgram::try_from(filter.map_err(words)?).map_err(words)
+}
+
+/// All conditions hold: argument, comparison, value.
+fn rule(conditions: &[(u8, SeccompCmpOp, u64)]) -> Result<SeccompRule, String> {
+    let conditions = conditions.iter().map(|(argument, comparison, value)| {
+        // Pointers have 64 bits, numbers are looked at with 32.
+        let wide = *value == 0 && *argument != 0;
+        let length = if wide { SeccompCmpArgLen::Qword } else { SeccompCmpArgLen::Dword };
+        SeccompCondition::new(*argument, length, comparison.clone(), *value).map_err(words)
+    });
+    SeccompRule::new(conditions.collect::<Result<_, _>>()?).map_err(words)
+}
+
+fn any_of(argument: u8, values: &[u64]) -> Result<Vec<SeccompRule>, String> {
+    values
+        .iter()
+        .map(|&value| {
+            let condition =
+                SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value);
+            SeccompRule::new(vec![condition.map_err(words)?]).map_err(words)
+        })
+        .collect()
+}
+
+fn bits(number: pid_t) -> u64 {
+    u64::from(number.cast_unsigned())
+}
+
+fn code(number: libc::c_int) -> u32 {
+    number.cast_unsigned()
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "what `map_err` takes")]
+fn words(error: seccompiler::BackendError) -> String {
+    error.to_string()
+}

@@ -1,0 +1,307 @@
+//! The tests of a row, in the layouts that sets of programming tasks have.
+
+use serde_json::{Map, Value};
+use thiserror::Error;
+
+/// Tests that a program must pass, all of them.
+#[derive(Debug, Clone, PartialEq)]
+pub enum UnitTests {
+    /// Python statements run after the program, one after another; one that raises fails. Functions `test_…` that they define
+    /// are called.
+    Statements(Vec<String>),
+    /// Runs of the program as a script.
+    Streams(Vec<Stream>),
+    /// Calls of a function of the program, or of a method of its class `Solution`.
+    Calls {
+        /// Its name.
+        function: String,
+        /// One call each.
+        calls: Vec<Call>,
+    },
+}
+
+/// One run of the program as a script.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stream {
+    /// What it reads.
+    pub stdin: String,
+    /// What it is to write.
+    pub stdout: String,
+}
+
+/// One call of a function.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Call {
+    /// Its arguments.
+    pub arguments: Vec<Value>,
+    /// What it is to return; tuples are lists here.
+    pub result: Value,
+}
+
+/// Why a text holds no tests.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum UnitTestsError {
+    /// None of the layouts.
+    #[error(
+        "expected assert statements, pairs of `input` and `output`, or `inputs` and `outputs`, found {found}"
+    )]
+    Layout {
+        /// The beginning of the text.
+        found: String,
+    },
+    /// Nothing is tested.
+    #[error("expected at least one test, found none")]
+    Empty,
+    /// The two lists do not belong together.
+    #[error("expected as many outputs as inputs, found {inputs} inputs and {outputs} outputs")]
+    Lengths {
+        /// Inputs found.
+        inputs: usize,
+        /// Outputs found.
+        outputs: usize,
+    },
+    /// A test is none.
+    #[error("test {number}: {problem}")]
+    Test {
+        /// Its place, from 1.
+        number: usize,
+        /// What was found and what was expected.
+        problem: String,
+    },
+}
+
+impl UnitTests {
+    /// Reads the tests of a row.
+    ///
+    /// | text | known from | means |
+    /// |---|---|---|
+    /// | `["assert f(1) == 2", …]`, or the statements as plain text | MBPP, `KodCode`, `AceCode` | statements |
+    /// | `{"inputs": ["1 2\n", …], "outputs": ["3\n", …]}` | APPS, TACO, PRIME | standard input and output |
+    /// | the same with `"fn_name": "f"`, each input a list of arguments | APPS, TACO, PRIME | calls |
+    /// | `[{"input": …, "output": …, "type": "stdin_stdout" \| "functional"}]` | `LiveCodeBench`, SYNTHETIC-1 | either |
+    ///
+    /// JSON within a JSON string is unpacked.
+    ///
+    /// # Errors
+    ///
+    /// [`UnitTestsError`]
+    pub fn read(text: &str) -> Result<Self, UnitTestsError> {
+        let tests = match serde_json::from_str(text) {
+            Ok(Value::String(inner)) => return Self::read_inner(&inner),
+            Ok(Value::Array(list)) => Self::of_list(&list)?,
+            Ok(Value::Object(object)) => Self::of_object(&object)?,
+            Ok(_) => return Err(layout(text)),
+            Err(_) => return Self::read_plain(text),
+        };
+        if tests.count() == 0 { Err(UnitTestsError::Empty) } else { Ok(tests) }
+    }
+
+    fn read_inner(text: &str) -> Result<Self, UnitTestsError> {
+        // Once: a string of strings of strings is nobody's layout.
+        match serde_json::from_str::<Value>(text) {
+            Ok(Value::Array(_) | Value::Object(_)) => Self::read(text),
+            _ => Self::read_plain(text),
+        }
+    }
+
+    fn read_plain(text: &str) -> Result<Self, UnitTestsError> {
+        if text.contains("assert") {
+            Ok(Self::Statements(vec![text.to_owned()]))
+        } else {
+            Err(layout(text))
+        }
+    }
+
+    fn of_list(list: &[Value]) -> Result<Self, UnitTestsError> {
+        if let Some(statements) = texts(list) {
+            return Ok(Self::Statements(statements));
+        }
+        let mut streams = Vec::new();
+        let (mut function, mut calls) = (None, Vec::new());
+        for (number, test) in (1..).zip(list) {
+            let fault =
+                |problem: &str| UnitTestsError::Test { number, problem: problem.to_owned() };
+            let Value::Object(test) = test else {
+                return Err(fault("expected an object with `input` and `output`"));
+            };
+            let (input, output) = test
+                .get("input")
+                .zip(test.get("output"))
+                .ok_or_else(|| fault("expected `input` and `output`"))?;
+            match name_of_function(test) {
+                Some(name) => {
+                    if function.get_or_insert(name) != &name {
+                        return Err(fault("names another function than the first"));
+                    }
+                    calls.push(Call::read(input, output).map_err(|problem| fault(&problem))?);
+                }
+                None if is_functional(test) => {
+                    return Err(fault("is a call, expected `fn_name` with the function's name"));
+                }
+                None => {
+                    let stream = Stream::read(input, output);
+                    streams.push(stream.ok_or_else(|| fault("expected texts"))?);
+                }
+            }
+        }
+        match (function, streams.is_empty()) {
+            (None, _) => Ok(Self::Streams(streams)),
+            (Some(name), true) => Ok(Self::Calls { function: name.to_owned(), calls }),
+            (Some(_), false) => {
+                let problem = "expected calls or streams, found both".to_owned();
+                Err(UnitTestsError::Test { number: 1, problem })
+            }
+        }
+    }
+
+    fn of_object(object: &Map<String, Value>) -> Result<Self, UnitTestsError> {
+        let list = |name: &str| object.get(name).and_then(Value::as_array);
+        let (Some(inputs), Some(outputs)) = (list("inputs"), list("outputs")) else {
+            return Err(layout(&Value::Object(object.clone()).to_string()));
+        };
+        if inputs.len() != outputs.len() {
+            let (inputs, outputs) = (inputs.len(), outputs.len());
+            return Err(UnitTestsError::Lengths { inputs, outputs });
+        }
+        let pairs = (1..).zip(inputs.iter().zip(outputs));
+        let fault = |number, problem| UnitTestsError::Test { number, problem };
+        if let Some(name) = name_of_function(object) {
+            let calls = pairs.map(|(number, (input, output))| {
+                Call::read(input, output).map_err(|problem| fault(number, problem))
+            });
+            let calls = calls.collect::<Result<_, _>>()?;
+            return Ok(Self::Calls { function: name.to_owned(), calls });
+        }
+        let streams = pairs.map(|(number, (input, output))| {
+            Stream::read(input, output).ok_or_else(|| fault(number, "expected texts".to_owned()))
+        });
+        Ok(Self::Streams(streams.collect::<Result<_, _>>()?))
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        match self {
+            Self::Statements(tests) => tests.len(),
+            Self::Streams(tests) => tests.len(),
+            Self::Calls { calls, .. } => calls.len(),
+        }
+    }
+}
+
+impl Stream {
+    fn read(input: &Value, output: &Value) -> Option<Self> {
+        Some(Self { stdin: lines(input)?, stdout: lines(output)? })
+    }
+}
+
+impl Call {
+    /// Arguments are a list, or a text with one JSON value a line; the result is a value, or a text that holds one.
+    fn read(input: &Value, output: &Value) -> Result<Self, String> {
+        let arguments = match input {
+            Value::Array(list) => list.clone(),
+            Value::String(text) => text
+                .lines()
+                .filter(|line| !line.trim().is_empty())
+                .map(serde_json::from_str)
+                .collect::<Result<_, _>>()
+                .map_err(|error| format!("arguments are no JSON values, one a line: {error}"))?,
+            other => return Err(format!("arguments are {other}, expected a list")),
+        };
+        let result = match (input, output) {
+            (Value::String(_), Value::String(text)) => serde_json::from_str(text)
+                .map_err(|error| format!("the result is no JSON value: {error}"))?,
+            _ => output.clone(),
+        };
+        Ok(Self { arguments, result })
+    }
+}
+
+/// A text, or lines of one.
+fn lines(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Array(list) => texts(list).map(|lines| lines.join("\n")),
+        _ => None,
+    }
+}
+
+fn texts(list: &[Value]) -> Option<Vec<String>> {
+    list.iter().map(|text| text.as_str().map(str::to_owned)).collect()
+}
+
+fn name_of_function(test: &Map<String, Value>) -> Option<&str> {
+    test.get("fn_name").and_then(Value::as_str).filter(|name| !name.is_empty())
+}
+
+fn is_functional(test: &Map<String, Value>) -> bool {
+    let kind = test.get("type").or_else(|| test.get("testtype")).and_then(Value::as_str);
+    matches!(kind, Some("functional" | "function_call"))
+}
+
+fn layout(text: &str) -> UnitTestsError {
+    UnitTestsError::Layout { found: format!("{:?}", text.chars().take(60).collect::<String>()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn stream(stdin: &str, stdout: &str) -> Stream {
+        Stream { stdin: stdin.to_owned(), stdout: stdout.to_owned() }
+    }
+
+    #[test]
+    fn statements_stand_in_a_list_or_as_they_are() {
+        let tests = UnitTests::Statements(vec!["assert f(1) == 2".to_owned(), "f(2)".to_owned()]);
+        let text = json!(["assert f(1) == 2", "f(2)"]).to_string();
+        assert_eq!(UnitTests::read(&text), Ok(tests.clone()));
+        assert_eq!(UnitTests::read(&json!(text).to_string()), Ok(tests));
+        let plain = "from solution import f\ndef test_f():\n    assert f(1) == 2\n";
+        assert_eq!(UnitTests::read(plain), Ok(UnitTests::Statements(vec![plain.to_owned()])));
+    }
+
+    #[test]
+    fn streams_and_calls_have_the_layouts_of_the_usual_sets() {
+        let streams = UnitTests::Streams(vec![stream("1 2\n", "3\n"), stream("4", "5\n6")]);
+        let apps = json!({"inputs": ["1 2\n", "4"], "outputs": ["3\n", ["5", "6"]]});
+        let each = json!([
+            {"input": "1 2\n", "output": "3\n", "testtype": "stdin"},
+            {"input": "4", "output": "5\n6"},
+        ]);
+        for text in [apps, each] {
+            assert_eq!(UnitTests::read(&text.to_string()), Ok(streams.clone()));
+        }
+        let call = Call { arguments: vec![json!([1, 2]), json!("a")], result: json!(3) };
+        let calls = UnitTests::Calls { function: "f".to_owned(), calls: vec![call] };
+        let apps = json!({"fn_name": "f", "inputs": [[[1, 2], "a"]], "outputs": [3]});
+        let each = json!([{"input": "[1, 2]\n\"a\"", "output": "3", "type": "functional", "fn_name": "f"}]);
+        for text in [apps, each] {
+            assert_eq!(UnitTests::read(&text.to_string()), Ok(calls.clone()), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_test_is_refused_with_its_place() {
+        let cases = [
+            ("42", "found \"42\""),
+            ("the answer is 42", "expected assert statements"),
+            ("[]", "at least one test"),
+            ("{\"inputs\": [], \"outputs\": []}", "at least one test"),
+            ("{\"inputs\": [\"1\"], \"outputs\": []}", "found 1 inputs and 0 outputs"),
+            ("{\"cases\": 3}", "expected assert statements"),
+            ("[{\"input\": \"1\"}]", "test 1: expected `input` and `output`"),
+            ("[{\"input\": \"1\", \"output\": \"1\"}, 5]", "test 2: expected an object"),
+            ("[{\"input\": \"1\", \"output\": null}]", "test 1: expected texts"),
+            ("[{\"input\": \"1\", \"output\": \"1\", \"type\": \"functional\"}]", "`fn_name`"),
+            ("{\"fn_name\": \"f\", \"inputs\": [5], \"outputs\": [1]}", "test 1: arguments are 5"),
+        ];
+        for (text, expected) in cases {
+            let error = UnitTests::read(text).unwrap_err().to_string();
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+    }
+}
