@@ -113,6 +113,10 @@ impl<'a> SharedBatch<'a> {
     /// # Errors
     ///
     /// [`GenerationError::Text`] if drawn tokens have no text.
+    ///
+    /// # Panics
+    ///
+    /// If the device has too little memory.
     pub fn step(&mut self, tell: &mut dyn FnMut(Drawing) -> bool) -> Result<(), GenerationError> {
         let _no_grad = tch::no_grad_guard();
         self.fill();

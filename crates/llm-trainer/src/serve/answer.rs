@@ -91,7 +91,7 @@ impl Answer {
         self.request.only_echo || self.choices.iter().all(|choice| choice.finish.is_some())
     }
 
-    fn object(&self, is_chunk: bool, choices: Vec<Value>) -> Value {
+    fn object(&self, is_chunk: bool, choices: &[Value]) -> Value {
         let object = match (self.request.style, is_chunk) {
             (Style::Completion, _) => "text_completion",
             (Style::Chat, false) => "chat.completion",
@@ -128,13 +128,13 @@ impl Answer {
         if self.request.tells_token_ids {
             told["token_ids"] = json!([choice.tokens[last].id]);
         }
-        Ok(self.object(true, vec![told]))
+        Ok(self.object(true, &[told]))
     }
 
     /// The object after the last token of a stream, where it is wanted.
     pub(super) fn usage_chunk(&self) -> Option<Value> {
         self.request.stream_usage.then(|| {
-            let mut object = self.object(true, Vec::new());
+            let mut object = self.object(true, &[]);
             object["usage"] = self.usage();
             object
         })
@@ -167,7 +167,7 @@ impl Answer {
             }
             choices.push(told);
         }
-        let mut object = self.object(false, choices);
+        let mut object = self.object(false, &choices);
         object["usage"] = self.usage();
         Ok(object)
     }

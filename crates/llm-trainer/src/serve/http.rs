@@ -176,9 +176,10 @@ async fn accept(listener: std::net::TcpListener, server: Arc<Server>) -> anyhow:
             (listener.accept().await, place)
         };
         let (stream, peer, place) = tokio::select! {
-            (accepted, place) = next => match (accepted, place) {
-                (Ok((stream, peer)), Ok(place)) => (stream, peer, place),
-                _ => {
+            (accepted, place) = next => {
+                if let (Ok((stream, peer)), Ok(place)) = (accepted, place) {
+                    (stream, peer, place)
+                } else {
                     // Out of files, say: not at full speed.
                     tokio::time::sleep(std::time::Duration::from_millis(50)).await;
                     continue;
@@ -284,7 +285,7 @@ impl Server {
             ("waiting_requests", "gauge", waiting),
         ] {
             let name = format!("llm_trainer_{name}");
-            text.push_str(&format!("# TYPE {name} {kind}\n{name} {value}\n"));
+            text.extend(["# TYPE ", &name, " ", kind, "\n", &name, " ", &value.to_string(), "\n"]);
         }
         let body = Answered::Whole(Some(Bytes::from(text)));
         response(StatusCode::OK, "text/plain; version=0.0.4", body)

@@ -30,6 +30,7 @@ pub(super) enum Style {
 
 /// A request that can be answered.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "the interface's own switches")]
 pub(super) struct Request {
     pub(super) style: Style,
     pub(super) prompts: Vec<Vec<u32>>,

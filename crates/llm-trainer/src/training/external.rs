@@ -104,7 +104,7 @@ impl ExternalEngine {
             let field = "rollout.engine.openai.model";
             bail!("{field} is {wanted:?}, expected one of those that the engine has: {names:?}");
         };
-        engine.model = (*name).to_owned();
+        engine.model = (*name).into();
         Ok(engine)
     }
 
@@ -278,8 +278,8 @@ fn seed_of(PromptRequest { key, .. }: PromptRequest<'_>) -> u64 {
         sample: u64::MAX,
         position: 0,
     });
-    // Its 53 bits.
-    (noise * 9_007_199_254_740_992.0) as u64
+    // Its bits, without the sign, as some engines read signed numbers.
+    noise.to_bits()
 }
 
 /// A response as the trainer has it, and whether its tokens had to be guessed.

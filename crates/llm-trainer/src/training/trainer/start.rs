@@ -42,9 +42,6 @@ impl Trainer {
         create: impl FnOnce(&Run) -> anyhow::Result<RunDirectory>,
     ) -> anyhow::Result<Self> {
         let config = run.config();
-        if ranks.count() > 1 && config.rollout.engine != RolloutEngine::Own {
-            bail!("rollout.engine is \"openai\", expected \"own\" with several processes");
-        }
         let ranks = ranks.overlapping(config.parallel.overlap);
         let grid = Grid::new(&ranks, config.parallel.tensor)?;
         crate::device::set_threads(config.model.threads)?;
@@ -55,11 +52,7 @@ impl Trainer {
         let (special, stop_strings) = StopStrings::split(&tokenizer, &config.rollout.stop)?;
         stop_ids.extend(special);
         let Asked { questions, held_out, mut notes } = Asked::load(config, &tokenizer)?;
-        let kinds = config.reward.kinds();
-        let sandbox = match kinds.run_programs() {
-            true => Some(Sandbox::start(&config.reward.code, Helper::find()?)?),
-            false => None,
-        };
+        let sandbox = start_sandbox(config)?;
         notes.extend(sandbox.iter().flat_map(Sandbox::notes).cloned());
         let judges = rayon::ThreadPoolBuilder::new().num_threads(config.reward.threads).build()?;
 
@@ -68,12 +61,7 @@ impl Trainer {
         let model = load_policy(config, saved, (device, kind), &grid.tensor)?;
         let vocab_size = model.config().vocab_size;
         tokenizer.check_vocabulary(vocab_size)?;
-        let mut stop_token_ids = config.rollout.stop_token_ids.iter();
-        if let Some(id) = stop_token_ids.find(|id| **id as usize >= vocab_size) {
-            bail!(
-                "rollout.stop_token_ids holds {id}, expected ids below vocab_size = {vocab_size}"
-            );
-        }
+        check_stop_ids(config, vocab_size)?;
         model.set_trainable(true);
         let reference = match (config.algorithm.reference_kl, &config.lora) {
             (None, _) => None,
@@ -121,12 +109,7 @@ impl Trainer {
         };
         let done = (resumed.is_some(), state.step);
         let (metrics, events, law) = begin_files(&ranks, &directory, config, done)?;
-        let engine = match &config.rollout.engine {
-            RolloutEngine::Own => None,
-            RolloutEngine::Openai(settings) => {
-                Some(ExternalEngine::connect(settings, directory.root())?)
-            }
-        };
+        let engine = reach_engine(config, &ranks, &directory)?;
         let order = QuestionOrder::new(config.seed, questions.prompts.len(), state.cursor);
         let trainer = Self {
             ranks,
@@ -138,7 +121,7 @@ impl Trainer {
             tokenizer,
             stop_ids,
             stop_strings: stop_strings.map(Arc::new),
-            kinds,
+            kinds: config.reward.kinds(),
             sandbox,
             judges,
             rollouts: RolloutSource::default(),
@@ -161,6 +144,37 @@ impl Trainer {
             trainer.save_checkpoint()?;
         }
         Ok(trainer)
+    }
+}
+
+/// Where programs of responses are run, if any are.
+fn start_sandbox(config: &RunConfig) -> anyhow::Result<Option<Sandbox>> {
+    if !config.reward.kinds().run_programs() {
+        return Ok(None);
+    }
+    Ok(Some(Sandbox::start(&config.reward.code, Helper::find()?)?))
+}
+
+/// What samples in place of the policy, if anything does.
+fn reach_engine(
+    config: &RunConfig,
+    ranks: &Ranks,
+    directory: &RunDirectory,
+) -> anyhow::Result<Option<ExternalEngine>> {
+    let RolloutEngine::Openai(settings) = &config.rollout.engine else { return Ok(None) };
+    if ranks.count() > 1 {
+        bail!("rollout.engine is \"openai\", expected \"own\" with several processes");
+    }
+    Ok(Some(ExternalEngine::connect(settings, directory.root())?))
+}
+
+/// Refuses ids that end a response and are none of the model's.
+fn check_stop_ids(config: &RunConfig, vocab_size: usize) -> anyhow::Result<()> {
+    match config.rollout.stop_token_ids.iter().find(|id| **id as usize >= vocab_size) {
+        Some(id) => {
+            bail!("rollout.stop_token_ids holds {id}, expected ids below vocab_size = {vocab_size}")
+        }
+        None => Ok(()),
     }
 }
 
