@@ -15,8 +15,9 @@ fn main() -> ExitCode {
     if std::env::var("LLM_TRAINER_KEEP_FREED_MEMORY").as_deref() != Ok("no") {
         let _kept = torch_ext::keep_freed_memory();
     }
-    // Must come before the first question about CUDA; a machine without it is no error here. The launcher asks none.
-    if !matches!(cli.command, Command::Launch(_)) {
+    // Must come before the first question about CUDA; a machine without it is no error here. The launcher asks none, and
+    // what becomes another program must have one thread.
+    if !matches!(cli.command, Command::Launch(_) | Command::Confined(_)) {
         let _cuda = torch_ext::load_cuda();
     }
     // Not locked for good: the ranks that `launch` starts write by threads of their own.

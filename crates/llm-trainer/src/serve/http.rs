@@ -5,15 +5,13 @@ use std::convert::Infallible;
 use std::hash::BuildHasher;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::{Context, Poll};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use http_body_util::{BodyExt, Limited};
-use hyper::body::{Body, Bytes, Frame, Incoming};
-use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::CONTENT_TYPE;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, StatusCode};
@@ -33,33 +31,9 @@ use super::answer::{Answer, Head};
 use super::error::ApiError;
 use super::fields::Fields;
 use super::request::{Reader, Style};
+use super::response::{Answered, Response, refusal, response, whole};
 use super::worker::{Event, Order, Work, run};
 use crate::model::Decoder;
-
-type Response = hyper::Response<Answered>;
-
-/// A body in one piece, or piece by piece.
-enum Answered {
-    Whole(Option<Bytes>),
-    Stream(UnboundedReceiver<Bytes>),
-}
-
-impl Body for Answered {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        match &mut *self {
-            Self::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
-            Self::Stream(pieces) => {
-                pieces.poll_recv(context).map(|piece| piece.map(|bytes| Ok(Frame::data(bytes))))
-            }
-        }
-    }
-}
 
 /// A server that has its port and its model, before its first request.
 #[derive(Debug)]
@@ -441,31 +415,4 @@ impl Server {
             Err(_) => Err(ApiError::ended()),
         }
     }
-}
-
-fn response(status: StatusCode, kind: &'static str, body: Answered) -> Response {
-    let mut response = hyper::Response::new(body);
-    *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
-    response
-}
-
-fn whole(status: StatusCode, value: &Value) -> Response {
-    let body = Answered::Whole(Some(Bytes::from(value.to_string())));
-    response(status, "application/json", body)
-}
-
-fn refusal(error: &ApiError) -> Response {
-    let mut response = whole(error.status, &error.json());
-    let headers = response.headers_mut();
-    match error.status {
-        StatusCode::TOO_MANY_REQUESTS => {
-            headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
-        }
-        StatusCode::METHOD_NOT_ALLOWED => {
-            headers.insert(ALLOW, HeaderValue::from_static("GET, POST"));
-        }
-        _ => {}
-    }
-    response
 }

@@ -8,6 +8,7 @@ mod error;
 mod fields;
 mod http;
 mod request;
+mod response;
 mod text;
 mod worker;
 

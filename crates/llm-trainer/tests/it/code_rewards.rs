@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::Output;
 
 use serde_json::Value;
+use trainer_core::code_tasks::{CodeSection, Helper, Sandbox, SandboxError, UnitTests};
 
 use crate::training_run::{assert_success, train};
 
@@ -60,5 +61,27 @@ fn a_run_judges_programs_and_says_so_in_its_samples() {
         assert_eq!(sample["verdict"], "unparsed", "{line}");
         assert_eq!(sample["why"], "no-answer", "{line}");
         assert!(sample["answer"].as_str().unwrap().starts_with("[\"assert f() == "), "{line}");
+    }
+}
+
+/// Where the smaller helper is not installed, the trainer's own program is one.
+#[test]
+fn the_trainer_itself_can_be_the_helper() {
+    let settings = CodeSection { interpreter: "python3".to_owned(), ..CodeSection::default() };
+    let program = env!("CARGO_BIN_EXE_llm-trainer").into();
+    let helper = Helper { program, arguments: vec!["confined".to_owned()] };
+    let sandbox = match Sandbox::start(&settings, helper) {
+        // The host's fault, not the helper's.
+        Err(SandboxError::Interpreter { why, .. } | SandboxError::Unprotected { why })
+            if !why.contains("the trial ended") =>
+        {
+            return eprintln!("NOT TESTED: {why}");
+        }
+        started => started.unwrap(),
+    };
+    let tests = UnitTests::read("assert f(2) == 4").unwrap();
+    for (program, right) in [("def f(x): return x * x", true), ("def f(x): return 3 * x", false)] {
+        let verdict = sandbox.judge(&tests, &format!("```python\n{program}\n```")).unwrap();
+        assert_eq!(verdict.is_right(), right, "{verdict:?}");
     }
 }

@@ -39,7 +39,7 @@ fn a_server_of_our_own_draws_with_the_weights_of_each_step() {
         assert!(column(&steps, name).iter().all(|one| (one - 1.0).abs() < 1e-4), "{steps:?}");
     }
     assert_eq!(column(&steps, "rollout/retokenised_fraction"), [0.0, 0.0]);
-    assert!(column(&steps, "actor/grad_norm").iter().all(|&norm| norm > 0.0));
+    assert!(column(&steps, "actor/grad_norm")[0] > 0.0, "the first update must move the weights");
     let left: Vec<String> = std::fs::read_dir(&root)
         .unwrap()
         .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
