@@ -25,7 +25,8 @@ fn time_memory_output_and_files_are_bounded() {
         ),
         ("raise Exception('x' * 10_000_000)", "Exception: xxx"),
         ("def f(): f()\nf()", "RecursionError"),
-        ("open('big', 'wb').write(b'x' * (1 << 22))", "OSError"),
+        // Either the write itself is refused, or what it has written by then is seen first.
+        ("open('big', 'wb').write(b'x' * (1 << 22))", "OSError|killed: files of over"),
         (
             "import signal\nsignal.signal(signal.SIGXFSZ, signal.SIG_DFL)\nopen('big', 'wb').write(b'x' * (1 << 22))",
             "a file of over 1048576 bytes",
@@ -45,7 +46,7 @@ fn time_memory_output_and_files_are_bounded() {
         ("exec('(' * 100_000)", "the program does not run"),
     ] {
         let words = fault(sandbox, program);
-        assert!(words.contains(expected), "{program}: {words}");
+        assert!(expected.split('|').any(|one| words.contains(one)), "{program}: {words}");
     }
     let tests = json!({"inputs": [""], "outputs": ["x"]});
     let (right, words) = judge(sandbox, "while True: print('x' * 4096)", &tests);
