@@ -209,6 +209,7 @@ impl fmt::Display for LawOutlook {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::metrics::{MetricName, Validation};
 
     /// `R = 0.9 - 0.2 e^H`
     fn exact(entropy: f64) -> f64 {
@@ -225,7 +226,7 @@ mod tests {
 
     fn evaluated(mut metrics: StepMetrics, accuracy: f64) -> StepMetrics {
         for (source, value) in [("a", accuracy - 0.125), ("b", accuracy + 0.125)] {
-            metrics.insert(crate::metrics::MetricName::validation_accuracy(source, 4), value);
+            metrics.insert(MetricName::validation(source, Validation::Mean(4)), value);
         }
         metrics
     }

@@ -7,9 +7,8 @@ use std::time::Duration;
 
 use anyhow::{bail, ensure};
 use trainer_core::chat_template::ChatTemplate;
-use trainer_core::config::Device;
 
-use super::model_options::{ModelOptions, Precision, parse_device};
+use super::model_options::{ModelOptions, Placement};
 use crate::serve::{Room, Settings, listen};
 
 /// Tokens of prompt and response where neither the user nor the model's positions say less.
@@ -57,15 +56,8 @@ pub struct Args {
     /// Let requests of this machine load other weights of the same model from below this folder, by POST /v1/reload
     #[arg(long, value_name = "DIR")]
     reload_root: Option<PathBuf>,
-    /// auto, cpu or cuda:N; auto takes the first CUDA device if there is one
-    #[arg(long, default_value = "auto", value_parser = parse_device)]
-    device: Device,
-    /// Kind of the weights in memory; auto is f32 on the CPU and bf16 on CUDA
-    #[arg(long, value_enum, default_value_t = Precision::Auto)]
-    dtype: Precision,
-    /// Threads of one operation; default: one for each core
-    #[arg(long)]
-    threads: Option<i32>,
+    #[command(flatten)]
+    placement: Placement,
     /// Decode by libtorch's matrix products on the CPU too, which are slower with few rows
     #[arg(long)]
     no_cpu_kernels: bool,
@@ -95,12 +87,7 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
         Ok(duration) if value > 0.0 => Ok(duration),
         _ => Err(anyhow::anyhow!("{option} is {value}, expected a number of seconds above 0")),
     };
-    let options = ModelOptions {
-        model: args.model.clone(),
-        device: args.device,
-        dtype: args.dtype,
-        threads: args.threads,
-    };
+    let options = ModelOptions { model: args.model.clone(), placement: args.placement.clone() };
     let read_timeout = seconds("--read-seconds", args.read_seconds)?;
     let grace = seconds("--grace-seconds", args.grace_seconds)?;
     let decoder = options.load()?;

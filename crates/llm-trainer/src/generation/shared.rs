@@ -130,7 +130,7 @@ impl<'a> SharedBatch<'a> {
                 continue;
             }
             let logits = logits.narrow(0, place, 1);
-            let mut drawn = draw(&logits, &[row.noise()], &ask.options);
+            let mut drawn = draw(&logits, &[row.noise()], &ask.options)?;
             let drawn = drawn.pop().expect("one token a row");
             row.push(&drawn, &ask.options)?;
             let drawing = Drawing {

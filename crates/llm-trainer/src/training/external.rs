@@ -324,5 +324,5 @@ fn generated(
         Some("stop") => Finish::StopString,
         other => bail!("the response ended by {other:?}, expected \"stop\" or \"length\""),
     };
-    Ok((Generated { token_ids, log_prob, kept: None, finish }, is_guess))
+    Ok((Generated { token_ids, log_prob, entropy: Vec::new(), kept: None, finish }, is_guess))
 }

@@ -144,7 +144,7 @@ fn generate_prints_entropy_surprise_and_temperature_of_each_token() {
         assert_eq!(column(name).len(), tokens, "{name}");
     }
     assert!(column("entropy").iter().all(|&entropy| entropy < 2.5 + 1e-9));
-    assert!(column("temperature").iter().all(|&t| t <= 0.7 && t >= 0.07 - 1e-12));
+    assert!(column("temperature").iter().all(|t| (0.07 - 1e-12..=0.7).contains(t)));
     for (surprise, log_prob) in column("surprise").iter().zip(column("log_prob")) {
         assert!((surprise + log_prob).abs() < 1e-15);
     }

@@ -14,7 +14,7 @@ use trainer_core::text_tokenizer::TextTokenizer;
 
 use super::policy_pass;
 use super::questions::Asked;
-use super::start::place;
+use super::start::{place, start_sandbox};
 use crate::generation::GenerationOptions;
 use crate::model::Decoder;
 use crate::ranks::Ranks;
@@ -69,13 +69,17 @@ pub fn preflight(
         stop_strings: stop_strings.clone(),
         rows: section.rows,
         cpu_kernels: section.cpu_kernels,
+        band: None,
+        measure_entropy: false,
     };
     let kinds = config.reward.kinds();
+    let sandbox = start_sandbox(config)?;
     let judge = Judge {
         tokenizer: &tokenizer,
         stop_strings: stop_strings.as_deref(),
         options: &config.reward.grading,
         kinds: &kinds,
+        sandbox: sandbox.as_ref(),
         pool: None,
         reward: config.reward.values,
         overlong: config.reward.overlong.penalty(section.max_response_tokens)?,

@@ -148,7 +148,7 @@ impl Trainer {
 }
 
 /// Where programs of responses are run, if any are.
-fn start_sandbox(config: &RunConfig) -> anyhow::Result<Option<Sandbox>> {
+pub(super) fn start_sandbox(config: &RunConfig) -> anyhow::Result<Option<Sandbox>> {
     if !config.reward.kinds().run_programs() {
         return Ok(None);
     }

@@ -100,7 +100,7 @@ fn other_paths_methods_and_bodies_are_refused() {
         &b"\x16\x03\x01\x02\x00"[..],
         b"GET\r\n\r\n",
         b"POST /v1/completions HTTP/1.1\r\ncontent-length: x\r\n\r\n",
-        &[b'A'; 1 << 20],
+        &vec![b'A'; 1 << 20],
     ] {
         let answer = server.raw(noise);
         assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 4"), "{answer:?}");
