@@ -52,7 +52,7 @@ pub(super) const ROLLOUT: &[Field] = &[
     field(
         "rollout.cpu_kernels",
         "false",
-        "On the CPU, decode by matrix products made for few rows in place of libtorch's: a row gives the same bits whatever decodes beside it. Slower where many rows decode together. The weights are copied for the time of a rollout.",
+        "On the CPU, decode by matrix products made for few rows in place of libtorch's: a row gives the same bits whatever decodes beside it. Slower where many rows decode together.",
     ),
     field(
         "rollout.engine",
