@@ -341,13 +341,9 @@ impl<'a> Counts<'a> {
                 "one at a time",
             ),
         ];
-        if setup.cpu_decoder {
-            let bytes = self.element * (self.blocks + self.outer);
-            items.push(item(
-                "weights laid out for decoding",
-                bytes,
-                "rollout.cpu_kernels copies them",
-            ));
+        if setup.cpu_decoder && setup.lora.is_some() {
+            let bytes = self.element * self.blocks;
+            items.push(item("weights with the adapter", bytes, "rollout.cpu_kernels merges them"));
         }
         if self.setup.cuts_blocks() {
             let bytes = self.element * (self.blocks + self.outer);

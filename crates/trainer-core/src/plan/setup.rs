@@ -31,7 +31,7 @@ pub struct Setup {
     pub reference: bool,
     /// The process reward model, where there is one.
     pub reward_model: Option<RewardModelCopies>,
-    /// Whether the copy of the weights that the CPU decodes with is made.
+    /// Whether the CPU decodes by its own products, which keep keys and values in f32.
     pub cpu_decoder: bool,
     /// Whether the ranks run on CPUs.
     pub on_cpu: bool,
