@@ -5,7 +5,7 @@ use std::ops::Range;
 use pulp::NullaryFnOnce;
 
 use crate::{
-    Executor, LossSums, PlanPart, Real, TokenBatch,
+    Executor, LossOutput, LossSums, PlanPart, Real, Serial, TokenBatch,
     executor::runs,
     token_loss::{Token, TokenLoss},
 };
@@ -32,6 +32,28 @@ struct Columns<'a, R> {
     detached: &'a [R],
     old_log_prob: &'a [R],
     advantage: &'a [R],
+}
+
+/// Evaluates a loss of one's own as [`PolicyLoss::evaluate`](crate::PolicyLoss::evaluate) does those of the registry: on the
+/// mini-batch or on any run of its tokens, whose values, gradients and sums add up to those of the whole.
+///
+/// The plan says what each token weighs and which are selected: [`StepPlan::new`](crate::StepPlan::new) of
+/// [`Aggregation::token_weights`](crate::Aggregation::token_weights), or that of any method of the registry.
+///
+/// # Panics
+///
+/// If `plan` is not as long as `batch`.
+#[expect(clippy::needless_pass_by_value, reason = "a part is a view, made for this call")]
+pub fn evaluate_loss<L: TokenLoss, R: Real>(
+    loss: &L,
+    batch: &TokenBatch<'_, R>,
+    plan: PlanPart<'_>,
+) -> LossOutput<R> {
+    assert_eq!(plan.len(), batch.len(), "a plan of the same tokens");
+    let mut grad_log_prob = vec![R::default(); batch.len()];
+    let Evaluation { value, sums } =
+        evaluate(&Serial, loss, batch, batch.log_prob(), &plan, &mut grad_log_prob);
+    LossOutput { value, grad_log_prob, sums }
 }
 
 /// Evaluates `loss`; the gradient goes to `gradient`, which is as long as the batch.

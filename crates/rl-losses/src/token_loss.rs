@@ -47,9 +47,9 @@ pub struct Scored<R = f64> {
 }
 
 impl<R: Real> Scored<R> {
-    /// A term that no bound touched.
+    /// A term that no bound touched; `altered` says whether its slope is another than that of `-r A`.
     #[inline(always)]
-    pub(crate) fn open(term: Term<R>, altered: bool) -> Self {
+    pub fn open(term: Term<R>, altered: bool) -> Self {
         Self { term, clipped: false, ceiling: false, altered }
     }
 
@@ -60,13 +60,16 @@ impl<R: Real> Scored<R> {
     }
 }
 
-/// A method, as one token's value and slope; straight-line code where the token is not selected, so
-/// that it runs in vectors.
-pub(crate) trait TokenLoss: Sync {
-    /// The loss of one token.
+/// A method, as one token's value and slope.
+///
+/// Those of the registry are [`PolicyLoss`](crate::PolicyLoss); one of one's own runs by
+/// [`evaluate_loss`](crate::evaluate_loss), as `examples/custom_loss.rs` shows. It runs in vectors as long as it is
+/// straight-line code where the token is not selected.
+pub trait TokenLoss: Sync {
+    /// The loss of one token, and its derivative with respect to [`Token::log_prob`].
     fn score<R: Real>(&self, token: &Token<R>) -> Scored<R>;
 
-    /// The log-ratio as it enters the reported means.
+    /// The log-ratio as it enters the reported means, in nats.
     #[inline(always)]
     fn reported<R: Real>(&self, log_ratio: R) -> R {
         log_ratio

@@ -12,6 +12,7 @@ mod exchange;
 mod kl;
 mod memory;
 mod outcome_reward_model;
+mod own_loss;
 mod properties;
 mod rollout_correction;
 mod shares;
