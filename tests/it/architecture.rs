@@ -8,7 +8,7 @@ use std::{
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package, PackageId};
 
 /// Which crates of ours each may import, in the order of the picture in `docs/architecture.md`.
-const ARROWS: [(&str, &[&str]); 8] = [
+const ARROWS: [(&str, &[&str]); 9] = [
     ("entropy-core", &[]),
     ("figures", &[]),
     ("reward-math", &[]),
@@ -16,6 +16,7 @@ const ARROWS: [(&str, &[&str]); 8] = [
     ("rl-losses", &["entropy-core"]),
     ("softmax-sim", &["entropy-core", "figures", "rl-losses"]),
     ("trainer-core", &["entropy-core", "figures", "reward-math", "rl-losses"]),
+    ("entropy-rl", &["entropy-core", "reward-math", "rl-losses"]),
     ("llm-trainer", &["entropy-core", "reward-math", "rl-losses", "torch-ext", "trainer-core"]),
 ];
 

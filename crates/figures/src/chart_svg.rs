@@ -36,6 +36,8 @@ const BASIC_COLOURS: usize = 6;
 const BAR_FILL: f64 = 0.8;
 /// Width of a character of a tick, as drawn.
 const TICK_CHARACTER: f64 = 6.6;
+/// The same where the letters are 15 pixels high, as on phones and in small charts.
+const LARGE_TICK_CHARACTER: f64 = 8.25;
 /// Cosine and sine of the angle of names that find no room side by side.
 const TILT: (f64, f64) = (0.77, 0.64);
 
@@ -81,7 +83,7 @@ struct Drawing<'a> {
 
 impl<'a> Drawing<'a> {
     fn new(chart: &'a Chart) -> Self {
-        let (x_ticks, y_ticks) = (ticks(&chart.x, 6), ticks(&chart.y, 5));
+        let y_ticks = ticks(&chart.y, 5);
         let widest = |texts: &mut dyn Iterator<Item = &str>| {
             texts.map(|text| text.chars().count()).max().unwrap_or(0)
         };
@@ -95,6 +97,7 @@ impl<'a> Drawing<'a> {
         let right = if direct { 26.0 + CHARACTER * name_width } else { 18.0 };
         let mut left = 14.0 + CHARACTER * y_characters as f64;
         let right = WIDTH - right;
+        let x_ticks = ticks_apart(&chart.x, right - left);
         // Names of categories stand upright where each has room, else tilted.
         let longest =
             TICK_CHARACTER * widest(&mut chart.x.categories.iter().map(String::as_str)) as f64;
@@ -278,6 +281,26 @@ impl<'a> Drawing<'a> {
 
     fn y(&self, value: f64) -> f64 {
         self.bottom - self.chart.y.place(value) * (self.bottom - self.top)
+    }
+}
+
+/// Ticks of an axis of this width, fewer where their labels would touch in the larger letters that small screens get.
+fn ticks_apart(axis: &Axis, width: f64) -> Ticks {
+    let apart = |ticks: &Ticks| {
+        let (Some(first), Some(last)) = (ticks.positions.first(), ticks.positions.last()) else {
+            return true;
+        };
+        let spaces = ticks.positions.len().saturating_sub(1).max(1) as f64;
+        let space = width * (last - first) / (axis.high - axis.low) / spaces;
+        let longest = ticks.labels.iter().map(|label| label.chars().count()).max().unwrap_or(0);
+        ticks.positions.len() < 2 || LARGE_TICK_CHARACTER * (longest as f64 + 1.0) < space
+    };
+    match axis.scale {
+        Scale::Linear if axis.categories.is_empty() => {
+            let mut fewer = (2..=6).rev().map(|target| ticks(axis, target));
+            fewer.find(apart).unwrap_or_else(|| ticks(axis, 2))
+        }
+        _ => ticks(axis, 6),
     }
 }
 

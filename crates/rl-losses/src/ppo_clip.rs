@@ -36,6 +36,11 @@ impl DualClip {
         let ceiling = check("clip_ratio_c", c, "a finite number above 1, or \"off\"", above_one)?;
         Ok(Self { ceiling })
     }
+
+    /// The ceiling `c` on the ratio, if there is one.
+    pub fn ceiling(self) -> Option<f64> {
+        self.ceiling.is_finite().then_some(self.ceiling)
+    }
 }
 
 impl Serialize for DualClip {
@@ -216,5 +221,11 @@ mod tests {
         let error = DualClip::at(1.0).unwrap_err();
         let expected = "`clip_ratio_c` is 1, expected a finite number above 1, or \"off\"";
         assert_eq!(error.to_string(), expected);
+    }
+
+    #[test]
+    fn a_ceiling_is_told_where_there_is_one() {
+        assert_eq!(PpoClip::default().dual_clip().ceiling(), Some(3.0));
+        assert_eq!(DualClip::OFF.ceiling(), None);
     }
 }

@@ -5,6 +5,9 @@ use prost::{Message, Oneof};
 /// First event of every file.
 pub(super) const FILE_VERSION: &str = "brain.Event:2";
 
+/// [`SummaryMetadata::data_class`] of numbers, one a step.
+pub(super) const SCALAR: i32 = 1;
+
 /// One entry of an event file.
 #[derive(Clone, PartialEq, Message)]
 pub struct Event {
@@ -83,6 +86,9 @@ pub struct SummaryMetadata {
     /// Shown beside the chart.
     #[prost(string, tag = "3")]
     pub summary_description: String,
+    /// Kind of the values; without it TensorBoard's fast reader drops the description.
+    #[prost(int32, tag = "4")]
+    pub data_class: i32,
 }
 
 /// Which part of TensorBoard draws a metric.

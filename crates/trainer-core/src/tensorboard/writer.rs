@@ -10,8 +10,8 @@ use prost::Message;
 
 use super::EventError;
 use super::event::{
-    Event, FILE_VERSION, HistogramProto, PluginData, SessionLog, Summary, SummaryMetadata, Value,
-    ValueKind, What,
+    Event, FILE_VERSION, HistogramProto, PluginData, SCALAR, SessionLog, Summary, SummaryMetadata,
+    Value, ValueKind, What,
 };
 use super::record::{RecordError, frame, read_records};
 use crate::atomic_write::WriteError;
@@ -157,7 +157,7 @@ fn describe(name: &str) -> Option<SummaryMetadata> {
     let unit = if metric.unit == "1" { "a number" } else { metric.unit };
     let summary_description = format!("{} In {unit}.", metric.definition);
     let plugin_data = Some(PluginData { plugin_name: "scalars".to_owned() });
-    Some(SummaryMetadata { plugin_data, summary_description })
+    Some(SummaryMetadata { plugin_data, summary_description, data_class: SCALAR })
 }
 
 /// When each step ended, as far as the durations of the steps tell.

@@ -97,15 +97,43 @@ fn steps_without_a_file_are_dated_back_by_their_durations() {
     assert_eq!(times, [96.0, 98.0, 100.0]);
 }
 
+/// A Python with the package `tensorboard`.
+fn python() -> Option<String> {
+    let python = std::env::var("PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let has = Command::new(&python).args(["-c", "import tensorboard"]).output();
+    if has.is_ok_and(|output| output.status.success()) {
+        return Some(python);
+    }
+    eprintln!("not run: {python} has no package `tensorboard`; PYTHON names another one");
+    None
+}
+
+/// The server, as `tensorboard --logdir runs` starts it, asked as its page asks.
+#[test]
+fn the_real_tensorboard_serves_a_folder_of_runs() {
+    let Some(python) = python() else { return };
+    let runs = tempfile::tempdir().unwrap();
+    for (name, entropy) in [("GRPO", 0.25), ("KL-Cov", 0.75)] {
+        let folder = RunDirectory::create(&runs.path().join(name)).unwrap().events();
+        begin(&folder, &[step(1, 1.0), step(2, entropy)], 1_000.0);
+    }
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/tensorboard/serve.py");
+    let output = Command::new(&python).arg(script).arg(runs.path()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    let found: serde_json::Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(found["runs"], serde_json::json!(["GRPO/events", "KL-Cov/events"]));
+    let tag = &found["tags"]["KL-Cov/events"]["actor/entropy"];
+    let description = tag["description"].as_str().unwrap();
+    assert!(description.contains("exact entropy") && description.contains("In nat."), "{tag}");
+    let steps = serde_json::json!([[998.0, 1, 1.0], [1000.0, 2, 0.75]]);
+    assert_eq!(found["scalars"], steps);
+}
+
 /// `EventAccumulator` of the real package, where `python3` has it: CI installs it, other machines need not.
 #[test]
 fn the_real_tensorboard_reads_every_step_once() {
-    let python = std::env::var("PYTHON").unwrap_or_else(|_| "python3".to_owned());
-    let has = Command::new(&python).args(["-c", "import tensorboard"]).output();
-    if !has.is_ok_and(|output| output.status.success()) {
-        eprintln!("not run: {python} has no package `tensorboard`; PYTHON names another one");
-        return;
-    }
+    let Some(python) = python() else { return };
     let folder = tempfile::tempdir().unwrap();
     // The name that a run gives it: the package takes some folders for files.
     let folder = RunDirectory::create(folder.path()).unwrap().events();

@@ -11,7 +11,8 @@ with open(path, "wb") as f:
     h = summary_pb2.HistogramProto(min=3, max=3, num=4, sum=12, sum_squares=36, bucket_limit=[3.0], bucket=[4.0])
     V = summary_pb2.Summary.Value
     def about(text): return summary_pb2.SummaryMetadata(
-        summary_description=text, plugin_data=summary_pb2.SummaryMetadata.PluginData(plugin_name="scalars"))
+        summary_description=text, data_class=summary_pb2.DATA_CLASS_SCALAR,
+        plugin_data=summary_pb2.SummaryMetadata.PluginData(plugin_name="scalars"))
     put(wall_time=1700000001.5, step=7, summary=summary_pb2.Summary(value=[
         V(tag="critic/rewards/mean", simple_value=0.0, metadata=about("Mean reward over all responses. In reward.")),
         V(tag="made-up", simple_value=0.75),

@@ -1,24 +1,14 @@
-//! Writes a report of made-up but realistic runs: `cargo run --example sample_report -- DIRECTORY`.
-
-use std::fs;
-use std::path::PathBuf;
+//! Made-up but realistic runs.
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use trainer_core::report::{
     Report, ReportRun, SampleRecord, StepRecord, Verification, VerificationRow,
 };
+use trainer_core::token_record::TokenRecord;
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let directory = std::env::args_os().nth(1).map_or_else(|| PathBuf::from("."), PathBuf::from);
-    fs::create_dir_all(directory.join("charts"))?;
-    let report = sample();
-    report.write(&directory.join("report.html"))?;
-    report.write_charts(&directory.join("charts"))?;
-    Ok(())
-}
-
-fn sample() -> Report {
+/// Three runs, with everything that a report can hold.
+pub(crate) fn sample() -> Report {
     let runs = vec![
         run("GRPO", "group-relative advantages, clipped surrogate.", 1, 0.9, 0.05, 0.0),
         run("Clip-Cov", "detaches a few random tokens of high covariance.", 2, 0.62, 0.22, 0.0002),
@@ -86,7 +76,7 @@ fn run(name: &str, about: &str, seed: u64, decay: f64, floor: f64, selected: f64
         response: response.to_owned(),
         answer: "73".to_owned(),
         reward,
-        tokens: None,
+        tokens: Some(tokens(response)),
     };
     ReportRun {
         name: name.to_owned(),
@@ -96,8 +86,27 @@ fn run(name: &str, about: &str, seed: u64, decay: f64, floor: f64, selected: f64
             sample(1, 0.0, "47 + 38 = 75\n75 - 12 = 63\nThe answer is \\boxed{63}."),
             sample(1, 1.0, "47 + 38 = 85\n85 - 12 = 73\nThe answer is \\boxed{73}."),
             sample(200, 1.0, "47 + 38 = 85\n85 - 12 = 73\nThe answer is \\boxed{73}."),
+            // Policies that collapse write such things.
+            sample(200, 0.0, &"0".repeat(400)),
         ],
         config_toml: format!("seed = 7\nsteps = 200\n\n[loss]\nmethod = \"{name}\"\n"),
+    }
+}
+
+/// A token for each word, of a covariance that grows along the response.
+fn tokens(response: &str) -> TokenRecord {
+    let text: Vec<String> = response.split_inclusive(' ').map(str::to_owned).collect();
+    let count = text.len();
+    let column = |scale: f64| (0..count).map(|token| scale * (token as f64 - 3.0)).collect();
+    TokenRecord {
+        sample: 0,
+        token_ids: vec![1; count],
+        text,
+        log_prob: column(-0.1),
+        entropy: column(0.05),
+        advantage: vec![1.0; count],
+        covariance: column(0.2),
+        selected: Some(vec![count - 1]),
     }
 }
 

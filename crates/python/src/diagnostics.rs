@@ -1,0 +1,247 @@
+//! What a step's tokens say about its effect on entropy.
+
+use std::borrow::Cow;
+
+use entropy_core::{UpdateRule, state_token_covariances};
+use numpy::PyArray1;
+use pyo3::prelude::*;
+use rl_losses::{
+    EntropyChangeColumns, EntropyChangeSums, QuadrantCentre, TokenBatch, TokenColumns,
+};
+
+use crate::column::Column;
+use crate::value_error;
+
+/// Columns that were checked against each other.
+struct Tokens<'a> {
+    log_prob: Cow<'a, [f64]>,
+    advantage: Cow<'a, [f64]>,
+    entropy: Option<Cow<'a, [f64]>>,
+}
+
+impl<'a> Tokens<'a> {
+    fn new(
+        log_prob: &'a Column<'_>,
+        advantage: &'a Column<'_>,
+        entropy: Option<&'a Column<'_>>,
+    ) -> PyResult<Self> {
+        let (log_prob, advantage) = (log_prob.doubles(), advantage.doubles());
+        let entropy = entropy.map(Column::doubles);
+        let columns =
+            TokenColumns { log_prob: &log_prob, old_log_prob: &log_prob, advantage: &advantage };
+        let lengths = [log_prob.len()];
+        let batch = TokenBatch::new(columns, &lengths).map_err(value_error)?;
+        if let Some(entropy) = &entropy {
+            batch.with_entropy(entropy).map_err(value_error)?;
+        }
+        Ok(Self { log_prob, advantage, entropy })
+    }
+
+    fn covariances(&self) -> Vec<f64> {
+        match &self.entropy {
+            Some(entropy) => state_token_covariances(&self.advantage, &self.log_prob, entropy),
+            None => entropy_core::token_covariances(&self.advantage, &self.log_prob),
+        }
+    }
+}
+
+/// Covariance of each token, float64 [tokens], in nat·reward: what Clip-Cov and KL-Cov select by.
+///
+/// Without entropy centred over the batch, `(A - mean A)(log π - mean log π)` (arXiv:2505.22617,
+/// Eq. 10): pass the tokens of a whole mini-batch, never of a micro-batch. With it centred in each
+/// token's own state, `A (log π + H)`.
+///
+/// log_prob: log-probability of the sampled tokens, [tokens], nats.
+/// advantage: [tokens].
+/// entropy: of the distributions they were drawn from, [tokens], nats.
+#[pyfunction]
+#[pyo3(signature = (log_prob, advantage, *, entropy=None))]
+pub(crate) fn token_covariances<'py>(
+    py: Python<'py>,
+    log_prob: Column<'py>,
+    advantage: Column<'py>,
+    entropy: Option<Column<'py>>,
+) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    let tokens = Tokens::new(&log_prob, &advantage, entropy.as_ref())?;
+    Ok(PyArray1::from_vec(py, tokens.covariances()))
+}
+
+/// Mean over the largest covariances.
+///
+/// Attributes
+/// ----------
+/// fraction: share of the tokens, 0 to 1.
+/// tokens: how many that is, rounded up, at least one.
+/// mean: their mean covariance, nat·reward.
+#[pyclass(frozen, get_all, eq, module = "entropy_rl")]
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct TopMean {
+    fraction: f64,
+    tokens: usize,
+    mean: f64,
+}
+
+/// A quantile of the covariances.
+///
+/// Attributes
+/// ----------
+/// level: share of the tokens below, 0 to 1.
+/// value: covariance, nat·reward.
+#[pyclass(frozen, get_all, eq, module = "entropy_rl")]
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Quantile {
+    level: f64,
+    value: f64,
+}
+
+/// How unevenly covariance is spread over tokens.
+///
+/// Attributes
+/// ----------
+/// tokens: number of tokens.
+/// mean: mean over all, the covariance over the batch, nat·reward.
+/// top_means: of the top 0.0002, 0.002, 0.02, 0.2, 0.5 and all (the paper's Table 1).
+/// quantiles: at 0, 0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99 and 1.
+#[pyclass(frozen, get_all, eq, module = "entropy_rl")]
+#[derive(Debug, PartialEq)]
+pub(crate) struct CovarianceSummary {
+    tokens: usize,
+    mean: f64,
+    top_means: Vec<TopMean>,
+    quantiles: Vec<Quantile>,
+}
+
+/// Summarise the covariances of tokens; arguments as of token_covariances.
+#[pyfunction]
+#[pyo3(signature = (log_prob, advantage, *, entropy=None))]
+pub(crate) fn covariance_summary(
+    log_prob: Column<'_>,
+    advantage: Column<'_>,
+    entropy: Option<Column<'_>>,
+) -> PyResult<CovarianceSummary> {
+    let tokens = Tokens::new(&log_prob, &advantage, entropy.as_ref())?;
+    let entropy_core::CovarianceSummary { tokens, mean, top_means, quantiles } =
+        entropy_core::CovarianceSummary::of(&tokens.covariances());
+    let top = |entropy_core::TopMean { fraction, tokens, mean }| TopMean { fraction, tokens, mean };
+    let quantile = |entropy_core::Quantile { level, value }| Quantile { level, value };
+    Ok(CovarianceSummary {
+        tokens,
+        mean,
+        top_means: top_means.into_iter().map(top).collect(),
+        quantiles: quantiles.into_iter().map(quantile).collect(),
+    })
+}
+
+/// Tokens of one kind.
+///
+/// Attributes
+/// ----------
+/// tokens: how many.
+/// covariance: sum of their covariances, nat·reward.
+#[pyclass(frozen, get_all, eq, module = "entropy_rl")]
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Quadrant {
+    tokens: u64,
+    covariance: f64,
+}
+
+impl From<entropy_core::Quadrant> for Quadrant {
+    fn from(quadrant: entropy_core::Quadrant) -> Self {
+        Self { tokens: quadrant.tokens, covariance: quadrant.covariance }
+    }
+}
+
+/// Tokens by the sign of their advantage and by whether they are likelier than average.
+///
+/// To first order, in the natural geometry, up_likely and down_unlikely lower the entropy; up_unlikely
+/// and down_likely raise it. Tokens of advantage 0 are still.
+#[pyclass(frozen, get_all, eq, module = "entropy_rl")]
+#[derive(Debug, PartialEq)]
+pub(crate) struct Quadrants {
+    up_likely: Quadrant,
+    up_unlikely: Quadrant,
+    down_likely: Quadrant,
+    down_unlikely: Quadrant,
+    still: Quadrant,
+}
+
+/// Sort tokens into the four quadrants; arguments as of token_covariances.
+#[pyfunction]
+#[pyo3(signature = (log_prob, advantage, *, entropy=None))]
+pub(crate) fn quadrants(
+    log_prob: Column<'_>,
+    advantage: Column<'_>,
+    entropy: Option<Column<'_>>,
+) -> PyResult<Quadrants> {
+    let tokens = Tokens::new(&log_prob, &advantage, entropy.as_ref())?;
+    let centre = match &tokens.entropy {
+        Some(entropy) => QuadrantCentre::State(entropy),
+        None => QuadrantCentre::batch(&sums(&tokens, None)?),
+    };
+    let found = rl_losses::quadrants(&tokens.log_prob, &tokens.advantage, centre);
+    let found = found.map_err(value_error)?;
+    Ok(Quadrants {
+        up_likely: found.up_likely.into(),
+        up_unlikely: found.up_unlikely.into(),
+        down_likely: found.down_likely.into(),
+        down_unlikely: found.down_unlikely.into(),
+        still: found.still.into(),
+    })
+}
+
+/// Change of entropy that the theorems predict for a step, in nats.
+///
+/// Attributes
+/// ----------
+/// policy_gradient_batch: Theorem 1, `-η Cov(log π, π A)` centred over the batch, as published.
+/// natural_policy_gradient_batch: Theorem 2, `-η Cov(log π, A)`, likewise.
+/// policy_gradient_state, natural_policy_gradient_state: the same centred in each token's own state,
+///     unbiased for the theorems; None without entropy.
+#[pyclass(frozen, get_all, eq, module = "entropy_rl")]
+#[derive(Debug, PartialEq)]
+pub(crate) struct EntropyChange {
+    policy_gradient_batch: f64,
+    natural_policy_gradient_batch: f64,
+    policy_gradient_state: Option<f64>,
+    natural_policy_gradient_state: Option<f64>,
+}
+
+/// Predict the change of entropy of a step with logit step eta, in nats; NaN of no tokens.
+///
+/// eta is the step in the logits of a table. A network moves otherwise: compare signs and ranks.
+///
+/// mean_score: `Σ π² (log π + H)` of each token's distribution, [tokens], where the advantage is not
+///     centred under the policy; 0 if absent. Used with entropy only.
+/// Other arguments as of token_covariances.
+#[pyfunction]
+#[pyo3(signature = (log_prob, advantage, *, eta, entropy=None, mean_score=None))]
+pub(crate) fn predicted_entropy_change(
+    log_prob: Column<'_>,
+    advantage: Column<'_>,
+    eta: f64,
+    entropy: Option<Column<'_>>,
+    mean_score: Option<Column<'_>>,
+) -> PyResult<EntropyChange> {
+    let tokens = Tokens::new(&log_prob, &advantage, entropy.as_ref())?;
+    let mean_score = mean_score.as_ref().map(Column::doubles);
+    let sums = sums(&tokens, mean_score.as_deref())?;
+    let known = tokens.entropy.is_some();
+    let (vanilla, natural) = (UpdateRule::PolicyGradient, UpdateRule::NaturalPolicyGradient);
+    Ok(EntropyChange {
+        policy_gradient_batch: sums.batch_centred(vanilla, eta),
+        natural_policy_gradient_batch: sums.batch_centred(natural, eta),
+        policy_gradient_state: known.then(|| sums.state_centred(vanilla, eta)),
+        natural_policy_gradient_state: known.then(|| sums.state_centred(natural, eta)),
+    })
+}
+
+/// The sums, of which those centred in the state mean nothing if there is no entropy.
+fn sums(tokens: &Tokens<'_>, mean_score: Option<&[f64]>) -> PyResult<EntropyChangeSums> {
+    let columns = EntropyChangeColumns {
+        log_prob: &tokens.log_prob,
+        advantage: &tokens.advantage,
+        entropy: tokens.entropy.as_deref().unwrap_or(&tokens.log_prob),
+        mean_score,
+    };
+    EntropyChangeSums::of(columns).map_err(value_error)
+}

@@ -1,0 +1,95 @@
+//! How far a policy has moved, and what its clip cuts off.
+
+use pyo3::prelude::*;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
+use rl_losses::{
+    Aggregation, ClipRange, DivergenceSums, DualClip, PolicyLoss, PpoClip, TokenBatch, TokenColumns,
+};
+
+use crate::column::Column;
+use crate::value_error;
+
+/// How far the policy has moved from the one that sampled, means over tokens, in nats.
+///
+/// Attributes
+/// ----------
+/// tokens: number of tokens.
+/// k1: mean of `log π_old - log π`, the plain estimate of `KL(π_old ‖ π)`; may be negative.
+/// k3: mean of `r - 1 - log r`, the estimate that is never negative.
+/// mean_abs_log_ratio, max_abs_log_ratio: mean and largest `|log r|`.
+#[pyclass(frozen, get_all, eq, module = "entropy_rl")]
+#[derive(Debug, PartialEq)]
+pub(crate) struct Divergence {
+    tokens: usize,
+    k1: f64,
+    k3: f64,
+    mean_abs_log_ratio: f64,
+    max_abs_log_ratio: f64,
+}
+
+/// Measure how far the policy has moved; means are NaN of no tokens. Log-ratios are held to ±20 nats.
+///
+/// log_prob, old_log_prob: of the sampled tokens, now and before the step, [tokens], nats.
+#[pyfunction]
+pub(crate) fn divergence(log_prob: Column<'_>, old_log_prob: Column<'_>) -> PyResult<Divergence> {
+    let sums = DivergenceSums::of(&log_prob.doubles(), &old_log_prob.doubles());
+    let sums = sums.map_err(value_error)?;
+    Ok(Divergence {
+        tokens: sums.tokens,
+        k1: sums.mean_k1(),
+        k3: sums.mean_k3(),
+        mean_abs_log_ratio: sums.mean_abs_log_ratio(),
+        max_abs_log_ratio: sums.max_abs_log_ratio,
+    })
+}
+
+/// Which share of the tokens PPO's clip leaves without gradient.
+///
+/// Attributes
+/// ----------
+/// clip_fraction: share in the flat part of the clip, 0 to 1 (verl's actor/pg_clipfrac).
+/// clip_fraction_lower: share at the dual clip's ceiling (verl's actor/pg_clipfrac_lower).
+#[pyclass(frozen, get_all, eq, module = "entropy_rl")]
+#[derive(Debug, PartialEq)]
+pub(crate) struct ClipFractions {
+    clip_fraction: f64,
+    clip_fraction_lower: f64,
+}
+
+/// Clip fractions of PPO's surrogate with ratios clipped to [1 - clip_ratio_low, 1 + clip_ratio_high];
+/// NaN of no tokens.
+///
+/// clip_ratio_low, clip_ratio_high: 0.2 each by default, as in verl.
+/// clip_ratio_c: ceiling on the ratio where the advantage is negative, above 1; None for no dual clip.
+/// Other arguments: [tokens].
+#[pyfunction]
+#[pyo3(signature = (
+    log_prob, old_log_prob, advantage, *, clip_ratio_low=PpoClip::default().clip().low(),
+    clip_ratio_high=PpoClip::default().clip().high(), clip_ratio_c=PpoClip::default().dual_clip().ceiling(),
+))]
+pub(crate) fn clip_fractions(
+    log_prob: Column<'_>,
+    old_log_prob: Column<'_>,
+    advantage: Column<'_>,
+    clip_ratio_low: f64,
+    clip_ratio_high: f64,
+    clip_ratio_c: Option<f64>,
+) -> PyResult<ClipFractions> {
+    let clip = ClipRange::new(clip_ratio_low, clip_ratio_high).map_err(value_error)?;
+    let dual_clip = clip_ratio_c.map_or(Ok(DualClip::OFF), DualClip::at).map_err(value_error)?;
+    let loss = PolicyLoss::PpoClip(PpoClip::new(clip, dual_clip));
+    let columns = [log_prob.doubles(), old_log_prob.doubles(), advantage.doubles()];
+    let [log_prob, old_log_prob, advantage] = &columns;
+    let lengths = [log_prob.len()];
+    let batch = TokenBatch::new(TokenColumns { log_prob, old_log_prob, advantage }, &lengths);
+    let batch = batch.map_err(value_error)?;
+    // This loss draws nothing.
+    let mut rng = ChaCha8Rng::seed_from_u64(0);
+    let plan = loss.plan(&batch, &Aggregation::TokenMean, &mut rng).map_err(value_error)?;
+    let sums = loss.evaluate(&batch, plan.part(0..plan.len())).sums;
+    Ok(ClipFractions {
+        clip_fraction: sums.clip_fraction(),
+        clip_fraction_lower: sums.clip_fraction_lower(),
+    })
+}

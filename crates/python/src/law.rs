@@ -1,0 +1,195 @@
+//! The law of reward and entropy, fitted and foretold.
+
+use entropy_core::{Interval, PerformanceLaw};
+use pyo3::prelude::*;
+
+use crate::column::Column;
+use crate::value_error;
+
+/// What intervals cover unless the caller says otherwise.
+const CONFIDENCE: f64 = 0.95;
+
+/// The law `R = -a exp(H) + b`, fitted by least squares (arXiv:2505.22617, Eq. 6).
+///
+/// Intervals come from Student's t and take the residuals as independent, which along a run they are
+/// not quite: they are the least the uncertainty can be. They need three points.
+///
+/// Attributes
+/// ----------
+/// a: price of entropy, `dR/dH = -a exp(H)`.
+/// b: intercept, reward.
+/// ceiling: `b - a`, the reward when all entropy is spent.
+/// points: number of points of the fit.
+/// rmse: root of the mean squared residual, reward.
+/// r_squared, linear_r_squared: share of the variance explained by the law and by a straight line in
+///     the entropy, None of a constant reward. The law is only supported where it explains more.
+/// linear_rmse: that line's rmse.
+/// aic_over_linear: Akaike criterion of the line less that of the law: below 2 it says little; None
+///     where both are exact.
+/// standard_error_a, standard_error_b: None of two points.
+#[pyclass(frozen, eq, name = "PerformanceLaw", module = "entropy_rl")]
+#[derive(PartialEq)]
+pub(crate) struct Law(PerformanceLaw);
+
+#[pymethods]
+impl Law {
+    #[getter]
+    fn a(&self) -> f64 {
+        self.0.a
+    }
+
+    #[getter]
+    fn b(&self) -> f64 {
+        self.0.b
+    }
+
+    #[getter]
+    fn ceiling(&self) -> f64 {
+        self.0.ceiling()
+    }
+
+    #[getter]
+    fn points(&self) -> usize {
+        self.0.points
+    }
+
+    #[getter]
+    fn rmse(&self) -> f64 {
+        self.0.rmse
+    }
+
+    #[getter]
+    fn r_squared(&self) -> Option<f64> {
+        self.0.r_squared
+    }
+
+    #[getter]
+    fn linear_r_squared(&self) -> Option<f64> {
+        self.0.linear_r_squared
+    }
+
+    #[getter]
+    fn linear_rmse(&self) -> f64 {
+        self.0.linear_rmse
+    }
+
+    #[getter]
+    fn aic_over_linear(&self) -> Option<f64> {
+        self.0.aic_over_linear()
+    }
+
+    #[getter]
+    fn standard_error_a(&self) -> Option<f64> {
+        self.0.standard_error_a
+    }
+
+    #[getter]
+    fn standard_error_b(&self) -> Option<f64> {
+        self.0.standard_error_b
+    }
+
+    /// Reward that the law predicts at entropy, in nats.
+    fn predict(&self, entropy: f64) -> f64 {
+        self.0.predict(entropy)
+    }
+
+    /// Confidence interval (low, high) of a.
+    #[pyo3(signature = (*, confidence=CONFIDENCE))]
+    fn interval_a(&self, confidence: f64) -> PyResult<(f64, f64)> {
+        self.0.interval_a(confidence).map(pair).map_err(value_error)
+    }
+
+    /// Confidence interval (low, high) of b.
+    #[pyo3(signature = (*, confidence=CONFIDENCE))]
+    fn interval_b(&self, confidence: f64) -> PyResult<(f64, f64)> {
+        self.0.interval_b(confidence).map(pair).map_err(value_error)
+    }
+
+    /// Confidence interval (low, high) of the ceiling.
+    #[pyo3(signature = (*, confidence=CONFIDENCE))]
+    fn interval_ceiling(&self, confidence: f64) -> PyResult<(f64, f64)> {
+        self.0.interval_ceiling(confidence).map(pair).map_err(value_error)
+    }
+
+    /// Confidence interval (low, high) of the law itself at entropy, in nats.
+    #[pyo3(signature = (entropy, *, confidence=CONFIDENCE))]
+    fn confidence_interval(&self, entropy: f64, confidence: f64) -> PyResult<(f64, f64)> {
+        self.0.confidence_interval(entropy, confidence).map(pair).map_err(value_error)
+    }
+
+    /// Prediction interval (low, high) for one more reward measured at entropy, in nats.
+    #[pyo3(signature = (entropy, *, confidence=CONFIDENCE))]
+    fn prediction_interval(&self, entropy: f64, confidence: f64) -> PyResult<(f64, f64)> {
+        self.0.prediction_interval(entropy, confidence).map(pair).map_err(value_error)
+    }
+
+    fn __repr__(&self) -> String {
+        let PerformanceLaw { a, b, points, rmse, .. } = &self.0;
+        format!("PerformanceLaw(a={a}, b={b}, points={points}, rmse={rmse})")
+    }
+}
+
+fn pair(Interval { low, high }: Interval) -> (f64, f64) {
+    (low, high)
+}
+
+/// Fit the law to the points of one run.
+///
+/// entropy: [points], nats.
+/// reward: [points], such as the held-out accuracy.
+///
+/// Raises ValueError for fewer than two points, a value that is not finite, or a constant entropy.
+#[pyfunction]
+pub(crate) fn fit_law(entropy: Column<'_>, reward: Column<'_>) -> PyResult<Law> {
+    PerformanceLaw::fit(&entropy.doubles(), &reward.doubles()).map(Law).map_err(value_error)
+}
+
+/// A law fitted to the first points of a run and held against the rest.
+///
+/// Attributes
+/// ----------
+/// law: PerformanceLaw of the first points.
+/// fitted: how many those are.
+/// rmse_rest, linear_rmse_rest: root mean squared error on the rest, of the law and of a straight line
+///     in the entropy, reward.
+/// final_error: reward of the last point as foretold, less as it was.
+/// final_interval: prediction interval (low, high) there; None of two points.
+/// covered: fraction of the rest inside their prediction intervals; None of two points.
+#[pyclass(frozen, get_all, module = "entropy_rl")]
+pub(crate) struct Forecast {
+    law: Py<Law>,
+    fitted: usize,
+    rmse_rest: f64,
+    linear_rmse_rest: f64,
+    final_error: f64,
+    final_interval: Option<(f64, f64)>,
+    covered: Option<f64>,
+}
+
+/// Fit the law to the first share of a run's points, in order of training, and foretell the rest.
+///
+/// entropy, reward: [points].
+/// share: above 0, below 1; rounded to whole points, two at least. The paper takes 0.15.
+/// confidence: of the prediction intervals.
+#[pyfunction]
+#[pyo3(signature = (entropy, reward, *, share, confidence=CONFIDENCE))]
+pub(crate) fn forecast(
+    py: Python<'_>,
+    entropy: Column<'_>,
+    reward: Column<'_>,
+    share: f64,
+    confidence: f64,
+) -> PyResult<Forecast> {
+    let (entropy, reward) = (entropy.doubles(), reward.doubles());
+    let found = entropy_core::Forecast::from_share(&entropy, &reward, share, confidence);
+    let found = found.map_err(value_error)?;
+    Ok(Forecast {
+        law: Py::new(py, Law(found.law))?,
+        fitted: found.fitted,
+        rmse_rest: found.rmse_rest,
+        linear_rmse_rest: found.linear_rmse_rest,
+        final_error: found.final_error,
+        final_interval: found.final_interval.map(pair),
+        covered: found.covered,
+    })
+}

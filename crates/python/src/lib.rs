@@ -1,0 +1,48 @@
+//! The Python package `entropy_rl`: the verifier, the diagnostics of entropy and covariance, the
+//! selections of Clip-Cov and KL-Cov, and the law of reward and entropy, for training codes in Python.
+//!
+//! It converts and calls; every formula stands in the crate that owns it. What a user reads is in
+//! `entropy_rl.pyi` and `docs/python.md`.
+
+#![expect(clippy::needless_pass_by_value, reason = "a function owns what Python passes to it")]
+#![expect(clippy::doc_markdown, reason = "docstrings of Python are plain text")]
+
+mod column;
+mod diagnostics;
+mod divergence;
+mod law;
+mod selection;
+mod verifier;
+
+use std::fmt::Display;
+
+use pyo3::PyErr;
+use pyo3::exceptions::PyValueError;
+use pyo3::pymodule;
+
+/// An error of a crate of ours as Python's, in its own words.
+fn value_error(error: impl Display) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
+/// Verifier of mathematical answers, entropy diagnostics, Clip-Cov and KL-Cov masks, and the R-H law.
+///
+/// Columns are numpy arrays of float32 or float64, or sequences of floats, one value a trained token:
+/// sequences laid end to end, without padding. Log-probabilities and entropies are in nats, shares are
+/// fractions. A value that does not fit raises ValueError, an argument of another type TypeError.
+#[pymodule]
+mod entropy_rl {
+    #[pymodule_export]
+    use crate::diagnostics::{
+        CovarianceSummary, EntropyChange, Quadrant, Quadrants, Quantile, TopMean,
+        covariance_summary, predicted_entropy_change, quadrants, token_covariances,
+    };
+    #[pymodule_export]
+    use crate::divergence::{ClipFractions, Divergence, clip_fractions, divergence};
+    #[pymodule_export]
+    use crate::law::{Forecast, Law, fit_law, forecast};
+    #[pymodule_export]
+    use crate::selection::{clip_cov_mask, high_entropy_mask, kl_cov_mask};
+    #[pymodule_export]
+    use crate::verifier::{Extracted, Verdict, explain, extract, grade, verify, verify_many};
+}

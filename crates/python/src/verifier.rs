@@ -1,0 +1,308 @@
+//! `reward-math` in Python: one verdict, or a batch of them on threads.
+
+use std::ops::Range;
+
+use numpy::PyArray1;
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
+use rayon::prelude::*;
+use reward_math::{Gold, How, Options, Reward, Side};
+use rl_losses::ColumnError;
+use serde::Serialize;
+
+use crate::value_error;
+
+/// The outcome of one verification; true where the response is right.
+///
+/// Attributes
+/// ----------
+/// verdict: "right", "wrong" or "unparsed".
+/// is_right: whether it is "right".
+/// rung: the step that decided, such as "spelling", "number", "normal-form"; None if unparsed.
+/// response, ground_truth: both sides in normal form, with explained=True only.
+/// which: "response" or "ground-truth", the side that could not be read; None if decided.
+/// why: what was the matter with it; None if decided.
+#[pyclass(frozen, eq, module = "entropy_rl")]
+#[derive(PartialEq)]
+pub(crate) struct Verdict(reward_math::Verdict);
+
+#[pymethods]
+impl Verdict {
+    #[getter]
+    fn verdict(&self) -> &'static str {
+        match self.0 {
+            reward_math::Verdict::Right { .. } => "right",
+            reward_math::Verdict::Wrong { .. } => "wrong",
+            reward_math::Verdict::Unparsed { .. } => "unparsed",
+        }
+    }
+
+    #[getter]
+    fn is_right(&self) -> bool {
+        self.0.is_right()
+    }
+
+    #[getter]
+    fn rung(&self) -> Option<String> {
+        self.0.how().and_then(|how| named(&how.rung))
+    }
+
+    #[getter]
+    fn response(&self) -> Option<&str> {
+        self.0.how().and_then(|How { response, .. }| response.as_deref())
+    }
+
+    #[getter]
+    fn ground_truth(&self) -> Option<&str> {
+        self.0.how().and_then(|How { ground_truth, .. }| ground_truth.as_deref())
+    }
+
+    #[getter]
+    fn which(&self) -> Option<String> {
+        match &self.0 {
+            reward_math::Verdict::Unparsed { which, .. } => named(which),
+            _ => None,
+        }
+    }
+
+    #[getter]
+    fn why(&self) -> Option<String> {
+        match &self.0 {
+            reward_math::Verdict::Unparsed { why, .. } => Some(why.to_string()),
+            _ => None,
+        }
+    }
+
+    fn __bool__(&self) -> bool {
+        self.is_right()
+    }
+
+    fn __repr__(&self) -> String {
+        let because = self.rung().map(|rung| format!(", rung='{rung}'"));
+        let unread = || Some(format!(", which='{}', why='{}'", self.which()?, self.why()?));
+        let rest = because.or_else(unread).unwrap_or_default();
+        format!("Verdict(verdict='{}'{rest})", self.verdict())
+    }
+}
+
+/// The name that configurations and JSON give a variant.
+fn named(variant: &impl Serialize) -> Option<String> {
+    serde_json::to_value(variant).ok()?.as_str().map(str::to_owned)
+}
+
+/// An answer and where it was found.
+///
+/// Attributes
+/// ----------
+/// text: the answer as written, without its box or phrase.
+/// rule: what marked it: "box", "tag", "hash-marks", "phrase", "bold", "last-letter", "last-number"
+///     or "last-sentence".
+/// span: (start, end) in the response, in characters.
+#[pyclass(frozen, get_all, eq, module = "entropy_rl")]
+#[derive(PartialEq)]
+pub(crate) struct Extracted {
+    text: String,
+    rule: String,
+    span: (usize, usize),
+}
+
+#[pymethods]
+impl Extracted {
+    fn __repr__(&self) -> String {
+        format!("Extracted(text={:?}, rule='{}', span={:?})", self.text, self.rule, self.span)
+    }
+}
+
+/// How an answer is looked for, by the name that `reward-math --mode` has for it.
+fn options(mode: &str, fuel: u64) -> PyResult<Options> {
+    let options = match mode {
+        "marked" => Options::default(),
+        "strict" => Options::strict(),
+        "lenient" => Options::lenient(),
+        _ => {
+            let expected = "\"marked\", \"strict\" or \"lenient\"";
+            return Err(value_error(format!("`mode` is {mode:?}, expected {expected}")));
+        }
+    };
+    Ok(Options { fuel, ..options })
+}
+
+/// A response, what it is held against, and the question if it is known.
+#[derive(Clone, Copy)]
+struct Row<'a> {
+    response: &'a str,
+    ground_truth: &'a str,
+    question: Option<&'a str>,
+}
+
+impl Row<'_> {
+    fn verify(self, options: &Options) -> reward_math::Verdict {
+        let gold = match Gold::parse(self.ground_truth, options) {
+            Ok(gold) => gold,
+            Err(why) => return reward_math::Verdict::Unparsed { which: Side::GroundTruth, why },
+        };
+        match self.question {
+            Some(question) => gold.asked(question).verify(self.response),
+            None => gold.verify(self.response),
+        }
+    }
+}
+
+/// Decide whether a response gives the ground truth.
+///
+/// mode: where an answer may stand. "marked": a box, else `####`, an `<answer>` tag, a phrase such as
+///     "the answer is", a last line in bold. "strict": a box alone. "lenient": also the last formula or
+///     number.
+/// question: passed over where the response repeats it.
+/// fuel: steps of work that the comparison may cost; beyond, the verdict is "unparsed". A count and no
+///     clock: the verdict is the same on every machine.
+/// explained: fill `response` and `ground_truth` of the verdict.
+///
+/// Raises ValueError if mode is another.
+#[pyfunction]
+#[pyo3(signature = (
+    response, ground_truth, *, question=None, mode="marked", fuel=Options::default().fuel, explained=false,
+))]
+pub(crate) fn verify(
+    py: Python<'_>,
+    response: &str,
+    ground_truth: &str,
+    question: Option<&str>,
+    mode: &str,
+    fuel: u64,
+    explained: bool,
+) -> PyResult<Verdict> {
+    let options = Options { normal_forms: explained, ..options(mode, fuel)? };
+    let row = Row { response, ground_truth, question };
+    Ok(Verdict(py.detach(|| row.verify(&options))))
+}
+
+/// Verify a batch on threads, without holding the interpreter's lock.
+///
+/// responses, ground_truths, questions: strings, one a response, all of one length.
+/// threads: 0 for one a processor. Verdicts do not depend on it.
+///
+/// Returns the verdicts in order. Raises ValueError where the lengths differ.
+#[pyfunction]
+#[pyo3(signature = (
+    responses, ground_truths, *, questions=None, mode="marked", fuel=Options::default().fuel,
+    explained=false, threads=0,
+))]
+#[expect(clippy::too_many_arguments, reason = "keywords of Python")]
+pub(crate) fn verify_many(
+    py: Python<'_>,
+    responses: Vec<PyBackedStr>,
+    ground_truths: Vec<PyBackedStr>,
+    questions: Option<Vec<PyBackedStr>>,
+    mode: &str,
+    fuel: u64,
+    explained: bool,
+    threads: usize,
+) -> PyResult<Vec<Verdict>> {
+    let options = Options { normal_forms: explained, ..options(mode, fuel)? };
+    let batch = Batch::new(&responses, &ground_truths, questions.as_deref())?;
+    py.detach(|| batch.map(threads, |row| Verdict(row.verify(&options))))
+}
+
+/// Rewards of a batch, float64 [responses]: verify_many, then a number for each verdict.
+///
+/// right, wrong, unparsed: the reward of each verdict.
+/// Other arguments as of verify_many.
+#[pyfunction]
+#[pyo3(signature = (
+    responses, ground_truths, *, questions=None, mode="marked", fuel=Options::default().fuel,
+    right=Reward::default().right, wrong=Reward::default().wrong, unparsed=Reward::default().unparsed,
+    threads=0,
+))]
+#[expect(clippy::too_many_arguments, reason = "keywords of Python")]
+pub(crate) fn grade<'py>(
+    py: Python<'py>,
+    responses: Vec<PyBackedStr>,
+    ground_truths: Vec<PyBackedStr>,
+    questions: Option<Vec<PyBackedStr>>,
+    mode: &str,
+    fuel: u64,
+    right: f64,
+    wrong: f64,
+    unparsed: f64,
+    threads: usize,
+) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    let (options, reward) = (options(mode, fuel)?, Reward { right, wrong, unparsed });
+    let batch = Batch::new(&responses, &ground_truths, questions.as_deref())?;
+    let rewards = py.detach(|| batch.map(threads, |row| reward.of(&row.verify(&options))))?;
+    Ok(PyArray1::from_vec(py, rewards))
+}
+
+/// Columns of strings of one length.
+struct Batch<'a>(Vec<Row<'a>>);
+
+impl<'a> Batch<'a> {
+    fn new(
+        responses: &'a [PyBackedStr],
+        ground_truths: &'a [PyBackedStr],
+        questions: Option<&'a [PyBackedStr]>,
+    ) -> PyResult<Self> {
+        let expected = responses.len();
+        let lengths = [
+            ("ground_truths", ground_truths.len()),
+            ("questions", questions.map_or(expected, <[_]>::len)),
+        ];
+        if let Some(&(column, found)) = lengths.iter().find(|(_, found)| *found != expected) {
+            let other = "responses";
+            return Err(value_error(ColumnError::Length { column, found, other, expected }));
+        }
+        let rows = responses.iter().zip(ground_truths).enumerate();
+        Ok(Self(
+            rows.map(|(index, (response, ground_truth))| Row {
+                response,
+                ground_truth,
+                question: questions.map(|questions| &*questions[index]),
+            })
+            .collect(),
+        ))
+    }
+
+    fn map<T: Send>(&self, threads: usize, f: impl Fn(Row<'_>) -> T + Sync) -> PyResult<Vec<T>> {
+        // A pool of the call's own: a pool that lives on is dead in a process forked later, and waits for ever.
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+        let pool = pool.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+        Ok(pool.install(|| self.0.par_iter().map(|&row| f(row)).collect()))
+    }
+}
+
+/// Find the answer in a response; None if there is none that mode allows.
+///
+/// Arguments as of verify.
+#[pyfunction]
+#[pyo3(signature = (response, *, question=None, mode="marked"))]
+pub(crate) fn extract(
+    response: &str,
+    question: Option<&str>,
+    mode: &str,
+) -> PyResult<Option<Extracted>> {
+    let options = options(mode, Options::default().fuel)?;
+    let found = match question {
+        Some(question) => reward_math::extract_without_echo(response, question, &options),
+        None => reward_math::extract(response, &options),
+    };
+    Ok(found.map(|found| Extracted {
+        rule: named(&found.rule).unwrap_or_default(),
+        span: in_characters(response, found.span),
+        text: found.text,
+    }))
+}
+
+/// A range of bytes of a text, counted as Python counts.
+fn in_characters(text: &str, bytes: Range<usize>) -> (usize, usize) {
+    let start = text[..bytes.start].chars().count();
+    (start, start + text[bytes].chars().count())
+}
+
+/// Say in lines of text what is extracted, how both sides are read and which step decides.
+#[pyfunction]
+#[pyo3(signature = (response, ground_truth, *, mode="marked"))]
+pub(crate) fn explain(response: &str, ground_truth: &str, mode: &str) -> PyResult<String> {
+    let options = options(mode, Options::default().fuel)?;
+    Ok(reward_math::explain(response, ground_truth, &options))
+}

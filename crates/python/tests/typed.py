@@ -1,0 +1,48 @@
+"""A program over the whole interface, for `mypy --strict`."""
+
+from typing import Literal
+
+import entropy_rl as er
+import numpy as np
+from numpy.typing import NDArray
+
+
+def reward(response: str, ground_truth: str) -> float:
+    verdict: er.Verdict = er.verify(response, ground_truth, mode="strict")
+    state: Literal["right", "wrong", "unparsed"] = verdict.verdict
+    rung: str | None = verdict.rung
+    print(state, rung, verdict.why)
+    found = er.extract(response)
+    if found is not None:
+        start, end = found.span
+        print(response[start:end], found.rule)
+    return float(er.grade([response], [ground_truth], threads=1)[0])
+
+
+def diagnose(log_prob: NDArray[np.float32], advantage: list[float]) -> tuple[float, int]:
+    covariance: NDArray[np.float64] = er.token_covariances(log_prob, advantage)
+    change = er.predicted_entropy_change(log_prob, advantage, eta=0.1)
+    # The state-centred prediction is there only with an entropy.
+    state: float | None = change.policy_gradient_state
+    top = er.covariance_summary(log_prob, advantage).top_means[0]
+    share = er.clip_fractions(log_prob, log_prob, advantage, clip_ratio_c=None).clip_fraction
+    return covariance.mean() + share + (state or 0.0) + top.mean, er.quadrants(log_prob, advantage).still.tokens
+
+
+def masks(log_prob: NDArray[np.float32], advantage: NDArray[np.float64]) -> NDArray[np.bool_]:
+    clip = er.clip_cov_mask(log_prob, log_prob, advantage, seed=1)
+    kl = er.kl_cov_mask(log_prob, advantage, centering="state", entropy=-log_prob)
+    return clip | kl | er.high_entropy_mask(log_prob)
+
+
+def foretold(entropy: list[float], accuracy: list[float]) -> tuple[float, float] | None:
+    law: er.PerformanceLaw = er.fit_law(entropy, accuracy)
+    low, high = law.interval_ceiling(confidence=0.9)
+    print(law.ceiling, low, high)
+    return er.forecast(entropy, accuracy, share=0.5).final_interval
+
+
+# What is wrong has to be found: mypy fails on an ignore that ignores nothing.
+er.verify("a", "b", mode="loose")  # type: ignore[arg-type]
+er.kl_cov_mask([0.0], [0.0], fraction="2e-3")  # type: ignore[arg-type]
+er.Verdict().verdict = "right"  # type: ignore[misc]
