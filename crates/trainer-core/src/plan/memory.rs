@@ -252,20 +252,24 @@ impl<'a> Counts<'a> {
         item("optimiser moments", 2 * size * count, because)
     }
 
-    fn gradients(&self) -> Vec<Item> {
+    /// Gradients that no rank cuts: made as blocks are left, and given back by the optimiser.
+    fn whole_gradients(&self) -> Item {
         let whole = if self.setup.cuts_gradients() { 0 } else { self.trained };
-        let because = "of all that is trained; kept from step to step";
-        let mut items = vec![item("gradients", self.element * whole, because)];
-        if self.setup.cuts_optimizer() {
-            let bytes = self.wide * self.shard(self.trained);
-            items.push(item("gradient shards", bytes, "summed over the ranks, for the optimiser"));
-        }
-        items
+        item(
+            "gradients",
+            self.element * whole,
+            "of all that is trained, until the optimiser has stepped",
+        )
+    }
+
+    fn gradient_shards(&self) -> Item {
+        let shard = if self.setup.cuts_optimizer() { self.shard(self.trained) } else { 0 };
+        item("gradient shards", self.wide * shard, "summed over the ranks, for the optimiser")
     }
 
     fn resident(&self) -> Vec<Item> {
-        let mut items = vec![self.parameters(), self.master(), self.moments()];
-        items.extend(self.gradients());
+        let mut items =
+            vec![self.parameters(), self.master(), self.moments(), self.gradient_shards()];
         let whole = self.blocks + self.outer;
         if self.setup.reference && self.setup.lora.is_none() {
             let mut bytes = self.element * whole;
@@ -428,6 +432,7 @@ impl<'a> Counts<'a> {
                 ),
             ),
             item("activations that are kept", kept, "training.activation_bytes at most"),
+            self.whole_gradients(),
         ];
         // The head is done before the blocks are.
         if head >= block {
@@ -489,7 +494,7 @@ impl<'a> Counts<'a> {
     fn optimizer(&self) -> Phase {
         let widest =
             if self.setup.lora.is_some() { self.trained } else { self.head.max(self.block) };
-        let mut items = Vec::new();
+        let mut items = vec![self.whole_gradients()];
         if self.setup.cuts_gradients() {
             let bytes = self.wide * self.shard(self.trained);
             items.push(item("gradients", bytes, "as they came from the ranks"));
@@ -508,9 +513,6 @@ impl<'a> Counts<'a> {
                 bucket * (self.element + wide),
                 "64 MiB or the widest matrix",
             ));
-        }
-        if self.narrow && !self.setup.cuts_optimizer() {
-            items.push(item("one gradient in f32", self.wide * self.head, "of the widest matrix"));
         }
         Phase { name: "optimiser step", items }
     }
