@@ -116,15 +116,17 @@ fn evaluate_piece<L: TokenLoss, R: Real>(
     let mut constants = [R::default(); BLOCK];
     let mut terms = Terms { values: [R::default(); BLOCK], reported: [R::default(); BLOCK] };
     let mut totals = Totals::default();
-    let uniform = plan.is_uniform();
+    let (one_weight, one_constant) = (plan.weighs_alike(), plan.has_one_constant());
     let mut pending = plan.selected_within(&tokens);
     // Written down: walked, they cost the loop a tenth of its speed.
     let blocks: Vec<_> = runs(tokens.len(), BLOCK).collect();
     for (index, run) in blocks.into_iter().enumerate() {
         let block = tokens.start + run.start..tokens.start + run.end;
         let (start, length) = (block.start, block.len());
-        if index == 0 || !uniform {
+        if index == 0 || !one_weight {
             plan.fill_weights(block.clone(), &mut weights[..length]);
+        }
+        if index == 0 || !one_constant {
             plan.fill_constants(block.clone(), &mut constants[..length]);
         }
         let inside = pending.iter().take_while(|&&token| plan.index_of(token) < block.end).count();

@@ -29,15 +29,21 @@ pub struct ExactSum {
 
 impl ExactSum {
     /// The sum of `terms`, all finite.
+    #[cfg(test)]
     pub(crate) fn of<R: Real>(terms: &[R]) -> Self {
         let mut sum = Self::default();
+        sum.extend(terms);
+        sum
+    }
+
+    /// Adds `terms`, all finite.
+    pub(crate) fn extend<R: Real>(&mut self, terms: &[R]) {
         for block in terms.chunks(BLOCK) {
             match pulp::Arch::new().dispatch(SmallBlock(block)) {
-                Some(units) => sum.add_units(0, units),
-                None => block.iter().for_each(|term| sum.add(term.to_f64())),
+                Some(units) => self.add_units(0, units),
+                None => block.iter().for_each(|term| self.add(term.to_f64())),
             }
         }
-        sum
     }
 
     /// Adds what `other` holds.

@@ -165,12 +165,14 @@ impl PlanPart<'_> {
         self.plan.constants.fill(self.shifted(run), into);
     }
 
-    /// Whether every token has the same weight and the same constant.
-    pub(crate) fn is_uniform(&self) -> bool {
-        matches!(
-            (&self.plan.weights, &self.plan.constants),
-            (Spread::Uniform(_), Spread::Uniform(_))
-        )
+    /// Whether every token has the same weight.
+    pub(crate) fn weighs_alike(&self) -> bool {
+        matches!(self.plan.weights, Spread::Uniform(_))
+    }
+
+    /// Whether every token has the same constant.
+    pub(crate) fn has_one_constant(&self) -> bool {
+        matches!(self.plan.constants, Spread::Uniform(_))
     }
 
     fn shifted(&self, run: Range<usize>) -> Range<usize> {

@@ -6,7 +6,7 @@ use thiserror::Error;
 use crate::{
     Aggregation, Candidates, Column, Executor, Gspo, ParameterError, PlanSummary, PolicyLoss, Real,
     Scope, Serial, Steer, StepPlan, TokenBatch, Treatment,
-    ranking::{Ranking, positions},
+    ranking::{Bounds, Ranking, positions},
     settings::Settings,
     spread::Spread,
 };
@@ -142,8 +142,9 @@ impl PolicyLoss {
         rng: &mut (impl Rng + ?Sized),
     ) -> Result<StepPlan, PlanError> {
         let seed = self.draw_seed(rng);
-        let summary = self.summarise(executor, batch)?;
-        let candidates = self.candidates(executor, batch, &summary, (0, seed))?;
+        self.check(batch)?;
+        let (summary, bounds) = self.survey(executor, batch);
+        let candidates = self.best(executor, batch, (&summary, &bounds), (0, seed));
         self.finish(batch, &summary, &candidates, 0, aggregation)
     }
 
@@ -158,15 +159,26 @@ impl PolicyLoss {
         batch: &TokenBatch<'_, R>,
     ) -> Result<PlanSummary, PlanError> {
         self.check(batch)?;
+        Ok(self.survey(executor, batch).0)
+    }
+
+    /// The summary, and what the same pass over the tokens tells of where those lie that rank highest.
+    fn survey<R: Real>(
+        &self,
+        executor: &impl Executor,
+        batch: &TokenBatch<'_, R>,
+    ) -> (PlanSummary, Bounds<R>) {
         let counts = PlanSummary { tokens: batch.len(), ..PlanSummary::default() };
         let global = self.ranking().filter(|ranking| ranking.scope() == Scope::MiniBatch);
-        let mut summary =
-            global.map_or(counts, |ranking| ranking.means(executor, batch, 0..batch.len()));
+        let (mut summary, bounds) = match global {
+            Some(ranking) => ranking.survey(executor, batch, 0..batch.len()),
+            None => (counts, Bounds::none()),
+        };
         summary.sequences = batch.sequence_lengths().iter().filter(|&&length| length > 0).count();
         if let Self::Steer(_) = self {
             summary.largest = Steer::largest(batch);
         }
-        Ok(summary)
+        (summary, bounds)
     }
 
     /// The tokens of this rank that may be selected, given the summary of all ranks. `first` is the
@@ -183,10 +195,20 @@ impl PolicyLoss {
         (first, seed): (u64, u64),
     ) -> Result<Candidates, PlanError> {
         self.check(batch)?;
-        Ok(self.ranking().map_or_else(
+        Ok(self.best(executor, batch, (summary, &Bounds::none()), (first, seed)))
+    }
+
+    fn best<R: Real>(
+        &self,
+        executor: &impl Executor,
+        batch: &TokenBatch<'_, R>,
+        known: (&PlanSummary, &Bounds<R>),
+        numbered: (u64, u64),
+    ) -> Candidates {
+        self.ranking().map_or_else(
             || Candidates::new(0),
-            |ranking| ranking.candidates(executor, batch, summary, (first, seed)),
-        ))
+            |ranking| ranking.candidates(executor, batch, known, numbered),
+        )
     }
 
     /// The plan of this rank's tokens, given the summary and the candidates of all ranks.

@@ -1,5 +1,6 @@
 //! How tokens are ranked for selection, over any split of the mini-batch.
 
+mod extent;
 mod scan;
 
 use std::ops::Range;
@@ -12,7 +13,10 @@ use crate::{
     Semantics, Serial, TokenBatch,
     executor::runs,
     plan::{share, truncated},
-    ranking::scan::Scan,
+    ranking::{
+        extent::{Extent, reached_by, survey},
+        scan::{Known, Scan},
+    },
     surrogate::Surrogate,
 };
 
@@ -40,6 +44,16 @@ impl PlanSummary {
         self.advantage.merge(&other.advantage);
         self.log_prob.merge(&other.log_prob);
         self.largest = self.largest.max(other.largest);
+    }
+}
+
+/// Where tokens of high covariance lie in a batch, piece by piece; none where it is not known.
+#[derive(Debug)]
+pub(crate) struct Bounds<R>(Vec<Vec<Extent<R>>>);
+
+impl<R> Bounds<R> {
+    pub(crate) fn none() -> Self {
+        Self(Vec::new())
     }
 }
 
@@ -137,19 +151,20 @@ impl Ranking {
     }
 
     /// The tokens of `batch` that may be selected over the whole that `summary` describes; `first` is
-    /// the position of the batch's first token in it.
+    /// the position of the batch's first token in it. `bounds` are what [`survey`](Self::survey) found with as many threads,
+    /// or none.
     pub(crate) fn candidates<R: Real>(
         &self,
         executor: &impl Executor,
         batch: &TokenBatch<'_, R>,
-        summary: &PlanSummary,
+        (summary, bounds): (&PlanSummary, &Bounds<R>),
         (first, seed): (u64, u64),
     ) -> Candidates {
         match self.scope {
             Scope::MiniBatch => {
                 let (keep, tokens) = (self.count(summary.tokens), 0..batch.len());
                 let whole = std::slice::from_ref(&tokens);
-                self.ranked(executor, batch, whole, summary, keep, (first, seed))
+                self.ranked(executor, batch, whole, (summary, bounds), keep, (first, seed))
             }
             Scope::MicroBatch => {
                 let mut all = Candidates::settled();
@@ -157,37 +172,40 @@ impl Ranking {
                 for &count in batch.micro_batches().unwrap_or_default() {
                     let tokens = batch.token_range(sequence..sequence + count);
                     sequence += count;
-                    let summary = self.means(executor, batch, tokens.clone());
-                    let (keep, numbered) = (self.count(summary.tokens), (first, seed));
+                    let (summary, bounds) = self.survey(executor, batch, tokens.clone());
+                    let (keep, known) = (self.count(summary.tokens), (&summary, &bounds));
                     let whole = std::slice::from_ref(&tokens);
-                    all.settle(self.ranked(executor, batch, whole, &summary, keep, numbered));
+                    all.settle(self.ranked(executor, batch, whole, known, keep, (first, seed)));
                 }
                 all
             }
         }
     }
 
-    /// Counts and, if needed, sums over a run of tokens.
-    pub(crate) fn means<R: Real>(
+    /// Counts of a run of tokens and, if needed, sums; and where tokens of high covariance lie, if that is what ranks them.
+    pub(crate) fn survey<R: Real>(
         &self,
         executor: &impl Executor,
         batch: &TokenBatch<'_, R>,
         tokens: Range<usize>,
-    ) -> PlanSummary {
+    ) -> (PlanSummary, Bounds<R>) {
         let mut summary = PlanSummary { tokens: tokens.len(), ..PlanSummary::default() };
+        let mut bounds = Bounds::none();
         if self.needs_means() {
-            let pieces = pieces(tokens.len(), executor);
-            let sums = executor.map(pieces, |piece| {
+            let bounded = matches!(self.by, Order::Covariance(_));
+            let parts = executor.map(pieces(tokens.len(), executor), |piece| {
                 let piece = tokens.start + piece.start..tokens.start + piece.end;
-                let column = |column: &[R]| ExactSum::of(&column[piece.clone()]);
-                (column(batch.advantage()), column(batch.log_prob()))
+                survey(&batch.advantage()[piece.clone()], &batch.log_prob()[piece], bounded)
             });
-            for (advantage, log_prob) in sums {
+            for (advantage, log_prob, extents) in parts {
                 summary.advantage.merge(&advantage);
                 summary.log_prob.merge(&log_prob);
+                if bounded {
+                    bounds.0.push(extents);
+                }
             }
         }
-        summary
+        (summary, bounds)
     }
 
     /// The share of some runs of tokens together, with covariances centred over all that `summary`
@@ -200,7 +218,7 @@ impl Ranking {
         seed: u64,
     ) -> Candidates {
         let keep = self.count(runs.iter().map(Range::len).sum());
-        self.ranked(&Serial, batch, runs, summary, keep, (0, seed))
+        self.ranked(&Serial, batch, runs, (summary, &Bounds::none()), keep, (0, seed))
     }
 
     /// The `keep` best of some runs of tokens.
@@ -209,7 +227,7 @@ impl Ranking {
         executor: &impl Executor,
         batch: &TokenBatch<'_, R>,
         runs: &[Range<usize>],
-        summary: &PlanSummary,
+        (summary, bounds): (&PlanSummary, &Bounds<R>),
         keep: usize,
         numbered: (u64, u64),
     ) -> Candidates {
@@ -219,7 +237,10 @@ impl Ranking {
             inside.into_iter().map(|piece| tokens.start + piece.start..tokens.start + piece.end)
         });
         let scan = Scan { ranking: self, batch, centre, numbered };
-        let parts = executor.map(pieces.collect(), |piece| scan.best(piece, keep));
+        let floor = reached_by(keep, &bounds.0, centre);
+        let known = bounds.0.iter().map(|extents| Some(Known { extents, floor }));
+        let jobs: Vec<_> = pieces.zip(known.chain(std::iter::repeat(None))).collect();
+        let parts = executor.map(jobs, |(piece, known)| scan.best(piece, keep, known));
         let mut all = Candidates::new(keep);
         for part in parts {
             all.merge(part);
@@ -240,8 +261,9 @@ impl Ranking {
         batch: &TokenBatch<'_, R>,
         seed: u64,
     ) -> Vec<usize> {
-        let summary = self.means(executor, batch, 0..batch.len());
-        positions(self.candidates(executor, batch, &summary, (0, seed)).selected(), 0, batch.len())
+        let (summary, bounds) = self.survey(executor, batch, 0..batch.len());
+        let candidates = self.candidates(executor, batch, (&summary, &bounds), (0, seed));
+        positions(candidates.selected(), 0, batch.len())
     }
 }
 
@@ -261,7 +283,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{ClipCov, ClipRange, CovarianceBand, TokenColumns, draw};
+    use crate::{ClipCov, ClipRange, CovarianceBand, KlCov, PolicyLoss, TokenColumns, draw};
 
     proptest! {
         /// Whether enough of those that draw high lie in the band, or too few, or nobody.
@@ -287,6 +309,44 @@ mod tests {
             expected.truncate(ranking.count(tokens));
             expected.sort_unstable();
             prop_assert_eq!(ranking.select(&Serial, &batch, seed), expected);
+        }
+
+        /// Against a stable sort of all covariances: where the advantage is that of a sequence and where it is a token's own, with
+        /// ties, in one piece and in three, with bounds and without.
+        #[test]
+        fn the_first_are_those_of_the_highest_covariance(
+            seed: u64, tokens in 1usize..4000, length in 1usize..900, levels in 2u64..4000, fraction in 1e-4..0.3f64,
+        ) {
+            struct Three;
+            impl Executor for Three {
+                fn threads(&self) -> usize {
+                    3
+                }
+                fn map<J: Send, T: Send>(&self, jobs: Vec<J>, work: impl Fn(J) -> T + Send + Sync) -> Vec<T> {
+                    jobs.into_iter().map(work).collect()
+                }
+            }
+            let number = |salt: u64, at: usize| (draw::of(seed ^ salt, at as u64) % levels) as f64 / levels as f64;
+            let log_prob: Vec<f64> = (0..tokens).map(|at| -number(1, at)).collect();
+            let advantage: Vec<f64> = (0..tokens).map(|at| number(2, at / length) - 0.5).collect();
+            let columns =
+                TokenColumns { log_prob: &log_prob, old_log_prob: &log_prob, advantage: &advantage };
+            let lengths = [tokens];
+            let batch = TokenBatch::new(columns, &lengths).unwrap();
+            let loss = PolicyLoss::KlCov(KlCov::new(fraction, 1.0).unwrap());
+            let ranking = loss.ranking().unwrap();
+
+            let summary = loss.summarise(&Serial, &batch).unwrap();
+            let centre = ranking.centre(&summary);
+            let mut expected: Vec<usize> = (0..tokens).collect();
+            let covariance = |at: usize| centre.covariance(advantage[at], log_prob[at]) + 0.0;
+            expected.sort_by(|&a, &b| covariance(b).total_cmp(&covariance(a)));
+            expected.truncate(ranking.count(tokens));
+            expected.sort_unstable();
+            prop_assert_eq!(&ranking.select(&Serial, &batch, 0), &expected);
+            prop_assert_eq!(&ranking.select(&Three, &batch, 0), &expected);
+            let unbounded = loss.candidates(&Three, &batch, &summary, (0, 0)).unwrap();
+            prop_assert_eq!(positions(unbounded.selected(), 0, tokens), expected);
         }
     }
 }

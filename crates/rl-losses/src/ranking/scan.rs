@@ -5,7 +5,10 @@ use std::ops::Range;
 use entropy_core::{TokenCentre, state_token_covariance};
 use pulp::NullaryFnOnce;
 
-use super::{Order, Ranking};
+use super::{
+    Order, Ranking,
+    extent::{Extent, TOGETHER},
+};
 use crate::{
     Candidate, Candidates, Centering, Column, Real, Semantics, TokenBatch, draw, executor::runs,
 };
@@ -24,11 +27,21 @@ pub(super) struct Scan<'a, 'b, R> {
     pub(super) numbered: (u64, u64),
 }
 
+/// What a survey tells of a run of tokens.
+#[derive(Clone, Copy)]
+pub(super) struct Known<'a, R> {
+    /// Of each [`TOGETHER`] tokens.
+    pub(super) extents: &'a [Extent<R>],
+    /// As many tokens as are selected reach this.
+    pub(super) floor: f64,
+}
+
 /// One run; a struct for the reason that a piece of an evaluation is one.
 struct Run<'a, 'b, R> {
     scan: &'a Scan<'a, 'b, R>,
     tokens: Range<usize>,
     keep: usize,
+    known: Option<Known<'a, R>>,
 }
 
 impl<R: Real> NullaryFnOnce for Run<'_, '_, R> {
@@ -36,15 +49,39 @@ impl<R: Real> NullaryFnOnce for Run<'_, '_, R> {
 
     #[inline(always)]
     fn call(self) -> Candidates {
-        let Self { scan, tokens, keep } = self;
+        let Self { scan, tokens, keep, known } = self;
+        if let Some(known) = known {
+            return scan.bounded(tokens, keep, known);
+        }
         scan.drawn_first(&tokens, keep).unwrap_or_else(|| scan.covariance_first(tokens, keep))
     }
 }
 
 impl<R: Real> Scan<'_, '_, R> {
     /// The `keep` best of a run of tokens.
-    pub(super) fn best(&self, tokens: Range<usize>, keep: usize) -> Candidates {
-        pulp::Arch::new().dispatch(Run { scan: self, tokens, keep })
+    pub(super) fn best(
+        &self,
+        tokens: Range<usize>,
+        keep: usize,
+        known: Option<Known<'_, R>>,
+    ) -> Candidates {
+        pulp::Arch::new().dispatch(Run { scan: self, tokens, keep, known })
+    }
+
+    /// Looks only at tokens that may reach what others are known to reach.
+    #[inline(always)]
+    fn bounded(&self, tokens: Range<usize>, keep: usize, known: Known<'_, R>) -> Candidates {
+        let mut best = Candidates::new(keep);
+        let mut least = best.least().max(known.floor.next_down());
+        for (run, extent) in std::iter::zip(runs(tokens.len(), TOGETHER), known.extents) {
+            if extent.bound(self.centre) > least {
+                for block in runs(run.len(), BLOCK) {
+                    let start = tokens.start + run.start;
+                    self.add_best(&mut best, &mut least, start + block.start..start + block.end);
+                }
+            }
+        }
+        best
     }
 
     #[inline(always)]
