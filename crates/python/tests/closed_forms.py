@@ -8,6 +8,9 @@ import json
 import math
 import sys
 
+if sys.version_info < (3, 9):
+    print("not run: Python is %s, the library is for 3.9 and newer" % sys.version.split()[0])
+    sys.exit()
 sys.path.insert(0, sys.argv[1])
 import entropy_rl as er  # noqa: E402
 
