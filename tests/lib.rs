@@ -1,1 +1,4 @@
-//! Nothing to import: the tests stand in `it/`.
+//! What tests of several crates need: the commands of the pages, links between pages, and a real shell.
+
+pub mod book;
+pub mod shell;

@@ -8,16 +8,20 @@ use std::{
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package, PackageId};
 
 /// Which crates of ours each may import, in the order of the picture in `docs/architecture.md`.
-const ARROWS: [(&str, &[&str]); 9] = [
+const ARROWS: [(&str, &[&str]); 10] = [
+    ("command-pages", &[]),
     ("entropy-core", &[]),
     ("figures", &[]),
-    ("reward-math", &[]),
+    ("reward-math", &["command-pages"]),
     ("torch-ext", &[]),
     ("rl-losses", &["entropy-core"]),
-    ("softmax-sim", &["entropy-core", "figures", "rl-losses"]),
+    ("softmax-sim", &["command-pages", "entropy-core", "figures", "rl-losses"]),
     ("trainer-core", &["entropy-core", "figures", "reward-math", "rl-losses"]),
     ("entropy-rl", &["entropy-core", "reward-math", "rl-losses"]),
-    ("llm-trainer", &["entropy-core", "reward-math", "rl-losses", "torch-ext", "trainer-core"]),
+    (
+        "llm-trainer",
+        &["command-pages", "entropy-core", "reward-math", "rl-losses", "torch-ext", "trainer-core"],
+    ),
 ];
 
 /// The crates that link libtorch.

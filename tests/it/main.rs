@@ -1,6 +1,7 @@
 //! Tests that span crates.
 
 mod architecture;
+mod book;
 mod configurations;
 mod documents;
 mod pains;

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use command_pages::{CompletionsArgs, ManArgs};
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use reward_math::{
     BadRow, Grading, Options, Progress, Reward, explain, explain_answer, grade, time_rows,
@@ -14,7 +15,7 @@ use reward_math::{
 
 /// Decides whether a model's mathematical answer is right
 #[derive(Parser)]
-#[command(version)]
+#[command(name = "reward-math", version)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -36,6 +37,7 @@ enum Command {
         /// Compare the two texts themselves, without looking for an answer in the first
         #[arg(long)]
         bare: bool,
+        /// Where an answer may stand
         #[arg(long, value_enum, default_value_t)]
         mode: Mode,
     },
@@ -43,12 +45,17 @@ enum Command {
     Bench {
         #[command(flatten)]
         rows: Rows,
+        /// Where an answer may stand
         #[arg(long, value_enum, default_value_t)]
         mode: Mode,
         /// Runs of each row, of which the shortest counts
         #[arg(long, default_value_t = 3)]
         repeats: usize,
     },
+    /// Print what makes a shell complete subcommands, options and their values
+    Completions(CompletionsArgs),
+    /// Print the manual page of this program or of a subcommand, or write all of them
+    Man(ManArgs),
 }
 
 #[derive(Args)]
@@ -64,7 +71,7 @@ struct GradeArguments {
     /// Report bad lines and go on, instead of stopping at the first
     #[arg(long)]
     skip_bad_rows: bool,
-    /// Field of the question, whose repetition in a response is passed over; by default `question`, `problem` or `prompt`
+    /// Field of the question, whose repetition in a response is passed over [default: `question`, `problem` or `prompt`]
     #[arg(long)]
     question_key: Option<String>,
     /// Leave the normal forms of both sides out of `how`
@@ -88,7 +95,7 @@ struct Rows {
     /// Field of the model's text
     #[arg(long, default_value = "response")]
     response_key: String,
-    /// Field of the ground truth; by default `ground_truth`, else `answer`
+    /// Field of the ground truth [default: `ground_truth`, else `answer`]
     #[arg(long)]
     answer_key: Option<String>,
 }
@@ -167,6 +174,14 @@ fn run(command: &Command, out: &mut impl Write) -> anyhow::Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         Command::Bench { rows, mode, repeats } => run_bench(rows, *mode, *repeats, out),
+        Command::Completions(args) => {
+            args.write(Arguments::command(), out)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Man(args) => {
+            args.write(Arguments::command(), out)?;
+            Ok(ExitCode::SUCCESS)
+        }
     }
 }
 
@@ -268,3 +283,6 @@ fn run_bench(
     writeln!(out, "slowest      {worst:?}, row {}: …{shown}", position + 1)?;
     Ok(ExitCode::SUCCESS)
 }
+
+#[cfg(test)]
+mod book;

@@ -12,7 +12,7 @@ const CLOSED_PIPE: u8 = 141;
 
 /// CPU reference simulator for the entropy of softmax policies
 #[derive(Parser)]
-#[command(version, propagate_version = true)]
+#[command(name = "softmax-sim", version, propagate_version = true)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -38,12 +38,16 @@ fn is_closed_pipe(error: &anyhow::Error) -> bool {
 }
 
 #[cfg(test)]
+mod book;
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use clap::CommandFactory;
 
     #[test]
-    fn arguments_are_consistent() {
+    fn arguments_are_consistent_and_every_option_says_what_it_does() {
         Cli::command().debug_assert();
+        assert_eq!(command_pages::help_faults(Cli::command()), Vec::<String>::new());
     }
 }

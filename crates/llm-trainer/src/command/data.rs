@@ -33,7 +33,7 @@ struct CheckArgs {
     /// Hugging Face directory whose tokenizer counts the lengths [default: characters]
     #[arg(long, value_name = "DIR")]
     tokenizer: Option<PathBuf>,
-    /// Count questions longer than this; 0 is no limit
+    /// Count questions longer than this, in characters, or tokens with --tokenizer; 0 is no limit
     #[arg(long, default_value_t = 0)]
     max_length: usize,
     /// Run whose `reward.kind` and `reward.kind_by_source` say what an answer is [default: mathematics]

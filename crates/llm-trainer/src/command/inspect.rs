@@ -11,8 +11,8 @@ use trainer_core::run_view::RunView;
 pub struct Args {
     /// Folder of the run, as `runs/NAME`; it may still be going
     run: PathBuf,
-    /// Print a summary and stop; so too where standard input or output is no terminal
-    #[arg(long)]
+    /// Print a summary as plain text and stop, for pipes and CI; so too where standard input or output is no terminal
+    #[arg(long, visible_alias = "print")]
     once: bool,
 }
 

@@ -16,7 +16,7 @@ pub struct Args {
     adapter: PathBuf,
     /// Directory to make: config, weights and tokenizer
     directory: PathBuf,
-    /// The model that the adapter belongs to; default: the one that `adapter_config.json` names
+    /// The model that the adapter belongs to [default: the one that `adapter_config.json` names]
     #[arg(long, value_name = "DIR")]
     model: Option<PathBuf>,
     /// Kind of the weights written; auto is that of the model

@@ -24,7 +24,10 @@ pub mod warmup;
 
 use std::io::Write;
 
-use clap::Subcommand;
+use clap::{CommandFactory, Subcommand};
+use command_pages::{CompletionsArgs, ManArgs};
+
+use crate::cli::Cli;
 
 /// A subcommand and its arguments.
 #[derive(Debug, Subcommand)]
@@ -61,6 +64,10 @@ pub enum Command {
     Merge(merge::Args),
     /// Turn a GGUF file of the Qwen2 or Llama architecture into a Hugging Face directory
     ImportGguf(import_gguf::Args),
+    /// Print what makes a shell complete subcommands, options and their values
+    Completions(CompletionsArgs),
+    /// Print the manual page of this program or of a subcommand, or write all of them
+    Man(ManArgs),
     /// Restrict this process to what is allowed and become the program of a response
     #[command(hide = true)]
     Confined(confined::Args),
@@ -90,6 +97,8 @@ impl Command {
             Self::Export(args) => export::run(args, out),
             Self::Merge(args) => merge::run(args, out),
             Self::ImportGguf(args) => import_gguf::run(args, out),
+            Self::Completions(args) => Ok(args.write(Cli::command(), out)?),
+            Self::Man(args) => Ok(args.write(Cli::command(), out)?),
             Self::Confined(args) => confined::run(args),
         }
     }

@@ -30,8 +30,8 @@ pub struct Placement {
     /// Kind of the weights in memory; auto is f32 on the CPU and bf16 on CUDA
     #[arg(long, value_enum, default_value_t = Precision::Auto)]
     pub dtype: Precision,
-    /// Threads of one operation; default: one for each core
-    #[arg(long)]
+    /// CPU threads of one operation [default: one for each core]
+    #[arg(long, value_name = "N")]
     pub threads: Option<i32>,
 }
 

@@ -37,21 +37,21 @@ pub struct Args {
     /// Machines
     #[arg(long, default_value_t = 1, value_name = "M")]
     nodes: usize,
-    /// What is cut over the ranks, as `--set parallel.zero=STAGE`
+    /// What is cut over the ranks, 0 to 3, as `--set parallel.zero=STAGE` [default: the run's]
     #[arg(long, value_name = "STAGE")]
     zero: Option<u8>,
-    /// Devices that hold one model together, as `--set parallel.tensor=N`
+    /// Devices that hold one model together, as `--set parallel.tensor=N` [default: the run's]
     #[arg(long, value_name = "N")]
     tensor: Option<usize>,
     #[command(flatten)]
     options: PlanOptions,
-    /// Share of the stated matrix operations that passes over many tokens reach
+    /// Fraction of the device's stated matrix operations that passes over many tokens reach, above 0, at most 1
     #[arg(long, default_value_t = Assumptions::default().matrix_fraction, value_name = "FRACTION")]
     matrix_fraction: f64,
-    /// Share of its roofline that decoding reaches
+    /// Fraction of its roofline that decoding reaches, above 0, at most 1
     #[arg(long, default_value_t = Assumptions::default().decode_fraction, value_name = "FRACTION")]
     decode_fraction: f64,
-    /// Share of the computation beside it that communication can hide behind
+    /// Fraction of the computation beside it that communication can hide behind, above 0, at most 1
     #[arg(long, default_value_t = Assumptions::default().overlap_fraction, value_name = "FRACTION")]
     overlap_fraction: f64,
     /// One JSON object in place of the table

@@ -7,9 +7,10 @@ use entropy_core::{EntropyBand, InputError};
 #[derive(Debug, Clone, Copy, Args)]
 pub(super) struct BandOptions {
     /// Raise the temperature of a token until the distribution it is drawn from has this entropy, in nats; at most tenfold
+    /// [default: none]
     #[arg(long, value_name = "H")]
     pub(super) entropy_floor: Option<f64>,
-    /// Lower it likewise where the entropy is above this, in nats; at most to a tenth
+    /// Lower it likewise where the entropy is above this, in nats; at most to a tenth [default: none]
     #[arg(long, value_name = "H")]
     pub(super) entropy_ceiling: Option<f64>,
 }

@@ -29,13 +29,13 @@ pub struct Args {
     /// Let other machines in: there is no password, and no encryption
     #[arg(long)]
     allow_remote: bool,
-    /// What requests call the model; default: the directory's name
+    /// What requests call the model [default: the directory's name]
     #[arg(long, value_name = "NAME")]
     model_name: Option<String>,
     /// Responses that decode together
     #[arg(long, default_value_t = 16)]
     rows: usize,
-    /// Most tokens of one prompt and response; default: 4096, or the model's positions where they are fewer
+    /// Longest prompt and response together, in tokens [default: 4096, or the model's positions where they are fewer]
     #[arg(long, value_name = "TOKENS")]
     context: Option<usize>,
     /// Requests that wait; further ones are refused with status 429

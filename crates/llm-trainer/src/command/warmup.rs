@@ -9,7 +9,7 @@ use crate::warmup::{Measurement, WarmupConfig, cached, warm_up};
 /// Arguments of `warmup`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// TOML file of the warm-up
+    /// TOML file of the warm-up, as configs/demo-warmup.toml
     config: PathBuf,
     /// Train even if the output was made by the same configuration
     #[arg(long)]

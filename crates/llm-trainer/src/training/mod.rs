@@ -6,6 +6,7 @@ pub mod external;
 mod grading;
 mod held;
 mod measurement;
+mod own_reward;
 mod packed;
 pub mod policy_pass;
 pub mod probe;
@@ -18,5 +19,6 @@ pub mod stochastic_rounding;
 mod trainer;
 pub mod update;
 
+pub use own_reward::{Judged, OwnReward};
 pub use recording::Recording;
 pub use trainer::{RolloutSource, StepReport, Trainer, preflight};

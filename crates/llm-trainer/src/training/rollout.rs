@@ -18,6 +18,7 @@ use trainer_core::text_tokenizer::{TextTokenizer, TokenizerError};
 
 use super::external::{ExternalEngine, Wanted};
 use super::grading::{Graded, Grader, Places, RateOfProgress};
+use super::own_reward::{Judged, OwnReward};
 use super::policy_pass::Sequence;
 use crate::generation::{GenerationOptions, PromptRequest, SamplingKey, generate_each};
 use crate::model::Decoder;
@@ -40,6 +41,8 @@ pub struct Judge<'a> {
     pub pool: Option<&'a ThreadPool>,
     /// What a verdict is worth.
     pub reward: Reward,
+    /// What a response is worth, in place of that.
+    pub own: Option<&'a OwnReward>,
     /// What is taken off long responses.
     pub overlong: Option<OverlongPenalty>,
 }
@@ -62,9 +65,13 @@ impl Judge<'_> {
         Ok(self.stop_strings.map_or(text.as_str(), |stops| stops.cut(&text)).to_owned())
     }
 
-    fn reward(&self, verdict: &Verdict, tokens: usize) -> f64 {
-        let punishment = self.overlong.map_or(0.0, |overlong| overlong.penalty(tokens));
-        self.reward.of(verdict) + punishment
+    fn reward(&self, judged: Judged<'_>) -> anyhow::Result<f64> {
+        let punishment = self.overlong.map_or(0.0, |overlong| overlong.penalty(judged.tokens));
+        let earned = match self.own {
+            Some(own) => own.of(judged)?,
+            None => self.reward.of(judged.verdict),
+        };
+        Ok(earned + punishment)
     }
 }
 
@@ -201,9 +208,16 @@ pub fn roll_out_by(
         let graded = place.into_inner().expect("every response ends and is judged")?;
         let truncated = graded.truncated();
         let Graded { response, text, verdict } = graded;
+        let judged = Judged {
+            question: &prompts[index / options.samples].question,
+            response: &text,
+            verdict: &verdict,
+            tokens: response.token_ids.len(),
+            truncated,
+        };
         samples.push(Sample {
             truncated,
-            reward: judge.reward(&verdict, response.token_ids.len()),
+            reward: judge.reward(judged)?,
             sequence: Sequence {
                 prompt: prompts[index / options.samples].tokens.clone(),
                 response: response.token_ids,

@@ -33,6 +33,7 @@ use super::external::ExternalEngine;
 use super::measurement::{
     Timings, describe_samples, record_rollout, record_traffic, record_update,
 };
+use super::own_reward::OwnReward;
 use super::policy_pass::PolicyPass;
 use super::probe::EntropyProbe;
 use super::reward_model::RewardModel;
@@ -67,6 +68,8 @@ pub struct Trainer {
     /// The threads that judge responses.
     judges: rayon::ThreadPool,
     rollouts: RolloutSource,
+    /// What responses are worth in place of `reward.values`.
+    own_reward: Option<OwnReward>,
     /// What samples in place of the policy itself.
     engine: Option<ExternalEngine>,
     notes: Vec<String>,
@@ -102,6 +105,12 @@ pub struct StepReport {
 }
 
 impl Trainer {
+    /// The same run with a reward of one's own in place of `reward.values`, on every rank. Evaluations go by the verdicts.
+    #[must_use]
+    pub fn with_reward(self, reward: OwnReward) -> Self {
+        Self { own_reward: Some(reward), ..self }
+    }
+
     /// Steps done.
     pub fn step(&self) -> u64 {
         self.state.step
@@ -308,6 +317,7 @@ impl Trainer {
             sandbox: self.sandbox.as_ref(),
             pool: Some(&self.judges),
             reward: config.reward.values,
+            own: self.own_reward.as_ref(),
             overlong: config.reward.overlong.penalty(config.rollout.max_response_tokens)?,
         })
     }

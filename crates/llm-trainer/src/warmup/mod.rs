@@ -197,6 +197,7 @@ fn measure(
         sandbox: None,
         pool: None,
         reward: reward_math::Reward::default(),
+        own: None,
         overlong: None,
     };
     let prompts: Vec<&Prompt> = held_out.iter().collect();

@@ -1,6 +1,7 @@
 //! Behaviour of the trainer as a whole, in one binary: each that links libtorch is large and slow to start.
 
 mod adapter;
+mod book;
 mod broken_checkpoint;
 mod cli;
 mod code_rewards;
@@ -8,6 +9,7 @@ mod control;
 mod dynamic_sampling;
 mod entropy_band;
 mod evaluate;
+mod examples;
 mod external_engine;
 mod fixture;
 mod generation;

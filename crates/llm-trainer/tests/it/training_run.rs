@@ -1,6 +1,6 @@
 //! Whole runs through the binary: resuming, repeating, the files they leave.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use trainer_core::metrics::{StepMetrics, read_metrics};
@@ -69,13 +69,18 @@ pub(crate) fn train_command(root: &Path, overrides: &[&str]) -> Command {
     arranged(Command::new(env!("CARGO_BIN_EXE_llm-trainer")), root, overrides)
 }
 
-fn arranged(mut command: Command, root: &Path, overrides: &[&str]) -> Command {
+/// Writes the configuration of a run with its output under `root`.
+pub(crate) fn write_config(root: &Path) -> PathBuf {
     let config = root.join("tiny.toml");
     let text = CONFIG
         .replace("OUT", &root.join("run").display().to_string())
         .replace("MODEL", &directory("tiny_qwen2_tied").display().to_string());
     std::fs::write(&config, text).expect("a temporary folder is writable");
-    command.arg("train").arg(&config);
+    config
+}
+
+fn arranged(mut command: Command, root: &Path, overrides: &[&str]) -> Command {
+    command.arg("train").arg(write_config(root));
     for assignment in overrides {
         command.arg("--set").arg(assignment);
     }

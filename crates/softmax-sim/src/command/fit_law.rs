@@ -27,7 +27,7 @@ pub(crate) struct Args {
     /// Name of the column with the reward
     #[arg(long, value_name = "NAME", default_value = "reward")]
     reward: String,
-    /// Forecast from this share of the points, the first ones; may be given several times
+    /// Forecast from this fraction of the points, the first ones, above 0 and below 1; may be repeated [default: none]
     #[arg(long, value_name = "SHARE")]
     prefix: Vec<f64>,
     /// Print JSON

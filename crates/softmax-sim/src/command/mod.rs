@@ -7,8 +7,11 @@ mod reproduce;
 mod sweep;
 mod verify;
 
-use clap::Subcommand;
+use clap::{CommandFactory, Subcommand};
+use command_pages::{CompletionsArgs, ManArgs};
 use std::io::Write;
+
+use crate::Cli;
 
 /// What to do.
 #[derive(Subcommand)]
@@ -34,6 +37,10 @@ pub(crate) enum Command {
     /// Fit R = -a exp(H) + b to the points of a run, and forecast from its beginning
     #[command(after_long_help = fit_law::HELP)]
     FitLaw(fit_law::Args),
+    /// Print what makes a shell complete subcommands, options and their values
+    Completions(CompletionsArgs),
+    /// Print the manual page of this program or of a subcommand, or write all of them
+    Man(ManArgs),
 }
 
 impl Command {
@@ -46,6 +53,8 @@ impl Command {
             Self::Sweep(args) => sweep::run(args, out),
             Self::Bench(args) => bench::run(args, out),
             Self::FitLaw(args) => fit_law::run(args, out),
+            Self::Completions(args) => Ok(args.write(Cli::command(), out).map(|()| true)?),
+            Self::Man(args) => Ok(args.write(Cli::command(), out).map(|()| true)?),
         }
     }
 }

@@ -152,8 +152,12 @@ pub fn page(findings: &[Finding], results: &[Published]) -> String {
     for finding in findings {
         text += &section(finding, result(finding));
     }
-    text
+    text + FOOTER
 }
+
+/// Where the page stands in the book, as `docs/README.md` has it.
+const FOOTER: &str = "\n---\n\n← [Entropy at inference](inference-entropy.md) · \
+                      [Contents](README.md) · [Benchmarks](benchmarks.md) →\n";
 
 fn section(finding: &Finding, result: Option<&Published>) -> String {
     let (name, title) = (finding.name, plain(finding.title));

@@ -20,8 +20,12 @@ pub fn configuration_page() -> String {
             page.push_str(&algorithm_section());
         }
     }
-    page
+    page + FOOTER
 }
+
+/// Where the page stands in the book, as `docs/README.md` has it.
+const FOOTER: &str = "\n---\n\n← [Choosing a method](choosing-a-method.md) · \
+                       [Contents](README.md) · [Rollouts](rollout.md) →\n";
 
 /// Rows of a page.
 pub(super) fn table(rows: &[Field]) -> String {

@@ -438,5 +438,9 @@ pub fn metrics_page() -> String {
     for family in Validation::FAMILIES {
         page.extend(["| `", family.pattern(), "` | fraction | ", family.definition(), " |\n"]);
     }
-    page
+    page + FOOTER
 }
+
+/// Where the page stands in the book, as `docs/README.md` has it.
+const FOOTER: &str = "\n---\n\n← [Looking at runs](observability.md) · \
+                      [Contents](README.md) · [Evaluation](evaluation.md) →\n";

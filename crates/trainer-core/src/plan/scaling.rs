@@ -55,8 +55,12 @@ pub fn scaling_page() -> String {
         runs(&mut page, size, assumptions).expect("a string takes everything");
     }
     stages(&mut page).expect("a string takes everything");
-    page
+    page + FOOTER
 }
+
+/// Where the page stands in the book, as `docs/README.md` has it.
+const FOOTER: &str = "\n---\n\n← [Hardware](hardware.md) · \
+                      [Contents](README.md) · [Several processes](distributed.md) →\n";
 
 fn assumed(page: &mut String, hardware: &Hardware, assumptions: Assumptions) -> std::fmt::Result {
     let Assumptions { matrix_fraction, decode_fraction, overlap_fraction } = assumptions;

@@ -82,6 +82,7 @@ pub fn preflight(
         sandbox: sandbox.as_ref(),
         pool: None,
         reward: config.reward.values,
+        own: None,
         overlong: config.reward.overlong.penalty(section.max_response_tokens)?,
     };
     let rollout = roll_out(&model, &chosen, &options, judge, (config.seed, 1), 0, tell)?;

@@ -80,8 +80,12 @@ impl Trainer {
             timings.drawn_tokens += rollout.samples.iter().map(drawn).sum::<usize>();
             // What the verdicts earn: a punished length teaches nothing about the question.
             let earned = self.config().reward.values;
+            let is_own = self.own_reward.is_some();
+            let worth = |sample: &Sample| {
+                if is_own { sample.reward } else { earned.of(&sample.verdict) }
+            };
             let of_question = |(&question, samples): (&usize, &[Sample])| SampledGroup {
-                rewards: samples.iter().map(|sample| earned.of(&sample.verdict)).collect(),
+                rewards: samples.iter().map(worth).collect(),
                 right: samples.iter().filter(|sample| sample.verdict.is_right()).count(),
                 sampled_at: step,
                 responses: Answered { question, samples: samples.to_vec() },

@@ -125,6 +125,7 @@ impl Trainer {
             sandbox,
             judges,
             rollouts: RolloutSource::default(),
+            own_reward: None,
             engine,
             notes,
             optimizer,

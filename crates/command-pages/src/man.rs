@@ -1,0 +1,109 @@
+//! `man [SUBCOMMAND…] [--dir DIR]`.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use clap::{Args, Command};
+use clap_mangen::Man;
+
+/// Arguments of `man`.
+#[derive(Debug, Clone, Args)]
+pub struct ManArgs {
+    /// Subcommand whose page is printed, as `train`; that of the program itself where none is named
+    #[arg(value_name = "SUBCOMMAND", conflicts_with = "dir")]
+    subcommand: Vec<String>,
+    /// Write the pages of the program and of every subcommand to this folder, as PROGRAM-SUBCOMMAND.1
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+}
+
+impl ManArgs {
+    /// Writes one page in roff to `out`, which `man -l -` shows; or all pages to a folder, whose path goes to `out`.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such subcommand, or something cannot be written.
+    pub fn write(&self, mut command: Command, out: &mut impl Write) -> io::Result<()> {
+        if let Some(folder) = &self.dir {
+            std::fs::create_dir_all(folder)?;
+            clap_mangen::generate_to(command, folder)?;
+            return writeln!(out, "pages: {}", folder.display());
+        }
+        command.build();
+        let mut page = command;
+        for name in &self.subcommand {
+            let unknown = || {
+                let known: Vec<&str> = visible(&page).map(Command::get_name).collect();
+                let text = format!("no subcommand {name:?}, expected one of {}", known.join(", "));
+                io::Error::new(io::ErrorKind::InvalidInput, text)
+            };
+            let named = visible(&page).find(|one| one.get_name() == name).cloned();
+            page = named.ok_or_else(unknown)?;
+        }
+        let title = page.get_display_name().unwrap_or(page.get_name()).to_owned();
+        let mut text = Vec::new();
+        Man::new(page).title(title).render(&mut text)?;
+        out.write_all(&text)
+    }
+}
+
+fn visible(command: &Command) -> impl Iterator<Item = &Command> {
+    command.get_subcommands().filter(|one| !one.is_hide_set())
+}
+
+#[cfg(test)]
+mod tests {
+    use workspace_tests::shell::rendered;
+
+    use super::*;
+
+    fn command() -> Command {
+        let compare = Command::new("compare").about("Two of them, side by side");
+        let train = Command::new("train")
+            .about("Train a model")
+            .arg(clap::arg!(--deadline <WHEN> "Save and end before this moment"))
+            .subcommand(compare);
+        let hidden = Command::new("secret").hide(true);
+        Command::new("program").about("Trains models").subcommands([train, hidden])
+    }
+
+    fn page(names: &[&str]) -> io::Result<String> {
+        let subcommand = names.iter().map(|name| (*name).to_owned()).collect();
+        let mut out = Vec::new();
+        ManArgs { subcommand, dir: None }.write(command(), &mut out)?;
+        Ok(String::from_utf8(out).expect("roff is text"))
+    }
+
+    #[test]
+    fn the_page_of_a_subcommand_has_its_name_and_options() {
+        let page = page(&["train"]).unwrap();
+        assert!(page.contains(".TH program-train 1"), "{page}");
+        let Some(text) = rendered(&page) else { return };
+        for expected in ["program-train", "Train a model", "--deadline", "before this moment"] {
+            assert!(text.contains(expected), "{expected} in {text}");
+        }
+        assert!(self::page(&[]).unwrap().contains("program\\-train"), "the program's names it");
+    }
+
+    #[test]
+    fn an_unknown_subcommand_names_those_there_are_and_hidden_ones_are_none() {
+        for name in ["secret", "trian"] {
+            let error = page(&[name]).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("no subcommand {name:?}, expected one of train")));
+        }
+    }
+
+    #[test]
+    fn a_folder_gets_a_page_for_every_subcommand() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = Some(folder.path().join("man1"));
+        ManArgs { subcommand: Vec::new(), dir: dir.clone() }
+            .write(command(), &mut Vec::new())
+            .unwrap();
+        let entries = std::fs::read_dir(dir.unwrap()).unwrap();
+        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        names.retain(|name| !name.to_string_lossy().contains("help"));
+        assert_eq!(names, ["program-train-compare.1", "program-train.1", "program.1"]);
+    }
+}

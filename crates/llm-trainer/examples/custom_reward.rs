@@ -1,0 +1,76 @@
+//! A reward of one's own: `cargo run --release -p llm-trainer --example custom_reward -- CONFIG [--set KEY=VALUE …]`.
+//!
+//! A response earns for a right answer, a little for trying, and loses with its length. All else is what CONFIG says, as by
+//! `llm-trainer train`: `llm-trainer inspect`, `report` and `eval` read the run's folder like any other.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context;
+use llm_trainer::ranks::Ranks;
+use llm_trainer::training::{Judged, OwnReward, Trainer};
+use reward_math::Verdict;
+use trainer_core::config::Run;
+use trainer_core::resume::{self, Resume};
+use trainer_core::run_directory::RunDirectory;
+
+/// 1 for a right answer and 0.1 for a wrong one, a thousandth of that less for each token; -0.5 where none was found.
+pub(crate) fn brief_and_right(judged: Judged<'_>) -> f64 {
+    let earned = match judged.verdict {
+        Verdict::Right { .. } => 1.0,
+        Verdict::Wrong { .. } => 0.1,
+        Verdict::Unparsed { .. } => return -0.5,
+    };
+    earned * (1.0 - 1e-3 * judged.tokens as f64)
+}
+
+/// Trains the run of a configuration with that reward, from its beginning or its latest checkpoint.
+///
+/// # Errors
+///
+/// If the configuration is wrong or the run fails.
+pub(crate) fn run(
+    config: &Path,
+    overrides: &[String],
+    out: &mut impl Write,
+) -> anyhow::Result<PathBuf> {
+    let run = Run::load(config, overrides)?;
+    run.check_files()?;
+    let resolved = toml::to_string_pretty(run.config())?;
+    let root = run.output_directory();
+    let origin = resume::origin(&root, &resolved, &Resume::default())?;
+    let timeout = Duration::from_secs(run.config().parallel.timeout_seconds);
+    let ranks = Ranks::from_env(run.config().model.device, timeout)?;
+    let folder = |run: &Run| {
+        let directory = RunDirectory::create(&root)?;
+        let environment = serde_json::json!({ "reward": "brief_and_right" });
+        directory.write_description(&resolved, run, &environment)?;
+        Ok(directory)
+    };
+    let trainer = Trainer::start(ranks, run, origin, folder)?;
+    let mut trainer = trainer.with_reward(OwnReward::new(brief_and_right));
+    trainer.evaluate_at_start(|_| ())?;
+    while !trainer.is_finished() {
+        let report = trainer.train_step(|_| ())?;
+        let value = |name: &str| report.metrics.get(name).unwrap_or(f64::NAN);
+        writeln!(
+            out,
+            "step {:>3} of {}  reward {:.3}  entropy {:.3} nat",
+            trainer.step(),
+            report.steps,
+            value("critic/rewards/mean"),
+            value("actor/entropy")
+        )?;
+    }
+    Ok(root)
+}
+
+fn main() -> anyhow::Result<()> {
+    let mut arguments = std::env::args().skip(1).filter(|word| word != "--set");
+    let config = arguments.next().context("expected a TOML file")?;
+    let overrides: Vec<String> = arguments.collect();
+    let root = run(Path::new(&config), &overrides, &mut io::stdout().lock())?;
+    writeln!(io::stdout(), "see {}", root.display())?;
+    Ok(())
+}

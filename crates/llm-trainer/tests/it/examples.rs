@@ -1,0 +1,62 @@
+//! The examples run and do what their pages say.
+
+use crate::fixture::{directory, one_thread};
+use crate::training_run::{column, steps, write_config};
+
+#[path = "../../examples/custom_reward.rs"]
+#[expect(dead_code, reason = "its `main` is for the command line")]
+mod custom_reward;
+#[path = "../../examples/minimal_loop.rs"]
+#[expect(dead_code, reason = "its `main` is for the command line")]
+mod minimal_loop;
+
+/// A tenth of the vocabulary's bytes at most are digits, and random weights draw them as often as any: 10 of 256.
+#[test]
+fn the_minimal_loop_learns_and_its_entropy_falls() {
+    one_thread();
+    let mut out = Vec::new();
+    let steps = minimal_loop::run(&directory("tiny_qwen2_tied"), 40, &mut out).unwrap();
+    let mean = |steps: &[minimal_loop::Measured], of: fn(&minimal_loop::Measured) -> f64| {
+        steps.iter().map(of).sum::<f64>() / steps.len() as f64
+    };
+    let reward = |at: std::ops::Range<usize>| mean(&steps[at], |step| step.reward);
+    let entropy = |at: std::ops::Range<usize>| mean(&steps[at], |step| step.entropy);
+    assert!(reward(0..3) < 0.1, "{steps:?}");
+    assert!(reward(37..40) > 0.6, "{steps:?}");
+    assert!(entropy(37..40) < entropy(0..3) - 1.0, "{steps:?}");
+    let text = String::from_utf8(out).unwrap();
+    assert_eq!(text.lines().count(), 40);
+    assert!(text.starts_with("step   1  reward 0.0"), "{text}");
+}
+
+/// Every reward in the run's files is that of the function, which `reward.values` could not give.
+#[test]
+fn a_run_with_a_reward_of_its_own_is_trained_by_it() {
+    one_thread();
+    let root = tempfile::tempdir().unwrap();
+    let config = write_config(root.path());
+    let mut out = Vec::new();
+    let run = custom_reward::run(&config, &["training.steps=2".to_owned()], &mut out).unwrap();
+    let logged = column(&steps(root.path()), "critic/rewards/mean");
+    assert_eq!(logged.len(), 2);
+    for step in 1..=2 {
+        let samples =
+            std::fs::read_to_string(run.join(format!("samples/step-{step}.jsonl"))).unwrap();
+        let mut rewards = Vec::new();
+        for line in samples.lines() {
+            let sample: serde_json::Value = serde_json::from_str(line).unwrap();
+            let tokens = sample["response_tokens"].as_u64().expect("a length") as f64;
+            let expected = match sample["verdict"].as_str() {
+                Some("right") => 1.0 - 1e-3 * tokens,
+                Some("wrong") => 0.1 * (1.0 - 1e-3 * tokens),
+                _ => -0.5,
+            };
+            let found = sample["reward"].as_f64().expect("a reward");
+            assert!((found - expected).abs() < 1e-12, "{line}");
+            rewards.push(found);
+        }
+        let mean = rewards.iter().sum::<f64>() / rewards.len() as f64;
+        assert!((mean - logged[step - 1]).abs() < 1e-12 && rewards.len() == 12);
+    }
+    assert!(String::from_utf8(out).unwrap().starts_with("step   1 of 2  reward "));
+}

@@ -1,0 +1,373 @@
+//! The pages of the book as their reader uses them: commands to type, links to follow.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A command of a page, as bash understands it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PageCommand {
+    /// The page, relative to the root of the repository.
+    pub page: String,
+    /// Line of the block that it stands in.
+    pub line: usize,
+    /// Its words: quotes taken off, variables filled in, redirections left out.
+    pub words: Vec<String>,
+}
+
+impl PageCommand {
+    /// The words as one text, to be compared with.
+    pub fn text(&self) -> String {
+        self.words.join(" ")
+    }
+
+    /// What `program` is given, `program` itself first: alone, behind `launch … --`, `torchrun` or `srun`, or behind
+    /// `cargo run -p program --`. Empty where the command is about something else.
+    pub fn calls_of(&self, program: &str) -> Vec<Vec<String>> {
+        if self.words[0] == "cargo" {
+            let package = self.words.windows(2).any(|pair| pair == ["-p", program]);
+            let dashes = self.words.iter().position(|word| word == "--");
+            let example = self.words.iter().any(|word| word == "--example");
+            return match dashes {
+                Some(at) if self.words[1] == "run" && package && !example => {
+                    let own = [program.to_owned()].into_iter();
+                    vec![own.chain(self.words[at + 1..].iter().cloned()).collect()]
+                }
+                _ => Vec::new(),
+            };
+        }
+        if !matches!(self.words[0].as_str(), "torchrun" | "srun") && self.words[0] != program {
+            return Vec::new();
+        }
+        let starts = (0..self.words.len()).filter(|&at| self.words[at] == program);
+        starts.map(|at| self.words[at..].to_vec()).collect()
+    }
+}
+
+/// Blocks that the tests run as they stand, each by the crate of its program: program, page, a text that no other block of the
+/// page has. They are quick and need neither a download nor a GPU nor a run that was made before.
+pub const RUN: [(&str, &str, &str); 11] = [
+    ("llm-trainer", "docs/first-run.md", "llm-trainer doctor"),
+    ("llm-trainer", "docs/first-run.md", "llm-trainer data check"),
+    ("llm-trainer", "docs/first-run.md", "llm-trainer man train"),
+    ("llm-trainer", "docs/faq.md", "llm-trainer plan --model 7b"),
+    ("llm-trainer", "docs/scaling.md", "llm-trainer plan --table scaling"),
+    ("softmax-sim", "docs/first-run.md", "softmax-sim man --dir"),
+    ("softmax-sim", "docs/choosing-a-method.md", "softmax-sim reproduce --list"),
+    ("softmax-sim", "docs/reading-results.md", "softmax-sim fit-law points.csv"),
+    ("reward-math", "docs/first-run.md", "reward-math explain"),
+    ("reward-math", "docs/first-run.md", "reward-math man"),
+    ("reward-math", "docs/faq.md", "reward-math explain"),
+];
+
+/// The script of a block, and the line that it begins at.
+///
+/// # Panics
+///
+/// Unless one block of the page has the text.
+pub fn block(page: &str, text: &str) -> (usize, String) {
+    let mut found = blocks(&read(page)).into_iter().filter(|(_, script)| script.contains(text));
+    let block = found.next().unwrap_or_else(|| panic!("{page}: no block with {text}"));
+    assert!(found.next().is_none(), "{page}: several blocks with {text}");
+    block
+}
+
+/// Runs the blocks of [`RUN`] that are `program`'s, by bash with `binary` under that name, each in a folder of its own where
+/// `configs`, `crates`, `docs` and `scripts` are those of the repository; what each wrote to standard output.
+///
+/// # Panics
+///
+/// If a command of them fails.
+pub fn run_blocks(program: &str, binary: &Path) -> Vec<String> {
+    let mut outputs = Vec::new();
+    for (_, page, text) in RUN.iter().filter(|(of, ..)| *of == program) {
+        let folder = scratch();
+        let found = run_block(program, binary, &block(page, text).1, &folder);
+        let _ = std::fs::remove_dir_all(&folder);
+        let output = found.unwrap_or_else(|error| panic!("{page}, {text}: {error}"));
+        let (said, wrote) = (String::from_utf8_lossy(&output.stderr), output.stdout);
+        assert!(output.status.success(), "{page}, {text}: {}: {said}", output.status);
+        outputs.push(String::from_utf8_lossy(&wrote).into_owned());
+    }
+    outputs
+}
+
+#[cfg(unix)]
+fn run_block(program: &str, binary: &Path, script: &str, folder: &Path) -> io::Result<Output> {
+    let programs = folder.join("programs");
+    std::fs::create_dir_all(&programs)?;
+    std::os::unix::fs::symlink(binary, programs.join(program))?;
+    for name in ["configs", "crates", "docs", "scripts"] {
+        std::os::unix::fs::symlink(root().join(name), folder.join(name))?;
+    }
+    let path = std::env::var("PATH").unwrap_or_default();
+    let mut command = Command::new("bash");
+    command.args(["--norc", "--noprofile", "-euo", "pipefail", "-c", script]).current_dir(folder);
+    command.env("PATH", format!("{}:{path}", programs.display())).output()
+}
+
+/// What is neither parsed by `parse` nor stands in a block of [`RUN`] or under one of `parsed_only`, which names beginnings of
+/// commands with the reason why they are not run; and reasons that no command needs.
+pub fn faults(
+    program: &str,
+    parsed_only: &[(&str, &str)],
+    parse: impl Fn(&[String]) -> Result<(), String>,
+) -> Vec<String> {
+    let run: Vec<(&str, usize)> = RUN
+        .iter()
+        .filter(|(of, ..)| *of == program)
+        .map(|(_, page, text)| (*page, block(page, text).0))
+        .collect();
+    let mut unused: Vec<&str> = parsed_only.iter().map(|(beginning, _)| *beginning).collect();
+    let mut faults = Vec::new();
+    for command in commands() {
+        let PageCommand { page, line, .. } = &command;
+        for words in command.calls_of(program) {
+            let text = words.join(" ");
+            if let Err(error) = parse(&words) {
+                faults.push(format!("{page}:{line}: {text}: {error}"));
+            }
+            let covered = parsed_only.iter().filter(|(start, _)| text.starts_with(start));
+            let covered: Vec<&str> = covered.map(|(start, _)| *start).collect();
+            unused.retain(|start| !covered.contains(start));
+            let is_run = run.contains(&(page.as_str(), *line));
+            if !is_run && covered.is_empty() {
+                faults.push(format!("{page}:{line}: {text}: neither run nor said why not"));
+            }
+        }
+    }
+    faults.extend(unused.iter().map(|start| format!("no command begins with {start}")));
+    faults
+}
+
+/// The root of the repository.
+///
+/// # Panics
+///
+/// If these tests stand nowhere.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the tests stand in the workspace").into()
+}
+
+/// All pages, relative to the root: the README, what contributors read, and `docs/`.
+///
+/// # Panics
+///
+/// If `docs/` cannot be read.
+pub fn pages() -> Vec<String> {
+    let mut pages = vec!["README.md".to_owned(), "CONTRIBUTING.md".to_owned()];
+    for entry in std::fs::read_dir(root().join("docs")).expect("a readable folder") {
+        let name = entry.expect("a readable entry").file_name().to_string_lossy().into_owned();
+        if Path::new(&name).extension().is_some_and(|extension| extension == "md") {
+            pages.push(format!("docs/{name}"));
+        }
+    }
+    pages.sort();
+    pages
+}
+
+/// The text of a page.
+///
+/// # Panics
+///
+/// If it cannot be read.
+pub fn read(page: &str) -> String {
+    std::fs::read_to_string(root().join(page)).unwrap_or_else(|error| panic!("{page}: {error}"))
+}
+
+/// Every command of every block of `sh`, `bash` and `console` on every page, in order. Of a console the lines behind `$ `
+/// are commands, and what they go on with behind a backslash.
+///
+/// # Panics
+///
+/// If bash finds fault with a block.
+pub fn commands() -> Vec<PageCommand> {
+    let blocks = pages().into_iter().flat_map(|page| {
+        let text = read(&page);
+        let blocks: Vec<_> = blocks(&text).into_iter().collect();
+        blocks.into_iter().map(move |(line, script)| (page.clone(), line, script))
+    });
+    blocks
+        .flat_map(|(page, line, script)| {
+            let words = words_of(&script).unwrap_or_else(|said| panic!("{page}:{line}: {said}"));
+            words.into_iter().map(move |words| PageCommand { page: page.clone(), line, words })
+        })
+        .collect()
+}
+
+/// Line and script of each block.
+fn blocks(page: &str) -> Vec<(usize, String)> {
+    let mut blocks = Vec::new();
+    let mut open: Option<(usize, bool, String)> = None;
+    let mut goes_on = false;
+    for (index, line) in page.lines().enumerate() {
+        let fence = line.trim_start().strip_prefix("```");
+        match (&mut open, fence) {
+            (None, Some(language @ ("sh" | "bash" | "console"))) => {
+                open = Some((index + 1, language == "console", String::new()));
+                goes_on = false;
+            }
+            (None, _) => {}
+            (Some(_), Some(_)) => blocks.extend(open.take().map(|(line, _, text)| (line, text))),
+            (Some((_, is_console, script)), None) => {
+                let typed = line.strip_prefix("$ ");
+                if !*is_console || typed.is_some() || goes_on {
+                    script.push_str(typed.unwrap_or(line));
+                    script.push('\n');
+                    goes_on = line.ends_with('\\');
+                }
+            }
+        }
+    }
+    blocks
+}
+
+/// The commands of a script, split by bash itself: nothing is found where it looks for programs, so it hands each command to
+/// a function that writes the words down.
+fn words_of(script: &str) -> Result<Vec<Vec<String>>, String> {
+    let folder = scratch();
+    let found = words_in(script, &folder);
+    // What bash made by redirections.
+    let _ = std::fs::remove_dir_all(&folder);
+    found
+}
+
+/// A new folder.
+fn scratch() -> PathBuf {
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let folder = std::env::temp_dir().join(format!("book-{}-{count}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("the folder for temporary files is writable");
+    folder
+}
+
+fn words_in(script: &str, folder: &Path) -> Result<Vec<Vec<String>>, String> {
+    let failed = |error: std::io::Error| error.to_string();
+    // A program is where the reader has built it; what stands in the repository is called by a name with a slash, which
+    // bash hands to nobody unless there is a function of that name.
+    let script = script.replace("target/release/", "");
+    let mut functions = String::new();
+    for word in script.split_whitespace().filter(|word| word.starts_with("scripts/")) {
+        functions.push_str(&format!("function {word} {{ record {word} \"$@\"; }}\n"));
+    }
+    for pair in script.split_whitespace().collect::<Vec<_>>().windows(2).filter(|p| p[0] == "<") {
+        std::fs::write(folder.join(pair[1]), "").map_err(failed)?;
+    }
+    let words = folder.join("words");
+    let prelude = format!(
+        "PATH={0}\nHOME=/home/reader\nexec 3>{0}/words\n\
+         record() {{ printf '%s\\0' \"$@\" $'\\n' >&3; }}\ncommand_not_found_handle() {{ record \"$@\"; }}\n{functions}",
+        folder.display(),
+    );
+    let mut child = Command::new("bash")
+        .args(["--norc", "--noprofile", "-s"])
+        .current_dir(folder)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(failed)?;
+    // Read whole before it is run: a command that reads its input would eat the rest.
+    let whole = format!("{{\n{prelude}\n{script}\n}} </dev/null\n");
+    child.stdin.take().expect("piped").write_all(whole.as_bytes()).map_err(failed)?;
+    let output = child.wait_with_output().map_err(failed)?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    if !said.is_empty() {
+        return Err(said.into_owned());
+    }
+    let recorded = std::fs::read_to_string(words).map_err(failed)?;
+    let commands = recorded.split("\n\0").filter(|command| !command.is_empty());
+    Ok(commands
+        .map(|command| command.trim_end_matches('\0').split('\0').map(str::to_owned).collect())
+        .collect())
+}
+
+/// A relative link of a page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Link {
+    /// The page that has it.
+    pub page: String,
+    /// As it stands there.
+    pub target: String,
+    /// The file it leads to, relative to the root; the page itself for a bare `#anchor`.
+    pub file: String,
+    /// What it says behind `#`; else empty.
+    pub anchor: String,
+}
+
+/// Every relative link and image of a page, code left out.
+pub fn links(page: &str) -> Vec<Link> {
+    let prose = without_code(&read(page));
+    let folder = Path::new(page).parent().unwrap_or(Path::new(""));
+    let targets = prose.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+    targets
+        .filter(|target| !target.contains("://") && !target.starts_with("mailto:"))
+        .map(|target| {
+            let (path, anchor) = target.split_once('#').unwrap_or((target, ""));
+            let file = if path.is_empty() { page.to_owned() } else { joined(folder, path) };
+            Link {
+                page: page.to_owned(),
+                target: target.to_owned(),
+                file,
+                anchor: anchor.to_owned(),
+            }
+        })
+        .collect()
+}
+
+/// `folder/path` with `..` resolved.
+fn joined(folder: &Path, path: &str) -> String {
+    let mut parts: Vec<String> =
+        folder.iter().map(|part| part.to_string_lossy().into_owned()).collect();
+    for part in path.split('/') {
+        match part {
+            ".." => drop(parts.pop()),
+            "." | "" => {}
+            other => parts.push(other.to_owned()),
+        }
+    }
+    parts.join("/")
+}
+
+/// The anchors of a page: its headings as GitHub makes links of them, and what it names by `<a id="…">`.
+pub fn anchors(page: &str) -> Vec<String> {
+    let text = read(page);
+    let mut anchors: Vec<String> = text
+        .split("<a id=\"")
+        .skip(1)
+        .filter_map(|rest| rest.split('"').next().map(str::to_owned))
+        .collect();
+    for line in without_blocks(&text).lines().filter(|line| line.starts_with('#')) {
+        let heading = line.trim_start_matches('#').trim();
+        let name: String = heading
+            .to_lowercase()
+            .chars()
+            .filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'))
+            .map(|c| if c == ' ' { '-' } else { c })
+            .collect();
+        let again = anchors.iter().filter(|one| **one == name).count();
+        anchors.push(if again == 0 { name } else { format!("{name}-{again}") });
+    }
+    anchors
+}
+
+/// A page without its fenced blocks.
+fn without_blocks(page: &str) -> String {
+    let mut inside = false;
+    let mut prose = String::new();
+    for line in page.lines() {
+        if line.trim_start().starts_with("```") {
+            inside = !inside;
+        } else if !inside {
+            prose.push_str(line);
+            prose.push('\n');
+        }
+    }
+    prose
+}
+
+/// A page without fenced blocks and spans of code.
+fn without_code(page: &str) -> String {
+    without_blocks(page).split('`').step_by(2).collect()
+}
