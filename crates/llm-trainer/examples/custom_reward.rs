@@ -42,7 +42,7 @@ pub(crate) fn run(
     let origin = resume::origin(&root, &resolved, &Resume::default())?;
     let timeout = Duration::from_secs(run.config().parallel.timeout_seconds);
     let ranks = Ranks::from_env(run.config().model.device, timeout)?;
-    let folder = |run: &Run| {
+    let folder = |run: &Run| -> anyhow::Result<RunDirectory> {
         let directory = RunDirectory::create(&root)?;
         let environment = serde_json::json!({ "reward": "brief_and_right" });
         directory.write_description(&resolved, run, &environment)?;

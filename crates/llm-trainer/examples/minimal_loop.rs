@@ -26,7 +26,7 @@ const QUESTIONS: [&str; 4] = ["Name a number:", "How many?", "2+3=", "A year:"];
 const GROUP_SIZE: usize = 16;
 const RESPONSE_TOKENS: usize = 8;
 const UPDATES_A_STEP: usize = 2;
-const LEARNING_RATE: f64 = 2e-3;
+const LEARNING_RATE: f64 = 2e-4;
 const SEED: u64 = 1;
 
 /// What a step came to.
@@ -131,5 +131,5 @@ pub(crate) fn run(model: &Path, steps: u64, out: &mut impl Write) -> anyhow::Res
 
 fn main() -> anyhow::Result<()> {
     let model = std::env::args_os().nth(1).context("expected a Hugging Face directory")?;
-    run(Path::new(&model), 60, &mut io::stdout().lock()).map(drop)
+    run(Path::new(&model), 40, &mut io::stdout().lock()).map(drop)
 }

@@ -21,9 +21,9 @@ fn the_minimal_loop_learns_and_its_entropy_falls() {
     };
     let reward = |at: std::ops::Range<usize>| mean(&steps[at], |step| step.reward);
     let entropy = |at: std::ops::Range<usize>| mean(&steps[at], |step| step.entropy);
-    assert!(reward(0..3) < 0.1, "{steps:?}");
-    assert!(reward(37..40) > 0.6, "{steps:?}");
-    assert!(entropy(37..40) < entropy(0..3) - 1.0, "{steps:?}");
+    assert!(reward(0..1) < 0.1, "{steps:?}");
+    assert!(reward(37..40) > 0.7, "{steps:?}");
+    assert!(entropy(37..40) < entropy(0..1) - 2.0, "{steps:?}");
     let text = String::from_utf8(out).unwrap();
     assert_eq!(text.lines().count(), 40);
     assert!(text.starts_with("step   1  reward 0.0"), "{text}");
