@@ -54,7 +54,7 @@ mod tests {
         let colour = clap::arg!(--colour <NAME>).value_parser(["red", "green"]);
         let serve = Command::new("serve").arg(colour);
         let hidden = Command::new("tremble").hide(true);
-        Command::new("program").version("1").subcommands([train, serve, hidden])
+        Command::new("the-program").version("1").subcommands([train, serve, hidden])
     }
 
     fn script(shell: Shell) -> String {
@@ -67,10 +67,10 @@ mod tests {
     fn bash_completes_subcommands_options_and_values() {
         let script = script(Shell::Bash);
         accepts(&script).unwrap();
-        assert_eq!(completions(&script, &["program", "tr"]).unwrap(), ["train"]);
-        assert_eq!(completions(&script, &["program", "train", "--res"]).unwrap(), ["--resume"]);
-        assert_eq!(completions(&script, &["program", "--ver"]).unwrap(), ["--version"]);
-        let values = completions(&script, &["program", "serve", "--colour", ""]).unwrap();
+        assert_eq!(completions(&script, &["the-program", "tr"]).unwrap(), ["train"]);
+        assert_eq!(completions(&script, &["the-program", "train", "--res"]).unwrap(), ["--resume"]);
+        assert_eq!(completions(&script, &["the-program", "--ver"]).unwrap(), ["--version"]);
+        let values = completions(&script, &["the-program", "serve", "--colour", ""]).unwrap();
         assert_eq!(values, ["red", "green"]);
     }
 

@@ -12,7 +12,7 @@ use workspace_tests::book::{faults, root, run_blocks};
 use workspace_tests::shell::{accepts, completions, rendered};
 
 /// Beginnings of commands that are not run here, and why.
-const PARSED_ONLY: [(&str, &str); 18] = [
+const PARSED_ONLY: [(&str, &str); 17] = [
     (
         "llm-trainer train",
         "minutes; what it would train on is read as far as the configuration is here",
@@ -20,7 +20,6 @@ const PARSED_ONLY: [(&str, &str); 18] = [
     ("llm-trainer warmup", "minutes"),
     ("llm-trainer eval", "needs a model that is fetched, or a run"),
     ("llm-trainer generate", "needs a model that is fetched"),
-    ("llm-trainer score", "needs a model"),
     ("llm-trainer preflight", "needs a model that is fetched"),
     ("llm-trainer serve", "serves until it is stopped"),
     ("llm-trainer launch", "starts a run; what it starts is parsed"),
