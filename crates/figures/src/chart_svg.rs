@@ -2,14 +2,16 @@
 
 mod bars;
 mod legend;
+mod ticks;
 
-use crate::axis_ticks::{Ticks, axis_ticks, category_ticks, log_ticks};
-use crate::chart::{Axis, Chart, Mark, Scale, Series};
+use crate::axis_ticks::Ticks;
+use crate::chart::{Chart, Mark, Series};
 use crate::html::escape;
 use crate::number_format::significant;
 use crate::plain_style::plain_style;
 use crate::svg_marker::marker;
 use crate::text_width::text_width;
+use ticks::{ticks, ticks_apart};
 
 /// Colours and fonts of charts, light and dark; the page and the separate files share it.
 pub const STYLE: &str = include_str!("chart.css");
@@ -36,8 +38,6 @@ const BASIC_COLOURS: usize = 6;
 const BAR_FILL: f64 = 0.8;
 /// Width of a character of a tick, as drawn.
 const TICK_CHARACTER: f64 = 6.6;
-/// The same where the letters are 15 pixels high, as on phones and in small charts.
-const LARGE_TICK_CHARACTER: f64 = 8.25;
 /// Cosine and sine of the angle of names that find no room side by side.
 const TILT: (f64, f64) = (0.77, 0.64);
 
@@ -284,35 +284,6 @@ impl<'a> Drawing<'a> {
     }
 }
 
-/// Ticks of an axis of this width, fewer where their labels would touch in the larger letters that small screens get.
-fn ticks_apart(axis: &Axis, width: f64) -> Ticks {
-    let apart = |ticks: &Ticks| {
-        let (Some(first), Some(last)) = (ticks.positions.first(), ticks.positions.last()) else {
-            return true;
-        };
-        let spaces = ticks.positions.len().saturating_sub(1).max(1) as f64;
-        let space = width * (last - first) / (axis.high - axis.low) / spaces;
-        let longest = ticks.labels.iter().map(|label| label.chars().count()).max().unwrap_or(0);
-        ticks.positions.len() < 2 || LARGE_TICK_CHARACTER * (longest as f64 + 1.0) < space
-    };
-    match axis.scale {
-        Scale::Linear if axis.categories.is_empty() => {
-            let mut fewer = (2..=6).rev().map(|target| ticks(axis, target));
-            fewer.find(apart).unwrap_or_else(|| ticks(axis, 2))
-        }
-        _ => ticks(axis, 6),
-    }
-}
-
-fn ticks(axis: &Axis, target: usize) -> Ticks {
-    match axis.scale {
-        _ if !axis.categories.is_empty() => category_ticks(&axis.categories),
-        Scale::Log => log_ticks(axis.low, axis.high, target),
-        Scale::Linear if axis.whole => axis_ticks(axis.low, axis.high, target).whole(),
-        Scale::Linear => axis_ticks(axis.low, axis.high, target),
-    }
-}
-
 fn is_few(series: &Series) -> bool {
     series.points.len() <= FEW_POINTS
 }
@@ -334,7 +305,7 @@ fn class(series: &Series) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chart::Axis;
+    use crate::chart::{Axis, Scale};
 
     pub(super) fn tiny_chart() -> Chart {
         let series = |name: &str, colour, mark, points: &[(f64, f64)]| {

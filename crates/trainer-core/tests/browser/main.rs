@@ -67,7 +67,7 @@ fn the_report_is_whole_on_a_desk_and_on_a_phone() {
         assert!(found.marks > 10 * charts, "{found:?}");
         assert!(found.overflow <= 0.0 && found.beyond.is_empty(), "{found:?}");
         assert!(found.fetched.is_empty(), "{found:?}");
-        assert!(found.smallest_text >= 7.5, "{found:?}");
+        assert!(found.smallest_text >= 9.0, "{found:?}");
     }
     assert_eq!((visit.console, visit.asked), (vec![], vec![]));
 }
@@ -84,7 +84,7 @@ fn the_look_finds_what_is_wrong() {
     assert_eq!((desk.overflow > 0.0, phone.overflow > 0.0), (false, true), "{frames:?}");
     assert_eq!(phone.beyond, ["DIV.wide"]);
     assert_eq!((desk.charts, desk.hidden, desk.marks), (0, 1, 0));
-    assert!(desk.smallest_text < 7.5);
+    assert!(desk.smallest_text < 9.0);
     assert_eq!(desk.fetched, ["http://report.example/pixel.png"]);
     assert!(visit.console.iter().any(|line| line.contains("a complaint")), "{visit:?}");
     assert!(visit.asked.iter().any(|line| line.contains("report.example")), "{visit:?}");
