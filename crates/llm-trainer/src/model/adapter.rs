@@ -1,13 +1,15 @@
 //! A low-rank adapter of a decoder: made, read, written and merged in the layout of PEFT.
 
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use tch::{Kind, Tensor};
 use trainer_core::atomic_write::WriteError;
 use trainer_core::config::{LoraSection, LoraTarget};
+use trainer_core::model_config::ModelConfig;
 
 use super::adapter_config::{CONFIG, base_of, config_json, read_settings};
-use super::decoder::{Decoder, place};
+use super::decoder::{Decoder, place, size};
 use super::draw::Draw;
 use super::error::DecoderError;
 use super::projection::LowRank;
@@ -88,7 +90,22 @@ impl Decoder {
         }
     }
 
-    /// Puts a correction at every target; `make(name, (rank, in, out))` gives its two matrices.
+    /// Puts the adapter of `other`, where it has one, at every target; `whole` makes what is put there of each of its matrices.
+    pub(super) fn take_adapter(&mut self, other: &Self, whole: impl Fn(&str, &Tensor) -> Tensor) {
+        let Some(settings) = other.adapter_settings() else { return };
+        let mut matrices = other.adapter_parameters().into_iter();
+        let mut next = || {
+            let (name, matrix) = matrices.next().expect("two at every target");
+            whole(&name, matrix)
+        };
+        let taken = self.attach(settings, |_, _| Ok::<_, std::convert::Infallible>((next(), next())));
+        match taken {
+            Ok(()) => {}
+        }
+    }
+
+    /// Puts a correction at every target; `make(name, (rank, in, out))` gives its two matrices, of which this process keeps its part
+    /// where other ranks hold the model with it.
     fn attach<E>(
         &mut self,
         settings: &LoraSection,
@@ -97,14 +114,20 @@ impl Decoder {
         assert!(self.adapter().is_none(), "a model has one adapter");
         let rank = i64::try_from(settings.rank).expect("a checked rank");
         let (device, kind) = (self.device(), self.kind());
+        let group = self.group().map(Rc::clone);
+        let place = |name: String, whole: Tensor| {
+            let part = group.as_ref().and_then(|group| group.part_of(&name));
+            place(&part.map_or(whole.shallow_clone(), |part| part.of(&whole)), device, kind)
+        };
         let mut corrections = Vec::with_capacity(self.block_count());
-        for (index, block) in self.blocks().iter().enumerate() {
+        for index in 0..self.block_count() {
             let mut of_block = Vec::with_capacity(settings.targets.len());
             for &target in &settings.targets {
-                let projection = block.projection(target);
-                let (output, input) = projection.weight.size2().expect("a matrix");
-                let (down, up) = make(&name(index, target), (rank, input, output))?;
-                let [down, up] = [down, up].map(|matrix| place(&matrix, device, kind));
+                let (output, input) = shape(self.config(), target);
+                let name = name(index, target);
+                let (down, up) = make(&name, (rank, input, output))?;
+                let down = place(format!("{name}.lora_A.weight"), down);
+                let up = place(format!("{name}.lora_B.weight"), up);
                 of_block.push((target, LowRank { down, up, scale: settings.scale() }));
             }
             corrections.push(of_block);
@@ -157,6 +180,20 @@ impl Decoder {
     pub(super) fn write_adapter(&self, folder: &Path, adapter: &Adapter) -> Result<(), WriteError> {
         write_json(&folder.join(CONFIG), &config_json(&adapter.settings, self.source()))?;
         write_tensors(&folder.join(WEIGHTS), &self.adapter_parameters())
+    }
+}
+
+/// Rows and columns of a projection of the whole model.
+fn shape(config: &ModelConfig, target: LoraTarget) -> (i64, i64) {
+    let (hidden, intermediate) = (size(config.hidden_size), size(config.intermediate_size));
+    let query = size(config.num_attention_heads * config.head_dim);
+    let key_value = size(config.num_key_value_heads * config.head_dim);
+    match target {
+        LoraTarget::QProj => (query, hidden),
+        LoraTarget::KProj | LoraTarget::VProj => (key_value, hidden),
+        LoraTarget::OProj => (hidden, query),
+        LoraTarget::GateProj | LoraTarget::UpProj => (intermediate, hidden),
+        LoraTarget::DownProj => (hidden, intermediate),
     }
 }
 

@@ -16,9 +16,10 @@ pub(super) struct Attention {
 }
 
 impl Attention {
-    /// `x` is `[rows, len, hidden]`; `attend` maps rotated queries `[rows, heads, len, head_dim]` and keys and values
-    /// `[rows, kv_heads, len, head_dim]` to the mix of values, in the shape of the queries.
-    pub(super) fn forward(
+    /// What the output projection is applied to, `[rows, len, heads · head_dim]`: `x` is `[rows, len, hidden]`; `attend` maps
+    /// rotated queries `[rows, heads, len, head_dim]` and keys and values `[rows, kv_heads, len, head_dim]` to the mix of values,
+    /// in the shape of the queries.
+    pub(super) fn mix(
         &self,
         x: &Tensor,
         angles: &Angles,
@@ -31,7 +32,7 @@ impl Attention {
         let query = angles.rotate(&heads(&self.query));
         let key = angles.rotate(&heads(&self.key));
         let mixed = attend(&query, &key, &heads(&self.value));
-        self.output.forward(&mixed.transpose(1, 2).reshape([rows, len, -1]))
+        mixed.transpose(1, 2).reshape([rows, len, -1])
     }
 }
 

@@ -63,7 +63,7 @@ impl Block {
         })
     }
 
-    /// `[rows, len, hidden]` to the same; `attend` as in [`Attention::forward`], `group` the ranks that hold the block together.
+    /// `[rows, len, hidden]` to the same; `attend` as in [`Attention::mix`], `group` the ranks that hold the block together.
     pub(super) fn forward(
         &self,
         x: &Tensor,
@@ -71,12 +71,14 @@ impl Block {
         attend: impl FnOnce(&Tensor, &Tensor, &Tensor) -> Tensor,
         group: Option<&TensorGroup>,
     ) -> Tensor {
-        let whole = |own: Tensor| match group {
-            None => own,
-            Some(group) => group.sum(&own),
+        let Attention { output, .. } = &self.attention;
+        let whole = |projection: &Projection, input: &Tensor| match group {
+            None => projection.forward(input),
+            Some(group) => projection.with_bias(group.sum(&projection.forward_part(input))),
         };
-        let x = x + whole(self.attention.forward(&self.attention_norm.forward(x), angles, attend));
-        &x + whole(self.mlp.forward(&self.mlp_norm.forward(&x)))
+        let mixed = self.attention.mix(&self.attention_norm.forward(x), angles, attend);
+        let x = x + whole(output, &mixed);
+        &x + whole(&self.mlp.down, &self.mlp.raise(&self.mlp_norm.forward(&x)))
     }
 
     /// Pulls a cotangent of the output back to the input `x`, both `[rows, len, hidden]`, where ranks hold the block together: the
@@ -91,26 +93,35 @@ impl Block {
         mut pull: impl FnMut((&Tensor, &Tensor), &Tensor) -> Result<Tensor, TorchError>,
     ) -> Result<Tensor, TorchError> {
         let leaf = |x: &Tensor| x.detach().set_requires_grad(true);
+        let (output, down) = (&self.attention.output, &self.mlp.down);
         let x = leaf(x);
         let norm = self.attention_norm.forward(&x);
         let attention_input = leaf(&norm);
-        let mixed = self.attention.forward(&attention_input, angles, attend);
-        let middle = leaf(&tch::no_grad(|| x.detach() + group.sum(&mixed.detach().copy())));
+        let mix = self.attention.mix(&attention_input, angles, attend);
+        let mixed = output.forward_part(&mix);
+        let middle = leaf(&tch::no_grad(|| {
+            x.detach() + output.with_bias(group.sum(&mixed.detach().copy()))
+        }));
         let middle_norm = self.mlp_norm.forward(&middle);
         let mlp_input = leaf(&middle_norm);
-        let raised = self.mlp.forward(&mlp_input);
+        let raised = down.forward_part(&self.mlp.raise(&mlp_input));
 
-        let mut through = |output: &Tensor,
+        let mut through = |(part, projection): (&Tensor, &Projection),
                            input: &Tensor,
                            norm: &Tensor,
                            before: &Tensor,
                            cotangent: &Tensor| {
-            let whole = group.sum(&pull((output, cotangent), input)?.detach());
+            if let Some(bias) = projection.bias.as_ref().filter(|bias| bias.requires_grad()) {
+                // Added to the sum over the ranks, it has the whole gradient on each.
+                pull((&bias.expand_as(cotangent), cotangent), before)?;
+            }
+            let whole = group.sum(&pull((part, cotangent), input)?.detach());
             let of_norm = pull((norm, &whole), before)?;
             Ok(tch::no_grad(|| cotangent + of_norm))
         };
-        let of_middle = through(&raised, &mlp_input, &middle_norm, &middle, cotangent)?;
-        through(&mixed, &attention_input, &norm, &x, &of_middle)
+        let of_middle =
+            through((&raised, down), &mlp_input, &middle_norm, &middle, cotangent)?;
+        through((&mixed, output), &attention_input, &norm, &x, &of_middle)
     }
 
     /// Parameters under their names in a checkpoint, without the `model.layers.N.` before them.

@@ -24,7 +24,7 @@ impl Decoder {
     ///
     /// # Errors
     ///
-    /// As [`load`](Self::load), and if the model cannot be cut over so many ranks, or is an adapter.
+    /// As [`load`](Self::load), and if the model cannot be cut over so many ranks.
     ///
     /// # Panics
     ///
@@ -38,8 +38,10 @@ impl Decoder {
         if ranks.count() == 1 {
             return Self::load(directory, device, kind);
         }
-        if Adapter::base_of(directory)?.is_some() {
-            return Err(DecoderError::Adapter { path: directory.to_owned() });
+        if let Some(base) = Adapter::base_of(directory)? {
+            let mut decoder = Self::load_part(&base, device, kind, ranks)?;
+            decoder.load_adapter(directory)?;
+            return Ok(decoder);
         }
         let config = ModelConfig::read(&directory.join("config.json"))?;
         let group = TensorGroup::new(ranks, &config)?;
@@ -59,21 +61,25 @@ impl Decoder {
     }
 
     /// The whole model on the CPU, from the parts of all ranks of the group, which all ask for it; only one that `keeps` it has its
-    /// tensors, the others have empty ones.
+    /// tensors, the others have empty ones. Of a model with an adapter that is the adapter; what lies beneath is empty.
     ///
     /// # Errors
     ///
     /// [`RankError`] if a rank does not come.
     pub fn gather_whole(&self, keeps: bool) -> Result<Self, RankError> {
         let _no_grad = tch::no_grad_guard();
-        let own: HashMap<String, &Tensor> = self.named_parameters().into_iter().collect();
+        let own: HashMap<String, &Tensor> = self.trained_parameters().into_iter().collect();
+        let nothing = || Tensor::zeros([0], (self.kind(), Device::Cpu));
+        let whole = |name: &str, own: &Tensor| {
+            let whole = self.whole_parameter(name, own);
+            if keeps { place(&whole, Device::Cpu, self.kind()) } else { nothing() }
+        };
         let gathered: Result<Self, std::convert::Infallible> =
             Self::assemble(self.config().clone(), Device::Cpu, self.kind(), |name, _| {
-                let whole = self.whole_parameter(name, own[name]);
-                let nothing = || Tensor::zeros([0], (self.kind(), Device::Cpu));
-                Ok(if keeps { place(&whole, Device::Cpu, self.kind()) } else { nothing() })
+                Ok(own.get(name).map_or_else(nothing, |own| whole(name, own)))
             });
         let Ok(mut gathered) = gathered;
+        gathered.take_adapter(self, whole);
         self.check_blocks()?;
         gathered.source.clone_from(&self.source);
         Ok(gathered)
@@ -209,7 +215,7 @@ impl Decoder {
 
     /// Heads of keys and values that this process holds.
     pub(crate) fn key_value_heads(&self) -> usize {
-        let parts = self.group.as_ref().map_or(1, |group| group.ranks().count());
+        let parts = self.group.as_ref().map_or(1, |group| group.key_value_parts());
         self.config().num_key_value_heads / parts
     }
 }

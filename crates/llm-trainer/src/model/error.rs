@@ -1,10 +1,9 @@
 //! What can be wrong with a model.
 
-use std::path::PathBuf;
-
 use thiserror::Error;
 use trainer_core::model_config::ModelConfigError;
 
+use crate::ranks::RankError;
 use crate::tensor_file::TensorFileError;
 
 /// Why a model could not be read.
@@ -19,28 +18,19 @@ pub enum DecoderError {
     Weights(#[from] TensorFileError),
     /// The model cannot be cut over so many ranks.
     #[error(
-        "`{field}` is {found}, expected a multiple of parallel.tensor = {parts} for a model that is cut over so many ranks"
+        "`{field}` is {found}, expected {expected} of parallel.tensor = {parts} for a model that is cut over so many ranks"
     )]
     Uncut {
         /// Of `config.json`.
         field: &'static str,
         /// What is counted there.
         found: usize,
-        /// Ranks that hold the model together.
+        /// What it must be of the ranks that hold the model together.
+        expected: &'static str,
+        /// How many those are.
         parts: usize,
     },
-    /// The output projections of attention have biases, which no rank would add alone.
-    #[error(
-        "parallel.tensor is {parts}, expected 1 for a model with biases in the output projections of attention"
-    )]
-    OutputBias {
-        /// Ranks that hold the model together.
-        parts: usize,
-    },
-    /// An adapter is trained whole.
-    #[error("{path}: holds an adapter, expected a whole model with parallel.tensor above 1")]
-    Adapter {
-        /// The directory.
-        path: PathBuf,
-    },
+    /// The ranks that hold the model together do not all come.
+    #[error(transparent)]
+    Ranks(#[from] RankError),
 }

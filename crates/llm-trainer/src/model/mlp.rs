@@ -16,8 +16,8 @@ pub(super) struct Mlp {
 }
 
 impl Mlp {
-    /// `[.., hidden]` to the same.
-    pub(super) fn forward(&self, x: &Tensor) -> Tensor {
-        self.down.forward(&(self.gate.forward(x).silu() * self.up.forward(x)))
+    /// What the downward projection is applied to: `[.., hidden]` to `[.., intermediate]`.
+    pub(super) fn raise(&self, x: &Tensor) -> Tensor {
+        self.gate.forward(x).silu() * self.up.forward(x)
     }
 }

@@ -30,7 +30,24 @@ impl Projection {
 
     /// `[.., in]` to `[.., out]`.
     pub(super) fn forward(&self, x: &Tensor) -> Tensor {
-        let y = x.linear(&self.weight, self.bias.as_ref());
+        self.corrected(x, x.linear(&self.weight, self.bias.as_ref()))
+    }
+
+    /// The same without the bias, of a rank's columns: the sum over the ranks and the bias once are the whole.
+    pub(super) fn forward_part(&self, x: &Tensor) -> Tensor {
+        self.corrected(x, x.linear(&self.weight, None::<&Tensor>))
+    }
+
+    /// Adds the bias to a sum over the ranks.
+    pub(super) fn with_bias(&self, sum: Tensor) -> Tensor {
+        match &self.bias {
+            None => sum,
+            Some(bias) => sum + bias,
+        }
+    }
+
+    /// Adds the correction of `x` to `y`.
+    fn corrected(&self, x: &Tensor, y: Tensor) -> Tensor {
         match &self.correction {
             None => y,
             Some(LowRank { down, up, scale }) => {

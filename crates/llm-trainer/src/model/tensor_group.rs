@@ -1,8 +1,10 @@
 //! Tensor parallelism: one model over several ranks, each with a part of every large matrix.
 //!
-//! Queries, keys and values are cut by heads, gate and up by rows, output and down by columns, embedding and head by tokens of
-//! the vocabulary; norms are on every rank. The residual stream is whole on every rank: what output, down and embedding leave
-//! is summed over the group, and so is the gradient of what the first three and gate and up read.
+//! How a parameter is cut is said by [`Cut`]. The residual stream is whole on every rank: what output, down and embedding leave
+//! is summed over the group, and so is the gradient of what queries, keys and values and gate and up read.
+//!
+//! Where there are more ranks than heads of keys and values, neighbours hold the same head, each for its own queries; a rank's
+//! gradient of it is then a part of a sum, and so is that of the whole factor of a low-rank correction.
 //!
 //! Source: Shoeybi et al. 2019, *Megatron-LM*, [arXiv:1909.08053](https://arxiv.org/abs/1909.08053), Sec. 3.
 
@@ -13,6 +15,7 @@ use torch_ext::ReduceOp;
 use trainer_core::model_config::ModelConfig;
 
 use super::error::DecoderError;
+use super::part::{Cut, Part};
 use crate::ranks::{RankError, Ranks};
 
 /// The ranks that hold one model together.
@@ -22,41 +25,40 @@ use crate::ranks::{RankError, Ranks};
 #[derive(Debug)]
 pub(crate) struct TensorGroup {
     ranks: Ranks,
+    /// Those of them that hold the same heads of keys and values as this one.
+    twins: Ranks,
     failure: RefCell<Option<RankError>>,
 }
 
-/// Which part of a parameter a rank holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Part {
-    /// The dimension that is cut, 0 or 1.
-    pub(crate) dimension: i64,
-    /// Which of the equal parts.
-    pub(crate) index: i64,
-    /// How many there are.
-    pub(crate) count: i64,
-}
-
 impl TensorGroup {
-    /// A group for models of this shape.
+    /// A group for models of this shape; all its ranks make it.
     ///
     /// # Errors
     ///
-    /// [`DecoderError::Uncut`] if a count of the model cannot be cut into as many equal parts as there are ranks.
+    /// [`DecoderError::Uncut`] if a count of the model cannot be cut into as many equal parts as there are ranks, and
+    /// [`DecoderError::Ranks`] if a rank does not come.
     pub(crate) fn new(ranks: &Ranks, config: &ModelConfig) -> Result<Self, DecoderError> {
         let parts = ranks.count();
+        let uncut = |(field, found): (&'static str, usize), expected| {
+            Err(DecoderError::Uncut { field, found, expected, parts })
+        };
         let counts = [
             ("num_attention_heads", config.num_attention_heads),
-            ("num_key_value_heads", config.num_key_value_heads),
             ("intermediate_size", config.intermediate_size),
             ("vocab_size", config.vocab_size),
         ];
-        if let Some((field, found)) = counts.into_iter().find(|(_, count)| count % parts != 0) {
-            return Err(DecoderError::Uncut { field, found, parts });
+        if let Some(count) = counts.into_iter().find(|(_, count)| count % parts != 0) {
+            return uncut(count, "a multiple");
         }
-        if config.attention_output_bias {
-            return Err(DecoderError::OutputBias { parts });
+        let heads = config.num_key_value_heads;
+        if heads % parts != 0 && parts % heads != 0 {
+            return uncut(("num_key_value_heads", heads), "a multiple or a divisor");
         }
-        Ok(Self { ranks: ranks.clone(), failure: RefCell::default() })
+        let copies = (parts / heads).max(1);
+        let first = ranks.rank() - ranks.rank() % copies;
+        let twins: Vec<usize> = (first..first + copies).collect();
+        let twins = ranks.among(&twins)?;
+        Ok(Self { ranks: ranks.clone(), twins, failure: RefCell::default() })
     }
 
     /// Which rank of the group this is, from 0.
@@ -74,10 +76,31 @@ impl TensorGroup {
         &self.ranks
     }
 
+    /// Equal parts that keys and values are cut into.
+    pub(crate) fn key_value_parts(&self) -> usize {
+        self.ranks.count() / self.twins.count()
+    }
+
     /// The part of parameter `name` that this rank holds; `None` where every rank has the whole.
     pub(crate) fn part_of(&self, name: &str) -> Option<Part> {
-        let dimension = dimension_of(name)?;
-        Some(Part { dimension, index: self.index(), count: self.count() })
+        let cut = Cut::of(name);
+        let count = if cut.by_key_heads { integer(self.key_value_parts()) } else { self.count() };
+        let index = self.index() * count / self.count();
+        (count > 1).then_some(Part { dimension: cut.dimension?, index, count })
+    }
+
+    /// Whether this rank speaks for what it holds of parameter `name`: another may hold the same.
+    pub(crate) fn speaks_for(&self, name: &str) -> bool {
+        let copies = self.part_of(name).map_or(self.count(), |part| self.count() / part.count);
+        self.index() % copies == 0
+    }
+
+    /// The ranks whose gradients of parameter `name` are to be summed, where this one's is a part of a sum.
+    pub(crate) fn sums(&self, name: &str) -> Option<&Ranks> {
+        let cut = Cut::of(name);
+        let among = if cut.by_key_heads { &self.twins } else { &self.ranks };
+        let is_part_of_sum = cut.by_key_heads || cut.has_partial_gradient;
+        (is_part_of_sum && among.count() > 1).then_some(among)
     }
 
     /// The sum over the group, the same bits on every rank, outside of any graph. `own` may be overwritten.
@@ -127,7 +150,9 @@ impl TensorGroup {
 
     /// The whole parameter of which every rank has a part.
     pub(crate) fn gather_part(&self, own: &Tensor, part: Part) -> Tensor {
-        Tensor::cat(&self.gather(own).unbind(0), part.dimension)
+        let copies = self.ranks.count() / usize::try_from(part.count).expect("a number of processes");
+        let parts: Vec<Tensor> = self.gather(own).unbind(0).into_iter().step_by(copies).collect();
+        Tensor::cat(&parts, part.dimension)
     }
 
     /// Of ids of the whole vocabulary: their ids within this rank's part, `tokens` long, any id of it for those of other parts,
@@ -152,52 +177,6 @@ impl TensorGroup {
     }
 }
 
-impl Part {
-    /// The part of a whole parameter, in memory of its own.
-    pub(crate) fn of(self, whole: &Tensor) -> Tensor {
-        let length = whole.size()[self.axis()] / self.count;
-        whole.narrow(self.dimension, self.index * length, length).copy()
-    }
-
-    /// Where in the whole parameter the part lies.
-    pub(crate) fn within(self, whole: &Tensor) -> Tensor {
-        let length = whole.size()[self.axis()] / self.count;
-        whole.narrow(self.dimension, self.index * length, length)
-    }
-
-    /// Shape of the part of a parameter with this shape.
-    pub(crate) fn shape(self, whole: &[i64]) -> Vec<i64> {
-        let mut shape = whole.to_vec();
-        shape[self.axis()] /= self.count;
-        shape
-    }
-
-    /// Shape of the parameter whose part has this shape.
-    pub(crate) fn whole_shape(self, own: &[i64]) -> Vec<i64> {
-        let mut shape = own.to_vec();
-        shape[self.axis()] *= self.count;
-        shape
-    }
-
-    fn axis(self) -> usize {
-        usize::try_from(self.dimension).expect("0 or 1")
-    }
-}
-
-/// The dimension in which a parameter is cut, as its name in a checkpoint says.
-fn dimension_of(name: &str) -> Option<i64> {
-    const ROWS: [&str; 5] = ["q_proj", "k_proj", "v_proj", "gate_proj", "up_proj"];
-    const COLUMNS: [&str; 2] = ["o_proj", "down_proj"];
-    let module = name.rsplit('.').nth(1)?;
-    if ROWS.contains(&module) || ["embed_tokens", "lm_head"].contains(&module) {
-        Some(0)
-    } else if COLUMNS.contains(&module) {
-        Some(1)
-    } else {
-        None
-    }
-}
-
 fn integer(count: usize) -> i64 {
     i64::try_from(count).expect("a number of processes")
 }
@@ -205,31 +184,6 @@ fn integer(count: usize) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn matrices_are_cut_and_norms_are_not() {
-        let of = |name| dimension_of(&format!("model.layers.3.{name}"));
-        assert_eq!(of("self_attn.q_proj.bias"), Some(0));
-        assert_eq!(of("mlp.up_proj.weight"), Some(0));
-        assert_eq!(of("self_attn.o_proj.weight"), Some(1));
-        assert_eq!(of("mlp.down_proj.weight"), Some(1));
-        assert_eq!(of("input_layernorm.weight"), None);
-        assert_eq!(dimension_of("model.embed_tokens.weight"), Some(0));
-        assert_eq!(dimension_of("lm_head.weight"), Some(0));
-        assert_eq!(dimension_of("model.norm.weight"), None);
-    }
-
-    #[test]
-    fn parts_make_the_whole_again() {
-        let whole = Tensor::arange(24, tch::kind::INT64_CPU).view([4, 6]);
-        for dimension in [0, 1] {
-            let parts = [0, 1].map(|index| Part { dimension, index, count: 2 });
-            let own = parts.map(|part| part.of(&whole));
-            assert!(Tensor::cat(&own, dimension).equal(&whole));
-            assert_eq!(parts[1].shape(&[4, 6]), own[1].size());
-            assert_eq!(parts[1].whole_shape(&own[1].size()), [4, 6]);
-        }
-    }
 
     #[test]
     fn an_id_is_of_one_part() {

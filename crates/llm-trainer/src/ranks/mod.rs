@@ -22,6 +22,7 @@ use torch_ext::{GroupError, GroupOptions, Placement, ProcessGroup};
 use trainer_core::config::Device as DeviceChoice;
 
 use crate::generation::GenerationError;
+use crate::model::DecoderError;
 use crate::training::reward_model::RewardModelError;
 use crate::training::update::UpdateError;
 
@@ -94,10 +95,17 @@ impl Ranks {
     }
 
     /// Some of these ranks, this one among them; all of those call it, with the same list.
-    fn among(&self, ranks: &[usize]) -> Result<Self, GroupError> {
+    ///
+    /// # Errors
+    ///
+    /// [`RankError::Operation`] if one of them does not come.
+    pub(crate) fn among(&self, ranks: &[usize]) -> Result<Self, RankError> {
+        let failed = |cause| RankError::Operation { status: Box::new(self.status()), cause };
         let group = match &self.group {
             Some(group) if ranks.len() == group.world_size() => Some(Rc::clone(group)),
-            Some(group) if ranks.len() > 1 => Some(Rc::new(group.sub_group(ranks)?)),
+            Some(group) if ranks.len() > 1 => {
+                Some(Rc::new(group.sub_group(ranks).map_err(failed)?))
+            }
             _ => None,
         };
         Ok(Self { group, watch: None, ..self.clone() })
@@ -356,6 +364,10 @@ fn suspects(error: &GroupError) -> &[usize] {
 pub(crate) fn between_ranks(error: &anyhow::Error) -> Option<&RankError> {
     let own = error.downcast_ref::<RankError>().or_else(|| match error.downcast_ref()? {
         GenerationError::Ranks(error) => Some(error),
+        _ => None,
+    });
+    let own = own.or_else(|| match error.downcast_ref()? {
+        DecoderError::Ranks(error) => Some(error),
         _ => None,
     });
     own.or_else(|| error.downcast_ref().and_then(of_update)).or_else(|| {

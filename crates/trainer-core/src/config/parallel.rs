@@ -86,7 +86,7 @@ impl Default for ParallelSection {
 
 impl ParallelSection {
     /// What is out of range.
-    pub(crate) fn problems(self, has_lora: bool) -> Vec<Problem> {
+    pub(crate) fn problems(self) -> Vec<Problem> {
         const DAY: u64 = 86_400;
         let Self { timeout_seconds, tensor, .. } = self;
         let problem = |field: &str, value: String, expected: String| Problem {
@@ -101,10 +101,6 @@ impl ParallelSection {
         }
         if tensor == 0 {
             problems.push(problem("tensor", "0".to_owned(), "at least 1".to_owned()));
-        }
-        if tensor > 1 && has_lora {
-            let expected = "1 where lora is given, whose matrices are not cut".to_owned();
-            problems.push(problem("tensor", tensor.to_string(), expected));
         }
         problems
     }
@@ -127,12 +123,11 @@ mod tests {
     }
 
     #[test]
-    fn an_adapter_is_not_cut() {
-        let section = ParallelSection { tensor: 2, ..ParallelSection::default() };
-        assert!(section.problems(false).is_empty());
-        let problems = section.problems(true);
-        assert_eq!((problems.len(), problems[0].field.as_str()), (1, "parallel.tensor"));
+    fn a_model_has_at_least_one_rank() {
+        assert!(ParallelSection::default().problems().is_empty());
         let none = ParallelSection { tensor: 0, ..ParallelSection::default() };
-        assert_eq!(none.problems(false)[0].value, "0");
+        let problems = none.problems();
+        assert_eq!((problems.len(), problems[0].field.as_str()), (1, "parallel.tensor"));
+        assert_eq!(problems[0].value, "0");
     }
 }

@@ -146,7 +146,7 @@ impl RunConfig {
         }
         self.check_evaluation(&mut problems);
         problems.0.extend(self.dynamic_sampling.problems());
-        problems.0.extend(self.parallel.problems(self.lora.is_some()));
+        problems.0.extend(self.parallel.problems());
         problems.0.extend(self.lora.iter().flat_map(LoraSection::problems));
         let (rollout, has_adapter) = (&self.rollout, self.lora.is_some());
         problems.0.extend(rollout.engine.problems(rollout.truncates(), has_adapter));

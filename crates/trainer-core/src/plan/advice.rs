@@ -117,9 +117,7 @@ fn single_steps(setup: &Setup) -> Vec<Step> {
     }
     for tensor in [2, 4, 8].into_iter().filter(|&tensor| tensor > setup.tensor) {
         let wider = Setup { tensor, ..setup.clone() };
-        if setup.lora.is_none()
-            && let Ok(wider) = wider.with_ranks(setup.nodes, setup.gpus_per_node)
-        {
+        if let Ok(wider) = wider.with_ranks(setup.nodes, setup.gpus_per_node) {
             add(format!("parallel.tensor = {tensor}"), "", wider);
         }
     }

@@ -101,7 +101,8 @@ pub fn activation_bytes_per_token(config: &ModelConfig, element_bytes: usize) ->
 fn bytes_per_token(setup: &Setup) -> u64 {
     let ModelSizes { hidden, query_width, key_width, intermediate, .. } = setup.model;
     let shared = |width: usize| width.div_ceil(setup.tensor);
-    let (attention, element) = (shared(query_width + 2 * key_width), size_of(setup.dtype));
+    let attention = shared(query_width) + 2 * key_width.div_ceil(setup.key_parts());
+    let element = size_of(setup.dtype);
     element * activation_elements_per_token(hidden, attention, shared(intermediate)) as u64
 }
 
@@ -193,7 +194,8 @@ struct Counts<'a> {
 
 impl<'a> Counts<'a> {
     fn new(setup: &'a Setup, lengths: Lengths) -> Self {
-        let ModelSizes { blocks, block_parameters, outer_parameters, .. } = setup.model;
+        let ModelSizes { blocks, outer_parameters, .. } = setup.model;
+        let held = |blocks: usize| setup.block_parameters_held(blocks) as u64;
         let tensor = setup.tensor as u64;
         let shared = |count: usize| (count as u64).div_ceil(tensor);
         Self {
@@ -202,11 +204,11 @@ impl<'a> Counts<'a> {
             wide: if setup.dtype == Dtype::F64 { 8 } else { 4 },
             narrow: setup.dtype == Dtype::Bf16,
             data_ranks: setup.data_ranks() as u64,
-            blocks: shared(blocks * block_parameters),
-            block: shared(block_parameters),
+            blocks: held(blocks),
+            block: held(1),
             outer: shared(outer_parameters),
             head: shared(setup.model.head_parameters()),
-            trained: shared(setup.trained_parameters()),
+            trained: setup.trained_parameters_held() as u64,
             setup,
         }
     }
@@ -307,7 +309,7 @@ impl<'a> Counts<'a> {
 
     fn cached_bytes(&self, element: u64, rows: u64, tokens: u64) -> u64 {
         let per_token = self.setup.model.cached_elements_per_token() as u64;
-        (per_token * element * rows * tokens).div_ceil(self.setup.tensor as u64)
+        (per_token * element * rows * tokens).div_ceil(self.setup.key_parts() as u64)
     }
 
     /// Of what is gathered from the ranks: the block, embedding or head that is open, and the block on its way.

@@ -155,10 +155,14 @@ impl Setup {
         }
         let ModelSizes { query_width, key_width, head_dim, intermediate, vocabulary, .. } =
             self.model;
+        let key_heads = key_width / head_dim;
+        if !key_heads.is_multiple_of(tensor) && !tensor.is_multiple_of(key_heads) {
+            let expected = format!("a divisor or a multiple of the {key_heads} key heads");
+            return fault("parallel.tensor", tensor, &expected);
+        }
         for (what, count) in [
             ("devices of a node", gpus_per_node),
             ("query heads", query_width / head_dim),
-            ("key heads", key_width / head_dim),
             ("rows of the gate", intermediate),
             ("tokens of the vocabulary", vocabulary),
         ] {
@@ -225,6 +229,50 @@ impl Setup {
         match &self.lora {
             Some(lora) => self.model.adapter_parameters(lora),
             None => self.model.parameters(),
+        }
+    }
+
+    /// Equal parts that keys and values are cut into; where they have fewer heads than a model has ranks, some ranks hold the same.
+    pub(super) fn key_parts(&self) -> usize {
+        self.tensor.min(self.model.key_width / self.model.head_dim).max(1)
+    }
+
+    /// Weights of keys and values in one block, on the ranks of one copy of the model together, each once.
+    fn key_parameters(&self) -> usize {
+        2 * self.model.hidden * self.model.key_width
+    }
+
+    /// Parameters of so many blocks on one rank of a model.
+    pub(super) fn block_parameters_held(&self, blocks: usize) -> usize {
+        let keys = blocks * self.key_parameters();
+        let twice = keys / self.key_parts() - keys / self.tensor;
+        (blocks * self.model.block_parameters).div_ceil(self.tensor) + twice
+    }
+
+    /// Parameters that are trained, on one rank of a model.
+    pub(super) fn trained_parameters_held(&self) -> usize {
+        match &self.lora {
+            Some(lora) => {
+                let factors = self.model.adapter_factors(lora, (self.tensor, self.key_parts()));
+                factors.whole + factors.cut
+            }
+            None => {
+                self.block_parameters_held(self.model.blocks)
+                    + self.model.outer_parameters.div_ceil(self.tensor)
+            }
+        }
+    }
+
+    /// Trained parameters of which a rank of a model has a part of the gradient alone, and the ranks that have the others.
+    pub(super) fn shared_gradient(&self) -> (usize, usize) {
+        let copies = self.tensor / self.key_parts();
+        match &self.lora {
+            _ if self.tensor == 1 => (0, 1),
+            Some(lora) => {
+                (self.model.adapter_factors(lora, (self.tensor, self.key_parts())).whole, self.tensor)
+            }
+            None if copies == 1 => (0, 1),
+            None => (self.model.blocks * self.key_parameters() / self.key_parts(), copies),
         }
     }
 

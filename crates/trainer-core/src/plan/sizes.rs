@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::config::{LoraSection, LoraTarget};
 use crate::model_config::{Architecture, ModelConfig, ModelShape};
 
 /// Counts of one model. All are numbers of parameters or elements, not bytes.
@@ -81,16 +82,43 @@ impl ModelSizes {
     }
 
     /// Parameters of a low-rank correction of these widths in every block: `rank · (inputs + outputs)` each.
-    pub(super) fn adapter_parameters(&self, lora: &crate::config::LoraSection) -> usize {
-        use crate::config::LoraTarget as Target;
-        let widths = |target: &Target| match target {
-            Target::QProj => self.hidden + self.query_width,
-            Target::KProj | Target::VProj => self.hidden + self.key_width,
-            Target::OProj => self.query_width + self.hidden,
-            Target::GateProj | Target::UpProj | Target::DownProj => self.hidden + self.intermediate,
-        };
-        self.blocks * lora.rank * lora.targets.iter().map(widths).sum::<usize>()
+    pub(super) fn adapter_parameters(&self, lora: &LoraSection) -> usize {
+        let Factors { whole, cut } = self.adapter_factors(lora, (1, 1));
+        whole + cut
     }
+
+    /// The same of one rank of `tensor` that hold a model together, keys and values in `key_parts`: the factors that every rank has
+    /// whole, and its parts of the others.
+    pub(super) fn adapter_factors(
+        &self,
+        lora: &LoraSection,
+        (tensor, key_parts): (usize, usize),
+    ) -> Factors {
+        // Of inputs and outputs one is the residual stream, which is not cut.
+        let factors = |target: &LoraTarget| match target {
+            LoraTarget::QProj | LoraTarget::OProj => {
+                (self.hidden, self.query_width.div_ceil(tensor))
+            }
+            LoraTarget::KProj | LoraTarget::VProj => {
+                (self.hidden, self.key_width.div_ceil(key_parts))
+            }
+            LoraTarget::GateProj | LoraTarget::UpProj | LoraTarget::DownProj => {
+                (self.hidden, self.intermediate.div_ceil(tensor))
+            }
+        };
+        let of_all = |count: usize| self.blocks * lora.rank * count;
+        let (whole, cut): (Vec<usize>, Vec<usize>) = lora.targets.iter().map(factors).unzip();
+        Factors { whole: of_all(whole.iter().sum()), cut: of_all(cut.iter().sum()) }
+    }
+}
+
+/// Parameters of an adapter on one rank.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Factors {
+    /// Of the factors that every rank has.
+    pub(super) whole: usize,
+    /// Of the rank's parts of the others.
+    pub(super) cut: usize,
 }
 
 /// Shapes that can be planned without their files: name, then hidden, intermediate, blocks, query heads, key heads,

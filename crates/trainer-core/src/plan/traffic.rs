@@ -49,9 +49,9 @@ impl Traffic {
         let element = size_of(setup.dtype);
         let wide = if setup.dtype == Dtype::F64 { 8 } else { 4 };
         let model = &setup.model;
-        let blocks = (model.blocks * model.block_parameters) as u64 / tensor;
+        let blocks = setup.block_parameters_held(model.blocks) as u64;
         let outer = model.outer_parameters as u64 / tensor;
-        let trained = setup.trained_parameters() as u64 / tensor;
+        let trained = setup.trained_parameters_held() as u64;
         let sent = |bytes: u64| bytes * (data_ranks - 1) / data_ranks;
         let count = model.blocks as u64;
         let updates = setup.optimizer_steps() as u64;
@@ -117,6 +117,18 @@ impl Traffic {
                 ranks,
                 operations,
                 bytes_sent: bytes,
+                overlapped: false,
+            });
+        }
+        let (shared, ranks) = setup.shared_gradient();
+        if shared > 0 {
+            let own = if setup.cuts_optimizer() { data_ranks } else { 1 };
+            let bytes = wide * (shared as u64).div_ceil(own);
+            collectives.push(Collective {
+                name: "gradients of tensor parallelism",
+                ranks,
+                operations: updates * bytes.div_ceil(64 << 20),
+                bytes_sent: updates * 2 * bytes * (ranks as u64 - 1) / ranks as u64,
                 overlapped: false,
             });
         }

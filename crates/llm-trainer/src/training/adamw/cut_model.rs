@@ -2,9 +2,13 @@
 
 use std::rc::Rc;
 
+use tch::Tensor;
+
 use super::AdamW;
+use super::over_ranks::gradient_of;
 use crate::model::{Decoder, Part, TensorGroup};
 use crate::ranks::{RankError, Ranks};
+use crate::training::update::UpdateError;
 
 /// Where a model is cut over ranks that hold it together.
 #[derive(Debug)]
@@ -12,6 +16,10 @@ pub(super) struct CutModel {
     group: Rc<TensorGroup>,
     /// Of each parameter, or piece of one, the part that this rank holds; `None` where every rank has the whole.
     parts: Vec<Option<Part>>,
+    /// Of each, whether this rank speaks for it: another may have the same.
+    speaks: Vec<bool>,
+    /// Those of whose gradient each rank has a part of a sum, by the ranks to sum over.
+    partial: Vec<(Ranks, Vec<usize>)>,
 }
 
 impl CutModel {
@@ -19,7 +27,16 @@ impl CutModel {
     pub(super) fn of(model: &Decoder, names: &[String]) -> Option<Self> {
         let group = Rc::clone(model.group()?);
         let parts = names.iter().map(|name| group.part_of(name)).collect();
-        Some(Self { group, parts })
+        let speaks = names.iter().map(|name| group.speaks_for(name)).collect();
+        let mut partial: Vec<(Ranks, Vec<usize>)> = Vec::new();
+        for (index, name) in names.iter().enumerate() {
+            let Some(ranks) = group.sums(name) else { continue };
+            match partial.iter_mut().find(|(found, _)| found.count() == ranks.count()) {
+                Some((_, indices)) => indices.push(index),
+                None => partial.push((ranks.clone(), vec![index])),
+            }
+        }
+        Some(Self { group, parts, speaks, partial })
     }
 }
 
@@ -36,8 +53,19 @@ impl AdamW {
 
     /// Whether this rank speaks for tensor `index`: another may have the same.
     pub(super) fn speaks_for(&self, index: usize) -> bool {
-        let is_first = self.cut.as_ref().is_none_or(|cut| cut.group.index() == 0);
-        is_first || self.part(index).is_some()
+        self.cut.as_ref().is_none_or(|cut| cut.speaks[index])
+    }
+
+    /// Sums the gradients of which each rank of the model has a part.
+    pub(super) fn sum_partial_gradients(&self) -> Result<(), UpdateError> {
+        for (ranks, indices) in self.cut.iter().flat_map(|cut| &cut.partial) {
+            let gradients: Vec<Tensor> = indices
+                .iter()
+                .map(|&index| gradient_of(&self.parameters[index]))
+                .collect::<Result<_, _>>()?;
+            ranks.sum("gradients of what ranks of a model share", &gradients)?;
+        }
+        Ok(())
     }
 
     /// The name of tensor `index`, with the part that it is, as in `NAME[0:1/2]`: of dimension 0, part 1 of 2.
@@ -51,28 +79,21 @@ impl AdamW {
         }
     }
 
-    /// Euclidean norm of the gradient over the whole model: of the parts of all ranks of the group, of what each has whole once,
-    /// and of all shards of `ranks`, where the state is cut over those.
+    /// Euclidean norm of the gradient over the whole model: of what all ranks of the group hold, each number once, and of all shards
+    /// of `ranks`, where the state is cut over those.
     pub(super) fn gradient_norm_over(&self, ranks: &Ranks) -> Result<f64, RankError> {
         const WHAT: &str = "norm of the gradient";
-        let Some(cut) = &self.cut else {
-            let own = self.gradient_norm();
-            return if self.is_sharded() {
-                Ok(ranks.total(WHAT, own * own)?.sqrt())
-            } else {
-                Ok(own)
-            };
-        };
-        let squares = [true, false]
-            .map(|is_part| self.gradient_square(|index| self.part(index).is_some() == is_part));
-        let mut squares = squares.to_vec();
-        if self.is_sharded() {
-            let all = ranks.gather_column(WHAT, &squares)?;
-            squares = (0..2).map(|column| all.iter().map(|own| own[column]).sum()).collect();
+        if !self.is_cut() && !self.is_sharded() {
+            return Ok(self.gradient_norm());
         }
-        let all = cut.group.ranks().gather_column(WHAT, &squares)?;
-        let of_parts: f64 = all.iter().map(|own| own[0]).sum();
-        Ok((of_parts + all[0][1]).sqrt())
+        let mut square = self.gradient_square(|index| self.speaks_for(index));
+        if self.is_sharded() {
+            square = ranks.total(WHAT, square)?;
+        }
+        if let Some(cut) = &self.cut {
+            square = cut.group.ranks().total(WHAT, square)?;
+        }
+        Ok(square.sqrt())
     }
 }
 

@@ -137,6 +137,7 @@ impl AdamW {
                     self.parameters.iter().map(gradient_of).collect::<Result<Vec<_>, _>>()?;
                 ranks.sum("sum of gradients", &gradients)?;
             }
+            self.sum_partial_gradients()?;
             let norm = self.gradient_norm_over(ranks)?;
             return Ok(self.step_by(norm, learning_rate)?);
         };
@@ -155,6 +156,7 @@ impl AdamW {
         for parameter in &sharding.parameters {
             torch_ext::set_gradient(parameter, None)?;
         }
+        self.sum_partial_gradients()?;
         let norm = self.gradient_norm_over(ranks)?;
         let outcome = self.step_by(norm, learning_rate)?;
         if outcome.applied {
@@ -211,7 +213,7 @@ impl Sharding {
 }
 
 /// The gradient of a parameter, made where no backward pass has: a rank may have had nothing to do.
-fn gradient_of(parameter: &Tensor) -> Result<Tensor, UpdateError> {
+pub(super) fn gradient_of(parameter: &Tensor) -> Result<Tensor, UpdateError> {
     if !parameter.grad().defined() {
         // A leaf: naming it as an output adds to its gradient.
         torch_ext::backward(&[parameter], &[&parameter.zeros_like()])?;

@@ -305,6 +305,6 @@ fn load_policy(
         let path = saved.unwrap_or(&config.model.path);
         return Ok(Decoder::load_part(path, device, kind, together)?);
     };
-    let model = Decoder::load(&config.model.path, device, kind)?;
+    let model = Decoder::load_part(&config.model.path, device, kind, together)?;
     checkpoint::adapted(model, lora, saved, purpose_seed(config.seed, Purpose::Adapter))
 }

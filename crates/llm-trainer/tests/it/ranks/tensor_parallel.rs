@@ -1,5 +1,11 @@
 //! One model over several ranks trains and draws as in one process.
 
+use std::path::Path;
+
+use llm_trainer::model::Decoder;
+use tch::{Device, Kind, Tensor};
+use trainer_core::model_config::{Architecture, ModelConfig, ModelShape};
+
 use super::same_run::{WIDE, goes_on_as_one, is_the_run_of_one};
 use super::{commands, finish, start};
 use crate::fixture::directory;
@@ -50,14 +56,82 @@ fn a_run_goes_on_with_other_parts() {
     goes_on_as_one(&SHORT, &[stages]);
 }
 
-/// Said before anything is computed: what the model has two of cannot be cut in four, nor three processes in two.
+/// Four ranks of two heads of keys and values: two hold the same, and each has a part of its gradient.
+#[test]
+fn ranks_may_be_more_than_heads_of_keys_and_values() {
+    is_the_run_of_one(&SHORT, &[(4, &["parallel.tensor=4"])]);
+}
+
+/// One head of keys and values on both ranks, cut again over two; a bias that is added to a sum over the ranks.
+#[test]
+fn a_bias_of_the_output_is_added_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = [&SHORT[..], &[&biased_llama(folder.path())]].concat();
+    let cases: [(usize, &[&str]); 2] = [
+        (2, &["parallel.tensor=2"]),
+        (4, &["parallel.tensor=2", "parallel.zero=3", "training.micro_batch_tokens=20"]),
+    ];
+    is_the_run_of_one(&settings, &cases);
+}
+
+/// Of a correction one factor is cut and the other whole; the model beneath may be the reference, and is cut as the policy is.
+#[test]
+fn an_adapter_is_cut_with_its_model() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = biased_llama(folder.path());
+    let settings =
+        [&SHORT[..], &[&path, "lora.rank=3", "algorithm.reference_kl.placement=loss"]].concat();
+    is_the_run_of_one(&settings, &[(4, &["parallel.tensor=2", "parallel.zero=3"])]);
+    // What is written is the whole adapter, and is read in parts again.
+    let stages: &[(usize, &[&str])] =
+        &[(2, &["parallel.tensor=2"]), (1, &[]), (2, &["parallel.tensor=2"])];
+    goes_on_as_one(&[&SHORT[..], &["lora.rank=3"]].concat(), &[stages]);
+}
+
+/// The setting of a model with four heads of queries, one of keys and values, and biases wherever Llama has some.
+fn biased_llama(folder: &Path) -> String {
+    let shape = ModelShape {
+        architecture: Architecture::Llama,
+        hidden_size: 32,
+        intermediate_size: 48,
+        num_hidden_layers: 2,
+        num_attention_heads: 4,
+        num_key_value_heads: 1,
+        head_dim: 8,
+        rms_norm_eps: 1e-6,
+        rope_theta: 1e4,
+        rope_scaling: None,
+        vocab_size: 256,
+        max_position_embeddings: 512,
+        tie_word_embeddings: true,
+        query_key_value_bias: true,
+        attention_output_bias: true,
+        initializer_range: 0.2,
+        bos_token_id: None,
+        eos_token_ids: vec![0],
+        pad_token_id: None,
+    };
+    let config = ModelConfig::new(shape).expect("a shape that can be");
+    let model = Decoder::initialise(config, 5, Device::Cpu, Kind::Float);
+    for (name, parameter) in model.named_parameters() {
+        if name.ends_with("bias") {
+            let wave = Tensor::arange(parameter.size()[0], (Kind::Float, Device::Cpu)).sin();
+            parameter.shallow_clone().copy_(&(wave * 0.5));
+        }
+    }
+    let path = folder.join("biased");
+    model.save(&path, &directory("tiny_qwen2_tied")).expect("a folder to write to");
+    format!("model.path={:?}", path.display().to_string())
+}
+
+/// Said before anything is computed: four heads cannot be cut in three, nor three processes in two.
 #[test]
 fn a_model_that_cannot_be_cut_is_refused() {
     let cases = [
         (
-            4,
-            "parallel.tensor=4",
-            "`num_key_value_heads` is 2, expected a multiple of parallel.tensor = 4",
+            3,
+            "parallel.tensor=3",
+            "`num_attention_heads` is 4, expected a multiple of parallel.tensor = 3",
         ),
         (
             3,

@@ -1,0 +1,131 @@
+//! Which part of a parameter a rank holds where several hold one model together.
+
+use tch::Tensor;
+
+/// A part of a parameter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Part {
+    /// The dimension that is cut, 0 or 1.
+    pub(crate) dimension: i64,
+    /// Which of the equal parts.
+    pub(crate) index: i64,
+    /// How many there are.
+    pub(crate) count: i64,
+}
+
+/// How a parameter is cut, as its name in a checkpoint, or in a PEFT file, says.
+///
+/// Queries, keys and values are cut by heads, gate and up by rows, output and down by columns, embedding and head by tokens of
+/// the vocabulary; norms, and the biases of output and down, which are added to a sum over the ranks, are on every rank. Of a
+/// low-rank correction `B A` of rows `B` is cut, of columns `A`, and the other factor is on every rank.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Cut {
+    /// The dimension, 0 or 1; `None` where every rank has the whole.
+    pub(super) dimension: Option<i64>,
+    /// Whether by heads of keys and values, of which there may be fewer than ranks.
+    pub(super) by_key_heads: bool,
+    /// Whether of what is whole on every rank each has a part of the gradient.
+    pub(super) has_partial_gradient: bool,
+}
+
+impl Cut {
+    pub(super) fn of(name: &str) -> Self {
+        const ROWS: [&str; 7] =
+            ["q_proj", "k_proj", "v_proj", "gate_proj", "up_proj", "embed_tokens", "lm_head"];
+        const COLUMNS: [&str; 2] = ["o_proj", "down_proj"];
+        let mut words = name.rsplit('.');
+        let (last, before) = (words.next(), words.next());
+        let factor = before.filter(|word| ["lora_A", "lora_B"].contains(word));
+        let module = if factor.is_some() { words.next() } else { before }.unwrap_or_default();
+        let (rows, columns) = (ROWS.contains(&module), COLUMNS.contains(&module));
+        let dimension = match factor {
+            Some("lora_A") => columns.then_some(1),
+            Some(_) => rows.then_some(0),
+            None if rows => Some(0),
+            None => (columns && last == Some("weight")).then_some(1),
+        };
+        Self {
+            dimension,
+            by_key_heads: dimension.is_some() && ["k_proj", "v_proj"].contains(&module),
+            has_partial_gradient: factor.is_some() && dimension.is_none(),
+        }
+    }
+}
+
+impl Part {
+    /// The part of a whole parameter, in memory of its own.
+    pub(crate) fn of(self, whole: &Tensor) -> Tensor {
+        self.within(whole).copy()
+    }
+
+    /// Where in the whole parameter the part lies.
+    pub(crate) fn within(self, whole: &Tensor) -> Tensor {
+        let length = whole.size()[self.axis()] / self.count;
+        whole.narrow(self.dimension, self.index * length, length)
+    }
+
+    /// Shape of the part of a parameter with this shape.
+    pub(crate) fn shape(self, whole: &[i64]) -> Vec<i64> {
+        let mut shape = whole.to_vec();
+        shape[self.axis()] /= self.count;
+        shape
+    }
+
+    /// Shape of the parameter whose part has this shape.
+    pub(crate) fn whole_shape(self, own: &[i64]) -> Vec<i64> {
+        let mut shape = own.to_vec();
+        shape[self.axis()] *= self.count;
+        shape
+    }
+
+    fn axis(self) -> usize {
+        usize::try_from(self.dimension).expect("0 or 1")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn matrices_are_cut_and_norms_are_not() {
+        let of = |name| Cut::of(&format!("model.layers.3.{name}")).dimension;
+        assert_eq!(of("self_attn.q_proj.bias"), Some(0));
+        assert_eq!(of("mlp.up_proj.weight"), Some(0));
+        assert_eq!(of("self_attn.o_proj.weight"), Some(1));
+        assert_eq!(of("self_attn.o_proj.bias"), None);
+        assert_eq!(of("mlp.down_proj.weight"), Some(1));
+        assert_eq!(of("input_layernorm.weight"), None);
+        let of = |name| Cut::of(name).dimension;
+        assert_eq!(of("model.embed_tokens.weight"), Some(0));
+        assert_eq!(of("lm_head.weight"), Some(0));
+        assert_eq!(of("model.norm.weight"), None);
+    }
+
+    /// What is whole of a correction has the gradient of a part of what it is multiplied with.
+    #[test]
+    fn one_factor_of_a_correction_is_cut() {
+        let of = |name| {
+            let cut = Cut::of(&format!("base_model.model.model.layers.3.{name}.weight"));
+            (cut.dimension, cut.by_key_heads, cut.has_partial_gradient)
+        };
+        assert_eq!(of("mlp.gate_proj.lora_A"), (None, false, true));
+        assert_eq!(of("mlp.gate_proj.lora_B"), (Some(0), false, false));
+        assert_eq!(of("self_attn.v_proj.lora_A"), (None, false, true));
+        assert_eq!(of("self_attn.v_proj.lora_B"), (Some(0), true, false));
+        assert_eq!(of("self_attn.o_proj.lora_A"), (Some(1), false, false));
+        assert_eq!(of("self_attn.o_proj.lora_B"), (None, false, true));
+    }
+
+    #[test]
+    fn parts_make_the_whole_again() {
+        let whole = Tensor::arange(24, tch::kind::INT64_CPU).view([4, 6]);
+        for dimension in [0, 1] {
+            let parts = [0, 1].map(|index| Part { dimension, index, count: 2 });
+            let own = parts.map(|part| part.of(&whole));
+            assert!(Tensor::cat(&own, dimension).equal(&whole));
+            assert_eq!(parts[1].shape(&[4, 6]), own[1].size());
+            assert_eq!(parts[1].whole_shape(&own[1].size()), [4, 6]);
+        }
+    }
+}
