@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use llm_trainer::generation::{GenerationOptions, PromptRequest, SamplingKey, generate};
+use llm_trainer::host_memory::Memory;
 use llm_trainer::model::Decoder;
 use llm_trainer::training::adamw::AdamW;
 use llm_trainer::training::policy_pass::{Cotangent, PolicyPass, Sequence};
@@ -160,6 +161,7 @@ fn pass(decoder: &Decoder, what: &str, (sequences, length): (usize, usize)) -> R
             GPU_MICRO_BATCH
         }),
         activation_bytes: 4 << 30,
+        block_inputs: Memory::Device,
     };
     let count = sequences.len() * length;
     let milliseconds = match what {

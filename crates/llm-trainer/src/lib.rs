@@ -7,6 +7,7 @@ pub mod device;
 pub mod evaluation;
 pub mod generation;
 pub mod head;
+pub mod host_memory;
 pub mod kept_tokens;
 pub mod launch;
 pub mod model;

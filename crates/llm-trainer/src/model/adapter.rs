@@ -98,7 +98,8 @@ impl Decoder {
             let (name, matrix) = matrices.next().expect("two at every target");
             whole(&name, matrix)
         };
-        let taken = self.attach(settings, |_, _| Ok::<_, std::convert::Infallible>((next(), next())));
+        let taken =
+            self.attach(settings, |_, _| Ok::<_, std::convert::Infallible>((next(), next())));
         match taken {
             Ok(()) => {}
         }

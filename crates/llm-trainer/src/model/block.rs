@@ -113,14 +113,13 @@ impl Block {
                            cotangent: &Tensor| {
             if let Some(bias) = projection.bias.as_ref().filter(|bias| bias.requires_grad()) {
                 // Added to the sum over the ranks, it has the whole gradient on each.
-                pull((&bias.expand_as(cotangent), cotangent), before)?;
+                let _constant = pull((&bias.expand_as(cotangent), cotangent), before)?;
             }
             let whole = group.sum(&pull((part, cotangent), input)?.detach());
             let of_norm = pull((norm, &whole), before)?;
             Ok(tch::no_grad(|| cotangent + of_norm))
         };
-        let of_middle =
-            through((&raised, down), &mlp_input, &middle_norm, &middle, cotangent)?;
+        let of_middle = through((&raised, down), &mlp_input, &middle_norm, &middle, cotangent)?;
         through((&mixed, output), &attention_input, &norm, &x, &of_middle)
     }
 

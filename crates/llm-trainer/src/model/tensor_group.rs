@@ -150,7 +150,8 @@ impl TensorGroup {
 
     /// The whole parameter of which every rank has a part.
     pub(crate) fn gather_part(&self, own: &Tensor, part: Part) -> Tensor {
-        let copies = self.ranks.count() / usize::try_from(part.count).expect("a number of processes");
+        let copies =
+            self.ranks.count() / usize::try_from(part.count).expect("a number of processes");
         let parts: Vec<Tensor> = self.gather(own).unbind(0).into_iter().step_by(copies).collect();
         Tensor::cat(&parts, part.dimension)
     }

@@ -15,6 +15,7 @@ use self::cut_model::CutModel;
 use self::over_ranks::Sharding;
 pub(super) use self::saved::{WHOLE, shard_name};
 use super::stochastic_rounding::RoundingNoise;
+use crate::host_memory::Memory;
 use crate::model::Decoder;
 
 /// Elements that are widened at a time, on the CPU: what fits its caches.
@@ -42,6 +43,8 @@ pub struct AdamW {
     second_moments: Vec<Tensor>,
     steps: Vec<Tensor>,
     options: OptimizerSection,
+    /// Where master weights and moments lie, apart from parameters on the device, and are stepped.
+    memory: Memory,
     /// Seed of the noise that rounds moments.
     seed: u64,
     /// Steps that were applied.
@@ -60,12 +63,14 @@ pub struct StepOutcome {
 impl AdamW {
     /// Fresh state for what is trained of `model`; `seed` keys the noise that rounds moments narrower than f32.
     pub fn new(model: &Decoder, options: &OptimizerSection, seed: u64) -> Self {
+        Self::new_in(Memory::Device, model, options, seed)
+    }
+
+    /// The same in some memory: in the host's, the step is done there, a piece at a time, and only parameters are on the device.
+    pub fn new_in(memory: Memory, model: &Decoder, options: &OptimizerSection, seed: u64) -> Self {
         let named = model.trained_parameters();
-        let state = Self::of(
-            named.iter().map(|(name, p)| (name.clone(), p.shallow_clone())),
-            options,
-            seed,
-        );
+        let trained = named.iter().map(|(name, p)| (name.clone(), p.shallow_clone()));
+        let state = Self::of_in(memory, trained, options, seed);
         Self { cut: CutModel::of(model, &state.names), ..state }
     }
 
@@ -75,10 +80,22 @@ impl AdamW {
         options: &OptimizerSection,
         seed: u64,
     ) -> Self {
+        Self::of_in(Memory::Device, trained, options, seed)
+    }
+
+    fn of_in(
+        memory: Memory,
+        trained: impl IntoIterator<Item = (String, Tensor)>,
+        options: &OptimizerSection,
+        seed: u64,
+    ) -> Self {
         let (names, parameters): (Vec<String>, Vec<Tensor>) = trained.into_iter().unzip();
         let master: Vec<Tensor> = parameters
             .iter()
-            .map(|p| if is_narrow(p) { p.detach().to_kind(Kind::Float) } else { p.shallow_clone() })
+            .map(|p| {
+                let wide = is_narrow(p).then(|| p.detach().to_kind(Kind::Float));
+                memory.settle(&wide.unwrap_or_else(|| p.shallow_clone()))
+            })
             .collect();
         let zeros = || {
             let kind = |master: &Tensor| match options.moments {
@@ -96,6 +113,7 @@ impl AdamW {
                 .iter()
                 .map(|p| Tensor::zeros([0i64; 0], (Kind::Float, p.device())))
                 .collect(),
+            memory,
             starts: vec![0; parameters.len()],
             cut: None,
             sharding: None,
@@ -186,7 +204,7 @@ impl AdamW {
             Dtype::F32 | Dtype::F64 => false,
             Dtype::Bf16 => true,
         };
-        if narrow_moments || is_narrow(parameter) {
+        if narrow_moments || self.is_apart(index) {
             return self.apply_in_pieces(index, &gradient, scale, learning_rate);
         }
         let mut gradient = gradient;
@@ -200,6 +218,11 @@ impl AdamW {
             &self.steps[index],
             learning_rate,
         )
+    }
+
+    /// Whether the master weights of a parameter are other memory than the parameter.
+    fn is_apart(&self, index: usize) -> bool {
+        self.memory.is_host() || is_narrow(&self.parameters[index])
     }
 
     fn apply(
@@ -241,7 +264,7 @@ impl AdamW {
         for (start, count) in pieces(&master, PIECE_ELEMENTS) {
             let piece = |whole: &Tensor| whole.narrow(0, start, count);
             let wide = |whole: &Tensor| piece(whole).to_kind(master.kind());
-            let mut gradient = wide(&gradient);
+            let mut gradient = self.memory.place(&piece(&gradient)).to_kind(master.kind());
             if let Some(scale) = scale {
                 let _same = gradient.g_mul_scalar_(scale);
             }
@@ -257,7 +280,7 @@ impl AdamW {
                 piece(&first).copy_(&narrow_first);
                 piece(&second).copy_(&narrow_second);
             }
-            if parameter.kind() != master.kind() {
+            if self.is_apart(index) {
                 piece(&parameter).copy_(&own);
             }
         }

@@ -8,6 +8,7 @@ use torch_ext::TorchError;
 
 use super::packed::{PackedSequences, first_tokens};
 use super::recording::{Recording, statistics_of};
+use crate::host_memory::Memory;
 use crate::kept_tokens::KeptTokens;
 use crate::model::Decoder;
 
@@ -95,6 +96,8 @@ pub struct PolicyPass<'a> {
     pub micro_batch_tokens: usize,
     /// Memory, in bytes, for what blocks computed and the backward pass needs; what does not fit is computed again.
     pub activation_bytes: usize,
+    /// Where the inputs of blocks lie until the backward pass comes to them.
+    pub block_inputs: Memory,
 }
 
 impl<'a> PolicyPass<'a> {

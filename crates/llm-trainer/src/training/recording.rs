@@ -6,13 +6,15 @@ use torch_ext::TorchError;
 use super::packed::PackedSequences;
 use super::policy_pass::{Cotangent, PolicyPass, Statistics, to_f64};
 use crate::head::{TokenStatistics, statistics_kind, token_statistics, token_statistics_backward};
+use crate::host_memory::{bring_back, send_away};
 use crate::model::Decoder;
 
 /// A forward pass over a mini-batch.
 ///
 /// Blocks are outside, micro-batches inside, forwards and backwards: what a block needs, such as its gathered weights, is
 /// needed once a pass. Of each block only its input stays; it is computed again under autograd when its turn comes, unless
-/// the memory for activations had room to keep its graph. The gradient is the same to the bit either way.
+/// the memory for activations had room to keep its graph, and may lie in the host's memory until then. The gradient is the same
+/// to the bit either way.
 #[derive(Debug)]
 pub struct Recording<'a> {
     pass: PolicyPass<'a>,
@@ -27,7 +29,7 @@ pub struct Recording<'a> {
 /// One block on one micro-batch.
 #[derive(Debug)]
 struct BlockRun {
-    /// A leaf that takes a gradient.
+    /// A leaf that takes a gradient, or, in the host's memory, the values of one.
     input: Tensor,
     /// The output with its graph, where there was room for it.
     output: Option<Tensor>,
@@ -53,7 +55,7 @@ impl<'a> Recording<'a> {
         for index in 0..count {
             let _open = model.open_block(index, Some(model.after_block(index)));
             let run = |(part, x): (&PackedSequences, &mut Tensor)| {
-                let input = leaf(x);
+                let mut input = leaf(x);
                 let needed = part.tokens().saturating_mul(bytes_per_token);
                 let output = (needed <= room).then(|| {
                     room -= needed;
@@ -63,6 +65,9 @@ impl<'a> Recording<'a> {
                     Some(output) => output.detach(),
                     None => tch::no_grad(|| part.block(model, index, &input)),
                 };
+                if output.is_none() && pass.block_inputs.is_host() {
+                    input = send_away(&input);
+                }
                 BlockRun { input, output }
             };
             blocks.push(micro_batches.iter().zip(&mut last).map(run).collect());
@@ -119,7 +124,10 @@ impl<'a> Recording<'a> {
             let _open = model.open_block(index, index.checked_sub(1));
             let mut sum = model.block_gradients().map(|blocks| (blocks, blocks.zeros(index)));
             for ((part, run), gradient) in micro_batches.iter().zip(runs).zip(&mut gradients) {
-                let BlockRun { input, output } = run;
+                let BlockRun { mut input, output } = run;
+                if output.is_none() && pass.block_inputs.is_host() {
+                    input = leaf(&bring_back(&input, model.device()));
+                }
                 let mut pull = |pulled: (&Tensor, &Tensor), input: &Tensor| {
                     if let Some((blocks, sum)) = &mut sum {
                         return blocks.pull_back(index, pulled, input, sum);

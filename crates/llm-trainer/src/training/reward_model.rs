@@ -22,6 +22,7 @@ use super::held::Held;
 use super::policy_pass::{Cotangent, PolicyPass, Sequence};
 use super::shared_pass::SharedPass;
 use super::update::UpdateError;
+use crate::host_memory::Memory;
 use crate::model::Decoder;
 use crate::ranks::{RankError, Ranks};
 
@@ -235,7 +236,10 @@ impl RewardModel {
             );
         }
         model.set_trainable(section.learns());
-        let mut optimizer = section.learns().then(|| AdamW::new(&model, &section.optimizer, seed));
+        let mut optimizer = section.learns().then(|| {
+            let memory = Memory::offloaded(config.parallel.offload_optimizer);
+            AdamW::new_in(memory, &model, &section.optimizer, seed)
+        });
         if let (Some(checkpoint), Some(optimizer)) = (saved, &mut optimizer) {
             optimizer.restore(&checkpoint.join(TRAINER_FOLDER).join(OPTIMIZER))?;
         }
@@ -283,6 +287,7 @@ impl RewardModel {
             temperature: 1.0,
             micro_batch_tokens: config.training.micro_batch_tokens,
             activation_bytes: config.training.activation_bytes,
+            block_inputs: Memory::offloaded(config.parallel.offload_block_inputs),
         };
         let whole = |sequence: &&Sequence| {
             Sequence::new(sequence.prompt.clone(), sequence.response.clone())

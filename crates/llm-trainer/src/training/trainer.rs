@@ -40,6 +40,7 @@ use super::reward_model::RewardModel;
 use super::rollout::{Answered, Judge, Sample};
 use super::shared_pass::SharedPass;
 use crate::generation::GenerationOptions;
+use crate::host_memory::Memory;
 use crate::model::Decoder;
 use crate::ranks::{Grid, Ranks};
 
@@ -338,5 +339,6 @@ fn policy_pass<'a>(model: &'a Decoder, config: &RunConfig) -> PolicyPass<'a> {
         temperature: config.rollout.temperature,
         micro_batch_tokens: config.training.micro_batch_tokens,
         activation_bytes: config.training.activation_bytes,
+        block_inputs: Memory::offloaded(config.parallel.offload_block_inputs),
     }
 }

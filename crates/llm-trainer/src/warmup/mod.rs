@@ -28,6 +28,7 @@ pub use config::{ModelSizes, WarmupConfig, WarmupTraining};
 pub use teacher::{Sum, Teacher};
 
 use crate::generation::GenerationOptions;
+use crate::host_memory::Memory;
 use crate::model::Decoder;
 use crate::training::adamw::AdamW;
 use crate::training::policy_pass::{Cotangent, PolicyPass, Sequence};
@@ -172,6 +173,7 @@ fn pass<'a>(model: &'a Decoder, training: &WarmupTraining) -> PolicyPass<'a> {
         temperature: 1.0,
         micro_batch_tokens: training.micro_batch_tokens,
         activation_bytes: TrainingSection::DEFAULT_ACTIVATION_BYTES,
+        block_inputs: Memory::Device,
     }
 }
 

@@ -1,5 +1,6 @@
 //! Optimiser moments in bf16, rounded at random.
 
+use llm_trainer::host_memory::Memory;
 use llm_trainer::training::adamw::AdamW;
 use llm_trainer::training::policy_pass::{Cotangent, PolicyPass, Sequence};
 use tch::{Device, Kind, Tensor};
@@ -118,6 +119,7 @@ fn climb(moments: Dtype, steps: usize) -> Vec<f64> {
         temperature: 1.0,
         micro_batch_tokens: 1000,
         activation_bytes: usize::MAX,
+        block_inputs: Memory::Device,
     };
     let tokens = sequences.len() * 8;
     let mut optimizer = AdamW::new(&model, &options(moments), 3);

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use llm_trainer::host_memory::Memory;
 use llm_trainer::model::Decoder;
 use llm_trainer::training::adamw::AdamW;
 use llm_trainer::training::policy_pass::{PolicyPass, Sequence};
@@ -27,7 +28,13 @@ fn options() -> OptimizerSection {
 }
 
 fn pass(model: &Decoder, micro_batch_tokens: usize, activation_bytes: usize) -> PolicyPass<'_> {
-    PolicyPass { model, temperature: 1.0, micro_batch_tokens, activation_bytes }
+    PolicyPass {
+        model,
+        temperature: 1.0,
+        micro_batch_tokens,
+        activation_bytes,
+        block_inputs: Memory::Device,
+    }
 }
 
 /// Log-probabilities of one response at temperature 1, with a graph.

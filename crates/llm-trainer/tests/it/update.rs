@@ -1,5 +1,6 @@
 //! One update by `rl-losses` and the closed-form head equals the same update in plain autograd.
 
+use llm_trainer::host_memory::Memory;
 use llm_trainer::model::Decoder;
 use llm_trainer::training::adamw::AdamW;
 use llm_trainer::training::policy_pass::{Cotangent, PolicyPass, Sequence, Statistics};
@@ -241,7 +242,13 @@ pub(crate) fn pass(
     micro_batch_tokens: usize,
     activation_bytes: usize,
 ) -> PolicyPass<'_> {
-    PolicyPass { model, temperature: TEMPERATURE, micro_batch_tokens, activation_bytes }
+    PolicyPass {
+        model,
+        temperature: TEMPERATURE,
+        micro_batch_tokens,
+        activation_bytes,
+        block_inputs: Memory::Device,
+    }
 }
 
 /// Gradient of an arbitrary cotangent of both statistics, parameter by parameter.
@@ -311,6 +318,7 @@ fn a_gradient_that_is_not_finite_moves_nothing_and_is_counted() {
         temperature: 1.0,
         micro_batch_tokens: 100,
         activation_bytes: 0,
+        block_inputs: Memory::Device,
     };
     let old = pass.statistics(&sequences);
     let mut advantages = ADVANTAGES;

@@ -1,4 +1,4 @@
-//! `[parallel]`: several processes on one run.
+//! `[parallel]`: how a run is spread over processes and memory.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +14,10 @@ pub struct ParallelSection {
     pub tensor: usize,
     /// Whether what the ranks exchange travels while they compute, where it can.
     pub overlap: bool,
+    /// Whether master weights and moments lie in the host's memory and are stepped there.
+    pub offload_optimizer: bool,
+    /// Whether inputs of blocks wait in the host's memory for the backward pass.
+    pub offload_block_inputs: bool,
     /// Longest that a rank waits for another, in seconds.
     pub timeout_seconds: u64,
 }
@@ -80,7 +84,14 @@ impl Zero {
 impl Default for ParallelSection {
     fn default() -> Self {
         // The time-out is that of torch's own process groups on the CPU.
-        Self { zero: Zero::default(), tensor: 1, overlap: true, timeout_seconds: 1800 }
+        Self {
+            zero: Zero::default(),
+            tensor: 1,
+            overlap: true,
+            offload_optimizer: false,
+            offload_block_inputs: false,
+            timeout_seconds: 1800,
+        }
     }
 }
 
@@ -116,7 +127,8 @@ mod tests {
         assert!(section.zero.shards_optimizer());
         assert_eq!(
             toml::to_string(&section).unwrap(),
-            "zero = 1\ntensor = 1\noverlap = true\ntimeout_seconds = 1800\n"
+            "zero = 1\ntensor = 1\noverlap = true\noffload_optimizer = false\noffload_block_inputs = false\n\
+             timeout_seconds = 1800\n"
         );
         let error = toml::from_str::<ParallelSection>("zero = 7").unwrap_err().to_string();
         assert!(error.contains("zero is 7, expected 0, 1, 2 or 3"), "{error}");

@@ -3,6 +3,8 @@
 //! Every item names where it comes from; the sum of a phase is what is alive at its worst moment. The trainer's test
 //! `plan::peaks_are_those_of_the_plan` compares the sums with measured peaks.
 
+mod host;
+
 use serde::Serialize;
 
 use super::setup::{Setup, size_of};
@@ -70,8 +72,10 @@ pub struct MemoryPlan {
     pub lengths: Lengths,
     /// Whether it is that of a CPU.
     pub on_cpu: bool,
-    /// What is there from the first step to the last.
+    /// What is on the device from the first step to the last.
     pub resident: Vec<Item>,
+    /// What lies in the host's memory: all the time, and the block inputs of an optimiser step.
+    pub host: Vec<Item>,
     /// Each phase of a training step.
     pub phases: Vec<Phase>,
 }
@@ -132,12 +136,19 @@ impl MemoryPlan {
         }
         let mut resident = count.resident();
         resident.retain(|item| item.bytes > 0);
-        Self { lengths, on_cpu: setup.on_cpu, resident, phases }
+        let mut host = count.host();
+        host.retain(|item| item.bytes > 0);
+        Self { lengths, on_cpu: setup.on_cpu, resident, host, phases }
     }
 
     /// What is there all the time.
     pub fn resident_bytes(&self) -> u64 {
         total(&self.resident)
+    }
+
+    /// What lies in the host's memory at most, where that is not the device's; what one rank puts there, of the many of a machine.
+    pub fn host_bytes(&self) -> u64 {
+        total(&self.host)
     }
 
     /// The phase that takes most.
@@ -151,7 +162,8 @@ impl MemoryPlan {
 
     /// The most that is alive at any time, without what libtorch and the driver take for themselves.
     pub fn tensor_bytes(&self) -> u64 {
-        self.resident_bytes() + self.worst_phase().bytes()
+        let host = if self.on_cpu { self.host_bytes() } else { 0 };
+        self.resident_bytes() + self.worst_phase().bytes() + host
     }
 
     /// The same with that.
@@ -231,6 +243,10 @@ impl<'a> Counts<'a> {
     fn master(&self) -> Item {
         let name = "master weights";
         let cuts = self.setup.cuts_optimizer();
+        if self.setup.offload_optimizer {
+            let count = if cuts { self.shard(self.trained) } else { self.trained };
+            return item(name, self.wide * count, "beside the parameters on the device");
+        }
         if self.narrow {
             let count = if cuts { self.shard(self.trained) } else { self.trained };
             return item(name, self.wide * count, "f32, beside narrower parameters");
@@ -269,9 +285,16 @@ impl<'a> Counts<'a> {
         item("gradient shards", self.wide * shard, "summed over the ranks, for the optimiser")
     }
 
+    /// What the optimiser keeps and takes.
+    fn optimizer_state(&self) -> [Item; 3] {
+        [self.master(), self.moments(), self.gradient_shards()]
+    }
+
     fn resident(&self) -> Vec<Item> {
-        let mut items =
-            vec![self.parameters(), self.master(), self.moments(), self.gradient_shards()];
+        let mut items = vec![self.parameters()];
+        if !self.setup.offload_optimizer {
+            items.extend(self.optimizer_state());
+        }
         let whole = self.blocks + self.outer;
         if self.setup.reference && self.setup.lora.is_none() {
             let mut bytes = self.element * whole;
@@ -299,10 +322,10 @@ impl<'a> Counts<'a> {
             item("its reference", reference, "whole on each rank; the policy's where there is one"),
         ];
         if copies.learns {
-            let moment = if copies.moments == Dtype::Bf16 { 2 } else { self.wide };
-            let master = if self.narrow { self.wide } else { 0 };
-            let bytes = trained * (2 * moment + master + self.element);
-            items.push(item("its optimiser and gradients", bytes, "whole on each rank"));
+            if !self.setup.offload_optimizer {
+                items.extend(self.reward_optimizer());
+            }
+            items.push(item("its gradients", trained * self.element, "whole on each rank"));
         }
         items
     }
@@ -420,7 +443,7 @@ impl<'a> Counts<'a> {
         let responses = micro.min(sequences * self.lengths.response_tokens as u64);
         let (kept, wanted) = kept_activation_bytes(setup, self.lengths);
         let recomputed = if kept < wanted { micro * bytes_per_token(setup) } else { 0 };
-        let inputs = self.residual_bytes(tokens) * (blocks + 1) + self.angle_bytes(tokens);
+        let inputs = self.block_inputs().0 + self.residual_bytes(tokens) + self.angle_bytes(tokens);
         let head = self.chunk_bytes(responses, if setup.entropy_gradient { 5 } else { 4 })
             + 3 * self.residual_bytes(micro)
             + self.head_gradient_bytes();

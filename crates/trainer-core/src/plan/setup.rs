@@ -61,6 +61,10 @@ pub struct Setup {
     pub micro_batch_tokens: usize,
     /// Memory, in bytes, for what blocks computed and the backward pass needs.
     pub activation_bytes: usize,
+    /// Whether master weights and moments lie in the host's memory.
+    pub offload_optimizer: bool,
+    /// Whether inputs of blocks wait in the host's memory for the backward pass.
+    pub offload_block_inputs: bool,
     /// Memory, in bytes, for the distributions that the change of entropy is measured with.
     pub probe_bytes: usize,
     /// Whether the entropy has a gradient of its own.
@@ -130,6 +134,8 @@ impl Setup {
             second_scoring_pass: (rollout.temperature - 1.0).abs() > 0.0,
             micro_batch_tokens: config.training.micro_batch_tokens,
             activation_bytes: config.training.activation_bytes,
+            offload_optimizer: config.parallel.offload_optimizer,
+            offload_block_inputs: config.parallel.offload_block_inputs,
             probe_bytes: config.metrics.probe_bytes,
             entropy_gradient: algorithm.entropy_coefficient.abs() > 0.0
                 || algorithm.adaptive_entropy.is_some(),
@@ -268,9 +274,10 @@ impl Setup {
         let copies = self.tensor / self.key_parts();
         match &self.lora {
             _ if self.tensor == 1 => (0, 1),
-            Some(lora) => {
-                (self.model.adapter_factors(lora, (self.tensor, self.key_parts())).whole, self.tensor)
-            }
+            Some(lora) => (
+                self.model.adapter_factors(lora, (self.tensor, self.key_parts())).whole,
+                self.tensor,
+            ),
             None if copies == 1 => (0, 1),
             None => (self.model.blocks * self.key_parameters() / self.key_parts(), copies),
         }

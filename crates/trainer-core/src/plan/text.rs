@@ -53,6 +53,24 @@ impl Plan {
         row(out, "libtorch and driver, assumed", overhead, &because)?;
         let because = format!("while {}", longest.worst_phase().name);
         row(out, "peak", [longest.peak_bytes(), expected.peak_bytes()], &because)?;
+        if !longest.host.is_empty() {
+            for Item { name, bytes, because } in &longest.host {
+                let same = expected.host.iter().find(|item| item.name == *name);
+                let of_expected = same.map_or(0, |item| item.bytes);
+                row(out, &format!("host: {name}"), [*bytes, of_expected], because)?;
+            }
+            let because = if longest.on_cpu {
+                "which is the device's here, and part of the peak".to_owned()
+            } else {
+                format!("of each of {} ranks of a machine", self.setup.gpus_per_node)
+            };
+            row(
+                out,
+                "in the host's memory",
+                [longest.host_bytes(), expected.host_bytes()],
+                &because,
+            )?;
+        }
         let device = ByteCount(self.device_memory_bytes);
         if self.fits {
             let left = self.device_memory_bytes - longest.peak_bytes();

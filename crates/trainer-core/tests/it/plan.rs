@@ -185,6 +185,65 @@ fn counts_that_cannot_be_are_named() {
         format!("{start} 3, expected a divisor of the 8 devices of a node")
     );
     assert_eq!(refused(1, 8, 8), format!("{start} 8, expected a divisor of the 28 query heads"));
+    assert_eq!(
+        refused(1, 7, 7),
+        format!("{start} 7, expected a divisor or a multiple of the 4 key heads")
+    );
+}
+
+/// Of 3B's two key heads eight ranks hold one each; four have the same and send each other its gradient.
+#[test]
+fn ranks_beyond_the_key_heads_hold_them_again() {
+    let on = |tensor| {
+        Setup { tensor, ..setup("3b", &["optimizer.moments=bf16"]) }
+            .with_ranks(1, 8)
+            .expect("eight")
+    };
+    let (two, eight) = (on(2), on(8));
+    let memory = |setup: &Setup| MemoryPlan::new(setup, setup.longest());
+    let (in_two, in_eight) = (memory(&two), memory(&eight));
+    // Four times the sequences of a rank, and the same keys of each.
+    let cached = |memory| bytes_of(memory, "KV cache");
+    assert_eq!(cached(&in_eight), cached(&in_two));
+    let keys = 36 * 2 * 2048 * 256u64;
+    let whole = 3_085_938_688u64;
+    let of_eight = whole / 8 + keys / 2 - keys / 8;
+    assert!(bytes_of(&in_eight, "parameters").abs_diff(2 * of_eight) < 64);
+    let traffic = Traffic::new(&eight);
+    let shared = traffic.collectives.iter().find(|c| c.name.starts_with("gradients of tensor"));
+    let shared = shared.expect("copies of key heads");
+    assert_eq!(
+        (shared.ranks, shared.bytes_sent),
+        (4, eight.optimizer_steps() as u64 * 4 * keys / 2 * 6 / 4)
+    );
+    assert!(Traffic::new(&two).collectives.iter().all(|c| c.name != shared.name));
+}
+
+/// 12 bytes a parameter leave the device with the optimiser, in f32 too, where the parameters are then other memory; of the
+/// inputs of blocks those of a micro-batch stay.
+#[test]
+fn what_lies_in_the_host_s_memory_is_counted_apart() {
+    const AWAY: [&str; 2] =
+        ["parallel.offload_optimizer=true", "parallel.offload_block_inputs=true"];
+    for (more, wide) in [(vec![], 12.0), (vec!["model.dtype=f32"], 8.0)] {
+        let memory = |further: &[&str]| {
+            let settings = [&more[..], further, &["training.activation_bytes=0"]].concat();
+            let setup = setup("7b", &settings);
+            MemoryPlan::new(&setup, setup.longest())
+        };
+        let (own, away) = (memory(&[]), memory(&AWAY));
+        assert!(own.host.is_empty());
+        let left = (own.resident_bytes() - away.resident_bytes()) as f64 / P;
+        assert!((left - wide).abs() < 1e-9, "{left}");
+        let host =
+            |name: &str| away.host.iter().find(|item| item.name == name).expect("there").bytes;
+        let state = host("master weights") + host("optimiser moments");
+        assert!((state as f64 / P - 12.0).abs() < 1e-9);
+        let inputs = [&own, &away].map(|memory| bytes_of(memory, "block inputs"));
+        assert!(host("block inputs") * 29 / 28 > inputs[0] * 99 / 100);
+        assert!(inputs[1] < inputs[0] / 8, "{inputs:?}");
+        assert_eq!(away.host_bytes(), state + host("block inputs"));
+    }
 }
 
 /// Everything but the norms is cut; each rank holds the rows of twice as many sequences as without.

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use trainer_core::atomic_write::WriteError;
 
+use super::AdamW;
 use super::layout::Piece;
 use super::saved::{SavedState, WHOLE};
-use super::{AdamW, is_narrow};
 use crate::tensor_file::{TensorFile, TensorFileError, write_tensors};
 
 impl AdamW {
@@ -70,7 +70,7 @@ impl AdamW {
                 tensor.copy_(&values.view_as(tensor));
             }
             self.steps[i].copy_(&saved.step(name)?);
-            if is_narrow(&self.parameters[i]) {
+            if self.is_apart(i) {
                 let master = self.master[i].shallow_clone();
                 self.parameters[i].copy_(&master);
             }
@@ -102,7 +102,7 @@ impl AdamW {
                 tensor.copy_(&file.tensor(&key, &tensor.size(), &[tensor.kind()])?);
                 expected += 1;
             }
-            if is_narrow(&self.parameters[i]) {
+            if self.is_apart(i) {
                 let master = self.master[i].shallow_clone();
                 self.parameters[i].copy_(&master);
             }

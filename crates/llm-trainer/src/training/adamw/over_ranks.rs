@@ -12,6 +12,7 @@ use trainer_core::config::OptimizerSection;
 use super::cut_model::CutModel;
 use super::layout::{Unit, units};
 use super::{AdamW, StepOutcome, is_narrow};
+use crate::host_memory::Memory;
 use crate::model::{BlockGradients, Decoder, ShardedBlocks};
 use crate::ranks::{RankError, Ranks};
 use crate::training::update::UpdateError;
@@ -25,6 +26,8 @@ pub(super) struct Sharding {
     /// Their shapes while they are whole.
     shapes: Vec<Vec<i64>>,
     units: Vec<Unit>,
+    /// Where the state lies, and gradients come to.
+    memory: Memory,
     /// Of each unit, which one of the model's it is, if one.
     of_model: Vec<Option<usize>>,
     /// Master weights of this rank's shard of each unit, `[elements]`; what the optimiser steps are views of them.
@@ -56,6 +59,21 @@ impl AdamW {
     ///
     /// If the device has too little memory.
     pub fn sharded(model: &Decoder, options: &OptimizerSection, seed: u64, ranks: &Ranks) -> Self {
+        Self::sharded_in(Memory::Device, model, options, seed, ranks)
+    }
+
+    /// The same in some memory: in the host's, shards of gradients are brought there, and updated parameters back.
+    ///
+    /// # Panics
+    ///
+    /// If there is too little memory.
+    pub fn sharded_in(
+        memory: Memory,
+        model: &Decoder,
+        options: &OptimizerSection,
+        seed: u64,
+        ranks: &Ranks,
+    ) -> Self {
         let (names, parameters): (Vec<String>, Vec<Tensor>) = model
             .trained_parameters()
             .into_iter()
@@ -68,6 +86,7 @@ impl AdamW {
             let of_unit = &parameters[unit.parameters.clone()];
             let shard = ranks.own_shard(of_unit);
             let shard = if is_narrow(&shard) { shard.to_kind(Kind::Float) } else { shard };
+            let shard = memory.settle(&shard);
             let mut first = 0;
             for piece in unit.pieces(&sizes, ranks.rank(), ranks.count()) {
                 let part = shard.narrow(0, first, piece.length).detach();
@@ -89,6 +108,7 @@ impl AdamW {
                 .map(|unit| model.unit_of(&names[unit.parameters.start]))
                 .collect(),
             units,
+            memory,
             flat,
             owners: pieces.iter().map(|piece| piece.parameter).collect(),
             blocks: None,
@@ -105,9 +125,11 @@ impl AdamW {
     /// Master weights of this rank's shard of a unit of the model, as a block, `[elements]`, where they are of the parameters'
     /// own kind.
     pub fn shard_of_unit(&self, unit: usize) -> Option<Tensor> {
-        let Sharding { units, of_model, flat, parameters, .. } = &**self.sharding.as_ref()?;
+        let Sharding { units, of_model, memory, flat, parameters, .. } =
+            &**self.sharding.as_ref()?;
         let index = of_model.iter().position(|found| *found == Some(unit))?;
         let is_own = flat[index].kind() == parameters[units[index].parameters.start].kind();
+        let is_own = is_own && !memory.is_host();
         is_own.then(|| flat[index].shallow_clone())
     }
 
@@ -143,7 +165,7 @@ impl AdamW {
         };
         let mut next = 0;
         for (unit, of_model) in sharding.units.iter().zip(&sharding.of_model) {
-            let shard = sharding.gradient(unit, *of_model)?;
+            let shard = sharding.memory.place(&sharding.gradient(unit, *of_model)?);
             let mut first = 0;
             while next < self.parameters.len() && unit.parameters.contains(&sharding.owners[next]) {
                 let piece = &self.parameters[next];
@@ -193,13 +215,13 @@ impl Sharding {
             if let (Some(blocks), Some(of_model)) = (&self.blocks, *of_model) {
                 let shard = blocks.shard(of_model);
                 // Where they are of one kind, they are one tensor.
-                if shard.kind() != own.kind() {
+                if shard.kind() != own.kind() || self.memory.is_host() {
                     shard.shallow_clone().copy_(own);
                 }
                 continue;
             }
             let parameters = &self.parameters[unit.parameters.clone()];
-            let own = own.to_kind(parameters[0].kind());
+            let own = own.to_kind(parameters[0].kind()).to_device(parameters[0].device());
             let whole = self.ranks.gather_shards("updated parameters", &own)?;
             let mut first = 0;
             for parameter in parameters {

@@ -21,6 +21,7 @@ use trainer_core::text_tokenizer::TextTokenizer;
 
 use super::questions::Asked;
 use super::{RolloutSource, Trainer};
+use crate::host_memory::Memory;
 use crate::model::Decoder;
 use crate::ranks::{Grid, Ranks};
 use crate::training::adamw::AdamW;
@@ -191,10 +192,11 @@ pub(super) fn place(config: &RunConfig, ranks: &Ranks) -> anyhow::Result<(Device
 }
 
 fn fresh_optimizer(config: &RunConfig, model: &Decoder, ranks: &Ranks) -> AdamW {
+    let memory = Memory::offloaded(config.parallel.offload_optimizer);
     if ranks.count() > 1 && config.parallel.zero.shards_optimizer() {
-        AdamW::sharded(model, &config.optimizer, config.seed, ranks)
+        AdamW::sharded_in(memory, model, &config.optimizer, config.seed, ranks)
     } else {
-        AdamW::new(model, &config.optimizer, config.seed)
+        AdamW::new_in(memory, model, &config.optimizer, config.seed)
     }
 }
 

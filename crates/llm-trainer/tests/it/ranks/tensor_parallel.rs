@@ -66,7 +66,8 @@ fn ranks_may_be_more_than_heads_of_keys_and_values() {
 #[test]
 fn a_bias_of_the_output_is_added_once() {
     let folder = tempfile::tempdir().unwrap();
-    let settings = [&SHORT[..], &[&biased_llama(folder.path())]].concat();
+    let path = biased_llama(folder.path());
+    let settings = [&SHORT[..], &[&path]].concat();
     let cases: [(usize, &[&str]); 2] = [
         (2, &["parallel.tensor=2"]),
         (4, &["parallel.tensor=2", "parallel.zero=3", "training.micro_batch_tokens=20"]),

@@ -61,12 +61,22 @@ pub(super) const TRAINING: &[Field] = &[
     field(
         "parallel.tensor",
         "1",
-        "With several processes: how many hold one model together, each a part of every large matrix (tensor parallelism); a divisor of their number and of the model's heads, of keys and values too, of `intermediate_size` and of `vocab_size`. The others hold copies, over which `zero` cuts. Not with `[lora]`. A run may go on with another.",
+        "With several processes: how many hold one model together, each a part of every large matrix (tensor parallelism); a divisor of their number and of the model's heads, of `intermediate_size` and of `vocab_size`, and a divisor or a multiple of its heads of keys and values. The others hold copies, over which `zero` cuts. A run may go on with another.",
     ),
     field(
         "parallel.overlap",
         "true",
         "With several processes: gradients and parameters of blocks travel while others are computed. `false` waits for each, to see what it is worth; the numbers are the same.",
+    ),
+    field(
+        "parallel.offload_optimizer",
+        "false",
+        "Master weights and both moments lie in the host's memory, and the optimiser steps there; the device keeps the parameters. The numbers are those of the CPU's optimiser, on the CPU to the bit.",
+    ),
+    field(
+        "parallel.offload_block_inputs",
+        "false",
+        "Inputs of blocks wait in the host's memory for the backward pass, but those whose graphs `training.activation_bytes` keeps; the numbers are the same.",
     ),
     field(
         "parallel.timeout_seconds",

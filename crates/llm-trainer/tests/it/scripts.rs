@@ -1,0 +1,131 @@
+//! The command lines of `scripts/`: every option that they set is one of the program, and of a run that can be planned.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use crate::fixture::directory;
+use crate::training_run::assert_success;
+
+/// torchrun as far as the scripts use it: the program is asked what it would do as one of so many ranks.
+const TORCHRUN: &str = r#"#!/usr/bin/env bash
+set -euo pipefail
+nodes=1 each=1
+while [[ $1 != --no-python ]]; do
+  case $1 in
+    --nnodes) nodes=$2; shift ;;
+    --nproc-per-node) each=$2; shift ;;
+    --max-restarts | --rdzv-backend | --rdzv-endpoint | --rdzv-id) shift ;;
+    --standalone) ;;
+    *) echo "torchrun: $1" >&2; exit 64 ;;
+  esac
+  shift
+done
+shift
+exec "$@" --dry-run --ranks $((nodes * each)) --ranks-per-node "$each"
+"#;
+
+/// srun, in the same way.
+const SRUN: &str = r#"#!/usr/bin/env bash
+set -euo pipefail
+while [[ $1 == --* ]]; do
+  [[ $1 == --kill-on-bad-exit=1 ]] || { echo "srun: $1" >&2; exit 64; }
+  shift
+done
+exec "$@" --dry-run --ranks $((SLURM_JOB_NUM_NODES * 8)) --ranks-per-node 8
+"#;
+
+/// A folder with these launchers and a file of questions.
+struct Stage {
+    folder: tempfile::TempDir,
+}
+
+impl Stage {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        for (name, text) in [("torchrun", TORCHRUN), ("srun", SRUN)] {
+            let path = folder.path().join(name);
+            fs::write(&path, text).expect("a temporary folder is writable");
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a file of ours");
+        }
+        let question = "{\"problem\": \"1 + 1\", \"answer\": \"2\"}\n";
+        fs::write(folder.path().join("questions.jsonl"), question).expect("the same folder");
+        Self { folder }
+    }
+
+    fn run(&self, script: &str, arguments: &[&str], variables: &[(&str, &str)]) -> Output {
+        let path = std::env::var("PATH").expect("a search path");
+        let mut command = Command::new("bash");
+        command.arg(scripts().join(script)).args(arguments).current_dir(self.folder.path());
+        // Without what this process may have inherited.
+        for name in ["EVALUATION", "GPUS", "METHOD", "RENDEZVOUS", "DRY_RUN", "PLAN"] {
+            command.env_remove(name);
+        }
+        command
+            .env("PATH", format!("{}:{path}", self.folder.path().display()))
+            .env("LLM_TRAINER", env!("CARGO_BIN_EXE_llm-trainer"))
+            .env("MODEL", directory("tiny_qwen2_untied"))
+            .env("DATA", self.folder.path().join("questions.jsonl"))
+            .env("OUTPUT", self.folder.path().join("run"))
+            .envs(variables.iter().copied());
+        command.output().expect("bash is there")
+    }
+}
+
+fn scripts() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts")
+}
+
+/// What the program has said of the run; it has begun none.
+fn planned(output: &Output, ranks: usize, parts: &[&str]) {
+    assert_success(output);
+    let text = String::from_utf8_lossy(&output.stdout);
+    let ranks = format!("# {ranks} ranks: ");
+    for expected in [&[ranks.as_str(), "sent by each rank in a training step"], parts].concat() {
+        assert!(text.contains(expected), "`{expected}` is not in\n{text}");
+    }
+}
+
+#[test]
+fn every_recipe_of_both_sizes_can_be_planned_on_one_machine_and_on_four() {
+    let stage = Stage::new();
+    for (script, name) in [("train-7b.sh", "7b"), ("train-32b.sh", "32b")] {
+        for method in ["grpo", "clip-higher", "clip-cov", "kl-cov"] {
+            let name = format!("name = \"qwen2.5-{name}-{method}\"");
+            let parts = ["parallel.zero = 3", name.as_str()];
+            planned(&stage.run(script, &[method], &[]), 8, &parts);
+        }
+        let variables = [("RENDEZVOUS", "host:29500"), ("GPUS", "4")];
+        let further = ["kl-cov", "4", "--", "--set", "training.steps=7"];
+        let output = stage.run(script, &further, &variables);
+        planned(&output, 16, &["steps = 7", "4 nodes of 4 devices"]);
+        let shown = stage.run(script, &["kl-cov"], &[("PLAN", "1")]);
+        planned(&shown, 8, &["memory of one rank"]);
+    }
+    assert!(!stage.folder.path().join("run").exists());
+}
+
+#[test]
+fn a_job_of_slurm_can_be_planned() {
+    let stage = Stage::new();
+    let repository = scripts().join("..").display().to_string();
+    for script in ["train-7b.sbatch", "train-32b.sbatch"] {
+        let variables = [
+            ("SLURM_SUBMIT_DIR", repository.as_str()),
+            ("SLURM_JOB_NUM_NODES", "4"),
+            ("SLURM_JOB_END_TIME", "4102444800"),
+            ("METHOD", "clip-cov"),
+        ];
+        planned(&stage.run(script, &[], &variables), 32, &["clip-cov", "4 nodes of 8 devices"]);
+    }
+}
+
+/// A wrong setting reaches the person who started the script.
+#[test]
+fn what_the_program_refuses_fails_the_script() {
+    let stage = Stage::new();
+    let output = stage.run("train-7b.sh", &["grpo", "--", "--set", "training.stpes=7"], &[]);
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && text.contains("stpes"), "{text}");
+}
