@@ -119,6 +119,12 @@ impl Plan {
              operations (MFU)",
             response_tokens_per_second / self.setup.ranks() as f64
         )?;
+        if !self.memory.host.is_empty() {
+            writeln!(
+                out,
+                "  without what travels to the host's memory and is done there, of which there is no model"
+            )?;
+        }
         write!(out, "{}", self.assumptions)
     }
 }

@@ -27,7 +27,8 @@ impl Counts<'_> {
         }
         // Those of graphs that are kept stay, and those of the micro-batch that is worked on.
         let (kept, wanted) = kept_activation_bytes(setup, self.lengths);
-        let stay = (all as f64 * kept as f64 / (wanted as f64).max(1.0)) as u64;
+        let stay = u128::from(all) * u128::from(kept) / u128::from(wanted.max(1));
+        let stay = u64::try_from(stay).unwrap_or(all);
         (stay + self.residual_bytes(self.micro_batch(tokens)), all - stay)
     }
 
