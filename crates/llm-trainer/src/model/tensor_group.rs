@@ -51,7 +51,7 @@ impl TensorGroup {
             return uncut(count, "a multiple");
         }
         let heads = config.num_key_value_heads;
-        if heads % parts != 0 && parts % heads != 0 {
+        if !heads.is_multiple_of(parts) && !parts.is_multiple_of(heads) {
             return uncut(("num_key_value_heads", heads), "a multiple or a divisor");
         }
         let copies = (parts / heads).max(1);
