@@ -21,4 +21,4 @@ export CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUSTFLAGS="-Zsanitizer=address -Cfo
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-target}/asan
 export ASAN_OPTIONS=detect_leaks=0:strict_string_checks=1:detect_stack_use_after_return=1:check_initialization_order=0
 export OMP_NUM_THREADS=1
-exec cargo "+$toolchain" test --package torch-ext --target "$target" --lib --tests "$@"
+exec "${CARGO:-cargo}" "+$toolchain" test --package torch-ext --target "$target" --lib --tests "$@"

@@ -161,20 +161,24 @@ impl Setup {
         }
         let ModelSizes { query_width, key_width, head_dim, intermediate, vocabulary, .. } =
             self.model;
+        let fault_of = |what: &str, count: usize| {
+            fault("parallel.tensor", tensor, &format!("a divisor of the {count} {what}"))
+        };
+        if !gpus_per_node.is_multiple_of(tensor) {
+            return fault_of("devices of a node", gpus_per_node);
+        }
         let key_heads = key_width / head_dim;
         if !key_heads.is_multiple_of(tensor) && !tensor.is_multiple_of(key_heads) {
             let expected = format!("a divisor or a multiple of the {key_heads} key heads");
             return fault("parallel.tensor", tensor, &expected);
         }
         for (what, count) in [
-            ("devices of a node", gpus_per_node),
             ("query heads", query_width / head_dim),
             ("rows of the gate", intermediate),
             ("tokens of the vocabulary", vocabulary),
         ] {
             if !count.is_multiple_of(tensor) {
-                let expected = format!("a divisor of the {count} {what}");
-                return fault("parallel.tensor", tensor, &expected);
+                return fault_of(what, count);
             }
         }
         Ok(Self { nodes, gpus_per_node, ..self })
