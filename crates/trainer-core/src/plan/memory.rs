@@ -459,6 +459,10 @@ impl<'a> Counts<'a> {
             item("activations that are kept", kept, "training.activation_bytes at most"),
             self.whole_gradients(),
         ];
+        if setup.offload_optimizer && setup.cuts_gradients() {
+            // Those that the host will have.
+            items.push(self.gradient_shards());
+        }
         // The head is done before the blocks are.
         if head >= block {
             items.push(item(
