@@ -1,4 +1,4 @@
-//! A tensor's numbers where libtorch keeps them, for products of our own: no copy.
+//! A tensor's numbers where libtorch keeps them, for loops of our own: no copy.
 
 use tch::{Device, Kind, Tensor};
 
@@ -35,6 +35,15 @@ impl HostNumbers {
         })
     }
 
+    /// The bits of all numbers in order, if they are of bf16.
+    pub fn bf16_bits(&self) -> Option<&[u16]> {
+        (self.tensor.kind() == Kind::BFloat16).then(|| {
+            let numbers = self.tensor.data_ptr().cast::<u16>().cast_const();
+            // SAFETY: `of` saw a contiguous tensor of this kind on the CPU; any bits are a number.
+            unsafe { slice(numbers, self.tensor.numel()) }
+        })
+    }
+
     /// All numbers in order, if they are of bf16 and can be read in pairs: the bits of two a word, the earlier in its low
     /// half on a little-endian machine.
     pub fn bf16_pairs(&self) -> Option<&[i32]> {
@@ -45,6 +54,54 @@ impl HostNumbers {
             unsafe { slice(words, self.tensor.numel() / 2) }
         })
     }
+}
+
+/// The numbers of a tensor in the CPU's memory, to be changed where they lie.
+#[derive(Debug)]
+pub struct HostNumbersMut<'a> {
+    /// Contiguous, on the CPU, of a kind that [`HostNumbersMut::of`] takes.
+    tensor: &'a mut Tensor,
+}
+
+impl<'a> HostNumbersMut<'a> {
+    /// The numbers of `tensor`; `None` unless it is of f32, bf16 or 16-bit integers, on the CPU, and contiguous.
+    ///
+    /// As for libtorch's own operators in place, nobody may read or write the same memory meanwhile through another handle.
+    pub fn of(tensor: &'a mut Tensor) -> Option<Self> {
+        let writable = tensor.device() == Device::Cpu
+            && matches!(tensor.kind(), Kind::Float | Kind::BFloat16 | Kind::Int16)
+            && tensor.is_contiguous();
+        writable.then(|| Self { tensor })
+    }
+
+    /// All numbers in order, if they are of f32.
+    pub fn into_f32s(self) -> Option<&'a mut [f32]> {
+        (self.tensor.kind() == Kind::Float).then(|| {
+            let numbers = self.tensor.data_ptr().cast::<f32>();
+            // SAFETY: `of` saw a contiguous tensor of this kind on the CPU, which is borrowed for as long.
+            unsafe { slice_mut(numbers, self.tensor.numel()) }
+        })
+    }
+
+    /// The bits of all numbers in order, if they are of 16 bits.
+    pub fn into_halves(self) -> Option<&'a mut [u16]> {
+        matches!(self.tensor.kind(), Kind::BFloat16 | Kind::Int16).then(|| {
+            let numbers = self.tensor.data_ptr().cast::<u16>();
+            // SAFETY: `of` saw a contiguous tensor of this kind on the CPU, which is borrowed for as long; any bits are a number.
+            unsafe { slice_mut(numbers, self.tensor.numel()) }
+        })
+    }
+}
+
+/// # Safety
+///
+/// As for [`slice`], and nobody else has them.
+unsafe fn slice_mut<'a, T>(first: *mut T, count: usize) -> &'a mut [T] {
+    if count == 0 {
+        return &mut [];
+    }
+    // SAFETY: by the contract.
+    unsafe { std::slice::from_raw_parts_mut(first, count) }
 }
 
 /// # Safety
@@ -102,6 +159,30 @@ mod tests {
         assert!(HostNumbers::of(&odd_start).unwrap().bf16_pairs().is_none(), "not aligned");
         let odd_count = tensor.narrow(0, 0, 3);
         assert!(HostNumbers::of(&odd_count).unwrap().bf16_pairs().is_none());
+    }
+
+    #[test]
+    fn numbers_are_changed_where_they_lie() {
+        let mut tensor = Tensor::arange(4, (Kind::Float, Device::Cpu));
+        HostNumbersMut::of(&mut tensor).unwrap().into_f32s().unwrap()[2] = 7.5;
+        assert_eq!(Vec::<f32>::try_from(&tensor).unwrap(), [0.0, 1.0, 7.5, 3.0]);
+        let mut narrow = tensor.to_kind(Kind::BFloat16);
+        assert!(HostNumbersMut::of(&mut narrow).unwrap().into_f32s().is_none());
+        assert_eq!(HostNumbers::of(&narrow).unwrap().bf16_bits().unwrap()[2], 0x40f0);
+        // A part of a whole, which sees the change.
+        let mut part = narrow.narrow(0, 1, 2);
+        HostNumbersMut::of(&mut part).unwrap().into_halves().unwrap()[0] = 0xbf80;
+        assert_eq!(
+            Vec::<f32>::try_from(narrow.to_kind(Kind::Float)).unwrap(),
+            [0.0, -1.0, 7.5, 3.0]
+        );
+        let mut integers = Tensor::from_slice(&[1_i16, -1]);
+        assert_eq!(HostNumbersMut::of(&mut integers).unwrap().into_halves().unwrap(), [1, 0xffff]);
+        assert!(
+            HostNumbersMut::of(&mut Tensor::zeros([2, 3], (Kind::Float, Device::Cpu)).tr())
+                .is_none()
+        );
+        assert!(HostNumbersMut::of(&mut Tensor::from_slice(&[1.0_f64])).is_none());
     }
 
     #[test]

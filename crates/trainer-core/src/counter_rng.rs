@@ -88,6 +88,8 @@ pub enum Purpose {
     RewardModel = 10,
     /// Which problems an interval is drawn over.
     Bootstrap = 11,
+    /// Rounding of weights that nothing wider stands behind.
+    WeightRounding = 12,
 }
 
 /// A generator for one purpose of one step; `step` may be any index (an epoch, a question).
@@ -121,11 +123,11 @@ fn hash_text(start: u64, text: &str) -> u64 {
     })
 }
 
-/// Key of the noise that rounds the moments of `parameter` in optimiser step `step`: two 32-bit words.
+/// Key of the noise that rounds `parameter`, or its moments, in optimiser step `step`: two 32-bit words.
 ///
 /// It depends on the parameter's name, not on its place in a list, so it survives any sharding of parameters.
-pub fn rounding_key(seed: u64, step: u64, parameter: &str) -> [u32; 2] {
-    let start = hash([seed, Purpose::MomentRounding as u64, step, parameter.len() as u64]);
+pub fn rounding_key(seed: u64, purpose: Purpose, step: u64, parameter: &str) -> [u32; 2] {
+    let start = hash([seed, purpose as u64, step, parameter.len() as u64]);
     let bytes = hash_text(start, parameter).to_le_bytes();
     let (words, _none) = bytes.as_chunks::<4>();
     [u32::from_le_bytes(words[0]), u32::from_le_bytes(words[1])]
@@ -251,14 +253,16 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_two_parameters_steps_or_seeds_differ() {
+    fn keys_of_two_parameters_purposes_steps_or_seeds_differ() {
+        let moments = |seed, step, name| rounding_key(seed, Purpose::MomentRounding, step, name);
         let keys = HashSet::from([
-            rounding_key(1, 1, "model.norm.weight"),
-            rounding_key(1, 1, "model.norm.weighs"),
-            rounding_key(1, 1, "model.norm.weight\0"),
-            rounding_key(1, 2, "model.norm.weight"),
-            rounding_key(2, 1, "model.norm.weight"),
+            moments(1, 1, "model.norm.weight"),
+            moments(1, 1, "model.norm.weighs"),
+            moments(1, 1, "model.norm.weight\0"),
+            moments(1, 2, "model.norm.weight"),
+            moments(2, 1, "model.norm.weight"),
+            rounding_key(1, Purpose::WeightRounding, 1, "model.norm.weight"),
         ]);
-        assert_eq!(keys.len(), 5);
+        assert_eq!(keys.len(), 6);
     }
 }

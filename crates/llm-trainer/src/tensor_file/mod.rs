@@ -125,6 +125,7 @@ pub(crate) fn dtype_name(kind: Kind) -> &'static str {
         Kind::BFloat16 => "BF16",
         Kind::Half => "F16",
         Kind::Double => "F64",
+        Kind::Int16 => "I16",
         _ => "F32",
     }
 }
@@ -143,6 +144,7 @@ fn kind_of(dtype: Dtype) -> Option<Kind> {
         Dtype::F32 => Some(Kind::Float),
         Dtype::F16 => Some(Kind::Half),
         Dtype::BF16 => Some(Kind::BFloat16),
+        Dtype::I16 => Some(Kind::Int16),
         _ => None,
     }
 }

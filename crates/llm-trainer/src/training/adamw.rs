@@ -2,24 +2,23 @@
 
 mod cut_model;
 mod files;
+#[cfg(test)]
+mod formats;
+mod host_step;
+mod in_pieces;
 mod layout;
 mod over_ranks;
 mod saved;
 
-use tch::{Kind, Tensor};
+use tch::{Device, Kind, Tensor};
 use torch_ext::{TorchError, fused_adamw};
-use trainer_core::config::{Dtype, OptimizerSection};
-use trainer_core::counter_rng::rounding_key;
+use trainer_core::config::{Dtype, MasterWeights, OptimizerSection};
 
 use self::cut_model::CutModel;
 use self::over_ranks::Sharding;
 pub(super) use self::saved::{WHOLE, shard_name};
-use super::stochastic_rounding::RoundingNoise;
 use crate::host_memory::Memory;
 use crate::model::Decoder;
-
-/// Elements that are widened at a time, on the CPU: what fits its caches.
-const PIECE_ELEMENTS: i64 = 1 << 17;
 
 /// Elements whose squares are summed at a time, on the CPU.
 const NORM_ELEMENTS: i64 = 1 << 18;
@@ -27,18 +26,20 @@ const NORM_ELEMENTS: i64 = 1 << 18;
 /// The same on a GPU, where each call costs: 64 MiB a buffer.
 const GPU_PIECE_ELEMENTS: i64 = 1 << 24;
 
-/// Optimiser state: master weights (the parameters themselves where they are `f32` or wider) and moments.
+/// Optimiser state: moments, and what stands behind parameters that are too coarse to take small steps in.
 #[derive(Debug)]
 pub struct AdamW {
     names: Vec<String>,
-    /// The model's, or what this rank keeps of their master weights.
+    /// The model's, or what this rank steps of them.
     parameters: Vec<Tensor>,
+    behind: Vec<Behind>,
+    /// Of what this rank steps, where that is not the model's own: their gradients, for one step.
+    gradients: Vec<Tensor>,
     /// First element of each within what this process holds of the parameter that its name stands for.
     starts: Vec<i64>,
     /// Where other ranks hold the model with this one.
     cut: Option<CutModel>,
     sharding: Option<Box<Sharding>>,
-    master: Vec<Tensor>,
     first_moments: Vec<Tensor>,
     second_moments: Vec<Tensor>,
     steps: Vec<Tensor>,
@@ -49,6 +50,19 @@ pub struct AdamW {
     seed: u64,
     /// Steps that were applied.
     applied: u64,
+    /// Whether steps on the CPU are loops of our own where the state is narrow, not libtorch's operators.
+    loops: bool,
+}
+
+/// What stands behind a parameter.
+#[derive(Debug)]
+enum Behind {
+    /// Nothing: it is wide enough itself, or nothing is wanted.
+    Nothing,
+    /// The same in `f32`; the parameter is the nearest to it.
+    Master(Tensor),
+    /// The lower half of the same in `f32`, `i16`; the parameter is the upper ([`split_weight`](super::split_weight)).
+    Lower(Tensor),
 }
 
 /// What became of one optimiser step.
@@ -90,38 +104,45 @@ impl AdamW {
         seed: u64,
     ) -> Self {
         let (names, parameters): (Vec<String>, Vec<Tensor>) = trained.into_iter().unzip();
-        let master: Vec<Tensor> = parameters
-            .iter()
-            .map(|p| {
-                let wide = is_narrow(p).then(|| p.detach().to_kind(Kind::Float));
-                memory.settle(&wide.unwrap_or_else(|| p.shallow_clone()))
-            })
-            .collect();
+        // In the host's memory it stands behind parameters of any kind.
+        let behind = |p: &Tensor| match (memory, is_narrow(p), options.master) {
+            (Memory::Host, true, _) | (_, true, MasterWeights::F32) => {
+                Behind::Master(memory.settle(&p.detach().to_kind(Kind::Float)))
+            }
+            (Memory::Host, false, _) => Behind::Master(memory.settle(p)),
+            (Memory::Device, false, _) | (_, true, MasterWeights::None) => Behind::Nothing,
+            (Memory::Device, true, MasterWeights::Split) => {
+                Behind::Lower(Tensor::zeros(p.size(), (Kind::Int16, p.device())))
+            }
+        };
+        let device = |p: &Tensor| if memory.is_host() { Device::Cpu } else { p.device() };
         let zeros = || {
-            let kind = |master: &Tensor| match options.moments {
-                Dtype::F32 | Dtype::F64 => master.kind(),
+            let kind = |parameter: &Tensor| match options.moments {
+                Dtype::F32 | Dtype::F64 => wide_kind(parameter),
                 Dtype::Bf16 => Kind::BFloat16,
             };
-            let moment = |m: &Tensor| Tensor::zeros(m.size(), (kind(m), m.device()));
-            master.iter().map(moment).collect()
+            let moment = |p: &Tensor| Tensor::zeros(p.size(), (kind(p), device(p)));
+            parameters.iter().map(moment).collect()
         };
         Self {
             names,
             first_moments: zeros(),
             second_moments: zeros(),
-            steps: master
+            steps: parameters
                 .iter()
-                .map(|p| Tensor::zeros([0i64; 0], (Kind::Float, p.device())))
+                .map(|p| Tensor::zeros([0i64; 0], (Kind::Float, device(p))))
                 .collect(),
             memory,
             starts: vec![0; parameters.len()],
             cut: None,
             sharding: None,
+            behind: parameters.iter().map(behind).collect(),
+            gradients: Vec::new(),
             parameters,
-            master,
             options: options.clone(),
             seed,
             applied: 0,
+            loops: true,
         }
     }
 
@@ -129,6 +150,17 @@ impl AdamW {
     pub fn moment_bytes(&self) -> usize {
         let bytes = |moment: &Tensor| moment.numel() * moment.kind().elt_size_in_bytes();
         self.first_moments.iter().chain(&self.second_moments).map(bytes).sum()
+    }
+
+    /// Memory of what stands behind the parameters, in bytes.
+    pub fn master_bytes(&self) -> usize {
+        let bytes = |behind: &Behind| match behind {
+            Behind::Nothing => 0,
+            Behind::Master(own) | Behind::Lower(own) => {
+                own.numel() * own.kind().elt_size_in_bytes()
+            }
+        };
+        self.behind.iter().map(bytes).sum()
     }
 
     /// Clips the accumulated gradients to the configured norm, steps, and clears them.
@@ -157,6 +189,7 @@ impl AdamW {
                 self.step_one(index, scale, learning_rate)?;
             }
         }
+        self.gradients.clear();
         // Not zeros: their memory is there for the activations of the next forward pass.
         for parameter in &self.parameters {
             torch_ext::set_gradient(parameter, None)?;
@@ -173,9 +206,8 @@ impl AdamW {
     fn gradient_square(&self, chosen: impl Fn(usize) -> bool) -> f64 {
         let _no_grad = tch::no_grad_guard();
         let mut sum: Option<Tensor> = None;
-        for (_, parameter) in self.parameters.iter().enumerate().filter(|(index, _)| chosen(*index))
-        {
-            let gradient = parameter.grad();
+        for index in (0..self.parameters.len()).filter(|index| chosen(*index)) {
+            let gradient = self.gradient(index);
             if !gradient.defined() {
                 continue;
             }
@@ -189,6 +221,12 @@ impl AdamW {
         sum.map_or(0.0, |sum| sum.double_value(&[]))
     }
 
+    /// The gradient of what is stepped; undefined where no backward pass has made one.
+    fn gradient(&self, index: usize) -> Tensor {
+        let own = self.gradients.get(index).map(Tensor::shallow_clone);
+        own.unwrap_or_else(|| self.parameters[index].grad())
+    }
+
     /// Steps one parameter, whose gradient is first scaled.
     fn step_one(
         &mut self,
@@ -197,32 +235,24 @@ impl AdamW {
         learning_rate: f64,
     ) -> Result<(), TorchError> {
         let parameter = &self.parameters[index];
-        let gradient = parameter.grad();
-        let gradient = if gradient.defined() { gradient } else { parameter.zeros_like() };
+        let gradient = self.gradient(index);
+        let mut gradient = if gradient.defined() { gradient } else { parameter.zeros_like() };
         let _same = self.steps[index].g_add_scalar_(1.0);
         let narrow_moments = match self.options.moments {
             Dtype::F32 | Dtype::F64 => false,
             Dtype::Bf16 => true,
         };
-        if narrow_moments || self.is_apart(index) {
-            return self.apply_in_pieces(index, &gradient, scale, learning_rate);
+        if narrow_moments || is_narrow(parameter) || self.memory.is_host() {
+            if self.loops && self.step_on_host(index, &gradient, scale, learning_rate).is_some() {
+                return Ok(());
+            }
+            return self.step_in_pieces(index, &gradient, scale, learning_rate);
         }
-        let mut gradient = gradient;
         if let Some(scale) = scale {
             let _same = gradient.g_mul_scalar_(scale);
         }
-        self.apply(
-            &self.master[index],
-            &gradient,
-            [&self.first_moments[index], &self.second_moments[index]],
-            &self.steps[index],
-            learning_rate,
-        )
-    }
-
-    /// Whether the master weights of a parameter are other memory than the parameter.
-    fn is_apart(&self, index: usize) -> bool {
-        self.memory.is_host() || is_narrow(&self.parameters[index])
+        let moments = [&self.first_moments[index], &self.second_moments[index]];
+        self.apply(parameter, &gradient, moments, &self.steps[index], learning_rate)
     }
 
     fn apply(
@@ -246,46 +276,6 @@ impl AdamW {
             epsilon,
         )
     }
-
-    /// The same with narrow parameters or moments: a piece of the gradient and of the moments is widened, stepped and rounded
-    /// at a time.
-    fn apply_in_pieces(
-        &self,
-        index: usize,
-        gradient: &Tensor,
-        scale: Option<f64>,
-        learning_rate: f64,
-    ) -> Result<(), TorchError> {
-        let key = rounding_key(self.seed, self.applied, &self.name_with_part(index));
-        let (master, gradient) = (self.master[index].view(-1), gradient.reshape(-1));
-        let (first, second) =
-            (self.first_moments[index].view(-1), self.second_moments[index].view(-1));
-        let parameter = self.parameters[index].detach().view(-1);
-        for (start, count) in pieces(&master, PIECE_ELEMENTS) {
-            let piece = |whole: &Tensor| whole.narrow(0, start, count);
-            let wide = |whole: &Tensor| piece(whole).to_kind(master.kind());
-            let mut gradient = self.memory.place(&piece(&gradient)).to_kind(master.kind());
-            if let Some(scale) = scale {
-                let _same = gradient.g_mul_scalar_(scale);
-            }
-            // Over the same memory where they are wide.
-            let (wide_first, wide_second) = (wide(&first), wide(&second));
-            let own = piece(&master);
-            let moments = [&wide_first, &wide_second];
-            self.apply(&own, &gradient, moments, &self.steps[index], learning_rate)?;
-            if first.kind() != wide_first.kind() {
-                let first_element = self.starts[index] + start;
-                let noise = RoundingNoise::new(key, first_element, count, master.device());
-                let (narrow_first, narrow_second) = noise.round(&wide_first, &wide_second);
-                piece(&first).copy_(&narrow_first);
-                piece(&second).copy_(&narrow_second);
-            }
-            if self.is_apart(index) {
-                piece(&parameter).copy_(&own);
-            }
-        }
-        Ok(())
-    }
 }
 
 /// Runs of a flat tensor that are worked on at a time, starts and lengths: `longest` on the CPU.
@@ -300,5 +290,10 @@ fn pieces(flat: &Tensor, longest: i64) -> impl Iterator<Item = (i64, i64)> + use
 
 /// Kinds too coarse to take small steps in.
 fn is_narrow(tensor: &Tensor) -> bool {
-    matches!(tensor.kind(), Kind::BFloat16 | Kind::Half)
+    tensor.kind() == Kind::BFloat16
+}
+
+/// The kind that a parameter's step is computed in.
+fn wide_kind(parameter: &Tensor) -> Kind {
+    if parameter.kind() == Kind::Double { Kind::Double } else { Kind::Float }
 }

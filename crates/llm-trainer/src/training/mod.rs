@@ -15,6 +15,7 @@ pub mod reward_model;
 pub mod rollout;
 mod scored;
 mod shared_pass;
+mod split_weight;
 pub mod stochastic_rounding;
 mod trainer;
 pub mod update;

@@ -16,6 +16,9 @@ use tch::{Device, Kind, Tensor};
 /// The largest finite `bf16`: what is larger, but finite, is rounded to it.
 const LARGEST: f64 = 3.389_531_389_251_535_5e38;
 
+/// The same.
+const LARGEST_F32: f32 = f32::from_bits(0x7f7f_0000);
+
 /// 32 random bits of each of a run of elements: two roundings' worth.
 #[derive(Debug)]
 pub struct RoundingNoise {
@@ -52,10 +55,35 @@ impl RoundingNoise {
         self.bits.bitwise_right_shift_tensor_scalar(16).bitwise_and_(0xffff)
     }
 
+    /// Rounds a tensor `[elements]`.
+    pub fn round_one(&self, values: &Tensor) -> Tensor {
+        round_up_at(values, &self.low())
+    }
+
     /// Rounds two tensors `[elements]` with independent noise.
     pub fn round(&self, first: &Tensor, second: &Tensor) -> (Tensor, Tensor) {
         (round_up_at(first, &self.low()), round_up_at(second, &self.high()))
     }
+}
+
+/// The bits of [`RoundingNoise::new`] of one element.
+#[inline]
+pub(super) fn noise_bits(key: [u32; 2], element: u32) -> u32 {
+    let mix = |mut x: u32| {
+        x ^= x >> 16;
+        x = x.wrapping_mul(0x7feb_352d);
+        x ^= x >> 15;
+        x = x.wrapping_mul(0x846c_a68b);
+        x ^ (x >> 16)
+    };
+    mix(mix(element ^ key[0]) ^ key[1])
+}
+
+/// `value` to the bits of a `bf16`; `noise` is in `0..2^16`.
+#[inline]
+pub(super) fn round_bits_up_at(value: f32, noise: u32) -> u16 {
+    let value = value.clamp(-LARGEST_F32, LARGEST_F32);
+    (value.to_bits().wrapping_add(noise) >> 16) as u16
 }
 
 /// A bijection of 32 bits in which every bit of the input flips every bit of the output half of the time.
@@ -81,18 +109,6 @@ fn round_up_at(values: &Tensor, noise: &Tensor) -> Tensor {
 mod tests {
     use super::*;
 
-    /// The same in plain integers.
-    fn expected_bits(key: [u32; 2], element: u32) -> u32 {
-        let mix = |mut x: u32| {
-            x ^= x >> 16;
-            x = x.wrapping_mul(0x7feb_352d);
-            x ^= x >> 15;
-            x = x.wrapping_mul(0x846c_a68b);
-            x ^ (x >> 16)
-        };
-        key.iter().fold(element, |x, word| mix(x ^ word))
-    }
-
     fn noise(key: [u32; 2], first: i64, count: i64) -> RoundingNoise {
         RoundingNoise::new(key, first, count, Device::Cpu)
     }
@@ -106,7 +122,7 @@ mod tests {
         let key = [0xdead_beef, 0x0123_4567];
         let whole = to_u32(&noise(key, 0, 3000).bits);
         for (element, bits) in (0..).zip(&whole) {
-            assert_eq!(*bits, expected_bits(key, element), "{element}");
+            assert_eq!(*bits, noise_bits(key, element), "{element}");
         }
         let pieces: Vec<u32> = [(0, 7), (7, 1993), (2000, 1000)]
             .into_iter()
@@ -114,7 +130,7 @@ mod tests {
             .collect();
         assert_eq!(whole, pieces);
         let far = to_u32(&noise(key, 4_000_000_000, 3).bits);
-        assert_eq!(far[2], expected_bits(key, 4_000_000_002));
+        assert_eq!(far[2], noise_bits(key, 4_000_000_002));
     }
 
     /// One value a million times: the share rounded up is the fraction cut off, within 6 standard errors.
@@ -151,6 +167,23 @@ mod tests {
         let (rounded, other) = noise([3, 4], 0, 1000).round(&huge, &-&huge);
         assert!(rounded.isfinite().all().int64_value(&[]) == 1);
         assert!(other.isfinite().all().int64_value(&[]) == 1);
+    }
+
+    /// The hash of two words and an index, written out once by hand: neither of the two may drift.
+    #[test]
+    fn one_element_at_a_time_is_rounded_as_all_are() {
+        assert_eq!(noise_bits([0, 0], 0), 0, "the finaliser keeps 0");
+        let key = [9, 11];
+        let values: Vec<f32> = (0..4000_u32)
+            .map(|index| f32::from_bits(index.wrapping_mul(1_073_123) ^ (index << 31)))
+            .filter(|value| !value.is_nan())
+            .collect();
+        let noise = noise(key, 0, i64::try_from(values.len()).unwrap());
+        let all = noise.round_one(&Tensor::from_slice(&values)).to_kind(Kind::Float);
+        for ((index, value), all) in (0..).zip(&values).zip(Vec::<f32>::try_from(&all).unwrap()) {
+            let bits = round_bits_up_at(*value, noise_bits(key, index) & 0xffff);
+            assert_eq!(u32::from(bits) << 16, all.to_bits(), "{value}");
+        }
     }
 
     #[test]

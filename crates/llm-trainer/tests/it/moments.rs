@@ -1,5 +1,7 @@
 //! Optimiser moments in bf16, rounded at random.
 
+use std::path::Path;
+
 use llm_trainer::host_memory::Memory;
 use llm_trainer::training::adamw::AdamW;
 use llm_trainer::training::policy_pass::{Cotangent, PolicyPass, Sequence};
@@ -7,7 +9,9 @@ use tch::{Device, Kind, Tensor};
 use trainer_core::config::{Dtype, OptimizerSection};
 
 use crate::fixture::{decoder, one_thread};
-use crate::training_run::goes_on_bit_for_bit;
+use crate::training_run::{
+    assert_success, comparable_metrics, goes_on_bit_for_bit, train, weights,
+};
 
 fn options(moments: Dtype) -> OptimizerSection {
     OptimizerSection { moments, max_grad_norm: 1e9, ..OptimizerSection::default() }
@@ -156,6 +160,47 @@ fn moments_take_half_the_memory() {
 #[test]
 fn rounded_moments_go_on_where_they_were_bit_for_bit() {
     goes_on_bit_for_bit(&["optimizer.moments=bf16"]);
+}
+
+/// Without a master weight there is nothing of a parameter but what the model's own file has; halves are restored to the bit.
+#[test]
+fn narrow_weights_go_on_where_they_were_bit_for_bit() {
+    let narrow = ["model.dtype=bf16", "optimizer.moments=bf16"];
+    for master in ["optimizer.master=split", "optimizer.master=none"] {
+        goes_on_bit_for_bit(&[&narrow[..], &[master]].concat());
+        goes_on_bit_for_bit(&[&narrow[..], &[master, "lora.rank=2"]].concat());
+    }
+}
+
+/// The same run, whichever form master weights have, and where they have one for two steps and then the other.
+#[test]
+fn a_split_master_weight_is_the_run_of_a_whole_one() {
+    let folders = [(); 3].map(|()| tempfile::tempdir().unwrap());
+    let [whole, split, both] = folders.each_ref().map(tempfile::TempDir::path);
+    let (narrow, halves) = ("model.dtype=bf16", "optimizer.master=split");
+    assert_success(&train(whole, &[narrow]));
+    assert_success(&train(split, &[narrow, halves]));
+    assert_success(&train(both, &[narrow, "training.steps=2"]));
+    assert_success(&train(both, &[narrow, halves]));
+    for other in [split, both] {
+        assert_eq!(comparable_metrics(whole), comparable_metrics(other));
+        assert!(weights(whole) == weights(other), "the weights differ");
+    }
+    let size = |root: &Path| {
+        let file = root.join("run/checkpoints/step-4/trainer/optimizer.safetensors");
+        std::fs::metadata(file).expect("the last step leaves a checkpoint").len() as f64
+    };
+    // 4 + 8 bytes a parameter, and 2 + 8.
+    assert!((size(split) / size(whole) - 10.0 / 12.0).abs() < 0.02);
+}
+
+#[test]
+fn forms_of_master_weights_need_narrow_parameters() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = train(folder.path(), &["optimizer.master=split"]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("`optimizer.master` is \"split\", expected \"f32\" unless"), "{said}");
 }
 
 #[test]

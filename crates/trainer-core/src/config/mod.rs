@@ -28,7 +28,7 @@ pub use engine::{OpenaiEngine, RolloutEngine};
 pub use error::{ConfigError, Problem};
 pub use fields::{Field, fields};
 pub use lora::{LoraSection, LoraTarget};
-pub use optimizer::OptimizerSection;
+pub use optimizer::{MasterWeights, OptimizerSection};
 pub use page::configuration_page;
 pub use parallel::{ParallelSection, Zero};
 pub use preset::{RUN_PRESETS, RunPreset, SHARED_PRESET, preset};

@@ -134,7 +134,7 @@ impl RunConfig {
         self.check_rollout(&mut problems);
         self.check_algorithm(&mut problems);
         self.check_control(&mut problems);
-        self.optimizer.check("optimizer", &mut problems);
+        self.optimizer.check("optimizer", self.model.dtype, &mut problems);
         if let (AdvantageEstimator::Prime(_), None) =
             (&self.algorithm.advantage, &self.reward_model)
         {
@@ -142,7 +142,7 @@ impl RunConfig {
         }
         if let Some(reward_model) = &self.reward_model {
             let prompts = self.rollout.prompts_per_step;
-            reward_model.check(&self.algorithm, &self.model.path, prompts, &mut problems);
+            reward_model.check(&self.algorithm, &self.model, prompts, &mut problems);
         }
         self.check_evaluation(&mut problems);
         problems.0.extend(self.dynamic_sampling.problems());

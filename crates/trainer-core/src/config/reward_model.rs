@@ -6,7 +6,7 @@ use rl_losses::AdvantageEstimator;
 use serde::{Deserialize, Serialize};
 
 use super::problems::Problems;
-use super::{AlgorithmSection, OptimizerSection};
+use super::{AlgorithmSection, ModelSection, OptimizerSection};
 
 /// When the reward model learns from a step's responses; verl's names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -56,7 +56,7 @@ impl RewardModelSection {
     pub(super) fn check(
         &self,
         algorithm: &AlgorithmSection,
-        policy: &Path,
+        policy: &ModelSection,
         prompts_per_step: usize,
         problems: &mut Problems,
     ) {
@@ -68,9 +68,9 @@ impl RewardModelSection {
         let divides = mini_batch == 0 || prompts_per_step.is_multiple_of(mini_batch);
         let expected = format!("0 or a divisor of rollout.prompts_per_step = {prompts_per_step}");
         problems.require(divides, "reward_model.mini_batch_prompts", mini_batch, &expected);
-        self.optimizer.check("reward_model.optimizer", problems);
+        self.optimizer.check("reward_model.optimizer", policy.dtype, problems);
         let or_policy = |path: &PathBuf| {
-            if path.as_os_str().is_empty() { policy.to_path_buf() } else { path.clone() }
+            if path.as_os_str().is_empty() { policy.path.clone() } else { path.clone() }
         };
         let path = or_policy(&self.path);
         let says_something = self.learns() || path != or_policy(&self.reference);

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::memory::MemoryPlan;
 use super::setup::Setup;
-use crate::config::{Dtype, LoraSection, Zero};
+use crate::config::{Dtype, LoraSection, MasterWeights, Zero};
 
 /// One change, or several together.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -144,6 +144,14 @@ fn single_steps(setup: &Setup) -> Vec<Step> {
         let remark = "rounded stochastically";
         let moments = Dtype::Bf16;
         add("optimizer.moments = \"bf16\"".to_owned(), remark, Setup { moments, ..setup.clone() });
+    }
+    if setup.dtype == Dtype::Bf16 && setup.master == MasterWeights::F32 {
+        let master = MasterWeights::Split;
+        add("optimizer.master = \"split\"".to_owned(), "", Setup { master, ..setup.clone() });
+    }
+    if setup.dtype == Dtype::Bf16 && setup.master != MasterWeights::None {
+        let (master, remark) = (MasterWeights::None, "weights are rounded stochastically");
+        add("optimizer.master = \"none\"".to_owned(), remark, Setup { master, ..setup.clone() });
     }
     if setup.dtype != Dtype::Bf16 {
         let dtype = Dtype::Bf16;

@@ -241,22 +241,27 @@ impl<'a> Counts<'a> {
     }
 
     fn master(&self) -> Item {
-        let name = "master weights";
+        let Setup { master, dtype, .. } = *self.setup;
         let cuts = self.setup.cuts_optimizer();
+        let count = if cuts { self.shard(self.trained) } else { self.trained };
         if self.setup.offload_optimizer {
-            let count = if cuts { self.shard(self.trained) } else { self.trained };
-            return item(name, self.wide * count, "beside the parameters on the device");
+            let because = "beside the parameters on the device";
+            return item("master weights", self.wide * count, because);
         }
-        if self.narrow {
-            let count = if cuts { self.shard(self.trained) } else { self.trained };
-            return item(name, self.wide * count, "f32, beside narrower parameters");
-        }
-        // Where those are cut too, they are the parameters themselves.
-        let copied = match (cuts, self.setup.cuts_blocks()) {
-            (false, _) | (true, true) => 0,
-            (true, false) => self.shard(self.trained),
+        let beside = master.bytes_beside(dtype);
+        let is_whole = beside >= self.wide;
+        // Where the blocks are cut too, their shards are what is stepped.
+        let copied = if cuts && !is_whole && !self.setup.cuts_blocks() { self.element } else { 0 };
+        let because = match (is_whole, beside > 0, copied > 0) {
+            (true, ..) => "f32, beside narrower parameters",
+            (false, true, false) => "the lower halves of f32, beside parameters that are the upper",
+            (false, true, true) => {
+                "the lower halves of f32, and a copy of the rank's shard, the upper"
+            }
+            (false, false, true) => "the rank's shard, a copy of a part of the parameters",
+            (false, false, false) => "the parameters themselves",
         };
-        item(name, self.wide * copied, "the rank's shard, a copy of a part of the parameters")
+        item("master weights", count * (beside + copied), because)
     }
 
     fn moments(&self) -> Item {

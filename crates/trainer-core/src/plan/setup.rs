@@ -5,7 +5,7 @@ use thiserror::Error;
 
 use super::memory::Lengths;
 use super::sizes::ModelSizes;
-use crate::config::{Device, Dtype, LoraSection, Run, Zero};
+use crate::config::{Device, Dtype, LoraSection, MasterWeights, Run, Zero};
 
 /// Model, batches, and how they are cut over the ranks.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -23,6 +23,8 @@ pub struct Setup {
     pub tensor: usize,
     /// Number format of weights and activations.
     pub dtype: Dtype,
+    /// What stands behind each parameter in bf16.
+    pub master: MasterWeights,
     /// Number format of the optimiser's moments.
     pub moments: Dtype,
     /// Low-rank corrections in place of the weights.
@@ -76,6 +78,8 @@ pub struct Setup {
 pub struct RewardModelCopies {
     /// Whether it learns, so that it has gradients and an optimiser of its own.
     pub learns: bool,
+    /// What stands behind each of its parameters in bf16.
+    pub master: MasterWeights,
     /// Number format of its moments.
     pub moments: Dtype,
 }
@@ -112,11 +116,13 @@ impl Setup {
             zero: config.parallel.zero,
             tensor: config.parallel.tensor,
             dtype: config.model.dtype,
+            master: config.optimizer.master,
             moments: config.optimizer.moments,
             lora: config.lora.clone(),
             reference: algorithm.reference_kl.is_some(),
             reward_model: config.reward_model.as_ref().map(|section| RewardModelCopies {
                 learns: section.learns(),
+                master: section.optimizer.master,
                 moments: section.optimizer.moments,
             }),
             cpu_decoder: on_cpu && rollout.cpu_kernels && config.model.dtype != Dtype::F64,

@@ -6,7 +6,7 @@ use super::bytes::ByteCount;
 use super::memory::{Item, MemoryPlan};
 use super::traffic::Traffic;
 use super::{Assumptions, Plan, Setup, StepTime};
-use crate::config::Dtype;
+use crate::config::{Dtype, MasterWeights};
 
 impl Display for Plan {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
@@ -146,9 +146,14 @@ impl Display for Setup {
         let (name, ranks) = (&self.model.name, self.ranks());
         writeln!(
             out,
-            "{name}: {billions:.2} billion parameters in {}, moments in {}{}",
+            "{name}: {billions:.2} billion parameters in {}, moments in {}{}{}",
             dtype(self.dtype),
             dtype(self.moments),
+            match (self.dtype, self.master) {
+                (Dtype::F32 | Dtype::F64, _) | (Dtype::Bf16, MasterWeights::F32) => "",
+                (Dtype::Bf16, MasterWeights::Split) => ", master weights split",
+                (Dtype::Bf16, MasterWeights::None) => ", no master weights",
+            },
             match &self.lora {
                 Some(lora) => format!("; corrections of rank {} are trained", lora.rank),
                 None => String::new(),

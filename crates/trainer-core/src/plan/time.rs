@@ -249,7 +249,10 @@ fn decode_seconds(setup: &Setup, hardware: &Hardware) -> f64 {
 fn optimizer_bytes(setup: &Setup) -> f64 {
     let element = size_of(setup.dtype) as f64;
     let moment = size_of(setup.moments) as f64;
-    let per_parameter = 4.0 + 8.0 + 4.0 * moment + element;
+    let beside = setup.master.bytes_beside(setup.dtype) as f64;
+    // A whole master weight is read in place of the parameter; a lower half, or none, beside it.
+    let weight = 2.0 * beside + if beside > element { element } else { 2.0 * element };
+    let per_parameter = 4.0 + weight + 4.0 * moment;
     let ranks = if setup.cuts_optimizer() { setup.data_ranks() } else { 1 } * setup.tensor;
     let trained = setup.trained_parameters() as f64 / ranks as f64;
     setup.optimizer_steps() as f64 * trained * per_parameter

@@ -40,6 +40,10 @@ fn one_rank_keeps_sixteen_bytes_a_parameter_and_twelve_with_narrow_moments() {
     };
     assert!((plan(&[]) - 16.0).abs() < 1e-9);
     assert!((plan(&["optimizer.moments=bf16"]) - 12.0).abs() < 1e-9);
+    // Half a master weight, the parameter being the other half; or none.
+    let narrow = "optimizer.moments=bf16";
+    assert!((plan(&["optimizer.master=split", narrow]) - 10.0).abs() < 1e-9);
+    assert!((plan(&["optimizer.master=none", narrow]) - 8.0).abs() < 1e-9);
     // In f32 the parameters are the master weights: 4 + 4 + 8.
     assert!((plan(&["model.dtype=f32"]) - 16.0).abs() < 1e-9);
 }
@@ -58,6 +62,26 @@ fn each_stage_cuts_what_it_says() {
     assert!((resident(2) - (2.0 + 16.0 / 8.0) * all).abs() < 0.01, "{}", resident(2));
     let cut = 18.0 / 8.0 * all;
     assert!((resident(3) - cut).abs() < 0.01, "{} {cut}", resident(3));
+}
+
+/// Whole parameters and gradients of two bytes; of an eighth the summed gradient in f32 and what is stepped: a copy of the
+/// parameters, and their lower halves, and moments of two bytes. At stage 3 the parameters' own shard is stepped.
+#[test]
+fn a_split_master_is_cut_as_a_whole_one() {
+    let resident = |master: &str, zero| {
+        let master = format!("optimizer.master={master}");
+        let setup = on(setup("7b", &[&master, "optimizer.moments=bf16"]), 1, 8, zero);
+        let plan = MemoryPlan::new(&setup, setup.longest());
+        let gradients = if zero == 3 { 0.0 } else { 2.0 };
+        let parameters = if zero == 3 { 2.0 / 8.0 } else { 2.0 };
+        plan.resident_bytes() as f64 / P - parameters - if zero == 1 { gradients } else { 0.0 }
+    };
+    for (zero, copied) in [(1, 2.0), (2, 2.0), (3, 0.0)] {
+        let split = (4.0 + copied + 2.0 + 4.0) / 8.0;
+        let none = (4.0 + copied + 4.0) / 8.0;
+        assert!((resident("split", zero) - split).abs() < 1e-6, "{zero}");
+        assert!((resident("none", zero) - none).abs() < 1e-6, "{zero}");
+    }
 }
 
 #[test]

@@ -61,7 +61,10 @@ impl AdamW {
         for (ranks, indices) in self.cut.iter().flat_map(|cut| &cut.partial) {
             let gradients: Vec<Tensor> = indices
                 .iter()
-                .map(|&index| gradient_of(&self.parameters[index]))
+                .map(|&index| match self.gradients.get(index) {
+                    Some(own) => Ok(own.shallow_clone()),
+                    None => gradient_of(&self.parameters[index]),
+                })
                 .collect::<Result<_, _>>()?;
             ranks.sum("gradients of what ranks of a model share", &gradients)?;
         }

@@ -2,12 +2,25 @@
 
 use std::path::Path;
 
+use tch::{Kind, Tensor};
 use trainer_core::atomic_write::WriteError;
 
 use super::AdamW;
 use super::layout::Piece;
 use super::saved::{SavedState, WHOLE};
+use super::{AdamW, Behind, is_narrow, wide_kind};
 use crate::tensor_file::{TensorFile, TensorFileError, write_tensors};
+use crate::training::split_weight::{joined, nearest, split};
+
+/// A weight as it is stepped, in `f32` at least.
+const MASTER: &str = "master";
+
+/// The lower half of one whose upper half is the parameter.
+const LOWER: &str = "lower";
+
+const FIRST: &str = "first_moment";
+const SECOND: &str = "second_moment";
+const STEP: &str = "step";
 
 impl AdamW {
     /// Writes the state as one safetensors file; of a state that is cut over ranks, what this one holds of it, less what others write.
@@ -21,17 +34,67 @@ impl AdamW {
             let name = self.name_with_part(i);
             let place = if self.is_sharded() { format!("{name}@{}", self.starts[i]) } else { name };
             let columns = [
-                ("master", &self.master[i]),
-                ("first_moment", &self.first_moments[i]),
-                ("second_moment", &self.second_moments[i]),
-                ("step", &self.steps[i]),
+                (FIRST, &self.first_moments[i]),
+                (SECOND, &self.second_moments[i]),
+                (STEP, &self.steps[i]),
             ];
+            let columns = self.weight_column(i).into_iter().chain(columns);
             tensors.extend(columns.map(|(column, tensor)| (format!("{column}/{place}"), tensor)));
         }
         write_tensors(path, &tensors)
     }
 
-    /// Restores the state of the same model from the folder it was saved to, by whichever number of ranks.
+    /// What is written of the weight itself: nothing where it is a parameter in bf16, which the model's own file has.
+    fn weight_column(&self, index: usize) -> Option<(&'static str, &Tensor)> {
+        match &self.behind[index] {
+            Behind::Nothing if is_narrow(&self.parameters[index]) => None,
+            Behind::Nothing => Some((MASTER, &self.parameters[index])),
+            Behind::Master(master) => Some((MASTER, master)),
+            Behind::Lower(lower) => Some((LOWER, lower)),
+        }
+    }
+
+    /// Restores the weight of tensor `index` from what was written of it, whole or its lower half: the parameter, which came from
+    /// the model's file, is the upper. `has` says whether a column is there, `read` answers it in a kind.
+    fn restore_weight(
+        &mut self,
+        index: usize,
+        has: impl Fn(&str) -> bool,
+        read: impl Fn(&str, Kind) -> Result<Tensor, TensorFileError>,
+    ) -> Result<(), TensorFileError> {
+        let parameter = &mut self.parameters[index];
+        let kind = wide_kind(parameter);
+        let whole = |parameter: &Tensor| {
+            if has(MASTER) || !has(LOWER) {
+                return Ok(read(MASTER, kind)?.view_as(parameter));
+            }
+            let lower = read(LOWER, Kind::Int16)?.view_as(parameter);
+            // It may lie in a wider kind here.
+            let upper = nearest(&parameter.detach().to_kind(Kind::Float));
+            Ok(joined(&upper, &lower).to_kind(kind))
+        };
+        match &mut self.behind[index] {
+            Behind::Nothing if is_narrow(parameter) => {}
+            Behind::Nothing => parameter.copy_(&whole(parameter)?),
+            Behind::Master(master) => {
+                master.copy_(&whole(parameter)?);
+                if is_narrow(parameter) {
+                    parameter.copy_(&nearest(master));
+                } else {
+                    parameter.copy_(master);
+                }
+            }
+            Behind::Lower(lower) => {
+                let (upper, rest) = split(&whole(parameter)?);
+                parameter.copy_(&upper);
+                lower.copy_(&rest);
+            }
+        }
+        Ok(())
+    }
+
+    /// Restores the state of the same model from the folder it was saved to, by whichever number of ranks, with `master` as `"f32"`
+    /// or `"split"`. The parameters are those that were saved with it.
     ///
     /// # Errors
     ///
@@ -50,30 +113,25 @@ impl AdamW {
             found == expected,
             "{place}: holds {found} parameters, expected {expected}: another model's"
         );
-        for (i, name) in self.names.iter().enumerate() {
+        for (i, name) in self.names.clone().into_iter().enumerate() {
             let shape = match &self.sharding {
                 Some(sharding) => sharding.shape(i).to_vec(),
                 None => self.parameters[i].size(),
             };
-            let length = self.master[i].numel().try_into()?;
+            let length = self.parameters[i].numel().try_into()?;
             let piece = Piece { parameter: i, start: self.starts[i], length };
             let part = self.part(i);
             let shape = part.map_or(shape.clone(), |part| part.whole_shape(&shape));
-            let columns = [
-                ("master", &mut self.master[i]),
-                ("first_moment", &mut self.first_moments[i]),
-                ("second_moment", &mut self.second_moments[i]),
-            ];
+            let read = |column: &str, kind: Kind| {
+                saved.elements(column, (&name, shape.as_slice(), part), piece, kind)
+            };
+            let columns =
+                [(FIRST, &mut self.first_moments[i]), (SECOND, &mut self.second_moments[i])];
             for (column, tensor) in columns {
-                let wanted = (name.as_str(), shape.as_slice(), part);
-                let values = saved.elements(column, wanted, piece, tensor.kind())?;
-                tensor.copy_(&values.view_as(tensor));
+                tensor.copy_(&read(column, tensor.kind())?.view_as(tensor));
             }
-            self.steps[i].copy_(&saved.step(name)?);
-            if self.is_apart(i) {
-                let master = self.master[i].shallow_clone();
-                self.parameters[i].copy_(&master);
-            }
+            self.steps[i].copy_(&saved.step(&name)?);
+            self.restore_weight(i, |column| saved.has(column, &name), read)?;
         }
         self.applied = self.applied_by_steps().map_err(|applied| {
             anyhow::anyhow!("{place}: {applied} steps were applied, expected a whole number")
@@ -81,7 +139,7 @@ impl AdamW {
         Ok(self.gather_parameters()?)
     }
 
-    /// Restores what [`AdamW::save`] wrote for the same model.
+    /// Restores what [`AdamW::save`] wrote for the same model, whose parameters are those that were saved with it.
     ///
     /// # Errors
     ///
@@ -90,22 +148,22 @@ impl AdamW {
         let _no_grad = tch::no_grad_guard();
         let file = TensorFile::open(path)?;
         let mut expected = 0;
-        for (i, name) in self.names.iter().enumerate() {
+        for (i, name) in self.names.clone().into_iter().enumerate() {
+            let key = |column: &str| format!("{column}/{name}");
+            let has = |column: &str| file.shape(&key(column)).is_some();
+            let shape = self.parameters[i].size();
+            let read = |column: &str, kind| file.tensor(&key(column), &shape, &[kind]);
+            self.restore_weight(i, has, read)?;
             let columns = [
-                ("master", &mut self.master[i]),
-                ("first_moment", &mut self.first_moments[i]),
-                ("second_moment", &mut self.second_moments[i]),
-                ("step", &mut self.steps[i]),
+                (FIRST, &mut self.first_moments[i]),
+                (SECOND, &mut self.second_moments[i]),
+                (STEP, &mut self.steps[i]),
             ];
             for (column, tensor) in columns {
-                let key = format!("{column}/{name}");
-                tensor.copy_(&file.tensor(&key, &tensor.size(), &[tensor.kind()])?);
-                expected += 1;
+                tensor.copy_(&file.tensor(&key(column), &tensor.size(), &[tensor.kind()])?);
             }
-            if self.is_apart(i) {
-                let master = self.master[i].shallow_clone();
-                self.parameters[i].copy_(&master);
-            }
+            let written = [MASTER, LOWER, FIRST, SECOND, STEP];
+            expected += written.into_iter().filter(|column| has(column)).count();
         }
         let found = file.names().count();
         let malformed = |found: String, expected: String| TensorFileError::Malformed {

@@ -7,7 +7,7 @@
 use std::rc::Rc;
 
 use tch::{Kind, Tensor};
-use trainer_core::config::OptimizerSection;
+use trainer_core::config::{MasterWeights, OptimizerSection};
 
 use super::cut_model::CutModel;
 use super::layout::{Unit, units};
@@ -15,6 +15,7 @@ use super::{AdamW, StepOutcome, is_narrow};
 use crate::host_memory::Memory;
 use crate::model::{BlockGradients, Decoder, ShardedBlocks};
 use crate::ranks::{RankError, Ranks};
+use crate::training::split_weight::nearest;
 use crate::training::update::UpdateError;
 
 /// How the state is cut.
@@ -30,7 +31,8 @@ pub(super) struct Sharding {
     memory: Memory,
     /// Of each unit, which one of the model's it is, if one.
     of_model: Vec<Option<usize>>,
-    /// Master weights of this rank's shard of each unit, `[elements]`; what the optimiser steps are views of them.
+    /// What is stepped of this rank's shard of each unit, `[elements]`: the parameters, or master weights in their place. The
+    /// optimiser's own tensors are views of it.
     flat: Vec<Tensor>,
     /// Which parameter each of these is of.
     owners: Vec<usize>,
@@ -85,12 +87,15 @@ impl AdamW {
         for unit in &units {
             let of_unit = &parameters[unit.parameters.clone()];
             let shard = ranks.own_shard(of_unit);
-            let shard = if is_narrow(&shard) { shard.to_kind(Kind::Float) } else { shard };
+            // A master weight in f32 is all that is kept of a shard; else it is kept as it is.
+            let is_whole = options.master == MasterWeights::F32;
+            let shard =
+                if is_narrow(&shard) && is_whole { shard.to_kind(Kind::Float) } else { shard };
             let shard = memory.settle(&shard);
             let mut first = 0;
             for piece in unit.pieces(&sizes, ranks.rank(), ranks.count()) {
                 let part = shard.narrow(0, first, piece.length).detach();
-                own.push((names[piece.parameter].clone(), part.set_requires_grad(true)));
+                own.push((names[piece.parameter].clone(), part));
                 first += piece.length;
                 pieces.push(piece);
             }
@@ -122,8 +127,8 @@ impl AdamW {
         self.sharding.is_some()
     }
 
-    /// Master weights of this rank's shard of a unit of the model, as a block, `[elements]`, where they are of the parameters'
-    /// own kind.
+    /// What is stepped of this rank's shard of a unit of the model, as a block, `[elements]`, where it is of the parameters' own
+    /// kind.
     pub fn shard_of_unit(&self, unit: usize) -> Option<Tensor> {
         let Sharding { units, of_model, memory, flat, parameters, .. } =
             &**self.sharding.as_ref()?;
@@ -163,21 +168,22 @@ impl AdamW {
             let norm = self.gradient_norm_over(ranks)?;
             return Ok(self.step_by(norm, learning_rate)?);
         };
-        let mut next = 0;
+        let mut gradients = Vec::with_capacity(self.parameters.len());
         for (unit, of_model) in sharding.units.iter().zip(&sharding.of_model) {
             let shard = sharding.memory.place(&sharding.gradient(unit, *of_model)?);
             let mut first = 0;
-            while next < self.parameters.len() && unit.parameters.contains(&sharding.owners[next]) {
-                let piece = &self.parameters[next];
-                let part = shard.narrow(0, first, size(piece));
-                torch_ext::backward(&[piece], &[&part])?;
-                first += size(piece);
-                next += 1;
+            let rest = gradients.len()..self.parameters.len();
+            for piece in rest.take_while(|&piece| unit.parameters.contains(&sharding.owners[piece]))
+            {
+                let length = size(&self.parameters[piece]);
+                gradients.push(shard.narrow(0, first, length));
+                first += length;
             }
         }
         for parameter in &sharding.parameters {
             torch_ext::set_gradient(parameter, None)?;
         }
+        self.gradients = gradients;
         self.sum_partial_gradients()?;
         let norm = self.gradient_norm_over(ranks)?;
         let outcome = self.step_by(norm, learning_rate)?;
@@ -215,13 +221,17 @@ impl Sharding {
             if let (Some(blocks), Some(of_model)) = (&self.blocks, *of_model) {
                 let shard = blocks.shard(of_model);
                 // Where they are of one kind, they are one tensor.
-                if shard.kind() != own.kind() || self.memory.is_host() {
+                if shard.kind() != own.kind() {
+                    shard.shallow_clone().copy_(&nearest(own));
+                } else if self.memory.is_host() {
                     shard.shallow_clone().copy_(own);
                 }
                 continue;
             }
             let parameters = &self.parameters[unit.parameters.clone()];
-            let own = own.to_kind(parameters[0].kind()).to_device(parameters[0].device());
+            let is_own = own.kind() == parameters[0].kind();
+            let own = if is_own { own.shallow_clone() } else { nearest(own) };
+            let own = own.to_device(parameters[0].device());
             let whole = self.ranks.gather_shards("updated parameters", &own)?;
             let mut first = 0;
             for parameter in parameters {

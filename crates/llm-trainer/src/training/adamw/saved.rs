@@ -1,7 +1,8 @@
 //! The optimiser's state on disk: whole, or the shards of however many ranks wrote it.
 //!
 //! ```text
-//! optimizer.safetensors                  master/NAME first_moment/NAME second_moment/NAME step/NAME, each whole
+//! optimizer.safetensors                  master/NAME first_moment/NAME second_moment/NAME step/NAME, each whole;
+//!                                        lower/NAME in place of master/NAME where the parameter is its upper half
 //! optimizer-00001-of-00004.safetensors   COLUMN/NAME@START, a run of elements of that parameter
 //! ```
 //!
@@ -86,6 +87,11 @@ impl SavedState {
     /// How many parameters there are.
     pub(super) fn parameters(&self) -> usize {
         self.parts.keys().filter(|of| of.starts_with("step/")).count()
+    }
+
+    /// Whether anything was written of a column of parameter `name`.
+    pub(super) fn has(&self, column: &str, name: &str) -> bool {
+        self.parts.contains_key(&format!("{column}/{name}"))
     }
 
     /// Elements of a column of `part` of parameter `name`, which has `shape` as a whole, one after the other as they lie in the

@@ -175,6 +175,38 @@ fn a_run_goes_on_with_another_number_of_ranks_and_stage() {
     goes_on_as_one(&[], &stages);
 }
 
+/// However state, gradients and parameters are cut, and where a run goes on with another number of ranks.
+#[test]
+fn a_split_master_weight_is_cut_as_a_whole_one() {
+    let settings = ["model.dtype=bf16", "optimizer.moments=bf16", "checkpoint.every=1"];
+    let stages: [&[(usize, &[&str])]; 2] = [
+        &[(3, &["parallel.zero=1"]), (2, &["parallel.zero=3"]), (1, &[])],
+        &[(2, &["parallel.zero=2"]), (2, &[])],
+    ];
+    for stages in stages {
+        let run = |master: &str| {
+            let folder = tempfile::tempdir().expect("a temporary folder");
+            for (&(ranks, further), until) in stages.iter().zip(["steps=1", "steps=2", "steps=4"]) {
+                let until = format!("training.{until}");
+                let settings = [&settings, further, &[master, &until]].concat();
+                train_on(ranks, folder.path(), &settings);
+            }
+            folder
+        };
+        let whole = run("optimizer.master=f32");
+        let last = format!("run/checkpoints/step-{}", if stages.len() > 2 { 4 } else { 2 });
+        let weights = |root: &Path| {
+            let path = root.join(&last).join("model.safetensors");
+            std::fs::read(path).expect("the last step leaves a checkpoint")
+        };
+        let split = run("optimizer.master=split");
+        assert_eq!(comparable_metrics(whole.path()), comparable_metrics(split.path()));
+        assert!(weights(whole.path()) == weights(split.path()), "{stages:?}");
+        let none = run("optimizer.master=none");
+        assert!(weights(none.path()) != weights(whole.path()), "rounded at random");
+    }
+}
+
 /// A run to its end by the first of each list, taken back to step 1 and gone on with by the second, to step 2 by the third, and
 /// so on, is every time the run of one process.
 pub(super) fn goes_on_as_one(settings: &[&str], stages: &[&[(usize, &[&str])]]) {

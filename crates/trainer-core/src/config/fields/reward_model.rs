@@ -35,6 +35,7 @@ pub(super) const REWARD_MODEL: &[Field] = &[
         "Decay of the first and second moment, each at least 0 and below 1.",
     ),
     field("reward_model.optimizer.epsilon", "1e-8", "Added to the root of the second moment."),
+    field("reward_model.optimizer.master", "\"f32\"", "What stands behind a parameter in bf16."),
     field("reward_model.optimizer.moments", "\"f32\"", "Number format of both moments."),
     field(
         "reward_model.optimizer.max_grad_norm",

@@ -12,6 +12,11 @@ pub(super) const TRAINING: &[Field] = &[
     ),
     field("optimizer.epsilon", "1e-8", "Added to the root of the second moment, above 0."),
     field(
+        "optimizer.master",
+        "\"f32\"",
+        "What stands behind a parameter in bf16, which is too coarse for small steps: `\"f32\"`, the parameter in f32, 4 bytes beside it; `\"split\"`, the lower half of that f32, whose upper half the parameter is, 2 bytes and the same results to the bit; `\"none\"`, nothing, what a step makes of a parameter is rounded up or down at random as moments in bf16 are. With moments in bf16 parameter, gradient and state take 10 bytes with `\"split\"` and 8 with `\"none\"`. The latter two need `model.dtype = \"bf16\"`.",
+    ),
+    field(
         "optimizer.moments",
         "\"f32\"",
         "Number format of both moments: `\"f32\"`, 8 bytes a parameter, or `\"bf16\"`, 4 bytes, rounded up or down at random so that the mean is exact. The noise is keyed by seed, optimiser step, parameter and element: the same on any number of threads and after a resume.",

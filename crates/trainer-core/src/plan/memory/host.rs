@@ -36,8 +36,11 @@ impl Counts<'_> {
     pub(super) fn reward_optimizer(&self) -> Option<Item> {
         let copies = self.setup.reward_model.filter(|copies| copies.learns)?;
         let moment = if copies.moments == Dtype::Bf16 { 2 } else { self.wide };
-        let is_apart = self.narrow || self.setup.offload_optimizer;
-        let master = if is_apart { self.wide } else { 0 };
+        let master = if self.setup.offload_optimizer {
+            self.wide
+        } else {
+            copies.master.bytes_beside(self.setup.dtype)
+        };
         let bytes = self.setup.trained_parameters() as u64 * (2 * moment + master);
         Some(item("its optimiser", bytes, "the reward model's, whole on each rank"))
     }

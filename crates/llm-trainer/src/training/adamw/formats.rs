@@ -1,0 +1,254 @@
+//! Formats of the state against each other, by our own loops and by libtorch's operators.
+
+use tch::{Device, Kind, Tensor};
+use trainer_core::config::{Dtype, MasterWeights, OptimizerSection};
+
+use super::{AdamW, Behind, is_narrow};
+use crate::training::split_weight::{joined, nearest, split};
+
+/// Enough for two threads, and no multiple of any block.
+const ELEMENTS: usize = 140_003;
+
+fn options(master: MasterWeights, moments: Dtype) -> OptimizerSection {
+    let max_grad_norm = 30.0;
+    OptimizerSection { master, moments, weight_decay: 0.05, max_grad_norm, ..Default::default() }
+}
+
+/// Master weights about zero, on both sides of ties, subnormal, and large.
+fn weights() -> Tensor {
+    let values: Vec<f32> = (0..ELEMENTS as u32)
+        .map(|index| {
+            let upper = match index % 5 {
+                0 => index % 0x80,
+                1 => 0x3f80 + index % 0x40,
+                2 => 0xbf00 + index % 0x100,
+                3 => 0x3000 + index % 0x100,
+                _ => 0x8000 + index % 0x100,
+            };
+            let lower = [0_u32, 0x7fff, 0x8000, 0x8001, 0xffff][index as usize % 11 % 5];
+            f32::from_bits(upper << 16 | lower)
+        })
+        .collect();
+    Tensor::from_slice(&values)
+}
+
+/// Gradients of one step, in `kind`; 0 at every seventh element, where the weight stays what it is but for its decay.
+fn slopes(step: i64, kind: Kind) -> Tensor {
+    let index = Tensor::arange(ELEMENTS as i64, (Kind::Double, Device::Cpu));
+    let slopes = (&index * 0.37 + step as f64 * 1.3).sin() * (&index * 0.011).cos();
+    (slopes * index.remainder(7.0).clamp_max(1.0)).to_kind(kind)
+}
+
+/// The state of one parameter in bf16 whose master weight is that of [`weights`].
+fn state(options: &OptimizerSection, loops: bool) -> AdamW {
+    let whole = weights();
+    let (upper, lower) = split(&whole);
+    let mut state = AdamW::of([("w".to_owned(), upper)], options, 5);
+    match &mut state.behind[0] {
+        Behind::Nothing => {}
+        Behind::Master(master) => master.copy_(&whole),
+        Behind::Lower(own) => own.copy_(&lower),
+    }
+    state.loops = loops;
+    state
+}
+
+fn step(state: &mut AdamW, slope: Tensor) {
+    state.gradients = vec![slope];
+    assert!(state.step(3e-3).unwrap().applied);
+}
+
+/// The master weight, as far as there is one, in f32.
+fn whole(state: &AdamW) -> Tensor {
+    match &state.behind[0] {
+        Behind::Nothing => state.parameters[0].to_kind(Kind::Float),
+        Behind::Master(master) => master.shallow_clone(),
+        Behind::Lower(lower) => joined(&state.parameters[0], lower),
+    }
+}
+
+fn bits(values: &Tensor) -> Tensor {
+    let words = if is_narrow(values) { Kind::Int16 } else { Kind::Int };
+    values.view_dtype(words)
+}
+
+fn assert_same(one: &AdamW, other: &AdamW, at: i64) {
+    assert!(bits(&whole(one)).equal(&bits(&whole(other))), "master weight, step {at}");
+    for (what, [one, other]) in [
+        ("parameter", [&one.parameters[0], &other.parameters[0]]),
+        ("first moment", [&one.first_moments[0], &other.first_moments[0]]),
+        ("second moment", [&one.second_moments[0], &other.second_moments[0]]),
+    ] {
+        assert!(bits(one).equal(&bits(other)), "{what}, step {at}");
+    }
+}
+
+/// Bit for bit, over signs that change, subnormals and ties: nothing is lost in halves.
+#[test]
+fn a_split_master_weight_takes_the_steps_of_a_whole_one() {
+    for loops in [true, false] {
+        for moments in [Dtype::F32, Dtype::Bf16] {
+            let [mut whole_one, mut halves] = [MasterWeights::F32, MasterWeights::Split]
+                .map(|master| state(&options(master, moments), loops));
+            let start = whole(&whole_one).copy();
+            assert_same(&whole_one, &halves, 0);
+            for at in 1..=40 {
+                let kind = if at % 2 == 0 { Kind::Float } else { Kind::BFloat16 };
+                step(&mut whole_one, slopes(at, kind));
+                step(&mut halves, slopes(at, kind));
+                assert_same(&whole_one, &halves, at);
+                assert!(nearest(&whole(&halves)).equal(&halves.parameters[0]));
+            }
+            let crossed = (start.sign() * whole(&halves).sign()).lt(0.0).sum(Kind::Int64);
+            assert!(crossed.int64_value(&[]) > 1000, "signs change");
+        }
+    }
+}
+
+/// Our loops have no fused multiply-add, libtorch's kernel may: equal to a few roundings, and what is rounded at random to the
+/// same side but where the two differ just there.
+#[test]
+fn loops_take_the_steps_of_the_operators() {
+    for master in MasterWeights::ALL {
+        for moments in [Dtype::F32, Dtype::Bf16] {
+            let [mut own, mut operators] =
+                [true, false].map(|loops| state(&options(master, moments), loops));
+            let mut unequal = 0.0;
+            for at in 1..=3 {
+                step(&mut own, slopes(at, Kind::BFloat16));
+                step(&mut operators, slopes(at, Kind::BFloat16));
+            }
+            for [own, operators] in [
+                [&own.parameters[0], &operators.parameters[0]],
+                [&own.first_moments[0], &operators.first_moments[0]],
+                [&own.second_moments[0], &operators.second_moments[0]],
+                [&whole(&own), &whole(&operators)],
+            ] {
+                let (found, expected) =
+                    (own.to_kind(Kind::Double), operators.to_kind(Kind::Double));
+                let away = (&found - &expected).abs();
+                if is_narrow(own) || master == MasterWeights::None {
+                    let share = away.gt(0.0).to_kind(Kind::Double).mean(Kind::Double);
+                    unequal = share.double_value(&[]).max(unequal);
+                    let bound = expected.abs() * 0.02 + 1e-37;
+                    assert!(away.le_tensor(&bound).all().int64_value(&[]) == 1);
+                } else {
+                    let bound = expected.abs() * 2e-6 + 3e-8;
+                    assert!(away.le_tensor(&bound).all().int64_value(&[]) == 1, "{master:?}");
+                }
+            }
+            assert!(unequal < 2e-3, "{master:?} {moments:?}: {unequal}");
+        }
+    }
+}
+
+/// In any number of threads, and in the parts that ranks hold of it.
+#[test]
+fn neither_threads_nor_parts_change_a_bit() {
+    for master in MasterWeights::ALL {
+        let options = options(master, Dtype::Bf16);
+        let run = |threads: i32, range: (i64, i64)| {
+            tch::set_num_threads(threads);
+            let (start, length) = range;
+            let part = |tensor: &Tensor| tensor.narrow(0, start, length).copy();
+            let mut state = state(&options, true);
+            state.parameters[0] = part(&state.parameters[0]);
+            match &mut state.behind[0] {
+                Behind::Nothing => {}
+                Behind::Master(own) | Behind::Lower(own) => *own = part(own),
+            }
+            state.first_moments[0] = part(&state.first_moments[0]);
+            state.second_moments[0] = part(&state.second_moments[0]);
+            state.starts[0] = start;
+            for at in 1..=3 {
+                state.gradients = vec![part(&slopes(at, Kind::Float))];
+                // The norm is that of all parts, which no part knows.
+                assert!(state.step_by(1.0, 3e-3).unwrap().applied);
+            }
+            tch::set_num_threads(1);
+            state
+        };
+        let all = ELEMENTS as i64;
+        let (one, two) = (run(1, (0, all)), run(2, (0, all)));
+        assert_same(&one, &two, 3);
+        for (start, length) in [(0, 777), (777, 70_000), (70_777, all - 70_777)] {
+            let part = run(1, (start, length));
+            for (of, [found, all]) in [
+                ("parameter", [&part.parameters[0], &one.parameters[0]]),
+                ("first moment", [&part.first_moments[0], &one.first_moments[0]]),
+                ("second moment", [&part.second_moments[0], &one.second_moments[0]]),
+            ] {
+                assert!(bits(found).equal(&bits(&all.narrow(0, start, length))), "{master:?} {of}");
+            }
+        }
+    }
+}
+
+/// Steps far below the last bit of bf16: the mean of many parameters moves by their sum, none by rounding to nearest.
+#[test]
+fn without_a_master_weight_the_mean_still_moves_by_the_steps() {
+    let (elements, steps, learning_rate) = (40_000_usize, 50, 1e-5);
+    let options = OptimizerSection {
+        master: MasterWeights::None,
+        moments: Dtype::Bf16,
+        max_grad_norm: 1e9,
+        ..Default::default()
+    };
+    for loops in [true, false] {
+        let ones = Tensor::ones([elements as i64], (Kind::BFloat16, Device::Cpu));
+        let mut state = AdamW::of([("w".to_owned(), ones)], &options, 7);
+        state.loops = loops;
+        for _ in 0..steps {
+            state.gradients =
+                vec![Tensor::full([elements as i64], 0.25, (Kind::Float, Device::Cpu))];
+            assert!(state.step(learning_rate).unwrap().applied);
+        }
+        let found = state.parameters[0].to_kind(Kind::Double);
+        let (mean, deviation) =
+            (found.mean(Kind::Double).double_value(&[]), found.std(true).double_value(&[]));
+        // A constant gradient is stepped by the learning rate, but for the rounding of the moments.
+        let expected = 1.0 - f64::from(steps) * learning_rate;
+        let error = deviation / (elements as f64).sqrt();
+        assert!((mean - expected).abs() < 6.0 * error, "{mean} ± {error}, expected {expected}");
+        assert!(error > 0.0 && error < 0.1 * (1.0 - expected), "{error}");
+    }
+}
+
+/// Two bytes of the parameter and two of its gradient, and what the optimiser keeps.
+#[test]
+fn a_parameter_takes_ten_bytes_or_eight() {
+    let bytes = |master, moments| {
+        let state = state(&options(master, moments), true);
+        (4 * ELEMENTS + state.master_bytes() + state.moment_bytes()) / ELEMENTS
+    };
+    assert_eq!(bytes(MasterWeights::F32, Dtype::F32), 16);
+    assert_eq!(bytes(MasterWeights::Split, Dtype::Bf16), 10);
+    assert_eq!(bytes(MasterWeights::None, Dtype::Bf16), 8);
+}
+
+/// What one form has written the other goes on with; without a master weight there is none to go on with.
+#[test]
+fn a_whole_master_weight_goes_on_in_halves_and_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("optimizer.safetensors");
+    let with = |master| options(master, Dtype::Bf16);
+    let mut straight = state(&with(MasterWeights::F32), true);
+    let mut changing = state(&with(MasterWeights::F32), true);
+    for (at, master) in (1..).zip([MasterWeights::Split, MasterWeights::F32, MasterWeights::Split])
+    {
+        step(&mut straight, slopes(at, Kind::Float));
+        step(&mut changing, slopes(at, Kind::Float));
+        changing.save(&path).unwrap();
+        let parameter = changing.parameters[0].copy();
+        changing = AdamW::of([("w".to_owned(), parameter)], &with(master), 5);
+        changing.restore(&path).unwrap();
+        assert_same(&straight, &changing, at);
+    }
+    let parameter = changing.parameters[0].copy();
+    let mut none = AdamW::of([("w".to_owned(), parameter)], &with(MasterWeights::None), 5);
+    none.restore(&path).unwrap();
+    assert!(none.parameters[0].equal(&straight.parameters[0]));
+    none.save(&path).unwrap();
+    let said = changing.restore(&path).unwrap_err().to_string();
+    assert!(said.contains("tensor `master/w` is missing"), "{said}");
+}

@@ -1,0 +1,150 @@
+//! Steps with narrow parameters or moments: what is narrow is widened, stepped and rounded a piece at a time.
+
+use tch::{Kind, Tensor};
+use torch_ext::{HostNumbers, HostNumbersMut, TorchError};
+use trainer_core::counter_rng::{Purpose, rounding_key};
+
+use super::host_step::{Factors, Gradient, Moment, Run, Weight};
+use super::{AdamW, Behind, is_narrow, pieces, wide_kind};
+use crate::training::split_weight::{joined, nearest, split};
+use crate::training::stochastic_rounding::RoundingNoise;
+
+/// Elements that are widened at a time by libtorch's operators, on the CPU: what fits its caches.
+const PIECE_ELEMENTS: i64 = 1 << 17;
+
+impl AdamW {
+    /// Keys of the noise of the moments and the parameter.
+    fn keys(&self, index: usize) -> [[u32; 2]; 2] {
+        let name = self.name_with_part(index);
+        [Purpose::MomentRounding, Purpose::WeightRounding]
+            .map(|purpose| rounding_key(self.seed, purpose, self.applied, &name))
+    }
+
+    /// Takes the step by loops over the CPU's memory; `None`, and nothing done, where that is not where everything lies, in f32 or
+    /// narrower.
+    pub(super) fn step_on_host(
+        &mut self,
+        index: usize,
+        gradient: &Tensor,
+        scale: Option<f64>,
+        learning_rate: f64,
+    ) -> Option<()> {
+        let factors = self.factors(index, scale, learning_rate);
+        let gradient = HostNumbers::of(&gradient.reshape(-1))?;
+        let gradient = match (gradient.f32s(), gradient.bf16_bits()) {
+            (Some(wide), _) => Gradient::Wide(wide),
+            (None, narrow) => Gradient::Narrow(narrow?),
+        };
+        let mut parameter = self.parameters[index].detach();
+        let weight = match &mut self.behind[index] {
+            Behind::Nothing if is_narrow(&parameter) => Weight::Narrow(halves(&mut parameter)?),
+            Behind::Nothing => Weight::Wide(HostNumbersMut::of(&mut parameter)?.into_f32s()?),
+            // In the host's memory, beside a parameter on the device.
+            Behind::Master(_) if !is_narrow(&parameter) => return None,
+            Behind::Master(master) => Weight::Beside {
+                parameter: halves(&mut parameter)?,
+                master: HostNumbersMut::of(master)?.into_f32s()?,
+            },
+            Behind::Lower(lower) => {
+                Weight::Split { parameter: halves(&mut parameter)?, lower: halves(lower)? }
+            }
+        };
+        let moments =
+            [moment(&mut self.first_moments[index])?, moment(&mut self.second_moments[index])?];
+        let first = u32::try_from(self.starts[index].rem_euclid(1 << 32)).ok()?;
+        let threads = usize::try_from(tch::get_num_threads()).unwrap_or(1);
+        Run { first, gradient, weight, moments }.step(&factors, threads);
+        Some(())
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "the step is computed in f32")]
+    fn factors(&self, index: usize, scale: Option<f64>, learning_rate: f64) -> Factors {
+        let options = &self.options;
+        let (first, second) = options.betas;
+        let step = self.steps[index].double_value(&[]);
+        Factors {
+            gradient: scale.unwrap_or(1.0) as f32,
+            decay: (learning_rate * options.weight_decay) as f32,
+            first: (1.0 - first) as f32,
+            second_kept: second as f32,
+            second: (1.0 - second) as f32,
+            root_correction: (1.0 - second.powf(step)).sqrt() as f32,
+            epsilon: options.epsilon as f32,
+            step_size: (learning_rate / (1.0 - first.powf(step))) as f32,
+            keys: self.keys(index),
+        }
+    }
+
+    /// The same by libtorch's operators, on any device.
+    pub(super) fn step_in_pieces(
+        &self,
+        index: usize,
+        gradient: &Tensor,
+        scale: Option<f64>,
+        learning_rate: f64,
+    ) -> Result<(), TorchError> {
+        let [of_moments, of_weight] = self.keys(index);
+        let gradient = gradient.reshape(-1);
+        let (first, second) =
+            (self.first_moments[index].view(-1), self.second_moments[index].view(-1));
+        let parameter = self.parameters[index].detach().view(-1);
+        let behind = match &self.behind[index] {
+            Behind::Nothing => parameter.shallow_clone(),
+            Behind::Master(own) | Behind::Lower(own) => own.view(-1),
+        };
+        let kind = wide_kind(&parameter);
+        for (start, count) in pieces(&parameter, PIECE_ELEMENTS) {
+            let piece = |whole: &Tensor| whole.narrow(0, start, count);
+            // Over the same memory where they are wide.
+            let wide = |whole: &Tensor| piece(whole).to_kind(kind);
+            let noise = |key| {
+                RoundingNoise::new(key, self.starts[index] + start, count, behind.device())
+            };
+            let mut gradient = self.memory.place(&piece(&gradient)).to_kind(kind);
+            if let Some(scale) = scale {
+                let _same = gradient.g_mul_scalar_(scale);
+            }
+            let own = match &self.behind[index] {
+                Behind::Nothing | Behind::Master(_) => wide(&behind),
+                Behind::Lower(_) => joined(&piece(&parameter), &piece(&behind)),
+            };
+            let (wide_first, wide_second) = (wide(&first), wide(&second));
+            let moments = [&wide_first, &wide_second];
+            self.apply(&own, &gradient, moments, &self.steps[index], learning_rate)?;
+            if first.kind() != wide_first.kind() {
+                let (narrow_first, narrow_second) =
+                    noise(of_moments).round(&wide_first, &wide_second);
+                piece(&first).copy_(&narrow_first);
+                piece(&second).copy_(&narrow_second);
+            }
+            match &self.behind[index] {
+                Behind::Nothing if parameter.kind() == Kind::BFloat16 => {
+                    piece(&parameter).copy_(&noise(of_weight).round_one(&own));
+                }
+                Behind::Nothing => {}
+                Behind::Master(_) if is_narrow(&parameter) => {
+                    piece(&parameter).copy_(&nearest(&own));
+                }
+                Behind::Master(_) => piece(&parameter).copy_(&own),
+                Behind::Lower(_) => {
+                    let (upper, lower) = split(&own);
+                    piece(&parameter).copy_(&upper);
+                    piece(&behind).copy_(&lower);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn halves(tensor: &mut Tensor) -> Option<&mut [u16]> {
+    HostNumbersMut::of(tensor)?.into_halves()
+}
+
+fn moment(tensor: &mut Tensor) -> Option<Moment<'_>> {
+    Some(if is_narrow(tensor) {
+        Moment::Narrow(halves(tensor)?)
+    } else {
+        Moment::Wide(HostNumbersMut::of(tensor)?.into_f32s()?)
+    })
+}
