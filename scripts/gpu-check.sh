@@ -147,11 +147,11 @@ run() {
     model=${model:-tiny}
     echo "no CUDA: everything below runs on the CPU with the model $model and says nothing about a GPU"
     rollout_measurements="$model:f32:gen1 $model:bf16:gen8"
-    update_measurements="$model:f32:fwd $model:bf16:fwd $model:f32:train $model:bf16:train"
+    update_measurements="$model:f32:fwd $model:bf16:fwd $model:f32:train $model:bf16:train $model:bf16:train-split"
   else
     model=${model:-7b}
     rollout_measurements="$model:bf16:gen64:512+256 $model:bf16:gen256:512+256"
-    update_measurements="$model:bf16:fwd:8x4096 $model:bf16:train:2x4096 $model:bf16:train:8x2048"
+    update_measurements="$model:bf16:fwd:8x4096 $model:bf16:train:2x4096 $model:bf16:train:8x2048 $model:bf16:train-split:8x2048"
   fi
   cat >"$out/step.toml" <<TOML
 name = "gpu-check"

@@ -13,6 +13,8 @@ published_settings() {
     --set parallel.zero=3
     # Rounded stochastically: half the memory of f32.
     --set optimizer.moments=bf16
+    # Half a master weight beside each parameter, which is the other half: the same bits as a whole one.
+    --set optimizer.master=split
   )
   if [[ -n ${EVALUATION:-} ]]; then
     settings+=(--set "data.evaluation='$EVALUATION'" --set evaluation.every=4)

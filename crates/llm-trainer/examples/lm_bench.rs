@@ -2,8 +2,9 @@
 //! `cargo run --release -p llm-trainer --example lm_bench -- 0.5b:f32:train tiny:bf16:gen1 7b:bf16:gen64:512+256 …`.
 //!
 //! `0.5b` to `72b` have the shapes of Qwen2.5, `tiny` 8 blocks of width 256. `fwd` is log-probability and entropy of every token
-//! of one sequence of 512 (eight for `tiny`), `train` adds the gradient and an optimiser step, `genN` decodes N sequences
-//! behind prompts of 64 tokens. A fourth part changes the lengths: `:8x2048` is eight sequences of 2048 tokens, `:512+256` a
+//! of one sequence of 512 (eight for `tiny`), `train` adds the gradient and an optimiser step with master weights and moments in
+//! f32 (moments in bf16 on a GPU), `train-split` and `train-none` one with moments in bf16 and such master weights
+//! (`optimizer.master`), `genN` decodes N sequences behind prompts of 64 tokens. A fourth part changes the lengths: `:8x2048` is eight sequences of 2048 tokens, `:512+256` a
 //! prompt of 512 and 256 drawn tokens. Each measurement runs in a process of its own, whose peak memory it reports; with
 //! `LM_BENCH_DEVICE=cuda` the first GPU does, and then the memory is that of tensors on it.
 
@@ -18,7 +19,7 @@ use llm_trainer::model::Decoder;
 use llm_trainer::training::adamw::AdamW;
 use llm_trainer::training::policy_pass::{Cotangent, PolicyPass, Sequence};
 use tch::{Device, Kind};
-use trainer_core::config::{Dtype, OptimizerSection};
+use trainer_core::config::{Dtype, MasterWeights, OptimizerSection};
 use trainer_core::model_config::{Architecture, ModelConfig, ModelShape};
 use trainer_core::plan::preset_model;
 
@@ -169,11 +170,18 @@ fn pass(decoder: &Decoder, what: &str, (sequences, length): (usize, usize)) -> R
             let _statistics = pass.statistics(&sequences);
             Ok(())
         })?,
-        "train" => {
+        "train" | "train-split" | "train-none" => {
             decoder.set_trainable(true);
+            let master = match what {
+                "train" => MasterWeights::F32,
+                "train-split" => MasterWeights::Split,
+                _ => MasterWeights::None,
+            };
             // On a GPU as a run of seven billion parameters would have them.
-            let moments = if decoder.device() == Device::Cpu { Dtype::F32 } else { Dtype::Bf16 };
-            let options = OptimizerSection { learning_rate: 1e-5, moments, ..Default::default() };
+            let is_wide = decoder.device() == Device::Cpu && master == MasterWeights::F32;
+            let moments = if is_wide { Dtype::F32 } else { Dtype::Bf16 };
+            let options =
+                OptimizerSection { learning_rate: 1e-5, master, moments, ..Default::default() };
             let mut optimizer = AdamW::new(decoder, &options, 0);
             let predicted = sequences.len() * (length - 1);
             let cotangent =
@@ -184,7 +192,9 @@ fn pass(decoder: &Decoder, what: &str, (sequences, length): (usize, usize)) -> R
                 Ok(())
             })?
         }
-        other => bail!("`{other}` is none of fwd, train, gen1, gen8, gen32"),
+        other => {
+            bail!("`{other}` is none of fwd, train, train-split, train-none, gen1, gen8, gen32")
+        }
     };
     let rate = count as f64 * 1e3 / milliseconds;
     Ok(format!("\"ms\":{milliseconds:.1},\"tok_s\":{rate:.1}"))

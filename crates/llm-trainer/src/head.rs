@@ -22,6 +22,7 @@ use tch::{Device, Kind, Tensor};
 mod shards;
 mod weight_sum;
 
+pub(crate) use self::weight_sum::WeightGradient;
 use self::weight_sum::WeightSum;
 use crate::kept_tokens::KeptTokens;
 use crate::model::TensorGroup;
@@ -106,11 +107,25 @@ pub fn token_statistics_backward<'a>(
     d_entropy: Option<&Tensor>,
     d_weight: Option<&mut Tensor>,
 ) -> HeadGradient {
+    let mut gradient = d_weight.map(|sum| WeightGradient::over(sum));
+    let cotangents = (d_log_prob, d_entropy);
+    pull_back(hidden, head.into(), targets, temperature, cotangents, gradient.as_mut())
+}
+
+/// As [`token_statistics_backward`], with the gradient of the weight added to `d_weight`.
+pub(crate) fn pull_back(
+    hidden: &Tensor,
+    head: Head<'_>,
+    targets: (&Tensor, Option<&KeptTokens>),
+    temperature: f64,
+    (d_log_prob, d_entropy): (&Tensor, Option<&Tensor>),
+    d_weight: Option<&mut WeightGradient>,
+) -> HeadGradient {
     let _no_grad = tch::no_grad_guard();
-    let head = head.into();
     let (mut d_hidden, mut log_probs) = (Vec::new(), Vec::new());
     let kind = statistics_kind(hidden);
-    let mut d_weight = d_weight.map(|sum| WeightSum::new(sum, hidden));
+    let vocab = head.weight.size()[0];
+    let mut d_weight = d_weight.map(|gradient| WeightSum::new(gradient, hidden, vocab));
     for (start, length) in chunks(targets.0.size()[0], head.weight.size()[0]) {
         let chunk = Chunk::new(hidden, head, targets, temperature, (start, length));
         let column = |values: &Tensor| values.narrow(0, start, length).unsqueeze(1).to_kind(kind);

@@ -2,19 +2,81 @@
 
 use tch::Tensor;
 
+use super::statistics_kind;
+
 /// Most rows of a product that is widened before it is added: few enough that its buffers are small.
 const WIDENED_ROWS: i64 = 1 << 13;
 
 /// Most gradients of logits that wait to become one product: 256 MiB in bf16.
 const WAITING_LOGITS: i64 = 1 << 27;
 
-/// Adds `d_logitsᵀ · hidden` to the gradient of the weight; the product is taken in the kind of `hidden`, the sum in its own.
+/// The gradient of the head's weight, `[vocab, hidden]`, summed over micro-batches.
+///
+/// A sum of products of a narrow model is taken in `f32`, twice as wide as all its other gradients are together with it: the first
+/// product waits in its own kind for a second, which a small mini-batch has none of.
+#[derive(Debug)]
+pub(crate) struct WeightGradient {
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    /// Nothing yet.
+    Empty,
+    /// One product, in the model's kind.
+    One(Tensor),
+    /// All products.
+    Sum(Tensor),
+}
+
+impl WeightGradient {
+    /// Nothing yet, of a model in a narrow kind.
+    pub(crate) fn empty() -> Self {
+        Self { state: State::Empty }
+    }
+
+    /// Over the memory of `sum`.
+    pub(crate) fn over(sum: &Tensor) -> Self {
+        Self { state: State::Sum(sum.shallow_clone()) }
+    }
+
+    /// All that was added, in the kind of the sum or of the one product; `None` where nothing was.
+    pub(crate) fn into_tensor(self) -> Option<Tensor> {
+        match self.state {
+            State::Empty => None,
+            State::One(own) | State::Sum(own) => Some(own),
+        }
+    }
+
+    /// Adds the product of a narrow model.
+    fn add_widened(&mut self, d_logits: &Tensor, hidden: &Tensor) {
+        let shape = [d_logits.size()[1], hidden.size()[1]];
+        let state = std::mem::replace(&mut self.state, State::Empty);
+        let (into, is_first) = match state {
+            State::Empty => (Tensor::empty(shape, (hidden.kind(), hidden.device())), true),
+            State::One(first) => (first.to_kind(statistics_kind(hidden)), false),
+            State::Sum(sum) => (sum, false),
+        };
+        let rows = into.split(WIDENED_ROWS, 0).into_iter();
+        for (mut into, d_logits) in rows.zip(d_logits.split(WIDENED_ROWS, 1)) {
+            let product = d_logits.tr().matmul(hidden);
+            if is_first {
+                into.copy_(&product);
+            } else {
+                into += product.to_kind(into.kind());
+            }
+        }
+        self.state = if is_first { State::One(into) } else { State::Sum(into) };
+    }
+}
+
+/// Adds `d_logitsᵀ · hidden` of one micro-batch to the gradient of the weight; the product is taken in the kind of `hidden`, the sum
+/// in its own.
 ///
 /// Where these differ, each product is rounded and the whole gradient read and written to add it, so the chunks' logits wait
 /// until there are many: the sum is more exact, and a product over few tokens is half as fast besides.
 pub(super) struct WeightSum<'a> {
-    /// `[vocab, hidden]`.
-    sum: &'a mut Tensor,
+    gradient: &'a mut WeightGradient,
     /// `[tokens, hidden]`.
     hidden: &'a Tensor,
     /// Room for gradients of logits, `[tokens, vocab]`.
@@ -26,25 +88,31 @@ pub(super) struct WeightSum<'a> {
 }
 
 impl<'a> WeightSum<'a> {
-    pub(super) fn new(sum: &'a mut Tensor, hidden: &'a Tensor) -> Self {
-        let room = (WAITING_LOGITS / sum.size()[0]).max(1);
-        Self::with_room(sum, hidden, room)
+    pub(super) fn new(gradient: &'a mut WeightGradient, hidden: &'a Tensor, vocab: i64) -> Self {
+        let room = (WAITING_LOGITS / vocab).max(1);
+        Self::with_room(gradient, hidden, [room, vocab])
     }
 
     /// `room` for so many tokens, at least as many as are added at a time.
-    fn with_room(sum: &'a mut Tensor, hidden: &'a Tensor, room: i64) -> Self {
-        let shape = [room.min(hidden.size()[0]), sum.size()[0]];
-        let waiting = (sum.kind() != hidden.kind())
-            .then(|| Tensor::empty(shape, (hidden.kind(), hidden.device())));
-        Self { sum, hidden, waiting, count: 0, summed: 0 }
+    fn with_room(
+        gradient: &'a mut WeightGradient,
+        hidden: &'a Tensor,
+        [room, vocab]: [i64; 2],
+    ) -> Self {
+        let shape = [room.min(hidden.size()[0]), vocab];
+        let is_own = matches!(&gradient.state, State::Sum(sum) if sum.kind() == hidden.kind());
+        let waiting = (!is_own).then(|| Tensor::empty(shape, (hidden.kind(), hidden.device())));
+        Self { gradient, hidden, waiting, count: 0, summed: 0 }
     }
 
     /// Adds the next tokens, `[length, vocab]`.
     pub(super) fn add(&mut self, d_logits: &Tensor) {
         let length = d_logits.size()[0];
         let Some(waiting) = &self.waiting else {
-            let _same =
-                self.sum.addmm_(&d_logits.tr(), &self.hidden.narrow(0, self.summed, length));
+            let hidden = self.hidden.narrow(0, self.summed, length);
+            if let State::Sum(sum) = &mut self.gradient.state {
+                let _same = sum.addmm_(&d_logits.tr(), &hidden);
+            }
             self.summed += length;
             return;
         };
@@ -61,10 +129,7 @@ impl<'a> WeightSum<'a> {
         let Some(waiting) = &self.waiting else { return };
         let d_logits = waiting.narrow(0, 0, self.count);
         let hidden = self.hidden.narrow(0, self.summed, self.count);
-        let rows = self.sum.split(WIDENED_ROWS, 0).into_iter();
-        for (mut sum, d_logits) in rows.zip(d_logits.split(WIDENED_ROWS, 1)) {
-            sum += d_logits.tr().matmul(&hidden).to_kind(sum.kind());
-        }
+        self.gradient.add_widened(&d_logits, &hidden);
         self.summed += self.count;
         self.count = 0;
     }
@@ -80,7 +145,6 @@ impl<'a> WeightSum<'a> {
 mod tests {
     use tch::{Device, Kind};
 
-    use super::super::statistics_kind;
     use super::*;
 
     fn wave(rows: i64, columns: i64, step: f64, kind: Kind) -> Tensor {
@@ -101,8 +165,9 @@ mod tests {
             let expected = before.to_kind(Kind::Double) + &product;
             let tolerance = if kind == Kind::Double { 1e-12 } else { 0.03 };
             for (room, at_once) in [(1, 1), (3, 2), (4, 4), (11, 3), (100, 11)] {
-                let mut sum = before.copy();
-                let mut adding = WeightSum::with_room(&mut sum, &hidden, room);
+                let sum = before.copy();
+                let mut gradient = WeightGradient::over(&sum);
+                let mut adding = WeightSum::with_room(&mut gradient, &hidden, [room, 19]);
                 d_logits.split(at_once, 0).iter().for_each(|chunk| adding.add(chunk));
                 adding.finish();
                 let off = (&sum - &expected).abs().max().double_value(&[]);
@@ -110,5 +175,27 @@ mod tests {
             }
             assert!(product.abs().max().double_value(&[]) > 1.0, "there is something to sum");
         }
+    }
+
+    /// One product is rounded as it would be in a sum of its own, two are summed in f32.
+    #[test]
+    fn a_first_product_waits_in_its_own_kind() {
+        let hidden = wave(6, 4, 0.7, Kind::BFloat16);
+        let d_logits = wave(6, 19, 0.3, Kind::BFloat16);
+        let sum = Tensor::zeros([19, 4], (Kind::Float, Device::Cpu));
+        let (mut wide, mut narrow) = (WeightGradient::over(&sum), WeightGradient::empty());
+        for (count, kind) in [(1, Kind::BFloat16), (2, Kind::Float)] {
+            for gradient in [&mut wide, &mut narrow] {
+                let mut adding = WeightSum::new(gradient, &hidden, 19);
+                adding.add(&d_logits);
+                adding.finish();
+            }
+            let (State::One(found) | State::Sum(found)) = &narrow.state else {
+                panic!("{count} products were added");
+            };
+            assert_eq!(found.kind(), kind);
+            assert!(found.to_kind(Kind::Float).equal(&sum));
+        }
+        assert!(WeightGradient::empty().into_tensor().is_none());
     }
 }

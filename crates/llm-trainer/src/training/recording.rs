@@ -5,7 +5,7 @@ use torch_ext::TorchError;
 
 use super::packed::PackedSequences;
 use super::policy_pass::{Cotangent, PolicyPass, Statistics, to_f64};
-use crate::head::{TokenStatistics, statistics_kind, token_statistics, token_statistics_backward};
+use crate::head::{TokenStatistics, WeightGradient, pull_back, statistics_kind, token_statistics};
 use crate::host_memory::{bring_back, send_away};
 use crate::model::Decoder;
 
@@ -104,13 +104,13 @@ impl<'a> Recording<'a> {
             let input = leaf(&x);
             let hidden = part.predicting_states(model, &input);
             let column = |values: &[f64]| part.gather(values, model.device());
-            let gradient = token_statistics_backward(
+            let entropy = cotangent.entropy.as_deref().map(column);
+            let gradient = pull_back(
                 &hidden.detach(),
                 model.whole_head(),
                 (&part.targets, part.kept.as_ref()),
                 pass.temperature,
-                &column(&cotangent.log_prob),
-                cotangent.entropy.as_deref().map(column).as_ref(),
+                (&column(&cotangent.log_prob), entropy.as_ref()),
                 head.as_mut().map(|head| &mut head.sum),
             );
             part.scatter(&to_f64(&gradient.log_prob), &mut log_prob);
@@ -153,8 +153,7 @@ impl<'a> Recording<'a> {
 
 /// The gradient of the head's weight, summed over micro-batches.
 struct HeadSum {
-    /// `[vocab, hidden]`.
-    sum: Tensor,
+    sum: WeightGradient,
     /// Whether it is the weight's `.grad` itself.
     in_place: bool,
 }
@@ -168,37 +167,43 @@ impl HeadSum {
         }
         if let Some(blocks) = model.block_gradients() {
             let sum = blocks.zeros(model.head_unit()).remove(0).view_as(weight);
-            return Ok(Some(Self { sum, in_place: false }));
+            return Ok(Some(Self { sum: WeightGradient::over(&sum), in_place: false }));
         }
         let kind = statistics_kind(weight);
-        let in_place = weight.kind() == kind;
+        if weight.kind() != kind {
+            return Ok(Some(Self { sum: WeightGradient::empty(), in_place: false }));
+        }
         let own = weight.grad();
-        if in_place && own.defined() {
-            return Ok(Some(Self { sum: own, in_place }));
+        if own.defined() {
+            return Ok(Some(Self { sum: WeightGradient::over(&own), in_place: true }));
         }
         let sum = Tensor::zeros(weight.size(), (kind, weight.device()));
-        if in_place {
-            torch_ext::set_gradient(weight, Some(&sum))?;
-        }
-        Ok(Some(Self { sum, in_place }))
+        torch_ext::set_gradient(weight, Some(&sum))?;
+        Ok(Some(Self { sum: WeightGradient::over(&sum), in_place: true }))
     }
 
     /// Hands the sum on; where it is the embedding's too and goes to shards, the answer is what that has to be added to.
     fn finish(self, model: &Decoder) -> Result<Option<Tensor>, TorchError> {
-        if self.in_place {
+        let Some(sum) = self.sum.into_tensor().filter(|_| !self.in_place) else {
             return Ok(None);
-        }
+        };
         if let Some(blocks) = model.block_gradients() {
             if model.head_unit() == model.embedding_unit() {
-                return Ok(Some(self.sum));
+                return Ok(Some(sum));
             }
-            blocks.reduce(model.head_unit(), &[self.sum]);
+            blocks.reduce(model.head_unit(), &[sum]);
             return Ok(None);
         }
-        // A leaf: naming it as an output adds to its `.grad`, tied or not.
-        let gradient = self.sum.to_kind(model.head().kind());
-        drop(self.sum);
-        torch_ext::backward(&[model.head()], &[&gradient])?;
+        let weight = model.head();
+        let gradient = sum.to_kind(weight.kind());
+        drop(sum);
+        if weight.grad().defined() {
+            // A leaf: naming it as an output adds to its `.grad`, tied or not.
+            torch_ext::backward(&[weight], &[&gradient])?;
+        } else {
+            // As it is: a backward pass would copy it.
+            torch_ext::set_gradient(weight, Some(&gradient))?;
+        }
         Ok(None)
     }
 }

@@ -10,7 +10,7 @@ use trainer_core::config::{Dtype, OptimizerSection};
 
 use crate::fixture::{decoder, one_thread};
 use crate::training_run::{
-    assert_success, comparable_metrics, goes_on_bit_for_bit, train, weights,
+    assert_success, comparable_metrics, goes_on_bit_for_bit, train, train_command, weights,
 };
 
 fn options(moments: Dtype) -> OptimizerSection {
@@ -175,14 +175,18 @@ fn narrow_weights_go_on_where_they_were_bit_for_bit() {
 /// The same run, whichever form master weights have, and where they have one for two steps and then the other.
 #[test]
 fn a_split_master_weight_is_the_run_of_a_whole_one() {
-    let folders = [(); 3].map(|()| tempfile::tempdir().unwrap());
-    let [whole, split, both] = folders.each_ref().map(tempfile::TempDir::path);
-    let (narrow, halves) = ("model.dtype=bf16", "optimizer.master=split");
-    assert_success(&train(whole, &[narrow]));
-    assert_success(&train(split, &[narrow, halves]));
-    assert_success(&train(both, &[narrow, "training.steps=2"]));
-    assert_success(&train(both, &[narrow, halves]));
-    for other in [split, both] {
+    let folders = [(); 4].map(|()| tempfile::tempdir().unwrap());
+    let [whole, split, to_split, to_whole] = folders.each_ref().map(tempfile::TempDir::path);
+    let narrow = ["model.dtype=bf16"];
+    let halves = ["model.dtype=bf16", "optimizer.master=split"];
+    assert_success(&train(whole, &narrow));
+    assert_success(&train(split, &halves));
+    for (from, to, settings) in [(whole, to_split, &halves[..]), (split, to_whole, &narrow[..])] {
+        let mut command = train_command(to, settings);
+        command.arg("--resume").arg(from.join("run/checkpoints/step-2"));
+        assert_success(&command.output().unwrap());
+    }
+    for other in [split, to_split, to_whole] {
         assert_eq!(comparable_metrics(whole), comparable_metrics(other));
         assert!(weights(whole) == weights(other), "the weights differ");
     }

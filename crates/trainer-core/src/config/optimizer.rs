@@ -125,7 +125,7 @@ mod tests {
                 if dtype == Dtype::Bf16 || master == MasterWeights::F32 {
                     assert!(said.is_empty(), "{said:?}");
                 } else {
-                    let start = format!("reward_model.optimizer.master is {:?}", master.name());
+                    let start = format!("`reward_model.optimizer.master` is {:?}", master.name());
                     assert!(said.len() == 1 && said[0].contains(&start), "{said:?}");
                 }
             }

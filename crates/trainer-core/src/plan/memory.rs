@@ -15,6 +15,9 @@ use crate::model_config::ModelConfig;
 /// Logits of one chunk of the head: `llm_trainer::head::CHUNK_LOGITS`.
 const CHUNK_LOGITS: u64 = 1 << 24;
 
+/// Gradients of logits that wait to become one product: `WAITING_LOGITS` of the trainer's head.
+const WAITING_LOGITS: u64 = 1 << 27;
+
 /// Bytes of tensors that are summed over the ranks at once: `BUCKET_BYTES` of the trainer.
 const BUCKET_BYTES: u64 = 64 << 20;
 
@@ -451,7 +454,7 @@ impl<'a> Counts<'a> {
         let inputs = self.block_inputs().0 + self.residual_bytes(tokens) + self.angle_bytes(tokens);
         let head = self.chunk_bytes(responses, if setup.entropy_gradient { 5 } else { 4 })
             + 3 * self.residual_bytes(micro)
-            + self.head_gradient_bytes();
+            + self.head_gradient_bytes(responses);
         let block = recomputed + self.pulled_back_bytes(micro) + self.block_gradient_bytes();
         let mut items = vec![
             item(
@@ -493,16 +496,20 @@ impl<'a> Counts<'a> {
         tokens * self.element * (2 * hidden + shared) as u64
     }
 
-    /// The head's gradient before it is added to the rest, or sent.
-    fn head_gradient_bytes(&self) -> u64 {
+    /// The head's gradient before it is added to the rest, or sent, and the gradients of logits that wait to become one product.
+    fn head_gradient_bytes(&self, responses: u64) -> u64 {
         if self.setup.lora.is_some() {
             return 0;
         }
+        let vocabulary = (self.setup.model.vocabulary as u64).div_ceil(self.setup.tensor as u64);
+        let room = (WAITING_LOGITS / vocabulary).max(1);
+        let waiting = if self.narrow { responses.min(room) * vocabulary * self.element } else { 0 };
         if self.setup.cuts_gradients() {
-            return self.head * (2 + self.received()) * self.wide;
+            return waiting + self.head * (2 + self.received()) * self.wide;
         }
-        // In the parameters' own kind it is summed in place.
-        if self.narrow { self.head * (self.wide + self.element) } else { 0 }
+        // In the parameters' own kind it is summed in place; the first product is the gradient, a second makes it a sum in f32.
+        let is_one = self.setup.micro_batches(self.lengths) == 1 && responses <= room;
+        waiting + if self.narrow && !is_one { self.head * self.wide } else { 0 }
     }
 
     /// Buffers that Gloo adds up from, on the CPU: what it has received of all ranks, and a sum.

@@ -128,8 +128,8 @@ fn assumed(page: &mut String, hardware: &Hardware, assumptions: Assumptions) -> 
 /// The published run with KL-Cov, as `scripts/train-SIZE.sh` starts it.
 fn setup(size: &str, zero: Zero, gpus: usize, tensor: usize) -> Setup {
     let rows = if size == "7b" { "rollout.rows=64" } else { "rollout.rows=16" };
-    let mut overrides =
-        vec!["model.path=m", "data.train.arithmetic={}", "optimizer.moments=bf16", rows];
+    let (master, moments) = ("optimizer.master=split", "optimizer.moments=bf16");
+    let mut overrides = vec!["model.path=m", "data.train.arithmetic={}", master, moments, rows];
     if size == "32b" {
         overrides.push("training.micro_batch_tokens=10240");
     }

@@ -178,32 +178,37 @@ fn a_run_goes_on_with_another_number_of_ranks_and_stage() {
 /// However state, gradients and parameters are cut, and where a run goes on with another number of ranks.
 #[test]
 fn a_split_master_weight_is_cut_as_a_whole_one() {
-    let settings = ["model.dtype=bf16", "optimizer.moments=bf16", "checkpoint.every=1"];
-    let stages: [&[(usize, &[&str])]; 2] = [
-        &[(3, &["parallel.zero=1"]), (2, &["parallel.zero=3"]), (1, &[])],
-        &[(2, &["parallel.zero=2"]), (2, &[])],
-    ];
-    for stages in stages {
-        let run = |master: &str| {
-            let folder = tempfile::tempdir().expect("a temporary folder");
-            for (&(ranks, further), until) in stages.iter().zip(["steps=1", "steps=2", "steps=4"]) {
-                let until = format!("training.{until}");
-                let settings = [&settings, further, &[master, &until]].concat();
-                train_on(ranks, folder.path(), &settings);
+    let run = |settings: &[&str], stages: &[(usize, &str)]| {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        for (&(ranks, zero), from) in stages.iter().zip(0..) {
+            if from > 0 {
+                take_back(folder.path(), from);
             }
-            folder
+            train_on(ranks, folder.path(), &[settings, &[zero]].concat());
+        }
+        folder
+    };
+    let narrow = ["model.dtype=bf16", "checkpoint.every=1", "checkpoint.keep=0"];
+    let random = "optimizer.moments=bf16";
+    for (further, stages) in [
+        (
+            &[random][..],
+            &[(3, "parallel.zero=1"), (2, "parallel.zero=3"), (1, "parallel.zero=0")][..],
+        ),
+        (&["lora.rank=2"], &[(2, "parallel.zero=2"), (2, "parallel.zero=0")]),
+    ] {
+        let [whole, split, none] = ["f32", "split", "none"].map(|master| {
+            let master = format!("optimizer.master={master}");
+            run(&[&narrow[..], further, &[&master]].concat(), stages)
+        });
+        let trained = |root: &tempfile::TempDir| {
+            let last = root.path().join("run/checkpoints/step-4");
+            let name = if further == [random] { "model" } else { "adapter_model" };
+            std::fs::read(last.join(format!("{name}.safetensors"))).expect("what was trained")
         };
-        let whole = run("optimizer.master=f32");
-        let last = format!("run/checkpoints/step-{}", if stages.len() > 2 { 4 } else { 2 });
-        let weights = |root: &Path| {
-            let path = root.join(&last).join("model.safetensors");
-            std::fs::read(path).expect("the last step leaves a checkpoint")
-        };
-        let split = run("optimizer.master=split");
         assert_eq!(comparable_metrics(whole.path()), comparable_metrics(split.path()));
-        assert!(weights(whole.path()) == weights(split.path()), "{stages:?}");
-        let none = run("optimizer.master=none");
-        assert!(weights(none.path()) != weights(whole.path()), "rounded at random");
+        assert!(trained(&whole) == trained(&split), "{stages:?}");
+        assert!(trained(&none) != trained(&whole), "rounded at random");
     }
 }
 
@@ -220,13 +225,7 @@ pub(super) fn goes_on_as_one(settings: &[&str], stages: &[&[(usize, &[&str])]]) 
         };
         on(stages[0]);
         for (&stage, from) in stages[1..].iter().zip(1..) {
-            let checkpoints = parts.path().join("run/checkpoints");
-            for step in from + 1..=4 {
-                let later = checkpoints.join(format!("step-{step}"));
-                std::fs::remove_dir_all(later).expect("every step leaves a checkpoint");
-            }
-            let latest = format!("step-{from}\n");
-            std::fs::write(checkpoints.join("latest"), latest).expect("a folder to write to");
+            take_back(parts.path(), from);
             let outputs = on(stage);
             let text = String::from_utf8_lossy(&outputs[0].stdout);
             assert!(text.contains(&format!("going on after step {from} of 4")), "{text}");
@@ -235,6 +234,17 @@ pub(super) fn goes_on_as_one(settings: &[&str], stages: &[&[(usize, &[&str])]]) 
             assert!(distance_of_parameters(whole.path(), parts.path()) < ROUNDING);
         }
     }
+}
+
+/// Leaves a run of four steps, each with a checkpoint, as one that was killed after step `step`.
+fn take_back(root: &Path, step: u64) {
+    let checkpoints = root.join("run/checkpoints");
+    for later in step + 1..=4 {
+        let later = checkpoints.join(format!("step-{later}"));
+        std::fs::remove_dir_all(later).expect("every step leaves a checkpoint");
+    }
+    let latest = format!("step-{step}\n");
+    std::fs::write(checkpoints.join("latest"), latest).expect("a folder to write to");
 }
 
 /// One rank writes the files and has the word; each other has a log.
