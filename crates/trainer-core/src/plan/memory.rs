@@ -476,7 +476,7 @@ impl<'a> Counts<'a> {
             items.push(item(
                 "head, forward and back",
                 head,
-                "in chunks of 2^24 logits; its gradient in f32",
+                "in chunks of 2^24 logits, whose gradients wait for one product; the sum of several in f32",
             ));
         } else {
             items.push(item(
