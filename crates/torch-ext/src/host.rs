@@ -71,7 +71,7 @@ impl<'a> HostNumbersMut<'a> {
         let writable = tensor.device() == Device::Cpu
             && matches!(tensor.kind(), Kind::Float | Kind::BFloat16 | Kind::Int16)
             && tensor.is_contiguous();
-        writable.then(|| Self { tensor })
+        writable.then_some(Self { tensor })
     }
 
     /// All numbers in order, if they are of f32.

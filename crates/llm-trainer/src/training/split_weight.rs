@@ -10,6 +10,8 @@
 //! zero: of the two that would round to the same even `bf16` 16 bits could tell only one. A model computes with the upper halves, an
 //! optimiser steps the whole: master weights take two bytes a parameter, not four.
 
+#![expect(clippy::inline_always, reason = "inlined, the code takes on its caller's instructions")]
+
 use tch::{Kind, Tensor};
 
 /// Upper half `bf16` and lower half `i16` of `f32` values, each of their shape.
@@ -39,14 +41,15 @@ pub(super) fn joined(upper: &Tensor, lower: &Tensor) -> Tensor {
 }
 
 /// [`split`] of one value.
-#[inline]
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "each half of 32 bits")]
 pub(super) fn split_bits(whole: f32) -> (u16, u16) {
     let bits = whole.to_bits();
     ((bits.wrapping_add(0x8000) >> 16) as u16, bits as u16)
 }
 
 /// [`joined`] of one value.
-#[inline]
+#[inline(always)]
 pub(super) fn joined_bits(upper: u16, lower: u16) -> f32 {
     let lower = i32::from(lower.cast_signed()).cast_unsigned();
     f32::from_bits((u32::from(upper) << 16).wrapping_add(lower))

@@ -11,6 +11,8 @@
 //!
 //! Source: Gupta et al. 2015, *Deep learning with limited numerical precision*, [arXiv:1502.02551](https://arxiv.org/abs/1502.02551).
 
+#![expect(clippy::inline_always, reason = "inlined, the code takes on its caller's instructions")]
+
 use tch::{Device, Kind, Tensor};
 
 /// The largest finite `bf16`: what is larger, but finite, is rounded to it.
@@ -67,7 +69,7 @@ impl RoundingNoise {
 }
 
 /// The bits of [`RoundingNoise::new`] of one element.
-#[inline]
+#[inline(always)]
 pub(super) fn noise_bits(key: [u32; 2], element: u32) -> u32 {
     let mix = |mut x: u32| {
         x ^= x >> 16;
@@ -80,7 +82,8 @@ pub(super) fn noise_bits(key: [u32; 2], element: u32) -> u32 {
 }
 
 /// `value` to the bits of a `bf16`; `noise` is in `0..2^16`.
-#[inline]
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "the upper half of 32 bits")]
 pub(super) fn round_bits_up_at(value: f32, noise: u32) -> u16 {
     let value = value.clamp(-LARGEST_F32, LARGEST_F32);
     (value.to_bits().wrapping_add(noise) >> 16) as u16

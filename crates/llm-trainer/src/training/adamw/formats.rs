@@ -7,7 +7,7 @@ use super::{AdamW, Behind, is_narrow};
 use crate::training::split_weight::{joined, nearest, split};
 
 /// Enough for two threads, and no multiple of any block.
-const ELEMENTS: usize = 140_003;
+const ELEMENTS: i64 = 140_003;
 
 fn options(master: MasterWeights, moments: Dtype) -> OptimizerSection {
     let max_grad_norm = 30.0;
@@ -16,7 +16,7 @@ fn options(master: MasterWeights, moments: Dtype) -> OptimizerSection {
 
 /// Master weights about zero, on both sides of ties, subnormal, and large.
 fn weights() -> Tensor {
-    let values: Vec<f32> = (0..ELEMENTS as u32)
+    let values: Vec<f32> = (0..140_003_u32)
         .map(|index| {
             let upper = match index % 5 {
                 0 => index % 0x80,
@@ -25,7 +25,7 @@ fn weights() -> Tensor {
                 3 => 0x3000 + index % 0x100,
                 _ => 0x8000 + index % 0x100,
             };
-            let lower = [0_u32, 0x7fff, 0x8000, 0x8001, 0xffff][index as usize % 11 % 5];
+            let lower = [0_u32, 0x7fff, 0x8000, 0x8001, 0xffff][(index % 11 % 5) as usize];
             f32::from_bits(upper << 16 | lower)
         })
         .collect();
@@ -34,7 +34,7 @@ fn weights() -> Tensor {
 
 /// Gradients of one step, in `kind`; 0 at every seventh element, where the weight stays what it is but for its decay.
 fn slopes(step: i64, kind: Kind) -> Tensor {
-    let index = Tensor::arange(ELEMENTS as i64, (Kind::Double, Device::Cpu));
+    let index = Tensor::arange(ELEMENTS, (Kind::Double, Device::Cpu));
     let slopes = (&index * 0.37 + step as f64 * 1.3).sin() * (&index * 0.011).cos();
     (slopes * index.remainder(7.0).clamp_max(1.0)).to_kind(kind)
 }
@@ -172,7 +172,7 @@ fn neither_threads_nor_parts_change_a_bit() {
             tch::set_num_threads(1);
             state
         };
-        let all = ELEMENTS as i64;
+        let all = ELEMENTS;
         let (one, two) = (run(1, (0, all)), run(2, (0, all)));
         assert_same(&one, &two, 3);
         for (start, length) in [(0, 777), (777, 70_000), (70_777, all - 70_777)] {
@@ -191,7 +191,7 @@ fn neither_threads_nor_parts_change_a_bit() {
 /// Steps far below the last bit of bf16: the mean of many parameters moves by their sum, none by rounding to nearest.
 #[test]
 fn without_a_master_weight_the_mean_still_moves_by_the_steps() {
-    let (elements, steps, learning_rate) = (40_000_usize, 50, 1e-5);
+    let (elements, steps, learning_rate) = (40_000_i64, 50, 1e-5);
     let options = OptimizerSection {
         master: MasterWeights::None,
         moments: Dtype::Bf16,
@@ -199,12 +199,11 @@ fn without_a_master_weight_the_mean_still_moves_by_the_steps() {
         ..Default::default()
     };
     for loops in [true, false] {
-        let ones = Tensor::ones([elements as i64], (Kind::BFloat16, Device::Cpu));
+        let ones = Tensor::ones([elements], (Kind::BFloat16, Device::Cpu));
         let mut state = AdamW::of([("w".to_owned(), ones)], &options, 7);
         state.loops = loops;
         for _ in 0..steps {
-            state.gradients =
-                vec![Tensor::full([elements as i64], 0.25, (Kind::Float, Device::Cpu))];
+            state.gradients = vec![Tensor::full([elements], 0.25, (Kind::Float, Device::Cpu))];
             assert!(state.step(learning_rate).unwrap().applied);
         }
         let found = state.parameters[0].to_kind(Kind::Double);
@@ -223,7 +222,8 @@ fn without_a_master_weight_the_mean_still_moves_by_the_steps() {
 fn a_parameter_takes_ten_bytes_or_eight() {
     let bytes = |master, moments| {
         let state = state(&options(master, moments), true);
-        (4 * ELEMENTS + state.master_bytes() + state.moment_bytes()) / ELEMENTS
+        let elements = state.parameters[0].numel();
+        (4 * elements + state.master_bytes() + state.moment_bytes()) / elements
     };
     assert_eq!(bytes(MasterWeights::F32, Dtype::F32), 16);
     assert_eq!(bytes(MasterWeights::Split, Dtype::Bf16), 10);

@@ -11,6 +11,8 @@
 //! and any number of threads come to the same bits. A block of numbers is widened to buffers that stay in the nearest cache,
 //! stepped there, and rounded back: what is slow is the memory, which is read and written once.
 
+#![expect(clippy::inline_always, reason = "inlined, the code takes on its caller's instructions")]
+
 use pulp::{Arch, NullaryFnOnce};
 
 use crate::training::split_weight::{joined_bits, split_bits};
