@@ -104,13 +104,12 @@ impl<'a> Recording<'a> {
             let input = leaf(&x);
             let hidden = part.predicting_states(model, &input);
             let column = |values: &[f64]| part.gather(values, model.device());
-            let entropy = cotangent.entropy.as_deref().map(column);
             let gradient = pull_back(
                 &hidden.detach(),
                 model.whole_head(),
                 (&part.targets, part.kept.as_ref()),
                 pass.temperature,
-                (&column(&cotangent.log_prob), entropy.as_ref()),
+                (&column(&cotangent.log_prob), cotangent.entropy.as_deref().map(column).as_ref()),
                 head.as_mut().map(|head| &mut head.sum),
             );
             part.scatter(&to_f64(&gradient.log_prob), &mut log_prob);

@@ -81,7 +81,8 @@ fn memory_for_a_vocabulary_of_152k_does_not_grow_with_the_tokens() {
     let name = "peak_memory::memory_for_a_vocabulary_of_152k_does_not_grow_with_the_tokens";
     let child = Command::new(std::env::current_exe().unwrap())
         .args([name, "--exact", "--nocapture", "--test-threads", "1"])
-        .env(CHILD, "128 128 768")
+        // More than a chunk each time, so that the later buffers have the sizes of the earlier ones.
+        .env(CHILD, "256 256 896")
         .output()
         .unwrap();
     let text = String::from_utf8_lossy(&child.stderr);
