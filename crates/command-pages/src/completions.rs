@@ -18,8 +18,8 @@ impl CompletionsArgs {
     /// # Errors
     ///
     /// If `out` cannot be written.
-    pub fn write(self, command: Command, out: &mut impl Write) -> io::Result<()> {
-        let mut command = visible_part(&command);
+    pub fn write(self, command: &Command, out: &mut impl Write) -> io::Result<()> {
+        let mut command = visible_part(command);
         let name = command.get_name().to_owned();
         // The generator panics where it cannot write: memory always can be.
         let mut script = Vec::new();
@@ -59,7 +59,7 @@ mod tests {
 
     fn script(shell: Shell) -> String {
         let mut script = Vec::new();
-        CompletionsArgs { shell }.write(command(), &mut script).unwrap();
+        CompletionsArgs { shell }.write(&command(), &mut script).unwrap();
         String::from_utf8(script).unwrap()
     }
 

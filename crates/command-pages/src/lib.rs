@@ -23,7 +23,7 @@
 //!     unreachable!("parsed as such");
 //! };
 //! let mut script = Vec::new();
-//! args.write(Cli::command(), &mut script)?;
+//! args.write(&Cli::command(), &mut script)?;
 //! assert!(String::from_utf8_lossy(&script).contains("complete -F"));
 //! # Ok::<(), std::io::Error>(())
 //! ```

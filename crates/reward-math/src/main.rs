@@ -175,7 +175,7 @@ fn run(command: &Command, out: &mut impl Write) -> anyhow::Result<ExitCode> {
         }
         Command::Bench { rows, mode, repeats } => run_bench(rows, *mode, *repeats, out),
         Command::Completions(args) => {
-            args.write(Arguments::command(), out)?;
+            args.write(&Arguments::command(), out)?;
             Ok(ExitCode::SUCCESS)
         }
         Command::Man(args) => {

@@ -97,7 +97,7 @@ impl Command {
             Self::Export(args) => export::run(args, out),
             Self::Merge(args) => merge::run(args, out),
             Self::ImportGguf(args) => import_gguf::run(args, out),
-            Self::Completions(args) => Ok(args.write(Cli::command(), out)?),
+            Self::Completions(args) => Ok(args.write(&Cli::command(), out)?),
             Self::Man(args) => Ok(args.write(Cli::command(), out)?),
             Self::Confined(args) => confined::run(args),
         }

@@ -53,7 +53,7 @@ impl Command {
             Self::Sweep(args) => sweep::run(args, out),
             Self::Bench(args) => bench::run(args, out),
             Self::FitLaw(args) => fit_law::run(args, out),
-            Self::Completions(args) => Ok(args.write(Cli::command(), out).map(|()| true)?),
+            Self::Completions(args) => Ok(args.write(&Cli::command(), out).map(|()| true)?),
             Self::Man(args) => Ok(args.write(Cli::command(), out).map(|()| true)?),
         }
     }

@@ -14,7 +14,7 @@ pub struct ParallelSection {
     pub tensor: usize,
     /// Whether what the ranks exchange travels while they compute, where it can.
     pub overlap: bool,
-    /// Whether master weights and moments lie in the host's memory and are stepped there.
+    /// Whether master weights, in f32, and moments lie in the host's memory and are stepped there.
     pub offload_optimizer: bool,
     /// Whether inputs of blocks wait in the host's memory for the backward pass.
     pub offload_block_inputs: bool,

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::algorithm_fields::{unfed_column_of_estimator, unfed_column_of_loss};
 use super::problems::Problems;
-use super::{ConfigError, LoraSection, RewardModelSection, RunConfig};
+use super::{ConfigError, LoraSection, MasterWeights, RewardModelSection, RunConfig};
 use crate::dataset::DataSource;
 use crate::metrics::METRICS;
 use crate::schedule::Schedule;
@@ -147,6 +147,7 @@ impl RunConfig {
         self.check_evaluation(&mut problems);
         problems.0.extend(self.dynamic_sampling.problems());
         problems.0.extend(self.parallel.problems());
+        self.check_offload(&mut problems);
         problems.0.extend(self.lora.iter().flat_map(LoraSection::problems));
         let (rollout, has_adapter) = (&self.rollout, self.lora.is_some());
         problems.0.extend(rollout.engine.problems(rollout.truncates(), has_adapter));
@@ -169,6 +170,21 @@ impl RunConfig {
             }
         }
         Ok(Run { config: self })
+    }
+
+    /// In the host's memory what stands behind a parameter is all of it.
+    fn check_offload(&self, problems: &mut Problems) {
+        let of_reward_model = self.reward_model.as_ref().map(|section| &section.optimizer);
+        let sections =
+            [("optimizer", Some(&self.optimizer)), ("reward_model.optimizer", of_reward_model)];
+        for (section, optimizer) in sections {
+            let Some(optimizer) = optimizer else { continue };
+            let is_whole = optimizer.master == MasterWeights::F32;
+            let value = format!("{:?}", optimizer.master.name());
+            let expected = "\"f32\" with parallel.offload_optimizer";
+            let fits = is_whole || !self.parallel.offload_optimizer;
+            problems.add_unless(fits, &format!("{section}.master"), value, expected);
+        }
     }
 
     fn check_name(&self, problems: &mut Problems) {

@@ -181,6 +181,19 @@ fn controllers_and_guards_out_of_range_are_named() {
 }
 
 #[test]
+fn master_weights_in_the_memory_of_the_host_are_whole() {
+    let offload = "parallel.offload_optimizer=true";
+    let text = error(&["model.dtype=bf16", "optimizer.master=split", offload]);
+    assert!(
+        text.contains(
+            "`optimizer.master` is \"split\", expected \"f32\" with parallel.offload_optimizer"
+        ),
+        "{text}"
+    );
+    resolve(&["model.dtype=bf16", offload]).expect("f32 is the default");
+}
+
+#[test]
 fn prime_brings_a_reward_model_that_starts_as_the_policy() {
     assert_eq!(resolve(&[]).unwrap().config().reward_model, None);
     let run = resolve(&["algorithm.advantage=prime", "algorithm.mini_batch_prompts=16"]).unwrap();

@@ -97,9 +97,8 @@ impl AdamW {
             let piece = |whole: &Tensor| whole.narrow(0, start, count);
             // Over the same memory where they are wide.
             let wide = |whole: &Tensor| piece(whole).to_kind(kind);
-            let noise = |key| {
-                RoundingNoise::new(key, self.starts[index] + start, count, behind.device())
-            };
+            let noise =
+                |key| RoundingNoise::new(key, self.starts[index] + start, count, behind.device());
             let mut gradient = self.memory.place(&piece(&gradient)).to_kind(kind);
             if let Some(scale) = scale {
                 let _same = gradient.g_mul_scalar_(scale);

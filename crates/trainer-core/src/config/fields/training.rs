@@ -76,7 +76,7 @@ pub(super) const TRAINING: &[Field] = &[
     field(
         "parallel.offload_optimizer",
         "false",
-        "Master weights and both moments lie in the host's memory, and the optimiser steps there; the device keeps the parameters. The numbers are those of the CPU's optimiser, on the CPU to the bit.",
+        "Master weights, in f32 (`optimizer.master`), and both moments lie in the host's memory, and the optimiser steps there; the device keeps the parameters. The numbers are those of the CPU's optimiser, on the CPU to the bit.",
     ),
     field(
         "parallel.offload_block_inputs",
