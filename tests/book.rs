@@ -247,10 +247,11 @@ fn words_in(script: &str, folder: &Path) -> Result<Vec<Vec<String>>, String> {
     // A program is where the reader has built it; what stands in the repository is called by a name with a slash, which
     // bash hands to nobody unless there is a function of that name.
     let script = script.replace("target/release/", "");
-    let mut functions = String::new();
-    for word in script.split_whitespace().filter(|word| word.starts_with("scripts/")) {
-        functions.push_str(&format!("function {word} {{ record {word} \"$@\"; }}\n"));
-    }
+    let functions: String = script
+        .split_whitespace()
+        .filter(|word| word.starts_with("scripts/"))
+        .flat_map(|word| ["function ", word, " { record ", word, " \"$@\"; }\n"])
+        .collect();
     for pair in script.split_whitespace().collect::<Vec<_>>().windows(2).filter(|p| p[0] == "<") {
         std::fs::write(folder.join(pair[1]), "").map_err(failed)?;
     }

@@ -5,7 +5,6 @@ use std::path::Path;
 use tch::{Kind, Tensor};
 use trainer_core::atomic_write::WriteError;
 
-use super::AdamW;
 use super::layout::Piece;
 use super::saved::{SavedState, WHOLE};
 use super::{AdamW, Behind, is_narrow, wide_kind};
