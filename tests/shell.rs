@@ -64,7 +64,7 @@ pub fn completions(script: &str, words: &[&str]) -> Result<Vec<String>, String> 
 /// If `groff` warns.
 pub fn rendered(page: &str) -> Option<String> {
     let spawned = Command::new("groff")
-        .args(["-man", "-Tutf8", "-ww", "-P-c"])
+        .args(["-man", "-Tutf8", "-ww", "-P-c", "-rLL=200n", "-rHY=0"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

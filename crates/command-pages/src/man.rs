@@ -1,7 +1,7 @@
 //! `man [SUBCOMMAND…] [--dir DIR]`.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Command};
 use clap_mangen::Man;
@@ -26,7 +26,8 @@ impl ManArgs {
     pub fn write(&self, mut command: Command, out: &mut impl Write) -> io::Result<()> {
         if let Some(folder) = &self.dir {
             std::fs::create_dir_all(folder)?;
-            clap_mangen::generate_to(command, folder)?;
+            command.build();
+            write_all(&command, folder)?;
             return writeln!(out, "pages: {}", folder.display());
         }
         command.build();
@@ -40,11 +41,29 @@ impl ManArgs {
             let named = visible(&page).find(|one| one.get_name() == name).cloned();
             page = named.ok_or_else(unknown)?;
         }
-        let title = page.get_display_name().unwrap_or(page.get_name()).to_owned();
-        let mut text = Vec::new();
-        Man::new(page).title(title).render(&mut text)?;
-        out.write_all(&text)
+        out.write_all(roff(&page)?.as_bytes())
     }
+}
+
+/// The pages of a command and of its subcommands.
+fn write_all(command: &Command, folder: &Path) -> io::Result<()> {
+    std::fs::write(folder.join(format!("{}.1", title(command))), roff(command)?)?;
+    let mut own = visible(command).filter(|one| one.get_name() != "help");
+    own.try_for_each(|one| write_all(one, folder))
+}
+
+fn title(command: &Command) -> String {
+    command.get_display_name().unwrap_or(command.get_name()).to_owned()
+}
+
+/// The page of a command that was built, in ASCII: any `man` shows it in any locale.
+fn roff(command: &Command) -> io::Result<String> {
+    let mut text = Vec::new();
+    Man::new(command.clone()).title(title(command)).render(&mut text)?;
+    let ascii = |c: char| {
+        if c.is_ascii() { c.to_string() } else { format!("\\[u{:04X}]", u32::from(c)) }
+    };
+    Ok(String::from_utf8_lossy(&text).chars().map(ascii).collect())
 }
 
 fn visible(command: &Command) -> impl Iterator<Item = &Command> {
@@ -61,7 +80,7 @@ mod tests {
         let compare = Command::new("compare").about("Two of them, side by side");
         let train = Command::new("train")
             .about("Train a model")
-            .arg(clap::arg!(--deadline <WHEN> "Save and end before this moment"))
+            .arg(clap::arg!(--deadline <WHEN> "Save … and end before this moment"))
             .subcommand(compare);
         let hidden = Command::new("secret").hide(true);
         Command::new("program").about("Trains models").subcommands([train, hidden])
@@ -79,7 +98,9 @@ mod tests {
         let page = page(&["train"]).unwrap();
         assert!(page.contains(".TH program-train 1"), "{page}");
         let Some(text) = rendered(&page) else { return };
-        for expected in ["program-train", "Train a model", "--deadline", "before this moment"] {
+        for expected in
+            ["program-train", "Train a model", "--deadline", "Save … and end before this moment"]
+        {
             assert!(text.contains(expected), "{expected} in {text}");
         }
         assert!(self::page(&[]).unwrap().contains("program\\-train"), "the program's names it");
@@ -103,7 +124,6 @@ mod tests {
         let entries = std::fs::read_dir(dir.unwrap()).unwrap();
         let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
         names.sort();
-        names.retain(|name| !name.to_string_lossy().contains("help"));
         assert_eq!(names, ["program-train-compare.1", "program-train.1", "program.1"]);
     }
 }
