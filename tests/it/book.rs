@@ -5,15 +5,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use workspace_tests::book::{PageCommand, anchors, commands, links, pages, read, root};
 
 /// Programs that are not ours: what they are on a page for. Their commands are split by bash and not run.
-const OTHERS: [(&str, &str); 8] = [
+const OTHERS: [(&str, &str); 10] = [
     ("cat", "writes the example's rows; run where the block is"),
     ("curl", "asks a server that is running"),
     ("maturin", "builds the Python package, which has tests of its own"),
     ("pip", "installs from the network"),
+    ("python", "runs the program that the page shows above it"),
     ("python3", "a script shown in full, or a peer's benchmark that is not in the repository"),
     ("srun", "needs Slurm; what it starts is parsed"),
     ("tensorboard", "shows a page until it is stopped"),
     ("torchrun", "needs PyTorch; what it starts is parsed"),
+    ("wandb", "sends a run to a server of others"),
 ];
 
 /// Ours: each is parsed, and as far as it is quick run, by the test `book` of its own crate.
