@@ -84,7 +84,7 @@ pub(super) struct Run<'a> {
     pub(super) moments: [Moment<'a>; 2],
 }
 
-impl<'a> Gradient<'a> {
+impl Gradient<'_> {
     fn split_at(self, at: usize) -> (Self, Self) {
         match self {
             Self::Wide(all) => {
