@@ -117,11 +117,11 @@ mod tests {
     #[test]
     fn a_folder_gets_a_page_for_every_subcommand() {
         let folder = tempfile::tempdir().unwrap();
-        let dir = Some(folder.path().join("man1"));
-        ManArgs { subcommand: Vec::new(), dir: dir.clone() }
+        let dir = folder.path().join("man1");
+        ManArgs { subcommand: Vec::new(), dir: Some(dir.clone()) }
             .write(command(), &mut Vec::new())
             .unwrap();
-        let entries = std::fs::read_dir(dir.unwrap()).unwrap();
+        let entries = std::fs::read_dir(dir).unwrap();
         let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
         names.sort();
         assert_eq!(names, ["program-train-compare.1", "program-train.1", "program.1"]);

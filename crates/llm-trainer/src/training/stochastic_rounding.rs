@@ -83,7 +83,6 @@ pub(super) fn noise_bits(key: [u32; 2], element: u32) -> u32 {
 
 /// `value` to the bits of a `bf16`; `noise` is in `0..2^16`.
 #[inline(always)]
-#[expect(clippy::cast_possible_truncation, reason = "the upper half of 32 bits")]
 pub(super) fn round_bits_up_at(value: f32, noise: u32) -> u16 {
     let value = value.clamp(-LARGEST_F32, LARGEST_F32);
     (value.to_bits().wrapping_add(noise) >> 16) as u16
