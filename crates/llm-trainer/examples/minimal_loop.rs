@@ -9,6 +9,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use llm_trainer::generation::{GenerationOptions, PromptRequest, SamplingKey, generate};
+use llm_trainer::host_memory::Memory;
 use llm_trainer::model::Decoder;
 use llm_trainer::training::adamw::AdamW;
 use llm_trainer::training::policy_pass::{Cotangent, PolicyPass, Sequence};
@@ -67,6 +68,7 @@ pub(crate) fn run(model: &Path, steps: u64, out: &mut impl Write) -> anyhow::Res
         temperature: sampling.temperature,
         micro_batch_tokens: 4096,
         activation_bytes: 0,
+        block_inputs: Memory::Device,
     };
     let loss = PolicyLoss::KlCov(KlCov::new(0.02, 1.0)?);
     let mut optimizer = AdamW::new(&policy, &OptimizerSection::default(), SEED);
