@@ -257,7 +257,7 @@ fn words_in(script: &str, folder: &Path) -> Result<Vec<Vec<String>>, String> {
     }
     let words = folder.join("words");
     let prelude = format!(
-        "PATH={0}\nHOME=/home/reader\nexec 3>{0}/words\n\
+        "PATH={0}\nHOME=/nowhere\nexec 3>{0}/words\n\
          record() {{ printf '%s\\0' \"$@\" $'\\n' >&3; }}\ncommand_not_found_handle() {{ record \"$@\"; }}\n{functions}",
         folder.display(),
     );
