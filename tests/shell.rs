@@ -16,6 +16,17 @@ fn bash(arguments: &[&str], script: &str) -> Output {
     child.wait_with_output().expect("bash ends")
 }
 
+/// What a program writes to standard output.
+///
+/// # Panics
+///
+/// If it cannot be started, fails, or writes what is no text.
+pub fn output(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).output().expect("the program starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("text")
+}
+
 /// Whether bash parses a script without a word.
 ///
 /// # Errors

@@ -2,14 +2,13 @@
 //! real bash, the manual through groff.
 
 use std::path::Path;
-use std::process::Command;
 
 use clap::{CommandFactory, Parser};
 use command_pages::help_faults;
 use llm_trainer::cli::Cli;
 use trainer_core::config::{Run, RunConfig};
 use workspace_tests::book::{faults, root, run_blocks};
-use workspace_tests::shell::{accepts, completions, rendered};
+use workspace_tests::shell::{accepts, completions, output, rendered};
 
 /// Beginnings of commands that are not run here, and why.
 const PARSED_ONLY: [(&str, &str); 17] = [
@@ -65,14 +64,7 @@ fn parse(words: &[String]) -> Result<(), String> {
     }
 }
 
-fn output(arguments: &[&str]) -> String {
-    let output = Command::new(env!("CARGO_BIN_EXE_llm-trainer"))
-        .args(arguments)
-        .output()
-        .expect("the binary of this crate runs");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).expect("text")
-}
+const PROGRAM: &str = env!("CARGO_BIN_EXE_llm-trainer");
 
 #[test]
 fn every_command_of_the_book_is_parsed() {
@@ -82,7 +74,7 @@ fn every_command_of_the_book_is_parsed() {
 
 #[test]
 fn quick_commands_of_the_book_run() {
-    let outputs = run_blocks("llm-trainer", Path::new(env!("CARGO_BIN_EXE_llm-trainer")));
+    let outputs = run_blocks("llm-trainer", Path::new(PROGRAM));
     let expected =
         ["self-test    Cpu: ok", "4 are questions", "pages: man1", "Qwen2.5-7B", "# Scaling"];
     assert_eq!(outputs.len(), expected.len());
@@ -99,7 +91,7 @@ fn arguments_are_consistent_and_every_option_says_what_it_does() {
 
 #[test]
 fn bash_completes_subcommands_options_and_values() {
-    let script = output(&["completions", "bash"]);
+    let script = output(PROGRAM, &["completions", "bash"]);
     accepts(&script).unwrap();
     let offered = |words: &[&str]| completions(&script, words).unwrap();
     assert_eq!(offered(&["llm-trainer", "tr"]), ["train"]);
@@ -112,7 +104,7 @@ fn bash_completes_subcommands_options_and_values() {
 
 #[test]
 fn the_manual_says_what_the_help_says() {
-    let Some(text) = rendered(&output(&["man", "serve"])) else { return };
+    let Some(text) = rendered(&output(PROGRAM, &["man", "serve"])) else { return };
     for expected in ["llm-trainer-serve", "--queue", "status 429", "[default: 64]"] {
         assert!(text.contains(expected), "{expected} in {text}");
     }

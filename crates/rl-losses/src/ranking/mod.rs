@@ -48,6 +48,8 @@ impl PlanSummary {
 }
 
 /// Where tokens of high covariance lie in a batch, piece by piece; none where it is not known.
+///
+/// Four numbers of the columns' kind for each 256 tokens, a 64th of the gradient, while the plan is made.
 #[derive(Debug)]
 pub(crate) struct Bounds<R>(Vec<Vec<Extent<R>>>);
 
