@@ -29,12 +29,13 @@ impl AdamW {
         scale: Option<f64>,
         learning_rate: f64,
     ) -> Option<()> {
-        let factors = self.factors(index, scale, learning_rate);
         let gradient = HostNumbers::of(&gradient.reshape(-1))?;
         let gradient = match (gradient.f32s(), gradient.bf16_bits()) {
             (Some(wide), _) => Gradient::Wide(wide),
             (None, narrow) => Gradient::Narrow(narrow?),
         };
+        // Not before: elsewhere than on the CPU the count of steps would be waited for.
+        let factors = self.factors(index, scale, learning_rate);
         let mut parameter = self.parameters[index].detach();
         let weight = match &mut self.behind[index] {
             Behind::Nothing if is_narrow(&parameter) => Weight::Narrow(halves(&mut parameter)?),
