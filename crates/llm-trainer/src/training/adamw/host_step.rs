@@ -18,7 +18,7 @@ use pulp::{Arch, NullaryFnOnce};
 use crate::training::split_weight::{joined_bits, split_bits};
 use crate::training::stochastic_rounding::{noise_bits, round_bits_up_at};
 
-/// Numbers that are widened at a time: four buffers of 4 KiB.
+/// Numbers that are widened at a time: four buffers of 4 KiB, and one of noise.
 const BLOCK: usize = 1 << 10;
 
 /// Fewer numbers than this are not worth a second thread.
@@ -209,7 +209,7 @@ impl NullaryFnOnce for Pass<'_> {
     #[inline(always)]
     fn call(self) {
         let Self { mut run, factors } = self;
-        let mut room = [[0_f32; BLOCK]; 4];
+        let mut room = ([[0_f32; BLOCK]; 4], [0_u32; BLOCK]);
         while run.gradient.len() > BLOCK {
             let (block, rest) = run.split_at(BLOCK);
             run = rest;
@@ -220,10 +220,12 @@ impl NullaryFnOnce for Pass<'_> {
 }
 
 #[inline(always)]
-fn step_block(run: Run<'_>, factors: &Factors, room: &mut [[f32; BLOCK]; 4]) {
+fn step_block(run: Run<'_>, factors: &Factors, room: &mut ([[f32; BLOCK]; 4], [u32; BLOCK])) {
     let Run { first, gradient, weight, moments: [momentum, variance] } = run;
     let count = gradient.len();
-    let [slope, value, mean, square] = room.each_mut().map(|buffer| &mut buffer[..count]);
+    let (buffers, noise) = room;
+    let [slope, value, mean, square] = buffers.each_mut().map(|buffer| &mut buffer[..count]);
+    let noise = &mut noise[..count];
     match gradient {
         Gradient::Wide(all) => slope.copy_from_slice(all),
         Gradient::Narrow(all) => widen(all, slope),
@@ -247,14 +249,9 @@ fn step_block(run: Run<'_>, factors: &Factors, room: &mut [[f32; BLOCK]; 4]) {
     let [of_moments, of_weight] = factors.keys;
     match (momentum, variance) {
         (Moment::Narrow(momentum), Moment::Narrow(variance)) => {
-            let narrow = momentum.iter_mut().zip(variance);
-            for (((index, (low, high)), &mean), &square) in
-                (0..).zip(narrow).zip(&*mean).zip(&*square)
-            {
-                let noise = noise_bits(of_moments, first.wrapping_add(index));
-                *low = round_bits_up_at(mean, noise & 0xffff);
-                *high = round_bits_up_at(square, noise >> 16);
-            }
+            draw(of_moments, first, noise);
+            round_up(mean, noise, 0, momentum);
+            round_up(square, noise, 16, variance);
         }
         (Moment::Wide(momentum), Moment::Wide(variance)) => {
             momentum.copy_from_slice(mean);
@@ -276,11 +273,30 @@ fn step_block(run: Run<'_>, factors: &Factors, room: &mut [[f32; BLOCK]; 4]) {
             }
         }
         Weight::Narrow(all) => {
-            for ((index, narrow), &value) in (0..).zip(all).zip(&*value) {
-                let noise = noise_bits(of_weight, first.wrapping_add(index));
-                *narrow = round_bits_up_at(value, noise & 0xffff);
-            }
+            draw(of_weight, first, noise);
+            round_up(value, noise, 0, all);
         }
+    }
+}
+
+/// The noise of the elements from `first` on.
+#[inline(always)]
+fn draw(key: [u32; 2], first: u32, noise: &mut [u32]) {
+    let mut element = first;
+    for noise in noise {
+        *noise = noise_bits(key, element);
+        element = element.wrapping_add(1);
+    }
+}
+
+/// Rounds each number by the 16 bits of its noise from `shift` on.
+#[inline(always)]
+fn round_up(wide: &[f32], noise: &[u32], shift: u32, narrow: &mut [u16]) {
+    // One length, or bounds are checked, and the loop is none of vectors.
+    let narrow = &mut narrow[..wide.len()];
+    let noise = &noise[..wide.len()];
+    for at in 0..wide.len() {
+        narrow[at] = round_bits_up_at(wide[at], noise[at] >> shift & 0xffff);
     }
 }
 
