@@ -1,6 +1,7 @@
 // Collectives of c10d through its back-ends: Gloo, which is linked, for tensors on the CPU; NCCL, which lives in
 // libtorch_cuda.so and is found there at run time, for those on CUDA.
 #include <dlfcn.h>
+#include <cstdlib>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 
@@ -100,15 +101,22 @@ intrusive_ptr<c10d::Work> start(Backend& backend, int operation, at::Tensor& out
 }  // namespace
 
 extern "C" {
-// `cuda_device` below zero: Gloo alone.
+// `cuda_device` below zero: Gloo alone, which listens at `address` unless that is null or the user names an interface.
 Group* torch_ext_group_new(const StoreHandle* handle, int rank, int size, int64_t timeout_ms, int cuda_device,
-                           const char* name) {
+                           const char* name, const char* address) {
   return torch_ext::guard((Group*)nullptr, [&] {
+    using c10d::ProcessGroupGloo;
     const auto timeout = milliseconds(timeout_ms);
-    auto options = c10d::ProcessGroupGloo::Options::create_default(timeout);
+    intrusive_ptr<ProcessGroupGloo::Options> options;
+    if (address && !std::getenv("GLOO_SOCKET_IFNAME")) {
+      options = ProcessGroupGloo::Options::create(timeout);
+      options->devices.push_back(ProcessGroupGloo::createDeviceForHostname(address));
+    } else {
+      options = ProcessGroupGloo::Options::create_default(timeout);
+    }
     options->group_name = name;
     auto group = std::make_unique<Group>();
-    group->cpu = c10::make_intrusive<c10d::ProcessGroupGloo>(
+    group->cpu = c10::make_intrusive<ProcessGroupGloo>(
         c10::make_intrusive<c10d::PrefixStore>("gloo", handle->store), rank, size, options);
     if (cuda_device >= 0)
       group->cuda = make_nccl(c10::make_intrusive<c10d::PrefixStore>("nccl", handle->store), rank, size, timeout,

@@ -1,6 +1,7 @@
 //! The connections of a group: `Group` of `collectives.cpp`.
 
-use std::ffi::{CString, c_char, c_int};
+use std::ffi::{CStr, CString, c_char, c_int};
+use std::net::IpAddr;
 use std::ptr::NonNull;
 use std::time::Duration;
 
@@ -24,6 +25,7 @@ unsafe extern "C" {
         timeout_ms: i64,
         cuda_device: c_int,
         name: *const c_char,
+        address: *const c_char,
     ) -> *mut RawGroup;
     fn torch_ext_group_free(group: *mut RawGroup);
     fn torch_ext_group_close(group: *mut RawGroup);
@@ -58,7 +60,7 @@ unsafe impl Send for Connection {}
 unsafe impl Sync for Connection {}
 
 impl Connection {
-    /// `None` if libtorch could not connect the ranks; its error waits to be taken.
+    /// `None` if libtorch could not connect the ranks; its error waits to be taken. Gloo listens at `address`, if one is given.
     pub(super) fn new(
         store: &Store,
         rank: usize,
@@ -66,9 +68,12 @@ impl Connection {
         timeout: Duration,
         cuda_device: c_int,
         name: &str,
+        address: Option<IpAddr>,
     ) -> Option<Self> {
         let name = CString::new(name).expect("digits and punctuation");
-        // SAFETY: the store is live and the back-ends count their own references to it; the name is NUL-terminated and
+        let address = address
+            .map(|address| CString::new(address.to_string()).expect("digits and punctuation"));
+        // SAFETY: the store is live and the back-ends count their own references to it; name and address are NUL-terminated (or null) and
         // copied. The constructor that is called by its symbol was checked by `nccl::require`.
         let raw = unsafe {
             torch_ext_group_new(
@@ -78,6 +83,7 @@ impl Connection {
                 milliseconds(timeout),
                 cuda_device,
                 name.as_ptr(),
+                address.as_deref().map_or(std::ptr::null(), CStr::as_ptr),
             )
         };
         NonNull::new(raw).map(Self)

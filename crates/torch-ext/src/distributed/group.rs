@@ -3,12 +3,14 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::c_int;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use tch::{Device, Tensor};
 
+use super::address;
 use super::connection::{Code, Connection};
 use super::error::GroupError;
 use super::nccl;
@@ -63,6 +65,8 @@ pub struct ProcessGroup {
     name: String,
     store: Store,
     options: GroupOptions,
+    /// Where Gloo listens; `None` leaves it to Gloo.
+    address: Option<IpAddr>,
     /// Of the whole run; `None` for one process.
     witness: Option<Arc<Witness>>,
     /// Of the whole run.
@@ -83,6 +87,7 @@ impl ProcessGroup {
             name: "world".to_owned(),
             store: Store::in_memory(options.timeout),
             options,
+            address: None,
             witness: None,
             counters: Arc::default(),
             sub_groups: RefCell::default(),
@@ -137,10 +142,26 @@ impl ProcessGroup {
         let store = store.prefixed(&format!("attempt-{}/join-{time}", coordinator.attempt))?;
         let server = (!coordinator.served_by_launcher).then_some(0);
         let witness = Some(Witness::new(store.prefixed("witness")?, rank, server));
-        let ranks = (0..world_size).collect();
-        let (placement, options) = (placement.clone(), options.clone());
-        let shared = (witness, Arc::default());
-        Self::connect("world".to_owned(), ranks, placement, &store, options, shared)
+        let ranks: Vec<usize> = (0..world_size).collect();
+        let name = "world".to_owned();
+        let store = store.prefixed(&name)?;
+        let address = address::publish(&store, placement)?;
+        meet(&store, placement, &ranks, options.timeout)?;
+        let address = address::after_meeting(&store, placement, address)?;
+        Self {
+            connection: None,
+            rank,
+            ranks,
+            placement: placement.clone(),
+            name,
+            store,
+            options: options.clone(),
+            address,
+            witness,
+            counters: Arc::default(),
+            sub_groups: RefCell::default(),
+        }
+        .connected()
     }
 
     /// The group of `ranks` of this group, which must list this rank; in the order given, which is the order of ranks in
@@ -165,9 +186,9 @@ impl ProcessGroup {
         if let Some(rank) = (1..ranks.len()).find(|&index| ranks[..index].contains(&ranks[index])) {
             return Err(refuse(format!("rank {} is in it twice", ranks[rank])));
         }
-        if !ranks.contains(&self.rank) {
+        let Some(own) = ranks.iter().position(|&rank| rank == self.rank) else {
             return Err(refuse(format!("expected rank {} to be in it", self.rank)));
-        }
+        };
         let time = {
             let mut made = self.sub_groups.borrow_mut();
             let count = made.entry(ranks.to_vec()).or_default();
@@ -177,52 +198,52 @@ impl ProcessGroup {
         let members: Vec<usize> = ranks.iter().map(|&rank| self.ranks[rank]).collect();
         let list: Vec<String> = members.iter().map(ToString::to_string).collect();
         let name = format!("{}/{}#{time}", self.name, list.join("-"));
-        let (placement, options) = (self.placement.clone(), self.options.clone());
-        let shared = (self.witness.clone(), Arc::clone(&self.counters));
-        Self::connect(name, members, placement, &self.store, options, shared)
-    }
-
-    fn connect(
-        name: String,
-        ranks: Vec<usize>,
-        placement: Placement,
-        store: &Store,
-        options: GroupOptions,
-        (witness, counters): (Option<Arc<Witness>>, Arc<Counters>),
-    ) -> Result<Self, GroupError> {
-        let &Placement { rank: world_rank, world_size, .. } = &placement;
-        let rank = ranks.iter().position(|&member| member == world_rank).expect("checked above");
-        let store = store.prefixed(&name)?;
-        let connection = if ranks.len() == 1 {
-            None
-        } else {
-            meet(&store, &placement, &ranks, options.timeout)?;
-            let device = match options.device {
-                Device::Cuda(device) => c_int::try_from(device).unwrap_or(c_int::MAX),
-                _ => -1,
-            };
-            let made = Connection::new(&store, rank, ranks.len(), options.timeout, device, &name);
-            let failed = || GroupError::Connect {
-                rank: world_rank,
-                world_size,
-                members: ranks.clone(),
-                message: one_line(&TorchError::take()),
-            };
-            Some(Arc::new(made.ok_or_else(failed)?))
-        };
-        let sub_groups = RefCell::default();
-        Ok(Self {
-            connection,
-            rank,
-            ranks,
-            placement,
+        let store = self.store.prefixed(&name)?;
+        let group = Self {
+            connection: None,
+            rank: own,
+            ranks: members,
+            placement: self.placement.clone(),
             name,
             store,
-            options,
-            witness,
-            counters,
-            sub_groups,
-        })
+            options: self.options.clone(),
+            address: self.address,
+            witness: self.witness.clone(),
+            counters: Arc::clone(&self.counters),
+            sub_groups: RefCell::default(),
+        };
+        if group.ranks.len() == 1 {
+            return Ok(group);
+        }
+        meet(&group.store, &group.placement, &group.ranks, group.options.timeout)?;
+        group.connected()
+    }
+
+    /// The same with connections to its ranks, who have met.
+    fn connected(self) -> Result<Self, GroupError> {
+        let Self { ranks, options, .. } = &self;
+        let device = match options.device {
+            Device::Cuda(device) => c_int::try_from(device).unwrap_or(c_int::MAX),
+            _ => -1,
+        };
+        let (size, timeout) = (ranks.len(), options.timeout);
+        let made = Connection::new(
+            &self.store,
+            self.rank,
+            size,
+            timeout,
+            device,
+            &self.name,
+            self.address,
+        );
+        let failed = || GroupError::Connect {
+            rank: self.placement.rank,
+            world_size: self.placement.world_size,
+            members: ranks.clone(),
+            message: one_line(&TorchError::take()),
+        };
+        let connection = Some(Arc::new(made.ok_or_else(failed)?));
+        Ok(Self { connection, ..self })
     }
 
     /// Of this process in the group, `0..world_size`.

@@ -3,6 +3,7 @@
 //! [`Placement`] says which of how many processes this is, [`Store`] is a small shared map they meet at, and
 //! [`ProcessGroup`] holds the connections and the operations. `docs/distributed.md` tells how processes are started.
 
+mod address;
 mod agreement;
 mod argument;
 mod bytes;
