@@ -1,10 +1,10 @@
-//! `llm-trainer launch`: several ranks on this host.
+//! `llm-trainer launch`: the ranks of this host.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::launch::{LaunchOptions, launch};
+use crate::launch::{Host, LaunchOptions, launch};
 
 /// Arguments of `launch`.
 #[derive(Debug, clap::Args)]
@@ -12,6 +12,18 @@ pub struct Args {
     /// Processes to start; each gets torchrun's variables: its rank, their number, where to meet
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     processes: u16,
+    /// Hosts of the run; on each of them the same is launched, with a --node-rank of its own
+    #[arg(long, value_name = "HOSTS", default_value = "1", value_parser = clap::value_parser!(u16).range(1..))]
+    nnodes: u16,
+    /// Which of the hosts this is, from 0; the first serves the store that all meet at
+    #[arg(long, value_name = "INDEX", default_value = "0")]
+    node_rank: u16,
+    /// Name or address by which all hosts reach the first
+    #[arg(long, value_name = "HOST")]
+    master_addr: Option<String>,
+    /// TCP port of the store on the first host
+    #[arg(long, value_name = "PORT", default_value = "29500", value_parser = clap::value_parser!(u16).range(1..))]
+    master_port: u16,
     /// Seconds that the other processes have to end after one has failed, before they are killed
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     grace: Duration,
@@ -30,6 +42,23 @@ fn seconds(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "expected seconds in 0..=86400".to_owned())
 }
 
+impl Args {
+    fn host(&self) -> anyhow::Result<Host> {
+        let (count, index) = (usize::from(self.nnodes), usize::from(self.node_rank));
+        anyhow::ensure!(
+            index < count,
+            "--node-rank is {index}, expected 0..{count}, as --nnodes is {count}"
+        );
+        match &self.master_addr {
+            None if count == 1 => Ok(Host::alone()),
+            None => anyhow::bail!(
+                "--master-addr is not given, expected the first host, as --nnodes is {count}"
+            ),
+            Some(first) => Ok(Host { index, count, first: first.clone(), port: self.master_port }),
+        }
+    }
+}
+
 /// Starts the processes and waits for them; their output goes straight to this process's own.
 ///
 /// # Errors
@@ -38,6 +67,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
 pub fn run(args: &Args) -> anyhow::Result<()> {
     launch(&LaunchOptions {
         processes: usize::from(args.processes),
+        host: args.host()?,
         grace: args.grace,
         log_directory: args.log_dir.clone(),
         command: args.command.clone(),

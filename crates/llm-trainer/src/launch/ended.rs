@@ -63,6 +63,14 @@ impl RankFailed {
     }
 }
 
+/// A rank of another host failed first, or the first host is gone; those of this host were ended.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{message}")]
+pub struct FailedElsewhere {
+    /// Which and how, in words.
+    pub message: String,
+}
+
 fn also(followers: &[(usize, Ended)]) -> String {
     if followers.is_empty() {
         return String::new();

@@ -16,9 +16,9 @@ use anyhow::Context;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::flag;
-use torch_ext::Store;
 
-use super::ended::Ended;
+use super::ended::{Ended, FailedElsewhere};
+use super::hosts::{Host, Hosts};
 use super::output::copy_lines;
 use super::supervision::{Step, Supervision};
 use super::variables::{threads, variables};
@@ -31,8 +31,10 @@ const LAST_LINES: Duration = Duration::from_secs(2);
 /// What to start, and how.
 #[derive(Debug, Clone)]
 pub struct LaunchOptions {
-    /// How many processes, at least 1.
+    /// How many processes on this host, at least 1.
     pub processes: usize,
+    /// This host among those of the run; each starts as many.
+    pub host: Host,
     /// How long the others have to end after one has failed.
     pub grace: Duration,
     /// Where each rank's output goes, `rank-0.log` and so on; without it, to the launcher's own, line by line.
@@ -41,36 +43,71 @@ pub struct LaunchOptions {
     pub command: Vec<OsString>,
 }
 
-/// Starts the ranks and waits until all have ended.
+/// What the launcher waits for.
+#[derive(Debug)]
+pub(super) enum Event {
+    /// A rank of this host, counted here, has ended.
+    Ended(usize, Ended),
+    /// A rank of another host has failed, in words.
+    Elsewhere(String),
+}
+
+impl LaunchOptions {
+    /// The first rank of this host.
+    fn first(&self) -> usize {
+        self.host.index * self.processes
+    }
+
+    /// Ranks of the run.
+    fn ranks(&self) -> usize {
+        self.host.count * self.processes
+    }
+}
+
+/// Starts the ranks of this host and waits until all have ended.
 ///
 /// Every rank is the leader of a process group of its own. SIGTERM, SIGINT, SIGHUP and SIGUSR1 are passed on to all of them
-/// (SIGHUP as SIGTERM). When one fails the others get SIGTERM, and SIGKILL after the grace.
+/// (SIGHUP as SIGTERM). When one fails the others get SIGTERM, and SIGKILL after the grace; those of
+/// other hosts too, whose launchers hear of it through the store.
 ///
 /// # Errors
 ///
-/// [`super::RankFailed`] if a rank failed; else why nothing could be started.
+/// [`super::RankFailed`] if a rank of this host failed, [`FailedElsewhere`] if one of another host; else why nothing could be
+/// started.
 ///
 /// # Panics
 ///
 /// If there is no command, or no process to start.
 pub fn launch(options: &LaunchOptions) -> anyhow::Result<()> {
     assert!(options.processes > 0 && !options.command.is_empty(), "something to start");
+    let (sender, events) = channel();
+    // A signal ends the launcher as long as it waits for other hosts.
+    let hosts = Hosts::join(&options.host, options.processes, sender.clone())?;
     let requests = Requests::listen().context("cannot listen for signals")?;
-    let store = Store::serve(0, Duration::from_mins(1)).context("cannot serve a store")?;
-    let port = store.port().context("the store has no port")?;
     if let Some(directory) = &options.log_directory {
         fs::create_dir_all(directory)
             .with_context(|| format!("cannot make {}", directory.display()))?;
     }
-    let (sender, events) = channel();
     let mut ranks = Ranks { leaders: Vec::new(), copies: Vec::new() };
-    for rank in 0..options.processes {
-        ranks.start(rank, options, port, &sender)?;
+    for index in 0..options.processes {
+        if let Err(error) = ranks.start(index, options, hosts.port(), &sender) {
+            hosts.tell(&format!("{error:#}"));
+            drop(ranks);
+            hosts.leave(Some(options.grace), || false);
+            return Err(error);
+        }
     }
-    let outcome = ranks.supervise(options, &requests, &events);
+    let (outcome, elsewhere) = ranks.supervise(options, &hosts, &requests, &events);
     ranks.end();
-    drop(store);
-    Ok(outcome?)
+    let is_well = outcome.is_ok() && elsewhere.is_none();
+    let patience = (!is_well).then_some(options.grace);
+    let first = hosts.leave(patience, || !requests.take().is_empty());
+    match (outcome, first.or(elsewhere).map(|message| FailedElsewhere { message })) {
+        (Ok(()), None) => Ok(()),
+        (Err(failed), None) => Err(failed.into()),
+        (Ok(()), Some(elsewhere)) => Err(elsewhere.into()),
+        (Err(failed), Some(elsewhere)) => Err(anyhow::Error::from(failed).context(elsewhere)),
+    }
 }
 
 /// What the launcher itself was asked for.
@@ -121,14 +158,15 @@ struct Ranks {
 impl Ranks {
     fn start(
         &mut self,
-        rank: usize,
+        index: usize,
         options: &LaunchOptions,
         port: u16,
-        ended: &Sender<(usize, Ended)>,
+        ended: &Sender<Event>,
     ) -> anyhow::Result<()> {
+        let rank = options.first() + index;
         let mut command = Command::new(&options.command[0]);
         command.args(&options.command[1..]);
-        command.envs(variables(rank, options.processes, port));
+        command.envs(variables(index, options.processes, &options.host, port));
         if std::env::var_os("OMP_NUM_THREADS").is_none() {
             let processors = std::thread::available_parallelism().map_or(1, usize::from);
             command.env("OMP_NUM_THREADS", threads(processors, options.processes).to_string());
@@ -153,19 +191,22 @@ impl Ranks {
         self.leaders.push(leader);
         std::thread::spawn(move || {
             // Nobody listens any more once the launcher is done.
-            let _ = ended.send((rank, wait_for_end(process)));
+            let _ = ended.send(Event::Ended(index, wait_for_end(process)));
         });
         Ok(())
     }
 
-    /// Until all have ended.
+    /// Until all have ended: the first failure here, and what was heard of one elsewhere.
     fn supervise(
         &self,
         options: &LaunchOptions,
+        hosts: &Hosts,
         requests: &Requests,
-        events: &Receiver<(usize, Ended)>,
-    ) -> Result<(), super::RankFailed> {
-        let mut supervision = Supervision::new(self.leaders.len(), options.grace);
+        events: &Receiver<Event>,
+    ) -> (Result<(), super::RankFailed>, Option<String>) {
+        let ranks = options.first()..options.first() + self.leaders.len();
+        let mut supervision = Supervision::new(ranks, options.ranks(), options.grace);
+        let mut elsewhere = None;
         while !supervision.is_over() {
             let event = match events.recv_timeout(LOOK) {
                 Ok(event) => Some(event),
@@ -181,8 +222,18 @@ impl Ranks {
             }
             let mut step = None;
             // Those that ended together are heard before anybody is told to end.
-            for (rank, how) in event.into_iter().chain(events.try_iter()) {
-                step = step.or(supervision.on_end(rank, how, now));
+            for event in event.into_iter().chain(events.try_iter()) {
+                step = step.or(match event {
+                    Event::Ended(index, how) => supervision.on_end(index, how, now),
+                    Event::Elsewhere(failure) => {
+                        eprintln!("{failure}: ending the ranks of this host");
+                        elsewhere = Some(failure);
+                        supervision.on_failure_elsewhere(now)
+                    }
+                });
+            }
+            if let Err(failed) = supervision.outcome() {
+                hosts.tell(&failed.to_string());
             }
             match step.or_else(|| supervision.on_time(now)) {
                 None => {}
@@ -194,7 +245,8 @@ impl Ranks {
                     supervision.on_told_to_end();
                 }
                 Some(Step::Kill) => {
-                    for rank in supervision.running() {
+                    for index in supervision.running() {
+                        let rank = options.first() + index;
                         let seconds = options.grace.as_secs_f64();
                         eprintln!("rank {rank} did not end within {seconds} s and is killed");
                     }
@@ -206,14 +258,14 @@ impl Ranks {
         if supervision.has_failed() {
             self.kill_all();
         }
-        supervision.outcome()
+        (supervision.outcome(), elsewhere)
     }
 
     /// To the process groups of all that have not ended.
     fn signal(&self, supervision: &Supervision, signal: Signal) {
-        for rank in supervision.running() {
+        for index in supervision.running() {
             // It may end at this moment; it is not reaped yet, so its number is nobody else's.
-            let _ = kill_process_group(id(&self.leaders[rank]), signal);
+            let _ = kill_process_group(id(&self.leaders[index]), signal);
         }
     }
 

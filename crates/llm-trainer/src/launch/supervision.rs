@@ -1,19 +1,25 @@
 //! What to do when a rank ends, or somebody asks all to end: decisions only, no processes.
 
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use super::ended::{Ended, RankFailed};
 
-/// What is known of the ranks, and what follows from it.
+/// What is known of the ranks of this host, which are counted from 0 here, and what follows from it.
 #[derive(Debug)]
 pub(super) struct Supervision {
     ended: Vec<Option<Ended>>,
+    /// Of the run: the first that is counted here, and how many there are.
+    first: usize,
+    world: usize,
     grace: Duration,
     /// The first rank that failed.
     culprit: Option<(usize, Ended)>,
     followers: Vec<(usize, Ended)>,
-    /// When the ranks were told to end because one had failed.
+    /// Whether the ranks were told to end because one had failed.
     told_to_end: bool,
+    /// Whether one of another host had.
+    failed_elsewhere: bool,
     /// How often somebody asked for the end.
     asked_to_end: usize,
     /// When those that are left are killed.
@@ -31,13 +37,17 @@ pub(super) enum Step {
 }
 
 impl Supervision {
-    pub(super) fn new(ranks: usize, grace: Duration) -> Self {
+    /// Of the run's `ranks`, out of `world`.
+    pub(super) fn new(ranks: Range<usize>, world: usize, grace: Duration) -> Self {
         Self {
-            ended: vec![None; ranks],
+            ended: vec![None; ranks.len()],
+            first: ranks.start,
+            world,
             grace,
             culprit: None,
             followers: Vec::new(),
             told_to_end: false,
+            failed_elsewhere: false,
             asked_to_end: 0,
             deadline: None,
             killed: false,
@@ -53,7 +63,7 @@ impl Supervision {
     }
 
     pub(super) fn has_failed(&self) -> bool {
-        self.culprit.is_some()
+        self.culprit.is_some() || self.failed_elsewhere
     }
 
     /// A rank has ended. The first failure ends the others; not where somebody had asked for the end: they are at it.
@@ -62,7 +72,7 @@ impl Supervision {
         if how.is_success() {
             return None;
         }
-        if self.culprit.is_some() {
+        if self.culprit.is_some() || self.told_to_end {
             // Ranks that end because they were told to are no news, whatever code they end with.
             if !self.told_to_end {
                 self.followers.push((rank, how));
@@ -70,6 +80,17 @@ impl Supervision {
             return None;
         }
         self.culprit = Some((rank, how));
+        self.terminate(now)
+    }
+
+    /// A rank of another host has failed.
+    pub(super) fn on_failure_elsewhere(&mut self, now: Instant) -> Option<Step> {
+        let is_news = !self.has_failed();
+        self.failed_elsewhere = true;
+        if is_news { self.terminate(now) } else { None }
+    }
+
+    fn terminate(&mut self, now: Instant) -> Option<Step> {
         self.deadline.get_or_insert(now + self.grace);
         if self.asked_to_end > 0 || self.is_over() {
             return None;
@@ -104,12 +125,11 @@ impl Supervision {
     pub(super) fn outcome(&self) -> Result<(), RankFailed> {
         match self.culprit {
             None => Ok(()),
-            Some((rank, how)) => Err(RankFailed {
-                rank,
-                ranks: self.ended.len(),
-                how,
-                followers: self.followers.clone(),
-            }),
+            Some((rank, how)) => {
+                let of_run = |&(rank, how): &(usize, Ended)| (self.first + rank, how);
+                let followers = self.followers.iter().map(of_run).collect();
+                Err(RankFailed { rank: self.first + rank, ranks: self.world, how, followers })
+            }
         }
     }
 }
@@ -121,7 +141,7 @@ mod tests {
     const GRACE: Duration = Duration::from_secs(10);
 
     fn three() -> (Supervision, Instant) {
-        (Supervision::new(3, GRACE), Instant::now())
+        (Supervision::new(0..3, 3, GRACE), Instant::now())
     }
 
     #[test]
@@ -160,6 +180,34 @@ mod tests {
         ranks.on_end(1, Ended::Code(0), now);
         assert_eq!(ranks.on_end(2, Ended::Code(7), now), None);
         assert_eq!(ranks.outcome().unwrap_err().exit_code(), 7);
+    }
+
+    /// The third of three hosts with two ranks each.
+    #[test]
+    fn ranks_are_named_as_the_run_counts_them() {
+        let (mut ranks, now) = (Supervision::new(4..6, 6, GRACE), Instant::now());
+        ranks.on_end(1, Ended::Code(3), now);
+        ranks.on_end(0, Ended::Code(2), now);
+        let failed = ranks.outcome().unwrap_err();
+        assert_eq!((failed.rank, failed.ranks), (5, 6));
+        assert_eq!(failed.followers, [(4, Ended::Code(2))]);
+    }
+
+    #[test]
+    fn a_failure_on_another_host_ends_these_ranks_who_are_not_to_blame() {
+        let (mut ranks, now) = three();
+        assert_eq!(ranks.on_end(1, Ended::Code(0), now), None);
+        assert_eq!(ranks.on_failure_elsewhere(now), Some(Step::Terminate));
+        ranks.on_told_to_end();
+        assert_eq!(ranks.on_end(0, Ended::Code(2), now), None);
+        assert_eq!(ranks.on_time(now + GRACE), Some(Step::Kill));
+        assert_eq!(ranks.on_end(2, Ended::Signal(9), now), None);
+        assert!(ranks.is_over() && ranks.has_failed());
+        assert_eq!(ranks.outcome(), Ok(()));
+        // Nor does it interrupt those that end already.
+        let (mut ranks, now) = three();
+        ranks.on_asked_to_end(now);
+        assert_eq!(ranks.on_failure_elsewhere(now), None);
     }
 
     #[test]

@@ -1,18 +1,26 @@
 //! What the launcher tells its ranks, in torchrun's words.
 
-/// The variables of `rank` of `ranks`, which meet at `port` of this host.
-pub(super) fn variables(rank: usize, ranks: usize, port: u16) -> Vec<(&'static str, String)> {
+use super::hosts::Host;
+
+/// The variables of process `index` of so many on this host, which meet at `port` of the first host.
+pub(super) fn variables(
+    index: usize,
+    processes: usize,
+    host: &Host,
+    port: u16,
+) -> Vec<(&'static str, String)> {
     let number = |value: usize| value.to_string();
+    let (rank, ranks) = (host.index * processes + index, host.count * processes);
     vec![
         ("RANK", number(rank)),
         ("WORLD_SIZE", number(ranks)),
-        ("LOCAL_RANK", number(rank)),
-        ("LOCAL_WORLD_SIZE", number(ranks)),
-        ("GROUP_RANK", number(0)),
-        ("GROUP_WORLD_SIZE", number(1)),
+        ("LOCAL_RANK", number(index)),
+        ("LOCAL_WORLD_SIZE", number(processes)),
+        ("GROUP_RANK", number(host.index)),
+        ("GROUP_WORLD_SIZE", number(host.count)),
         ("ROLE_RANK", number(rank)),
         ("ROLE_WORLD_SIZE", number(ranks)),
-        ("MASTER_ADDR", "127.0.0.1".to_owned()),
+        ("MASTER_ADDR", host.first.clone()),
         ("MASTER_PORT", port.to_string()),
         // Rank 0 is a client of the store as well.
         ("TORCHELASTIC_USE_AGENT_STORE", "True".to_owned()),
@@ -32,18 +40,31 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn the_ranks_read_what_the_launcher_writes() {
-        let written = variables(2, 3, 4567);
-        let placement = Placement::from_lookup(|name| {
+    fn placement(index: usize, processes: usize, host: &Host) -> Placement {
+        let written = variables(index, processes, host, 4567);
+        Placement::from_lookup(|name| {
             written.iter().find(|(variable, _)| *variable == name).map(|(_, value)| value.clone())
         })
-        .unwrap();
+        .unwrap()
+    }
+
+    #[test]
+    fn the_ranks_read_what_the_launcher_writes() {
+        let placement = placement(2, 3, &Host::alone());
         assert_eq!((placement.rank, placement.world_size), (2, 3));
         assert_eq!((placement.local_rank, placement.local_world_size), (2, 3));
         let coordinator = placement.coordinator.unwrap();
         assert_eq!((coordinator.host.as_str(), coordinator.port), ("127.0.0.1", 4567));
         assert!(coordinator.served_by_launcher);
+    }
+
+    #[test]
+    fn hosts_count_their_ranks_one_after_the_other() {
+        let host = Host { index: 2, count: 4, first: "node1".to_owned(), port: 4567 };
+        let placement = placement(1, 8, &host);
+        assert_eq!((placement.rank, placement.world_size), (17, 32));
+        assert_eq!((placement.local_rank, placement.local_world_size), (1, 8));
+        assert_eq!(placement.coordinator.unwrap().host, "node1");
     }
 
     #[test]

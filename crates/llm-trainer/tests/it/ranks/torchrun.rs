@@ -37,7 +37,7 @@ fn torchrun_restarts_a_run_that_goes_on_after_its_checkpoint() {
     launcher.stdout(Stdio::piped()).stderr(Stdio::piped());
     let launcher = launcher.spawn().unwrap();
     crate::interruption::wait_for_steps(folder.path(), 2);
-    let ranks = children_of(launcher.id());
+    let ranks = children_of(launcher.id(), 2);
     assert_eq!(ranks.len(), 2, "{ranks:?}");
     let killed = Command::new("kill").args(["-KILL", &ranks[1].to_string()]).status().unwrap();
     assert!(killed.success());
@@ -49,8 +49,8 @@ fn torchrun_restarts_a_run_that_goes_on_after_its_checkpoint() {
     assert_eq!(metrics.lines().count(), 60, "each step once");
 }
 
-/// Processes that one has started, in the order of their ids, once there are two.
-fn children_of(parent: u32) -> Vec<u32> {
+/// Processes that one has started, in the order of their ids, once there are so many.
+pub(super) fn children_of(parent: u32, count: usize) -> Vec<u32> {
     let began = Instant::now();
     loop {
         let processes = std::fs::read_dir("/proc").expect("Linux");
@@ -58,7 +58,7 @@ fn children_of(parent: u32) -> Vec<u32> {
             .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
             .filter(|&id| parent_of(id) == Some(parent))
             .collect();
-        if children.len() >= 2 || began.elapsed() > Duration::from_secs(20) {
+        if children.len() >= count || began.elapsed() > Duration::from_secs(20) {
             children.sort_unstable();
             return children;
         }

@@ -1,0 +1,243 @@
+//! The launchers of one run on several hosts, and what they tell each other through the store.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use torch_ext::{GroupError, Store};
+
+use super::processes::Event;
+
+/// How often a launcher looks what the others say.
+const LOOK: Duration = Duration::from_millis(250);
+/// How long the launchers of a run may take to come.
+const JOIN: Duration = Duration::from_mins(10);
+/// Silence after which nobody waits any more for a launcher of another host.
+const SILENCE: Duration = Duration::from_secs(30);
+/// What the launcher that failed first has to say.
+const FAILURE: &str = "failure";
+
+/// A host among those of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Host {
+    /// Which one this is, from 0; the first serves the store.
+    pub index: usize,
+    /// How many there are, at least 1.
+    pub count: usize,
+    /// Name or address of the first, by which all reach it.
+    pub first: String,
+    /// TCP port of the store there; 0 takes a free one, where there is one host.
+    pub port: u16,
+}
+
+impl Host {
+    /// The only one.
+    pub fn alone() -> Self {
+        Self { index: 0, count: 1, first: "127.0.0.1".to_owned(), port: 0 }
+    }
+}
+
+/// The launchers of a run, once all that this one needs are there.
+#[derive(Debug)]
+pub(super) struct Hosts {
+    index: usize,
+    port: u16,
+    /// Held by the host that serves it, until all have done with it.
+    store: Store,
+    talk: Option<(Arc<Talk>, JoinHandle<()>)>,
+}
+
+/// What the thread that talks to the store and the launcher have to tell each other: the store may take long to answer.
+#[derive(Debug, Default)]
+struct Talk {
+    is_leaving: AtomicBool,
+    words: Mutex<Words>,
+}
+
+#[derive(Debug, Default)]
+struct Words {
+    /// The failure of a rank of this host, yet to be told.
+    own: Option<String>,
+    /// That of another host, where it came first.
+    others: Option<String>,
+}
+
+impl Hosts {
+    /// Serves the store, or reaches that of the first host, and makes sure that the launchers mean the same run.
+    pub(super) fn join(
+        host: &Host,
+        processes: usize,
+        events: Sender<Event>,
+    ) -> anyhow::Result<Self> {
+        if host.count == 1 {
+            let store =
+                Store::serve(host.port, Duration::from_mins(1)).context("cannot serve a store")?;
+            let port = store.port().context("the store has no port")?;
+            return Ok(Self { index: 0, port, store, talk: None });
+        }
+        let Host { index, count, first, port } = host;
+        let store = if *index == 0 {
+            let serve = || format!("cannot serve a store at port {port}");
+            Store::serve(*port, JOIN).with_context(serve)?
+        } else {
+            let reach = || format!("cannot reach the store of the first host at {first}:{port}");
+            Store::connect(first, *port, JOIN).with_context(reach)?
+        };
+        let words = store.prefixed("launch")?;
+        let run = format!("{processes} processes on each of {count} hosts");
+        if *index == 0 {
+            words.set("run", run.as_bytes())?;
+        }
+        let expected = String::from_utf8_lossy(&words.get("run")?).into_owned();
+        anyhow::ensure!(expected == run, "the first host starts {expected}, this one {run}");
+        anyhow::ensure!(
+            words.add(&format!("here/{index}"), 1)? == 1,
+            "another launcher is host {index} already, expected one launcher a host"
+        );
+        let talk = Arc::new(Talk::default());
+        let talker = Talker {
+            store: words,
+            events,
+            talk: Arc::clone(&talk),
+            host: *index,
+            has_told: false,
+            is_first_to_fail: false,
+            others: (1..*count).map(Other::new).collect(),
+        };
+        let thread = thread::Builder::new().name("hosts".to_owned());
+        let thread = thread.spawn(move || talker.run()).context("cannot start a thread")?;
+        Ok(Self { index: *index, port: *port, store, talk: Some((talk, thread)) })
+    }
+
+    /// Of the store.
+    pub(super) fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// A rank of this host has failed, in words.
+    pub(super) fn tell(&self, failure: &str) {
+        if let Some((talk, thread)) = &self.talk {
+            talk.words().own.get_or_insert_with(|| failure.to_owned());
+            thread.thread().unpark();
+        }
+    }
+
+    /// The ranks of this host have ended. The first host, which serves the store, waits until those of all others have, or
+    /// nothing is heard of them; none waits longer than `patience`, nor once `is_asked_to_end`. The answer is the failure of
+    /// another host, if that was the first.
+    pub(super) fn leave(
+        self,
+        patience: Option<Duration>,
+        is_asked_to_end: impl Fn() -> bool,
+    ) -> Option<String> {
+        let (talk, thread) = self.talk?;
+        let patience = patience.unwrap_or(if self.index == 0 { Duration::MAX } else { SILENCE });
+        talk.is_leaving.store(true, Ordering::SeqCst);
+        thread.thread().unpark();
+        let began = Instant::now();
+        while !thread.is_finished() && began.elapsed() < patience && !is_asked_to_end() {
+            thread::sleep(LOOK / 10);
+        }
+        // Not before: with it the server goes.
+        drop(self.store);
+        talk.words().others.take()
+    }
+}
+
+impl Talk {
+    fn words(&self) -> MutexGuard<'_, Words> {
+        self.words.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The launcher of another host, as last heard of.
+struct Other {
+    index: usize,
+    beats: i64,
+    heard: Instant,
+}
+
+impl Other {
+    fn new(index: usize) -> Self {
+        Self { index, beats: 0, heard: Instant::now() }
+    }
+}
+
+/// The thread that talks to the store.
+struct Talker {
+    store: Store,
+    events: Sender<Event>,
+    talk: Arc<Talk>,
+    host: usize,
+    has_told: bool,
+    is_first_to_fail: bool,
+    /// All but the first.
+    others: Vec<Other>,
+}
+
+impl Talker {
+    fn run(mut self) {
+        loop {
+            // Before the words: what is said until then is told.
+            let is_leaving = self.talk.is_leaving.load(Ordering::SeqCst);
+            match self.exchange(is_leaving) {
+                Ok(true) => return,
+                Ok(false) => thread::park_timeout(LOOK),
+                Err(_) => {
+                    // The first host keeps its store until all have left, so it is gone before its time.
+                    let lost = "host 0, whose launcher serves the store, is gone".to_owned();
+                    self.heard(lost);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Says what there is to say and looks what the others say; true once there is nobody to wait for any more.
+    fn exchange(&mut self, is_leaving: bool) -> Result<bool, GroupError> {
+        self.store.add(&format!("beat/{}", self.host), 1)?;
+        let own = self.talk.words().own.clone();
+        if let Some(own) = own.filter(|_| !self.has_told) {
+            self.has_told = true;
+            if self.store.add("failures", 1)? == 1 {
+                self.is_first_to_fail = true;
+                self.store.set(FAILURE, format!("{own}, on host {}", self.host).as_bytes())?;
+            }
+        }
+        if !self.is_first_to_fail
+            && let Some(failure) = self.store.get_if_set(FAILURE)?
+        {
+            self.heard(String::from_utf8_lossy(&failure).into_owned());
+        }
+        if !is_leaving {
+            return Ok(false);
+        }
+        self.store.set(&format!("left/{}", self.host), b"")?;
+        if self.host > 0 {
+            return Ok(true);
+        }
+        let mut is_over = true;
+        for other in &mut self.others {
+            let beats = self.store.add(&format!("beat/{}", other.index), 0)?;
+            if beats != other.beats {
+                (other.beats, other.heard) = (beats, Instant::now());
+            }
+            let has_left = self.store.is_set(&format!("left/{}", other.index))?;
+            is_over &= has_left || other.heard.elapsed() > SILENCE;
+        }
+        Ok(is_over)
+    }
+
+    /// The failure of another host, told once.
+    fn heard(&self, failure: String) {
+        let mut words = self.talk.words();
+        if words.others.is_none() {
+            words.others = Some(failure.clone());
+            // The launcher may have done with events.
+            let _ = self.events.send(Event::Elsewhere(failure));
+        }
+    }
+}
