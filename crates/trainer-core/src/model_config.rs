@@ -1,5 +1,6 @@
 //! The `config.json` of a Qwen2- or Llama-architecture model as a checked type.
 
+mod equal_parts;
 mod read;
 mod write;
 
@@ -7,6 +8,8 @@ use std::ops::Deref;
 use std::path::PathBuf;
 
 use thiserror::Error;
+
+pub use self::equal_parts::{EqualParts, UncutError};
 
 /// Why a `config.json` does not describe a model this program can run.
 #[derive(Debug, Error)]

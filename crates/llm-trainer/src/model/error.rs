@@ -1,7 +1,7 @@
 //! What can be wrong with a model.
 
 use thiserror::Error;
-use trainer_core::model_config::ModelConfigError;
+use trainer_core::model_config::{ModelConfigError, UncutError};
 
 use crate::ranks::RankError;
 use crate::tensor_file::TensorFileError;
@@ -17,19 +17,8 @@ pub enum DecoderError {
     #[error(transparent)]
     Weights(#[from] TensorFileError),
     /// The model cannot be cut over so many ranks.
-    #[error(
-        "`{field}` is {found}, expected {expected} of parallel.tensor = {parts} for a model that is cut over so many ranks"
-    )]
-    Uncut {
-        /// Of `config.json`.
-        field: &'static str,
-        /// What is counted there.
-        found: usize,
-        /// What it must be of the ranks that hold the model together.
-        expected: &'static str,
-        /// How many those are.
-        parts: usize,
-    },
+    #[error(transparent)]
+    Uncut(#[from] UncutError),
     /// The ranks that hold the model together do not all come.
     #[error(transparent)]
     Ranks(#[from] RankError),

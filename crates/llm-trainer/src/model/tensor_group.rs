@@ -39,22 +39,8 @@ impl TensorGroup {
     /// [`DecoderError::Ranks`] if a rank does not come.
     pub(crate) fn new(ranks: &Ranks, config: &ModelConfig) -> Result<Self, DecoderError> {
         let parts = ranks.count();
-        let uncut = |(field, found): (&'static str, usize), expected| {
-            Err(DecoderError::Uncut { field, found, expected, parts })
-        };
-        let counts = [
-            ("num_attention_heads", config.num_attention_heads),
-            ("intermediate_size", config.intermediate_size),
-            ("vocab_size", config.vocab_size),
-        ];
-        if let Some(count) = counts.into_iter().find(|(_, count)| count % parts != 0) {
-            return uncut(count, "a multiple");
-        }
-        let heads = config.num_key_value_heads;
-        if !heads.is_multiple_of(parts) && !parts.is_multiple_of(heads) {
-            return uncut(("num_key_value_heads", heads), "a multiple or a divisor");
-        }
-        let copies = (parts / heads).max(1);
+        config.equal_parts().check(parts)?;
+        let copies = (parts / config.num_key_value_heads).max(1);
         let first = ranks.rank() - ranks.rank() % copies;
         let twins: Vec<usize> = (first..first + copies).collect();
         let twins = ranks.among(&twins)?;

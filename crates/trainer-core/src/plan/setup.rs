@@ -6,6 +6,7 @@ use thiserror::Error;
 use super::memory::Lengths;
 use super::sizes::ModelSizes;
 use crate::config::{Device, Dtype, LoraSection, MasterWeights, Run, Zero};
+use crate::model_config::UncutError;
 
 /// Model, batches, and how they are cut over the ranks.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -98,6 +99,9 @@ pub enum SetupError {
         /// What would have been accepted.
         expected: String,
     },
+    /// The model cannot be cut over so many ranks.
+    #[error(transparent)]
+    Uncut(#[from] UncutError),
 }
 
 impl Setup {
@@ -165,28 +169,11 @@ impl Setup {
                 return fault(what, found, "1 to 1048576");
             }
         }
-        let ModelSizes { query_width, key_width, head_dim, intermediate, vocabulary, .. } =
-            self.model;
-        let fault_of = |what: &str, count: usize| {
-            fault("parallel.tensor", tensor, &format!("a divisor of the {count} {what}"))
-        };
         if !gpus_per_node.is_multiple_of(tensor) {
-            return fault_of("devices of a node", gpus_per_node);
-        }
-        let key_heads = key_width / head_dim;
-        if !key_heads.is_multiple_of(tensor) && !tensor.is_multiple_of(key_heads) {
-            let expected = format!("a divisor or a multiple of the {key_heads} key heads");
+            let expected = format!("a divisor of the {gpus_per_node} devices of a node");
             return fault("parallel.tensor", tensor, &expected);
         }
-        for (what, count) in [
-            ("query heads", query_width / head_dim),
-            ("rows of the gate", intermediate),
-            ("tokens of the vocabulary", vocabulary),
-        ] {
-            if !count.is_multiple_of(tensor) {
-                return fault_of(what, count);
-            }
-        }
+        self.model.equal_parts().check(tensor)?;
         Ok(Self { nodes, gpus_per_node, ..self })
     }
 

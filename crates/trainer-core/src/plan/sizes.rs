@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::config::{LoraSection, LoraTarget};
-use crate::model_config::{Architecture, ModelConfig, ModelShape};
+use crate::model_config::{Architecture, EqualParts, ModelConfig, ModelShape};
 
 /// Counts of one model. All are numbers of parameters or elements, not bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -58,6 +58,16 @@ impl ModelSizes {
             block_parameters,
             block_matrix_parameters,
             outer_parameters,
+        }
+    }
+
+    /// What parts of the model share out.
+    pub fn equal_parts(&self) -> EqualParts {
+        EqualParts {
+            query_heads: self.query_width / self.head_dim,
+            key_heads: self.key_width / self.head_dim,
+            intermediate: self.intermediate,
+            vocabulary: self.vocabulary,
         }
     }
 

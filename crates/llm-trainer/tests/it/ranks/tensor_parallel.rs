@@ -1,5 +1,6 @@
 //! One model over several ranks trains and draws as in one process.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use llm_trainer::model::Decoder;
@@ -7,8 +8,9 @@ use tch::{Device, Kind, Tensor};
 use trainer_core::model_config::{Architecture, ModelConfig, ModelShape};
 
 use super::same_run::{WIDE, goes_on_as_one, is_the_run_of_one};
-use super::{commands, finish, start};
+use super::{commands, finish, start, train_on};
 use crate::fixture::directory;
+use crate::training_run::{assert_success, train};
 
 /// Ranks that hold a model together wait for each other a few times a block and token: little is drawn here.
 const SHORT: [&str; 4] = [
@@ -89,6 +91,52 @@ fn an_adapter_is_cut_with_its_model() {
     goes_on_as_one(&[&SHORT[..], &["lora.rank=3"]].concat(), &[stages]);
 }
 
+/// The adapter that two ranks have trained is one process's, and so is the model that both are merged to.
+#[test]
+fn an_adapter_of_two_ranks_merges_as_that_of_one() {
+    let settings = [&SHORT[..], &[WIDE, "lora.rank=3"]].concat();
+    let [one, many] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    assert_success(&train(one.path(), &settings));
+    train_on(2, many.path(), &[&settings[..], &["parallel.tensor=2"]].concat());
+    let adapter =
+        |root: &Path| tensors(&root.join("run/checkpoints/step-4/adapter_model.safetensors"));
+    let (own, other) = (adapter(one.path()), adapter(many.path()));
+    assert_eq!(own.len(), 2 * 2 * 7);
+    assert!(distance_of(&own, &other) < 1e-12);
+    // It has learned something: nothing is merged where `B` is zero.
+    let learned = own.iter().filter(|(name, _)| name.contains("lora_B"));
+    assert!(learned.clone().count() == 14 && learned.into_iter().all(|(_, b)| norm(b) > 1e-4));
+    let merged = |root: &Path| -> BTreeMap<String, Tensor> {
+        let base = directory("tiny_qwen2_tied");
+        let mut model = Decoder::load(&base, Device::Cpu, Kind::Double).unwrap();
+        model.load_adapter(&root.join("run/checkpoints/step-4")).unwrap();
+        model.merge_adapter();
+        let parameters = model.named_parameters().into_iter();
+        parameters.map(|(name, parameter)| (name, parameter.copy())).collect()
+    };
+    let (whole, cut) = (merged(one.path()), merged(many.path()));
+    assert!(distance_of(&whole, &cut) < 1e-12);
+    let base = tensors(&directory("tiny_qwen2_tied").join("model.safetensors"));
+    let moved = |(name, own): &(&String, &Tensor)| norm(&(*own - &base[*name])) > 1e-5 * norm(own);
+    assert_eq!(whole.iter().filter(moved).count(), 2 * 7, "seven matrices a block");
+}
+
+fn tensors(path: &Path) -> BTreeMap<String, Tensor> {
+    let read = Tensor::read_safetensors(path).expect("a file of tensors");
+    read.into_iter().map(|(name, tensor)| (name, tensor.to_kind(Kind::Double))).collect()
+}
+
+fn norm(tensor: &Tensor) -> f64 {
+    tensor.norm().double_value(&[])
+}
+
+/// Largest relative distance of tensors of the same names.
+fn distance_of(one: &BTreeMap<String, Tensor>, other: &BTreeMap<String, Tensor>) -> f64 {
+    assert_eq!(one.keys().collect::<Vec<_>>(), other.keys().collect::<Vec<_>>());
+    let distance = |(name, one): (&String, &Tensor)| norm(&(one - &other[name])) / norm(one);
+    one.iter().map(distance).fold(0.0, f64::max)
+}
+
 /// The setting of a model with four heads of queries, one of keys and values, and biases wherever Llama has some.
 fn biased_llama(folder: &Path) -> String {
     let shape = ModelShape {
@@ -132,7 +180,7 @@ fn a_model_that_cannot_be_cut_is_refused() {
         (
             3,
             "parallel.tensor=3",
-            "`num_attention_heads` is 4, expected a multiple of parallel.tensor = 3",
+            "`num_attention_heads` is 4, expected a multiple of parallel.tensor = 3; this model can be cut in 1, 2 or 4",
         ),
         (
             3,

@@ -1,0 +1,141 @@
+//! Into how many equal parts a model can be cut, matrix by matrix.
+
+use thiserror::Error;
+
+use super::ModelShape;
+
+/// What a model's parts share out among them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EqualParts {
+    /// Heads of queries.
+    pub query_heads: usize,
+    /// Heads of keys and values; of more parts than heads, neighbours hold the same.
+    pub key_heads: usize,
+    /// Width of the feed-forward layer.
+    pub intermediate: usize,
+    /// Tokens of the vocabulary.
+    pub vocabulary: usize,
+}
+
+/// A model cannot be cut over so many ranks.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error(
+    "`{field}` is {found}, expected {expected} of parallel.tensor = {parts}; this model can be cut in {}",
+    list(.possible)
+)]
+pub struct UncutError {
+    /// Of `config.json`.
+    pub field: &'static str,
+    /// What is counted there.
+    pub found: usize,
+    /// What it must be of the ranks that hold the model together.
+    pub expected: &'static str,
+    /// How many those are.
+    pub parts: usize,
+    /// How many they can be, in rising order.
+    pub possible: Vec<usize>,
+}
+
+impl ModelShape {
+    /// What parts of this model share out.
+    pub fn equal_parts(&self) -> EqualParts {
+        EqualParts {
+            query_heads: self.num_attention_heads,
+            key_heads: self.num_key_value_heads,
+            intermediate: self.intermediate_size,
+            vocabulary: self.vocab_size,
+        }
+    }
+}
+
+impl EqualParts {
+    /// Whether there can be so many, at least 1.
+    ///
+    /// # Errors
+    ///
+    /// [`UncutError`] names the first count that cannot be shared out, and the numbers of parts that all can.
+    pub fn check(&self, parts: usize) -> Result<(), UncutError> {
+        match self.obstacle(parts) {
+            None => Ok(()),
+            Some((field, found, expected)) => {
+                let possible = self.possible();
+                Err(UncutError { field, found, expected, parts, possible })
+            }
+        }
+    }
+
+    /// Every number of parts that can be, in rising order.
+    pub fn possible(&self) -> Vec<usize> {
+        (1..=self.query_heads).filter(|&parts| self.obstacle(parts).is_none()).collect()
+    }
+
+    fn obstacle(&self, parts: usize) -> Option<(&'static str, usize, &'static str)> {
+        let counts = [
+            ("num_attention_heads", self.query_heads),
+            ("intermediate_size", self.intermediate),
+            ("vocab_size", self.vocabulary),
+        ];
+        if let Some((field, count)) =
+            counts.into_iter().find(|(_, count)| !count.is_multiple_of(parts))
+        {
+            return Some((field, count, "a multiple"));
+        }
+        let heads = self.key_heads;
+        let fits = heads.is_multiple_of(parts) || parts.is_multiple_of(heads);
+        (!fits).then_some(("num_key_value_heads", heads, "a multiple or a divisor"))
+    }
+}
+
+fn list(numbers: &[usize]) -> String {
+    let words: Vec<String> = numbers.iter().map(ToString::to_string).collect();
+    match words.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, rest)) => format!("{} or {last}", rest.join(", ")),
+        None => "no way".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As `config.json` of Qwen2.5 has them.
+    fn qwen(
+        query_heads: usize,
+        key_heads: usize,
+        intermediate: usize,
+        vocabulary: usize,
+    ) -> EqualParts {
+        EqualParts { query_heads, key_heads, intermediate, vocabulary }
+    }
+
+    /// 18944 = 2⁹ · 37: seven parts of the heads would be none of the feed-forward layer.
+    #[test]
+    fn the_published_models_can_be_cut_in_few_ways() {
+        assert_eq!(qwen(28, 4, 18_944, 152_064).possible(), [1, 2, 4], "7B");
+        assert_eq!(qwen(40, 8, 27_648, 152_064).possible(), [1, 2, 4, 8], "32B");
+        assert_eq!(qwen(16, 2, 11_008, 151_936).possible(), [1, 2, 4, 8, 16], "3B");
+        assert_eq!(qwen(14, 2, 4864, 151_936).possible(), [1, 2], "0.5B");
+    }
+
+    #[test]
+    fn what_cannot_be_cut_is_named_with_what_can() {
+        let refused = |parts: usize| qwen(28, 4, 18_944, 152_064).check(parts).unwrap_err();
+        assert_eq!(
+            refused(8).to_string(),
+            "`num_attention_heads` is 28, expected a multiple of parallel.tensor = 8; this model can be cut in 1, 2 or 4"
+        );
+        assert_eq!(
+            refused(7).to_string(),
+            "`intermediate_size` is 18944, expected a multiple of parallel.tensor = 7; this model can be cut in 1, 2 or 4"
+        );
+        let keys = qwen(12, 2, 12, 12).check(3).unwrap_err();
+        assert_eq!(
+            keys.to_string(),
+            "`num_key_value_heads` is 2, expected a multiple or a divisor of parallel.tensor = 3; this model can be cut in 1, 2, 4, \
+             6 or 12"
+        );
+        assert!(refused(0).to_string().contains("parallel.tensor = 0"));
+        assert!(qwen(5, 1, 7, 11).check(5).unwrap_err().to_string().ends_with("can be cut in 1"));
+    }
+}
