@@ -18,6 +18,7 @@
 //! [`entropy_core::Categorical::pull_back`] and [`entropy_core::Categorical::pull_back_entropy`].
 
 use tch::{Device, Kind, Tensor};
+use trainer_core::plan::CHUNK_LOGITS;
 
 mod shards;
 mod weight_sum;
@@ -26,9 +27,6 @@ pub(crate) use self::weight_sum::WeightGradient;
 use self::weight_sum::WeightSum;
 use crate::kept_tokens::KeptTokens;
 use crate::model::TensorGroup;
-
-/// Most logits of a chunk: 64 MiB in `f32`, a few such buffers live at once.
-pub const CHUNK_LOGITS: i64 = 1 << 24;
 
 /// The head's weight, or this rank's part of it.
 #[derive(Debug, Clone, Copy)]
@@ -188,7 +186,7 @@ pub fn statistics_kind(hidden: &Tensor) -> Kind {
 
 /// Runs of tokens whose logits fit [`CHUNK_LOGITS`].
 fn chunks(tokens: i64, vocab: i64) -> impl Iterator<Item = (i64, i64)> {
-    let rows = (CHUNK_LOGITS / vocab).max(1);
+    let rows = (i64::from(CHUNK_LOGITS) / vocab).max(1);
     (0..tokens)
         .step_by(usize::try_from(rows).expect("a positive count"))
         .map(move |start| (start, rows.min(tokens - start)))

@@ -1,14 +1,12 @@
 //! The gradient of the head's weight, from the gradients of its logits.
 
 use tch::Tensor;
+use trainer_core::plan::WAITING_LOGITS;
 
 use super::statistics_kind;
 
 /// Most rows of a product that is widened before it is added: few enough that its buffers are small.
 const WIDENED_ROWS: i64 = 1 << 13;
-
-/// Most gradients of logits that wait to become one product: 256 MiB in bf16.
-const WAITING_LOGITS: i64 = 1 << 27;
 
 /// The gradient of the head's weight, `[vocab, hidden]`, summed over micro-batches.
 ///
@@ -89,7 +87,7 @@ pub(super) struct WeightSum<'a> {
 
 impl<'a> WeightSum<'a> {
     pub(super) fn new(gradient: &'a mut WeightGradient, hidden: &'a Tensor, vocab: i64) -> Self {
-        let room = (WAITING_LOGITS / vocab).max(1);
+        let room = (i64::from(WAITING_LOGITS) / vocab).max(1);
         Self::with_room(gradient, hidden, [room, vocab])
     }
 

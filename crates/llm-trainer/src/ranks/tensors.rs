@@ -2,11 +2,9 @@
 
 use tch::{Kind, Tensor};
 use torch_ext::{GroupError, ProcessGroup, ReduceOp, Work};
+use trainer_core::plan::BUCKET_BYTES;
 
 use super::{RankError, Ranks};
-
-/// Most bytes of tensors that are summed at once: large enough to keep a network busy, small beside a model.
-const BUCKET_BYTES: usize = 64 << 20;
 
 /// An operation that goes on while this rank computes.
 #[derive(Debug)]
@@ -189,7 +187,7 @@ fn buckets(tensors: &[Tensor]) -> Vec<&[Tensor]> {
         let fits = |tensor: &&Tensor| {
             let before = bytes;
             bytes += tensor.numel() * tensor.kind().elt_size_in_bytes();
-            before < BUCKET_BYTES
+            before < BUCKET_BYTES as usize
         };
         let (bucket, after) = rest.split_at(rest.iter().take_while(fits).count());
         buckets.push(bucket);
@@ -204,7 +202,7 @@ mod tests {
 
     #[test]
     fn buckets_hold_every_tensor_once() {
-        let one = || Tensor::zeros([integer(BUCKET_BYTES / 16)], tch::kind::FLOAT_CPU);
+        let one = || Tensor::zeros([i64::from(BUCKET_BYTES) / 16], tch::kind::FLOAT_CPU);
         let tensors: Vec<Tensor> = (0..9).map(|_| one()).collect();
         let sizes: Vec<usize> = buckets(&tensors).iter().map(|bucket| bucket.len()).collect();
         assert_eq!(sizes, [4, 4, 1]);

@@ -93,6 +93,6 @@ fn memory_for_a_vocabulary_of_152k_does_not_grow_with_the_tokens() {
     let (whole, growth) = (peaks[3] - peaks[0], peaks[3] - peaks[2]);
     assert!(growth < 0.1 * matrix(640), "{peaks:?}");
     // A handful of buffers of a chunk, whatever the tokens.
-    let chunk = 4.0 * llm_trainer::head::CHUNK_LOGITS as f64;
+    let chunk = 4.0 * f64::from(trainer_core::plan::CHUNK_LOGITS);
     assert!(whole < 10.0 * chunk, "{peaks:?}");
 }

@@ -4,6 +4,8 @@ use serde::Serialize;
 
 use super::memory::MemoryPlan;
 use super::setup::Setup;
+use super::time::{Assumptions, Hardware, StepTime};
+use super::traffic::Traffic;
 use crate::config::{Dtype, LoraSection, MasterWeights, Zero};
 
 /// One change, or several together.
@@ -17,6 +19,10 @@ pub struct Alternative {
     pub peak_bytes: u64,
     /// Whether that fits.
     pub fits: bool,
+    /// What each rank then has in the host's memory, in bytes.
+    pub host_bytes: u64,
+    /// What of a training step is then spent on the host and on the way there, in seconds, by the model of [`StepTime`].
+    pub host_seconds: f64,
 }
 
 /// A setting, and the setup with it.
@@ -26,17 +32,42 @@ struct Step {
     setup: Setup,
 }
 
+impl Step {
+    fn memory(&self) -> MemoryPlan {
+        MemoryPlan::new(&self.setup, self.setup.longest())
+    }
+
+    /// Whether it costs time at most.
+    fn is_neutral(&self) -> bool {
+        self.remark.is_empty()
+    }
+
+    /// Whether it takes the host's memory beyond what that has already: the last resort of those that are neutral.
+    fn offloads_more_than(&self, before: &MemoryPlan) -> bool {
+        self.memory().host_bytes() > before.host_bytes()
+    }
+}
+
 /// What could be changed: first all that leave the result as it is, together; then each change alone, the best first.
-pub fn alternatives(setup: &Setup, device_memory_bytes: u64) -> Vec<Alternative> {
-    let peak = |setup: &Setup| MemoryPlan::new(setup, setup.longest()).peak_bytes();
-    let now = peak(setup);
+pub fn alternatives(
+    setup: &Setup,
+    hardware: &Hardware,
+    assumptions: &Assumptions,
+) -> Vec<Alternative> {
+    let device_memory_bytes = hardware.memory_bytes;
+    let now = MemoryPlan::new(setup, setup.longest()).peak_bytes();
     let of = |step: &Step| {
-        let peak_bytes = peak(&step.setup);
+        let memory = step.memory();
+        let peak_bytes = memory.peak_bytes();
+        let traffic = Traffic::new(&step.setup);
+        let time = StepTime::new(&step.setup, hardware, assumptions, &traffic);
         Alternative {
             change: step.change.clone(),
             remark: step.remark.to_owned(),
             peak_bytes,
             fits: peak_bytes <= device_memory_bytes,
+            host_bytes: memory.host_bytes(),
+            host_seconds: time.host_seconds,
         }
     };
     let mut alone: Vec<Alternative> = single_steps(setup).iter().map(of).collect();
@@ -51,7 +82,8 @@ pub fn alternatives(setup: &Setup, device_memory_bytes: u64) -> Vec<Alternative>
         .collect()
 }
 
-/// Changes that cost time at most, one on top of the other until the setup fits or nothing is left.
+/// Changes that cost time at most, one on top of the other until the setup fits or nothing is left. The host's memory is used
+/// once nothing else helps.
 fn neutral_steps(setup: &Setup, device_memory_bytes: u64) -> Option<Step> {
     let mut setup = setup.clone();
     let mut changes = Vec::new();
@@ -62,11 +94,11 @@ fn neutral_steps(setup: &Setup, device_memory_bytes: u64) -> Option<Step> {
         }
         let better = single_steps(&setup)
             .into_iter()
-            .filter(|step| step.remark.is_empty())
-            .map(|step| (MemoryPlan::new(&step.setup, step.setup.longest()).peak_bytes(), step))
-            .filter(|(peak, _)| *peak < plan.peak_bytes())
-            .min_by_key(|(peak, _)| *peak);
-        let Some((_, step)) = better else { break };
+            .filter(Step::is_neutral)
+            .map(|step| (step.offloads_more_than(&plan), step.memory().peak_bytes(), step))
+            .filter(|(_, peak, _)| *peak < plan.peak_bytes())
+            .min_by_key(|(offloads, peak, _)| (*offloads, *peak));
+        let Some((.., step)) = better else { break };
         let field = |change: &str| change.split(' ').next().unwrap_or_default().to_owned();
         changes.retain(|earlier: &String| field(earlier) != field(&step.change));
         changes.push(step.change);
@@ -134,6 +166,14 @@ fn single_steps(setup: &Setup) -> Vec<Step> {
     if setup.activation_bytes > 0 {
         let change = "training.activation_bytes = 0".to_owned();
         add(change, "", Setup { activation_bytes: 0, ..setup.clone() });
+    }
+    if !setup.on_cpu && !setup.offload_optimizer {
+        let change = "parallel.offload_optimizer = true".to_owned();
+        add(change, "", Setup { offload_optimizer: true, ..setup.clone() });
+    }
+    if !setup.on_cpu && !setup.offload_block_inputs {
+        let change = "parallel.offload_block_inputs = true".to_owned();
+        add(change, "", Setup { offload_block_inputs: true, ..setup.clone() });
     }
     if setup.probe_bytes > 0 {
         let change = "metrics.probe_bytes = 0".to_owned();

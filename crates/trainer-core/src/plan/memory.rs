@@ -8,6 +8,7 @@ mod phases;
 
 use serde::Serialize;
 
+pub(super) use self::host::BLOCK_INPUTS;
 use super::setup::{Setup, size_of};
 use super::sizes::ModelSizes;
 use crate::config::Dtype;

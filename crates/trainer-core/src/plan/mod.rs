@@ -6,6 +6,7 @@
 //! measured peaks by its tests; times follow from a model whose assumptions are printed with them.
 
 mod advice;
+mod buffer_limits;
 mod bytes;
 mod memory;
 mod scaling;
@@ -18,6 +19,7 @@ mod traffic;
 use serde::Serialize;
 
 pub use advice::{Alternative, alternatives};
+pub use buffer_limits::{BUCKET_BYTES, CHUNK_LOGITS, WAITING_LOGITS};
 pub use bytes::{ByteCount, ByteCountError, parse_bytes};
 pub use memory::{Item, Lengths, MemoryPlan, Phase, activation_bytes_per_token};
 pub use scaling::scaling_page;
@@ -59,7 +61,7 @@ impl Plan {
         let device_memory_bytes = hardware.memory_bytes;
         let fits = memory.peak_bytes() <= device_memory_bytes;
         let alternatives =
-            if fits { Vec::new() } else { alternatives(&setup, device_memory_bytes) };
+            if fits { Vec::new() } else { alternatives(&setup, &hardware, &assumptions) };
         let traffic = Traffic::new(&setup);
         let time = StepTime::new(&setup, &hardware, &assumptions, &traffic);
         Self {

@@ -5,8 +5,11 @@ use std::fmt::{self, Display, Formatter};
 use super::bytes::ByteCount;
 use super::memory::{Item, MemoryPlan};
 use super::traffic::Traffic;
-use super::{Assumptions, Plan, Setup, StepTime};
+use super::{Assumptions, Hardware, Plan, Setup, StepTime};
 use crate::config::{Dtype, MasterWeights};
+
+/// The row of what is offloaded.
+const ON_HOST: &str = "on the host and on the way";
 
 impl Display for Plan {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
@@ -84,9 +87,19 @@ impl Plan {
         writeln!(out, "what to change:")?;
         for alternative in &self.alternatives {
             let verdict = if alternative.fits { "fits" } else { "does not fit" };
-            let remark = match alternative.remark.as_str() {
-                "" => String::new(),
-                remark => format!(" ({remark})"),
+            let mut remarks = Vec::new();
+            remarks.extend((!alternative.remark.is_empty()).then(|| alternative.remark.clone()));
+            if !longest.on_cpu && alternative.host_bytes > longest.host_bytes() {
+                let bytes = ByteCount(alternative.host_bytes);
+                let time = match alternative.host_seconds {
+                    0.0 => "copied while computing".to_owned(),
+                    seconds => format!("about {seconds:.1} s of a step there and on the way"),
+                };
+                remarks.push(format!("{bytes} of the host's memory for each rank, {time}"));
+            }
+            let remark = match remarks.join("; ") {
+                none if none.is_empty() => none,
+                remarks => format!(" ({remarks})"),
             };
             let peak = ByteCount(alternative.peak_bytes);
             writeln!(out, "  {peak:>9}  {verdict:<12}  {}{remark}", alternative.change)?;
@@ -107,10 +120,12 @@ impl Plan {
             ("scoring", self.time.scoring_seconds),
             ("updates", self.time.update_seconds),
             ("optimiser", self.time.optimizer_seconds),
+            (ON_HOST, self.time.host_seconds),
             ("communication not hidden", self.time.exposed_communication_seconds),
             ("in all", step_seconds),
         ];
-        for (name, seconds) in parts {
+        let offloads = !self.memory.host.is_empty();
+        for (name, seconds) in parts.into_iter().filter(|(name, _)| offloads || *name != ON_HOST) {
             writeln!(out, "  {name:<26}{seconds:>9.1} s")?;
         }
         writeln!(
@@ -119,10 +134,17 @@ impl Plan {
              operations (MFU)",
             response_tokens_per_second / self.setup.ranks() as f64
         )?;
-        if !self.memory.host.is_empty() {
+        if offloads {
+            let Hardware {
+                host_link_bytes_per_second: link,
+                host_memory_bytes_per_second: memory,
+                ..
+            } = self.hardware;
+            let (link, memory) = (link / 1e9, memory / 1e9);
             writeln!(
                 out,
-                "  without what travels to the host's memory and is done there, of which there is no model"
+                "  to and from the host {link:.0} GB/s a device, and {memory:.0} GB/s of its memory for the optimisers of a \
+                 machine, a guess; block inputs hide behind computation"
             )?;
         }
         write!(out, "{}", self.assumptions)

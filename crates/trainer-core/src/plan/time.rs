@@ -8,13 +8,15 @@
 //! ```
 //!
 //! The backward pass is twice the forward pass, and one more where blocks are computed again. Communication that overlaps
-//! hides behind the computation but for the fraction that does not.
+//! hides behind the computation but for the fraction that does not. What is offloaded goes over the link to the host, and the
+//! optimiser there reads and writes its state at the speed of the host's memory, which all devices of a machine share.
 
 use serde::Serialize;
 
-use super::memory::kept_activation_bytes;
+use super::memory::{BLOCK_INPUTS, MemoryPlan, kept_activation_bytes};
 use super::setup::{Setup, size_of};
 use super::traffic::{Collective, Traffic};
+use crate::config::Dtype;
 
 /// A kind of device and how its machines are wired.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -37,23 +39,36 @@ pub struct Hardware {
     pub network_hop_seconds: f64,
     /// Before a collective begins, seconds.
     pub start_seconds: f64,
+    /// Between a device and its host, each way, bytes per second.
+    pub host_link_bytes_per_second: f64,
+    /// What the optimiser reaches of a host's memory, of all its devices together, bytes per second.
+    pub host_memory_bytes_per_second: f64,
 }
 
-/// Known devices: name, memory, matrix operations, memory bandwidth, bandwidth to others of the machine.
+/// Known devices: name, memory, matrix operations, memory bandwidth, bandwidth to others of the machine; of PCI Express each
+/// way and of the host's memory, as stated.
 ///
 /// Sources: NVIDIA data sheets of H200, H100 SXM and A100 SXM for operations and memory (nvidia-smi for what of it a process
 /// can have); 370 and 230 GB/s are what nccl-tests calls bus bandwidth on machines of eight with `NVLink` 4 and 3.
-type Row = (&'static str, u64, f64, f64, f64);
+/// Sixteen lanes of PCI Express 5 and 4. Hosts are those of NVIDIA's own machines: two sockets of eight channels, DDR5-4800 or
+/// DDR4-3200.
+type Row = (&'static str, u64, f64, f64, f64, f64, f64);
 
 /// Every known device.
 pub const HARDWARE: [Row; 3] = [
-    ("h200", 139 << 30, 989e12, 4.8e12, 370e9),
-    ("h100", 79 << 30, 989e12, 3.35e12, 370e9),
-    ("a100", 79 << 30, 312e12, 2.04e12, 230e9),
+    ("h200", 139 << 30, 989e12, 4.8e12, 370e9, 64e9, 614e9),
+    ("h100", 79 << 30, 989e12, 3.35e12, 370e9, 64e9, 614e9),
+    ("a100", 79 << 30, 312e12, 2.04e12, 230e9, 32e9, 410e9),
 ];
 
 /// Share of its nominal bandwidth that a network gives a collective.
 const NETWORK_FRACTION: f64 = 0.9;
+
+/// Share of PCI Express that a copy from or to pinned memory reaches: 55 of 64 GB/s is what is usually seen.
+const HOST_LINK_FRACTION: f64 = 0.85;
+
+/// Share of the host's memory bandwidth that its optimiser reaches: a guess.
+const HOST_MEMORY_FRACTION: f64 = 0.5;
 
 impl Hardware {
     /// The device of that name, in machines with `network_gigabits` per second to others; `None` if it is not known.
@@ -62,7 +77,7 @@ impl Hardware {
     /// 8.4 µs at the start (`src/graph/tuning.cc`).
     pub fn named(name: &str, network_gigabits: f64) -> Option<Self> {
         let wanted = name.to_ascii_lowercase();
-        let (name, memory_bytes, matrix, memory, link) =
+        let (name, memory_bytes, matrix, memory, link, host_link, host_memory) =
             HARDWARE.into_iter().find(|row| row.0 == wanted)?;
         Some(Self {
             name: name.to_owned(),
@@ -74,6 +89,8 @@ impl Hardware {
             link_hop_seconds: 3.4e-6,
             network_hop_seconds: 14e-6,
             start_seconds: 8.4e-6,
+            host_link_bytes_per_second: HOST_LINK_FRACTION * host_link,
+            host_memory_bytes_per_second: HOST_MEMORY_FRACTION * host_memory,
         })
     }
 
@@ -123,8 +140,11 @@ pub struct StepTime {
     pub scoring_seconds: f64,
     /// Forward, again, and backward passes of all optimiser steps.
     pub update_seconds: f64,
-    /// Reading and writing the optimiser's state.
+    /// Reading and writing the optimiser's state, where that is on the device.
     pub optimizer_seconds: f64,
+    /// What is offloaded: the optimiser's step on the host, its gradients and parameters on their way, and block inputs that
+    /// nothing hides.
+    pub host_seconds: f64,
     /// Communication, all of it.
     pub communication_seconds: f64,
     /// Communication that nothing hides.
@@ -153,8 +173,10 @@ impl StepTime {
             work.prompts / rate + decode_seconds(setup, hardware) / assumptions.decode_fraction;
         let scoring_seconds = work.scoring / rate;
         let update_seconds = work.update / rate;
-        let optimizer_seconds = optimizer_bytes(setup)
-            / (hardware.memory_bytes_per_second * assumptions.decode_fraction);
+        let away = Offloaded::of(setup);
+        let on_device = if setup.offload_optimizer { 0.0 } else { optimizer_bytes(setup) };
+        let optimizer_seconds =
+            on_device / (hardware.memory_bytes_per_second * assumptions.decode_fraction);
         let (mut communication_seconds, mut exposed) = (0.0, 0.0);
         let mut room = assumptions.overlap_fraction * (scoring_seconds + update_seconds);
         for collective in &traffic.collectives {
@@ -164,8 +186,17 @@ impl StepTime {
             room -= hidden;
             exposed += seconds - hidden;
         }
-        let step_seconds =
-            sampling_seconds + scoring_seconds + update_seconds + optimizer_seconds + exposed;
+        // Copies of block inputs hide behind what communication has left of the computation.
+        let inputs = away.block_inputs / hardware.host_link_bytes_per_second;
+        let host_seconds = away.optimizer_copies / hardware.host_link_bytes_per_second
+            + away.optimizer_memory / hardware.host_memory_bytes_per_second
+            + (inputs - room).max(0.0);
+        let step_seconds = sampling_seconds
+            + scoring_seconds
+            + update_seconds
+            + optimizer_seconds
+            + host_seconds
+            + exposed;
         let responses =
             (setup.prompts_per_step * setup.group_size * setup.mean_response_tokens) as f64;
         let updating = update_seconds.max(f64::MIN_POSITIVE);
@@ -174,6 +205,7 @@ impl StepTime {
             scoring_seconds,
             update_seconds,
             optimizer_seconds,
+            host_seconds,
             communication_seconds,
             exposed_communication_seconds: exposed,
             step_seconds,
@@ -242,6 +274,40 @@ fn decode_seconds(setup: &Setup, hardware: &Hardware) -> f64 {
     let tail = (setup.max_response_tokens as f64 - response).max(0.0);
     sequences * response / rows * step(rows, prompt + response / 2.0)
         + tail * step(1.0, prompt + response + tail / 2.0)
+}
+
+/// Bytes of one training step that offloading moves.
+struct Offloaded {
+    /// Of one rank, gradients to the host and parameters back: the sum's kind where it was cut over the ranks, else the
+    /// parameters'.
+    optimizer_copies: f64,
+    /// Of all ranks of a machine, read and written by the host's optimiser: the gradient in f32, master weight and moments, and
+    /// what is sent back.
+    optimizer_memory: f64,
+    /// Of one rank, there and back.
+    block_inputs: f64,
+}
+
+impl Offloaded {
+    fn of(setup: &Setup) -> Self {
+        let (mut optimizer_copies, mut optimizer_memory) = (0.0, 0.0);
+        let steps = setup.optimizer_steps() as f64;
+        if setup.offload_optimizer {
+            let element = size_of(setup.dtype) as f64;
+            let wide = if setup.dtype == Dtype::F64 { 8.0 } else { 4.0 };
+            let (ranks, gradient) =
+                if setup.cuts_optimizer() { (setup.data_ranks(), wide) } else { (1, element) };
+            let stepped = steps * (setup.trained_parameters_held() as f64 / ranks as f64).ceil();
+            let moments = 4.0 * size_of(setup.moments) as f64;
+            optimizer_copies = stepped * (gradient + element);
+            let of_one = stepped * (wide + 2.0 * wide + moments + element);
+            optimizer_memory = setup.gpus_per_node as f64 * of_one;
+        }
+        let away = MemoryPlan::new(setup, setup.expected());
+        let inputs = away.host.iter().find(|item| item.name == BLOCK_INPUTS);
+        let block_inputs = 2.0 * steps * inputs.map_or(0.0, |item| item.bytes as f64);
+        Self { optimizer_copies, optimizer_memory, block_inputs }
+    }
 }
 
 /// Bytes that all optimiser steps of a training step read and write on one rank: gradient, master weight and moments, and the

@@ -6,6 +6,7 @@
 
 use serde::Serialize;
 
+use super::BUCKET_BYTES;
 use super::setup::{Setup, size_of};
 use crate::config::Dtype;
 
@@ -97,7 +98,7 @@ impl Traffic {
                 false,
             );
         } else {
-            let buckets = (element * trained).div_ceil(64 << 20).max(1);
+            let buckets = (element * trained).div_ceil(BUCKET_BYTES.into()).max(1);
             add(
                 "sum of gradients",
                 data_ranks,
@@ -127,7 +128,7 @@ impl Traffic {
             collectives.push(Collective {
                 name: "gradients of tensor parallelism",
                 ranks,
-                operations: updates * bytes.div_ceil(64 << 20),
+                operations: updates * bytes.div_ceil(BUCKET_BYTES.into()),
                 bytes_sent: updates * 2 * bytes * (ranks as u64 - 1) / ranks as u64,
                 overlapped: false,
             });

@@ -1,6 +1,6 @@
 //! Plans against arithmetic done by hand.
 
-use trainer_core::config::{Dtype, Run, Zero};
+use trainer_core::config::{Dtype, MasterWeights, Run, Zero};
 use trainer_core::plan::{
     Assumptions, Hardware, MemoryPlan, ModelSizes, Plan, Setup, StepTime, Traffic, preset_model,
 };
@@ -208,10 +208,12 @@ fn counts_that_cannot_be_are_named() {
         refused(1, 8, 3),
         format!("{start} 3, expected a divisor of the 8 devices of a node")
     );
-    assert_eq!(refused(1, 8, 8), format!("{start} 8, expected a divisor of the 28 query heads"));
-    assert_eq!(
-        refused(1, 7, 7),
-        format!("{start} 7, expected a divisor or a multiple of the 4 key heads")
+    let of_model = refused(1, 8, 8);
+    assert!(
+        of_model
+            .starts_with("`num_attention_heads` is 28, expected a multiple of parallel.tensor = 8")
+            && of_model.ends_with("can be cut in 1, 2 or 4"),
+        "{of_model}"
     );
 }
 
@@ -268,6 +270,96 @@ fn what_lies_in_the_host_s_memory_is_counted_apart() {
         assert!(inputs[1] < inputs[0] / 8, "{inputs:?}");
         assert_eq!(away.host_bytes(), state + host("block inputs"));
     }
+}
+
+/// Gradients and parameters over PCI Express 5, and 4 + 8 + 16 + 2 bytes a parameter in the host's memory, which all devices of
+/// a machine share: cut over eight, each has an eighth to send, of gradients in f32, and the host as much to do as for one.
+#[test]
+fn what_is_offloaded_takes_its_time() {
+    let hardware = Hardware::named("h200", 3200.0).expect("known");
+    let seconds = |setup: &Setup, hardware: &Hardware| {
+        let time = StepTime::new(setup, hardware, &Assumptions::default(), &Traffic::new(setup));
+        assert!(time.step_seconds >= time.host_seconds);
+        (time.host_seconds, time.optimizer_seconds)
+    };
+    let away = setup("7b", &["parallel.offload_optimizer=true"]);
+    let steps = away.optimizer_steps() as f64;
+    let (link, memory) = (0.85 * 64e9, 0.5 * 614e9);
+    for (setup, copied) in [(away.clone(), 4.0), (on(away, 1, 8, 1), 6.0 / 8.0)] {
+        let (found, on_device) = seconds(&setup, &hardware);
+        let expected = steps * P * (copied / link + 30.0 / memory);
+        assert!((found / expected - 1.0).abs() < 1e-6, "{found} {expected}");
+        assert!(on_device.abs() < 1e-12, "nothing is stepped on the device");
+    }
+    // Inputs of 28 blocks hide behind the computation, where that takes time.
+    let settings = ["parallel.offload_block_inputs=true", "training.activation_bytes=0"];
+    let away = setup("7b", &settings);
+    assert!(seconds(&away, &hardware).0.abs() < 1e-12);
+    let quick = Hardware { matrix_flops_per_second: 1e30, ..hardware };
+    let tokens = 32.0 * 8.0 * (512.0 + 8192.0);
+    let expected = steps * 2.0 * tokens * 28.0 * 3584.0 * 2.0 / link;
+    let found = seconds(&away, &quick).0;
+    assert!((found / expected - 1.0).abs() < 0.01, "{found} {expected}");
+    assert!(seconds(&setup("7b", &[]), &quick).0.abs() < 1e-12);
+}
+
+/// Where moments and master weights are what is too much, and where block inputs are; and not where something else helps.
+#[test]
+fn the_host_s_memory_is_offered_where_it_makes_a_setup_fit() {
+    let known = Hardware::named("h100", 3200.0).expect("known");
+    let alternatives = |setup: &Setup, memory_bytes: u64| {
+        let hardware = Hardware { memory_bytes, ..known.clone() };
+        let plan = Plan::new(setup.clone(), hardware, Assumptions::default());
+        assert!(!plan.fits);
+        (plan.alternatives.clone(), plan.to_string())
+    };
+    let own = on(setup("7b", &["optimizer.moments=bf16"]), 1, 8, 3);
+    let away = [
+        (
+            "parallel.offload_optimizer = true",
+            Setup { offload_optimizer: true, ..own.clone() },
+            " s of a step there and on the way)",
+        ),
+        (
+            "parallel.offload_block_inputs = true",
+            Setup { offload_block_inputs: true, ..own.clone() },
+            "copied while computing)",
+        ),
+    ];
+    for (change, offloaded, how) in away {
+        let needed = MemoryPlan::new(&offloaded, offloaded.longest());
+        let (offered, text) = alternatives(&own, needed.peak_bytes());
+        let one = offered.iter().find(|one| one.change == change).expect("it takes less");
+        assert!(one.fits, "{one:?}");
+        assert_eq!(one.host_bytes, needed.host_bytes());
+        let time =
+            StepTime::new(&offloaded, &known, &Assumptions::default(), &Traffic::new(&offloaded));
+        assert!((one.host_seconds - time.host_seconds).abs() < 1e-9);
+        let line = text.lines().find(|line| line.contains(&format!("  {change} (")));
+        let line = line.expect("every change has a line");
+        assert!(line.contains("GiB of the host's memory for each rank, "), "{line}");
+        assert!(line.ends_with(how), "{line}");
+    }
+    // What takes no memory of the host comes first; nothing of it is wanted here.
+    let whole = on(setup("7b", &[]), 1, 8, 0);
+    let cut = Setup { zero: Zero::Parameters, master: MasterWeights::Split, ..whole.clone() };
+    let enough = MemoryPlan::new(&cut, cut.longest()).peak_bytes();
+    let (offered, _) = alternatives(&whole, enough);
+    let together = offered.iter().find(|one| one.remark == "together").expect("several");
+    assert!(together.fits && !together.change.contains("offload"), "{together:?}");
+    // With less, it is the last resort.
+    let one = on(setup("7b", &[]), 1, 1, 0);
+    let (offered, _) = alternatives(&one, known.memory_bytes);
+    let together = offered.iter().find(|one| one.remark == "together").expect("several");
+    assert!(together.change.contains("parallel.offload_optimizer = true"), "{together:?}");
+    assert!(
+        together.host_bytes > 12 * 7_000_000_000 && together.host_seconds > 0.0,
+        "{together:?}"
+    );
+    // On a CPU the host is the device.
+    let on_cpu = Setup { on_cpu: true, ..one };
+    let (offered, _) = alternatives(&on_cpu, 8 << 30);
+    assert!(offered.iter().all(|one| !one.change.contains("offload")));
 }
 
 /// Everything but the norms is cut; each rank holds the rows of twice as many sequences as without.

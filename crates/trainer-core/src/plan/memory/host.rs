@@ -3,6 +3,9 @@
 use super::{Counts, Item, item, kept_activation_bytes};
 use crate::config::Dtype;
 
+/// The name of those that wait there.
+pub(in crate::plan) const BLOCK_INPUTS: &str = "block inputs";
+
 impl Counts<'_> {
     /// What lies there.
     pub(super) fn host(&self) -> Vec<Item> {
@@ -12,7 +15,7 @@ impl Counts<'_> {
             items.extend(self.reward_optimizer());
         }
         let (_, away) = self.block_inputs();
-        items.push(item("block inputs", away, "of the rank's part of an optimiser step"));
+        items.push(item(BLOCK_INPUTS, away, "of the rank's part of an optimiser step"));
         items
     }
 

@@ -1,16 +1,7 @@
 //! What comes and goes: each phase of a step, and what it is made of.
 
 use super::{Counts, Item, Phase, bytes_per_token, item, kept_activation_bytes};
-use crate::plan::ModelSizes;
-
-/// Logits of one chunk of the head: `llm_trainer::head::CHUNK_LOGITS`.
-const CHUNK_LOGITS: u64 = 1 << 24;
-
-/// Gradients of logits that wait to become one product: `WAITING_LOGITS` of the trainer's head.
-const WAITING_LOGITS: u64 = 1 << 27;
-
-/// Bytes of tensors that are summed over the ranks at once: `BUCKET_BYTES` of the trainer.
-const BUCKET_BYTES: u64 = 64 << 20;
+use crate::plan::{BUCKET_BYTES, CHUNK_LOGITS, ModelSizes, WAITING_LOGITS};
 
 /// Buffers of the size of the probe's that are alive while the change of entropy is measured: the distributions before and
 /// after, in f32 and f64, and the products of Lemma 1.
@@ -95,7 +86,7 @@ impl Counts<'_> {
     /// Chunk after chunk: logits, log-probabilities, and what becomes of them.
     pub(super) fn chunk_bytes(&self, tokens: u64, buffers: u64) -> u64 {
         let vocabulary = (self.setup.model.vocabulary as u64).div_ceil(self.setup.tensor as u64);
-        let logits = CHUNK_LOGITS.max(vocabulary).min(tokens.saturating_mul(vocabulary));
+        let logits = u64::from(CHUNK_LOGITS).max(vocabulary).min(tokens.saturating_mul(vocabulary));
         logits * (buffers * self.wide + if self.narrow { self.element } else { 0 })
     }
 
@@ -181,7 +172,7 @@ impl Counts<'_> {
             return 0;
         }
         let vocabulary = (self.setup.model.vocabulary as u64).div_ceil(self.setup.tensor as u64);
-        let room = (WAITING_LOGITS / vocabulary).max(1);
+        let room = (u64::from(WAITING_LOGITS) / vocabulary).max(1);
         let waiting = if self.narrow { responses.min(room) * vocabulary * self.element } else { 0 };
         if self.setup.cuts_gradients() {
             return waiting + self.head * (2 + self.received()) * self.wide;
@@ -226,7 +217,7 @@ impl Counts<'_> {
             let because = "the widest matrix or block: sum, shard, gathered again";
             items.push(item("exchange", bytes, because));
         } else if self.data_ranks > 1 {
-            let bucket = (BUCKET_BYTES / self.element).max(self.head).min(self.trained);
+            let bucket = (u64::from(BUCKET_BYTES) / self.element).max(self.head).min(self.trained);
             let wide = if self.narrow { self.wide } else { 0 };
             items.push(item(
                 "exchange",
