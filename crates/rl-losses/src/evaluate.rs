@@ -6,6 +6,7 @@ use pulp::NullaryFnOnce;
 
 use crate::{
     Executor, LossOutput, LossSums, PlanPart, Real, Serial, TokenBatch,
+    constants::Sources,
     executor::runs,
     token_loss::{Token, TokenLoss},
 };
@@ -32,6 +33,32 @@ struct Columns<'a, R> {
     detached: &'a [R],
     old_log_prob: &'a [R],
     advantage: &'a [R],
+    /// What the plan's constants are made of besides, if of anything.
+    own: Option<&'a [R]>,
+}
+
+impl<'a, R> Columns<'a, R> {
+    #[inline(always)]
+    fn of(&self, tokens: &Range<usize>) -> Self {
+        Self {
+            log_prob: &self.log_prob[tokens.clone()],
+            detached: &self.detached[tokens.clone()],
+            old_log_prob: &self.old_log_prob[tokens.clone()],
+            advantage: &self.advantage[tokens.clone()],
+            own: self.own.map(|own| &own[tokens.clone()]),
+        }
+    }
+
+    /// Constants are made of what is not differentiated.
+    #[inline(always)]
+    fn sources(&self) -> Sources<'a, R> {
+        Sources {
+            log_prob: self.detached,
+            old_log_prob: self.old_log_prob,
+            advantage: self.advantage,
+            own: self.own.unwrap_or_default(),
+        }
+    }
 }
 
 /// Evaluates a loss of one's own as [`PolicyLoss::evaluate`](crate::PolicyLoss::evaluate) does those of the registry: on the
@@ -42,7 +69,7 @@ struct Columns<'a, R> {
 ///
 /// # Panics
 ///
-/// If `plan` is not as long as `batch`.
+/// If `plan` is not as long as `batch`, or is that of a method that needs a column that `batch` lacks.
 #[expect(clippy::needless_pass_by_value, reason = "a part is a view, made for this call")]
 pub fn evaluate_loss<L: TokenLoss, R: Real>(
     loss: &L,
@@ -70,6 +97,10 @@ pub(crate) fn evaluate<L: TokenLoss, R: Real>(
         detached,
         old_log_prob: batch.old_log_prob(),
         advantage: batch.advantage(),
+        own: plan.column_of_constants().map(|column| {
+            let own = batch.column(column);
+            own.unwrap_or_else(|| panic!("the plan needs the column `{column}` of the batch"))
+        }),
     };
     let pieces: Vec<_> =
         std::iter::zip(runs(batch.len(), PIECE), gradient.chunks_mut(PIECE)).collect();
@@ -126,23 +157,16 @@ fn evaluate_piece<L: TokenLoss, R: Real>(
         if index == 0 || !one_weight {
             plan.fill_weights(block.clone(), &mut weights[..length]);
         }
+        let columns = columns.of(&block);
         if index == 0 || !one_constant {
-            plan.fill_constants(block.clone(), &mut constants[..length]);
+            plan.fill_constants(start, columns.sources(), &mut constants[..length]);
         }
         let inside = pending.iter().take_while(|&&token| plan.index_of(token) < block.end).count();
         let (selected, later) = pending.split_at(inside);
         pending = later;
         totals.selected += inside;
-        let inputs = Inputs {
-            columns: Columns {
-                log_prob: &columns.log_prob[block.clone()],
-                detached: &columns.detached[block.clone()],
-                old_log_prob: &columns.old_log_prob[block.clone()],
-                advantage: &columns.advantage[block],
-            },
-            weights: &weights[..length],
-            constants: &constants[..length],
-        };
+        let inputs =
+            Inputs { columns, weights: &weights[..length], constants: &constants[..length] };
         let gradient = &mut gradient[run];
         totals.counts.add(score_block(loss, &inputs, gradient, &mut terms));
         for &token in selected {
@@ -207,6 +231,7 @@ fn score_block<L: TokenLoss, R: Real>(
             detached: &columns.detached[..length],
             old_log_prob: &columns.old_log_prob[..length],
             advantage: &columns.advantage[..length],
+            own: None,
         },
         weights: &inputs.weights[..length],
         constants: &inputs.constants[..length],

@@ -56,6 +56,7 @@ mod ce_gppo;
 mod cispo;
 mod clip_cov;
 mod column;
+mod constants;
 mod control;
 mod covariance_control;
 mod diagnostics;

@@ -2,20 +2,24 @@
 
 use std::ops::Range;
 
-use crate::{Real, spread::Spread};
+use crate::{
+    Column, Real,
+    constants::{Constants, Sources},
+    spread::Spread,
+};
 
 /// Which tokens of the mini-batch are treated specially, what each weighs in the sum, and the method's
 /// own constants.
 ///
 /// All are constants of the loss: they are never differentiated. Selections take memory in proportion
-/// to the tokens selected; weights and constants one number per sequence, unless they differ within
-/// one.
+/// to the tokens selected; weights and constants one number per sequence, or none where they are made of the batch's
+/// columns as the loss is evaluated, and one per token only in a plan made elsewhere.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StepPlan {
     tokens: usize,
     selected: Vec<usize>,
     weights: Spread,
-    constants: Spread,
+    constants: Constants,
 }
 
 /// The plan of a run of tokens.
@@ -39,7 +43,7 @@ impl StepPlan {
             tokens: weights.len(),
             selected: (0..selected.len()).filter(|&token| selected[token]).collect(),
             weights: Spread::PerToken(weights),
-            constants: Spread::Uniform(0.0),
+            constants: Constants::Known(Spread::Uniform(0.0)),
         }
     }
 
@@ -47,7 +51,7 @@ impl StepPlan {
         tokens: usize,
         selected: Vec<usize>,
         weights: Spread,
-        constants: Spread,
+        constants: Constants,
     ) -> Self {
         Self { tokens, selected, weights, constants }
     }
@@ -160,9 +164,20 @@ impl PlanPart<'_> {
         self.plan.weights.fill(self.shifted(run), into);
     }
 
-    /// Writes the method's constants of `run`, counted from the part's start.
-    pub(crate) fn fill_constants<R: Real>(&self, run: Range<usize>, into: &mut [R]) {
-        self.plan.constants.fill(self.shifted(run), into);
+    /// Writes the method's constants of the tokens of `sources`, which begin `start` tokens after the part.
+    #[inline(always)]
+    pub(crate) fn fill_constants<R: Real>(
+        &self,
+        start: usize,
+        sources: Sources<'_, R>,
+        into: &mut [R],
+    ) {
+        self.plan.constants.fill(self.tokens.start + start, sources, into);
+    }
+
+    /// The optional column that the method's constants are made of.
+    pub(crate) fn column_of_constants(&self) -> Option<Column> {
+        self.plan.constants.column()
     }
 
     /// Whether every token has the same weight.
@@ -172,7 +187,7 @@ impl PlanPart<'_> {
 
     /// Whether every token has the same constant.
     pub(crate) fn has_one_constant(&self) -> bool {
-        matches!(self.plan.constants, Spread::Uniform(_))
+        self.plan.constants.are_alike()
     }
 
     fn shifted(&self, run: Range<usize>) -> Range<usize> {

@@ -6,6 +6,7 @@ use thiserror::Error;
 use crate::{
     Aggregation, Candidates, Column, Executor, Gspo, ParameterError, PlanSummary, PolicyLoss, Real,
     Scope, Serial, Steer, StepPlan, TokenBatch, Treatment,
+    constants::Constants,
     ranking::{Bounds, Ranking, positions},
     settings::Settings,
     spread::Spread,
@@ -230,23 +231,17 @@ impl PolicyLoss {
             _ => positions(candidates.clone().selected(), first, batch.len()),
         };
         let constants = match self {
-            Self::Gspo(_) => Gspo::constants(batch),
-            Self::Gmpo(loss) => loss.constants(batch),
-            Self::Steer(loss) => loss.constants(batch, summary),
-            _ => self.anchor_shift(batch),
+            Self::Gspo(_) => Constants::Known(Gspo::constants(batch)),
+            Self::Gmpo(loss) => Constants::Known(loss.constants(batch)),
+            Self::Steer(loss) => loss.constants(summary),
+            _ => self
+                .treatment()
+                .and_then(Treatment::column)
+                .map_or(Constants::Known(Spread::Uniform(0.0)), Constants::AnchorShift),
         };
         let weights =
             aggregation.spread(batch.sequence_lengths(), summary.tokens, summary.sequences);
         Ok(StepPlan::assemble(batch.len(), selected, weights, constants))
-    }
-
-    /// `log π_old - log π_anchor` of each token, where a penalty has an anchor of its own.
-    fn anchor_shift<R: Real>(&self, batch: &TokenBatch<'_, R>) -> Spread {
-        let column = self.treatment().and_then(Treatment::column);
-        column.and_then(|column| batch.column(column)).map_or(Spread::Uniform(0.0), |anchor| {
-            let pairs = std::iter::zip(batch.old_log_prob(), anchor);
-            Spread::PerToken(pairs.map(|(old, anchor)| old.to_f64() - anchor.to_f64()).collect())
-        })
     }
 
     pub(crate) fn ranking(&self) -> Option<Ranking> {

@@ -70,7 +70,7 @@ impl PolicyLoss {
     ///
     /// # Panics
     ///
-    /// If `plan` is not as long as `batch`.
+    /// If `plan` is not as long as `batch`, or `batch` lacks a column of [`requirements`](Self::requirements).
     #[expect(clippy::needless_pass_by_value, reason = "a part is a view, made for this call")]
     pub fn evaluate<R: Real>(
         &self,
@@ -88,7 +88,7 @@ impl PolicyLoss {
     ///
     /// # Panics
     ///
-    /// If `plan` or `gradient` is not as long as `batch`.
+    /// If `plan` or `gradient` is not as long as `batch`, or `batch` lacks a column.
     pub fn evaluate_into<R: Real>(
         &self,
         executor: &impl Executor,
@@ -105,7 +105,7 @@ impl PolicyLoss {
     ///
     /// # Panics
     ///
-    /// If a column is not as long as `batch`.
+    /// If a column is not as long as `batch`, or `batch` lacks one.
     pub fn evaluate_detached<R: Real>(
         &self,
         executor: &impl Executor,

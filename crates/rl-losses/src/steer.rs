@@ -1,12 +1,14 @@
 //! STEER: weigh tokens by how much they change the entropy.
 
+use std::iter::zip;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{
     ClipRange, Column, ParameterError, PlanSummary, Real, TokenBatch,
+    constants::{Constants, Sources},
     parameter::check,
     settings::{Settings, checked_when_read},
-    spread::Spread,
     surrogate::{Surrogate, limited},
     token_loss::{Scored, Token, TokenLoss},
 };
@@ -56,31 +58,39 @@ impl Settings for Steer {
 checked_when_read!(Steer);
 
 impl Steer {
-    /// `Ω` of each token; none without the column.
-    fn changes<'a, R: Real>(batch: &'a TokenBatch<'_, R>) -> impl Iterator<Item = f64> + 'a {
-        let entropy = batch.column(Column::Entropy).unwrap_or_default();
-        entropy.iter().enumerate().map(|(token, entropy)| {
-            let (log_prob, advantage) =
-                (batch.log_prob()[token].to_f64(), batch.advantage()[token].to_f64());
-            let log_ratio = limited(log_prob - batch.old_log_prob()[token].to_f64());
-            let rest = -log_prob.min(0.0).exp_m1();
-            advantage * log_ratio.exp() * rest * (log_prob + entropy.to_f64())
-        })
+    /// `Ω` of each token; `own` of the columns is the entropy.
+    pub(crate) fn changes<R: Real>(sources: Sources<'_, R>) -> impl Iterator<Item = f64> {
+        let Sources { log_prob, old_log_prob, advantage, own: entropy } = sources;
+        zip(zip(log_prob, old_log_prob), zip(advantage, entropy)).map(
+            |((log_prob, old_log_prob), (advantage, entropy))| {
+                let log_prob = log_prob.to_f64();
+                let log_ratio = limited(log_prob - old_log_prob.to_f64());
+                let rest = -log_prob.min(0.0).exp_m1();
+                advantage.to_f64() * log_ratio.exp() * rest * (log_prob + entropy.to_f64())
+            },
+        )
     }
 
     /// The largest `|Ω|` of a part of the mini-batch.
     pub(crate) fn largest<R: Real>(batch: &TokenBatch<'_, R>) -> f64 {
-        Self::changes(batch).fold(0.0, |largest, change| largest.max(change.abs()))
+        let sources = Sources {
+            log_prob: batch.log_prob(),
+            old_log_prob: batch.old_log_prob(),
+            advantage: batch.advantage(),
+            own: batch.column(Column::Entropy).unwrap_or_default(),
+        };
+        Self::changes(sources).fold(0.0, |largest, change| largest.max(change.abs()))
     }
 
-    /// The weight of each token.
-    pub(crate) fn constants<R: Real>(
-        &self,
-        batch: &TokenBatch<'_, R>,
-        summary: &PlanSummary,
-    ) -> Spread {
+    /// The weight of a token with this `Ω`.
+    pub(crate) fn weight(rate: f64, change: f64) -> f64 {
+        (-rate * change.abs()).exp()
+    }
+
+    /// How fast weights fall, given the largest `|Ω|` of the mini-batch.
+    pub(crate) fn constants(&self, summary: &PlanSummary) -> Constants {
         let rate = -self.smallest_weight.ln() / summary.largest.max(SMALLEST_SCALE);
-        Spread::PerToken(Self::changes(batch).map(|change| (-rate * change.abs()).exp()).collect())
+        Constants::EntropyChange { rate }
     }
 }
 

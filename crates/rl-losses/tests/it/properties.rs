@@ -169,13 +169,22 @@ proptest! {
         }
         for loss in losses().into_iter().filter(is_homogeneous) {
             let plan = loss.plan(&batch, &Aggregation::TokenMean, &mut seeded(seed))?;
-            // What is selected by covariance depends on its scale; GMPO's constant is a loss itself.
+            // What is selected by covariance depends on its scale; GMPO's constant is a loss itself, STEER's a share of the largest.
             let plan_of_scaled = match loss {
-                PolicyLoss::Gmpo(_) => {
+                PolicyLoss::Gmpo(_) | PolicyLoss::Steer(_) => {
                     loss.plan(&scaled.batch(), &Aggregation::TokenMean, &mut seeded(seed))?
                 }
                 _ => plan.clone(),
             };
+            if let PolicyLoss::Steer(_) = loss {
+                let largest = |columns: &Columns| {
+                    loss.summarise(&Serial, &columns.batch()).map(|summary| summary.largest)
+                };
+                // Below the smallest scale that it divides by, weights do depend on the size.
+                if largest(&columns)?.min(largest(&scaled)?) < 0.02 {
+                    continue;
+                }
+            }
             let one = loss.evaluate(&batch, plan.part(0..batch.len()));
             let two = loss.evaluate(&scaled.batch(), plan_of_scaled.part(0..batch.len()));
             prop_assert!((two.value - scale * one.value).abs() < 1e-10 * (1.0 + one.value.abs()));
@@ -327,7 +336,13 @@ fn is_homogeneous(loss: &PolicyLoss) -> bool {
 
 /// Whether the gradient depends on the log-probabilities through their difference alone.
 fn reads_the_ratio_alone(loss: &PolicyLoss) -> bool {
-    !matches!(loss, PolicyLoss::DppoTv(_) | PolicyLoss::DppoKl(_) | PolicyLoss::DynamicClip(_))
+    !matches!(
+        loss,
+        PolicyLoss::DppoTv(_)
+            | PolicyLoss::DppoKl(_)
+            | PolicyLoss::DynamicClip(_)
+            | PolicyLoss::Steer(_)
+    )
 }
 
 /// Every eligible token is drawn equally often: 2 of 8, so a quarter of the draws each.
