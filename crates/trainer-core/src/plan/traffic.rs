@@ -67,18 +67,20 @@ impl Traffic {
         // Blocks, and embedding and head as if they were blocks.
         let units = count + 1 + u64::from(!model.tied);
         if setup.cuts_blocks() {
-            let gathered = sent(element * (blocks + outer));
-            // Sampling, scoring, and one pass before and after the update for the probe.
+            // All together for sampling. A pass opens embedding and head one after the other, be they tied or not: for scoring,
+            // and one before and after the update for the probe.
             let passes =
-                2 + u64::from(setup.second_scoring_pass) + 2 * u64::from(setup.probe_bytes > 0);
-            let reference = u64::from(setup.reference && setup.lora.is_none());
-            let passes = passes + reference;
-            add(SCORING, data_ranks, passes * units, passes * gathered, true);
-            // Backwards the embedding is not asked for.
+                1 + u64::from(setup.second_scoring_pass) + 2 * u64::from(setup.probe_bytes > 0);
+            let passes = passes + u64::from(setup.reference && setup.lora.is_none());
             let head = model.head_parameters() as u64 / tensor;
-            let bytes = gathered + sent(element * (blocks + head));
-            let operations = units + count + 1;
-            add("parameters, for updates", data_ranks, updates * operations, updates * bytes, true);
+            let bytes = sent(element * (blocks + outer)) + passes * sent(element * (blocks + 2 * head));
+            add(SCORING, data_ranks, units + passes * (count + 2), bytes, true);
+            // Embedding and blocks, the head for the statistics and again for their gradient, and the blocks backwards. Before the
+            // first update of a step the statistics are known.
+            let heads = 2 * updates - 1;
+            let bytes = updates * sent(element * (2 * blocks + head)) + heads * sent(element * head);
+            let operations = updates * (2 * count + 1) + heads;
+            add("parameters, for updates", data_ranks, operations, bytes, true);
             let bytes = sent(wide * trained);
             add("gradients to shards", data_ranks, updates * units, updates * bytes, true);
         } else if setup.cuts_optimizer() {

@@ -4,6 +4,7 @@ mod failure;
 mod same_run;
 mod tensor_parallel;
 mod torchrun;
+mod traffic;
 mod two_hosts;
 
 use std::net::TcpListener;

@@ -1,0 +1,79 @@
+//! What a run sends is what its plan says, to the byte but for messages, and does not grow with the number of micro-batches.
+
+use std::path::Path;
+
+use trainer_core::config::Run;
+use trainer_core::model_config::ModelConfig;
+use trainer_core::plan::{ModelSizes, Setup, Traffic};
+
+use super::train_on;
+use crate::fixture::directory;
+use crate::training_run::{steps, write_config};
+
+/// Two steps of two optimiser steps each, of which every token counts.
+const SETTINGS: [&str; 5] = [
+    "training.steps=2",
+    "evaluation.every=0",
+    "checkpoint.every=0",
+    "algorithm.drop_uninformative_groups=false",
+    "model.dtype=f32",
+];
+
+/// What ranks tell each other in words and single numbers, at most, in a step.
+const MESSAGES: f64 = 4096.0;
+
+fn planned(root: &Path, settings: &[String]) -> Traffic {
+    let run = Run::load(&write_config(root), settings).expect("a configuration");
+    let config = ModelConfig::read(&run.config().model.path.join("config.json")).expect("a model");
+    let setup = Setup::of_run(&run, ModelSizes::of("tiny", &config));
+    Traffic::new(&setup.with_ranks(1, 2).expect("two ranks"))
+}
+
+/// Bytes that one kind of operation of the plan, or all, makes of a step.
+fn of(traffic: &Traffic, kinds: &[&str]) -> f64 {
+    let kinds = |name: &str| kinds.iter().any(|kind| name.starts_with(kind));
+    let found = traffic.collectives.iter().filter(|collective| kinds(collective.name));
+    found.map(|collective| collective.bytes_sent as f64).sum()
+}
+
+/// A run of two ranks: parameters and gradients gathered, scattered and summed; the least and the most of two budgets.
+fn sends_what_is_planned(further: &[&str]) {
+    let mut counted = Vec::new();
+    for budget in ["training.micro_batch_tokens=14", "training.micro_batch_tokens=1000"] {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let settings = [&SETTINGS[..], further, &[budget]].concat();
+        train_on(2, folder.path(), &settings);
+        let owned: Vec<String> = settings.iter().map(|&setting| setting.to_owned()).collect();
+        let plan = planned(folder.path(), &owned);
+        let steps = steps(folder.path());
+        let metric = |name: &str| steps[1].get(name).expect("a run of several ranks has it");
+        let close = |name: &str, expected: f64| {
+            let beyond = metric(name) - expected;
+            assert!((0.0..MESSAGES).contains(&beyond), "{further:?}, {name}: {beyond} beyond {expected}");
+        };
+        close("parallel/all_reduce_bytes", of(&plan, &["sum of gradients"]));
+        close("parallel/reduce_scatter_bytes", of(&plan, &["gradients to shards"]));
+        close("parallel/all_gather_bytes", of(&plan, &["parameters"]));
+        close("parallel/bytes_sent", plan.bytes_sent_per_step() as f64);
+        counted.push((plan.micro_batches, metric("parallel/bytes_sent")));
+    }
+    let [(many, first), (one, second)] = counted[..] else { panic!("two budgets") };
+    assert_eq!((many, one), (3, 1));
+    assert!((first - second).abs() < MESSAGES, "{many} micro-batches: {first}, {one}: {second}");
+}
+
+#[test]
+fn gradients_are_sent_once_an_optimiser_step() {
+    for zero in ["parallel.zero=0", "parallel.zero=1", "parallel.zero=2"] {
+        sends_what_is_planned(&[zero]);
+    }
+}
+
+/// The head tied or not, with a pass more for another temperature, and without the probe.
+#[test]
+fn blocks_are_gathered_once_a_pass() {
+    let untied = format!("model.path={:?}", directory("tiny_qwen2_untied").display().to_string());
+    sends_what_is_planned(&["parallel.zero=3"]);
+    sends_what_is_planned(&["parallel.zero=3", "rollout.temperature=0.8"]);
+    sends_what_is_planned(&["parallel.zero=3", "metrics.probe_bytes=0", &untied]);
+}
