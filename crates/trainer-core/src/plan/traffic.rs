@@ -73,12 +73,14 @@ impl Traffic {
                 1 + u64::from(setup.second_scoring_pass) + 2 * u64::from(setup.probe_bytes > 0);
             let passes = passes + u64::from(setup.reference && setup.lora.is_none());
             let head = model.head_parameters() as u64 / tensor;
-            let bytes = sent(element * (blocks + outer)) + passes * sent(element * (blocks + 2 * head));
+            let bytes =
+                sent(element * (blocks + outer)) + passes * sent(element * (blocks + 2 * head));
             add(SCORING, data_ranks, units + passes * (count + 2), bytes, true);
             // Embedding and blocks, the head for the statistics and again for their gradient, and the blocks backwards. Before the
             // first update of a step the statistics are known.
             let heads = 2 * updates - 1;
-            let bytes = updates * sent(element * (2 * blocks + head)) + heads * sent(element * head);
+            let bytes =
+                updates * sent(element * (2 * blocks + head)) + heads * sent(element * head);
             let operations = updates * (2 * count + 1) + heads;
             add("parameters, for updates", data_ranks, operations, bytes, true);
             let bytes = sent(wide * trained);

@@ -49,7 +49,10 @@ fn sends_what_is_planned(further: &[&str]) {
         let metric = |name: &str| steps[1].get(name).expect("a run of several ranks has it");
         let close = |name: &str, expected: f64| {
             let beyond = metric(name) - expected;
-            assert!((0.0..MESSAGES).contains(&beyond), "{further:?}, {name}: {beyond} beyond {expected}");
+            assert!(
+                (0.0..MESSAGES).contains(&beyond),
+                "{further:?}, {name}: {beyond} beyond {expected}"
+            );
         };
         close("parallel/all_reduce_bytes", of(&plan, &["sum of gradients"]));
         close("parallel/reduce_scatter_bytes", of(&plan, &["gradients to shards"]));
