@@ -5,6 +5,7 @@ mod book;
 mod configurations;
 mod documents;
 mod pains;
+mod recorded_best_of;
 mod recorded_schedules;
 mod scripts;
 mod theorem_through_losses;

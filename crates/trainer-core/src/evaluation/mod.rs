@@ -5,6 +5,7 @@
 //! | [`response`] | what is kept of one response |
 //! | [`majority`], [`diversity`] | the majority's answer; words in common |
 //! | [`measures`] | every measure: its definition, and one value a problem |
+//! | [`repeated_draws`] | verl's `best@k`, to compare with its logs |
 //! | [`bootstrap`] | intervals, by drawing problems again |
 //! | [`comparison`] | two evaluations, problem by problem |
 //! | [`settings`], [`identity`], [`folder`] | what is evaluated and how; what it leaves on disk |
@@ -20,6 +21,7 @@ pub mod folder;
 pub mod identity;
 pub mod majority;
 pub mod measures;
+pub mod repeated_draws;
 pub mod response;
 pub mod settings;
 pub mod table;

@@ -23,7 +23,7 @@ use self::recorded::Case;
 const ELSEWHERE: [(&str, &str); 2] = [
     (
         "bootstrap",
-        "verl's best@n of an evaluation draws with replacement by numpy's generator; not offered",
+        "best@n of an evaluation is trainer-core's; tests/it/recorded_best_of.rs runs the case",
     ),
     (
         "lr",
