@@ -71,7 +71,7 @@ impl Traffic {
             // and one before and after the update for the probe.
             let passes =
                 1 + u64::from(setup.second_scoring_pass) + 2 * u64::from(setup.probe_bytes > 0);
-            let passes = passes + u64::from(setup.reference && setup.lora.is_none());
+            let passes = passes + u64::from(setup.reference);
             let head = model.head_parameters() as u64 / tensor;
             let bytes =
                 sent(element * (blocks + outer)) + passes * sent(element * (blocks + 2 * head));
@@ -85,6 +85,11 @@ impl Traffic {
             add("parameters, for updates", data_ranks, operations, bytes, true);
             let bytes = sent(wide * trained);
             add("gradients to shards", data_ranks, updates * units, updates * bytes, true);
+            if setup.lora.is_some() {
+                // What is cut are the blocks beneath; the corrections are whole.
+                let bytes = updates * sent(element * trained);
+                add("parameters from shards", data_ranks, updates * units, bytes, false);
+            }
         } else if setup.cuts_optimizer() {
             let overlapped = setup.cuts_gradients();
             add(
@@ -124,6 +129,12 @@ impl Traffic {
                 bytes_sent: bytes,
                 overlapped: false,
             });
+            let (operations, bytes_sent) = vocabulary_traffic(setup);
+            if bytes_sent > 0 {
+                let name = "statistics of tensor parallelism";
+                let overlapped = false;
+                collectives.push(Collective { name, ranks, operations, bytes_sent, overlapped });
+            }
         }
         let (shared, ranks) = setup.shared_gradient();
         if shared > 0 {
@@ -153,21 +164,48 @@ impl Traffic {
     }
 }
 
-/// Two all-reduces of the residual stream a block and direction (Shoeybi et al. 2019, *Megatron-LM*, arXiv:1909.08053, Sec. 3):
-/// scoring once, updates forwards, again and backwards, and sampling token by token.
+/// All-reduces of the residual stream (Shoeybi et al. 2019, *Megatron-LM*, arXiv:1909.08053, Sec. 3), in vectors of a token each:
+/// the embedding's and two a block forwards, one a block as it is computed again, two backwards, and the head's for what was drawn.
 fn tensor_traffic(setup: &Setup) -> (u64, u64) {
     let lengths = setup.expected();
-    let of_tokens = |tokens: u64| {
-        let bytes = tokens * setup.model.hidden as u64 * size_of(setup.dtype);
-        2 * bytes * (setup.tensor as u64 - 1) / setup.tensor as u64
-    };
     let blocks = setup.model.blocks as u64;
     let sequences = setup.sequences_per_rank() as u64;
     let tokens = sequences * lengths.sequence_tokens() as u64;
-    let passes = 1 + u64::from(setup.second_scoring_pass) + 3 * setup.epochs as u64;
     let drawn = sequences * lengths.response_tokens as u64;
-    let bytes = 2 * blocks * (passes * of_tokens(tokens) + of_tokens(drawn));
+    let prompts = setup.prompts_per_rank() as u64;
+    let epochs = setup.epochs as u64;
+    let (forward, update) = (2 * blocks + 1, 5 * blocks + 1);
+    let passes = 1 + u64::from(setup.second_scoring_pass) + u64::from(setup.reference);
+    // A prompt is read once for all its responses, and the last token of each is not read again.
+    let sampled = prompts * lengths.prompt_tokens as u64 + drawn - sequences;
+    let (kept, all) = probed_bytes(setup);
+    let probed = u64::try_from(u128::from(2 * tokens) * u128::from(kept) / u128::from(all.max(1)));
+    let read = passes * tokens + probed.unwrap_or(u64::MAX) + sampled;
+    let vectors = read * forward + epochs * (tokens * update + drawn);
+    let bytes = vectors * setup.model.hidden as u64 * size_of(setup.dtype);
     let micro = tokens.div_ceil(setup.micro_batch_tokens as u64);
     let rows = (setup.rows as u64).min(sequences).max(1);
-    (2 * blocks * (passes * micro + drawn / rows), bytes)
+    let operations = (passes * micro + drawn / rows + prompts) * forward;
+    let ranks = setup.tensor as u64;
+    (operations + epochs * micro * (update + 1), 2 * bytes * (ranks - 1) / ranks)
+}
+
+/// Bytes of the distributions that the change of entropy is measured with, and of all there are.
+fn probed_bytes(setup: &Setup) -> (u64, u64) {
+    let drawn = setup.sequences_per_rank() as u64 * setup.expected().response_tokens as u64;
+    let all = drawn * setup.model.vocabulary as u64 * 4;
+    ((setup.probe_bytes as u64).min(all), all)
+}
+
+/// What is gathered of the parts of the vocabulary: distributions before and after an update, to measure the change of entropy, and
+/// the logits of each token that is drawn, in f64, where some of them are left out.
+fn vocabulary_traffic(setup: &Setup) -> (u64, u64) {
+    let (kept, all) = probed_bytes(setup);
+    let drawn = if setup.truncated_sampling { 2 * all } else { 0 };
+    let sequences = setup.sequences_per_rank() as u64;
+    let rows = (setup.rows as u64).min(sequences).max(1);
+    let steps = sequences * setup.expected().response_tokens as u64 / rows;
+    let operations = 2 * u64::from(kept > 0) + if drawn > 0 { steps } else { 0 };
+    let ranks = setup.tensor as u64;
+    (operations, (2 * kept + drawn) * (ranks - 1) / ranks)
 }

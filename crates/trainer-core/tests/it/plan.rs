@@ -378,6 +378,31 @@ fn ranks_that_share_a_model_share_its_bytes() {
     assert_eq!(bytes_of(&cut, "activations that are kept"), 0);
 }
 
+/// 28 blocks: of each token the embedding and two sums a block forwards, one again, two backwards, and the head's of what was drawn.
+#[test]
+fn ranks_of_a_model_send_the_residual_stream() {
+    let settings = ["metrics.probe_bytes=0"];
+    let own = Setup { tensor: 4, ..setup("7b", &settings) }.with_ranks(1, 8).expect("eight devices");
+    let bytes = |setup: &Setup, name: &str| {
+        let traffic = Traffic::new(setup);
+        let found = traffic.collectives.iter().find(|one| one.name.starts_with(name));
+        found.map_or(0.0, |one| one.bytes_sent as f64)
+    };
+    // Half of 2048 responses of 8192 tokens to half of 256 prompts of 512, which are read once each.
+    let (sequences, tokens) = (1024.0, 1024.0 * 8704.0);
+    let sampled = 128.0 * 512.0 + sequences * 8191.0;
+    let vectors = (tokens + sampled) * 57.0 + tokens * 141.0 + sequences * 8192.0;
+    let expected = vectors * 3584.0 * 2.0 * 2.0 * 3.0 / 4.0;
+    let found = bytes(&own, "activations of tensor");
+    assert!((found / expected - 1.0).abs() < 1e-9, "{found} {expected}");
+    assert!(bytes(&own, "statistics of tensor").abs() < 1e-9);
+    // The whole rows of logits, in f64, where some are left out.
+    let truncated = Setup { truncated_sampling: true, ..own };
+    let rows = sequences * 8192.0 * 152_064.0 * 8.0 * 3.0 / 4.0;
+    let found = bytes(&truncated, "statistics of tensor");
+    assert!((found / rows - 1.0).abs() < 1e-9, "{found} {rows}");
+}
+
 #[test]
 fn a_plan_is_written_out() {
     let setup = Setup { mean_response_tokens: 1500, ..on(setup("32b", &[]), 4, 8, 3) };

@@ -22,10 +22,16 @@ const SETTINGS: [&str; 5] = [
 /// What ranks tell each other in words and single numbers, at most, in a step.
 const MESSAGES: f64 = 4096.0;
 
-fn planned(root: &Path, settings: &[String]) -> Traffic {
-    let run = Run::load(&write_config(root), settings).expect("a configuration");
+/// With prompts and responses of these lengths.
+fn planned(root: &Path, settings: &[&str], [prompt, response]: [usize; 2]) -> Traffic {
+    let settings: Vec<String> = settings.iter().map(|&setting| setting.to_owned()).collect();
+    let run = Run::load(&write_config(root), &settings).expect("a configuration");
     let config = ModelConfig::read(&run.config().model.path.join("config.json")).expect("a model");
-    let setup = Setup::of_run(&run, ModelSizes::of("tiny", &config));
+    let setup = Setup {
+        mean_prompt_tokens: prompt,
+        mean_response_tokens: response,
+        ..Setup::of_run(&run, ModelSizes::of("tiny", &config))
+    };
     Traffic::new(&setup.with_ranks(1, 2).expect("two ranks"))
 }
 
@@ -43,8 +49,7 @@ fn sends_what_is_planned(further: &[&str]) {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let settings = [&SETTINGS[..], further, &[budget]].concat();
         train_on(2, folder.path(), &settings);
-        let owned: Vec<String> = settings.iter().map(|&setting| setting.to_owned()).collect();
-        let plan = planned(folder.path(), &owned);
+        let plan = planned(folder.path(), &settings, [2, 6]);
         let steps = steps(folder.path());
         let metric = |name: &str| steps[1].get(name).expect("a run of several ranks has it");
         let close = |name: &str, expected: f64| {
@@ -79,4 +84,33 @@ fn blocks_are_gathered_once_a_pass() {
     sends_what_is_planned(&["parallel.zero=3"]);
     sends_what_is_planned(&["parallel.zero=3", "rollout.temperature=0.8"]);
     sends_what_is_planned(&["parallel.zero=3", "metrics.probe_bytes=0", &untied]);
+    sends_what_is_planned(&["parallel.zero=3", "lora.rank=2", "algorithm.reference_kl.placement=loss"]);
+}
+
+/// Prompts of four tokens, and responses whose mean length is between two whole ones.
+#[test]
+fn a_model_on_two_ranks_sends_its_residual_stream() {
+    let cases: [&[&str]; 3] = [
+        &["metrics.probe_bytes=0"],
+        &["rollout.top_k=40", "rollout.temperature=0.8"],
+        &["algorithm.reference_kl.placement=loss", "algorithm.epochs=2"],
+    ];
+    for further in cases {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let settings = [&SETTINGS[..], &["parallel.tensor=2"], further].concat();
+        train_on(2, folder.path(), &settings);
+        let steps = steps(folder.path());
+        let metric = |name: &str| steps[1].get(name).expect("a run of several ranks has it");
+        assert!((metric("prompt_length/mean") - 4.0).abs() < 1e-9);
+        let length = metric("response_length/mean");
+        let longer = (2..=6_usize).find(|&tokens| tokens as f64 >= length).expect("six at most");
+        let of_length = |response: usize| {
+            planned(folder.path(), &settings, [4, response]).bytes_sent_per_step() as f64
+        };
+        let (least, most) = (of_length(longer - 1), of_length(longer));
+        let found = metric("parallel/bytes_sent");
+        // Beside the residual stream some numbers of each token, and messages.
+        assert!(least < found && found < 1.03 * most + MESSAGES, "{further:?}: {least} {found} {most}");
+        assert!(most < 1.25 * least, "{least} {most}");
+    }
 }
