@@ -118,36 +118,7 @@ impl Traffic {
         }
         let within: u64 =
             collectives.iter().filter(|c| c.name != SCORING).map(|c| c.bytes_sent).sum();
-        if setup.tensor > 1 {
-            let (operations, bytes) = tensor_traffic(setup);
-            let ranks = setup.tensor;
-            let name = "activations of tensor parallelism";
-            collectives.push(Collective {
-                name,
-                ranks,
-                operations,
-                bytes_sent: bytes,
-                overlapped: false,
-            });
-            let (operations, bytes_sent) = vocabulary_traffic(setup);
-            if bytes_sent > 0 {
-                let name = "statistics of tensor parallelism";
-                let overlapped = false;
-                collectives.push(Collective { name, ranks, operations, bytes_sent, overlapped });
-            }
-        }
-        let (shared, ranks) = setup.shared_gradient();
-        if shared > 0 {
-            let own = if setup.cuts_optimizer() { data_ranks } else { 1 };
-            let bytes = wide * (shared as u64).div_ceil(own);
-            collectives.push(Collective {
-                name: "gradients of tensor parallelism",
-                ranks,
-                operations: updates * bytes.div_ceil(BUCKET_BYTES.into()),
-                bytes_sent: updates * 2 * bytes * (ranks as u64 - 1) / ranks as u64,
-                overlapped: false,
-            });
-        }
+        collectives.extend(within_model(setup));
         Self {
             collectives,
             bytes_sent_per_optimizer_step: within / updates.max(1),
@@ -162,6 +133,34 @@ impl Traffic {
     pub fn bytes_sent_per_step(&self) -> u64 {
         self.collectives.iter().map(|collective| collective.bytes_sent).sum()
     }
+}
+
+/// What the ranks that hold a model together send each other.
+fn within_model(setup: &Setup) -> Vec<Collective> {
+    let ranks = setup.tensor;
+    if ranks == 1 {
+        return Vec::new();
+    }
+    let (shared, holders) = setup.shared_gradient();
+    let own = if setup.cuts_optimizer() { setup.data_ranks() } else { 1 };
+    let wide = if setup.dtype == Dtype::F64 { 8 } else { 4 };
+    let bytes = wide * shared.div_ceil(own) as u64;
+    let updates = setup.optimizer_steps() as u64;
+    let gradients = (
+        updates * bytes.div_ceil(BUCKET_BYTES.into()),
+        updates * 2 * bytes * (holders as u64 - 1) / holders as u64,
+    );
+    let kinds = [
+        ("activations of tensor parallelism", ranks, tensor_traffic(setup)),
+        ("statistics of tensor parallelism", ranks, vocabulary_traffic(setup)),
+        ("gradients of tensor parallelism", holders, gradients),
+    ];
+    let sent = kinds.into_iter().filter(|(.., (_, bytes_sent))| *bytes_sent > 0);
+    sent.map(|(name, ranks, (operations, bytes_sent))| {
+        let overlapped = false;
+        Collective { name, ranks, operations, bytes_sent, overlapped }
+    })
+    .collect()
 }
 
 /// All-reduces of the residual stream (Shoeybi et al. 2019, *Megatron-LM*, arXiv:1909.08053, Sec. 3), in vectors of a token each:

@@ -382,7 +382,8 @@ fn ranks_that_share_a_model_share_its_bytes() {
 #[test]
 fn ranks_of_a_model_send_the_residual_stream() {
     let settings = ["metrics.probe_bytes=0"];
-    let own = Setup { tensor: 4, ..setup("7b", &settings) }.with_ranks(1, 8).expect("eight devices");
+    let own =
+        Setup { tensor: 4, ..setup("7b", &settings) }.with_ranks(1, 8).expect("eight devices");
     let bytes = |setup: &Setup, name: &str| {
         let traffic = Traffic::new(setup);
         let found = traffic.collectives.iter().find(|one| one.name.starts_with(name));

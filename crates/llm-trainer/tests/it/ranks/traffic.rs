@@ -84,7 +84,11 @@ fn blocks_are_gathered_once_a_pass() {
     sends_what_is_planned(&["parallel.zero=3"]);
     sends_what_is_planned(&["parallel.zero=3", "rollout.temperature=0.8"]);
     sends_what_is_planned(&["parallel.zero=3", "metrics.probe_bytes=0", &untied]);
-    sends_what_is_planned(&["parallel.zero=3", "lora.rank=2", "algorithm.reference_kl.placement=loss"]);
+    sends_what_is_planned(&[
+        "parallel.zero=3",
+        "lora.rank=2",
+        "algorithm.reference_kl.placement=loss",
+    ]);
 }
 
 /// Prompts of four tokens, and responses whose mean length is between two whole ones.
@@ -110,7 +114,10 @@ fn a_model_on_two_ranks_sends_its_residual_stream() {
         let (least, most) = (of_length(longer - 1), of_length(longer));
         let found = metric("parallel/bytes_sent");
         // Beside the residual stream some numbers of each token, and messages.
-        assert!(least < found && found < 1.03 * most + MESSAGES, "{further:?}: {least} {found} {most}");
+        assert!(
+            least < found && found < 1.03 * most + MESSAGES,
+            "{further:?}: {least} {found} {most}"
+        );
         assert!(most < 1.25 * least, "{least} {most}");
     }
 }
