@@ -87,12 +87,12 @@ impl Hosts {
             Store::connect(first, *port, JOIN).with_context(reach)?
         };
         let words = store.prefixed("launch")?;
-        let run = format!("{processes} processes on each of {count} hosts");
+        let run = format!("-n {processes} --nnodes {count}");
         if *index == 0 {
             words.set("run", run.as_bytes())?;
         }
         let expected = String::from_utf8_lossy(&words.get("run")?).into_owned();
-        anyhow::ensure!(expected == run, "the first host starts {expected}, this one {run}");
+        anyhow::ensure!(expected == run, "the first host was given {expected}, this one {run}");
         anyhow::ensure!(
             words.add(&format!("here/{index}"), 1)? == 1,
             "another launcher is host {index} already, expected one launcher a host"

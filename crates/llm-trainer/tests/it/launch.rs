@@ -179,6 +179,73 @@ fn what_cannot_be_started_is_one_line() {
     for options in [&["-n", "0"][..], &[], &["-n", "2", "--grace", "-1"]] {
         assert_eq!(run(options, "true").status.code(), Some(2), "{options:?}");
     }
+    let beyond = run(&["-n", "1", "--nnodes", "2", "--node-rank", "2"], "true");
+    let expected = "error: --node-rank is 2, expected 0..2, as --nnodes is 2\n";
+    assert_eq!(text(&beyond.stderr), expected);
+    let nowhere = run(&["-n", "1", "--nnodes", "2"], "true");
+    assert!(text(&nowhere.stderr).starts_with("error: --master-addr is not given, expected "));
+}
+
+/// Launchers of a run on two hosts, which are both this one; each starts so many ranks of a script of its own.
+fn launchers(grace: &str, ranks: [(&str, &str); 2]) -> [Child; 2] {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let port = listener.local_addr().expect("bound").port().to_string();
+    drop(listener);
+    let mut host = 0..;
+    ranks.map(|(count, script)| {
+        let host = host.next().expect("there is no last number").to_string();
+        let options = ["-n", count, "--grace", grace, "--nnodes", "2", "--node-rank", &host];
+        let first = ["--master-addr", "127.0.0.1", "--master-port", &port];
+        let mut launcher = shell(&[&options[..], &first].concat(), script);
+        launcher.spawn().expect("the binary was built for this test")
+    })
+}
+
+#[test]
+fn launchers_of_several_hosts_count_the_ranks_of_all() {
+    let script = "echo $RANK/$WORLD_SIZE $LOCAL_RANK/$LOCAL_WORLD_SIZE $GROUP_RANK $MASTER_ADDR";
+    let outputs = launchers("5", [("2", script); 2]).map(|child| child.wait_with_output().unwrap());
+    for output in &outputs {
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    }
+    let lines = outputs.map(|output| sorted_lines(&output.stdout));
+    assert_eq!(lines[0], ["[0] 0/4 0/2 0 127.0.0.1", "[1] 1/4 1/2 0 127.0.0.1"]);
+    assert_eq!(lines[1], ["[2] 2/4 0/2 1 127.0.0.1", "[3] 3/4 1/2 1 127.0.0.1"]);
+}
+
+#[test]
+fn a_rank_that_fails_on_one_host_ends_those_of_the_other() {
+    for failing in [0, 1] {
+        let folder = tempfile::tempdir().unwrap();
+        let there = folder.path().join("there").display().to_string();
+        let waits = format!(
+            "trap 'echo told to end; exit 0' TERM; touch {there}; while :; do sleep 0.05; done"
+        );
+        let fails = format!("while ! [ -e {there} ]; do sleep 0.05; done; exit 3");
+        let mut scripts = [("1", waits.as_str()); 2];
+        scripts[failing].1 = &fails;
+        let outputs = launchers("5", scripts).map(|child| child.wait_with_output().unwrap());
+        let own = format!("rank {failing} of 2 ended with exit code 3");
+        assert_eq!(outputs[failing].status.code(), Some(3));
+        assert_eq!(last_line(&outputs[failing].stderr), format!("error: {own}"));
+        let other = &outputs[1 - failing];
+        assert_eq!(other.status.code(), Some(2), "{}", text(&other.stderr));
+        assert_eq!(last_line(&other.stderr), format!("error: {own}, on host {failing}"));
+        assert!(text(&other.stdout).ends_with("told to end\n"), "{}", text(&other.stdout));
+    }
+}
+
+#[test]
+fn launchers_that_mean_different_runs_are_refused() {
+    let [mut first, second] = launchers("0.2", [("1", "echo ready; exec sleep 60"), ("2", "true")]);
+    let _reader = wait_for_lines(&mut first, "ready", 1);
+    let refused = second.wait_with_output().unwrap();
+    assert_eq!(
+        text(&refused.stderr),
+        "error: the first host was given -n 1 --nnodes 2, this one -n 2 --nnodes 2\n"
+    );
+    signal(&first, "-TERM");
+    assert_eq!(first.wait_with_output().unwrap().status.code(), Some(143));
 }
 
 /// Alone, or as one of the ranks that the tests below start: all sum their ranks.
