@@ -8,6 +8,9 @@ use std::process::{Command, Output};
 use crate::fixture::directory;
 use crate::training_run::assert_success;
 
+/// The published methods.
+const RECIPES: [&str; 4] = ["grpo", "clip-higher", "clip-cov", "kl-cov"];
+
 /// torchrun as far as the scripts use it: the program is asked what it would do as one of so many ranks.
 const TORCHRUN: &str = r#"#!/usr/bin/env bash
 set -euo pipefail
@@ -91,15 +94,17 @@ fn planned(output: &Output, ranks: usize, parts: &[&str]) {
 fn every_recipe_of_both_sizes_can_be_planned_on_one_machine_and_on_four() {
     let stage = Stage::new();
     for (script, name) in [("train-7b.sh", "7b"), ("train-32b.sh", "32b")] {
-        for method in ["grpo", "clip-higher", "clip-cov", "kl-cov"] {
+        for method in RECIPES {
             let name = format!("name = \"qwen2.5-{name}-{method}\"");
             let parts = ["parallel.zero = 3", name.as_str()];
             planned(&stage.run(script, &[method], &[]), 8, &parts);
+            let four = stage.run(script, &[method, "4"], &[("RENDEZVOUS", "host:29500")]);
+            planned(&four, 32, &[&parts[..], &["4 nodes of 8 devices"]].concat());
         }
         let variables = [("RENDEZVOUS", "host:29500"), ("GPUS", "4")];
-        let further = ["kl-cov", "4", "--", "--set", "training.steps=7"];
+        let further = ["kl-cov", "2", "--", "--set", "training.steps=7"];
         let output = stage.run(script, &further, &variables);
-        planned(&output, 16, &["steps = 7", "4 nodes of 4 devices"]);
+        planned(&output, 8, &["steps = 7", "2 nodes of 4 devices"]);
         let shown = stage.run(script, &["kl-cov"], &[("PLAN", "1")]);
         planned(&shown, 8, &["memory of one rank"]);
     }
@@ -111,13 +116,18 @@ fn a_job_of_slurm_can_be_planned() {
     let stage = Stage::new();
     let repository = scripts().join("..").display().to_string();
     for script in ["train-7b.sbatch", "train-32b.sbatch"] {
-        let variables = [
-            ("SLURM_SUBMIT_DIR", repository.as_str()),
-            ("SLURM_JOB_NUM_NODES", "4"),
-            ("SLURM_JOB_END_TIME", "4102444800"),
-            ("METHOD", "clip-cov"),
-        ];
-        planned(&stage.run(script, &[], &variables), 32, &["clip-cov", "4 nodes of 8 devices"]);
+        for (nodes, ranks) in [("1", 8), ("4", 32)] {
+            for method in RECIPES {
+                let variables = [
+                    ("SLURM_SUBMIT_DIR", repository.as_str()),
+                    ("SLURM_JOB_NUM_NODES", nodes),
+                    ("SLURM_JOB_END_TIME", "4102444800"),
+                    ("METHOD", method),
+                ];
+                let expected = [method, " of 8 devices", "memory of one rank"];
+                planned(&stage.run(script, &[], &variables), ranks, &expected);
+            }
+        }
     }
 }
 
