@@ -19,7 +19,8 @@ def parity(out, device):
             for column in ("log_prob", "entropy"):
                 assert len(exact[column]) == len(found[column]) > 0
                 row[f"{column}_difference"] = max(abs(a - b) for a, b in zip(exact[column], found[column]))
-            row["tolerance"] = 1e-3 if kind == "f32" else 0.1
+            # transformers' own bf16 is 0.18 nats from its f32 on this text and these models of random weights (logits up to 11).
+            row["tolerance"] = 1e-3 if kind == "f32" else 0.2
             row["within"] = max(row["log_prob_difference"], row["entropy_difference"]) <= row["tolerance"]
             print(json.dumps(row))
 

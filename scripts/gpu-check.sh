@@ -13,7 +13,7 @@
 # doctor   libtorch, devices, self-test           parity  log-probabilities and entropies: device against CPU in f32
 # rollout  decoding behind prompts                update  log-probability pass; forward, backward and optimiser
 # step     whole training steps of a recorded model by the program itself
-# peer     PEER=FILE.py, measured by python3 with the same deadline, where it is given
+# peer     PEER=FILE.py [--deadline S --device D --tiny], measured by python3 with the same deadline, where it is given
 #
 # LIBTORCH_LIB=DIR  libtorch 2.11's lib folder [that of python3's torch, else where the program was linked]
 # Each section stands alone: one that fails or finds no time says so and leaves the others as they are. Without CUDA the
@@ -127,7 +127,9 @@ step() {
 }
 
 peer() {
-  OUT=$out python3 "$PEER" --deadline "$(left 520)" --device "${device%%:*}"
+  local small=()
+  [[ $device != cpu ]] || small=(--tiny)
+  OUT=$out python3 "$PEER" --deadline "$(left 520)" --device "${device%%:*}" "${small[@]}"
 }
 
 run() {

@@ -154,6 +154,38 @@ pub fn fused_adamw(
     call("aten::_fused_adamw_", "", &arguments).map(|_| ())
 }
 
+/// Causal attention within sequences laid end to end, by the variable-length flash kernel: `aten::_flash_attention_forward`. For
+/// CUDA and 16-bit kinds; differentiable.
+///
+/// `query` is `[tokens, heads, head_dim]`, `key` and `value` `[tokens, kv_heads, head_dim]`, `kv_heads` a divisor of `heads`;
+/// `boundaries` says where each sequence begins and the last ends, i32 `[sequences + 1]` on the same device; `longest` is the
+/// longest sequence's length, in tokens. Scores are scaled by `1 / sqrt(head_dim)`; the result has the shape of `query`.
+///
+/// # Errors
+///
+/// [`TorchError`] where libtorch has no such kernel, as on the CPU, or the tensors do not fit it.
+pub fn packed_flash_attention(
+    [query, key, value]: [&Tensor; 3],
+    boundaries: &Tensor,
+    longest: i64,
+) -> Result<Tensor, TorchError> {
+    let arguments = [
+        Argument::Tensor(query),
+        Argument::Tensor(key),
+        Argument::Tensor(value),
+        Argument::Tensor(boundaries),
+        Argument::Tensor(boundaries),
+        Argument::Int(longest),
+        Argument::Int(longest),
+        // No dropout; causal; no mask for debugging.
+        Argument::Float(0.0),
+        Argument::Bool(true),
+        Argument::Bool(false),
+    ];
+    let mut results = call("aten::_flash_attention_forward", "", &arguments)?.into_iter();
+    results.next().ok_or_else(|| TorchError::new("attention has no result".to_owned()))
+}
+
 fn length(count: usize) -> c_int {
     c_int::try_from(count).expect("fewer items than c_int holds")
 }

@@ -119,3 +119,17 @@ fn a_gradient_is_set_and_its_memory_given_back() {
     }
     torch_ext::set_gradient(&(&x * 2.0), None).expect_err("no leaf");
 }
+
+/// Without a GPU the kernel cannot run, but the dispatcher has checked name and arguments before it says so.
+#[test]
+fn packed_attention_fits_its_schema() {
+    let heads = Tensor::zeros([7, 4, 8], (Kind::BFloat16, Device::Cpu));
+    let boundaries = Tensor::from_slice(&[0_i32, 3, 7]);
+    let error = torch_ext::packed_flash_attention([&heads, &heads, &heads], &boundaries, 4)
+        .expect_err("no such kernel on the CPU")
+        .to_string();
+    assert!(
+        error.contains("Could not run 'aten::_flash_attention_forward'") && error.contains("'CPU'"),
+        "{error}"
+    );
+}

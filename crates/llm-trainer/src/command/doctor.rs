@@ -5,6 +5,8 @@ use std::io::Write;
 use anyhow::{Context, bail};
 use tch::{Cuda, Device, Kind, Tensor};
 
+use crate::model::test_fused_kernel;
+
 /// Arguments of `doctor`: none.
 #[derive(Debug, clap::Args)]
 pub struct Args {}
@@ -50,6 +52,18 @@ pub fn run(_args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     for device in std::iter::once(Device::Cpu).chain(cuda_devices) {
         let error = self_test(device).with_context(|| format!("self-test on {device:?}"))?;
         writeln!(out, "self-test    {device:?}: ok, largest error {error:.1e}")?;
+        if device != Device::Cpu {
+            match test_fused_kernel(device) {
+                Ok(error) => writeln!(
+                    out,
+                    "attention    {device:?}: one kernel for sequences of all lengths, largest error {error:.1e}"
+                )?,
+                Err(reason) => {
+                    let reason = reason.lines().next().unwrap_or_default();
+                    writeln!(out, "attention    {device:?}: length by length, as {reason}")?;
+                }
+            }
+        }
     }
     Ok(())
 }

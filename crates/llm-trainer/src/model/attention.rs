@@ -42,27 +42,3 @@ impl Attention {
 pub fn causal_attention(query: &Tensor, key: &Tensor, value: &Tensor) -> Tensor {
     Tensor::scaled_dot_product_attention(query, key, value, None::<&Tensor>, 0.0, true, None, true)
 }
-
-/// [`causal_attention`] within each of several sequences laid end to end in one row; `lengths` are theirs, in tokens.
-///
-/// Neighbours of one length run as one batch.
-pub fn packed_causal_attention(
-    lengths: &[i64],
-    query: &Tensor,
-    key: &Tensor,
-    value: &Tensor,
-) -> Tensor {
-    let mut start = 0;
-    let mut mixed = Vec::new();
-    for run in lengths.chunk_by(|a, b| a == b) {
-        let (length, tokens) = (run[0], run.iter().sum());
-        // [1, heads, tokens, head_dim] to [sequences, heads, length, head_dim] and back.
-        let unpacked = |x: &Tensor| {
-            x.narrow(2, start, tokens).squeeze_dim(0).unflatten(1, [-1, length]).transpose(0, 1)
-        };
-        let own = causal_attention(&unpacked(query), &unpacked(key), &unpacked(value));
-        mixed.push(own.transpose(0, 1).flatten(1, 2).unsqueeze(0));
-        start += tokens;
-    }
-    if mixed.len() == 1 { mixed.remove(0) } else { Tensor::cat(&mixed, 2) }
-}

@@ -9,15 +9,15 @@ use trainer_core::packing::pack;
 use super::policy_pass::Sequence;
 use crate::head::statistics_kind;
 use crate::kept_tokens::KeptTokens;
-use crate::model::{Angles, Decoder, TensorGroup, packed_causal_attention};
+use crate::model::{Angles, Decoder, PackedLengths, TensorGroup};
 
 /// A micro-batch: whole sequences in one row, each attending to itself alone.
 #[derive(Debug)]
 pub(super) struct PackedSequences {
     /// i64 `[1, tokens]`.
     token_ids: Tensor,
-    /// Length of each sequence, in tokens.
-    lengths: Vec<i64>,
+    /// The sequences' lengths.
+    lengths: PackedLengths,
     /// Rotary angles of every token's position within its sequence.
     angles: Angles,
     /// Where among the tokens the state stands that predicts each response token.
@@ -76,7 +76,7 @@ impl PackedSequences {
         let row = |column: &[i64]| Tensor::from_slice(column).to_device(device);
         Self {
             token_ids: row(&token_ids).unsqueeze(0),
-            lengths,
+            lengths: PackedLengths::new(lengths, device, model.kind()),
             angles: model.angles(&row(&positions).unsqueeze(0)),
             predicting: row(&predicting),
             targets: row(&targets),
@@ -87,7 +87,7 @@ impl PackedSequences {
 
     /// Tokens of prompts and responses.
     pub(super) fn tokens(&self) -> usize {
-        usize::try_from(self.lengths.iter().sum::<i64>()).expect("lengths are positive")
+        usize::try_from(self.lengths.tokens()).expect("lengths are positive")
     }
 
     /// Embedding vectors, `[1, tokens, hidden]`.
@@ -133,16 +133,15 @@ impl PackedSequences {
         cotangent: &Tensor,
         pull: impl FnMut((&Tensor, &Tensor), &Tensor) -> Result<Tensor, TorchError>,
     ) -> Result<Tensor, TorchError> {
-        let attend = |query: &Tensor, key: &Tensor, value: &Tensor| {
-            packed_causal_attention(&self.lengths, query, key, value)
-        };
+        let attend =
+            |query: &Tensor, key: &Tensor, value: &Tensor| self.lengths.attend(query, key, value);
         model.pull_back_block(block, (x, &self.angles), attend, cotangent, pull)
     }
 
     /// Block `index` applied to `x`, `[1, tokens, hidden]`.
     pub(super) fn block(&self, model: &Decoder, index: usize, x: &Tensor) -> Tensor {
         model.block(index, x, &self.angles, |query, key, value| {
-            packed_causal_attention(&self.lengths, query, key, value)
+            self.lengths.attend(query, key, value)
         })
     }
 

@@ -1,0 +1,229 @@
+//! Attention within sequences that lie end to end in one row.
+
+use std::sync::OnceLock;
+
+use tch::{Device, Kind, Tensor};
+use torch_ext::{TorchError, packed_flash_attention};
+
+use super::attention::causal_attention;
+
+/// The sequences of a row, and how attention within them is computed.
+///
+/// libtorch has a kernel for sequences of different lengths, on CUDA in 16-bit kinds ([`packed_flash_attention`]). It is used where
+/// [`test_fused_kernel`] finds it right; elsewhere neighbours of one length run as one batch.
+#[derive(Debug)]
+pub struct PackedLengths {
+    /// Tokens of each sequence.
+    lengths: Vec<i64>,
+    /// Where each sequence begins and the last ends, i32 `[sequences + 1]` on the device: for the kernel.
+    boundaries: Option<Tensor>,
+}
+
+impl PackedLengths {
+    /// Sequences of so many tokens each, at least one, in a model on `device` in `kind`.
+    pub fn new(lengths: Vec<i64>, device: Device, kind: Kind) -> Self {
+        let is_ragged = lengths.iter().any(|length| *length != lengths[0]);
+        let fused = is_ragged
+            && matches!(kind, Kind::BFloat16 | Kind::Half)
+            && matches!(device, Device::Cuda(_))
+            && fused_kernel(device).is_ok();
+        let boundaries = fused.then(|| boundaries(&lengths).to_device(device));
+        Self { lengths, boundaries }
+    }
+
+    /// Tokens of all sequences.
+    pub fn tokens(&self) -> i64 {
+        self.lengths.iter().sum()
+    }
+
+    /// [`causal_attention`] within each sequence: `query` is `[1, heads, tokens, head_dim]`, `key` and `value`
+    /// `[1, kv_heads, tokens, head_dim]`; the result has the shape of `query`.
+    pub fn attend(&self, query: &Tensor, key: &Tensor, value: &Tensor) -> Tensor {
+        let fused = self.boundaries.as_ref().and_then(|boundaries| {
+            in_one_kernel((boundaries, &self.lengths), (query, key, value), packed_flash_attention)
+                .ok()
+        });
+        fused.unwrap_or_else(|| by_length(&self.lengths, query, key, value))
+    }
+}
+
+/// `0`, and how many tokens the first, the first two, … all sequences have, i32.
+fn boundaries(lengths: &[i64]) -> Tensor {
+    let ends = lengths.iter().scan(0, |end, length| {
+        *end += length;
+        Some(*end)
+    });
+    let all: Vec<i64> = std::iter::once(0).chain(ends).collect();
+    Tensor::from_slice(&all).to_kind(Kind::Int)
+}
+
+/// By `kernel`, which is given query, key and value as `[tokens, heads, head_dim]`, the boundaries and the longest sequence.
+fn in_one_kernel(
+    (boundaries, lengths): (&Tensor, &[i64]),
+    (query, key, value): (&Tensor, &Tensor, &Tensor),
+    kernel: impl FnOnce([&Tensor; 3], &Tensor, i64) -> Result<Tensor, TorchError>,
+) -> Result<Tensor, TorchError> {
+    let longest = lengths.iter().copied().max().unwrap_or(0);
+    let by_token = |x: &Tensor| x.squeeze_dim(0).transpose(0, 1);
+    let (query, key, value) = (by_token(query), by_token(key), by_token(value));
+    let mixed = kernel([&query, &key, &value], boundaries, longest)?;
+    Ok(mixed.transpose(0, 1).unsqueeze(0))
+}
+
+/// Neighbours of one length as one batch.
+fn by_length(lengths: &[i64], query: &Tensor, key: &Tensor, value: &Tensor) -> Tensor {
+    let mut start = 0;
+    let mut mixed = Vec::new();
+    for run in lengths.chunk_by(|a, b| a == b) {
+        let (length, tokens) = (run[0], run.iter().sum());
+        // [1, heads, tokens, head_dim] to [sequences, heads, length, head_dim] and back.
+        let unpacked = |x: &Tensor| {
+            x.narrow(2, start, tokens).squeeze_dim(0).unflatten(1, [-1, length]).transpose(0, 1)
+        };
+        let own = causal_attention(&unpacked(query), &unpacked(key), &unpacked(value));
+        mixed.push(own.transpose(0, 1).flatten(1, 2).unsqueeze(0));
+        start += tokens;
+    }
+    if mixed.len() == 1 { mixed.remove(0) } else { Tensor::cat(&mixed, 2) }
+}
+
+/// Whether the kernel is there and right on the CUDA device that is asked for first; asked once a process.
+fn fused_kernel(device: Device) -> &'static Result<f64, String> {
+    static OUTCOME: OnceLock<Result<f64, String>> = OnceLock::new();
+    OUTCOME.get_or_init(|| test_fused_kernel(device))
+}
+
+/// Runs the kernel for ragged sequences on `device`, forward and backward in bf16, against attention sequence by sequence in f32:
+/// the largest difference relative to the largest number.
+///
+/// # Errors
+///
+/// Why it cannot be used: libtorch's own words, or a difference beyond what bf16 rounds.
+pub fn test_fused_kernel(device: Device) -> Result<f64, String> {
+    test_kernel(device, packed_flash_attention)
+}
+
+fn test_kernel(
+    device: Device,
+    kernel: impl FnOnce([&Tensor; 3], &Tensor, i64) -> Result<Tensor, TorchError>,
+) -> Result<f64, String> {
+    /// Of bf16: 8 bits of fraction, and sums of some dozen terms.
+    const TOLERANCE: f64 = 2e-2;
+    let lengths = [5, 1, 19, 40];
+    let wave = |heads: i64, step: f64| {
+        let numbers = Tensor::arange(heads * 65 * 64, (Kind::Double, device)) * step;
+        numbers.sin().view([1, heads, 65, 64]).to_kind(Kind::BFloat16)
+    };
+    let inputs = [wave(6, 0.37), wave(2, 0.73), wave(2, 1.31)];
+    let cotangent = wave(6, 0.11);
+    let found = with_gradients(&inputs, &cotangent, Kind::BFloat16, |[query, key, value]| {
+        let boundaries = boundaries(&lengths).to_device(device);
+        in_one_kernel((&boundaries, &lengths), (query, key, value), kernel)
+    });
+    let exact = with_gradients(&inputs, &cotangent, Kind::Float, |[query, key, value]| {
+        Ok(by_length(&lengths, query, key, value))
+    });
+    let words = |error: TorchError| error.to_string();
+    let (found, exact) = (found.map_err(words)?, exact.map_err(words)?);
+    let mut largest = 0_f64;
+    for (found, exact) in found.iter().zip(&exact) {
+        let (Some(found), Some(exact)) = (found, exact) else {
+            return Err("a gradient is missing".to_owned());
+        };
+        let off = (found.to_kind(Kind::Float) - exact).abs().max().double_value(&[]);
+        largest = largest.max(off / exact.abs().max().double_value(&[]));
+    }
+    // Not a number is no success either.
+    if largest < TOLERANCE {
+        Ok(largest)
+    } else {
+        Err(format!("differs by {largest:.1e} of the largest number, expected below {TOLERANCE}"))
+    }
+}
+
+/// What `attend` makes of query, key and value in `kind`, then their gradients.
+fn with_gradients(
+    inputs: &[Tensor; 3],
+    cotangent: &Tensor,
+    kind: Kind,
+    attend: impl FnOnce([&Tensor; 3]) -> Result<Tensor, TorchError>,
+) -> Result<Vec<Option<Tensor>>, TorchError> {
+    let inputs = inputs.each_ref().map(|x| x.to_kind(kind).detach().set_requires_grad(true));
+    // A pass that needs no gradient may be the first to ask.
+    let mixed = tch::with_grad(|| attend(inputs.each_ref()))?;
+    let gradients = torch_ext::vector_jacobian_product(
+        &[&mixed],
+        &[&cotangent.to_kind(kind)],
+        &inputs.each_ref(),
+    )?;
+    Ok(std::iter::once(Some(mixed.detach())).chain(gradients).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the kernel does, by the boundaries it is given, with a mask over all pairs.
+    #[expect(clippy::unnecessary_wraps, reason = "as the kernel, which may be missing")]
+    fn masked(
+        [query, key, value]: [&Tensor; 3],
+        boundaries: &Tensor,
+        longest: i64,
+    ) -> Result<Tensor, TorchError> {
+        let ends = Vec::<i32>::try_from(boundaries).unwrap();
+        assert_eq!(ends.windows(2).map(|pair| i64::from(pair[1] - pair[0])).max(), Some(longest));
+        let tokens = query.size()[0];
+        let of = Tensor::from_slice(
+            &(0..tokens)
+                .map(|token| ends.iter().map(|&end| i64::from(i64::from(end) <= token)).sum())
+                .collect::<Vec<i64>>(),
+        );
+        let seen = of
+            .unsqueeze(1)
+            .eq_tensor(&of.unsqueeze(0))
+            .logical_and(&Tensor::ones([tokens, tokens], (Kind::Bool, Device::Cpu)).tril(0));
+        let by_head = |x: &Tensor, repeats: i64| {
+            x.transpose(0, 1).repeat_interleave_self_int(repeats, 0, None)
+        };
+        let groups = query.size()[1] / key.size()[1];
+        let (query, key, value) = (by_head(query, 1), by_head(key, groups), by_head(value, groups));
+        let scores = query.matmul(&key.transpose(1, 2)) / (query.size()[2] as f64).sqrt();
+        let scores = scores.masked_fill(&seen.logical_not(), f64::NEG_INFINITY);
+        Ok(scores.softmax(-1, query.kind()).matmul(&value).transpose(0, 1))
+    }
+
+    #[test]
+    fn a_kernel_is_given_the_layout_it_takes_and_its_gradients_come_back() {
+        let largest = test_kernel(Device::Cpu, masked).unwrap();
+        assert!(largest > 0.0, "bf16 rounds");
+        let _no_grad = tch::no_grad_guard();
+        assert_eq!(test_kernel(Device::Cpu, masked), Ok(largest));
+    }
+
+    #[test]
+    fn a_kernel_that_is_wrong_or_missing_is_not_used() {
+        let wrong = test_kernel(Device::Cpu, |all, boundaries, longest| {
+            masked(all, boundaries, longest).map(|mixed| mixed * 1.1)
+        });
+        assert!(wrong.unwrap_err().starts_with("differs by"));
+        let missing = test_fused_kernel(Device::Cpu).unwrap_err();
+        assert!(missing.contains("_flash_attention_forward"), "{missing}");
+    }
+
+    #[test]
+    fn each_sequence_attends_to_itself_alone() {
+        let lengths = vec![3, 3, 1, 7];
+        let wave = |heads: i64, step: f64| {
+            (Tensor::arange(heads * 14 * 4, (Kind::Double, Device::Cpu)) * step)
+                .sin()
+                .view([1, heads, 14, 4])
+        };
+        let (query, key, value) = (wave(4, 0.3), wave(2, 0.7), wave(2, 0.2));
+        let exact =
+            in_one_kernel((&boundaries(&lengths), &lengths), (&query, &key, &value), masked);
+        let packed = PackedLengths::new(lengths, Device::Cpu, Kind::Double);
+        assert_eq!(packed.tokens(), 14);
+        let found = packed.attend(&query, &key, &value);
+        assert!((found - exact.unwrap()).abs().max().double_value(&[]) < 1e-14);
+    }
+}
