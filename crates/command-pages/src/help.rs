@@ -1,9 +1,9 @@
 //! Whether `--help` says of everything what it is.
 
-use clap::Command;
+use clap::{Arg, Command};
 
-/// Subcommands and arguments, hidden ones left out, that say nothing of themselves, or end in a full stop as no other does.
-/// For a test of the program.
+/// Subcommands and arguments, hidden ones left out, that say nothing of themselves, or end in a full stop as no other does; and
+/// options whose value may be left out that do not say what holds then. For a test of the program.
 pub fn help_faults(mut command: Command) -> Vec<String> {
     command.build();
     let mut faults = Vec::new();
@@ -21,11 +21,27 @@ pub fn help_faults(mut command: Command) -> Vec<String> {
             let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
             if help.is_empty() || help.ends_with('.') {
                 faults.push(format!("{name} {}: {help:?}", argument.get_id()));
+            } else if may_be_left_out(&command, argument) && !says_its_default(argument, &help) {
+                faults.push(format!("{name} {}: no default in {help:?}", argument.get_id()));
             }
         }
         open.extend(command.get_subcommands().cloned());
     }
     faults
+}
+
+/// Whether an option with a value is neither required nor one of several of which one is.
+fn may_be_left_out(command: &Command, option: &Arg) -> bool {
+    let one_of = command
+        .get_groups()
+        .any(|group| group.is_required_set() && group.get_args().any(|id| id == option.get_id()));
+    let takes_value = option.get_action().takes_values() && !option.is_positional();
+    takes_value && !option.is_required_set() && !one_of
+}
+
+fn says_its_default(option: &Arg, help: &str) -> bool {
+    let shown = !option.get_default_values().is_empty() && !option.is_hide_default_value_set();
+    shown || help.contains("[default: ") || help.ends_with("may be repeated")
 }
 
 #[cfg(test)]
@@ -35,12 +51,19 @@ mod tests {
     #[test]
     fn what_has_no_help_is_named() {
         let bare = Command::new("train").arg(clap::arg!(--resume <WHEN>));
-        let told = Command::new("serve").about("Serve").arg(clap::arg!(--rows <N> "At once."));
+        let told = Command::new("serve").about("Serve").args([
+            clap::arg!(--rows <N> "At once."),
+            clap::arg!(--queue <N> "Requests that wait"),
+            clap::arg!(--port <PORT> "Port").default_value("8000"),
+            clap::arg!(--name <NAME> "Name of the model [default: its folder's]"),
+            clap::arg!(--model <DIR> "Model").required(true),
+        ]);
         let hidden = Command::new("secret").hide(true);
         let program = Command::new("program").about("Trains").subcommands([bare, told, hidden]);
         let mut faults = help_faults(program);
         faults.sort();
         let expected = [
+            "program serve queue: no default in \"Requests that wait\"",
             "program serve rows: \"At once.\"",
             "program train resume: \"\"",
             "program train: no word about it",

@@ -13,6 +13,7 @@ pub struct ManArgs {
     #[arg(value_name = "SUBCOMMAND", conflicts_with = "dir")]
     subcommand: Vec<String>,
     /// Write the pages of the program and of every subcommand to this folder, as PROGRAM-SUBCOMMAND.1
+    /// [default: none, one page is printed]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
 }

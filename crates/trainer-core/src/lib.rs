@@ -24,6 +24,7 @@ pub mod bounded_read;
 pub mod chat_template;
 pub mod code_tasks;
 pub mod config;
+pub mod counted;
 pub mod counter_rng;
 pub mod data_check;
 pub mod dataset;

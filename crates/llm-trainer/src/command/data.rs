@@ -27,14 +27,14 @@ enum Action {
 struct CheckArgs {
     /// Questions: .jsonl, .jsonl.zst or .parquet
     file: PathBuf,
-    /// Evaluation set that must not be trained on
+    /// Evaluation set that must not be trained on [default: none]
     #[arg(long, value_name = "FILE")]
     against: Option<PathBuf>,
     /// Hugging Face directory whose tokenizer counts the lengths [default: characters]
     #[arg(long, value_name = "DIR")]
     tokenizer: Option<PathBuf>,
     /// Count questions longer than this, in characters, or tokens with --tokenizer; 0 is no limit
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, value_name = "N")]
     max_length: usize,
     /// Run whose `reward.kind` and `reward.kind_by_source` say what an answer is [default: mathematics]
     #[arg(long, value_name = "TOML")]
@@ -43,10 +43,10 @@ struct CheckArgs {
     #[arg(long = "kind", value_name = "[SOURCE=]KIND")]
     kinds: Vec<String>,
     /// Column of the problem, dots lead inside [default: recognised]
-    #[arg(long, default_value = "", hide_default_value = true)]
+    #[arg(long, default_value = "", hide_default_value = true, value_name = "COLUMN")]
     problem_field: String,
     /// Column of the answer, dots lead inside [default: recognised]
-    #[arg(long, default_value = "", hide_default_value = true)]
+    #[arg(long, default_value = "", hide_default_value = true, value_name = "COLUMN")]
     answer_field: String,
     /// One JSON object with every row number in place of the table
     #[arg(long)]

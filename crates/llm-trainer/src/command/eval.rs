@@ -28,13 +28,13 @@ pub struct Args {
     /// A Hugging Face directory, a checkpoint, or the folder of a run (its latest checkpoint)
     #[arg(required = true, value_name = "MODEL_OR_RUN")]
     model: Option<PathBuf>,
-    /// Of a run, the checkpoint after this step in place of the latest
+    /// Of a run, the checkpoint after this step [default: the latest]
     #[arg(long, value_name = "STEP")]
     step: Option<u64>,
     /// A set of questions, as aime24=aime24.jsonl.zst:n=32,temperature=0.6; may be repeated
     #[arg(long = "set", value_name = "NAME=FILE[:KEY=VALUE,...]")]
     sets: Vec<String>,
-    /// TOML file with seed, [sampling], [prompt], [grading], [bootstrap] and [[set]]
+    /// TOML file with seed, [sampling], [prompt], [grading], [bootstrap] and [[set]] [default: none]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Folder of the results; an evaluation that was interrupted goes on there [default: evaluations/step-N of the run, or
@@ -65,13 +65,13 @@ struct SamplingOptions {
     /// Logits are divided by it; 0 takes the likeliest token [default: 0]
     #[arg(long)]
     temperature: Option<f64>,
-    /// Draw only the likeliest tokens whose probabilities first add up to this [default: 1]
+    /// Draw only the likeliest tokens whose probabilities first add up to this fraction, above 0, at most 1 [default: 1, which is all]
     #[arg(long)]
     top_p: Option<f64>,
     /// Draw only this many of the likeliest tokens; 0 is all [default: 0]
     #[arg(long)]
     top_k: Option<u32>,
-    /// Draw only tokens at least this times as likely as the likeliest; 0 is all [default: 0]
+    /// Draw only tokens that have at least this fraction of the likeliest one's probability, 0 to 1 [default: 0, which is all]
     #[arg(long)]
     min_p: Option<f64>,
     /// Longest response, in tokens [default: that of the run, or 1024]
@@ -83,7 +83,7 @@ struct SamplingOptions {
     #[arg(long = "stop", value_name = "TEXT")]
     stops: Vec<String>,
     /// Ask only the first so many problems of each set; 0 is all
-    #[arg(long, default_value_t = 0, hide_default_value = true)]
+    #[arg(long, default_value_t = 0, value_name = "N")]
     limit: usize,
     /// Seed of the sampling noise and of the intervals [default: 0]
     #[arg(long)]

@@ -36,13 +36,13 @@ pub struct Args {
     /// Logits are divided by it; 0 takes the likeliest token
     #[arg(long, default_value_t = 1.0)]
     temperature: f64,
-    /// Draw only the likeliest tokens whose probabilities first add up to this
+    /// Draw only the likeliest tokens whose probabilities first add up to this fraction, above 0, at most 1; 1 is all
     #[arg(long, default_value_t = 1.0)]
     top_p: f64,
     /// Draw only this many of the likeliest tokens; 0 is all
     #[arg(long, default_value_t = 0)]
     top_k: usize,
-    /// Draw only tokens at least this times as likely as the likeliest; 0 is all
+    /// Draw only tokens that have at least this fraction of the likeliest one's probability, 0 to 1; 0 is all
     #[arg(long, default_value_t = 0.0)]
     min_p: f64,
     /// End a response before this text; may be repeated

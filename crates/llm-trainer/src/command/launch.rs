@@ -27,7 +27,7 @@ pub struct Args {
     /// Seconds that the other processes have to end after one has failed, before they are killed
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     grace: Duration,
-    /// Write the output of each rank to DIR/rank-N.log instead of here
+    /// Write the output of each rank to DIR/rank-N.log [default: here]
     #[arg(long, value_name = "DIR")]
     log_dir: Option<PathBuf>,
     /// The program and its arguments, after `--`

@@ -16,6 +16,7 @@ pub mod plan;
 pub mod plan_options;
 pub mod preflight;
 pub mod report;
+pub mod run_source;
 mod sampling_options;
 pub mod score;
 pub mod serve;

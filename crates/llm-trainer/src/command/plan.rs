@@ -11,6 +11,7 @@ use trainer_core::plan::{
 };
 
 use super::plan_options::PlanOptions;
+use super::run_source::RunOptions;
 
 /// A run of 32 prompts × 8 with the defaults of every other field.
 const PLAIN: &str = "name = \"plan\"\nmodel = { path = \"model\", dtype = \"bf16\" }\n\
@@ -25,12 +26,8 @@ pub struct Args {
     /// TOML file of a run [default: a run with the defaults of every field, in bf16]
     #[arg(long, value_name = "FILE", conflicts_with = "preset")]
     config: Option<PathBuf>,
-    /// A published run, as qwen2.5-7b-kl-cov
-    #[arg(long, value_name = "NAME")]
-    preset: Option<String>,
-    /// Set one field of the run, as `--set rollout.rows=128`; may be repeated
-    #[arg(long = "set", value_name = "KEY=VALUE")]
-    overrides: Vec<String>,
+    #[command(flatten)]
+    run: RunOptions,
     /// Devices of each machine
     #[arg(long, default_value_t = 1, value_name = "N")]
     gpus: usize,
@@ -120,24 +117,21 @@ fn fraction(option: &str, value: f64) -> anyhow::Result<f64> {
 
 /// The run; what it leaves open is filled in, as nothing of it is read.
 fn planned_run(args: &Args) -> anyhow::Result<Run> {
-    if let Some(path) = &args.config {
-        return Ok(Run::load(path, &args.overrides)?);
-    }
-    let Some(name) = &args.preset else {
-        let config = RunConfig::parse(PLAIN, Path::new("plan.toml"), &args.overrides)?;
-        return Ok(config.resolve(Path::new(""))?);
-    };
     let path = format!("model.path={:?}", args.model.as_deref().unwrap_or("model"));
-    let mut overrides = vec![path, "data.train.arithmetic={}".to_owned()];
-    overrides.extend(args.overrides.iter().cloned());
-    Ok(Run::from_preset(name, &overrides)?)
+    let filled_in = [path, "data.train.arithmetic={}".to_owned()];
+    if let Some(run) = args.run.read(args.config.as_deref(), &filled_in)? {
+        return Ok(run);
+    }
+    let config = RunConfig::parse(PLAIN, Path::new("plan.toml"), &args.run.overrides)?;
+    Ok(config.resolve(Path::new(""))?)
 }
 
 /// The model: the one named, else that of the run, or of the preset's name.
 fn model_of(args: &Args, run: &Run) -> anyhow::Result<ModelSizes> {
-    let of_preset = args.preset.as_deref().and_then(|preset| preset.split('-').nth(1));
+    let of_preset = args.run.preset.as_deref().and_then(|preset| preset.split('-').nth(1));
     let path = run.config().model.path.display().to_string();
-    let overridden = args.overrides.iter().any(|one| one.trim_start().starts_with("model.path"));
+    let overridden =
+        args.run.overrides.iter().any(|one| one.trim_start().starts_with("model.path"));
     let name = match (&args.model, of_preset) {
         (Some(name), _) => name,
         (None, Some(size)) if !overridden => size,

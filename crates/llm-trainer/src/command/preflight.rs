@@ -1,24 +1,16 @@
 //! `preflight`: whether a run can learn, from its own first responses.
 
 use std::io::Write;
-use std::path::PathBuf;
 
-use trainer_core::config::Run;
-
+use super::run_source::RunSource;
+use crate::progress::Progress;
 use crate::training::preflight;
 
 /// Arguments of `preflight`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// TOML file of the run
-    #[arg(required_unless_present = "preset", conflicts_with = "preset")]
-    config: Option<PathBuf>,
-    /// A published run in place of a file, as qwen2.5-7b-kl-cov; needs --set model.path=DIR --set data.train=FILE
-    #[arg(long, value_name = "NAME")]
-    preset: Option<String>,
-    /// Set one field, as `--set rollout.temperature=0.8`; may be repeated
-    #[arg(long = "set", value_name = "KEY=VALUE")]
-    overrides: Vec<String>,
+    #[command(flatten)]
+    run: RunSource,
     /// Questions asked, the first that the run would ask
     #[arg(long, default_value_t = 32, value_name = "N")]
     prompts: usize,
@@ -39,14 +31,12 @@ pub struct Args {
 ///
 /// If the run could not be started, or could not learn; what was seen is printed all the same.
 pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
-    let run = match (&args.preset, &args.config) {
-        (Some(name), _) => Run::from_preset(name, &args.overrides)?,
-        (None, Some(path)) => Run::load(path, &args.overrides)?,
-        (None, None) => anyhow::bail!("no run, expected a TOML file or --preset NAME"),
-    };
+    let run = args.run.read()?;
     run.check_files()?;
     let group_size = args.samples.unwrap_or(run.config().rollout.group_size);
-    let seen = preflight(&run, args.prompts, group_size, &|_| {})?;
+    let progress = Progress::new("preflight", 2, 0);
+    let seen = preflight(&run, args.prompts, group_size, &|done, what| progress.phase(done, what))?;
+    progress.finish();
     if args.json {
         serde_json::to_writer(&mut *out, &seen)?;
         writeln!(out)?;

@@ -13,14 +13,14 @@ pub struct Args {
     /// Folders of the runs, as `runs/NAME`
     #[arg(required = true)]
     runs: Vec<PathBuf>,
-    /// What `softmax-sim verify --json` wrote, to stand on the same page
+    /// What `softmax-sim verify --json` wrote, to stand on the same page [default: none]
     #[arg(long, value_name = "FILE")]
     verification: Option<PathBuf>,
     /// Where to write the page [default: report.html in the folder of the first run]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Command that makes the runs again, for the foot of the page
-    #[arg(long, default_value = "")]
+    /// Command that makes the runs again, for the foot of the page [default: none]
+    #[arg(long, default_value = "", hide_default_value = true)]
     command: String,
     /// Title of the page
     #[arg(long, default_value = "Entropy and reward")]

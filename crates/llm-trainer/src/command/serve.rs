@@ -21,10 +21,10 @@ pub struct Args {
     #[arg(value_name = "MODEL")]
     model: PathBuf,
     /// Address that is listened on; others than those of this machine need --allow-remote
-    #[arg(long, default_value = "127.0.0.1")]
+    #[arg(long, default_value = "127.0.0.1", value_name = "ADDRESS")]
     host: IpAddr,
     /// Port; 0 takes a free one
-    #[arg(long, default_value_t = 8000)]
+    #[arg(long, default_value_t = 8000, value_name = "PORT")]
     port: u16,
     /// Let other machines in: there is no password, and no encryption
     #[arg(long)]
@@ -33,27 +33,28 @@ pub struct Args {
     #[arg(long, value_name = "NAME")]
     model_name: Option<String>,
     /// Responses that decode together
-    #[arg(long, default_value_t = 16)]
+    #[arg(long, default_value_t = 16, value_name = "N")]
     rows: usize,
     /// Longest prompt and response together, in tokens [default: 4096, or the model's positions where they are fewer]
     #[arg(long, value_name = "TOKENS")]
     context: Option<usize>,
     /// Requests that wait; further ones are refused with status 429
-    #[arg(long, default_value_t = 64)]
+    #[arg(long, default_value_t = 64, value_name = "N")]
     queue: usize,
     /// Longest body of a request, in bytes
-    #[arg(long, default_value_t = 4 << 20)]
+    #[arg(long, default_value_t = 4 << 20, value_name = "BYTES")]
     body_bytes: usize,
     /// Connections at once
-    #[arg(long, default_value_t = 256)]
+    #[arg(long, default_value_t = 256, value_name = "N")]
     connections: usize,
     /// Longest wait for a request that has begun to come, in seconds
-    #[arg(long, default_value_t = 30.0)]
+    #[arg(long, default_value_t = 30.0, value_name = "SECONDS")]
     read_seconds: f64,
     /// How long begun requests may go on after SIGTERM, in seconds
-    #[arg(long, default_value_t = 30.0)]
+    #[arg(long, default_value_t = 30.0, value_name = "SECONDS")]
     grace_seconds: f64,
     /// Let requests of this machine load other weights of the same model from below this folder, by POST /v1/reload
+    /// [default: none, nothing is loaded]
     #[arg(long, value_name = "DIR")]
     reload_root: Option<PathBuf>,
     #[command(flatten)]

@@ -13,6 +13,7 @@ use trainer_core::resume::{self, Origin, Resume};
 use trainer_core::run_directory::RunDirectory;
 
 use super::plan_options::PlanOptions;
+use super::run_source::RunSource;
 use crate::progress::Progress;
 use crate::ranks::Ranks;
 use crate::signals::Signals;
@@ -21,22 +22,16 @@ use crate::training::{RolloutSource, StepReport, Trainer};
 /// Arguments of `train`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// TOML file of the run; `docs/configuration.md` lists every field
-    #[arg(required_unless_present = "preset", conflicts_with = "preset")]
-    config: Option<PathBuf>,
-    /// A published run in place of a file, as qwen2.5-7b-kl-cov; needs --set model.path=DIR --set data.train=FILE
-    #[arg(long, value_name = "NAME")]
-    preset: Option<String>,
-    /// Set one field, as `--set training.steps=10`; may be repeated
-    #[arg(long = "set", value_name = "KEY=VALUE")]
-    overrides: Vec<String>,
-    /// Save and end before this moment: `3h30m` from now, `2026-01-31T18:00:00Z`, or `@SECONDS` since 1970
+    #[command(flatten)]
+    run: RunSource,
+    /// Save and end before this moment: `3h30m` from now, `2026-01-31T18:00:00Z`, or `@SECONDS` since 1970 [default: none]
     #[arg(long, value_name = "WHEN")]
     deadline: Option<String>,
-    /// Write the responses of every step to this folder, for --replay-rollouts
+    /// Write the responses of every step to this folder, for --replay-rollouts [default: none]
     #[arg(long, value_name = "DIR", conflicts_with = "replay_rollouts")]
     save_rollouts: Option<PathBuf>,
     /// Train on the responses of this folder in place of sampling: the updates of the run that saved them, to the bit
+    /// [default: none]
     #[arg(long, value_name = "DIR")]
     replay_rollouts: Option<PathBuf>,
     /// auto goes on with the run in its folder or begins one; never refuses a folder with a run; PATH goes on after that
@@ -63,11 +58,7 @@ pub struct Args {
 ///
 /// If the configuration is wrong, or the run fails; what was saved stays.
 pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
-    let run = match (&args.preset, &args.config) {
-        (Some(name), _) => Run::from_preset(name, &args.overrides)?,
-        (None, Some(path)) => Run::load(path, &args.overrides)?,
-        (None, None) => anyhow::bail!("no run, expected a TOML file or --preset NAME"),
-    };
+    let run = args.run.read()?;
     let resolved = toml::to_string_pretty(run.config())?;
     if args.dry_run {
         let placement = Placement::from_env()?;

@@ -1,38 +1,26 @@
-//! The network's side: connections, paths, and answers in one piece or as they come.
+//! The network's side: the port, and connections until a signal asks for the end.
 
-use std::collections::hash_map::RandomState;
 use std::convert::Infallible;
-use std::hash::BuildHasher;
 use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
 
-use http_body_util::{BodyExt, Limited};
-use hyper::body::{Bytes, Incoming};
-use hyper::header::CONTENT_TYPE;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Method, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
-use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::mpsc::error::TrySendError;
-use tokio::sync::mpsc::{Sender, UnboundedReceiver, channel, unbounded_channel};
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::Semaphore;
+use tokio::sync::mpsc::channel;
 use trainer_core::chat_template::ChatTemplate;
 use trainer_core::text_tokenizer::TextTokenizer;
 
 use super::Settings;
-use super::answer::{Answer, Head};
-use super::error::ApiError;
-use super::fields::Fields;
-use super::request::{Reader, Style};
-use super::response::{Answered, Response, refusal, response, whole};
-use super::worker::{Event, Order, Work, run};
+use super::request::Reader;
+use super::response::Response;
+use super::server::Server;
+use super::worker::run;
 use crate::model::Decoder;
 
 /// A server that has its port and its model, before its first request.
@@ -91,13 +79,7 @@ impl Listening {
         let Self { listener, settings, decoder, reader } = self;
         let (orders, taken) = channel(settings.queue);
         let room = settings.room;
-        let server = Arc::new(Server {
-            settings,
-            reader,
-            orders,
-            seeds: RandomState::new(),
-            counts: Counts::default(),
-        });
+        let server = Arc::new(Server::new(settings, reader, orders));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let network = std::thread::Builder::new().name("network".to_owned()).spawn(move || {
             let outcome = runtime.block_on(accept(listener, server));
@@ -107,29 +89,6 @@ impl Listening {
         })?;
         run(decoder, taken, room);
         network.join().map_err(|_| anyhow::anyhow!("the network's thread has failed"))?
-    }
-}
-
-struct Server {
-    settings: Settings,
-    reader: Reader,
-    orders: Sender<Order>,
-    /// Makes a seed where none is given.
-    seeds: RandomState,
-    counts: Counts,
-}
-
-#[derive(Debug, Default)]
-struct Counts {
-    requests: AtomicU64,
-    refused: AtomicU64,
-    prompt_tokens: AtomicU64,
-    drawn_tokens: AtomicU64,
-}
-
-impl Counts {
-    fn add(count: &AtomicU64, more: u64) -> u64 {
-        count.fetch_add(more, Ordering::Relaxed)
     }
 }
 
@@ -161,7 +120,7 @@ async fn accept(listener: std::net::TcpListener, server: Arc<Server>) -> anyhow:
             },
             _ = terminate.recv() => break,
             _ = interrupt.recv() => break,
-            () = server.orders.closed() => break,
+            () = server.ended() => break,
         };
         let connection = http.serve_connection(TokioIo::new(stream), service(&server, peer));
         let connection = graceful.watch(connection);
@@ -190,229 +149,6 @@ fn service(
     let server = Arc::clone(server);
     service_fn(move |request| {
         let server = Arc::clone(&server);
-        async move {
-            let response = server.answer(request, peer).await;
-            Ok(response.unwrap_or_else(|error| {
-                Counts::add(&server.counts.refused, 1);
-                refusal(&error)
-            }))
-        }
+        async move { Ok(server.answer_or_refuse(request, peer).await) }
     })
-}
-
-impl Server {
-    async fn answer(
-        self: &Arc<Self>,
-        request: hyper::Request<Incoming>,
-        peer: SocketAddr,
-    ) -> Result<Response, ApiError> {
-        Counts::add(&self.counts.requests, 1);
-        let path = request.uri().path().to_owned();
-        let (get, post) = (request.method() == Method::GET, request.method() == Method::POST);
-        match path.as_str() {
-            "/v1/models" if get => Ok(whole(StatusCode::OK, &self.models())),
-            "/health" if get && !self.orders.is_closed() => {
-                Ok(whole(StatusCode::OK, &json!({"status": "ok"})))
-            }
-            "/health" if get => Err(ApiError::ended()),
-            "/metrics" if get => Ok(self.metrics()),
-            "/v1/completions" if post => {
-                let body = self.body(request).await?;
-                self.generate(Style::Completion, &body).await
-            }
-            "/v1/chat/completions" if post => {
-                let body = self.body(request).await?;
-                self.generate(Style::Chat, &body).await
-            }
-            "/v1/reload" if post => {
-                if !peer.ip().to_canonical().is_loopback() {
-                    return Err(ApiError::forbidden("models are reloaded from this machine alone"));
-                }
-                let body = self.body(request).await?;
-                self.reload(&body).await
-            }
-            "/v1/models" | "/health" | "/metrics" => Err(ApiError::method("GET")),
-            "/v1/completions" | "/v1/chat/completions" | "/v1/reload" => {
-                Err(ApiError::method("POST"))
-            }
-            other => Err(ApiError::unknown_path(other)),
-        }
-    }
-
-    fn models(&self) -> Value {
-        let name = &self.settings.model_name;
-        json!({"object": "list", "data": [{
-            "id": name, "object": "model", "created": 0, "owned_by": "llm-trainer",
-            "max_model_len": self.settings.room.tokens,
-        }]})
-    }
-
-    fn metrics(&self) -> Response {
-        let Counts { requests, refused, prompt_tokens, drawn_tokens } = &self.counts;
-        let waiting = (self.settings.queue - self.orders.capacity()) as u64;
-        let mut text = String::new();
-        for (name, kind, value) in [
-            ("requests_total", "counter", requests.load(Ordering::Relaxed)),
-            ("refused_total", "counter", refused.load(Ordering::Relaxed)),
-            ("prompt_tokens_total", "counter", prompt_tokens.load(Ordering::Relaxed)),
-            ("drawn_tokens_total", "counter", drawn_tokens.load(Ordering::Relaxed)),
-            ("waiting_requests", "gauge", waiting),
-        ] {
-            let name = format!("llm_trainer_{name}");
-            text.extend(["# TYPE ", &name, " ", kind, "\n", &name, " ", &value.to_string(), "\n"]);
-        }
-        let body = Answered::Whole(Some(Bytes::from(text)));
-        response(StatusCode::OK, "text/plain; version=0.0.4", body)
-    }
-
-    /// The body of a request, if it is JSON, short enough and in time.
-    async fn body(&self, request: hyper::Request<Incoming>) -> Result<Bytes, ApiError> {
-        // A page in a browser may send text to this machine unasked, but no JSON.
-        let kind = request.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-        let is_json = kind.is_some_and(|kind| {
-            kind.split(';')
-                .next()
-                .unwrap_or_default()
-                .trim()
-                .eq_ignore_ascii_case("application/json")
-        });
-        if !is_json {
-            return Err(ApiError::content_type());
-        }
-        let limit = self.settings.body_bytes;
-        let read = Limited::new(request.into_body(), limit).collect();
-        match tokio::time::timeout(self.settings.read_timeout, read).await {
-            Err(_) => Err(ApiError::slow_body()),
-            Ok(Ok(body)) => Ok(body.to_bytes()),
-            Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => {
-                Err(ApiError::body_too_large(limit))
-            }
-            Ok(Err(error)) => Err(ApiError::body(format!("the body cannot be read: {error}"))),
-        }
-    }
-
-    fn order(&self, order: Order) -> Result<(), ApiError> {
-        self.orders.try_send(order).map_err(|error| match error {
-            TrySendError::Full(_) => ApiError::full(self.settings.queue),
-            TrySendError::Closed(_) => ApiError::ended(),
-        })
-    }
-
-    async fn generate(self: &Arc<Self>, style: Style, body: &[u8]) -> Result<Response, ApiError> {
-        let request = self.reader.read(style, body)?;
-        let number = self.counts.requests.load(Ordering::Relaxed);
-        let random = self.seeds.hash_one((number, SystemTime::now()));
-        let (sender, mut events) = unbounded_channel();
-        self.order(Order::Generate(Work {
-            prompts: request.prompts.clone(),
-            options: Arc::clone(&request.options),
-            seed: request.seed.unwrap_or(random),
-            top: request.log_probs.unwrap_or(0),
-            scores: request.echo && request.log_probs.is_some(),
-            draws: !request.only_echo,
-            events: sender,
-        }))?;
-        let answer = Answer::new(self.head(style, random), request.clone());
-        if request.streams {
-            return Ok(self.stream(answer, events));
-        }
-        let mut answer = answer;
-        while let Some(event) = events.recv().await {
-            answer.hear(event, &self.reader.tokenizer)?;
-        }
-        if !answer.is_whole() {
-            return Err(ApiError::engine("the model has stopped before the answer was whole"));
-        }
-        self.count(&answer);
-        let told = answer.whole(&self.reader.tokenizer);
-        Ok(whole(StatusCode::OK, &told.map_err(|error| ApiError::engine(error.to_string()))?))
-    }
-
-    fn head(&self, style: Style, random: u64) -> Head {
-        let prefix = match style {
-            Style::Completion => "cmpl",
-            Style::Chat => "chatcmpl",
-        };
-        let created = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-        Head {
-            id: format!("{prefix}-{random:016x}"),
-            created,
-            model: self.settings.model_name.clone(),
-        }
-    }
-
-    fn count(&self, answer: &Answer) {
-        let usage = answer.usage();
-        let of = |name: &str| usage[name].as_u64().unwrap_or(0);
-        Counts::add(&self.counts.prompt_tokens, of("prompt_tokens"));
-        Counts::add(&self.counts.drawn_tokens, of("completion_tokens"));
-    }
-
-    /// Server-sent events, one a token, ended by `[DONE]`.
-    fn stream(
-        self: &Arc<Self>,
-        mut answer: Answer,
-        mut events: UnboundedReceiver<Event>,
-    ) -> Response {
-        let (pieces, told) = unbounded_channel();
-        let server = Arc::clone(self);
-        tokio::spawn(async move {
-            let say =
-                |value: &Value| pieces.send(Bytes::from(format!("data: {value}\n\n"))).is_ok();
-            while let Some(event) = events.recv().await {
-                match answer.hear(event, &server.reader.tokenizer) {
-                    // Nobody listens: dropping the events gives the request up.
-                    Ok(Some(object)) if !say(&object) => return,
-                    Ok(_) => {}
-                    Err(error) => {
-                        say(&ApiError::from(error).json());
-                        return;
-                    }
-                }
-            }
-            if !answer.is_whole() {
-                say(&ApiError::engine("the model has stopped before the answer was whole").json());
-                return;
-            }
-            server.count(&answer);
-            if let Some(usage) = answer.usage_chunk() {
-                say(&usage);
-            }
-            let _heard = pieces.send(Bytes::from_static(b"data: [DONE]\n\n"));
-        });
-        response(StatusCode::OK, "text/event-stream", Answered::Stream(told))
-    }
-
-    /// Loads other weights from a folder below the root.
-    async fn reload(&self, body: &[u8]) -> Result<Response, ApiError> {
-        let Some(root) = &self.settings.reload_root else {
-            return Err(ApiError::forbidden("the server was started without --reload-root"));
-        };
-        let mut fields = Fields::read(body)?;
-        let path = fields.required("path", "the path of a model directory", |value| {
-            value.as_str().map(str::to_owned)
-        })?;
-        fields.finish()?;
-        let outside = || {
-            let expected = format!("is {path:?}, expected a folder below {}", root.display());
-            ApiError::field("path", &expected)
-        };
-        // Links and `..` resolved: what is loaded lies below the root.
-        let found = root.join(Path::new(&path)).canonicalize().map_err(|_| outside())?;
-        if !found.starts_with(root) || !found.is_dir() {
-            return Err(outside());
-        }
-        let (sender, done) = oneshot::channel();
-        self.order(Order::Reload(found.clone(), sender))?;
-        match done.await {
-            Ok(Ok(())) => Ok(whole(
-                StatusCode::OK,
-                &json!({"status": "ok", "path": found.display().to_string()}),
-            )),
-            Ok(Err(problem)) => {
-                Err(ApiError::field("path", &format!("cannot be loaded: {problem}")))
-            }
-            Err(_) => Err(ApiError::ended()),
-        }
-    }
 }

@@ -7,8 +7,10 @@ mod answer;
 mod error;
 mod fields;
 mod http;
+mod orders;
 mod request;
 mod response;
+mod server;
 mod text;
 mod worker;
 

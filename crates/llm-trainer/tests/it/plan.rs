@@ -213,6 +213,6 @@ fn a_dry_run_over_ranks_is_printed_once() {
         assert_success(&output);
         text(&output.stdout)
     };
-    assert!(of_rank("0").contains("# 2 ranks: 1 nodes of 2 devices"));
+    assert!(of_rank("0").contains("# 2 ranks: 1 node of 2 devices"));
     assert_eq!(of_rank("1"), "");
 }

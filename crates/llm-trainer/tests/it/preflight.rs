@@ -25,19 +25,19 @@ fn a_set_up_that_cannot_learn_is_refused_with_what_to_change() {
     assert_eq!(output.status.code(), Some(2));
     let shown = String::from_utf8_lossy(&output.stdout);
     for expected in [
-        "prompt, as the model reads it (of 6):",
-        "response 3 to question ",
+        "the first of 6 prompts, as the model reads it:",
+        "response 1 of 3 to question 3: not read (no answer found",
         "6 prompts × 3 responses",
-        "  groups by right responses:\n      0     6  ████",
-        "cannot learn: no answer was found in any response. data.prompt.template, reward.grading.strict: ask for \\boxed{}",
+        "  no answer found              1.000   mostly: no answer found, expected a box",
+        "  right responses of a group, number of groups:\n      0     6  ████",
+        "cannot learn: no answer was found in any response\n  data.prompt.template, reward.grading.strict: ask for \\boxed{}",
         "this run cannot learn",
     ] {
         assert!(shown.contains(expected), "{expected} in {shown}");
     }
-    assert_eq!(
-        String::from_utf8_lossy(&output.stderr),
-        "error: tiny: this run cannot learn, see above\n"
-    );
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.starts_with("preflight 0/2 "), "{said}");
+    assert!(said.ends_with("\nerror: tiny: this run cannot learn, see above\n"), "{said}");
 }
 
 /// The questions, noise and group size are those of the run, so the counts are those that its first step logs.

@@ -33,7 +33,7 @@ pub(crate) struct Args {
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Draw points, law and forecasts to this file, as SVG
+    /// Draw points, law and forecasts to this file, as SVG [default: none]
     #[arg(long, value_name = "FILE")]
     figure: Option<PathBuf>,
 }

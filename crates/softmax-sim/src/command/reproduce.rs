@@ -32,7 +32,7 @@ pub(crate) struct Args {
     /// Also draw the figures as PNG, in a font of this machine
     #[arg(long)]
     png: bool,
-    /// Also write reproduce.md, reproduce.json and images/reproduce/ in this folder
+    /// Also write reproduce.md, reproduce.json and images/reproduce/ in this folder [default: none]
     #[arg(long, value_name = "DIR")]
     docs: Option<PathBuf>,
     /// Print the names and titles of the findings, and stop

@@ -34,10 +34,10 @@ pub(crate) struct Args {
     /// The sweep, a TOML file
     #[arg(required = true)]
     config: Option<PathBuf>,
-    /// Which part to compute, counted from 1, such as 2/8; default: the task of a Slurm job array, or all
+    /// Which part to compute, counted from 1, such as 2/8 [default: the task of a Slurm job array, or all]
     #[arg(long, value_name = "I/N")]
     shard: Option<Shard>,
-    /// Folder of the results; default: runs/ and the name of the configuration
+    /// Folder of the results [default: runs/ and the name of the configuration]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }

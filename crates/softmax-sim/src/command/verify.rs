@@ -43,7 +43,7 @@ pub(crate) struct Args {
     /// Under each check, how it was done
     #[arg(long)]
     methods: bool,
-    /// Also write the rows to this file, as JSON; it is replaced as a whole
+    /// Also write the rows to this file, as JSON; it is replaced as a whole [default: none]
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 }

@@ -2,6 +2,7 @@
 
 use super::draw::COLUMNS;
 use super::token_text::plain;
+use crate::counted::counted;
 use crate::run_law::RunLaw;
 use crate::run_view::{RunView, RunViewError};
 
@@ -17,7 +18,7 @@ const CHARACTERS: usize = 160;
 ///
 /// [`RunViewError`], naming file and line.
 pub fn summary(view: &RunView) -> Result<String, RunViewError> {
-    let mut text = format!("{}: {} steps\n", plain(view.name()), view.steps().len());
+    let mut text = format!("{}: {}\n", plain(view.name()), counted(view.steps().len(), "step"));
     let heading: String = COLUMNS.iter().map(|(name, _, _)| format!("{name:>9}")).collect();
     text += &format!("{:>6}{heading}\n", "step");
     let count = view.metrics().len();

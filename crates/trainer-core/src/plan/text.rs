@@ -7,6 +7,7 @@ use super::memory::{Item, MemoryPlan};
 use super::traffic::Traffic;
 use super::{Assumptions, Hardware, Plan, Setup, StepTime};
 use crate::config::{Dtype, MasterWeights};
+use crate::counted::counted;
 
 /// The row of what is offloaded.
 const ON_HOST: &str = "on the host and on the way";
@@ -184,8 +185,11 @@ impl Display for Setup {
         let zero = u8::from(self.zero);
         writeln!(
             out,
-            "{ranks} ranks: {} nodes of {} devices; parallel.zero = {zero}; {} to a copy of the model",
-            self.nodes, self.gpus_per_node, self.tensor
+            "{}: {} of {}; parallel.zero = {zero}; {} to a copy of the model",
+            counted(ranks, "rank"),
+            counted(self.nodes, "node"),
+            counted(self.gpus_per_node, "device"),
+            self.tensor
         )?;
         write!(
             out,
@@ -212,10 +216,10 @@ impl Display for Traffic {
         for collective in &self.collectives {
             let hidden = if collective.overlapped { "while it computes" } else { "" };
             let line = format!(
-                "  {:<34}{:>9}  {} operations {hidden}",
+                "  {:<34}{:>9}  {} {hidden}",
                 collective.name,
                 ByteCount(collective.bytes_sent).to_string(),
-                collective.operations
+                counted(collective.operations, "operation")
             );
             writeln!(out, "{}", line.trim_end())?;
         }

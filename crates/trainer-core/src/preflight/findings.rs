@@ -33,6 +33,8 @@ pub struct Settings {
     pub temperature: f64,
     /// `rollout.group_size`.
     pub group_size: usize,
+    /// `rollout.prompts_per_step`.
+    pub prompts_per_step: usize,
     /// `data.prompt.chat`.
     pub chat: bool,
     /// Whether the model has a chat template.
@@ -62,6 +64,7 @@ impl Settings {
             max_prompt_tokens: config.data.max_prompt_tokens,
             temperature: rollout.temperature,
             group_size: rollout.group_size,
+            prompts_per_step: rollout.prompts_per_step,
             chat: config.data.prompt.chat,
             has_chat_template: model.has_chat_template,
             has_generation_prompt: model.has_generation_prompt,
@@ -258,7 +261,11 @@ fn groups(seen: &Preflight, settings: &Settings, found: &mut Findings) {
     } else if share < 0.2 && mixed {
         found.add(
             false,
-            format!("{share:.2} of the groups have rewards that differ"),
+            format!(
+                "{share:.2} of the groups have rewards that differ, about {:.1} of the {} of a step",
+                share * settings.prompts_per_step as f64,
+                settings.prompts_per_step
+            ),
             &["dynamic_sampling.enabled", "rollout.group_size", "data.train"],
             "the rest of a step is sampled in vain: choose questions by pass rate, or sample until enough teach",
         );

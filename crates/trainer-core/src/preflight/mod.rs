@@ -48,6 +48,8 @@ pub struct SampleSeen {
 pub struct GroupSeen {
     /// Name of the question.
     pub question: String,
+    /// What is asked.
+    pub problem: String,
     /// The known answer.
     pub answer: String,
     /// Length of the prompt in tokens.
@@ -84,6 +86,8 @@ pub struct Preflight {
     pub truncated_fraction: f64,
     /// Share of responses that an end-of-sequence token ended.
     pub ended_by_token_fraction: f64,
+    /// Share of responses that `rollout.stop` or `rollout.stop_token_ids` ended.
+    pub ended_by_stop_fraction: f64,
     /// Share of groups whose rewards differ.
     pub teaching_group_fraction: f64,
     /// Number of groups by how many of their responses are right, from none to all, `[group_size + 1]`.
@@ -138,6 +142,7 @@ impl Preflight {
             unparsed_fraction: share(&|sample| sample.outcome == Outcome::Unparsed),
             truncated_fraction: share(&|sample| sample.truncated),
             ended_by_token_fraction: share(&|sample| sample.ended_by_token),
+            ended_by_stop_fraction: share(&|sample| !sample.truncated && !sample.ended_by_token),
             teaching_group_fraction: share_of_groups(&GroupSeen::teaches),
             groups_by_right,
             length_quantiles: QUANTILES.map(|level| quantile(&lengths, level)),

@@ -1,6 +1,9 @@
 //! A preflight as a person reads it.
 
+use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
+
+use crate::counted::counted;
 
 use super::{Finding, Outcome, Preflight};
 
@@ -8,54 +11,76 @@ use super::{Finding, Outcome, Preflight};
 const SHOWN: usize = 1200;
 
 impl Preflight {
-    /// Writes the first prompt, `samples` responses, and the counts.
+    /// Writes the first prompt, what was asked and answered `questions` times, and the counts.
     ///
     /// # Errors
     ///
     /// If `out` cannot be written.
-    pub fn write(&self, samples: usize, out: &mut impl fmt::Write) -> fmt::Result {
-        writeln!(out, "prompt, as the model reads it (of {}):", self.prompts)?;
+    pub fn write(&self, questions: usize, out: &mut impl fmt::Write) -> fmt::Result {
+        writeln!(out, "the first of {} prompts, as the model reads it:", self.prompts)?;
         indent(out, &self.rendered_prompt)?;
-        for (number, group) in self.groups.iter().take(samples).enumerate() {
+        for (index, group) in self.groups.iter().take(questions).enumerate() {
+            writeln!(out)?;
+            if index > 0 {
+                writeln!(out, "question {}, {}:", index + 1, group.question)?;
+                indent(out, &group.problem)?;
+            }
             let Some(sample) = group.samples.first() else { continue };
             let outcome = match sample.outcome {
                 Outcome::Right => "right",
                 Outcome::Wrong => "wrong",
-                Outcome::Unparsed => "no answer found",
+                Outcome::Unparsed => "not read",
             };
-            let cut = if sample.truncated { ", cut" } else { "" };
+            let cut = if sample.truncated { ", cut at the length limit" } else { "" };
             writeln!(
                 out,
-                "\nresponse {} to question {}: {outcome} (answer {}; {}), {} tokens{cut}",
-                number + 1,
-                group.question,
-                shortened(&group.answer, 60),
+                "response 1 of {} to question {}: {outcome} ({}); known answer {}; {}{cut}",
+                group.samples.len(),
+                index + 1,
                 shortened(&sample.reason, 120),
-                sample.tokens
+                shortened(&group.answer, 60),
+                counted(sample.tokens, "token"),
             )?;
             indent(out, &sample.text)?;
         }
         writeln!(out)?;
         write!(out, "{self}")
     }
+
+    /// The commonest reason why a response holds no answer.
+    fn commonest_lack(&self) -> Option<&str> {
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        for sample in self.groups.iter().flat_map(|group| &group.samples) {
+            if sample.outcome == Outcome::Unparsed {
+                *counts.entry(&sample.reason).or_default() += 1;
+            }
+        }
+        counts.into_iter().max_by_key(|(_, count)| *count).map(|(reason, _)| reason)
+    }
 }
 
 impl Display for Preflight {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
         let [shortest, quarter, median, most, longest] = self.length_quantiles;
-        writeln!(out, "{} prompts × {} responses", self.prompts, self.group_size)?;
-        writeln!(out, "  right                   {:.3}", self.right_fraction)?;
-        writeln!(out, "  no answer found         {:.3}", self.unparsed_fraction)?;
-        writeln!(out, "  cut at the length limit {:.3}", self.truncated_fraction)?;
-        writeln!(out, "  ended by a token        {:.3}", self.ended_by_token_fraction)?;
-        writeln!(out, "  groups that teach       {:.3}", self.teaching_group_fraction)?;
-        writeln!(out, "  entropy                 {:.3} nats a token", self.mean_entropy)?;
+        let (prompts, responses) = (self.prompts, self.group_size);
+        writeln!(out, "{} × {}", counted(prompts, "prompt"), counted(responses, "response"))?;
+        writeln!(out, "  right                        {:.3}", self.right_fraction)?;
+        write!(out, "  no answer found              {:.3}", self.unparsed_fraction)?;
+        if let Some(reason) = self.commonest_lack() {
+            write!(out, "   mostly: {}", shortened(reason, 120))?;
+        }
+        writeln!(out)?;
+        writeln!(out, "  ended by the model           {:.3}", self.ended_by_token_fraction)?;
+        writeln!(out, "  ended by rollout.stop        {:.3}", self.ended_by_stop_fraction)?;
+        writeln!(out, "  cut at the length limit      {:.3}", self.truncated_fraction)?;
+        writeln!(out, "  groups whose rewards differ  {:.3}", self.teaching_group_fraction)?;
+        writeln!(out, "  entropy                      {:.3} nats a token", self.mean_entropy)?;
         writeln!(
             out,
-            "  length in tokens        {shortest:.0} shortest, {quarter:.0} a quarter, {median:.0} half, {most:.0} nine \
-             tenths, {longest:.0} longest"
+            "  length                       {shortest:.0} to {longest:.0} tokens; a quarter have at most {quarter:.0}, half \
+             {median:.0}, nine tenths {most:.0}"
         )?;
-        writeln!(out, "  groups by right responses:")?;
+        writeln!(out, "  right responses of a group, number of groups:")?;
         let widest = self.groups_by_right.iter().max().copied().unwrap_or(0).max(1);
         for (right, &count) in self.groups_by_right.iter().enumerate() {
             let bar = "█".repeat((count * 40).div_ceil(widest));
@@ -76,7 +101,7 @@ impl Display for Preflight {
 impl Display for Finding {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
         let kind = if self.fatal { "cannot learn" } else { "warning" };
-        write!(out, "{kind}: {}. {}: {}", self.seen, self.settings.join(", "), self.advice)
+        write!(out, "{kind}: {}\n  {}: {}", self.seen, self.settings.join(", "), self.advice)
     }
 }
 

@@ -8,6 +8,7 @@ fn settings() -> Settings {
         max_prompt_tokens: 50,
         temperature: 1.0,
         group_size: 4,
+        prompts_per_step: 8,
         chat: true,
         has_chat_template: true,
         has_generation_prompt: true,
@@ -27,7 +28,7 @@ fn sample(number: usize, outcome: Outcome) -> SampleSeen {
         truncated: false,
         ended_by_token: true,
         outcome,
-        reason: "by Number".to_owned(),
+        reason: "decided by Number".to_owned(),
         reward: if outcome == Outcome::Right { 1.0 } else { 0.0 },
         entropy_sum: 10.0,
     }
@@ -37,6 +38,7 @@ fn sample(number: usize, outcome: Outcome) -> SampleSeen {
 fn groups(right: &[usize], change: impl Fn(&mut SampleSeen)) -> Vec<GroupSeen> {
     let group = |(index, &right): (usize, &usize)| GroupSeen {
         question: format!("q{index}"),
+        problem: format!("3 + {index}?"),
         answer: "7".to_owned(),
         prompt_tokens: 12,
         samples: (0..4)
@@ -187,8 +189,13 @@ fn too_little_and_too_much_entropy_are_said() {
 #[test]
 fn a_preflight_is_written_out() {
     let mut text = String::new();
-    let groups =
-        groups(&[0, 1, 0, 2], |sample| sample.truncated = sample.outcome == Outcome::Wrong);
-    seen(groups, &settings()).write(2, &mut text).unwrap();
+    let mut groups = groups(&[0, 1, 0, 2], |sample| {
+        sample.truncated = sample.outcome == Outcome::Wrong;
+        sample.ended_by_token = !sample.truncated;
+    });
+    let lost = &mut groups[2].samples[0];
+    (lost.outcome, lost.reason) = (Outcome::Unparsed, "the answer is empty".to_owned());
+    (lost.truncated, lost.tokens) = (false, 1);
+    seen(groups, &settings()).write(3, &mut text).unwrap();
     insta::assert_snapshot!(text);
 }

@@ -23,7 +23,8 @@ use crate::training::rollout::{Judge, Sample, roll_out};
 
 /// Asks the first `prompts` questions of a run, `group_size` responses each, and says what they show.
 ///
-/// The responses are those that its first step draws, where it is not given another group size.
+/// The responses are those that its first step draws, where it is not given another group size. `tell` hears how many of the two
+/// parts of the work are done, responses and entropies, and what goes on.
 ///
 /// # Errors
 ///
@@ -36,7 +37,7 @@ pub fn preflight(
     run: &Run,
     prompts: usize,
     group_size: usize,
-    tell: &dyn Fn(&str),
+    tell: &dyn Fn(u64, &str),
 ) -> anyhow::Result<Preflight> {
     ensure!(prompts > 0 && group_size > 0, "a preflight of no response, expected at least one");
     let config = run.config();
@@ -85,8 +86,9 @@ pub fn preflight(
         own: None,
         overlong: config.reward.overlong.penalty(section.max_response_tokens)?,
     };
-    let rollout = roll_out(&model, &chosen, &options, judge, (config.seed, 1), 0, tell)?;
-    tell("entropies");
+    let rollout =
+        roll_out(&model, &chosen, &options, judge, (config.seed, 1), 0, &|what| tell(0, what))?;
+    tell(1, "entropies");
     let sequences: Vec<&Sequence> = rollout.samples.iter().map(|s| &s.sequence).collect();
     let mut entropy = policy_pass(&model, config).statistics(&sequences).entropy.into_iter();
     let mut groups = Vec::with_capacity(chosen.len());
@@ -97,6 +99,7 @@ pub fn preflight(
         };
         groups.push(GroupSeen {
             question: prompt.question.id.clone(),
+            problem: prompt.question.problem.clone(),
             answer: prompt.question.answer.clone(),
             prompt_tokens: prompt.tokens.len(),
             samples: samples.iter().map(seen).collect(),
@@ -125,8 +128,8 @@ fn opens_a_turn(template: &ChatTemplate) -> bool {
 
 fn sample_seen(sample: &Sample, end_ids: &[u32], entropy_sum: f64) -> SampleSeen {
     let (outcome, reason) = match &sample.verdict {
-        Verdict::Right { how } => (Outcome::Right, format!("by {:?}", how.rung)),
-        Verdict::Wrong { how } => (Outcome::Wrong, format!("by {:?}", how.rung)),
+        Verdict::Right { how } => (Outcome::Right, format!("decided by {:?}", how.rung)),
+        Verdict::Wrong { how } => (Outcome::Wrong, format!("decided by {:?}", how.rung)),
         Verdict::Unparsed { why, .. } => (Outcome::Unparsed, why.to_string()),
     };
     let response = &sample.sequence.response;

@@ -1,0 +1,58 @@
+//! Which run a command is about, as arguments.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use trainer_core::config::Run;
+
+/// A run: a file or a published one, and what is changed in it.
+#[derive(Debug, Clone, clap::Args)]
+pub struct RunSource {
+    /// TOML file of the run; `docs/configuration.md` lists every field
+    #[arg(required_unless_present = "preset", conflicts_with = "preset")]
+    config: Option<PathBuf>,
+    #[command(flatten)]
+    options: RunOptions,
+}
+
+impl RunSource {
+    /// Reads the run, and checks it.
+    ///
+    /// # Errors
+    ///
+    /// If the configuration is wrong.
+    pub fn read(&self) -> anyhow::Result<Run> {
+        let run = self.options.read(self.config.as_deref(), &[])?;
+        run.context("no run, expected a TOML file or --preset NAME")
+    }
+}
+
+/// A run as far as options say it.
+#[derive(Debug, Clone, clap::Args)]
+pub struct RunOptions {
+    /// A published run in place of a file, as qwen2.5-7b-kl-cov; one that is trained needs --set model.path=DIR --set
+    /// data.train=FILE [default: none]
+    #[arg(long, value_name = "NAME")]
+    pub preset: Option<String>,
+    /// Set one field of the run, as `--set training.steps=10`; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub overrides: Vec<String>,
+}
+
+impl RunOptions {
+    /// Reads the run of `config`, or the published one; to this one `defaults` are set before what the reader sets. `None` where
+    /// neither is named.
+    ///
+    /// # Errors
+    ///
+    /// If the configuration is wrong.
+    pub fn read(&self, config: Option<&Path>, defaults: &[String]) -> anyhow::Result<Option<Run>> {
+        Ok(match (config, &self.preset) {
+            (Some(path), _) => Some(Run::load(path, &self.overrides)?),
+            (None, Some(name)) => {
+                Some(Run::from_preset(name, &[defaults, &self.overrides].concat())?)
+            }
+            (None, None) => None,
+        })
+    }
+}

@@ -1,0 +1,136 @@
+//! What the model is asked to do: responses, whole or as they come, and other weights.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use hyper::StatusCode;
+use hyper::body::Bytes;
+use serde_json::{Value, json};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::sync::oneshot;
+
+use super::answer::{Answer, Head};
+use super::error::ApiError;
+use super::fields::Fields;
+use super::request::Style;
+use super::response::{Answered, Response, response, whole};
+use super::server::Server;
+use super::worker::{Event, Order, Work};
+
+impl Server {
+    /// Responses to a prompt, whole or as they come.
+    pub(super) async fn generate(
+        self: &Arc<Self>,
+        style: Style,
+        body: &[u8],
+    ) -> Result<Response, ApiError> {
+        let request = self.reader.read(style, body)?;
+        let random = self.random();
+        let (sender, mut events) = unbounded_channel();
+        self.order(Order::Generate(Work {
+            prompts: request.prompts.clone(),
+            options: Arc::clone(&request.options),
+            seed: request.seed.unwrap_or(random),
+            top: request.log_probs.unwrap_or(0),
+            scores: request.echo && request.log_probs.is_some(),
+            draws: !request.only_echo,
+            events: sender,
+        }))?;
+        let answer = Answer::new(self.head(style, random), request.clone());
+        if request.streams {
+            return Ok(self.stream(answer, events));
+        }
+        let mut answer = answer;
+        while let Some(event) = events.recv().await {
+            answer.hear(event, &self.reader.tokenizer)?;
+        }
+        if !answer.is_whole() {
+            return Err(ApiError::engine("the model has stopped before the answer was whole"));
+        }
+        self.count(&answer);
+        let told = answer.whole(&self.reader.tokenizer);
+        Ok(whole(StatusCode::OK, &told.map_err(|error| ApiError::engine(error.to_string()))?))
+    }
+
+    fn head(&self, style: Style, random: u64) -> Head {
+        let prefix = match style {
+            Style::Completion => "cmpl",
+            Style::Chat => "chatcmpl",
+        };
+        let created = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        Head {
+            id: format!("{prefix}-{random:016x}"),
+            created,
+            model: self.settings.model_name.clone(),
+        }
+    }
+
+    /// Server-sent events, one a token, ended by `[DONE]`.
+    fn stream(
+        self: &Arc<Self>,
+        mut answer: Answer,
+        mut events: UnboundedReceiver<Event>,
+    ) -> Response {
+        let (pieces, told) = unbounded_channel();
+        let server = Arc::clone(self);
+        tokio::spawn(async move {
+            let say =
+                |value: &Value| pieces.send(Bytes::from(format!("data: {value}\n\n"))).is_ok();
+            while let Some(event) = events.recv().await {
+                match answer.hear(event, &server.reader.tokenizer) {
+                    // Nobody listens: dropping the events gives the request up.
+                    Ok(Some(object)) if !say(&object) => return,
+                    Ok(_) => {}
+                    Err(error) => {
+                        say(&ApiError::from(error).json());
+                        return;
+                    }
+                }
+            }
+            if !answer.is_whole() {
+                say(&ApiError::engine("the model has stopped before the answer was whole").json());
+                return;
+            }
+            server.count(&answer);
+            if let Some(usage) = answer.usage_chunk() {
+                say(&usage);
+            }
+            let _heard = pieces.send(Bytes::from_static(b"data: [DONE]\n\n"));
+        });
+        response(StatusCode::OK, "text/event-stream", Answered::Stream(told))
+    }
+
+    /// Loads other weights from a folder below the root.
+    pub(super) async fn reload(&self, body: &[u8]) -> Result<Response, ApiError> {
+        let Some(root) = &self.settings.reload_root else {
+            return Err(ApiError::forbidden("the server was started without --reload-root"));
+        };
+        let mut fields = Fields::read(body)?;
+        let path = fields.required("path", "the path of a model directory", |value| {
+            value.as_str().map(str::to_owned)
+        })?;
+        fields.finish()?;
+        let outside = || {
+            let expected = format!("is {path:?}, expected a folder below {}", root.display());
+            ApiError::field("path", &expected)
+        };
+        // Links and `..` resolved: what is loaded lies below the root.
+        let found = root.join(Path::new(&path)).canonicalize().map_err(|_| outside())?;
+        if !found.starts_with(root) || !found.is_dir() {
+            return Err(outside());
+        }
+        let (sender, done) = oneshot::channel();
+        self.order(Order::Reload(found.clone(), sender))?;
+        match done.await {
+            Ok(Ok(())) => Ok(whole(
+                StatusCode::OK,
+                &json!({"status": "ok", "path": found.display().to_string()}),
+            )),
+            Ok(Err(problem)) => {
+                Err(ApiError::field("path", &format!("cannot be loaded: {problem}")))
+            }
+            Err(_) => Err(ApiError::ended()),
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Paths of the interface: which request goes where, what is counted, and what is refused before the model hears of it.
+
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
+
+use http_body_util::{BodyExt, Limited};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::CONTENT_TYPE;
+use hyper::{Method, StatusCode};
+use serde_json::{Value, json};
+use tokio::sync::mpsc::Sender;
+use tokio::sync::mpsc::error::TrySendError;
+
+use super::Settings;
+use super::answer::Answer;
+use super::error::ApiError;
+use super::request::{Reader, Style};
+use super::response::{Answered, Response, refusal, response, whole};
+use super::worker::Order;
+
+/// What all connections share.
+pub(super) struct Server {
+    pub(super) settings: Settings,
+    pub(super) reader: Reader,
+    orders: Sender<Order>,
+    /// Makes a seed where none is given.
+    seeds: RandomState,
+    counts: Counts,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    requests: AtomicU64,
+    refused: AtomicU64,
+    prompt_tokens: AtomicU64,
+    drawn_tokens: AtomicU64,
+}
+
+impl Counts {
+    fn add(count: &AtomicU64, more: u64) -> u64 {
+        count.fetch_add(more, Ordering::Relaxed)
+    }
+}
+
+impl Server {
+    pub(super) fn new(settings: Settings, reader: Reader, orders: Sender<Order>) -> Self {
+        let (seeds, counts) = (RandomState::new(), Counts::default());
+        Self { settings, reader, orders, seeds, counts }
+    }
+
+    /// Waits until nobody takes orders any more.
+    pub(super) async fn ended(&self) {
+        self.orders.closed().await;
+    }
+
+    /// The answer to a request, which is a refusal where there is none.
+    pub(super) async fn answer_or_refuse(
+        self: &Arc<Self>,
+        request: hyper::Request<Incoming>,
+        peer: SocketAddr,
+    ) -> Response {
+        self.answer(request, peer).await.unwrap_or_else(|error| {
+            Counts::add(&self.counts.refused, 1);
+            refusal(&error)
+        })
+    }
+
+    async fn answer(
+        self: &Arc<Self>,
+        request: hyper::Request<Incoming>,
+        peer: SocketAddr,
+    ) -> Result<Response, ApiError> {
+        Counts::add(&self.counts.requests, 1);
+        let path = request.uri().path().to_owned();
+        let (get, post) = (request.method() == Method::GET, request.method() == Method::POST);
+        match path.as_str() {
+            "/v1/models" if get => Ok(whole(StatusCode::OK, &self.models())),
+            "/health" if get && !self.orders.is_closed() => {
+                Ok(whole(StatusCode::OK, &json!({"status": "ok"})))
+            }
+            "/health" if get => Err(ApiError::ended()),
+            "/metrics" if get => Ok(self.metrics()),
+            "/v1/completions" if post => {
+                let body = self.body(request).await?;
+                self.generate(Style::Completion, &body).await
+            }
+            "/v1/chat/completions" if post => {
+                let body = self.body(request).await?;
+                self.generate(Style::Chat, &body).await
+            }
+            "/v1/reload" if post => {
+                if !peer.ip().to_canonical().is_loopback() {
+                    return Err(ApiError::forbidden("models are reloaded from this machine alone"));
+                }
+                let body = self.body(request).await?;
+                self.reload(&body).await
+            }
+            "/v1/models" | "/health" | "/metrics" => Err(ApiError::method("GET")),
+            "/v1/completions" | "/v1/chat/completions" | "/v1/reload" => {
+                Err(ApiError::method("POST"))
+            }
+            other => Err(ApiError::unknown_path(other)),
+        }
+    }
+
+    fn models(&self) -> Value {
+        let name = &self.settings.model_name;
+        json!({"object": "list", "data": [{
+            "id": name, "object": "model", "created": 0, "owned_by": "llm-trainer",
+            "max_model_len": self.settings.room.tokens,
+        }]})
+    }
+
+    fn metrics(&self) -> Response {
+        let Counts { requests, refused, prompt_tokens, drawn_tokens } = &self.counts;
+        let waiting = (self.settings.queue - self.orders.capacity()) as u64;
+        let mut text = String::new();
+        for (name, kind, value) in [
+            ("requests_total", "counter", requests.load(Ordering::Relaxed)),
+            ("refused_total", "counter", refused.load(Ordering::Relaxed)),
+            ("prompt_tokens_total", "counter", prompt_tokens.load(Ordering::Relaxed)),
+            ("drawn_tokens_total", "counter", drawn_tokens.load(Ordering::Relaxed)),
+            ("waiting_requests", "gauge", waiting),
+        ] {
+            let name = format!("llm_trainer_{name}");
+            text.extend(["# TYPE ", &name, " ", kind, "\n", &name, " ", &value.to_string(), "\n"]);
+        }
+        let body = Answered::Whole(Some(Bytes::from(text)));
+        response(StatusCode::OK, "text/plain; version=0.0.4", body)
+    }
+
+    /// The body of a request, if it is JSON, short enough and in time.
+    async fn body(&self, request: hyper::Request<Incoming>) -> Result<Bytes, ApiError> {
+        // A page in a browser may send text to this machine unasked, but no JSON.
+        let kind = request.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+        let is_json = kind.is_some_and(|kind| {
+            kind.split(';')
+                .next()
+                .unwrap_or_default()
+                .trim()
+                .eq_ignore_ascii_case("application/json")
+        });
+        if !is_json {
+            return Err(ApiError::content_type());
+        }
+        let limit = self.settings.body_bytes;
+        let read = Limited::new(request.into_body(), limit).collect();
+        match tokio::time::timeout(self.settings.read_timeout, read).await {
+            Err(_) => Err(ApiError::slow_body()),
+            Ok(Ok(body)) => Ok(body.to_bytes()),
+            Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => {
+                Err(ApiError::body_too_large(limit))
+            }
+            Ok(Err(error)) => Err(ApiError::body(format!("the body cannot be read: {error}"))),
+        }
+    }
+
+    pub(super) fn order(&self, order: Order) -> Result<(), ApiError> {
+        self.orders.try_send(order).map_err(|error| match error {
+            TrySendError::Full(_) => ApiError::full(self.settings.queue),
+            TrySendError::Closed(_) => ApiError::ended(),
+        })
+    }
+
+    /// A number that no other request has, or hardly any.
+    pub(super) fn random(&self) -> u64 {
+        let number = self.counts.requests.load(Ordering::Relaxed);
+        self.seeds.hash_one((number, SystemTime::now()))
+    }
+
+    pub(super) fn count(&self, answer: &Answer) {
+        let usage = answer.usage();
+        let of = |name: &str| usage[name].as_u64().unwrap_or(0);
+        Counts::add(&self.counts.prompt_tokens, of("prompt_tokens"));
+        Counts::add(&self.counts.drawn_tokens, of("completion_tokens"));
+    }
+}
