@@ -1,8 +1,8 @@
 //! The pages of the book as their reader uses them: commands to type, links to follow.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A command of a page, as bash understands it.
@@ -45,22 +45,6 @@ impl PageCommand {
     }
 }
 
-/// Blocks that the tests run as they stand, each by the crate of its program: program, page, a text that no other block of the
-/// page has. They are quick and need neither a download nor a GPU nor a run that was made before.
-pub const RUN: [(&str, &str, &str); 11] = [
-    ("llm-trainer", "docs/first-run.md", "llm-trainer doctor"),
-    ("llm-trainer", "docs/first-run.md", "llm-trainer data check"),
-    ("llm-trainer", "docs/first-run.md", "llm-trainer man train"),
-    ("llm-trainer", "docs/faq.md", "llm-trainer plan --model 7b"),
-    ("llm-trainer", "docs/scaling.md", "llm-trainer plan --table scaling"),
-    ("softmax-sim", "docs/first-run.md", "softmax-sim man --dir"),
-    ("softmax-sim", "docs/choosing-a-method.md", "softmax-sim reproduce --list"),
-    ("softmax-sim", "docs/reading-results.md", "softmax-sim fit-law points.csv"),
-    ("reward-math", "docs/first-run.md", "reward-math explain"),
-    ("reward-math", "docs/first-run.md", "reward-math man"),
-    ("reward-math", "docs/faq.md", "reward-math explain"),
-];
-
 /// The script of a block, and the line that it begins at.
 ///
 /// # Panics
@@ -73,72 +57,27 @@ pub fn block(page: &str, text: &str) -> (usize, String) {
     block
 }
 
-/// Runs the blocks of [`RUN`] that are `program`'s, by bash with `binary` under that name, each in a folder of its own where
-/// `configs`, `crates`, `docs` and `scripts` are those of the repository; what each wrote to standard output.
-///
-/// # Panics
-///
-/// If a command of them fails.
-pub fn run_blocks(program: &str, binary: &Path) -> Vec<String> {
-    let mut outputs = Vec::new();
-    for (_, page, text) in RUN.iter().filter(|(of, ..)| *of == program) {
-        let folder = scratch();
-        let found = run_block(program, binary, &block(page, text).1, &folder);
-        let _ = std::fs::remove_dir_all(&folder);
-        let output = found.unwrap_or_else(|error| panic!("{page}, {text}: {error}"));
-        let (said, wrote) = (String::from_utf8_lossy(&output.stderr), output.stdout);
-        assert!(output.status.success(), "{page}, {text}: {}: {said}", output.status);
-        outputs.push(String::from_utf8_lossy(&wrote).into_owned());
-    }
-    outputs
-}
-
-#[cfg(unix)]
-fn run_block(program: &str, binary: &Path, script: &str, folder: &Path) -> io::Result<Output> {
-    let programs = folder.join("programs");
-    std::fs::create_dir_all(&programs)?;
-    std::os::unix::fs::symlink(binary, programs.join(program))?;
-    for name in ["configs", "crates", "docs", "scripts"] {
-        std::os::unix::fs::symlink(root().join(name), folder.join(name))?;
-    }
-    let path = std::env::var("PATH").unwrap_or_default();
-    let mut command = Command::new("bash");
-    command.args(["--norc", "--noprofile", "-euo", "pipefail", "-c", script]).current_dir(folder);
-    command.env("PATH", format!("{}:{path}", programs.display())).output()
-}
-
-/// What is neither parsed by `parse` nor stands in a block of [`RUN`] or under one of `parsed_only`, which names beginnings of
-/// commands with the reason why they are not run; and reasons that no command needs.
-pub fn faults(
-    program: &str,
-    parsed_only: &[(&str, &str)],
-    parse: impl Fn(&[String]) -> Result<(), String>,
-) -> Vec<String> {
-    let run: Vec<(&str, usize)> = RUN
-        .iter()
-        .filter(|(of, ..)| *of == program)
-        .map(|(_, page, text)| (*page, block(page, text).0))
-        .collect();
-    let mut unused: Vec<&str> = parsed_only.iter().map(|(beginning, _)| *beginning).collect();
+/// The commands of `program` that `parse` refuses, with what it says.
+pub fn faults(program: &str, parse: impl Fn(&[String]) -> Result<(), String>) -> Vec<String> {
     let mut faults = Vec::new();
     for command in commands() {
         let PageCommand { page, line, .. } = &command;
         for words in command.calls_of(program) {
-            let text = words.join(" ");
             if let Err(error) = parse(&words) {
-                faults.push(format!("{page}:{line}: {text}: {error}"));
-            }
-            let covered = parsed_only.iter().filter(|(start, _)| text.starts_with(start));
-            let covered: Vec<&str> = covered.map(|(start, _)| *start).collect();
-            unused.retain(|start| !covered.contains(start));
-            let is_run = run.contains(&(page.as_str(), *line));
-            if !is_run && covered.is_empty() {
-                faults.push(format!("{page}:{line}: {text}: neither run nor said why not"));
+                faults.push(format!("{page}:{line}: {}: {error}", words.join(" ")));
             }
         }
     }
-    faults.extend(unused.iter().map(|start| format!("no command begins with {start}")));
     faults
+}
+
+/// Page, line and script of every block of commands, in order.
+pub fn all_blocks() -> Vec<(String, usize, String)> {
+    let of = |page: String| {
+        let blocks = blocks(&read(&page));
+        blocks.into_iter().map(move |(line, script)| (page.clone(), line, script))
+    };
+    pages().into_iter().flat_map(of).collect()
 }
 
 /// The root of the repository.
@@ -183,12 +122,8 @@ pub fn read(page: &str) -> String {
 ///
 /// If bash finds fault with a block.
 pub fn commands() -> Vec<PageCommand> {
-    let blocks = pages().into_iter().flat_map(|page| {
-        let text = read(&page);
-        let blocks: Vec<_> = blocks(&text).into_iter().collect();
-        blocks.into_iter().map(move |(line, script)| (page.clone(), line, script))
-    });
-    blocks
+    all_blocks()
+        .into_iter()
         .flat_map(|(page, line, script)| {
             let words = words_of(&script).unwrap_or_else(|said| panic!("{page}:{line}: {said}"));
             words.into_iter().map(move |words| PageCommand { page: page.clone(), line, words })
@@ -234,7 +169,7 @@ fn words_of(script: &str) -> Result<Vec<Vec<String>>, String> {
 }
 
 /// A new folder.
-fn scratch() -> PathBuf {
+pub(crate) fn scratch() -> PathBuf {
     static COUNT: AtomicUsize = AtomicUsize::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
     let folder = std::env::temp_dir().join(format!("book-{}-{count}", std::process::id()));

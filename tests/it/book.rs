@@ -1,25 +1,26 @@
 //! The book: its commands are of programs there are, its links lead somewhere, its pages lead to each other.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::Path;
 
-use workspace_tests::book::{PageCommand, anchors, commands, links, pages, read, root};
+use workspace_tests::blocks::{BLOCKS, Fate};
+use workspace_tests::book::{PageCommand, all_blocks, anchors, commands, links, pages, read, root};
 
-/// Programs that are not ours: what they are on a page for. Their commands are split by bash and not run.
-const OTHERS: [(&str, &str); 10] = [
-    ("cat", "writes the example's rows; run where the block is"),
-    ("curl", "asks a server that is running"),
-    ("maturin", "builds the Python package, which has tests of its own"),
-    ("pip", "installs from the network"),
-    ("python", "runs the program that the page shows above it"),
-    ("python3", "a script shown in full, or a peer's benchmark that is not in the repository"),
-    ("srun", "needs Slurm; what it starts is parsed"),
-    ("tensorboard", "shows a page until it is stopped"),
-    ("torchrun", "needs PyTorch; what it starts is parsed"),
-    ("wandb", "sends a run to a server of others"),
+/// Programs that are not ours. Whether their blocks are run is said in [`BLOCKS`].
+const OTHERS: [&str; 10] = [
+    "cat",
+    "curl",
+    "maturin",
+    "pip",
+    "python",
+    "python3",
+    "srun",
+    "tensorboard",
+    "torchrun",
+    "wandb",
 ];
 
-/// Ours: each is parsed, and as far as it is quick run, by the test `book` of its own crate.
+/// Ours: each is parsed, and run as [`BLOCKS`] says, by the test `book` of its own crate.
 const PROGRAMS: [&str; 3] = ["llm-trainer", "softmax-sim", "reward-math"];
 
 fn make_targets() -> BTreeSet<String> {
@@ -63,8 +64,8 @@ fn fault_of_cargo(command: &PageCommand) -> Option<String> {
 fn every_command_is_of_a_program_there_is() {
     let commands = commands();
     assert!(commands.len() > 60, "the search finds them: {}", commands.len());
-    let (targets, others) = (make_targets(), BTreeMap::from(OTHERS));
-    let mut unused: BTreeSet<&str> = others.keys().copied().collect();
+    let (targets, others) = (make_targets(), BTreeSet::from(OTHERS));
+    let mut unused = others.clone();
     let mut faults = Vec::new();
     for command in &commands {
         let program = command.words[0].as_str();
@@ -80,7 +81,7 @@ fn every_command_is_of_a_program_there_is() {
             ours if PROGRAMS.contains(&ours) => None,
             other => {
                 unused.remove(other);
-                (!others.contains_key(other)).then(|| format!("nobody knows {other}"))
+                (!others.contains(other)).then(|| format!("nobody knows {other}"))
             }
         };
         // Files of the repository that a command names are there.
@@ -95,6 +96,39 @@ fn every_command_is_of_a_program_there_is() {
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
     assert!(unused.is_empty(), "no page has {unused:?}");
+}
+
+/// A new block needs a row in `tests/blocks.rs`: run, or why not.
+#[test]
+fn every_block_is_run_or_says_why_not() {
+    let blocks = all_blocks();
+    let mut faults = Vec::new();
+    for (page, line, script) in &blocks {
+        let rows = BLOCKS.iter().filter(|(of, text, _)| of == page && script.contains(text));
+        let count = rows.count();
+        if count != 1 {
+            faults.push(format!("{page}:{line}: {count} rows, expected one of tests/blocks.rs"));
+        }
+    }
+    for (page, text, fate) in BLOCKS {
+        let of = blocks.iter().filter(|(of, _, script)| of == page && script.contains(text));
+        let count = of.count();
+        if count != 1 {
+            faults.push(format!("{page}, {text}: {count} blocks, expected one"));
+        }
+        match fate {
+            Fate::Run { program, .. } if !PROGRAMS.contains(program) => {
+                faults.push(format!("{page}, {text}: nobody runs blocks of {program}"));
+            }
+            Fate::Elsewhere(tests) => {
+                let tests = tests.split(':').next().unwrap_or_default();
+                let missing = tests.split_whitespace().find(|test| !root().join(test).exists());
+                faults.extend(missing.map(|test| format!("{page}, {text}: no {test}")));
+            }
+            Fate::Run { .. } | Fate::Not(_) => {}
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
 #[test]

@@ -1,18 +1,24 @@
-//! The book's quick commands of this program, run as they stand; its completions in a real bash, its manual through groff.
+//! The book's blocks of this program, run as they stand; its completions in a real bash, its manual through groff.
 
 use std::path::Path;
 
-use workspace_tests::book::run_blocks;
+use workspace_tests::blocks::faults_of_blocks;
 use workspace_tests::shell::{accepts, completions, output, rendered};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_reward-math");
 
+const ROLLOUTS: &str = r#"{"response": "It is \\boxed{5}.", "answer": "5"}
+{"response": "Nobody knows.", "ground_truth": "7"}
+"#;
+
 #[test]
-fn quick_commands_of_the_book_run() {
-    let outputs = run_blocks("reward-math", Path::new(PROGRAM));
-    assert_eq!(outputs.len(), 3);
-    let verdict = outputs[0].lines().find(|line| line.starts_with("verdict "));
-    assert_eq!(verdict, Some("verdict       right, decided by NormalForm"), "{}", outputs[0]);
+fn blocks_of_the_book_run() {
+    let furnish = |folder: &Path| {
+        let file = folder.join("rollouts.jsonl");
+        std::fs::write(file, ROLLOUTS).expect("a temporary folder is writable");
+    };
+    let faults = faults_of_blocks("reward-math", Path::new(PROGRAM), furnish);
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
 #[test]

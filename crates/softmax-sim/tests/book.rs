@@ -1,18 +1,23 @@
-//! The book's quick commands of this program, run as they stand; its completions in a real bash, its manual through groff.
+//! The book's blocks of this program, run as they stand; its completions in a real bash, its manual through groff.
 
 use std::path::Path;
 
-use workspace_tests::book::run_blocks;
+use workspace_tests::blocks::faults_of_blocks;
 use workspace_tests::shell::{accepts, completions, output, rendered};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_softmax-sim");
 
+/// What another program has written: the law with a little noise.
+const EXPORTED: &str = "step,actor/entropy,critic/rewards/mean\n1,1.2,0.13\n2,0.9,0.31\n3,0.6,0.44\n4,0.4,0.5\n\
+    5,0.25,0.54\n6,0.1,0.58\n";
+
 #[test]
-fn quick_commands_of_the_book_run() {
-    let outputs = run_blocks("softmax-sim", Path::new(PROGRAM));
-    assert_eq!(outputs.len(), 3);
-    assert!(outputs[1].contains("clip-cov-kl-cov"), "{}", outputs[1]);
-    assert!(outputs[2].contains("ceiling"), "{}", outputs[2]);
+fn blocks_of_the_book_run() {
+    let furnish = |folder: &Path| {
+        std::fs::write(folder.join("GRPO.csv"), EXPORTED).expect("a temporary folder is writable");
+    };
+    let faults = faults_of_blocks("softmax-sim", Path::new(PROGRAM), furnish);
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
 #[test]

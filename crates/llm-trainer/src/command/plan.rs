@@ -54,7 +54,7 @@ pub struct Args {
     /// One JSON object in place of the table
     #[arg(long)]
     json: bool,
-    /// Print a page in place of one plan: docs/scaling.md
+    /// Print a page in place of one plan: docs/scaling.md [default: none]
     #[arg(long, value_enum, conflicts_with_all = ["model", "config", "preset"])]
     table: Option<Page>,
 }

@@ -35,6 +35,7 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     run.check_files()?;
     let group_size = args.samples.unwrap_or(run.config().rollout.group_size);
     let progress = Progress::new("preflight", 2, 0);
+    progress.phase(0, "loading the model");
     let seen = preflight(&run, args.prompts, group_size, &|done, what| progress.phase(done, what))?;
     progress.finish();
     if args.json {

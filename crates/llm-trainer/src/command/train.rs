@@ -7,6 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::Context;
 use torch_ext::Placement;
 use trainer_core::config::Run;
+use trainer_core::counted::counted;
 use trainer_core::deadline::Deadline;
 use trainer_core::plan::{Assumptions, Setup};
 use trainer_core::resume::{self, Origin, Resume};
@@ -162,7 +163,7 @@ fn train_on(
         writeln!(out, "{name}: {reason} after step {step} of {steps}, which is saved; see {root}")?;
         return Ok(());
     }
-    writeln!(out, "{name}: {steps} steps done; see {}", root.display())?;
+    writeln!(out, "{name}: {} done; see {}", counted(steps, "step"), root.display())?;
     Ok(())
 }
 

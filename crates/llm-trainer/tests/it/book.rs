@@ -1,4 +1,4 @@
-//! The book's commands of this program: all are parsed, with the runs that they name, and the quick ones run; completions in a
+//! The book's commands of this program: all are parsed, with the runs that they name, and run as `tests/blocks.rs` says; completions in a
 //! real bash, the manual through groff.
 
 use std::path::Path;
@@ -7,35 +7,11 @@ use clap::{CommandFactory, Parser};
 use command_pages::help_faults;
 use llm_trainer::cli::Cli;
 use trainer_core::config::{Run, RunConfig};
-use workspace_tests::book::{faults, root, run_blocks};
+use workspace_tests::blocks::{copy, faults_of_blocks};
+use workspace_tests::book::{faults, root};
 use workspace_tests::shell::{accepts, completions, output, rendered};
 
-/// Beginnings of commands that are not run here, and why.
-const PARSED_ONLY: [(&str, &str); 17] = [
-    (
-        "llm-trainer train",
-        "minutes; what it would train on is read as far as the configuration is here",
-    ),
-    ("llm-trainer warmup", "minutes"),
-    ("llm-trainer eval", "needs a model that is fetched, or a run"),
-    ("llm-trainer generate", "needs a model that is fetched"),
-    ("llm-trainer preflight", "needs a model that is fetched"),
-    ("llm-trainer serve", "serves until it is stopped"),
-    ("llm-trainer launch", "starts a run; what it starts is parsed"),
-    ("llm-trainer merge", "needs a run"),
-    ("llm-trainer import-gguf", "needs a file that is fetched"),
-    ("llm-trainer inspect", "needs a run"),
-    ("llm-trainer report", "needs a run"),
-    ("llm-trainer export", "needs a run"),
-    ("llm-trainer data check dapo", "needs a data set that is not in the repository"),
-    (
-        "llm-trainer plan --preset",
-        "a plan that fits nowhere ends with 2; the page's rows have a test of their own",
-    ),
-    ("llm-trainer plan --config", "needs a model that is fetched, or a run of the reader's"),
-    ("llm-trainer plan --model 32b", "does not fit, which ends with 2"),
-    ("llm-trainer doctor", "run from another page"),
-];
+use crate::reader::furnish;
 
 /// Parses a command; of one that names a configuration of the repository or a preset, that too.
 fn parse(words: &[String]) -> Result<(), String> {
@@ -68,19 +44,18 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_llm-trainer");
 
 #[test]
 fn every_command_of_the_book_is_parsed() {
-    let faults = faults("llm-trainer", &PARSED_ONLY, parse);
+    let faults = faults("llm-trainer", parse);
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
 #[test]
-fn quick_commands_of_the_book_run() {
-    let outputs = run_blocks("llm-trainer", Path::new(PROGRAM));
-    let expected =
-        ["self-test    Cpu: ok", "4 are questions", "pages: man1", "Qwen2.5-7B", "# Scaling"];
-    assert_eq!(outputs.len(), expected.len());
-    for (output, expected) in outputs.iter().zip(expected) {
-        assert!(output.contains(expected), "{expected} in {output}");
-    }
+fn blocks_of_the_book_run() {
+    let shelf = tempfile::tempdir().unwrap();
+    furnish(shelf.path());
+    let faults = faults_of_blocks("llm-trainer", Path::new(PROGRAM), |folder| {
+        copy(shelf.path(), folder).expect("a temporary folder is writable");
+    });
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
 #[test]

@@ -28,6 +28,7 @@ mod plain_losses;
 mod plan;
 mod preflight;
 mod ranks;
+mod reader;
 mod recomputation;
 mod replay;
 mod resume;

@@ -29,7 +29,8 @@ pub fn majority_at_k(right: usize, wrong: &[usize], without_vote: usize, k: usiz
     assert!((1..=samples).contains(&k), "k is {k}, expected 1 to {samples}");
     let with_votes =
         |votes: usize| binomial(right, votes) * undefeated(wrong, without_vote, votes, k - votes);
-    (1..=right.min(k)).map(with_votes).sum::<f64>() / binomial(samples, k)
+    // A sum of nothing is −0, which would be shown.
+    (1..=right.min(k)).map(with_votes).fold(0.0, |sum, ways| sum + ways) / binomial(samples, k)
 }
 
 /// Ways to fill a set with `others` more responses so that no wrong answer has more than `votes`; each way counts one over
@@ -74,6 +75,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn without_a_right_response_it_is_zero_without_a_sign() {
+        let found = majority_at_k(0, &[2], 0, 2);
+        assert!(found.abs() <= 0.0 && found.is_sign_positive(), "{found}");
+    }
 
     /// The definition: every set of `k`, one by one. Answer 0 is right, `None` has no vote.
     fn by_enumeration(answers: &[Option<usize>], k: usize) -> f64 {

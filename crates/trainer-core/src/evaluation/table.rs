@@ -4,6 +4,7 @@ use super::bootstrap::Estimate;
 use super::comparison::SetComparison;
 use super::folder::Results;
 use super::measures::{MEASURES, SetResult};
+use crate::counted::counted;
 
 /// Label of the last column: unlike the "Avg" of some papers it is the plain mean of the columns before it.
 pub const PLAIN_MEAN: &str = "plain mean of the columns";
@@ -64,10 +65,17 @@ pub fn page(name: &str, results: &Results) -> String {
     page.push_str(&all_measures(results));
     page.push('\n');
     let size = |set: &SetResult| {
-        format!("{}: {} problems, {} samples each.\n", set.name, set.problems, set.samples)
+        let (problems, samples) =
+            (counted(set.problems, "problem"), counted(set.samples, "sample"));
+        format!("{}: {problems}, {samples} each.\n", set.name)
     };
     page.extend(results.sets.iter().map(size));
     page
+}
+
+/// Three digits, of small ones the first three that are not 0.
+fn probability(p: f64) -> String {
+    if p < 0.001 { format!("{p:.2e}") } else { format!("{p:.3}") }
 }
 
 /// One row a set: both means, the difference with its interval, and the sign test.
@@ -77,7 +85,8 @@ pub fn comparison_table(comparisons: &[SetComparison], mean: Option<Estimate>) -
         let (equal, difference) = (one.problems - higher - lower, signed(one.difference));
         format!(
             "| {set} | {measure} | {first:.3} | {second:.3} | {difference} | {higher} : {lower} : {equal} | \
-             {sign_test_p:.2e} |\n"
+             {} |\n",
+            probability(*sign_test_p)
         )
     };
     let mut table = String::from(

@@ -18,7 +18,9 @@ const CHARACTERS: usize = 160;
 ///
 /// [`RunViewError`], naming file and line.
 pub fn summary(view: &RunView) -> Result<String, RunViewError> {
-    let mut text = format!("{}: {}\n", plain(view.name()), counted(view.steps().len(), "step"));
+    // 0 is the evaluation before the first.
+    let steps = view.steps().iter().filter(|&&step| step > 0).count();
+    let mut text = format!("{}: {}\n", plain(view.name()), counted(steps, "step"));
     let heading: String = COLUMNS.iter().map(|(name, _, _)| format!("{name:>9}")).collect();
     text += &format!("{:>6}{heading}\n", "step");
     let count = view.metrics().len();

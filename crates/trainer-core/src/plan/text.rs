@@ -225,7 +225,7 @@ impl Display for Traffic {
         }
         writeln!(
             out,
-            "  {} in all; {} an optimiser step of {} micro-batches. Gathered for each micro-batch, as is usual at stage 3, it \
+            "  {} in all; {} an optimiser step (micro-batches: {}). Gathered for each micro-batch, as is usual at stage 3, it \
              would be {}",
             ByteCount(self.bytes_sent_per_step()),
             ByteCount(self.bytes_sent_per_optimizer_step),

@@ -204,7 +204,8 @@ fn endings(seen: &Preflight, settings: &Settings, found: &mut Findings) {
 
 fn answers(seen: &Preflight, settings: &Settings, found: &mut Findings) {
     let form = if settings.strict {
-        "ask for \\boxed{} in data.prompt.template, or set reward.grading.strict = false"
+        "ask for \\boxed{} in data.prompt.template, or set reward.grading.strict = false, and reward.grading.last_number = true \
+         where a bare number is the answer"
     } else if settings.last_number {
         "ask for an answer in data.prompt.template; the responses hold no number at all"
     } else {

@@ -1,0 +1,251 @@
+//! The book's blocks of commands, and what becomes of each in the tests: run as it stands, or not, and why.
+
+use std::io;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use Fate::{Elsewhere, Not};
+
+use crate::book::{block, root, scratch};
+
+/// What becomes of a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// The test `book` of the program's crate runs it as it stands, where there is what the page says that the reader has.
+    Run {
+        /// Whose crate.
+        program: &'static str,
+        /// The exit code of the last command.
+        code: i32,
+        /// A text in its standard output.
+        says: &'static str,
+    },
+    /// What it does is done by tests of its own: where they are, and how they differ.
+    Elsewhere(&'static str),
+    /// Why it is not run.
+    Not(&'static str),
+}
+
+const fn trainer(says: &'static str) -> Fate {
+    Fate::Run { program: "llm-trainer", code: 0, says }
+}
+
+/// The model that stands in for the page's has random weights.
+const CANNOT_LEARN: Fate =
+    Fate::Run { program: "llm-trainer", code: 2, says: "this run cannot learn" };
+
+const fn simulator(says: &'static str) -> Fate {
+    Fate::Run { program: "softmax-sim", code: 0, says }
+}
+
+const fn verifier(says: &'static str) -> Fate {
+    Fate::Run { program: "reward-math", code: 0, says }
+}
+
+const MEASUREMENT: Fate = Not("a measurement of minutes, whose numbers are those of a machine");
+const PEER: Fate = Not("compares with programs of others that are not in the repository");
+const TRAINS: Fate = Not("trains for minutes; the command and its configuration are parsed");
+const DOWNLOADS: Fate = Not("downloads");
+
+/// Every block: its page, a text that no other block of the page has, its fate.
+pub const BLOCKS: &[(&str, &str, Fate)] = &[
+    (
+        "README.md",
+        "make demo",
+        Not("downloads and trains for minutes; its steps are tested one by one"),
+    ),
+    ("README.md", "make reproduce", Not("an hour; the findings have tests of their own")),
+    ("README.md", "scripts/fetch-smollm2.sh", DOWNLOADS),
+    ("README.md", "--preset qwen2.5-7b-kl-cov", trainer("name = \"qwen2.5-7b-kl-cov\"")),
+    ("docs/benchmarks.md", "--bench softmax_entropy", MEASUREMENT),
+    ("docs/benchmarks.md", "--bench row_kernels", MEASUREMENT),
+    ("docs/benchmarks.md", "sim_peer.py", PEER),
+    ("docs/benchmarks.md", "loss_peer.py", PEER),
+    ("docs/benchmarks.md", "--bench verify", MEASUREMENT),
+    ("docs/benchmarks.md", "math_verify_peer.py", PEER),
+    ("docs/benchmarks.md", "--bench generation", MEASUREMENT),
+    ("docs/benchmarks.md", "lm_peer.py", PEER),
+    ("docs/benchmarks.md", "make demo", MEASUREMENT),
+    ("docs/choosing-a-method.md", "reproduce --list", simulator("clip-cov-kl-cov")),
+    ("docs/choosing-a-method.md", "reproduce clip-cov-kl-cov", MEASUREMENT),
+    ("docs/choosing-a-method.md", "name=no-penalty", TRAINS),
+    ("docs/choosing-a-method.md", "plan --preset", trainer("fits into")),
+    ("docs/data.md", "data check dapo", Not("needs two data sets that are not in the repository")),
+    ("docs/data.md", "--prompts 32", CANNOT_LEARN),
+    ("docs/data.md", "strict = true", CANNOT_LEARN),
+    (
+        "docs/distributed.md",
+        "torchrun",
+        Elsewhere(
+            "crates/llm-trainer/tests/it/launch.rs crates/llm-trainer/tests/it/ranks: few ranks of one machine",
+        ),
+    ),
+    ("docs/evaluation.md", "gsm8k=", trainer("In out/contests: results.json")),
+    ("docs/evaluation.md", "eval compare", trainer("| sums | avg@4 |")),
+    ("docs/faq.md", "plan --model 7b", trainer("Qwen2.5-7B")),
+    ("docs/faq.md", "reward-math explain", verifier("verdict       right")),
+    ("docs/faq.md", "preflight", CANNOT_LEARN),
+    ("docs/faq.md", "--dry-run", trainer("# longest sequence")),
+    ("docs/faq.md", "merge", trainer("merged: ")),
+    ("docs/faq.md", "--deadline", TRAINS),
+    ("docs/faq.md", "inspect", trainer("KL-Cov: 80 steps")),
+    (
+        "docs/first-run.md",
+        "make demo",
+        Not("downloads and trains for minutes; its steps are tested one by one"),
+    ),
+    ("docs/first-run.md", "make setup", DOWNLOADS),
+    ("docs/first-run.md", "llm-trainer doctor", trainer("self-test    Cpu: ok")),
+    ("docs/first-run.md", "softmax-sim verify", simulator("Theorem 2")),
+    (
+        "docs/first-run.md",
+        "reward-math explain",
+        verifier("verdict       right, decided by NormalForm"),
+    ),
+    ("docs/first-run.md", "data check", trainer("4 are questions")),
+    ("docs/first-run.md", "--entropy --readable", trainer("entropy surprise")),
+    ("docs/first-run.md", "--dry-run", trainer("this run can learn")),
+    ("docs/first-run.md", "training.steps=20", TRAINS),
+    ("docs/first-run.md", "llm-trainer report", trainer("mine: 4 problems, 4 samples each")),
+    ("docs/first-run.md", "llm-trainer man train", trainer("pages: man1")),
+    ("docs/first-run.md", "softmax-sim man --dir", simulator("pages: man1")),
+    ("docs/first-run.md", "reward-math man --dir", verifier("pages: man1")),
+    ("docs/hardware.md", "plan --model 32b", trainer("32 ranks: 4 nodes of 8 devices")),
+    (
+        "docs/hardware.md",
+        "S=\"",
+        Elsewhere(
+            "crates/llm-trainer/tests/it/plan.rs: planned against measured peaks, of small models",
+        ),
+    ),
+    ("docs/inference-entropy.md", "--entropy --readable", trainer("entropy surprise")),
+    (
+        "docs/inference-entropy.md",
+        "--entropy-ceiling 1.0",
+        trainer("stories: 64 problems, 8 samples each"),
+    ),
+    ("docs/models.md", "llm-trainer merge", trainer("merged: ")),
+    (
+        "docs/models.md",
+        "import-gguf",
+        Elsewhere(
+            "crates/trainer-core/tests/gguf: files made up by the test, and the fetched ones where they are",
+        ),
+    ),
+    ("docs/models.md", "KEEP_GGUF", DOWNLOADS),
+    ("docs/observability.md", "pip install tensorboard", DOWNLOADS),
+    ("docs/observability.md", "--tensorboard exported", trainer("tensorboard: exported/KL-Cov")),
+    (
+        "docs/observability.md",
+        "--logdir exported",
+        Elsewhere("crates/trainer-core/tests/it/tensorboard.rs: where Python has the package"),
+    ),
+    ("docs/observability.md", "wandb sync", Not("sends a run to a server of others")),
+    ("docs/observability.md", "llm-trainer inspect", trainer("KL-Cov: 80 steps")),
+    ("docs/observability.md", "llm-trainer report", trainer("report: runs/demo/GRPO/report.html")),
+    ("docs/own-code.md", "custom_loss", Elsewhere("crates/rl-losses/tests/it/own_loss.rs")),
+    (
+        "docs/own-code.md",
+        "custom_reward",
+        Elsewhere("crates/llm-trainer/tests/it/examples.rs: a smaller model"),
+    ),
+    ("docs/own-code.md", "minimal_loop", Elsewhere("crates/llm-trainer/tests/it/examples.rs")),
+    ("docs/prime.md", "warmup", TRAINS),
+    (
+        "docs/python.md",
+        "maturin build",
+        Elsewhere("scripts/test-python.sh: the same, in a fresh environment"),
+    ),
+    ("docs/reading-results.md", "inspect", trainer("report: runs/demo/GRPO/report.html")),
+    ("docs/reading-results.md", "points.csv", simulator("ceiling")),
+    ("docs/reading-results.md", "--csv GRPO.csv", trainer("csv: GRPO.csv")),
+    ("docs/reading-results.md", "fit-law GRPO.csv", simulator("ceiling")),
+    ("docs/reading-results.md", "eval compare", trainer("| sums | pass@4 |")),
+    ("docs/reproduce.md", "reproduce --quick", MEASUREMENT),
+    ("docs/reward-math.md", "--skip-bad-rows", verifier("median")),
+    ("docs/reward-math.md", "cargo bench", MEASUREMENT),
+    ("docs/rollout.md", "--replay-rollouts", trainer("again: 2 steps done")),
+    ("docs/scaling.md", "plan --table", trainer("# Scaling")),
+    (
+        "docs/serve.md",
+        "curl",
+        Elsewhere(
+            "crates/llm-trainer/tests/it/serve: other requests, and OpenAI's package where Python has it",
+        ),
+    ),
+    ("docs/serve.md", "--reload-root", Elsewhere("crates/llm-trainer/tests/it/external_engine.rs")),
+    ("docs/show.md", "scripts/show.sh", Not("downloads and trains for an hour")),
+    ("docs/sweeps.md", "sweep merge", MEASUREMENT),
+    ("docs/sweeps.md", "#SBATCH", Not("needs Slurm")),
+];
+
+/// Runs the blocks that are `program`'s, by bash with `binary` under that name, each in a folder of its own: `crates` and `docs` are
+/// those of the repository, `configs` and `scripts` copies, the rest is what `furnish` puts there. What went wrong.
+///
+/// # Panics
+///
+/// If there is no block, or a folder cannot be made.
+pub fn faults_of_blocks(program: &str, binary: &Path, furnish: impl Fn(&Path)) -> Vec<String> {
+    let mut faults = Vec::new();
+    let mut count = 0;
+    for (page, text, fate) in BLOCKS {
+        let Fate::Run { program: of, code, says } = *fate else { continue };
+        if of != program {
+            continue;
+        }
+        count += 1;
+        let folder = scratch();
+        furnish(&folder);
+        let output = run_block(program, binary, &block(page, text).1, &folder);
+        let output = output.unwrap_or_else(|error| panic!("{page}, {text}: {error}"));
+        let _ = std::fs::remove_dir_all(&folder);
+        let (wrote, said) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        if output.status.code() != Some(code) {
+            faults.push(format!("{page}, {text}: {}, expected {code}: {said}", output.status));
+        } else if !wrote.contains(says) {
+            faults.push(format!("{page}, {text}: expected {says:?} in {wrote}"));
+        }
+    }
+    assert!(count > 0, "no block is {program}'s");
+    faults
+}
+
+#[cfg(unix)]
+fn run_block(program: &str, binary: &Path, script: &str, folder: &Path) -> io::Result<Output> {
+    let programs = folder.join("programs");
+    std::fs::create_dir_all(&programs)?;
+    std::os::unix::fs::symlink(binary, programs.join(program))?;
+    for name in ["crates", "docs"] {
+        std::os::unix::fs::symlink(root().join(name), folder.join(name))?;
+    }
+    for name in ["configs", "scripts"] {
+        copy(&root().join(name), &folder.join(name))?;
+    }
+    let path = std::env::var("PATH").unwrap_or_default();
+    // As a reader who has built it: `target/release/PROGRAM` is the program that is on the path too.
+    let script = script.replace("target/release/", "");
+    let mut command = Command::new("bash");
+    command.args(["--norc", "--noprofile", "-euo", "pipefail", "-c", &script]).current_dir(folder);
+    command.stdin(std::process::Stdio::null());
+    command.env("PATH", format!("{}:{path}", programs.display())).output()
+}
+
+/// Copies a folder with all that is in it.
+///
+/// # Errors
+///
+/// If something cannot be read or written.
+pub fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    std::fs::create_dir_all(to)?;
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        let to = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy(&entry.path(), &to)?;
+        } else {
+            std::fs::copy(entry.path(), to)?;
+        }
+    }
+    Ok(())
+}
