@@ -10,7 +10,7 @@ use std::fmt::Display;
 /// assert_eq!(counted(0_usize, "node"), "0 nodes");
 /// assert_eq!(counted(32_u64, "node"), "32 nodes");
 /// ```
-pub fn counted<N: Display + PartialEq + From<bool>>(count: N, noun: &str) -> String {
+pub fn counted<N: Copy + Display + PartialEq + From<bool>>(count: N, noun: &str) -> String {
     let plural = if count == N::from(true) { "" } else { "s" };
     format!("{count} {noun}{plural}")
 }

@@ -77,7 +77,9 @@ pub(crate) fn furnish(folder: &Path) {
         write(&format!("models/{name}/config.json"), &config);
         write(&format!("models/{name}/tokenizer_config.json"), TEMPLATE);
     }
-    FILES.iter().for_each(|name| write(name, QUESTIONS));
+    for name in FILES {
+        write(name, QUESTIONS);
+    }
     write("run.toml", RUN);
     let short = ["name=GRPO", "rollout.max_response_tokens=6", "training.steps=80"];
     train(folder, &short);
