@@ -18,7 +18,7 @@ pub struct Args {
     /// Which of the hosts this is, from 0; the first serves the store that all meet at
     #[arg(long, value_name = "INDEX", default_value = "0")]
     node_rank: u16,
-    /// Name or address by which all hosts reach the first
+    /// Name or address by which all hosts reach the first [default: this one, where it is alone]
     #[arg(long, value_name = "HOST")]
     master_addr: Option<String>,
     /// TCP port of the store on the first host
