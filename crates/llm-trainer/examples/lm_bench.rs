@@ -6,7 +6,8 @@
 //! f32 (moments in bf16 on a GPU), `train-split` and `train-none` one with moments in bf16 and such master weights
 //! (`optimizer.master`), `genN` decodes N sequences behind prompts of 64 tokens. A fourth part changes the lengths: `:8x2048` is eight sequences of 2048 tokens, `:512+256` a
 //! prompt of 512 and 256 drawn tokens. Each measurement runs in a process of its own, whose peak memory it reports; with
-//! `LM_BENCH_DEVICE=cuda` the first GPU does, and then the memory is that of tensors on it.
+//! `LM_BENCH_DEVICE=cuda` the first GPU does, and then the memory is that of tensors on it. `LM_BENCH_ACTIVATION_BYTES` is
+//! `training.activation_bytes`, 4 GiB if it is not given.
 
 use std::io::Write;
 use std::process::{Command, ExitCode};
@@ -146,6 +147,16 @@ fn tokens(vocab: usize, count: usize, seed: usize) -> Vec<u32> {
     (0..count).filter_map(|place| u32::try_from(token(place)).ok()).collect()
 }
 
+/// `training.activation_bytes`: what does not fit is computed again.
+fn activation_bytes() -> Result<usize> {
+    match std::env::var("LM_BENCH_ACTIVATION_BYTES") {
+        Ok(bytes) => bytes
+            .parse()
+            .with_context(|| format!("LM_BENCH_ACTIVATION_BYTES is {bytes}, expected a number")),
+        Err(_) => Ok(4 << 30),
+    }
+}
+
 /// A forward pass over whole sequences, and for `train` all of a step.
 fn pass(decoder: &Decoder, what: &str, (sequences, length): (usize, usize)) -> Result<String> {
     let vocab = decoder.config().vocab_size;
@@ -161,7 +172,7 @@ fn pass(decoder: &Decoder, what: &str, (sequences, length): (usize, usize)) -> R
         } else {
             GPU_MICRO_BATCH
         }),
-        activation_bytes: 4 << 30,
+        activation_bytes: activation_bytes()?,
         block_inputs: Memory::Device,
     };
     let count = sequences.len() * length;
