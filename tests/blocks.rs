@@ -175,11 +175,7 @@ pub const BLOCKS: &[(&str, &str, Fate)] = &[
     ),
     ("docs/serve.md", "--reload-root", Elsewhere("crates/llm-trainer/tests/it/external_engine.rs")),
     ("docs/show.md", "scripts/show.sh", Not("downloads and trains for an hour")),
-    (
-        "docs/show.md",
-        "configs/evaluation/sums.toml",
-        Not("evaluates the runs of the block before, for an hour"),
-    ),
+    ("docs/show.md", "configs/evaluation/sums.toml", Not("evaluates the runs of the block before")),
     ("docs/sweeps.md", "sweep merge", MEASUREMENT),
     ("docs/sweeps.md", "#SBATCH", Not("needs Slurm")),
 ];
