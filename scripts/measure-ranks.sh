@@ -4,7 +4,7 @@
 # Where the user may make a network of its own (root), the bytes that its loopback carried stand beside those that were counted.
 #
 # LLM_TRAINER=PATH  the program, with its libtorch on LD_LIBRARY_PATH; built here if it is not given
-# TENSOR=1          one row more, of one model over both processes
+# TENSOR=1          one row more, of one model over both processes, whose heads must be even in number (SmolLM2-135M has nine)
 #
 # Below the table, on standard error, are the fractions that docs/distributed.md tells. Nothing else should run meanwhile: some five
 # minutes on two cores.
@@ -18,6 +18,9 @@ if [ -z "$trainer" ]; then
   trainer=${CARGO_TARGET_DIR:-target}/release/llm-trainer
 fi
 [ -f "$model/config.json" ] || { echo "$model holds no model, expected a Hugging Face folder" >&2; exit 2; }
+if [ -n "${TENSOR:-}" ] && ! "$trainer" plan --model "$model" --gpus 2 --tensor 2 --gpu-memory 80GB >/dev/null; then
+  exit 2
+fi
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 export OMP_NUM_THREADS=1

@@ -9,7 +9,7 @@ use super::attention::causal_attention;
 
 /// The sequences of a row, and how attention within them is computed.
 ///
-/// libtorch has a kernel for sequences of different lengths, on CUDA in 16-bit kinds ([`packed_flash_attention`]). It is used where
+/// libtorch has a kernel for sequences of different lengths, on CUDA in bf16 ([`packed_flash_attention`]). It is used where
 /// [`test_fused_kernel`] finds it right; elsewhere neighbours of one length run as one batch.
 #[derive(Debug)]
 pub struct PackedLengths {
@@ -24,7 +24,7 @@ impl PackedLengths {
     pub fn new(lengths: Vec<i64>, device: Device, kind: Kind) -> Self {
         let is_ragged = lengths.iter().any(|length| *length != lengths[0]);
         let fused = is_ragged
-            && matches!(kind, Kind::BFloat16 | Kind::Half)
+            && kind == Kind::BFloat16
             && matches!(device, Device::Cuda(_))
             && fused_kernel(device).is_ok();
         let boundaries = fused.then(|| boundaries(&lengths).to_device(device));
@@ -39,6 +39,7 @@ impl PackedLengths {
     /// [`causal_attention`] within each sequence: `query` is `[1, heads, tokens, head_dim]`, `key` and `value`
     /// `[1, kv_heads, tokens, head_dim]`; the result has the shape of `query`.
     pub fn attend(&self, query: &Tensor, key: &Tensor, value: &Tensor) -> Tensor {
+        // Where the kernel does not take a model's heads, as those of an odd width, it is as if there were none.
         let fused = self.boundaries.as_ref().and_then(|boundaries| {
             in_one_kernel((boundaries, &self.lengths), (query, key, value), packed_flash_attention)
                 .ok()

@@ -93,6 +93,19 @@ fn a_missing_column_is_named_with_its_method() {
     assert_eq!(error.to_string(), expected);
 }
 
+/// STEER's weights are made of the entropy as the loss is evaluated.
+#[test]
+#[should_panic(expected = "the plan needs the column `entropy` of the batch")]
+fn a_batch_without_the_columns_of_its_plan_is_not_evaluated() {
+    let column = [-1.0, -2.0];
+    let columns = TokenColumns { log_prob: &column, old_log_prob: &column, advantage: &[1.0, 0.0] };
+    let bare = TokenBatch::new(columns, &[1, 1]).unwrap();
+    let full = bare.clone().with_entropy(&[0.5, 0.25]).unwrap();
+    let loss = PolicyLoss::Steer(rl_losses::Steer::default());
+    let plan = loss.plan(&full, &rules()[0], &mut seeded(1)).unwrap();
+    loss.evaluate(&bare, plan.part(0..2));
+}
+
 #[test]
 fn settings_made_in_code_are_checked_when_planning() {
     let columns = columns(&[-1.0], &[-1.0], &[1.0], &[1]);
