@@ -3,6 +3,20 @@
 # shellcheck source=scripts/published-settings.sh
 source "$(dirname "${BASH_SOURCE[0]}")/published-settings.sh"
 
+# job_end prints when this job ends, in seconds since 1970; nothing where it may run for ever. Older versions of Slurm, 22.05
+# for one, tell no SLURM_JOB_END_TIME.
+job_end() {
+  if [[ -n ${SLURM_JOB_END_TIME:-} ]]; then
+    echo "$SLURM_JOB_END_TIME"
+  elif [[ -n ${SLURM_JOB_ID:-} ]]; then
+    local end
+    end=$(squeue --noheader --jobs "$SLURM_JOB_ID" --format %e || true)
+    if [[ $end == ????-??-??T* ]]; then
+      date --date "$end" +%s
+    fi
+  fi
+}
+
 # published_job SIZE runs METHOD on the machines of this job.
 published_job() {
   local size=$1 nodes=${SLURM_JOB_NUM_NODES:-4} trainer=${LLM_TRAINER:-target/release/llm-trainer}
@@ -12,8 +26,10 @@ published_job() {
   published_settings "$size" "${METHOD:-kl-cov}" "$nodes"
   local command=(srun --kill-on-bad-exit=1 "$trainer" train "${settings[@]}" --resume auto)
   # Saves and ends before Slurm ends the job.
-  if [[ -n ${SLURM_JOB_END_TIME:-} ]]; then
-    command+=(--deadline "@$SLURM_JOB_END_TIME")
+  local end
+  end=$(job_end)
+  if [[ -n $end ]]; then
+    command+=(--deadline "@$end")
   fi
   if [[ ${DRY_RUN:-0} == 1 ]]; then
     printf '%q ' "${command[@]}"

@@ -1,5 +1,6 @@
 //! The scripts that start published runs start runs that there are.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
@@ -102,6 +103,23 @@ fn a_job_of_slurm_is_the_same_run() {
             ));
             assert_eq!(run_of(&job), run_of(&launched));
         }
+    }
+}
+
+/// Slurm 22.05 has no `SLURM_JOB_END_TIME`; its `squeue` says `N/A` of a job without a limit.
+#[test]
+fn a_job_without_the_variable_asks_when_it_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let squeue = folder.path().join("squeue");
+    let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap());
+    let variables = [("SLURM_JOB_ID", "7"), ("TZ", "UTC"), ("PATH", path.as_str())];
+    for (end, deadline) in [("2026-01-31T18:00:00", Some("@1769882400")), ("N/A", None)] {
+        let answer = format!("[[ $* == '--noheader --jobs 7 --format %e' ]] && echo {end}");
+        std::fs::write(&squeue, format!("#!/usr/bin/env bash\n{answer}\n")).unwrap();
+        std::fs::set_permissions(&squeue, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let job = words(&dry("train-7b.sbatch", &[], &variables));
+        let place = job.iter().position(|word| word == "--deadline");
+        assert_eq!(place.map(|place| job[place + 1].as_str()), deadline, "{end}: {job:?}");
     }
 }
 

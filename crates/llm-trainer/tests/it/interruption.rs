@@ -48,6 +48,8 @@ fn a_run_told_to_end_saves_and_goes_on_to_the_same_end() {
 
     let child = start(parts.path(), &settings);
     wait_for_steps(parts.path(), 3);
+    // Twice, as at the end of a Slurm job: by its step and by `srun`.
+    signal(&child, "-TERM");
     signal(&child, "-TERM");
     let output = child.wait_with_output().unwrap();
     assert_success(&output);
