@@ -64,6 +64,16 @@ pub fn set_threads(threads: usize) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Total and available memory of the machine.
+pub(crate) fn memory_bytes() -> Option<(u64, u64)> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let field = |name: &str| -> Option<u64> {
+        let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+        Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
+    };
+    Some((field("MemTotal:")?, field("MemAvailable:")?))
+}
+
 /// Peak resident memory of this process, in bytes, where the system says.
 pub fn peak_memory_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;

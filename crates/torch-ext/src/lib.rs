@@ -16,7 +16,7 @@ pub use autograd::{backward, set_gradient, vector_jacobian_product};
 pub use device::{CudaMemory, Libtorch, cuda_memory, libtorch, load_cuda};
 pub use distributed::{GroupError, GroupOptions, Placement, ProcessGroup, ReduceOp, Store, Work};
 pub use host::{HostNumbers, HostNumbersMut, prefetch};
-pub use memory::keep_freed_memory;
+pub use memory::{keep_freed_memory, prefer_large_pages};
 pub use operator::{Argument, call, fused_adamw, packed_flash_attention};
 
 use std::ffi::{CStr, c_char};

@@ -23,3 +23,42 @@ pub fn keep_freed_memory() -> bool {
     #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
     false
 }
+
+/// Asks the system to lay what is written to `memory`, up to its capacity, on large pages, where it has such.
+///
+/// Weights that are read from end to end come faster then: the processor looks up fewer pages, and fetches ahead within one. To be
+/// called before the memory is first written.
+pub fn prefer_large_pages<T>(memory: &mut Vec<T>) {
+    #[cfg(target_os = "linux")]
+    {
+        /// Bytes of a large page of most processors.
+        const LARGE: usize = 2 << 20;
+        let bytes = memory.capacity() * size_of::<T>();
+        let start = memory.as_mut_ptr().cast::<libc::c_void>();
+        let before = start.addr() % LARGE;
+        let whole = (before + bytes).next_multiple_of(LARGE);
+        if bytes >= LARGE {
+            // SAFETY: the advice changes neither what memory holds nor who may use it, so that it may go beyond the vector; of an
+            // address that is not mapped nothing is done.
+            unsafe { libc::madvise(start.wrapping_byte_sub(before), whole, libc::MADV_HUGEPAGE) };
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = memory;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_on_large_pages_is_memory() {
+        for count in [0, 1, 100, 3 << 20] {
+            let mut numbers: Vec<u32> = Vec::with_capacity(count);
+            prefer_large_pages(&mut numbers);
+            numbers.extend((0..).take(count));
+            assert!(numbers.iter().zip(0..).all(|(found, expected)| *found == expected));
+            assert_eq!(numbers.len(), count);
+        }
+    }
+}

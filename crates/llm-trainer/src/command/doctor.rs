@@ -5,6 +5,7 @@ use std::io::Write;
 use anyhow::{Context, bail};
 use tch::{Cuda, Device, Kind, Tensor};
 
+use crate::device::memory_bytes;
 use crate::model::test_fused_kernel;
 
 /// Arguments of `doctor`: none.
@@ -99,16 +100,6 @@ fn self_test(device: Device) -> anyhow::Result<f64> {
     } else {
         bail!("error is {error}, expected below {TOLERANCE}")
     }
-}
-
-/// Total and available memory.
-pub(super) fn memory_bytes() -> Option<(u64, u64)> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let field = |name: &str| -> Option<u64> {
-        let line = text.lines().find_map(|line| line.strip_prefix(name))?;
-        Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
-    };
-    Some((field("MemTotal:")?, field("MemAvailable:")?))
 }
 
 fn gibibytes(bytes: u64) -> f64 {

@@ -56,7 +56,7 @@ impl PlanOptions {
         if let Some(text) = &self.gpu_memory {
             hardware.memory_bytes = parse_bytes(text).context("--gpu-memory")?;
         } else if setup.on_cpu {
-            let (total, _) = super::doctor::memory_bytes()
+            let (total, _) = crate::device::memory_bytes()
                 .context("the memory of this machine is unknown: give --gpu-memory")?;
             hardware.memory_bytes = total / setup.gpus_per_node as u64;
         }

@@ -6,18 +6,25 @@
 //! sums alone.
 
 mod attention;
+mod awake;
 mod matrix;
-
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use pulp::Arch;
 use tch::{Device, Kind, Tensor};
 
+use crate::device::memory_bytes;
 use crate::model::{BlockParts, Decoder};
 use attention::{Heads, Memory};
+use awake::awake;
 use matrix::Matrix;
 
-/// A decoder's weights, read where the decoder keeps them.
+/// Fewer bytes of weights stay in the processor's caches from token to token, where nothing is won by packing them.
+const LEAVES_CACHES: usize = 64 << 20;
+
+/// Steps after which a packed copy has saved the time that it took.
+const REPAYS_PACKING: usize = 32;
+
+/// A decoder's weights, read where the decoder keeps them, or from a packed copy.
 #[derive(Debug)]
 pub(crate) struct CpuDecoder {
     arch: Arch,
@@ -55,7 +62,9 @@ pub(crate) struct CpuMemory(Memory);
 
 impl CpuDecoder {
     /// Over the weights of `decoder`, which must not move meanwhile; `None` where the model is not on the CPU or of another kind than f32 and bf16.
-    pub(crate) fn new(decoder: &Decoder) -> Option<Self> {
+    ///
+    /// `packs`: a packed copy of bf16 weights is made if they are large and the system has the memory; see [`packing_pays`].
+    pub(crate) fn new(decoder: &Decoder, packs: bool) -> Option<Self> {
         let kind = decoder.kind();
         if decoder.device() != Device::Cpu || !matches!(kind, Kind::Float | Kind::BFloat16) {
             return None;
@@ -63,7 +72,7 @@ impl CpuDecoder {
         let config = decoder.config();
         let threads = usize::try_from(tch::get_num_threads()).unwrap_or(1).max(1);
         let parts = decoder.parts();
-        Some(Self {
+        let mut own = Self {
             arch: Arch::new(),
             threads: rayon::ThreadPoolBuilder::new().num_threads(threads).build().ok()?,
             rounds: kind == Kind::BFloat16,
@@ -78,7 +87,24 @@ impl CpuDecoder {
                 width: config.head_dim,
             },
             frequency: numbers(&parts.frequency),
-        })
+        };
+        if packs && own.rounds && packing_fits(decoder) {
+            own.pack();
+        }
+        Some(own)
+    }
+
+    /// Makes the packed copies.
+    fn pack(&mut self) {
+        let Self { threads, embedding, head, blocks, .. } = self;
+        threads.install(|| {
+            // An embedding that is no head is read one row a token.
+            head.as_mut().unwrap_or(embedding).pack();
+            for block in blocks {
+                let CpuBlock { query_key_value, output, gate_up, down, .. } = block;
+                [query_key_value, output, gate_up, down].into_iter().for_each(Matrix::pack);
+            }
+        });
     }
 
     /// What a prompt leaves: `prefilled` are keys and values of each block, `[1, kv_heads, tokens, head_dim]`.
@@ -239,33 +265,17 @@ impl CpuDecoder {
     }
 }
 
-/// Runs `work` in the pool, whose other threads look for work all the while: a token is a hundred products of a tenth of a
-/// millisecond, and to wake a thread for each takes as long.
-///
-/// The thread that works never comes to look for work itself, which would be for ever: it waits for a piece only if another
-/// thread took that, and these take the oldest first, the watches before any piece.
-fn awake<T: Send>(pool: &rayon::ThreadPool, work: impl FnOnce() -> T + Send) -> T {
-    /// Says that the work is over, also when it panics: the scope waits for those who look for work.
-    struct Over<'a>(&'a AtomicBool);
-    impl Drop for Over<'_> {
-        fn drop(&mut self) {
-            self.0.store(true, Ordering::Relaxed);
-        }
-    }
-    let over = AtomicBool::new(false);
-    pool.scope(|scope| {
-        for _ in 1..pool.current_num_threads() {
-            scope.spawn(|_| {
-                while !over.load(Ordering::Relaxed) {
-                    if rayon::yield_now() != Some(rayon::Yield::Executed) {
-                        std::hint::spin_loop();
-                    }
-                }
-            });
-        }
-        let _over = Over(&over);
-        work()
-    })
+/// Whether a packed copy of the weights pays for so many rows that decode together for so many steps.
+pub(crate) fn packing_pays(rows: usize, steps: usize) -> bool {
+    rows <= matrix::WAIT_FOR_WEIGHTS && steps >= REPAYS_PACKING
+}
+
+/// Whether a packed copy of a bf16 model would be faster to read, and leaves half of the memory that is available.
+fn packing_fits(decoder: &Decoder) -> bool {
+    let bytes = 2 * decoder.config().parameter_count();
+    let packed = u64::try_from(bytes / 4 * 3).unwrap_or(u64::MAX);
+    let fits = |(_, available)| packed < available / 2;
+    bytes >= LEAVES_CACHES && memory_bytes().is_some_and(fits)
 }
 
 impl CpuBlock {
@@ -303,22 +313,60 @@ pub(crate) fn numbers(tensor: &Tensor) -> Vec<f32> {
 
 #[cfg(test)]
 mod tests {
-    use rayon::prelude::*;
+    use trainer_core::model_config::{Architecture, ModelConfig, ModelShape};
 
-    use super::awake;
+    use super::*;
+
+    fn model(tie_word_embeddings: bool) -> Decoder {
+        let shape = ModelShape {
+            architecture: Architecture::Qwen2,
+            hidden_size: 96,
+            intermediate_size: 160,
+            num_hidden_layers: 2,
+            num_attention_heads: 3,
+            num_key_value_heads: 1,
+            head_dim: 32,
+            rms_norm_eps: 1e-6,
+            rope_theta: 1e4,
+            rope_scaling: None,
+            vocab_size: 203,
+            max_position_embeddings: 64,
+            tie_word_embeddings,
+            query_key_value_bias: true,
+            attention_output_bias: false,
+            initializer_range: 0.05,
+            bos_token_id: None,
+            eos_token_ids: Vec::new(),
+            pad_token_id: None,
+        };
+        let config = ModelConfig::new(shape).unwrap();
+        Decoder::initialise(config, 7, Device::Cpu, Kind::BFloat16)
+    }
 
     #[test]
-    fn work_ends_with_any_number_of_threads_and_when_it_panics() {
-        for threads in 1..=5 {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            for round in 0..200_u64 {
-                let sum: u64 =
-                    awake(&pool, || (0..64_u64).into_par_iter().map(|n| n * round).sum());
-                assert_eq!(sum, 2016 * round);
-            }
-            let work =
-                || awake(&pool, || assert!(pool.current_num_threads() == 0, "meant to fail"));
-            assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).is_err());
+    fn a_packed_decoder_gives_the_bits_of_one_that_is_not() {
+        for is_tied in [true, false] {
+            let decoder = model(is_tied);
+            let mut own = CpuDecoder::new(&decoder, false).unwrap();
+            let read = |own: &CpuDecoder, rows: usize| -> Vec<u32> {
+                let mut memories = vec![
+                    CpuMemory(Memory {
+                        keys: vec![Vec::new(); 2],
+                        values: vec![Vec::new(); 2],
+                        tokens: 0,
+                    });
+                    rows
+                ];
+                let mut last = Vec::new();
+                for token_id in [3, 141, 59, 26] {
+                    last = own.step(&vec![token_id; rows], &mut memories);
+                }
+                last.extend(numbers(&own.logits(&last)));
+                last.into_iter().map(f32::to_bits).collect()
+            };
+            let before = [1, 2, 3].map(|rows| read(&own, rows));
+            own.pack();
+            assert!([1, 2, 3].map(|rows| read(&own, rows)) == before);
         }
     }
 }

@@ -29,6 +29,15 @@ impl Drop for OneThread {
     }
 }
 
+/// Who multiplies a model's weights with rows on the CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Products {
+    /// libtorch.
+    Torch,
+    /// Products of our own, where they can; `packs` as [`CpuDecoder::new`] has it.
+    Own { packs: bool },
+}
+
 /// What reading a prompt leaves; shared by its samples.
 #[derive(Debug)]
 pub(super) struct Prefilled {
@@ -55,7 +64,7 @@ pub(super) enum Engine<'a> {
     /// By the CPU's own products.
     Cpu {
         decoder: &'a Decoder,
-        own: CpuDecoder,
+        own: Box<CpuDecoder>,
         rows: Vec<CpuMemory>,
         /// `[rows, hidden]`.
         hidden: Vec<f32>,
@@ -66,10 +75,19 @@ pub(super) enum Engine<'a> {
 
 impl<'a> Engine<'a> {
     /// Room for `slots` rows of at most `capacity` tokens.
-    pub(super) fn new(decoder: &'a Decoder, slots: usize, capacity: usize, own: bool) -> Self {
+    pub(super) fn new(
+        decoder: &'a Decoder,
+        slots: usize,
+        capacity: usize,
+        products: Products,
+    ) -> Self {
         // The CPU's own products know whole models alone.
-        let own = if own && decoder.group().is_none() { CpuDecoder::new(decoder) } else { None };
+        let own = match products {
+            Products::Own { packs } if decoder.group().is_none() => CpuDecoder::new(decoder, packs),
+            _ => None,
+        };
         if let Some(own) = own {
+            let own = Box::new(own);
             return Self::Cpu { decoder, own, rows: Vec::new(), hidden: Vec::new(), capacity };
         }
         let cache = KvCache::new(decoder, slots, capacity);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tch::{Kind, Tensor};
 
-use super::engine::{Engine, Prefilled};
+use super::engine::{Engine, Prefilled, Products};
 use super::sampler::draw;
 use super::slots::Row;
 use super::{Finish, GenerationError, GenerationOptions, PromptRequest, SamplingKey, check};
@@ -61,9 +61,11 @@ pub struct SharedBatch<'a> {
 impl<'a> SharedBatch<'a> {
     /// Room for `slots` responses at a time of at most `capacity` tokens, prompt included.
     pub fn new(decoder: &'a Decoder, slots: usize, capacity: usize, cpu_kernels: bool) -> Self {
+        // Whatever there is room for, a server mostly has a few requests at a time, and lasts.
+        let products = if cpu_kernels { Products::Own { packs: true } } else { Products::Torch };
         Self {
             decoder,
-            engine: Engine::new(decoder, slots, capacity, cpu_kernels),
+            engine: Engine::new(decoder, slots, capacity, products),
             rows: Vec::new(),
             slots,
             capacity,

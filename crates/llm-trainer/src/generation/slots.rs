@@ -2,13 +2,14 @@
 
 use trainer_core::counter_rng::{NoiseKey, uniform};
 
-use super::engine::{Engine, Prefilled};
+use super::engine::{Engine, Prefilled, Products};
 use super::part_sampler::draw_from_parts;
 use super::sampler::{Drawn, draw};
 use super::{
     Finish, Generated, GenerationError, GenerationOptions, Listener, PromptRequest, SamplingKey,
     Tally, TokenEntropy,
 };
+use crate::cpu_decoder::packing_pays;
 use crate::kept_tokens::KeptTokens;
 use crate::model::Decoder;
 
@@ -42,7 +43,13 @@ pub(super) fn run(
     let longest = prompts.iter().map(|prompt| prompt.token_ids.len()).max().unwrap_or(0);
     let slots = options.rows.min(total);
     let capacity = longest + options.max_new_tokens;
-    let mut engine = Engine::new(decoder, slots, capacity, options.cpu_kernels);
+    let products = if options.cpu_kernels {
+        let steps = total.div_ceil(slots.max(1)) * options.max_new_tokens;
+        Products::Own { packs: packing_pays(slots, steps) }
+    } else {
+        Products::Torch
+    };
+    let mut engine = Engine::new(decoder, slots, capacity, products);
     let mut prefilled: Option<Prefilled> = None;
     let mut rows: Vec<Row> = Vec::with_capacity(slots);
     let mut tally = Tally { total, ..Tally::default() };

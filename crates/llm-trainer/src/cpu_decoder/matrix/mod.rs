@@ -1,0 +1,293 @@
+//! Products of a model's weights with few rows.
+//!
+//! Each output is one dot product with one vector of partial sums, over the inputs in order, whatever else is computed
+//! beside it: a row gives the same bits alone and among others, on any number of threads.
+
+mod lookup;
+mod packed;
+mod tile;
+
+use pulp::Arch;
+use rayon::prelude::*;
+use tch::{Kind, Tensor};
+use torch_ext::HostNumbers;
+
+use lookup::{GROUP, WORDS};
+use packed::Packed;
+use tile::{Block, WEIGHT_ROWS};
+
+/// Inputs are filled up with zeros to a multiple of this, so that no instruction set has a rest.
+const PADDING: usize = GROUP;
+
+/// So few rows wait for the weights to come from memory, which packed ones do sooner; more rows wait for the products, and packed
+/// weights would have to be unpacked besides.
+pub(super) const WAIT_FOR_WEIGHTS: usize = 2;
+
+/// Fewer products than this are not worth waking a thread for.
+const WORTH_A_THREAD: usize = 1 << 16;
+
+/// A weight `[outputs, inputs]` in the model's own precision, where the model keeps it, and packed where asked for.
+#[derive(Debug)]
+pub(super) struct Matrix {
+    /// The rows of one weight after another.
+    parts: Vec<Part>,
+    packed: Option<Packed>,
+    outputs: usize,
+    inputs: usize,
+    /// `inputs` filled up.
+    width: usize,
+    /// Whether the weights are of bf16.
+    in_pairs: bool,
+}
+
+/// Some rows of a [`Matrix`].
+#[derive(Debug)]
+struct Part {
+    /// `[outputs, width]`.
+    numbers: HostNumbers,
+    outputs: usize,
+}
+
+/// The numbers of a [`Part`].
+#[derive(Debug, Clone, Copy)]
+enum Numbers<'a> {
+    /// `[outputs, width]`.
+    F32(&'a [f32]),
+    /// `[outputs, width / 2]`, two bf16 a word, the earlier in its low half.
+    Bf16(&'a [i32]),
+}
+
+/// What a product is taken with.
+#[derive(Debug, Clone, Copy)]
+enum Source<'a> {
+    Part(Numbers<'a>),
+    Packed(&'a Packed),
+}
+
+impl Part {
+    /// Where the weight cannot be read as it lies, or has a width that is not filled up, it is copied.
+    fn new(weight: &Tensor, width: usize) -> Self {
+        let [outputs, inputs] = [0, 1].map(|dimension| size(weight.size()[dimension]));
+        let filling = i64::try_from(width - inputs).expect("less than PADDING");
+        let own = HostNumbers::of(weight).map(|numbers| Self { numbers, outputs });
+        match own {
+            Some(own) if filling == 0 && own.is_readable() => own,
+            _ => {
+                let copy = weight.contiguous().constant_pad_nd([0, filling]).copy();
+                let numbers = HostNumbers::of(&copy).expect("of the kinds a decoder takes");
+                Self { numbers, outputs }
+            }
+        }
+    }
+
+    fn is_readable(&self) -> bool {
+        self.numbers.f32s().is_some() || self.numbers.bf16_pairs().is_some()
+    }
+
+    fn numbers(&self) -> Numbers<'_> {
+        match (self.numbers.f32s(), self.numbers.bf16_pairs()) {
+            (Some(numbers), _) => Numbers::F32(numbers),
+            (None, words) => Numbers::Bf16(words.expect("`new` saw that it is readable")),
+        }
+    }
+}
+
+impl Matrix {
+    /// The rows of several weights `[.., inputs]` of one kind, f32 or bf16, on the CPU, one after another.
+    pub(super) fn new(weights: &[Tensor]) -> Self {
+        let inputs = size(weights[0].size()[1]);
+        let width = inputs.next_multiple_of(PADDING);
+        let parts: Vec<Part> = weights.iter().map(|weight| Part::new(weight, width)).collect();
+        let outputs = parts.iter().map(|part| part.outputs).sum();
+        let in_pairs = weights[0].kind() == Kind::BFloat16;
+        Self { parts, packed: None, outputs, inputs, width, in_pairs }
+    }
+
+    /// Keeps a copy of bf16 weights that is faster to read from memory, where they lend themselves to it. Products keep their bits.
+    pub(super) fn pack(&mut self) {
+        let words = self.parts.iter().filter_map(|part| match part.numbers() {
+            Numbers::F32(_) => None,
+            Numbers::Bf16(words) => Some(words),
+        });
+        let rows = words.flat_map(|words| words.chunks_exact(self.width / 2));
+        let rows: Vec<&[[i32; WORDS]]> = rows.map(|row| row.as_chunks().0).collect();
+        self.packed = Packed::new(&rows);
+    }
+
+    pub(super) fn outputs(&self) -> usize {
+        self.outputs
+    }
+
+    /// Adds row `index`, `[inputs]`, to the end of `rows`.
+    pub(super) fn push_row(&self, index: usize, rows: &mut Vec<f32>) {
+        let mut index = index;
+        let mut parts = self.parts.iter();
+        let part = parts.find(|part| {
+            let here = index < part.outputs;
+            index -= if here { 0 } else { part.outputs };
+            here
+        });
+        match part.expect("an index below `outputs`").numbers() {
+            Numbers::F32(numbers) => {
+                rows.extend_from_slice(&numbers[index * self.width..][..self.inputs]);
+            }
+            Numbers::Bf16(words) => {
+                let own = &words[index * self.width / 2..][..self.width / 2];
+                let numbers = own
+                    .iter()
+                    .map(|word| word.cast_unsigned())
+                    .flat_map(|word| [word << 16, word & 0xffff_0000]);
+                rows.extend(numbers.take(self.inputs).map(f32::from_bits));
+            }
+        }
+    }
+
+    /// `x` is `[rows, inputs]`; the product is `[rows, outputs]`.
+    pub(super) fn multiply(&self, arch: Arch, x: &[f32]) -> Vec<f32> {
+        let inputs = self.lay_out(x);
+        let rows = inputs.len() / self.width;
+        // By output, so that threads write to places of their own.
+        let mut product = vec![0.0; self.outputs * rows];
+        let work = self.outputs * self.width * rows;
+        let threads = if work < WORTH_A_THREAD { 1 } else { rayon::current_num_threads() };
+        let pieces = if threads == 1 { 1 } else { 4 * threads };
+        let block = self.outputs.div_ceil(pieces).next_multiple_of(WEIGHT_ROWS);
+        let width = self.width;
+        let mut blocks = Vec::with_capacity(pieces + self.parts.len());
+        let mut rest = product.as_mut_slice();
+        for (source, outputs) in self.sources(rows) {
+            let (own, others) = rest.split_at_mut(outputs * rows);
+            rest = others;
+            let own = own.chunks_mut(block * rows).enumerate();
+            blocks.extend(own.map(|(index, product)| (source, index * block, product)));
+        }
+        let run = |(source, first, product): (Source<'_>, usize, &mut [f32])| {
+            let inputs = inputs.as_slice();
+            match source {
+                Source::Part(Numbers::F32(weights)) => {
+                    arch.dispatch(Block { weights, first, inputs, width, product });
+                }
+                Source::Part(Numbers::Bf16(weights)) => {
+                    arch.dispatch(Block { weights, first, inputs, width, product });
+                }
+                Source::Packed(packed) => packed.multiply(arch, first, inputs, product),
+            }
+        };
+        if threads == 1 {
+            blocks.into_iter().for_each(run);
+        } else {
+            blocks.into_par_iter().for_each(run);
+        }
+        if rows == 1 { product } else { transposed(&product, rows) }
+    }
+
+    /// What makes up the outputs of a product with so many rows, and how many of them each does.
+    fn sources(&self, rows: usize) -> Vec<(Source<'_>, usize)> {
+        match &self.packed {
+            Some(packed) if rows <= WAIT_FOR_WEIGHTS => {
+                vec![(Source::Packed(packed), self.outputs)]
+            }
+            _ => {
+                let parts = self.parts.iter();
+                parts.map(|part| (Source::Part(part.numbers()), part.outputs)).collect()
+            }
+        }
+    }
+
+    /// `[rows, width]`; for bf16 weights the even places of a row before its odd ones.
+    fn lay_out(&self, x: &[f32]) -> Vec<f32> {
+        let rows = x.len() / self.inputs;
+        let mut numbers = vec![0.0; rows * self.width];
+        for (own, row) in numbers.chunks_exact_mut(self.width).zip(x.chunks_exact(self.inputs)) {
+            if !self.in_pairs {
+                own[..self.inputs].copy_from_slice(row);
+                continue;
+            }
+            let (even, odd) = own.split_at_mut(self.width / 2);
+            for ((pair, even), odd) in row.chunks(2).zip(even).zip(odd) {
+                *even = pair[0];
+                *odd = pair.get(1).copied().unwrap_or(0.0);
+            }
+        }
+        numbers
+    }
+}
+
+/// `[outputs, rows]` to `[rows, outputs]`.
+fn transposed(product: &[f32], rows: usize) -> Vec<f32> {
+    let outputs = product.len() / rows;
+    let mut turned = vec![0.0; product.len()];
+    for (row, own) in turned.chunks_exact_mut(outputs).enumerate() {
+        for (value, sums) in own.iter_mut().zip(product.chunks_exact(rows)) {
+            *value = sums[row];
+        }
+    }
+    turned
+}
+
+fn size(count: i64) -> usize {
+    usize::try_from(count).expect("a tensor has no negative size")
+}
+
+#[cfg(test)]
+mod tests {
+    use tch::Device;
+
+    use super::lookup::Lookup;
+    use super::*;
+
+    fn wave(rows: i64, columns: i64, step: f64) -> Tensor {
+        let options = (Kind::Double, Device::Cpu);
+        (Tensor::arange(rows * columns, options) * step).sin().view([rows, columns])
+    }
+
+    fn column(tensor: &Tensor) -> Vec<f32> {
+        Vec::try_from(tensor.to_kind(Kind::Float).reshape(-1)).expect("numbers")
+    }
+
+    /// Against libtorch in f64, for widths and heights that fill neither a vector nor a tile.
+    #[test]
+    fn products_are_those_of_libtorch() {
+        for kind in [Kind::Float, Kind::BFloat16] {
+            for (outputs, inputs, rows) in
+                [(1, 1, 1), (7, 33, 3), (64, 96, 4), (130, 64, 9), (5, 200, 6)]
+            {
+                let weight = wave(outputs, inputs, 0.37).to_kind(kind);
+                let x = wave(rows, inputs, 0.11).to_kind(Kind::Float);
+                let parts = [weight.narrow(0, 0, 1), weight.narrow(0, 1, outputs - 1)];
+                let matrix = Matrix::new(&parts);
+                let found = matrix.multiply(Arch::new(), &column(&x));
+                let expected = x.to_kind(Kind::Double).matmul(&weight.to_kind(Kind::Double).tr());
+                for (found, expected) in found.iter().zip(column(&expected)) {
+                    assert!(
+                        (found - expected).abs() < 2e-5,
+                        "{kind:?} {outputs}x{inputs}: {found} {expected}"
+                    );
+                }
+                let mut row = Vec::new();
+                matrix.push_row(usize::try_from(outputs).unwrap() - 1, &mut row);
+                assert_eq!(row, column(&weight.get(outputs - 1)));
+            }
+        }
+    }
+
+    #[test]
+    fn a_row_gives_the_same_bits_alone_and_among_others_on_any_threads_packed_or_not() {
+        for kind in [Kind::Float, Kind::BFloat16] {
+            let weight = wave(1003, 250, 0.7).to_kind(kind);
+            let mut matrix = Matrix::new(&[weight.narrow(0, 0, 501), weight.narrow(0, 501, 502)]);
+            let x = column(&wave(11, 250, 0.3));
+            let on = |matrix: &Matrix, threads: usize, x: &[f32]| {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                pool.install(|| matrix.multiply(Arch::new(), x))
+            };
+            let together = on(&matrix, 3, &x);
+            matrix.pack();
+            assert_eq!(matrix.packed.is_some(), kind == Kind::BFloat16 && Lookup::new().is_some());
+            for (own, row) in together.chunks_exact(1003).zip(x.chunks_exact(250)) {
+                assert!(on(&matrix, 1, row) == own, "{kind:?}");
+            }
+            assert!(on(&matrix, 2, &x[..500]) == together[..2006], "{kind:?}");
+        }
+    }
+}

@@ -1,0 +1,386 @@
+//! Weights in bf16 in three quarters of their bytes, without loss.
+//!
+//! The upper byte of a bf16 holds the sign and all but the last bit of the exponent: of a model's weights nearly all have one
+//! of sixteen upper bytes, so four bits name it in a table, and the lower byte stays as it is. What has none of the sixteen is
+//! kept in full. Products are the same bits as those of the weights as they were.
+
+#![expect(clippy::inline_always, reason = "inlined, the code takes on its caller's instructions")]
+
+use std::ops::Range;
+
+use pulp::{Arch, Simd, WithSimd};
+use rayon::prelude::*;
+use torch_ext::{prefer_large_pages, prefetch};
+
+use super::lookup::{CODES, GROUP, Lookup, WORDS};
+use super::tile::{Halves, LINE, MultiplyRows, WEIGHT_ROWS, add_words, multiply_rows, some_rows};
+
+/// Rows whose upper bytes are counted.
+const COUNTED_ROWS: usize = 64;
+
+/// Groups kept in full that are worth packing the others: one in so many.
+const FEW: usize = 8;
+
+/// Pieces that are on their way from memory beside those in use.
+const PIECES_AHEAD: usize = 20;
+
+/// The same of groups in full, of which a tile has few.
+const WHOLES_AHEAD: usize = 4;
+
+/// [`GROUP`] inputs of each of [`WEIGHT_ROWS`] rows.
+#[derive(Debug, Clone, Copy)]
+#[repr(C, align(64))]
+struct Piece {
+    /// Places of the upper bytes in the table; see [`Lookup::pack`].
+    codes: [[u8; GROUP / 2]; WEIGHT_ROWS],
+    lower: [[u8; GROUP]; WEIGHT_ROWS],
+}
+
+/// The same in full, two bf16 a word.
+#[derive(Debug)]
+#[repr(C, align(64))]
+struct Whole {
+    words: [[i32; WORDS]; WEIGHT_ROWS],
+    /// Its place among the groups of its rows.
+    group: usize,
+}
+
+/// A weight `[outputs, groups · GROUP]` of bf16; what fills up the last tile of [`WEIGHT_ROWS`] rows repeats the last row.
+#[derive(Debug)]
+pub(super) struct Packed {
+    lookup: Lookup,
+    /// The upper byte of each code.
+    table: [u8; CODES],
+    groups: usize,
+    /// `[tiles, groups]`; those of `wholes` are not read.
+    pieces: Vec<Piece>,
+    /// The groups that have an upper byte without a code, tile by tile.
+    wholes: Vec<Whole>,
+    /// Of `wholes`, where those of each tile begin, and the end: `[tiles + 1]`.
+    starts: Vec<usize>,
+}
+
+impl Packed {
+    /// Packs `rows`, each `[groups, WORDS]`, two bf16 a word; `None` where the processor cannot unpack them fast, or where too
+    /// many upper bytes have no code.
+    pub(super) fn new(rows: &[&[[i32; WORDS]]]) -> Option<Self> {
+        let lookup = Lookup::new()?;
+        let groups = rows.first()?.len();
+        let table = commonest_upper_bytes(rows);
+        let tiles = rows.len().div_ceil(WEIGHT_ROWS);
+        let words = |index: usize| -> [&[i32; WORDS]; WEIGHT_ROWS] {
+            let (tile, group) = (index / groups, index % groups);
+            let row = |own: usize| rows[(tile * WEIGHT_ROWS + own).min(rows.len() - 1)];
+            std::array::from_fn(|own| &row(own)[group])
+        };
+        let mut pieces = Vec::with_capacity(tiles * groups);
+        prefer_large_pages(&mut pieces);
+        let mut are_whole = Vec::new();
+        (0..tiles * groups)
+            .into_par_iter()
+            .map(|index| Piece::new(lookup, &table, words(index)))
+            .unzip_into_vecs(&mut pieces, &mut are_whole);
+        let indices = || are_whole.iter().enumerate().filter(|(_, is_whole)| **is_whole);
+        if indices().count() * FEW > pieces.len() {
+            return None;
+        }
+        let whole = |index| Whole { group: index % groups, words: words(index).map(|own| *own) };
+        let wholes = indices().map(|(index, _)| whole(index)).collect();
+        let mut starts = vec![0];
+        for tile in are_whole.chunks_exact(groups) {
+            let here = tile.iter().filter(|is_whole| **is_whole).count();
+            starts.push(starts[starts.len() - 1] + here);
+        }
+        Some(Self { lookup, table, groups, pieces, wholes, starts })
+    }
+
+    /// Products of the rows from `first`, which begins a tile, with `inputs`, `[rows, width]` as `Matrix::lay_out` has them;
+    /// `product` is `[outputs from first, rows]`.
+    pub(super) fn multiply(&self, arch: Arch, first: usize, inputs: &[f32], product: &mut [f32]) {
+        arch.dispatch(Block { packed: self, first, inputs, product });
+    }
+
+    /// The groups of [`WEIGHT_ROWS`] rows.
+    fn tile(&self, tile: usize) -> (&[Piece], &[Whole]) {
+        let pieces = &self.pieces[tile * self.groups..][..self.groups];
+        (pieces, &self.wholes[self.starts[tile]..self.starts[tile + 1]])
+    }
+}
+
+impl Piece {
+    /// Packs words, and says whether some upper byte has no code.
+    fn new(
+        lookup: Lookup,
+        table: &[u8; CODES],
+        words: [&[i32; WORDS]; WEIGHT_ROWS],
+    ) -> (Self, bool) {
+        let mut piece =
+            Self { codes: [[0; GROUP / 2]; WEIGHT_ROWS], lower: [[0; GROUP]; WEIGHT_ROWS] };
+        let mut is_whole = false;
+        for ((words, codes), lower) in words.into_iter().zip(&mut piece.codes).zip(&mut piece.lower)
+        {
+            is_whole |= !lookup.pack(table, words, codes, lower);
+        }
+        (piece, is_whole)
+    }
+}
+
+/// The commonest upper bytes of some rows, evenly spaced.
+fn commonest_upper_bytes(rows: &[&[[i32; WORDS]]]) -> [u8; CODES] {
+    let mut counts = [0_usize; 256];
+    for row in rows.iter().step_by(rows.len().div_ceil(COUNTED_ROWS)) {
+        for word in row.as_flattened() {
+            let [_, first, _, second] = word.to_le_bytes();
+            counts[usize::from(first)] += 1;
+            counts[usize::from(second)] += 1;
+        }
+    }
+    let mut bytes: Vec<u8> = (0..=u8::MAX).collect();
+    bytes.sort_by_key(|byte| std::cmp::Reverse(counts[usize::from(*byte)]));
+    std::array::from_fn(|code| bytes[code])
+}
+
+/// Some outputs of a product; see [`Packed::multiply`].
+struct Block<'a> {
+    packed: &'a Packed,
+    first: usize,
+    inputs: &'a [f32],
+    product: &'a mut [f32],
+}
+
+impl WithSimd for Block<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Self { packed, first, inputs, product } = self;
+        let rows = inputs.len() / (packed.groups * GROUP);
+        for (tile, product) in product.chunks_mut(WEIGHT_ROWS * rows).enumerate() {
+            let (pieces, wholes) = packed.tile(first / WEIGHT_ROWS + tile);
+            multiply_rows(simd, rows, &mut Tile { packed, pieces, wholes, inputs, product });
+        }
+    }
+}
+
+/// [`WEIGHT_ROWS`] outputs of a product.
+struct Tile<'a> {
+    packed: &'a Packed,
+    /// `[groups]`
+    pieces: &'a [Piece],
+    wholes: &'a [Whole],
+    /// `[rows, width]`.
+    inputs: &'a [f32],
+    /// `[outputs, rows]`.
+    product: &'a mut [f32],
+}
+
+impl MultiplyRows for Tile<'_> {
+    #[inline(always)]
+    fn multiply<S: Simd, const X: usize>(&mut self, simd: S, rows: usize, row: usize) {
+        let inputs = Halves::new(some_rows(self.inputs, rows, row));
+        let mut sums = [[simd.splat_f32s(0.0); X]; WEIGHT_ROWS];
+        let mut read = 0;
+        for whole in self.wholes {
+            self.add_pieces(simd, read..whole.group, &inputs, &mut sums);
+            fetch::<Whole, _>(whole.words.as_flattened(), WHOLES_AHEAD);
+            let inputs = inputs.of_group(whole.group);
+            for (words, sums) in whole.words.iter().zip(&mut sums) {
+                add_words(simd, words, &inputs, sums);
+            }
+            read = whole.group + 1;
+        }
+        self.add_pieces(simd, read..self.pieces.len(), &inputs, &mut sums);
+        for (own, sums) in self.product.chunks_exact_mut(rows).zip(&sums) {
+            for (value, sum) in own[row..].iter_mut().zip(sums) {
+                *value = simd.reduce_sum_f32s(*sum);
+            }
+        }
+    }
+}
+
+impl Tile<'_> {
+    /// Adds the products of some groups, none of them in full, to the sums of each row.
+    #[inline(always)]
+    fn add_pieces<S: Simd, const X: usize>(
+        &self,
+        simd: S,
+        groups: Range<usize>,
+        inputs: &Halves<'_, X>,
+        sums: &mut [[S::f32s; X]; WEIGHT_ROWS],
+    ) {
+        let Packed { lookup, table, .. } = self.packed;
+        for (group, piece) in groups.clone().zip(&self.pieces[groups]) {
+            fetch::<Piece, _>(piece.codes.as_flattened(), PIECES_AHEAD);
+            let inputs = inputs.of_group(group);
+            for ((codes, lower), sums) in piece.codes.iter().zip(&piece.lower).zip(&mut *sums) {
+                let words = lookup.unpack(table, codes, lower);
+                add_words(simd, &words, &inputs, sums);
+            }
+        }
+    }
+}
+
+/// Asks for what lies so many `T` behind the one that starts with `start`.
+#[inline(always)]
+fn fetch<T, E>(start: &[E], ahead: usize) {
+    let ahead = ahead * size_of::<T>();
+    for byte in (ahead..ahead + size_of::<T>()).step_by(LINE) {
+        prefetch(start, byte / size_of::<E>());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tile;
+    use super::*;
+
+    /// The bf16 of row `row`, read from the format without the instructions that products use.
+    fn unpacked(packed: &Packed, row: usize) -> Vec<u16> {
+        let (pieces, wholes) = packed.tile(row / WEIGHT_ROWS);
+        let row = row % WEIGHT_ROWS;
+        let of_group = |(group, piece): (usize, &Piece)| -> Vec<u16> {
+            if let Some(whole) = wholes.iter().find(|whole| whole.group == group) {
+                return whole.words[row].iter().flat_map(|word| halves(*word)).collect();
+            }
+            let bf16 = |number: usize| {
+                let (vector, half) = (number / 32, number / 16 % 2);
+                let (lane, byte) = (number / 8 % 2, number % 8);
+                let place = 32 * vector + 16 * lane + 8 * half + byte;
+                let code = (piece.codes[row][place % 32] >> (4 * vector)) & 15;
+                u16::from_le_bytes([piece.lower[row][place], packed.table[usize::from(code)]])
+            };
+            (0..GROUP).map(bf16).collect()
+        };
+        pieces.iter().enumerate().flat_map(of_group).collect()
+    }
+
+    fn halves(word: i32) -> [u16; 2] {
+        let [a, b, c, d] = word.to_le_bytes();
+        [u16::from_le_bytes([a, b]), u16::from_le_bytes([c, d])]
+    }
+
+    /// `[outputs, groups]` of the bf16 that `number` has at each place.
+    fn weight(outputs: usize, groups: usize, number: impl Fn(usize) -> u16) -> Vec<[i32; WORDS]> {
+        let word = |index: usize| {
+            i32::from_le_bytes({
+                let [[a, b], [c, d]] =
+                    [number(2 * index), number(2 * index + 1)].map(u16::to_le_bytes);
+                [a, b, c, d]
+            })
+        };
+        (0..outputs * groups).map(|at| std::array::from_fn(|own| word(at * WORDS + own))).collect()
+    }
+
+    /// Packed, with the share of groups in full; `None` where that is too large, or where the processor cannot.
+    fn pack(weight: &[[i32; WORDS]], groups: usize) -> Option<(Packed, f64)> {
+        let packed = Packed::new(&weight.chunks_exact(groups).collect::<Vec<_>>())?;
+        let share = packed.wholes.len() as f64 / packed.pieces.len() as f64;
+        Some((packed, share))
+    }
+
+    fn assert_unpacks(packed: &Packed, weight: &[[i32; WORDS]], groups: usize) {
+        for (row, own) in weight.chunks_exact(groups).enumerate() {
+            let own: Vec<u16> = own.as_flattened().iter().flat_map(|word| halves(*word)).collect();
+            assert!(unpacked(packed, row) == own, "row {row}");
+        }
+    }
+
+    /// Infinities, numbers that are none, subnormal ones and both zeros are among them.
+    #[test]
+    fn every_bf16_comes_back_from_codes() {
+        for first in (0..256).step_by(CODES) {
+            let number = |index: usize| u16::try_from(first * 256 + index % 4096).unwrap();
+            let weight = weight(9, 8, number);
+            let Some((packed, share)) = pack(&weight, 8) else {
+                assert!(Lookup::new().is_none());
+                return;
+            };
+            assert!(share == 0.0, "sixteen upper bytes");
+            assert_unpacks(&packed, &weight, 8);
+        }
+    }
+
+    #[test]
+    fn every_bf16_comes_back_from_groups_in_full() {
+        // One group of a tile in eleven goes through all numbers.
+        let number = |index: usize| {
+            let (row, group) = (index / (11 * GROUP), index / GROUP % 11);
+            let any = row * GROUP + index % GROUP;
+            if group == row / 4 % 11 { any * 37 % (1 << 16) } else { 0x3c00 + index * 7 % 0x400 }
+        };
+        let weight = weight(1026, 11, |index| u16::try_from(number(index)).unwrap());
+        let Some((packed, share)) = pack(&weight, 11) else {
+            assert!(Lookup::new().is_none());
+            return;
+        };
+        assert!((0.08..0.1).contains(&share), "{share}");
+        assert_unpacks(&packed, &weight, 11);
+    }
+
+    #[test]
+    fn weights_of_all_upper_bytes_are_left_as_they_are() {
+        let weight = weight(8, 4, |index| u16::try_from(index * 641 % (1 << 16)).unwrap());
+        assert!(pack(&weight, 4).is_none());
+    }
+
+    /// By the kernel of bf16 as it lies, on the same instructions.
+    #[test]
+    fn products_are_the_bits_of_those_with_the_weights_in_full() {
+        for (outputs, groups, rare, rows) in
+            [(1, 1, 0, 1), (4, 3, 0, 2), (7, 14, 9, 3), (133, 5, 31, 5), (64, 76, 101, 1)]
+        {
+            // From 2^-8 to 2 of both signs; some of any kind.
+            let number = |index: usize| {
+                let random = index.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33;
+                let usual = (random & 0x8000) | (0x3b80 + random % 0x480);
+                let is_rare = rare > 0 && index / GROUP % 61 == 3 && index.is_multiple_of(rare);
+                u16::try_from(if is_rare { random % (1 << 16) } else { usual }).unwrap()
+            };
+            let weight = weight(outputs, groups, number);
+            let Some((packed, share)) = pack(&weight, groups) else {
+                assert!(Lookup::new().is_none());
+                return;
+            };
+            assert_eq!(share > 0.0, rare > 0);
+            let width = groups * GROUP;
+            let inputs: Vec<f32> = (0..rows * width).map(|at| (at as f32 * 0.7).sin()).collect();
+            let inputs = inputs.as_slice();
+            let weights = weight.as_flattened();
+            let compare = |run: &dyn Fn(Both<'_>)| {
+                let [mut found, mut expected] =
+                    [f32::NAN, 0.5].map(|any| vec![any; outputs * rows]);
+                run(Both(
+                    Block { packed: &packed, first: 0, inputs, product: &mut found },
+                    tile::Block { weights, first: 0, inputs, width, product: &mut expected },
+                ));
+                assert_same_bits(&found, &expected);
+            };
+            compare(&|both| Arch::new().dispatch(both));
+            #[cfg(target_arch = "x86_64")]
+            if let Some(simd) = pulp::x86::V3::try_new() {
+                compare(&|both| pulp::x86::V3_128b(simd).vectorize(both));
+                compare(&|both| pulp::x86::V3_512b(simd).vectorize(both));
+            }
+        }
+    }
+
+    /// The same product twice.
+    struct Both<'a>(Block<'a>, tile::Block<'a, i32>);
+
+    impl WithSimd for Both<'_> {
+        type Output = ();
+
+        #[inline(always)]
+        fn with_simd<S: Simd>(self, simd: S) {
+            self.0.with_simd(simd);
+            self.1.with_simd(simd);
+        }
+    }
+
+    fn assert_same_bits(found: &[f32], expected: &[f32]) {
+        for (found, expected) in found.iter().zip(expected) {
+            let are_none = found.is_nan() && expected.is_nan();
+            assert!(are_none || found.to_bits() == expected.to_bits(), "{found} {expected}");
+        }
+    }
+}

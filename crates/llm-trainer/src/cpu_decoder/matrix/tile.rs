@@ -1,0 +1,270 @@
+//! Dot products of a few weights with a few inputs, as vectors.
+
+#![expect(clippy::inline_always, reason = "inlined, the code takes on its caller's instructions")]
+
+use pulp::{Simd, WithSimd};
+use torch_ext::prefetch;
+
+use super::lookup::WORDS;
+
+/// Weights whose product is taken at once.
+pub(super) const WEIGHT_ROWS: usize = 4;
+
+/// Bytes of weights that are on their way from memory beside those in use.
+const AHEAD: usize = 8 << 10;
+
+/// Bytes that come from memory at once.
+pub(super) const LINE: usize = 64;
+
+/// How weights lie in memory.
+pub(super) trait Stored: Copy + Sync {
+    /// Inputs that one of them is multiplied with.
+    const INPUTS: usize;
+
+    /// Dot products of `W` weights, which lie one after another, with `X` inputs, all of one length, a multiple of
+    /// [`GROUP`](super::lookup::GROUP). `is_first`: these weights are used for the first time, so what follows them is asked for.
+    fn tile<S: Simd, const W: usize, const X: usize>(
+        simd: S,
+        weights: [&[Self]; W],
+        inputs: [&[f32]; X],
+        is_first: bool,
+    ) -> [[f32; X]; W];
+}
+
+impl Stored for f32 {
+    const INPUTS: usize = 1;
+
+    #[inline(always)]
+    fn tile<S: Simd, const W: usize, const X: usize>(
+        simd: S,
+        weights: [&[Self]; W],
+        inputs: [&[f32]; X],
+        is_first: bool,
+    ) -> [[f32; X]; W] {
+        let start = weights[0];
+        let weights = weights.map(|weight| S::as_simd_f32s(weight).0);
+        let inputs = inputs.map(|input| S::as_simd_f32s(input).0);
+        let mut sums = [[simd.splat_f32s(0.0); X]; W];
+        for place in 0..weights[0].len() {
+            if is_first {
+                fetch(start, place, W, S::F32_LANES);
+            }
+            let mut x = [simd.splat_f32s(0.0); X];
+            for (x, input) in x.iter_mut().zip(&inputs) {
+                *x = input[place];
+            }
+            for (weights, sums) in weights.iter().zip(&mut sums) {
+                let weight = weights[place];
+                for (x, sum) in x.iter().zip(sums) {
+                    *sum = simd.mul_add_f32s(weight, *x, *sum);
+                }
+            }
+        }
+        totals(simd, &sums)
+    }
+}
+
+/// Two bf16 a word; inputs with their even places first.
+impl Stored for i32 {
+    const INPUTS: usize = 2;
+
+    #[inline(always)]
+    fn tile<S: Simd, const W: usize, const X: usize>(
+        simd: S,
+        weights: [&[Self]; W],
+        inputs: [&[f32]; X],
+        is_first: bool,
+    ) -> [[f32; X]; W] {
+        let start = weights[0];
+        let weights = weights.map(|weight| weight.as_chunks::<WORDS>().0);
+        let inputs = Halves::new(inputs);
+        let mut sums = [[simd.splat_f32s(0.0); X]; W];
+        for group in 0..weights[0].len() {
+            if is_first {
+                fetch(start, group, W, WORDS);
+            }
+            let inputs = inputs.of_group(group);
+            for (weights, sums) in weights.iter().zip(&mut sums) {
+                add_words(simd, &weights[group], &inputs, sums);
+            }
+        }
+        totals(simd, &sums)
+    }
+}
+
+/// Inputs with their even places first, group by group.
+#[derive(Clone, Copy)]
+pub(super) struct Halves<'a, const X: usize>([[&'a [[f32; WORDS]]; 2]; X]);
+
+impl<'a, const X: usize> Halves<'a, X> {
+    /// Of inputs `[2 · groups · WORDS]`.
+    #[inline(always)]
+    pub(super) fn new(inputs: [&'a [f32]; X]) -> Self {
+        let mut halves = [[[].as_slice(); 2]; X];
+        for (halves, input) in halves.iter_mut().zip(inputs) {
+            let (even, odd) = input.split_at(input.len() / 2);
+            *halves = [even.as_chunks().0, odd.as_chunks().0];
+        }
+        Self(halves)
+    }
+
+    /// The even and the odd places of a group.
+    #[inline(always)]
+    pub(super) fn of_group(&self, group: usize) -> [[&'a [f32; WORDS]; 2]; X] {
+        let mut own = [[&[0.0; WORDS]; 2]; X];
+        for (own, [even, odd]) in own.iter_mut().zip(self.0) {
+            *own = [&even[group], &odd[group]];
+        }
+        own
+    }
+}
+
+/// Adds to each sum the products of `words`, two bf16 each, with an input's even and odd places of the group.
+#[inline(always)]
+pub(super) fn add_words<S: Simd, const X: usize>(
+    simd: S,
+    words: &[i32; WORDS],
+    inputs: &[[&[f32; WORDS]; 2]; X],
+    sums: &mut [S::f32s; X],
+) {
+    let words = S::as_simd_i32s(words).0;
+    for ([even, odd], sum) in inputs.iter().zip(sums) {
+        let (even, odd) = (S::as_simd_f32s(*even).0, S::as_simd_f32s(*odd).0);
+        let mut own = *sum;
+        for ((word, even), odd) in words.iter().zip(even).zip(odd) {
+            let [first, second] = pair(simd, *word);
+            own = simd.mul_add_f32s(first, *even, own);
+            own = simd.mul_add_f32s(second, *odd, own);
+        }
+        *sum = own;
+    }
+}
+
+/// The two bf16 of each word, in f32.
+#[inline(always)]
+fn pair<S: Simd>(simd: S, words: S::i32s) -> [S::f32s; 2] {
+    let words = simd.transmute_u32s_i32s(words);
+    let first = simd.wrapping_dyn_shl_u32s(words, simd.splat_u32s(16));
+    let second = simd.and_u32s(words, simd.splat_u32s(0xffff_0000));
+    [simd.transmute_f32s_u32s(first), simd.transmute_f32s_u32s(second)]
+}
+
+/// The sum of each vector. A loop, for the closures of `array::map` do not take on the instructions of their caller.
+#[inline(always)]
+fn totals<S: Simd, const W: usize, const X: usize>(
+    simd: S,
+    sums: &[[S::f32s; X]; W],
+) -> [[f32; X]; W] {
+    let mut totals = [[0.0; X]; W];
+    for (totals, sums) in totals.iter_mut().zip(sums) {
+        for (total, sum) in totals.iter_mut().zip(sums) {
+            *total = simd.reduce_sum_f32s(*sum);
+        }
+    }
+    totals
+}
+
+/// Asks for what is read some time after place `place` of `rows` rows that lie one after another, where `numbers` of each are
+/// read at once, in the order in which it lies: [`AHEAD`] behind what the last of the rows has reached.
+///
+/// Processors see for themselves where one stream of memory goes on, but not four short ones at once, as the rows of a tile
+/// are: without this, products in bf16 run at half the memory's bandwidth.
+#[inline(always)]
+fn fetch<E>(first: &[E], place: usize, rows: usize, numbers: usize) {
+    let ahead = AHEAD / size_of::<E>() + (rows - 1) * first.len();
+    let here = place * rows * numbers..(place + 1) * rows * numbers;
+    for line in here.step_by(LINE / size_of::<E>()) {
+        prefetch(first, ahead + line);
+    }
+}
+
+/// Some outputs of a product.
+pub(super) struct Block<'a, E> {
+    /// `[outputs of the matrix, width / INPUTS]`.
+    pub(super) weights: &'a [E],
+    /// The first of the outputs.
+    pub(super) first: usize,
+    /// `[rows, width]`.
+    pub(super) inputs: &'a [f32],
+    pub(super) width: usize,
+    /// `[outputs of the block, rows]`.
+    pub(super) product: &'a mut [f32],
+}
+
+impl<E: Stored> WithSimd for Block<'_, E> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Self { weights, first, inputs, width, product } = self;
+        let (rows, words) = (inputs.len() / width, width / E::INPUTS);
+        let weight = |output: usize| &weights[output * words..][..words];
+        for (group, product) in product.chunks_mut(WEIGHT_ROWS * rows).enumerate() {
+            let output = first + group * WEIGHT_ROWS;
+            if product.len() < WEIGHT_ROWS * rows {
+                for (product, output) in product.chunks_exact_mut(rows).zip(output..) {
+                    let weights = [weight(output)];
+                    multiply_rows(simd, rows, &mut Tile { weights, inputs, product });
+                }
+                continue;
+            }
+            let weights: [&[E]; WEIGHT_ROWS] = std::array::from_fn(|w| weight(output + w));
+            multiply_rows(simd, rows, &mut Tile { weights, inputs, product });
+        }
+    }
+}
+
+/// `W` outputs of a product.
+struct Tile<'a, E, const W: usize> {
+    /// They lie one after another.
+    weights: [&'a [E]; W],
+    /// `[rows, width]`.
+    inputs: &'a [f32],
+    /// `[W, rows]`.
+    product: &'a mut [f32],
+}
+
+impl<E: Stored, const W: usize> MultiplyRows for Tile<'_, E, W> {
+    #[inline(always)]
+    fn multiply<S: Simd, const X: usize>(&mut self, simd: S, rows: usize, row: usize) {
+        let inputs = some_rows(self.inputs, rows, row);
+        let sums = E::tile::<S, W, X>(simd, self.weights, inputs, row == 0);
+        for (own, sums) in self.product.chunks_exact_mut(rows).zip(&sums) {
+            own[row..row + X].copy_from_slice(sums);
+        }
+    }
+}
+
+/// Some outputs of a product with `rows` rows.
+pub(super) trait MultiplyRows {
+    /// Those of `X` rows from `row` on.
+    fn multiply<S: Simd, const X: usize>(&mut self, simd: S, rows: usize, row: usize);
+}
+
+/// Outputs of all rows, of as many at once as there are registers for.
+#[inline(always)]
+pub(super) fn multiply_rows<S: Simd>(simd: S, rows: usize, outputs: &mut impl MultiplyRows) {
+    let mut row = 0;
+    while row + 4 <= rows {
+        outputs.multiply::<S, 4>(simd, rows, row);
+        row += 4;
+    }
+    if row + 2 <= rows {
+        outputs.multiply::<S, 2>(simd, rows, row);
+        row += 2;
+    }
+    if row < rows {
+        outputs.multiply::<S, 1>(simd, rows, row);
+    }
+}
+
+/// `X` rows from `first` on of `inputs`, `[rows, width]`.
+#[inline(always)]
+pub(super) fn some_rows<const X: usize>(inputs: &[f32], rows: usize, first: usize) -> [&[f32]; X] {
+    let width = inputs.len() / rows;
+    let mut own = [[].as_slice(); X];
+    for (own, input) in own.iter_mut().zip(inputs.chunks_exact(width).skip(first)) {
+        *own = input;
+    }
+    own
+}
