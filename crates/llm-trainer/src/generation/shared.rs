@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tch::{Kind, Tensor};
 
-use super::engine::{Engine, Prefilled};
+use super::engine::{Engine, Kernels, Prefilled};
 use super::sampler::draw;
 use super::slots::Row;
 use super::{Finish, GenerationError, GenerationOptions, PromptRequest, SamplingKey, check};
@@ -20,7 +20,7 @@ pub struct Ask {
     pub token_ids: Vec<u32>,
     /// Keys the noise.
     pub key: SamplingKey,
-    /// How its responses are drawn; `rows` and `cpu_kernels` are the batch's.
+    /// How its responses are drawn; `rows` and which kernels are the batch's.
     pub options: Arc<GenerationOptions>,
     /// How many of the likeliest tokens are told beside each that was drawn.
     pub top: usize,
@@ -61,9 +61,10 @@ pub struct SharedBatch<'a> {
 impl<'a> SharedBatch<'a> {
     /// Room for `slots` responses at a time of at most `capacity` tokens, prompt included.
     pub fn new(decoder: &'a Decoder, slots: usize, capacity: usize, cpu_kernels: bool) -> Self {
+        let kernels = Kernels { own: cpu_kernels, fused_attention: true };
         Self {
             decoder,
-            engine: Engine::new(decoder, slots, capacity, cpu_kernels),
+            engine: Engine::new(decoder, (slots, capacity), kernels),
             rows: Vec::new(),
             slots,
             capacity,

@@ -2,7 +2,7 @@
 
 use trainer_core::counter_rng::{NoiseKey, uniform};
 
-use super::engine::{Engine, Prefilled};
+use super::engine::{Engine, Kernels, Prefilled};
 use super::part_sampler::draw_from_parts;
 use super::sampler::{Drawn, draw};
 use super::{
@@ -42,7 +42,8 @@ pub(super) fn run(
     let longest = prompts.iter().map(|prompt| prompt.token_ids.len()).max().unwrap_or(0);
     let slots = options.rows.min(total);
     let capacity = longest + options.max_new_tokens;
-    let mut engine = Engine::new(decoder, slots, capacity, options.cpu_kernels);
+    let kernels = Kernels { own: options.cpu_kernels, fused_attention: options.fused_attention };
+    let mut engine = Engine::new(decoder, (slots, capacity), kernels);
     let mut prefilled: Option<Prefilled> = None;
     let mut rows: Vec<Row> = Vec::with_capacity(slots);
     let mut tally = Tally { total, ..Tally::default() };
