@@ -81,10 +81,9 @@ fn item(name: &'static str, bytes: u64, because: impl Into<String>) -> Item {
 }
 
 /// About what autograd keeps of one block for one token, in elements: eight vectors of the residual's width (norms,
-/// residuals, the inputs of the projections), three of each of queries, keys and values, and three of the MLP's: gate, up and their
-/// product.
+/// residuals, the inputs of the projections), three of each of queries, keys and values, and four of the MLP's.
 fn activation_elements_per_token(hidden: usize, attention: usize, intermediate: usize) -> usize {
-    8 * hidden + 3 * attention + 3 * intermediate
+    8 * hidden + 3 * attention + 4 * intermediate
 }
 
 /// The same of a whole model's block, in bytes of `element_bytes` each.
