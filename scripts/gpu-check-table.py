@@ -25,6 +25,26 @@ def parity(out, device):
             print(json.dumps(row))
 
 
+def doctor(out):
+    """Self-tests and the attention kernels, as `llm-trainer doctor` says."""
+    for line in (out / "doctor.txt").read_text().splitlines():
+        name, _, said = line.partition(" ")
+        if name in ("self-test", "attention"):
+            where, _, outcome = said.strip().partition(": ")
+            print(json.dumps({"what": name, "on": where, "outcome": outcome}))
+
+
+def compared(measured):
+    """Of each `genN` beside a `plainN`: how many times as fast it decodes."""
+    key = lambda row, what: (row["model"], row["dtype"], row.get("lengths"), what)
+    rates = {key(row, row["what"]): row["decode_tok_s"] for row in measured if "decode_tok_s" in row}
+    for (model, dtype, lengths, what), rate in rates.items():
+        plain = rates.get((model, dtype, lengths, what.replace("gen", "plain")))
+        if what.startswith("gen") and plain:
+            place = {"lengths": lengths} if lengths else {}
+            yield {"model": model, "dtype": dtype, "what": f"{what} against plain", **place, "times_as_fast": rate / plain}
+
+
 def step(metrics):
     """The last step of the run: the first warms up."""
     last = rows(metrics)[-1]
@@ -38,7 +58,8 @@ def table(out, device, model):
     report = {"device": device, "model": model, "sections": {}}
     for section in sections:
         name = section["section"]
-        report["sections"][name] = {**section, "rows": rows(out / f"{name}.jsonl")}
+        measured = rows(out / f"{name}.jsonl")
+        report["sections"][name] = {**section, "rows": measured + list(compared(measured))}
     (out / "gpu-check.json").write_text(json.dumps(report, indent=1) + "\n")
     where = "on the CPU: says nothing about a GPU" if device == "cpu" else f"on {device}"
     print(f"\n| section | {where} | |\n|---|---|---|")
@@ -61,4 +82,4 @@ def table(out, device, model):
 
 if __name__ == "__main__":
     what, first, *rest = sys.argv[1:]
-    {"parity": parity, "step": step, "table": table}[what](Path(first), *rest)
+    {"doctor": doctor, "parity": parity, "step": step, "table": table}[what](Path(first), *rest)

@@ -10,8 +10,10 @@
 #   --model SIZE      shape of the random model of rollout and update: tiny, 0.5b … 72b [7b with CUDA, else tiny]
 #   --out DIR         where gpu-check.json and the logs go [gpu-check-results]
 #
-# doctor   libtorch, devices, self-test           parity  log-probabilities and entropies: device against CPU in f32
-# rollout  decoding behind prompts                update  log-probability pass; forward, backward and optimiser
+# doctor   libtorch, devices, self-tests of arithmetic and of the attention kernels: which are used, and why not the others
+# parity   log-probabilities and entropies: device against CPU in f32
+# rollout  decoding behind prompts, with the kernels that decode (gen) and by plain operators alone (plain)
+# update   log-probability pass; forward, backward and optimiser
 # step     whole training steps of a recorded model by the program itself
 # peer     PEER=FILE.py [--deadline S --device D --tiny], measured by python3 with the same deadline, where it is given
 #
@@ -80,7 +82,8 @@ section() {
 }
 
 doctor() {
-  "$bin/llm-trainer" doctor
+  "$bin/llm-trainer" doctor | tee "$out/doctor.txt"
+  python3 "$bin/gpu-check-table.py" doctor "$out" >"$out/doctor.jsonl"
 }
 
 parity() {
@@ -148,11 +151,12 @@ run() {
   if [[ $device == cpu ]]; then
     model=${model:-tiny}
     echo "no CUDA: everything below runs on the CPU with the model $model and says nothing about a GPU"
-    rollout_measurements="$model:f32:gen1 $model:bf16:gen8"
+    rollout_measurements="$model:f32:gen1 $model:bf16:gen8 $model:bf16:plain8"
     update_measurements="$model:f32:fwd $model:bf16:fwd $model:f32:train $model:bf16:train $model:bf16:train-split"
   else
     model=${model:-7b}
-    rollout_measurements="$model:bf16:gen64:512+256 $model:bf16:gen256:512+256"
+    rollout_measurements="$model:bf16:gen64:512+256 $model:bf16:plain64:512+256
+      $model:bf16:gen256:512+256 $model:bf16:plain256:512+256"
     update_measurements="$model:bf16:fwd:8x4096 $model:bf16:train:2x4096 $model:bf16:train:8x2048 $model:bf16:train-split:8x2048"
   fi
   cat >"$out/step.toml" <<TOML

@@ -4,7 +4,8 @@
 //! `0.5b` to `72b` have the shapes of Qwen2.5, `tiny` 8 blocks of width 256. `fwd` is log-probability and entropy of every token
 //! of one sequence of 512 (eight for `tiny`), `train` adds the gradient and an optimiser step with master weights and moments in
 //! f32 (moments in bf16 on a GPU), `train-split` and `train-none` one with moments in bf16 and such master weights
-//! (`optimizer.master`), `genN` decodes N sequences behind prompts of 64 tokens. A fourth part changes the lengths: `:8x2048` is eight sequences of 2048 tokens, `:512+256` a
+//! (`optimizer.master`), `genN` decodes N sequences behind prompts of 64 tokens, `plainN` the same by libtorch's plain operators
+//! alone: without the CPU's own products, and without the one kernel that attends for all rows on a GPU. A fourth part changes the lengths: `:8x2048` is eight sequences of 2048 tokens, `:512+256` a
 //! prompt of 512 and 256 drawn tokens. Each measurement runs in a process of its own, whose peak memory it reports; with
 //! `LM_BENCH_DEVICE=cuda` the first GPU does, and then the memory is that of tensors on it. `LM_BENCH_ACTIVATION_BYTES` is
 //! `training.activation_bytes`, 4 GiB if it is not given.
@@ -83,10 +84,12 @@ fn measure(measurement: &str) -> Result<()> {
         }
         _ => Decoder::random(config, device, kind),
     };
-    let line = match what.strip_prefix("gen") {
-        Some(count) => {
+    let with_kernels = what.strip_prefix("gen").map(|count| (count, true));
+    let line = match with_kernels.or_else(|| what.strip_prefix("plain").map(|count| (count, false)))
+    {
+        Some((count, kernels)) => {
             let (prompt, new) = pair(lengths, '+')?.unwrap_or((PROMPT, new_tokens));
-            decode(&decoder, count.parse().context("N of genN")?, (prompt, new))?
+            decode(&decoder, count.parse().context("N of genN")?, (prompt, new), kernels)?
         }
         None => pass(&decoder, what, pair(lengths, 'x')?.unwrap_or((sequences, TOKENS)))?,
     };
@@ -204,7 +207,7 @@ fn pass(decoder: &Decoder, what: &str, (sequences, length): (usize, usize)) -> R
             })?
         }
         other => {
-            bail!("`{other}` is none of fwd, train, train-split, train-none, gen1, gen8, gen32")
+            bail!("`{other}` is none of fwd, train, train-split, train-none, genN, plainN")
         }
     };
     let rate = count as f64 * 1e3 / milliseconds;
@@ -213,7 +216,12 @@ fn pass(decoder: &Decoder, what: &str, (sequences, length): (usize, usize)) -> R
 
 /// Greedy decoding. A step is the time of all tokens less that of half of them, over those between; what is left is the time of
 /// the prompt, and of packing the weights for as many steps.
-fn decode(decoder: &Decoder, rows: usize, (prompt, new_tokens): (usize, usize)) -> Result<String> {
+fn decode(
+    decoder: &Decoder,
+    rows: usize,
+    (prompt, new_tokens): (usize, usize),
+    kernels: bool,
+) -> Result<String> {
     let prompts: Vec<Vec<u32>> =
         (0..rows).map(|row| tokens(decoder.config().vocab_size, prompt, row)).collect();
     let requests: Vec<PromptRequest<'_>> = (0..)
@@ -224,8 +232,14 @@ fn decode(decoder: &Decoder, rows: usize, (prompt, new_tokens): (usize, usize)) 
         })
         .collect();
     let time = |max_new_tokens: usize| {
-        let options =
-            GenerationOptions { max_new_tokens, temperature: 0.0, rows, ..Default::default() };
+        let options = GenerationOptions {
+            max_new_tokens,
+            temperature: 0.0,
+            rows,
+            cpu_kernels: kernels,
+            fused_attention: kernels,
+            ..Default::default()
+        };
         median(decoder, || {
             let _responses = generate(decoder, &requests, &options)?;
             Ok(())

@@ -9,6 +9,7 @@ pub mod generation;
 pub mod head;
 pub mod host_memory;
 pub mod kept_tokens;
+mod kernel_test;
 pub mod launch;
 pub mod model;
 pub mod progress;

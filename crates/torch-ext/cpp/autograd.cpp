@@ -1,7 +1,13 @@
-// Vector-Jacobian products with given output gradients.
+// Vector-Jacobian products with given output gradients, and operations whose backward half is Rust's.
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/functions/utils.h>
 #include <torch/csrc/autograd/variable.h>
+
+#include <memory>
+#include <mutex>
+#include <vector>
 
 #include "guard.h"
 
@@ -11,6 +17,42 @@ torch::autograd::variable_list list(at::Tensor* const* tensors, int count) {
   for (int i = 0; i < count; ++i) result.push_back(*tensors[i]);
   return result;
 }
+
+// Rust's closure, and how to call and to free it.
+struct Closure {
+  void* state;
+  // Writes one new tensor or null for each input; not 0 where it failed.
+  int (*pull_back)(void* state, const at::Tensor* cotangent, at::Tensor** results, int count);
+  void (*drop)(void* state);
+};
+
+struct OwnOperation : torch::autograd::Node {
+  explicit OwnOperation(Closure closure) : closure(closure) {}
+  ~OwnOperation() override { release_variables(); }
+
+  torch::autograd::variable_list apply(torch::autograd::variable_list&& cotangents) override {
+    std::lock_guard<std::mutex> lock(mutex_);
+    TORCH_CHECK(closure.state != nullptr, "the graph of an own operation was freed by a backward pass before");
+    torch::autograd::variable_list gradients(num_outputs());
+    if (!cotangents[0].defined()) return gradients;
+    std::vector<at::Tensor*> results(num_outputs(), nullptr);
+    int status = closure.pull_back(closure.state, &cotangents[0], results.data(), (int)results.size());
+    for (size_t i = 0; i < results.size(); ++i) {
+      // Moved, so that a leaf may keep it as its gradient without a copy.
+      if (results[i] != nullptr) gradients[i] = std::move(*std::unique_ptr<at::Tensor>(results[i]));
+    }
+    TORCH_CHECK(status == 0, "the backward half of an own operation panicked or answered with too few gradients");
+    return gradients;
+  }
+
+  void release_variables() override {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (closure.state != nullptr) closure.drop(closure.state);
+    closure.state = nullptr;
+  }
+
+  Closure closure;
+};
 }  // namespace
 
 extern "C" {
@@ -33,6 +75,22 @@ int torch_ext_backward(at::Tensor* const* outputs, at::Tensor* const* cotangents
     torch::autograd::backward(list(outputs, output_count), list(cotangents, output_count),
                               /*retain_graph=*/false, /*create_graph=*/false);
     return 0;
+  });
+}
+
+// `value` with the closure as its backward half; takes the closure in any case. A new tensor, or null on an error.
+at::Tensor* torch_ext_own_operation(const at::Tensor* value, at::Tensor* const* inputs, int input_count, void* state,
+                                    int (*pull_back)(void*, const at::Tensor*, at::Tensor**, int), void (*drop)(void*)) {
+  return torch_ext::guard<at::Tensor*>(nullptr, [&] {
+    std::shared_ptr<OwnOperation> node(new OwnOperation({state, pull_back, drop}), torch::autograd::deleteNode);
+    auto from = list(inputs, input_count);
+    // A view of what has no graph is none in the eyes of autograd.
+    auto result = value->detach();
+    if (torch::autograd::compute_requires_grad(from)) {
+      node->set_next_edges(torch::autograd::collect_next_edges(from));
+      torch::autograd::set_history(result, node);
+    }
+    return new at::Tensor(std::move(result));
   });
 }
 

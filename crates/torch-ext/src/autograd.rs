@@ -1,6 +1,7 @@
-//! Backward with a cotangent: `tch::Tensor::backward` seeds with ones only.
+//! Backward with a cotangent, for `tch::Tensor::backward` seeds with ones only, and operations with a backward half of their own.
 
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use tch::Tensor;
 use torch_sys::C_tensor;
@@ -22,7 +23,23 @@ unsafe extern "C" {
         output_count: c_int,
     ) -> c_int;
     fn torch_ext_set_gradient(leaf: *const C_tensor, gradient: *const C_tensor) -> c_int;
+    fn torch_ext_own_operation(
+        value: *const C_tensor,
+        inputs: *const *const C_tensor,
+        input_count: c_int,
+        state: *mut c_void,
+        pull_back: unsafe extern "C" fn(
+            *mut c_void,
+            *const C_tensor,
+            *mut *mut C_tensor,
+            c_int,
+        ) -> c_int,
+        drop: unsafe extern "C" fn(*mut c_void),
+    ) -> *mut C_tensor;
 }
+
+/// The backward half of an operation: a cotangent to one gradient for each input.
+type PullBack = Box<dyn Fn(&Tensor) -> Vec<Tensor> + Send>;
 
 /// Gradient of `Σ outputs · cotangents` with respect to `inputs`; `None` where an input took no part.
 ///
@@ -94,6 +111,87 @@ pub fn set_gradient(leaf: &Tensor, gradient: Option<&Tensor>) -> Result<(), Torc
     // SAFETY: both are live tensors or null, and the C++ side takes a reference of its own.
     let status = unsafe { torch_ext_set_gradient(leaf.as_ptr(), gradient) };
     if status == 0 { Ok(()) } else { Err(TorchError::take()) }
+}
+
+/// What `forward` computes of `inputs`, as one operation of the graph, whose backward half is `pull_back`.
+///
+/// `forward` runs outside of any graph. `pull_back` is given a cotangent of its value, on any thread, and answers with the gradient of
+/// each input, of that input's shape and kind. It lives until the graph is freed, and so does what it has captured.
+///
+/// # Errors
+///
+/// [`TorchError`] if libtorch refuses. A `pull_back` that panics or answers with fewer gradients is an error of the backward pass.
+pub fn own_operation(
+    inputs: &[&Tensor],
+    forward: impl FnOnce() -> Tensor,
+    pull_back: impl Fn(&Tensor) -> Vec<Tensor> + Send + 'static,
+) -> Result<Tensor, TorchError> {
+    let value = {
+        let _no_grad = tch::no_grad_guard();
+        forward()
+    };
+    let input = pointers(inputs);
+    let state: Box<PullBack> = Box::new(Box::new(pull_back));
+    // SAFETY: the pointers come from live tensors that outlive the call and the length is that of the vector; the C++ side owns
+    // `state` from here on, calls it under a lock and hands it to `drop_closure` once.
+    let result = unsafe {
+        torch_ext_own_operation(
+            value.as_ptr(),
+            input.as_ptr(),
+            count(&input),
+            Box::into_raw(state).cast(),
+            call_closure,
+            drop_closure,
+        )
+    };
+    if result.is_null() {
+        return Err(TorchError::take());
+    }
+    // SAFETY: not null means a tensor made by `new` on the C++ side that nothing else owns.
+    Ok(unsafe { Tensor::from_ptr(result) })
+}
+
+/// Calls a [`PullBack`]; not 0 where it panics or answers with another number of gradients than `count`.
+///
+/// # Safety
+///
+/// `state` comes from `own_operation` and is not in use elsewhere; `cotangent` is alive; `results` has room for `count` pointers, and
+/// who calls owns the tensors that they stand for afterwards.
+unsafe extern "C" fn call_closure(
+    state: *mut c_void,
+    cotangent: *const C_tensor,
+    results: *mut *mut C_tensor,
+    count: c_int,
+) -> c_int {
+    // SAFETY: by the contract a boxed closure that nobody else uses meanwhile.
+    let pull_back = unsafe { &*state.cast::<PullBack>() };
+    let gradients = catch_unwind(AssertUnwindSafe(|| {
+        // SAFETY: by the contract alive; this takes a reference of its own.
+        let cotangent = unsafe { Tensor::clone_from_ptr(cotangent.cast_mut()) };
+        pull_back(&cotangent)
+    }))
+    .unwrap_or_default();
+    if c_int::try_from(gradients.len()) != Ok(count) {
+        return -1;
+    }
+    for (place, gradient) in gradients.into_iter().enumerate() {
+        let mut gradient = std::mem::ManuallyDrop::new(gradient);
+        // SAFETY: `place` is below `count`; the handle is given away and not freed here.
+        unsafe { *results.add(place) = gradient.as_mut_ptr() };
+    }
+    0
+}
+
+/// Frees a [`PullBack`].
+///
+/// # Safety
+///
+/// `state` comes from `own_operation` and is not used again.
+unsafe extern "C" fn drop_closure(state: *mut c_void) {
+    // SAFETY: by the contract a box that nobody else frees.
+    let closure = unsafe { Box::from_raw(state.cast::<PullBack>()) };
+    // Nothing of it may unwind into C++; what a tensor's memory is given back by does not panic.
+    let _ended = catch_unwind(AssertUnwindSafe(|| drop(closure)));
 }
 
 fn pointers(tensors: &[&Tensor]) -> Vec<*const C_tensor> {

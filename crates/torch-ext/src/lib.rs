@@ -1,4 +1,4 @@
-//! What libtorch has and `tch` leaves out: vector–Jacobian products with a given cotangent, registered operators
+//! What libtorch has and `tch` leaves out: vector–Jacobian products with a given cotangent, operations with a backward half of one's own, registered operators
 //! by name, CUDA loaded at run time by a binary that was built without it, a tensor's numbers where they lie, and collectives
 //! over several processes.
 //!
@@ -12,12 +12,12 @@ mod host;
 mod memory;
 mod operator;
 
-pub use autograd::{backward, set_gradient, vector_jacobian_product};
+pub use autograd::{backward, own_operation, set_gradient, vector_jacobian_product};
 pub use device::{CudaMemory, Libtorch, cuda_memory, libtorch, load_cuda};
 pub use distributed::{GroupError, GroupOptions, Placement, ProcessGroup, ReduceOp, Store, Work};
 pub use host::{HostNumbers, HostNumbersMut, prefetch};
 pub use memory::{keep_freed_memory, prefer_large_pages};
-pub use operator::{Argument, call, fused_adamw, packed_flash_attention};
+pub use operator::{Argument, Ragged, call, fused_adamw, ragged_flash_attention};
 
 use std::ffi::{CStr, c_char};
 

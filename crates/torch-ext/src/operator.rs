@@ -154,33 +154,49 @@ pub fn fused_adamw(
     call("aten::_fused_adamw_", "", &arguments).map(|_| ())
 }
 
-/// Causal attention within sequences laid end to end, by the variable-length flash kernel: `aten::_flash_attention_forward`. For
-/// CUDA and 16-bit kinds; differentiable.
+/// Where sequences of different lengths lie in one tensor.
+#[derive(Debug, Clone, Copy)]
+pub struct Ragged<'a> {
+    /// Where each sequence begins and the last ends, i32 `[sequences + 1]`, on the device of the tensor.
+    pub boundaries: &'a Tensor,
+    /// Tokens of the longest sequence.
+    pub longest: i64,
+}
+
+/// Causal attention within sequences that lie in one tensor, by the variable-length flash kernel: `aten::_flash_attention_forward`.
+/// For CUDA and 16-bit kinds; differentiable.
 ///
-/// `query` is `[tokens, heads, head_dim]`, `key` and `value` `[tokens, kv_heads, head_dim]`, `kv_heads` a divisor of `heads`;
-/// `boundaries` says where each sequence begins and the last ends, i32 `[sequences + 1]` on the same device; `longest` is the
-/// longest sequence's length, in tokens. Scores are scaled by `1 / sqrt(head_dim)`; the result has the shape of `query`.
+/// `query` is `[query tokens, heads, head_dim]`, `key` and `value` `[key tokens, kv_heads, head_dim]`, `kv_heads` a divisor of
+/// `heads`; `queries` and `keys` say where the sequences lie in them. Of each sequence's keys only the first `used` count, where that
+/// is given, i32 `[sequences]` on the same device. The last query sees all of them, the one before all but the last, and so on.
+/// Scores are scaled by `1 / sqrt(head_dim)`; the result has the shape of `query`.
 ///
 /// # Errors
 ///
 /// [`TorchError`] where libtorch has no such kernel, as on the CPU, or the tensors do not fit it.
-pub fn packed_flash_attention(
+pub fn ragged_flash_attention(
     [query, key, value]: [&Tensor; 3],
-    boundaries: &Tensor,
-    longest: i64,
+    queries: Ragged<'_>,
+    keys: Ragged<'_>,
+    used: Option<&Tensor>,
 ) -> Result<Tensor, TorchError> {
     let arguments = [
         Argument::Tensor(query),
         Argument::Tensor(key),
         Argument::Tensor(value),
-        Argument::Tensor(boundaries),
-        Argument::Tensor(boundaries),
-        Argument::Int(longest),
-        Argument::Int(longest),
+        Argument::Tensor(queries.boundaries),
+        Argument::Tensor(keys.boundaries),
+        Argument::Int(queries.longest),
+        Argument::Int(keys.longest),
         // No dropout; causal; no mask for debugging.
         Argument::Float(0.0),
         Argument::Bool(true),
         Argument::Bool(false),
+        // The usual scale; no window on either side.
+        Argument::None,
+        Argument::None,
+        Argument::None,
+        used.map_or(Argument::None, Argument::Tensor),
     ];
     let mut results = call("aten::_flash_attention_forward", "", &arguments)?.into_iter();
     results.next().ok_or_else(|| TorchError::new("attention has no result".to_owned()))

@@ -1,7 +1,12 @@
 //! What the C++ half promises, on the CPU.
 
+use std::sync::Arc;
+
 use tch::{Device, Kind, Tensor};
-use torch_ext::{Argument, backward, call, fused_adamw, vector_jacobian_product};
+use torch_ext::{
+    Argument, Ragged, backward, call, fused_adamw, own_operation, ragged_flash_attention,
+    vector_jacobian_product,
+};
 
 const F64: (Kind, Device) = (Kind::Double, Device::Cpu);
 
@@ -122,14 +127,88 @@ fn a_gradient_is_set_and_its_memory_given_back() {
 
 /// Without a GPU the kernel cannot run, but the dispatcher has checked name and arguments before it says so.
 #[test]
-fn packed_attention_fits_its_schema() {
+fn ragged_attention_fits_its_schema() {
     let heads = Tensor::zeros([7, 4, 8], (Kind::BFloat16, Device::Cpu));
     let boundaries = Tensor::from_slice(&[0_i32, 3, 7]);
-    let error = torch_ext::packed_flash_attention([&heads, &heads, &heads], &boundaries, 4)
-        .expect_err("no such kernel on the CPU")
-        .to_string();
-    assert!(
-        error.contains("Could not run 'aten::_flash_attention_forward'") && error.contains("'CPU'"),
-        "{error}"
-    );
+    let whole = Ragged { boundaries: &boundaries, longest: 4 };
+    let used = Tensor::from_slice(&[2_i32, 4]);
+    for used in [None, Some(&used)] {
+        let error = ragged_flash_attention([&heads, &heads, &heads], whole, whole, used)
+            .expect_err("no such kernel on the CPU")
+            .to_string();
+        let refused = "Could not run 'aten::_flash_attention_forward'";
+        assert!(error.contains(refused) && error.contains("'CPU'"), "{error}");
+    }
+}
+
+/// `x³ y` with the gradients of a third of it and of nothing, so that it cannot be taken for autograd's own.
+#[test]
+fn an_own_operation_pulls_back_as_it_says() {
+    let x = Tensor::from_slice(&[2.0, 3.0]).set_requires_grad(true);
+    let y = Tensor::from_slice(&[5.0, 7.0]).set_requires_grad(true);
+    let held = Arc::new(());
+    let witness = Arc::downgrade(&held);
+    let (kept, other) = (x.detach(), y.detach());
+    let product = own_operation(
+        &[&x, &y],
+        || x.pow_tensor_scalar(3) * &y,
+        move |cotangent| {
+            let _held = &held;
+            vec![cotangent * kept.square() * &other, Tensor::new()]
+        },
+    )
+    .unwrap();
+    assert_eq!(Vec::<f64>::try_from(product.detach()).unwrap(), [40.0, 189.0]);
+    let cotangent = Tensor::from_slice(&[1.0, 10.0]);
+    let doubled = &product * 2.0;
+    let found = vector_jacobian_product(&[&doubled], &[&cotangent], &[&x, &y]).unwrap();
+    assert_eq!(Vec::<f64>::try_from(found[0].as_ref().unwrap()).unwrap(), [40.0, 1260.0]);
+    assert!(found[1].is_none());
+    assert!(witness.upgrade().is_none(), "what it captured is freed with the graph");
+}
+
+#[test]
+fn an_own_operation_needs_no_graph_where_nothing_is_asked_of_it() {
+    let x = Tensor::from_slice(&[2.0]).set_requires_grad(true);
+    let double = || own_operation(&[&x], || &x * 2.0, |c| vec![c * 2.0]).unwrap();
+    assert!(double().requires_grad());
+    assert!(!tch::no_grad(double).requires_grad());
+    let constant = own_operation(&[&x.detach()], || &x * 2.0, |c| vec![c * 2.0]).unwrap();
+    assert!(!constant.requires_grad());
+}
+
+/// Two leaves may keep parts of one tensor as their gradients.
+#[test]
+fn an_own_operation_may_answer_with_parts_of_one_tensor() {
+    let parts = [[1.0, 2.0], [3.0, 4.0]]
+        .map(|row| Tensor::from_slice(&row).view([1, 2]).set_requires_grad(true));
+    let whole = own_operation(
+        &[&parts[0], &parts[1]],
+        || Tensor::cat(&parts, 0),
+        |cotangent| vec![cotangent.narrow(0, 0, 1), cotangent.narrow(0, 1, 1)],
+    )
+    .unwrap();
+    let cotangent = Tensor::from_slice(&[5.0, 6.0, 7.0, 8.0]).view([2, 2]);
+    backward(&[&(whole * 3.0)], &[&cotangent]).unwrap();
+    let gradients = parts.map(|part| part.grad());
+    assert!(gradients[0].equal(&Tensor::from_slice(&[15.0, 18.0]).view([1, 2])));
+    assert!(gradients[1].equal(&Tensor::from_slice(&[21.0, 24.0]).view([1, 2])));
+    let begin = |tensor: &Tensor| tensor.data_ptr() as usize;
+    assert_eq!(begin(&gradients[1]) - begin(&gradients[0]), 16, "kept as they came, not copied");
+}
+
+#[test]
+fn an_own_operation_that_fails_is_an_error_of_the_backward_pass() {
+    let x = Tensor::from_slice(&[2.0, 3.0]).set_requires_grad(true);
+    let panics = |_: &Tensor| -> Vec<Tensor> { panic!("meant to fail") };
+    let backward_of = |value: Tensor| backward(&[&value], &[&Tensor::from_slice(&[1.0, 1.0])]);
+    let value = own_operation(&[&x], || &x * 2.0, panics).unwrap();
+    assert!(backward_of(value).unwrap_err().to_string().contains("panicked"));
+    let value = own_operation(&[&x], || &x * 2.0, |_| Vec::new()).unwrap();
+    assert!(backward_of(value).unwrap_err().to_string().contains("too few gradients"));
+    let value = own_operation(&[&x], || &x * 2.0, |c| vec![Tensor::cat(&[c, c], 0)]).unwrap();
+    assert!(backward_of(value).unwrap_err().to_string().contains("invalid gradient"));
+    let value = own_operation(&[&x], || &x * 2.0, |c| vec![c * 2.0]).unwrap();
+    backward_of(value.shallow_clone()).unwrap();
+    assert!(backward_of(value).unwrap_err().to_string().contains("freed by a backward pass"));
 }

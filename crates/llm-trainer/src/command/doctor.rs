@@ -6,7 +6,11 @@ use anyhow::{Context, bail};
 use tch::{Cuda, Device, Kind, Tensor};
 
 use crate::device::memory_bytes;
-use crate::model::test_fused_kernel;
+use crate::generation::test_fused_decoding;
+use crate::model::test_fused_training;
+
+/// Of queries, of keys and values, and their width.
+const HEADS_OF_QWEN2_5_7B: [i64; 3] = [28, 4, 128];
 
 /// Arguments of `doctor`: none.
 #[derive(Debug, clap::Args)]
@@ -54,14 +58,23 @@ pub fn run(_args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
         let error = self_test(device).with_context(|| format!("self-test on {device:?}"))?;
         writeln!(out, "self-test    {device:?}: ok, largest error {error:.1e}")?;
         if device != Device::Cpu {
-            match test_fused_kernel(device) {
-                Ok(error) => writeln!(
-                    out,
-                    "attention    {device:?}: one kernel for sequences of all lengths, largest error {error:.1e}"
-                )?,
-                Err(reason) => {
-                    let reason = reason.lines().next().unwrap_or_default();
-                    writeln!(out, "attention    {device:?}: length by length, as {reason}")?;
+            let kernels = [
+                ("training", test_fused_training(device)),
+                ("decoding", test_fused_decoding(device, HEADS_OF_QWEN2_5_7B)),
+            ];
+            for (what, outcome) in kernels {
+                match outcome {
+                    Ok(error) => writeln!(
+                        out,
+                        "attention    {device:?}: {what} by one kernel for all lengths, largest error {error:.1e}"
+                    )?,
+                    Err(reason) => {
+                        let reason = reason.lines().next().unwrap_or_default();
+                        writeln!(
+                            out,
+                            "attention    {device:?}: {what} by plain operators, as {reason}"
+                        )?;
+                    }
                 }
             }
         }

@@ -38,6 +38,14 @@ pub(super) enum Products {
     Own { packs: bool },
 }
 
+/// What an engine may use where it can.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Kernels {
+    pub(super) products: Products,
+    /// One kernel for the attention of all rows.
+    pub(super) fused_attention: bool,
+}
+
 /// What reading a prompt leaves; shared by its samples.
 #[derive(Debug)]
 pub(super) struct Prefilled {
@@ -77,9 +85,8 @@ impl<'a> Engine<'a> {
     /// Room for `slots` rows of at most `capacity` tokens.
     pub(super) fn new(
         decoder: &'a Decoder,
-        slots: usize,
-        capacity: usize,
-        products: Products,
+        (slots, capacity): (usize, usize),
+        Kernels { products, fused_attention }: Kernels,
     ) -> Self {
         // The CPU's own products know whole models alone.
         let own = match products {
@@ -90,7 +97,7 @@ impl<'a> Engine<'a> {
             let own = Box::new(own);
             return Self::Cpu { decoder, own, rows: Vec::new(), hidden: Vec::new(), capacity };
         }
-        let cache = KvCache::new(decoder, slots, capacity);
+        let cache = KvCache::new(decoder, slots, capacity, fused_attention);
         Self::Torch { decoder, cache, hidden: Vec::new() }
     }
 
@@ -105,7 +112,8 @@ impl<'a> Engine<'a> {
         let mut x = decoder.embed(&ids);
         for index in 0..decoder.block_count() {
             x = decoder.block(index, &x, &angles, |query, key, value| {
-                cache.push((key.shallow_clone(), value.shallow_clone()));
+                // Views of what the queries are a part of; those need not be kept.
+                cache.push((key.copy(), value.copy()));
                 causal_attention(query, key, value)
             });
         }

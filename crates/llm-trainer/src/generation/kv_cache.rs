@@ -2,53 +2,69 @@
 
 use tch::{Device, Kind, Tensor};
 
+use super::slot_attention::{Seen, is_fused};
 use crate::model::Decoder;
 
-/// Preallocated keys and values, `[slots, kv_heads, capacity, head_dim]` for each block. The first slots are in use; their
-/// rows differ in length.
+/// Preallocated keys and values, `[slots · capacity, kv_heads, head_dim]` for each block, slot after slot. The first slots are in
+/// use; their rows differ in length.
+///
+/// A token's heads lie together, as the product leaves them, so that a token is written in one piece and a kernel for ragged
+/// sequences reads the slots where they are.
 #[derive(Debug)]
 pub(super) struct KvCache {
     keys: Vec<Tensor>,
     values: Vec<Tensor>,
     /// Tokens that each row in use holds.
     lengths: Vec<i64>,
+    /// Most tokens of a slot.
+    capacity: i64,
+    /// `0..=slots`, i32 on the device, where one kernel attends for all rows.
+    counts: Option<Tensor>,
     device: Device,
 }
 
 /// Where the next token of each row goes, and what it may see.
 #[derive(Debug)]
 pub(super) struct Step {
-    rows: Tensor,
     /// i64 `[rows]`.
     positions: Tensor,
-    /// Positions that any row holds after this step.
-    longest: i64,
-    /// Bool `[rows, 1, 1, longest]`, true where a row may look; `None` if all rows may look everywhere.
-    mask: Option<Tensor>,
+    /// Places of the tokens in the cache, i64 `[rows]`.
+    places: Tensor,
+    seen: Seen,
 }
 
 impl KvCache {
-    /// Room for `slots` sequences of at most `capacity` tokens each, none in use.
-    pub(super) fn new(decoder: &Decoder, slots: usize, capacity: usize) -> Self {
-        let config = decoder.config();
-        let heads = decoder.key_value_heads();
-        let shape = [slots, heads, capacity, config.head_dim].map(whole);
-        let device = decoder.device();
+    /// Room for `slots` sequences of at most `capacity` tokens each, none in use; with `fused` attention where there is a kernel that
+    /// was found right.
+    pub(super) fn new(decoder: &Decoder, slots: usize, capacity: usize, fused: bool) -> Self {
+        let [slots, capacity] = [slots, capacity].map(whole);
+        let [query_heads, heads, width] =
+            [decoder.query_heads(), decoder.key_value_heads(), decoder.config().head_dim]
+                .map(whole);
+        let (shape, device) = ([slots * capacity, heads, width], decoder.device());
         // Zeros, as a mask cannot undo the NaN that fresh memory may hold.
         let room = || Tensor::zeros(shape, (decoder.kind(), device));
         let blocks = || (0..decoder.block_count()).map(|_| room()).collect();
-        Self { keys: blocks(), values: blocks(), lengths: Vec::new(), device }
+        let fused = fused && is_fused(device, decoder.kind(), [query_heads, heads, width]);
+        Self {
+            keys: blocks(),
+            values: blocks(),
+            lengths: Vec::new(),
+            capacity,
+            counts: fused.then(|| Tensor::arange(slots + 1, (Kind::Int, device))),
+            device,
+        }
     }
 
     /// Puts keys and values of a prompt, `[1, kv_heads, len, head_dim]` for each block, into the first slot that is
     /// free.
     pub(super) fn place(&mut self, prefilled: &[(Tensor, Tensor)]) {
-        let place = self.lengths.len();
+        let place = whole(self.lengths.len()) * self.capacity;
         let length = prefilled.first().map_or(0, |(key, _)| key.size()[2]);
         let caches = self.keys.iter().zip(&self.values);
         for ((keys, values), (key, value)) in caches.zip(prefilled) {
             for (cache, own) in [(keys, key), (values, value)] {
-                cache.narrow(0, whole(place), 1).narrow(2, 0, length).copy_(own);
+                cache.narrow(0, place, length).copy_(&own.squeeze_dim(0).transpose(0, 1));
             }
         }
         self.lengths.push(length);
@@ -60,7 +76,7 @@ impl KvCache {
         let length = self.lengths[last];
         if place != last {
             for cache in self.keys.iter().chain(&self.values) {
-                let row = |index| cache.narrow(0, whole(index), 1).narrow(2, 0, length);
+                let row = |index| cache.narrow(0, whole(index) * self.capacity, length);
                 row(place).copy_(&row(last));
             }
         }
@@ -70,18 +86,18 @@ impl KvCache {
     /// Makes room for one more token in every row.
     pub(super) fn advance(&mut self) -> Step {
         let positions = Tensor::from_slice(&self.lengths).to_device(self.device);
-        let longest = self.lengths.iter().max().map_or(0, |length| length + 1);
-        let even = self.lengths.iter().all(|length| length + 1 == longest);
-        let mask = (!even).then(|| {
-            let columns = Tensor::arange(longest, (Kind::Int64, self.device));
-            columns.unsqueeze(0).le_tensor(&positions.unsqueeze(1)).unsqueeze(1).unsqueeze(1)
-        });
         self.lengths.iter_mut().for_each(|length| *length += 1);
-        let rows = Tensor::arange(positions.size()[0], (Kind::Int64, self.device));
-        Step { rows, positions, longest, mask }
+        let rows = whole(self.lengths.len());
+        let starts = Tensor::arange(rows, (Kind::Int64, self.device)) * self.capacity;
+        let seen = match &self.counts {
+            Some(counts) => Seen::fused(&self.lengths, &positions, self.capacity, counts),
+            None => Seen::plain(&self.lengths, &positions, self.capacity),
+        };
+        Step { places: starts + &positions, positions, seen }
     }
 
-    /// Stores `key` and `value`, `[rows, kv_heads, 1, head_dim]`, in block `block` and attends over all the rows hold.
+    /// Stores `key` and `value`, `[rows, kv_heads, 1, head_dim]`, in block `block` and attends over all the rows hold; `query` and the
+    /// result are `[rows, heads, 1, head_dim]`.
     pub(super) fn attend(
         &mut self,
         block: usize,
@@ -90,14 +106,10 @@ impl KvCache {
         key: &Tensor,
         value: &Tensor,
     ) -> Tensor {
-        let place = [Some(&step.rows), None, Some(&step.positions)];
-        let _stored = self.keys[block].index_put_(&place, &key.squeeze_dim(2), false);
-        let _stored = self.values[block].index_put_(&place, &value.squeeze_dim(2), false);
-        let seen =
-            |cache: &Tensor| cache.narrow(0, 0, step.rows.size()[0]).narrow(2, 0, step.longest);
-        let (keys, values) = (seen(&self.keys[block]), seen(&self.values[block]));
-        let mask = step.mask.as_ref();
-        Tensor::scaled_dot_product_attention(query, &keys, &values, mask, 0.0, false, None, true)
+        let (keys, values) = (&mut self.keys[block], &mut self.values[block]);
+        let _stored = keys.index_copy_(0, &step.places, &key.squeeze_dim(2));
+        let _stored = values.index_copy_(0, &step.places, &value.squeeze_dim(2));
+        step.seen.attend(query, keys, values)
     }
 }
 

@@ -11,6 +11,7 @@ mod measured;
 mod part_sampler;
 mod sampler;
 mod shared;
+mod slot_attention;
 mod slots;
 
 use std::sync::Arc;
@@ -25,6 +26,7 @@ use crate::model::Decoder;
 use crate::ranks::RankError;
 
 pub use shared::{Ask, Drawing, SharedBatch};
+pub use slot_attention::test_fused_decoding;
 
 /// What the noise of one prompt's samples is keyed by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,6 +71,8 @@ pub struct GenerationOptions {
     pub rows: usize,
     /// On the CPU, in f32 and bf16: decode by products made for few rows in place of libtorch's.
     pub cpu_kernels: bool,
+    /// On CUDA, in bf16: attend by one kernel, where a test finds it right for the model's heads ([`test_fused_decoding`]).
+    pub fused_attention: bool,
     /// Moves the temperature of each token so that the entropy of what it is drawn from stays within these bounds: from
     /// `temperature`, over the tokens that `top_k`, `top_p` and `min_p` keep at that temperature.
     pub band: Option<EntropyBand>,
@@ -112,6 +116,7 @@ impl Default for GenerationOptions {
             stop_strings: None,
             rows: 64,
             cpu_kernels: true,
+            fused_attention: true,
             band: None,
             measure_entropy: false,
         }

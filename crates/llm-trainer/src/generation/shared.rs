@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tch::{Kind, Tensor};
 
-use super::engine::{Engine, Prefilled, Products};
+use super::engine::{Engine, Kernels, Prefilled, Products};
 use super::sampler::draw;
 use super::slots::Row;
 use super::{Finish, GenerationError, GenerationOptions, PromptRequest, SamplingKey, check};
@@ -20,7 +20,7 @@ pub struct Ask {
     pub token_ids: Vec<u32>,
     /// Keys the noise.
     pub key: SamplingKey,
-    /// How its responses are drawn; `rows` and `cpu_kernels` are the batch's.
+    /// How its responses are drawn; `rows` and which kernels are the batch's.
     pub options: Arc<GenerationOptions>,
     /// How many of the likeliest tokens are told beside each that was drawn.
     pub top: usize,
@@ -63,9 +63,10 @@ impl<'a> SharedBatch<'a> {
     pub fn new(decoder: &'a Decoder, slots: usize, capacity: usize, cpu_kernels: bool) -> Self {
         // Whatever there is room for, a server mostly has a few requests at a time, and lasts.
         let products = if cpu_kernels { Products::Own { packs: true } } else { Products::Torch };
+        let kernels = Kernels { products, fused_attention: true };
         Self {
             decoder,
-            engine: Engine::new(decoder, slots, capacity, products),
+            engine: Engine::new(decoder, (slots, capacity), kernels),
             rows: Vec::new(),
             slots,
             capacity,

@@ -2,7 +2,7 @@
 
 use trainer_core::counter_rng::{NoiseKey, uniform};
 
-use super::engine::{Engine, Prefilled, Products};
+use super::engine::{Engine, Kernels, Prefilled, Products};
 use super::part_sampler::draw_from_parts;
 use super::sampler::{Drawn, draw};
 use super::{
@@ -49,7 +49,8 @@ pub(super) fn run(
     } else {
         Products::Torch
     };
-    let mut engine = Engine::new(decoder, slots, capacity, products);
+    let kernels = Kernels { products, fused_attention: options.fused_attention };
+    let mut engine = Engine::new(decoder, (slots, capacity), kernels);
     let mut prefilled: Option<Prefilled> = None;
     let mut rows: Vec<Row> = Vec::with_capacity(slots);
     let mut tally = Tally { total, ..Tally::default() };

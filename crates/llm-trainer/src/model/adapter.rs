@@ -174,6 +174,7 @@ impl Decoder {
                 projection.weight = projection.merged_weight();
                 projection.correction = None;
             }
+            block.stack();
         });
     }
 

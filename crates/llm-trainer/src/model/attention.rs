@@ -26,12 +26,14 @@ impl Attention {
         attend: impl FnOnce(&Tensor, &Tensor, &Tensor) -> Tensor,
     ) -> Tensor {
         let (rows, len) = (x.size()[0], x.size()[1]);
-        let heads = |projection: &Projection| {
-            projection.forward(x).view([rows, len, -1, self.head_dim]).transpose(1, 2)
-        };
-        let query = angles.rotate(&heads(&self.query));
-        let key = angles.rotate(&heads(&self.key));
-        let mixed = attend(&query, &key, &heads(&self.value));
+        let three = [&self.query, &self.key, &self.value];
+        let [queries, keys, values] = three.map(|own| own.weight.size()[0] / self.head_dim);
+        let all = Projection::forward_all(&three, x).view([rows, len, -1, self.head_dim]);
+        let turned = angles.rotate(&all, queries + keys).transpose(1, 2);
+        // By one operation, for the gradients of the parts are then put together once.
+        let three = turned.split_with_sizes([queries, keys, values], 1);
+        let [query, key, value] = three.try_into().expect("as many parts as sizes");
+        let mixed = attend(&query, &key, &value);
         mixed.transpose(1, 2).reshape([rows, len, -1])
     }
 }

@@ -11,6 +11,7 @@ use super::mlp::Mlp;
 use super::projection::Projection;
 use super::rms_norm::RmsNorm;
 use super::rope::Angles;
+use super::stacked::stack;
 use super::tensor_group::TensorGroup;
 
 /// `x + attention(norm(x))`, then `x + mlp(norm(x))`.
@@ -55,12 +56,26 @@ impl Block {
         };
         let mut norm =
             |name: &str| Ok(RmsNorm { weight: tensor(name, &[hidden])?, eps: config.rms_norm_eps });
-        Ok(Self {
+        let mut block = Self {
             attention_norm: norm("input_layernorm.weight")?,
             attention,
             mlp_norm: norm("post_attention_layernorm.weight")?,
             mlp,
-        })
+        };
+        block.stack();
+        Ok(block)
+    }
+
+    /// Puts what is multiplied with the same input one after another in memory, so that it is one product.
+    pub(super) fn stack(&mut self) {
+        let Attention { query, key, value, .. } = &mut self.attention;
+        stack(&mut [&mut query.weight, &mut key.weight, &mut value.weight]);
+        if let (Some(query), Some(key), Some(value)) =
+            (&mut query.bias, &mut key.bias, &mut value.bias)
+        {
+            stack(&mut [query, key, value]);
+        }
+        stack(&mut [&mut self.mlp.gate.weight, &mut self.mlp.up.weight]);
     }
 
     /// `[rows, len, hidden]` to the same; `attend` as in [`Attention::mix`], `group` the ranks that hold the block together.
@@ -210,5 +225,45 @@ impl Block {
                 down: self.mlp.down.base(),
             },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use tch::{Device, Kind};
+    use trainer_core::config::LoraSection;
+
+    use super::*;
+    use crate::model::Decoder;
+    use crate::model::stacked::stacked;
+
+    fn assert_stacked(decoder: &Decoder, when: &str) {
+        for block in decoder.blocks() {
+            let (attention, mlp) = (&block.attention, &block.mlp);
+            let three = [&attention.query, &attention.key, &attention.value];
+            assert!(stacked(&three.map(|own| &own.weight)).is_some(), "{when}");
+            assert!(stacked(&three.map(|own| own.bias.as_ref().unwrap())).is_some(), "{when}");
+            assert!(stacked(&[&mlp.gate.weight, &mlp.up.weight]).is_some(), "{when}");
+        }
+    }
+
+    #[test]
+    fn what_reads_the_same_input_is_stacked_however_a_model_came_about() {
+        let directory =
+            Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/tiny_qwen2_tied"));
+        let mut decoder = Decoder::load(directory, Device::Cpu, Kind::Float).unwrap();
+        assert_stacked(&decoder, "read");
+        let before: Vec<Tensor> =
+            decoder.named_parameters().iter().map(|(_, own)| own.copy()).collect();
+        decoder.add_adapter(&LoraSection::default(), 1);
+        assert_stacked(&decoder.base(), "without its adapter");
+        decoder.merge_adapter();
+        assert_stacked(&decoder, "merged");
+        for ((name, own), before) in decoder.named_parameters().iter().zip(&before) {
+            assert!(own.equal(before), "{name}");
+        }
+        assert_stacked(&decoder.into_kind(Kind::BFloat16), "in another kind");
     }
 }

@@ -213,6 +213,12 @@ impl Decoder {
         self.group.as_ref().map_or_else(|| own.shallow_clone(), |group| group.gather_columns(&own))
     }
 
+    /// Heads of queries that this process holds.
+    pub(crate) fn query_heads(&self) -> usize {
+        let parts = self.group.as_ref().map_or(1, |group| group.ranks().count());
+        self.config().num_attention_heads / parts
+    }
+
     /// Heads of keys and values that this process holds.
     pub(crate) fn key_value_heads(&self) -> usize {
         let parts = self.group.as_ref().map_or(1, |group| group.key_value_parts());

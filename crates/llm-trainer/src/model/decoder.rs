@@ -186,6 +186,7 @@ impl Decoder {
         let change = |tensor: &mut Tensor| *tensor = tensor.to_kind(kind);
         change(&mut self.embedding);
         self.blocks.iter_mut().flat_map(Block::tensors_mut).for_each(change);
+        self.blocks.iter_mut().for_each(Block::stack);
         change(&mut self.final_norm.weight);
         self.untied_head.iter_mut().for_each(change);
         self.kind = kind;
@@ -388,7 +389,7 @@ impl Decoder {
     }
 }
 
-/// Moves a freshly made tensor; an owned copy of its own, so that parameters never share storage.
+/// A freshly made tensor on the model's device and in its kind.
 pub(super) fn place(tensor: &Tensor, device: Device, kind: Kind) -> Tensor {
     tensor.to_kind(kind).to_device(device)
 }

@@ -21,6 +21,7 @@ mod rms_norm;
 mod rope;
 mod save;
 mod sharded_blocks;
+mod stacked;
 mod tensor_group;
 mod weights;
 
@@ -28,7 +29,7 @@ pub use attention::causal_attention;
 pub(crate) use block_gradients::{BlockGradients, block_of};
 pub use decoder::Decoder;
 pub use error::DecoderError;
-pub use packed_attention::{PackedLengths, test_fused_kernel};
+pub use packed_attention::{PackedLengths, test_fused_training};
 pub(crate) use part::Part;
 pub(crate) use parts::BlockParts;
 pub use rope::Angles;

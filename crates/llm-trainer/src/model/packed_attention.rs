@@ -3,14 +3,15 @@
 use std::sync::OnceLock;
 
 use tch::{Device, Kind, Tensor};
-use torch_ext::{TorchError, packed_flash_attention};
+use torch_ext::{Ragged, TorchError, ragged_flash_attention};
 
 use super::attention::causal_attention;
+use crate::kernel_test::{RaggedKernel, largest_difference};
 
 /// The sequences of a row, and how attention within them is computed.
 ///
-/// libtorch has a kernel for sequences of different lengths, on CUDA in bf16 ([`packed_flash_attention`]). It is used where
-/// [`test_fused_kernel`] finds it right; elsewhere neighbours of one length run as one batch.
+/// libtorch has a kernel for sequences of different lengths, on CUDA in bf16 ([`ragged_flash_attention`]). It is used where
+/// [`test_fused_training`] finds it right; elsewhere neighbours of one length run as one batch.
 #[derive(Debug)]
 pub struct PackedLengths {
     /// Tokens of each sequence.
@@ -41,7 +42,7 @@ impl PackedLengths {
     pub fn attend(&self, query: &Tensor, key: &Tensor, value: &Tensor) -> Tensor {
         // Where the kernel does not take a model's heads, as those of an odd width, it is as if there were none.
         let fused = self.boundaries.as_ref().and_then(|boundaries| {
-            in_one_kernel((boundaries, &self.lengths), (query, key, value), packed_flash_attention)
+            in_one_kernel((boundaries, &self.lengths), (query, key, value), ragged_flash_attention)
                 .ok()
         });
         fused.unwrap_or_else(|| by_length(&self.lengths, query, key, value))
@@ -58,16 +59,16 @@ fn boundaries(lengths: &[i64]) -> Tensor {
     Tensor::from_slice(&all).to_kind(Kind::Int)
 }
 
-/// By `kernel`, which is given query, key and value as `[tokens, heads, head_dim]`, the boundaries and the longest sequence.
+/// By `kernel`, which is given query, key and value as `[tokens, heads, head_dim]`.
 fn in_one_kernel(
     (boundaries, lengths): (&Tensor, &[i64]),
     (query, key, value): (&Tensor, &Tensor, &Tensor),
-    kernel: impl FnOnce([&Tensor; 3], &Tensor, i64) -> Result<Tensor, TorchError>,
+    kernel: impl RaggedKernel,
 ) -> Result<Tensor, TorchError> {
-    let longest = lengths.iter().copied().max().unwrap_or(0);
+    let whole = Ragged { boundaries, longest: lengths.iter().copied().max().unwrap_or(0) };
     let by_token = |x: &Tensor| x.squeeze_dim(0).transpose(0, 1);
     let (query, key, value) = (by_token(query), by_token(key), by_token(value));
-    let mixed = kernel([&query, &key, &value], boundaries, longest)?;
+    let mixed = kernel([&query, &key, &value], whole, whole, None)?;
     Ok(mixed.transpose(0, 1).unsqueeze(0))
 }
 
@@ -91,7 +92,7 @@ fn by_length(lengths: &[i64], query: &Tensor, key: &Tensor, value: &Tensor) -> T
 /// Whether the kernel is there and right on the CUDA device that is asked for first; asked once a process.
 fn fused_kernel(device: Device) -> &'static Result<f64, String> {
     static OUTCOME: OnceLock<Result<f64, String>> = OnceLock::new();
-    OUTCOME.get_or_init(|| test_fused_kernel(device))
+    OUTCOME.get_or_init(|| test_fused_training(device))
 }
 
 /// Runs the kernel for ragged sequences on `device`, forward and backward in bf16, against attention sequence by sequence in f32:
@@ -100,16 +101,11 @@ fn fused_kernel(device: Device) -> &'static Result<f64, String> {
 /// # Errors
 ///
 /// Why it cannot be used: libtorch's own words, or a difference beyond what bf16 rounds.
-pub fn test_fused_kernel(device: Device) -> Result<f64, String> {
-    test_kernel(device, packed_flash_attention)
+pub fn test_fused_training(device: Device) -> Result<f64, String> {
+    test_kernel(device, ragged_flash_attention)
 }
 
-fn test_kernel(
-    device: Device,
-    kernel: impl FnOnce([&Tensor; 3], &Tensor, i64) -> Result<Tensor, TorchError>,
-) -> Result<f64, String> {
-    /// Of bf16: 8 bits of fraction, and sums of some dozen terms.
-    const TOLERANCE: f64 = 2e-2;
+fn test_kernel(device: Device, kernel: impl RaggedKernel) -> Result<f64, String> {
     let lengths = [5, 1, 19, 40];
     let wave = |heads: i64, step: f64| {
         let numbers = Tensor::arange(heads * 65 * 64, (Kind::Double, device)) * step;
@@ -126,20 +122,9 @@ fn test_kernel(
     });
     let words = |error: TorchError| error.to_string();
     let (found, exact) = (found.map_err(words)?, exact.map_err(words)?);
-    let mut largest = 0_f64;
-    for (found, exact) in found.iter().zip(&exact) {
-        let (Some(found), Some(exact)) = (found, exact) else {
-            return Err("a gradient is missing".to_owned());
-        };
-        let off = (found.to_kind(Kind::Float) - exact).abs().max().double_value(&[]);
-        largest = largest.max(off / exact.abs().max().double_value(&[]));
-    }
-    // Not a number is no success either.
-    if largest < TOLERANCE {
-        Ok(largest)
-    } else {
-        Err(format!("differs by {largest:.1e} of the largest number, expected below {TOLERANCE}"))
-    }
+    let pairs: Option<Vec<_>> =
+        found.into_iter().zip(exact).map(|(found, exact)| found.zip(exact)).collect();
+    largest_difference(pairs.ok_or("a gradient is missing")?)
 }
 
 /// What `attend` makes of query, key and value in `kind`, then their gradients.
@@ -163,51 +148,25 @@ fn with_gradients(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// What the kernel does, by the boundaries it is given, with a mask over all pairs.
-    #[expect(clippy::unnecessary_wraps, reason = "as the kernel, which may be missing")]
-    fn masked(
-        [query, key, value]: [&Tensor; 3],
-        boundaries: &Tensor,
-        longest: i64,
-    ) -> Result<Tensor, TorchError> {
-        let ends = Vec::<i32>::try_from(boundaries).unwrap();
-        assert_eq!(ends.windows(2).map(|pair| i64::from(pair[1] - pair[0])).max(), Some(longest));
-        let tokens = query.size()[0];
-        let of = Tensor::from_slice(
-            &(0..tokens)
-                .map(|token| ends.iter().map(|&end| i64::from(i64::from(end) <= token)).sum())
-                .collect::<Vec<i64>>(),
-        );
-        let seen = of
-            .unsqueeze(1)
-            .eq_tensor(&of.unsqueeze(0))
-            .logical_and(&Tensor::ones([tokens, tokens], (Kind::Bool, Device::Cpu)).tril(0));
-        let by_head = |x: &Tensor, repeats: i64| {
-            x.transpose(0, 1).repeat_interleave_self_int(repeats, 0, None)
-        };
-        let groups = query.size()[1] / key.size()[1];
-        let (query, key, value) = (by_head(query, 1), by_head(key, groups), by_head(value, groups));
-        let scores = query.matmul(&key.transpose(1, 2)) / (query.size()[2] as f64).sqrt();
-        let scores = scores.masked_fill(&seen.logical_not(), f64::NEG_INFINITY);
-        Ok(scores.softmax(-1, query.kind()).matmul(&value).transpose(0, 1))
-    }
+    use crate::kernel_test::reference;
 
     #[test]
     fn a_kernel_is_given_the_layout_it_takes_and_its_gradients_come_back() {
-        let largest = test_kernel(Device::Cpu, masked).unwrap();
+        let largest = test_kernel(Device::Cpu, reference).unwrap();
         assert!(largest > 0.0, "bf16 rounds");
         let _no_grad = tch::no_grad_guard();
-        assert_eq!(test_kernel(Device::Cpu, masked), Ok(largest));
+        assert_eq!(test_kernel(Device::Cpu, reference), Ok(largest));
     }
 
     #[test]
     fn a_kernel_that_is_wrong_or_missing_is_not_used() {
-        let wrong = test_kernel(Device::Cpu, |all, boundaries, longest| {
-            masked(all, boundaries, longest).map(|mixed| mixed * 1.1)
-        });
+        let louder =
+            |three: [&Tensor; 3], queries: Ragged<'_>, keys: Ragged<'_>, _: Option<&Tensor>| {
+                reference(three, queries, keys, None).map(|mixed| mixed * 1.1)
+            };
+        let wrong = test_kernel(Device::Cpu, louder);
         assert!(wrong.unwrap_err().starts_with("differs by"));
-        let missing = test_fused_kernel(Device::Cpu).unwrap_err();
+        let missing = test_fused_training(Device::Cpu).unwrap_err();
         assert!(missing.contains("_flash_attention_forward"), "{missing}");
     }
 
@@ -221,7 +180,7 @@ mod tests {
         };
         let (query, key, value) = (wave(4, 0.3), wave(2, 0.7), wave(2, 0.2));
         let exact =
-            in_one_kernel((&boundaries(&lengths), &lengths), (&query, &key, &value), masked);
+            in_one_kernel((&boundaries(&lengths), &lengths), (&query, &key, &value), reference);
         let packed = PackedLengths::new(lengths, Device::Cpu, Kind::Double);
         assert_eq!(packed.tokens(), 14);
         let found = packed.attend(&query, &key, &value);

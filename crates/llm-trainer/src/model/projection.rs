@@ -2,6 +2,8 @@
 
 use tch::Tensor;
 
+use super::stacked::stacked;
+
 /// A linear map with an optional bias and an optional correction.
 #[derive(Debug)]
 pub(super) struct Projection {
@@ -31,6 +33,32 @@ impl Projection {
     /// `[.., in]` to `[.., out]`.
     pub(super) fn forward(&self, x: &Tensor) -> Tensor {
         self.corrected(x, x.linear(&self.weight, self.bias.as_ref()))
+    }
+
+    /// Several maps of one input, one after another in the last dimension: `[.., in]` to `[.., Σ out]`.
+    ///
+    /// One product where their weights are [`stacked`]; corrections are added to its parts.
+    pub(super) fn forward_all(projections: &[&Self], x: &Tensor) -> Tensor {
+        let one = Self::as_one(projections).map(|one| one.forward(x));
+        let parts = match one {
+            Some(all) if projections.iter().all(|own| own.correction.is_none()) => return all,
+            Some(all) => {
+                let widths: Vec<i64> = projections.iter().map(|own| own.weight.size()[0]).collect();
+                all.split_with_sizes(widths, -1)
+            }
+            None => projections.iter().map(|own| own.base().forward(x)).collect(),
+        };
+        let corrected = projections.iter().zip(parts).map(|(own, part)| own.corrected(x, part));
+        Tensor::cat(&corrected.collect::<Vec<_>>(), -1)
+    }
+
+    /// Their weights and biases as those of one map, where they are stacked.
+    fn as_one(projections: &[&Self]) -> Option<Self> {
+        let weights: Vec<&Tensor> = projections.iter().map(|own| &own.weight).collect();
+        let biases: Vec<&Tensor> = projections.iter().filter_map(|own| own.bias.as_ref()).collect();
+        let bias = if biases.is_empty() { None } else { Some(stacked(&biases)?) };
+        let is_whole = biases.is_empty() || biases.len() == projections.len();
+        is_whole.then_some(Self::new(stacked(&weights)?, bias))
     }
 
     /// The same without the bias, of a rank's columns: the sum over the ranks and the bias once are the whole.
@@ -75,5 +103,85 @@ impl Projection {
     pub(super) fn base(&self) -> Self {
         let bias = self.bias.as_ref().map(Tensor::shallow_clone);
         Self::new(self.weight.shallow_clone(), bias)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tch::{Device, Kind};
+
+    use super::*;
+    use crate::model::stacked::stack;
+
+    fn wave(shape: &[i64], step: f64) -> Tensor {
+        let count = shape.iter().product::<i64>();
+        (Tensor::arange(count, (Kind::Double, Device::Cpu)) * step).sin().view(shape)
+    }
+
+    /// Three maps of five numbers, with biases.
+    fn three() -> [Projection; 3] {
+        [(4, 0.3), (2, 0.7), (2, 1.1)].map(|(output, step)| {
+            Projection::new(wave(&[output, 5], step), Some(wave(&[output], 2.0 * step)))
+        })
+    }
+
+    fn stacked_three() -> [Projection; 3] {
+        let mut maps = three();
+        let [first, second, third] = maps.each_mut();
+        stack(&mut [&mut first.weight, &mut second.weight, &mut third.weight]);
+        let biases = [first, second, third].map(|map| map.bias.as_mut().unwrap());
+        stack(&mut { biases });
+        maps
+    }
+
+    /// What all three make of an input, then the gradients of the input and of every tensor.
+    fn forward_and_gradients(mut maps: [Projection; 3]) -> Vec<Tensor> {
+        let leaves: Vec<Tensor> = maps
+            .iter_mut()
+            .flat_map(Projection::tensors_mut)
+            .map(|leaf| leaf.set_requires_grad(true))
+            .collect();
+        let x = wave(&[2, 3, 5], 0.9).set_requires_grad(true);
+        let y = Projection::forward_all(&maps.each_ref(), &x);
+        torch_ext::backward(&[&y], &[&wave(&[2, 3, 8], 0.2)]).unwrap();
+        let gradients = leaves.iter().map(Tensor::grad);
+        [y.detach(), x.grad()].into_iter().chain(gradients).collect()
+    }
+
+    fn assert_same(found: &[Tensor], exact: &[Tensor]) {
+        assert_eq!(found.len(), exact.len());
+        for (found, exact) in found.iter().zip(exact) {
+            assert!((found - exact).abs().max().double_value(&[]) < 1e-14);
+        }
+    }
+
+    #[test]
+    fn one_product_is_three() {
+        let found = stacked_three();
+        assert!(Projection::as_one(&found.each_ref()).is_some());
+        assert!(Projection::as_one(&three().each_ref()).is_none());
+        assert_same(&forward_and_gradients(found), &forward_and_gradients(three()));
+    }
+
+    #[test]
+    fn a_correction_is_added_to_its_part() {
+        let corrected = |mut maps: [Projection; 3]| {
+            let (down, up) = (wave(&[2, 5], 0.4), wave(&[2, 2], 0.8));
+            maps[1].correction = Some(LowRank { down, up, scale: 0.5 });
+            maps
+        };
+        let all = forward_and_gradients(corrected(stacked_three()));
+        assert_same(&all, &forward_and_gradients(corrected(three())));
+        let mut plain = forward_and_gradients(three()).remove(0).narrow(-1, 4, 2);
+        let narrow = wave(&[2, 3, 5], 0.9).matmul(&wave(&[2, 5], 0.4).tr());
+        plain += narrow.matmul(&wave(&[2, 2], 0.8).tr()) * 0.5;
+        assert!((all[0].narrow(-1, 4, 2) - plain).abs().max().double_value(&[]) < 1e-14);
+    }
+
+    #[test]
+    fn biases_of_some_alone_are_not_stacked() {
+        let mut maps = stacked_three();
+        maps[2].bias = None;
+        assert!(Projection::as_one(&maps.each_ref()).is_none());
     }
 }

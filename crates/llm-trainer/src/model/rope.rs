@@ -1,6 +1,7 @@
 //! Rotary position embedding, in the "half" layout of Hugging Face checkpoints.
 
 use tch::{Device, Kind, Tensor};
+use torch_ext::own_operation;
 use trainer_core::model_config::{ModelConfig, RopeScaling};
 
 /// The frequencies of the rotary embedding.
@@ -10,7 +11,7 @@ pub(super) struct Rope {
     frequency: Tensor,
 }
 
-/// Cosine and sine of every position's angles, f32, `[.., len, head_dim / 2]` with a dimension of one for the heads.
+/// Cosine and sine of every position's angles, f32, `[.., len, 1, head_dim / 2]`: alike for all heads.
 #[derive(Debug)]
 pub struct Angles {
     cosine: Tensor,
@@ -35,25 +36,40 @@ impl Rope {
 
     /// Angles of `positions`, i64 `[rows, len]` or `[1, len]` for all rows alike.
     pub(super) fn angles(&self, positions: &Tensor) -> Angles {
-        // [rows, 1, len, 1] times [head_dim / 2]
-        let angle = positions.to_kind(Kind::Float).unsqueeze(1).unsqueeze(-1) * &self.frequency;
+        // [rows, len, 1, 1] times [head_dim / 2]
+        let angle = positions.to_kind(Kind::Float).unsqueeze(-1).unsqueeze(-1) * &self.frequency;
         Angles { cosine: angle.cos(), sine: angle.sin() }
     }
 }
 
 impl Angles {
-    /// Rotates `x`, `[rows, heads, len, head_dim]`, in at least f32, and answers in the kind of `x`.
-    pub(super) fn rotate(&self, x: &Tensor) -> Tensor {
-        let kind = x.kind();
-        let half = x.size()[3] / 2;
-        let x = if kind == Kind::Double { x.shallow_clone() } else { x.to_kind(Kind::Float) };
-        let (first, second) = (x.narrow(3, 0, half), x.narrow(3, half, half));
-        let rotated = [
-            &first * &self.cosine - &second * &self.sine,
-            &second * &self.cosine + &first * &self.sine,
-        ];
-        Tensor::cat(&rotated, 3).to_kind(kind)
+    /// Rotates the first `heads` of `x`, `[rows, len, all heads, head_dim]`, in at least f32, and answers in the kind of `x`.
+    pub(super) fn rotate(&self, x: &Tensor, heads: i64) -> Tensor {
+        let Self { cosine, sine } = self;
+        let (kept_cosine, kept_sine) = (cosine.shallow_clone(), sine.shallow_clone());
+        // A cotangent is turned back by the same angles.
+        let pull_back =
+            move |cotangent: &Tensor| vec![turn(cotangent, heads, [&kept_cosine, &-&kept_sine])];
+        own_operation(&[x], || turn(x, heads, [cosine, sine]), pull_back)
+            .expect("of its own kind and device")
     }
+}
+
+fn turn(x: &Tensor, heads: i64, [cosine, sine]: [&Tensor; 2]) -> Tensor {
+    let turned = Tensor::empty(x.size(), (x.kind(), x.device()));
+    let (half, others) = (x.size()[3] / 2, x.size()[2] - heads);
+    let halves = |x: &Tensor| {
+        let x = x.narrow(2, 0, heads);
+        [x.narrow(3, 0, half), x.narrow(3, half, half)]
+    };
+    let ([first, second], [to_first, to_second]) = (halves(x), halves(&turned));
+    // Products with angles in f32 are at least f32, and are rounded where they are put.
+    let _written = (&first * cosine).sub_out(&to_first, &(&second * sine));
+    let _written = (&second * cosine).add_out(&to_second, &(&first * sine));
+    if others > 0 {
+        turned.narrow(2, heads, others).copy_(&x.narrow(2, heads, others));
+    }
+    turned
 }
 
 #[expect(
@@ -146,15 +162,15 @@ mod tests {
         let config = config(None);
         let rope = Rope::new(&config, Device::Cpu);
         let angles = rope.angles(&Tensor::from_slice(&[0i64, 3, 1000]).unsqueeze(0));
-        let x = Tensor::arange(3 * 64, (Kind::Float, Device::Cpu)).sin().view([1, 1, 3, 64]);
-        let y = angles.rotate(&x);
+        let x = Tensor::arange(3 * 64, (Kind::Float, Device::Cpu)).sin().view([1, 3, 1, 64]);
+        let y = angles.rotate(&x, 1);
         for (row, position) in [0.0, 3.0, 1000.0].into_iter().enumerate() {
             for pair in 0..32 {
                 let at = |tensor: &Tensor, dim: usize| {
                     tensor.double_value(&[
                         0,
-                        0,
                         i64::try_from(row).unwrap(),
+                        0,
                         i64::try_from(dim).unwrap(),
                     ])
                 };
@@ -164,5 +180,36 @@ mod tests {
                 assert!((at(&y, pair + 32) - (b * angle.cos() + a * angle.sin())).abs() < 2e-4);
             }
         }
+    }
+
+    /// Against plain operators, whose derivatives are autograd's.
+    #[test]
+    fn some_heads_turn_and_the_gradient_turns_back() {
+        let rope = Rope::new(&config(None), Device::Cpu);
+        let angles = rope.angles(&Tensor::from_slice(&[0i64, 3, 7, 2]).view([2, 2]));
+        let wave = |step: f64| {
+            let numbers = Tensor::arange(2 * 2 * 3 * 64, (Kind::Double, Device::Cpu)) * step;
+            numbers.sin().view([2, 2, 3, 64])
+        };
+        let (x, cotangent) = (wave(0.3).set_requires_grad(true), wave(0.7));
+        let plain = || {
+            let (turning, still) = (x.narrow(2, 0, 2), x.narrow(2, 2, 1));
+            let (first, second) = (turning.narrow(3, 0, 32), turning.narrow(3, 32, 32));
+            let (cosine, sine) = (&angles.cosine, &angles.sine);
+            let turned = [&first * cosine - &second * sine, &second * cosine + &first * sine];
+            Tensor::cat(&[Tensor::cat(&turned, 3), still], 2)
+        };
+        let gradient = |value: &Tensor| {
+            let found = torch_ext::vector_jacobian_product(&[value], &[&cotangent], &[&x]);
+            found.unwrap().into_iter().next().flatten().unwrap()
+        };
+        let (found, exact) = (angles.rotate(&x, 2), plain());
+        assert!(found.detach().equal(&exact.detach()));
+        let difference = gradient(&found) - gradient(&exact);
+        assert!(difference.abs().max().double_value(&[]) < 1e-15);
+        let narrow = angles.rotate(&x.to_kind(Kind::BFloat16), 2);
+        let exact =
+            tch::no_grad(|| angles.rotate(&x.to_kind(Kind::BFloat16).to_kind(Kind::Float), 2));
+        assert!(narrow.detach().equal(&exact.to_kind(Kind::BFloat16)), "rounded once");
     }
 }

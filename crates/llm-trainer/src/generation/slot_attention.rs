@@ -1,0 +1,207 @@
+//! Attention of one query a row over the keys and values in its slot.
+
+use tch::{Device, Kind, Tensor};
+use torch_ext::{Ragged, TorchError, ragged_flash_attention};
+
+use crate::kernel_test::{RaggedKernel, largest_difference};
+
+/// What the rows of a step may see of the slots: slot after slot in a tensor `[slots · capacity, kv_heads, head_dim]`, the first of them
+/// in use.
+#[derive(Debug)]
+pub(super) struct Seen {
+    rows: i64,
+    capacity: i64,
+    /// Tokens of the longest row.
+    longest: i64,
+    how: How,
+}
+
+#[derive(Debug)]
+enum How {
+    /// One kernel reads the slots where they lie, each as far as it is filled, and does not repeat keys and values for the query heads
+    /// that share them: [`ragged_flash_attention`].
+    Fused {
+        /// `0..=rows`, i32 on the device: a query a row.
+        queries: Tensor,
+        /// Where each slot begins and the last ends, i32 `[rows + 1]` on the device.
+        slots: Tensor,
+        /// Tokens of each row, i32 `[rows]` on the device.
+        used: Tensor,
+    },
+    /// All rows look as far as the longest reaches. Where heads share keys and values, libtorch computes this on CUDA by several
+    /// operators.
+    Plain {
+        /// Bool `[rows, 1, 1, longest]`, true where a row may look; `None` if all rows may look everywhere.
+        mask: Option<Tensor>,
+    },
+}
+
+impl Seen {
+    /// By plain operators; each of the rows holds so many tokens, its newest at `positions`, i64 `[rows]` on the device.
+    pub(super) fn plain(lengths: &[i64], positions: &Tensor, capacity: i64) -> Self {
+        let longest = longest(lengths);
+        let even = lengths.iter().all(|length| *length == longest);
+        let mask = (!even).then(|| {
+            let columns = Tensor::arange(longest, (Kind::Int64, positions.device()));
+            columns.unsqueeze(0).le_tensor(&positions.unsqueeze(1)).unsqueeze(1).unsqueeze(1)
+        });
+        Self { rows: positions.size()[0], capacity, longest, how: How::Plain { mask } }
+    }
+
+    /// By the kernel; `counts` is `0..=slots`, i32 on the device.
+    pub(super) fn fused(
+        lengths: &[i64],
+        positions: &Tensor,
+        capacity: i64,
+        counts: &Tensor,
+    ) -> Self {
+        let rows = positions.size()[0];
+        let queries = counts.narrow(0, 0, rows + 1);
+        let slots = &queries * capacity;
+        let used = (positions + 1).to_kind(Kind::Int);
+        let how = How::Fused { queries, slots, used };
+        Self { rows, capacity, longest: longest(lengths), how }
+    }
+
+    /// What the rows read, as `query` `[rows, heads, 1, head_dim]`, from keys and values `[slots · capacity, kv_heads, head_dim]`.
+    ///
+    /// # Panics
+    ///
+    /// If the device has too little memory.
+    pub(super) fn attend(&self, query: &Tensor, keys: &Tensor, values: &Tensor) -> Tensor {
+        self.attend_by(ragged_flash_attention, [query, keys, values])
+            .expect("the kernel took these heads when it was tested")
+    }
+
+    fn attend_by(
+        &self,
+        kernel: impl RaggedKernel,
+        [query, keys, values]: [&Tensor; 3],
+    ) -> Result<Tensor, TorchError> {
+        let [keys, values] = [keys, values].map(|all| all.narrow(0, 0, self.rows * self.capacity));
+        match &self.how {
+            How::Fused { queries, slots, used } => {
+                let queries = Ragged { boundaries: queries, longest: 1 };
+                let slots = Ragged { boundaries: slots, longest: self.longest };
+                let three = [&query.squeeze_dim(2), &keys, &values];
+                kernel(three, queries, slots, Some(used)).map(|mixed| mixed.unsqueeze(2))
+            }
+            How::Plain { mask } => {
+                let [keys, values] = [keys, values].map(|all| {
+                    let slots = all.unflatten(0, [self.rows, self.capacity]);
+                    slots.narrow(1, 0, self.longest).transpose(1, 2)
+                });
+                let mask = mask.as_ref();
+                Ok(Tensor::scaled_dot_product_attention(
+                    query, &keys, &values, mask, 0.0, false, None, true,
+                ))
+            }
+        }
+    }
+}
+
+fn longest(lengths: &[i64]) -> i64 {
+    lengths.iter().copied().max().unwrap_or(0)
+}
+
+/// Whether one kernel can attend for all rows: on CUDA, in bf16, where the test finds it right for these heads.
+pub(super) fn is_fused(device: Device, kind: Kind, heads: [i64; 3]) -> bool {
+    let _no_grad = tch::no_grad_guard();
+    kind == Kind::BFloat16
+        && matches!(device, Device::Cuda(_))
+        && test_fused_decoding(device, heads).is_ok()
+}
+
+/// Runs the kernel for decoding on `device` in bf16 against plain operators in f32, with so many heads of queries, of keys and values,
+/// of such a width: the largest difference relative to the largest number.
+///
+/// # Errors
+///
+/// Why it cannot be used: libtorch's own words, or a difference beyond what bf16 rounds.
+pub fn test_fused_decoding(device: Device, heads: [i64; 3]) -> Result<f64, String> {
+    test_kernel(device, heads, ragged_flash_attention)
+}
+
+fn test_kernel(
+    device: Device,
+    [query_heads, heads, width]: [i64; 3],
+    kernel: impl RaggedKernel,
+) -> Result<f64, String> {
+    /// A slot that is full, one that has just begun, and several pieces of what a kernel reads at a time.
+    const LENGTHS: [i64; 5] = [700, 1, 19, 300, 128];
+    const CAPACITY: i64 = 700;
+    let rows = 5;
+    // A slot more than is in use, and numbers behind the end of each, which nobody may see.
+    let wave = |count: i64, heads: i64, step: f64| {
+        let numbers = Tensor::arange(count * heads * width, (Kind::Double, device)) * step;
+        numbers.sin().view([count, heads, width]).to_kind(Kind::BFloat16)
+    };
+    let (keys, values) =
+        (wave((rows + 1) * CAPACITY, heads, 0.73), wave((rows + 1) * CAPACITY, heads, 1.31));
+    let query = wave(rows, query_heads, 0.37).unsqueeze(2);
+    let positions = (Tensor::from_slice(&LENGTHS) - 1).to_device(device);
+    let counts = Tensor::arange(rows + 2, (Kind::Int, device));
+    let found = Seen::fused(&LENGTHS, &positions, CAPACITY, &counts)
+        .attend_by(kernel, [&query, &keys, &values])
+        .map_err(|error| error.to_string())?;
+    let [query, keys, values] = [&query, &keys, &values].map(|x| x.to_kind(Kind::Float));
+    let exact = Seen::plain(&LENGTHS, &positions, CAPACITY).attend(&query, &keys, &values);
+    largest_difference([(found, exact)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel_test::reference;
+
+    const HEADS: [i64; 3] = [6, 2, 16];
+
+    #[test]
+    fn the_kernel_is_given_what_it_takes() {
+        let largest = test_kernel(Device::Cpu, HEADS, reference).unwrap();
+        assert!(largest > 0.0, "bf16 rounds");
+    }
+
+    #[test]
+    fn a_kernel_that_is_wrong_or_missing_is_not_used() {
+        let blind =
+            |three: [&Tensor; 3], queries: Ragged<'_>, keys: Ragged<'_>, _: Option<&Tensor>| {
+                reference(three, queries, keys, None)
+            };
+        assert!(test_kernel(Device::Cpu, HEADS, blind).unwrap_err().starts_with("differs by"));
+        let nothing = |[query, ..]: [&Tensor; 3],
+                       _: Ragged<'_>,
+                       _: Ragged<'_>,
+                       _: Option<&Tensor>| { Ok(query * f64::NAN) };
+        assert!(test_kernel(Device::Cpu, HEADS, nothing).unwrap_err().contains("NaN"));
+        let missing = test_fused_decoding(Device::Cpu, HEADS).unwrap_err();
+        assert!(missing.contains("_flash_attention_forward"), "{missing}");
+        assert!(!is_fused(Device::Cpu, Kind::BFloat16, HEADS));
+    }
+
+    /// In f64 nothing but the order of sums is between the two, however many rows are in use.
+    #[test]
+    fn both_ways_see_the_same() {
+        let wave = |count: i64, heads: i64, step: f64| {
+            (Tensor::arange(count * heads * 4, (Kind::Double, Device::Cpu)) * step)
+                .sin()
+                .view([count, heads, 4])
+        };
+        let (slots, capacity) = (4, 9);
+        let counts = Tensor::arange(slots + 1, (Kind::Int, Device::Cpu));
+        let (keys, values) = (wave(slots * capacity, 2, 0.7), wave(slots * capacity, 2, 1.3));
+        for lengths in [vec![9, 1, 5, 3], vec![4, 4, 4], vec![2, 7], vec![1]] {
+            let rows = i64::try_from(lengths.len()).unwrap();
+            let query = wave(rows, 6, 0.3).unsqueeze(2);
+            let positions = Tensor::from_slice(&lengths) - 1;
+            let three = [&query, &keys, &values];
+            let fused = Seen::fused(&lengths, &positions, capacity, &counts);
+            let plain = Seen::plain(&lengths, &positions, capacity);
+            let (fused, plain) =
+                (fused.attend_by(reference, three), plain.attend_by(reference, three));
+            let (fused, plain) = (fused.unwrap(), plain.unwrap());
+            assert_eq!(fused.size(), query.size());
+            assert!((fused - plain).abs().max().double_value(&[]) < 1e-14, "{lengths:?}");
+        }
+    }
+}

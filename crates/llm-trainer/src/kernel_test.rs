@@ -1,0 +1,79 @@
+//! Whether a kernel that may be missing or wrong computes what it should.
+
+use tch::{Kind, Tensor};
+use torch_ext::{Ragged, TorchError};
+
+/// Attention within ragged sequences: [`torch_ext::ragged_flash_attention`], or what is to be tested in its place.
+pub(crate) trait RaggedKernel:
+    FnOnce([&Tensor; 3], Ragged<'_>, Ragged<'_>, Option<&Tensor>) -> Result<Tensor, TorchError>
+{
+}
+
+impl<F> RaggedKernel for F where
+    F: FnOnce([&Tensor; 3], Ragged<'_>, Ragged<'_>, Option<&Tensor>) -> Result<Tensor, TorchError>
+{
+}
+
+/// The largest difference of what was `found` in bf16 from what is `exact`, relative to the largest number of each pair.
+///
+/// # Errors
+///
+/// Where it is more than bf16 rounds.
+pub(crate) fn largest_difference(
+    pairs: impl IntoIterator<Item = (Tensor, Tensor)>,
+) -> Result<f64, String> {
+    /// Of bf16: 8 bits of fraction, and sums of some dozen terms.
+    const TOLERANCE: f64 = 2e-2;
+    let mut largest = 0_f64;
+    for (found, exact) in pairs {
+        let off = (found.to_kind(Kind::Float) - &exact).abs().max().double_value(&[]);
+        let relative = off / exact.abs().max().double_value(&[]);
+        if relative.is_nan() || relative >= TOLERANCE {
+            return Err(format!(
+                "differs by {relative:.1e} of the largest number, expected below {TOLERANCE}"
+            ));
+        }
+        largest = largest.max(relative);
+    }
+    Ok(largest)
+}
+
+/// What the kernel promises, sequence by sequence and pair by pair, in the kind of its arguments.
+#[cfg(test)]
+#[expect(clippy::unnecessary_wraps, reason = "as the kernel, which may be missing")]
+pub(crate) fn reference(
+    [query, key, value]: [&Tensor; 3],
+    queries: Ragged<'_>,
+    keys: Ragged<'_>,
+    used: Option<&Tensor>,
+) -> Result<Tensor, TorchError> {
+    let ends = |of: Ragged<'_>| Vec::<i32>::try_from(of.boundaries).expect("i32");
+    let (query_ends, key_ends) = (ends(queries), ends(keys));
+    let used = used.map(|used| Vec::<i32>::try_from(used).expect("i32"));
+    assert_eq!(query_ends.last().map(|&end| i64::from(end)), query.size().first().copied());
+    assert_eq!(key_ends.last().map(|&end| i64::from(end)), key.size().first().copied());
+    let groups = query.size()[1] / key.size()[1];
+    let by_head = |x: &Tensor, from: i32, length: i32, repeats: i64| {
+        let own = x.narrow(0, i64::from(from), i64::from(length)).transpose(0, 1);
+        own.repeat_interleave_self_int(repeats, 0, None)
+    };
+    let (mut mixed, mut longest) = (Vec::new(), [0, 0]);
+    for (index, (query_of, key_of)) in query_ends.windows(2).zip(key_ends.windows(2)).enumerate() {
+        let count = query_of[1] - query_of[0];
+        let seen = used.as_ref().map_or(key_of[1] - key_of[0], |used| used[index]);
+        longest = [longest[0].max(i64::from(count)), longest[1].max(i64::from(seen))];
+        let query = by_head(query, query_of[0], count, 1);
+        let (key, value) =
+            (by_head(key, key_of[0], seen, groups), by_head(value, key_of[0], seen, groups));
+        let scores = query.matmul(&key.transpose(1, 2)) / (query.size()[2] as f64).sqrt();
+        // The last query sees every key.
+        let hidden =
+            Tensor::ones([i64::from(count), i64::from(seen)], (Kind::Bool, query.device()))
+                .triu(i64::from(seen - count) + 1);
+        let weights = scores.masked_fill(&hidden, f64::NEG_INFINITY).softmax(-1, query.kind());
+        mixed.push(weights.matmul(&value).transpose(0, 1));
+    }
+    assert_eq!(longest[0], queries.longest, "the kernel is told the longest");
+    assert!(longest[1] <= keys.longest, "the kernel is told a bound");
+    Ok(Tensor::cat(&mixed, 0))
+}

@@ -1,0 +1,141 @@
+//! Tensors that lie one after another in memory and are used as one: products of the same input are then one product.
+
+use tch::Tensor;
+use torch_ext::own_operation;
+
+/// Puts tensors, `[rows, ..]` that differ in `rows` alone, one after another in one piece of memory, and each in its place there.
+pub(super) fn stack(parts: &mut [&mut Tensor]) {
+    let _no_grad = tch::no_grad_guard();
+    if stacked(&parts.iter().map(|part| &**part).collect::<Vec<_>>()).is_some() {
+        return;
+    }
+    let whole = Tensor::cat(parts, 0);
+    let mut first = 0;
+    for part in parts {
+        let rows = part.size()[0];
+        // Detached, a view is a parameter as any other.
+        **part = whole.narrow(0, first, rows).detach();
+        first += rows;
+    }
+}
+
+/// Tensors that lie one after another as one, `[Σ rows, ..]`, over the same memory; the gradient of each arrives at it. `None` where
+/// they do not lie so.
+pub(super) fn stacked(parts: &[&Tensor]) -> Option<Tensor> {
+    let (first, rest) = parts.split_first()?;
+    let mut shape = first.size();
+    let mut end = end_of(first)?;
+    for part in rest {
+        let size = part.size();
+        if part.data_ptr() as usize != end || size[1..] != shape[1..] || part.kind() != first.kind()
+        {
+            return None;
+        }
+        shape[0] += size[0];
+        end = end_of(part)?;
+    }
+    let whole = {
+        let _no_grad = tch::no_grad_guard();
+        // Fails where they are neighbours by chance, in pieces of memory of their own.
+        first.detach().f_as_strided(shape.as_slice(), first.stride(), None::<i64>).ok()?
+    };
+    let rows: Vec<i64> = parts.iter().map(|part| part.size()[0]).collect();
+    own_operation(parts, || whole, move |cotangent| by_rows(cotangent, &rows)).ok()
+}
+
+/// The address behind the last number; `None` where there are gaps between numbers.
+fn end_of(part: &Tensor) -> Option<usize> {
+    let bytes = part.numel() * part.kind().elt_size_in_bytes();
+    part.is_contiguous().then(|| part.data_ptr() as usize + bytes)
+}
+
+fn by_rows(whole: &Tensor, rows: &[i64]) -> Vec<Tensor> {
+    let mut first = 0;
+    let part = |&rows: &i64| {
+        let part = whole.narrow(0, first, rows);
+        first += rows;
+        part
+    };
+    rows.iter().map(part).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use tch::{Device, Kind};
+
+    use super::*;
+
+    fn wave(rows: i64, columns: i64, step: f64) -> Tensor {
+        (Tensor::arange(rows * columns, (Kind::Double, Device::Cpu)) * step)
+            .sin()
+            .view([rows, columns])
+    }
+
+    fn three() -> [Tensor; 3] {
+        [wave(4, 5, 0.3), wave(2, 5, 0.7), wave(3, 5, 1.1)]
+    }
+
+    fn stacked_three() -> [Tensor; 3] {
+        let mut parts = three();
+        stack(&mut parts.each_mut());
+        parts
+    }
+
+    #[test]
+    fn stacked_parts_keep_their_numbers_and_share_memory_with_the_whole() {
+        let parts = stacked_three();
+        for (part, before) in parts.iter().zip(three()) {
+            assert!(part.equal(&before) && part.is_contiguous());
+        }
+        let whole = stacked(&parts.each_ref()).unwrap();
+        assert!(whole.equal(&Tensor::cat(&three(), 0)));
+        let _filled = parts[1].shallow_clone().fill_(7.0);
+        assert!(whole.narrow(0, 4, 2).equal(&parts[1]), "no copy");
+        let addresses = parts.each_ref().map(Tensor::data_ptr);
+        let mut again = parts;
+        stack(&mut again.each_mut());
+        assert_eq!(again.each_ref().map(Tensor::data_ptr), addresses, "nothing moves twice");
+    }
+
+    /// One product, and as many gradients as there are parts, each that of a product of its own.
+    #[test]
+    fn gradients_arrive_at_the_parts() {
+        let cotangent = wave(6, 9, 0.2);
+        let gradients = |parts: [Tensor; 3], whole: &dyn Fn([&Tensor; 3]) -> Tensor| {
+            let parts = parts.map(|part| part.set_requires_grad(true));
+            let product = wave(6, 5, 0.9).linear(&whole(parts.each_ref()), None::<&Tensor>);
+            torch_ext::backward(&[&product], &[&cotangent]).unwrap();
+            parts.map(|part| part.grad())
+        };
+        let found = gradients(stacked_three(), &|parts| stacked(&parts).unwrap());
+        let exact = gradients(three(), &|parts| Tensor::cat(&parts, 0));
+        for (found, exact) in found.iter().zip(&exact) {
+            assert!((found - exact).abs().max().double_value(&[]) < 1e-14);
+        }
+    }
+
+    #[test]
+    fn what_does_not_lie_one_after_another_is_not_one() {
+        let parts = stacked_three();
+        let [first, second, third] = parts.each_ref();
+        assert!(stacked(&[first, third]).is_none(), "a gap");
+        assert!(stacked(&[second, first]).is_none(), "another order");
+        assert!(stacked(&three().each_ref()).is_none(), "memory of their own");
+        assert!(stacked(&[&first.narrow(1, 0, 4), second]).is_none(), "gaps between rows");
+        assert!(stacked(&[first, &second.view([-1])]).is_none(), "another shape");
+        assert!(stacked(&[]).is_none());
+    }
+
+    /// As parameters that are cut over ranks are given memory.
+    #[test]
+    fn views_that_data_was_set_to_are_one() {
+        let whole = wave(9, 5, 0.4).view([-1]);
+        let mut parts = three().map(|part| part.set_requires_grad(true));
+        let mut first = 0;
+        for (part, rows) in parts.iter_mut().zip([4, 2, 3]) {
+            part.set_data(&whole.narrow(0, first, rows * 5).view([rows, 5]));
+            first += rows * 5;
+        }
+        assert!(stacked(&parts.each_ref()).unwrap().equal(&whole.view([9, 5])));
+    }
+}
