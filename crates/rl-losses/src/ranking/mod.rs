@@ -14,7 +14,7 @@ use crate::{
     executor::runs,
     plan::{share, truncated},
     ranking::{
-        extent::{Extent, reached_by, survey},
+        extent::{Extent, reached_by, span, survey},
         scan::{Known, Scan},
     },
     surrogate::Surrogate,
@@ -49,13 +49,17 @@ impl PlanSummary {
 
 /// Where tokens of high covariance lie in a batch, piece by piece; none where it is not known.
 ///
-/// Four numbers of the columns' kind for each 256 tokens, a 64th of the gradient, while the plan is made.
+/// Four numbers of the columns' kind for each extent, and as many of those as the tokens selected allow.
 #[derive(Debug)]
-pub(crate) struct Bounds<R>(Vec<Vec<Extent<R>>>);
+pub(crate) struct Bounds<R> {
+    /// Tokens of an extent.
+    span: usize,
+    pieces: Vec<Vec<Extent<R>>>,
+}
 
 impl<R> Bounds<R> {
     pub(crate) fn none() -> Self {
-        Self(Vec::new())
+        Self { span: 0, pieces: Vec::new() }
     }
 }
 
@@ -195,15 +199,17 @@ impl Ranking {
         let mut bounds = Bounds::none();
         if self.needs_means() {
             let bounded = matches!(self.by, Order::Covariance(_));
+            let span = bounded.then(|| span(tokens.len(), self.count(tokens.len())));
             let parts = executor.map(pieces(tokens.len(), executor), |piece| {
                 let piece = tokens.start + piece.start..tokens.start + piece.end;
-                survey(&batch.advantage()[piece.clone()], &batch.log_prob()[piece], bounded)
+                survey(&batch.advantage()[piece.clone()], &batch.log_prob()[piece], span)
             });
-            for (advantage, log_prob, extents) in parts {
-                summary.advantage.merge(&advantage);
-                summary.log_prob.merge(&log_prob);
-                if bounded {
-                    bounds.0.push(extents);
+            for part in parts {
+                summary.advantage.merge(&part.advantage);
+                summary.log_prob.merge(&part.log_prob);
+                if let Some(span) = span {
+                    bounds.span = span;
+                    bounds.pieces.push(part.extents);
                 }
             }
         }
@@ -239,8 +245,8 @@ impl Ranking {
             inside.into_iter().map(|piece| tokens.start + piece.start..tokens.start + piece.end)
         });
         let scan = Scan { ranking: self, batch, centre, numbered };
-        let floor = reached_by(keep, &bounds.0, centre);
-        let known = bounds.0.iter().map(|extents| Some(Known { extents, floor }));
+        let (floor, span) = (reached_by(keep, &bounds.pieces, centre), bounds.span);
+        let known = bounds.pieces.iter().map(|extents| Some(Known { extents, span, floor }));
         let jobs: Vec<_> = pieces.zip(known.chain(std::iter::repeat(None))).collect();
         let parts = executor.map(jobs, |(piece, known)| scan.best(piece, keep, known));
         let mut all = Candidates::new(keep);

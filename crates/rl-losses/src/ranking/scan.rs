@@ -5,10 +5,7 @@ use std::ops::Range;
 use entropy_core::{TokenCentre, state_token_covariance};
 use pulp::NullaryFnOnce;
 
-use super::{
-    Order, Ranking,
-    extent::{Extent, TOGETHER},
-};
+use super::{Order, Ranking, extent::Extent};
 use crate::{
     Candidate, Candidates, Centering, Column, Real, Semantics, TokenBatch, draw, executor::runs,
 };
@@ -30,8 +27,9 @@ pub(super) struct Scan<'a, 'b, R> {
 /// What a survey tells of a run of tokens.
 #[derive(Clone, Copy)]
 pub(super) struct Known<'a, R> {
-    /// Of each [`TOGETHER`] tokens.
+    /// Of each `span` tokens.
     pub(super) extents: &'a [Extent<R>],
+    pub(super) span: usize,
     /// As many tokens as are selected reach this.
     pub(super) floor: f64,
 }
@@ -73,7 +71,7 @@ impl<R: Real> Scan<'_, '_, R> {
     fn bounded(&self, tokens: Range<usize>, keep: usize, known: Known<'_, R>) -> Candidates {
         let mut best = Candidates::new(keep);
         let mut least = best.least().max(known.floor.next_down());
-        for (run, extent) in std::iter::zip(runs(tokens.len(), TOGETHER), known.extents) {
+        for (run, extent) in std::iter::zip(runs(tokens.len(), known.span), known.extents) {
             if extent.bound(self.centre) > least {
                 for block in runs(run.len(), BLOCK) {
                     let start = tokens.start + run.start;
@@ -129,6 +127,10 @@ impl<R: Real> Scan<'_, '_, R> {
         let mut best = Candidates::new(keep);
         let (mut least, mut priority) = (f64::NEG_INFINITY, [0.0]);
         for start in tokens.clone().step_by(BLOCK) {
+            // Nine in ten blocks have nobody who drew high.
+            if !draw::any_above::<BLOCK>(seed, first + start as u64, floor) {
+                continue;
+            }
             let drawn = draw::all::<BLOCK>(seed, first + start as u64);
             for index in set(bits(drawn.iter().map(|&drawn| drawn > floor))) {
                 let token = start + index;
