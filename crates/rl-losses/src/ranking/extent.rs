@@ -70,7 +70,7 @@ pub(super) fn reached_by<R: Real>(
 }
 
 /// What one pass over a run of tokens tells.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Survey<R> {
     pub(super) advantage: ExactSum,
     pub(super) log_prob: ExactSum,

@@ -34,12 +34,23 @@ pub(super) struct Known<'a, R> {
     pub(super) floor: f64,
 }
 
+/// Which tokens of a run are looked at.
+#[derive(Clone, Copy)]
+pub(super) enum Among<'a, R> {
+    /// All.
+    All,
+    /// Those of whose neighbourhood the survey does not tell that none of them ranks.
+    Known(Known<'a, R>),
+    /// Those that drew more than this.
+    DrawnAbove(u64),
+}
+
 /// One run; a struct for the reason that a piece of an evaluation is one.
 struct Run<'a, 'b, R> {
     scan: &'a Scan<'a, 'b, R>,
     tokens: Range<usize>,
     keep: usize,
-    known: Option<Known<'a, R>>,
+    among: Among<'a, R>,
 }
 
 impl<R: Real> NullaryFnOnce for Run<'_, '_, R> {
@@ -47,23 +58,24 @@ impl<R: Real> NullaryFnOnce for Run<'_, '_, R> {
 
     #[inline(always)]
     fn call(self) -> Candidates {
-        let Self { scan, tokens, keep, known } = self;
-        if let Some(known) = known {
-            return scan.bounded(tokens, keep, known);
+        let Self { scan, tokens, keep, among } = self;
+        match among {
+            Among::All => scan.covariance_first(tokens, keep),
+            Among::Known(known) => scan.bounded(tokens, keep, known),
+            Among::DrawnAbove(floor) => scan.drawn_first(tokens, keep, floor),
         }
-        scan.drawn_first(&tokens, keep).unwrap_or_else(|| scan.covariance_first(tokens, keep))
     }
 }
 
 impl<R: Real> Scan<'_, '_, R> {
-    /// The `keep` best of a run of tokens.
+    /// The `keep` best among some of a run of tokens.
     pub(super) fn best(
         &self,
         tokens: Range<usize>,
         keep: usize,
-        known: Option<Known<'_, R>>,
+        among: Among<'_, R>,
     ) -> Candidates {
-        pulp::Arch::new().dispatch(Run { scan: self, tokens, keep, known })
+        pulp::Arch::new().dispatch(Run { scan: self, tokens, keep, among })
     }
 
     /// Looks only at tokens that may reach what others are known to reach.
@@ -116,18 +128,14 @@ impl<R: Real> Scan<'_, '_, R> {
         }
     }
 
-    /// Draws first and looks at those that drew high: most tokens are not looked at. Nothing if too few of them lie
-    /// in the band, as then others may be selected too.
+    /// Draws first and looks at those that drew high: most tokens are not looked at.
     #[inline(always)]
-    fn drawn_first(&self, tokens: &Range<usize>, keep: usize) -> Option<Candidates> {
-        if !self.ranking.draws() {
-            return None;
-        }
-        let (floor, (first, seed)) = (draw::floor(keep, tokens.len())?, self.numbered);
+    fn drawn_first(&self, tokens: Range<usize>, keep: usize, floor: u64) -> Candidates {
+        let (first, seed) = self.numbered;
         let mut best = Candidates::new(keep);
         let (mut least, mut priority) = (f64::NEG_INFINITY, [0.0]);
         for start in tokens.clone().step_by(BLOCK) {
-            // Nine in ten blocks have nobody who drew high.
+            // Most blocks have nobody who drew high.
             if !draw::any_above::<BLOCK>(seed, first + start as u64, floor) {
                 continue;
             }
@@ -143,7 +151,7 @@ impl<R: Real> Scan<'_, '_, R> {
                 }
             }
         }
-        best.is_full().then_some(best)
+        best
     }
 
     /// Adds a token of the batch; says whether the least priority that counts may have risen.
