@@ -32,14 +32,28 @@ pub(crate) fn floor(keep: usize, tokens: usize) -> Option<u64> {
 /// The numbers of the tokens from `first` on.
 #[inline(always)]
 pub(crate) fn all<const N: usize>(seed: u64, first: u64) -> [u64; N] {
-    let start = seed.wrapping_add(first.wrapping_add(1).wrapping_mul(STEP));
     let mut numbers = [0; N];
+    each::<N>(seed, first, |index, number| numbers[index] = number);
+    numbers
+}
+
+/// Whether any of the numbers of `N` tokens from `first` on lies above `floor`, which is below `2^53` too.
+#[inline(always)]
+pub(crate) fn any_above<const N: usize>(seed: u64, first: u64, floor: u64) -> bool {
+    // The highest bit of a difference is set where it is negative.
+    let mut differences = 0;
+    each::<N>(seed, first, |_, number| differences |= floor.wrapping_sub(number));
+    differences >> (u64::BITS - 1) == 1
+}
+
+#[inline(always)]
+fn each<const N: usize>(seed: u64, first: u64, mut take: impl FnMut(usize, u64)) {
+    let start = seed.wrapping_add(first.wrapping_add(1).wrapping_mul(STEP));
     let mut step = 0u64;
-    for number in &mut numbers {
-        *number = mixed(start.wrapping_add(step));
+    for index in 0..N {
+        take(index, mixed(start.wrapping_add(step)));
         step = step.wrapping_add(STEP);
     }
-    numbers
 }
 
 #[cfg(test)]
@@ -50,7 +64,10 @@ mod tests {
     fn a_run_of_tokens_has_the_number_of_each() {
         for first in [0, 64, 1 << 40, u64::MAX - 5] {
             let each = |index: usize| of(7, first.wrapping_add(index as u64));
-            assert_eq!(all::<9>(7, first), std::array::from_fn(each));
+            let numbers = all::<9>(7, first);
+            assert_eq!(numbers, std::array::from_fn(each));
+            let largest = numbers.into_iter().max().expect("nine numbers");
+            assert!(any_above::<9>(7, first, largest - 1) && !any_above::<9>(7, first, largest));
         }
     }
 

@@ -1,6 +1,6 @@
 //! One pass over tokens: value, gradient and sums, in vectors and in pieces of fixed size.
 
-use std::ops::Range;
+use std::{iter::zip, ops::Range};
 
 use pulp::NullaryFnOnce;
 
@@ -102,8 +102,7 @@ pub(crate) fn evaluate<L: TokenLoss, R: Real>(
             own.unwrap_or_else(|| panic!("the plan needs the column `{column}` of the batch"))
         }),
     };
-    let pieces: Vec<_> =
-        std::iter::zip(runs(batch.len(), PIECE), gradient.chunks_mut(PIECE)).collect();
+    let pieces: Vec<_> = zip(runs(batch.len(), PIECE), gradient.chunks_mut(PIECE)).collect();
     let parts = executor.map(pieces, |(tokens, gradient)| {
         pulp::Arch::new().dispatch(Piece { loss, columns: &columns, plan, tokens, gradient })
     });
@@ -145,7 +144,7 @@ fn evaluate_piece<L: TokenLoss, R: Real>(
 ) -> Evaluation {
     let mut weights = [R::default(); BLOCK];
     let mut constants = [R::default(); BLOCK];
-    let mut terms = Terms { values: [R::default(); BLOCK], reported: [R::default(); BLOCK] };
+    let mut terms = Terms::default();
     let mut totals = Totals::default();
     let (one_weight, one_constant) = (plan.weighs_alike(), plan.has_one_constant());
     let mut pending = plan.selected_within(&tokens);
@@ -185,10 +184,19 @@ struct Inputs<'a, R> {
     constants: &'a [R],
 }
 
-/// What a block of tokens came to.
+/// What a block of tokens came to, and on the way there.
 struct Terms<R> {
+    ratios: [R; BLOCK],
     values: [R; BLOCK],
     reported: [R; BLOCK],
+}
+
+impl<R: Real> Default for Terms<R> {
+    #[inline(always)]
+    fn default() -> Self {
+        let zeros = [R::default(); BLOCK];
+        Self { ratios: zeros, values: zeros, reported: zeros }
+    }
 }
 
 /// How many tokens of some are in each state of [`Scored`](crate::Scored).
@@ -237,6 +245,12 @@ fn score_block<L: TokenLoss, R: Real>(
         constants: &inputs.constants[..length],
     };
     assert!(length <= BLOCK, "a block fits the stack");
+    // In a loop of their own: where registers are few, the constants of the exponential and those of the loss do not fit
+    // them together.
+    let (new, old) = (inputs.columns.log_prob, inputs.columns.old_log_prob);
+    for (ratio, (new, old)) in zip(&mut terms.ratios[..length], zip(new, old)) {
+        *ratio = (*new - *old).exp();
+    }
     let mut counts = Counts::default();
     for index in 0..length {
         counts.add(terms.score(loss, &inputs, gradient, index, false));
@@ -259,6 +273,7 @@ impl<R: Real> Terms<R> {
             log_prob: inputs.columns.log_prob[index],
             old_log_prob: inputs.columns.old_log_prob[index],
             detached_log_prob: inputs.columns.detached[index],
+            ratio: self.ratios[index],
             advantage: inputs.columns.advantage[index],
             constant: inputs.constants[index],
             selected,

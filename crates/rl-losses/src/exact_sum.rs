@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Real;
+use crate::{Real, ends::Ends};
 
 /// Scales that reach from [`LOWEST`] past the largest `f64`.
 const SCALES: usize = 26;
@@ -32,17 +32,21 @@ impl ExactSum {
     #[cfg(test)]
     pub(crate) fn of<R: Real>(terms: &[R]) -> Self {
         let mut sum = Self::default();
-        sum.extend(terms);
+        terms.chunks(MOST).for_each(|terms| sum.extend(terms, Ends::of(terms)));
         sum
     }
 
-    /// Adds `terms`, all finite.
-    pub(crate) fn extend<R: Real>(&mut self, terms: &[R]) {
-        for block in terms.chunks(BLOCK) {
-            match pulp::Arch::new().dispatch(SmallBlock(block)) {
-                Some(units) => self.add_units(0, units),
-                None => block.iter().for_each(|term| self.add(term.to_f64())),
-            }
+    /// Adds up to [`MOST`] terms, at least one and all finite, that lie between `ends`.
+    #[inline(always)]
+    pub(crate) fn extend<R: Real>(&mut self, terms: &[R], ends: Ends<R>) {
+        let limit = R::of(power(LOWEST));
+        if ends.least <= -limit || ends.largest >= limit {
+            terms.iter().for_each(|term| self.add(term.to_f64()));
+        } else if ends.meet() {
+            // An advantage is the same throughout a sequence.
+            self.add_units(0, small_units(&terms[..1]) * terms.len() as i128);
+        } else {
+            self.add_units(0, small_units(terms));
         }
     }
 
@@ -101,44 +105,18 @@ fn power(exponent: i32) -> f64 {
     2f64.powi(exponent)
 }
 
-/// Terms added up before their units are put together: sums of so many units below `2^51` fit an `i64`.
-const BLOCK: usize = 2048;
+/// Terms that may be added up before their units are put together: sums of so many units below `2^51` fit an `i64`.
+const MOST: usize = 2048;
 
-/// Terms looked at for whether they are all the same.
-const RUN: usize = 256;
-
-struct SmallBlock<'a, R>(&'a [R]);
-
-impl<R: Real> pulp::NullaryFnOnce for SmallBlock<'_, R> {
-    type Output = Option<i128>;
-
-    #[inline(always)]
-    fn call(self) -> Option<i128> {
-        small_block(self.0)
-    }
-}
-
-/// The sum of up to [`BLOCK`] terms in units of `2^-74`, if all are below `2^20`.
+/// The sum of up to [`MOST`] terms below `2^20`, in units of `2^-74`.
 ///
 /// Each term is rounded to the coarse grid, and what is left of it, exact, to the fine one. Both roundings leave
 /// their units as an integer in the low bits of a number, and integers add up in any order: in vectors.
 #[inline(always)]
-fn small_block<R: Real>(terms: &[R]) -> Option<i128> {
-    let mut units = 0;
-    for run in terms.chunks(RUN) {
-        // An advantage is the same throughout a sequence.
-        let alike = run.iter().fold(true, |alike, term| alike & (*term == run[0]));
-        units += if alike { units_of(&run[..1])? * run.len() as i128 } else { units_of(run)? };
-    }
-    Some(units)
-}
-
-#[inline(always)]
-fn units_of<R: Real>(terms: &[R]) -> Option<i128> {
-    let (mut coarse, mut fine, mut fits) = (0u64, 0u64, true);
-    let limit = R::of(power(LOWEST));
-    for &term in terms {
-        fits &= (term < limit) & (term > -limit);
+fn small_units<R: Real>(terms: &[R]) -> i128 {
+    assert!(terms.len() <= MOST, "units that fit");
+    let (mut coarse, mut fine) = (0u64, 0u64);
+    for term in terms {
         let term = term.to_f64();
         let on_grid = term + COARSE;
         coarse = coarse.wrapping_add(on_grid.to_bits());
@@ -149,7 +127,7 @@ fn units_of<R: Real>(terms: &[R]) -> Option<i128> {
     let units = |sum: u64, rounder: f64| {
         i128::from(sum.wrapping_sub(count.wrapping_mul(rounder.to_bits())).cast_signed())
     };
-    fits.then(|| (units(coarse, COARSE) << 43) + units(fine, FINE))
+    (units(coarse, COARSE) << 43) + units(fine, FINE)
 }
 
 /// `1.5 · 2^52` units of the coarse grid, `2^-31`: what is added to it is rounded to that grid.

@@ -63,6 +63,7 @@ mod diagnostics;
 mod dppo;
 mod draw;
 mod dynamic_clip;
+mod ends;
 mod entropy_objective;
 mod entropy_ratio_clip;
 mod evaluate;

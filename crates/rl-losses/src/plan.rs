@@ -160,6 +160,7 @@ impl PlanPart<'_> {
     }
 
     /// Writes the weights of `run`, counted from the part's start.
+    #[inline(always)]
     pub(crate) fn fill_weights<R: Real>(&self, run: Range<usize>, into: &mut [R]) {
         self.plan.weights.fill(self.shifted(run), into);
     }

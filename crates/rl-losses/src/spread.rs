@@ -26,6 +26,7 @@ impl Spread {
     }
 
     /// Writes the values of `tokens` to `into`, which is as long.
+    #[inline(always)]
     pub(crate) fn fill<R: Real>(&self, tokens: Range<usize>, into: &mut [R]) {
         match self {
             Self::Uniform(value) => into.fill(R::of(*value)),

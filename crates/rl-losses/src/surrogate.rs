@@ -144,21 +144,26 @@ impl Surrogate {
         above | below
     }
 
-    /// One token's loss.
+    /// One token's loss at a log-ratio.
+    pub(crate) fn at(self, log_ratio: f64, advantage: f64) -> Scored {
+        self.held_at(log_ratio, Real::exp(log_ratio), advantage)
+    }
+
+    /// The same, of a ratio and its logarithm.
     #[inline(always)]
-    pub(crate) fn at<R: Real>(self, log_ratio: R, advantage: R) -> Scored<R> {
+    fn held_at<R: Real>(self, log_ratio: R, ratio: R, advantage: R) -> Scored<R> {
         // No limit is that of the exponential, which is flat beyond it.
         let limit = R::of(self.limit).lesser(R::EXP_LIMIT);
-        let held = log_ratio.held(-limit, limit);
-        let mut scored = self.at_ratio(held.exp_within(), advantage);
-        if held != log_ratio {
+        let held = ratio.held((-limit).exp_within(), limit.exp_within());
+        let mut scored = self.at_ratio(held, advantage);
+        if log_ratio.magnitude() > limit {
             scored.term = Term::flat(scored.term.value);
             scored.altered = true;
         }
         scored
     }
 
-    /// The same, of a ratio.
+    /// The same without the limit on the log-ratio.
     #[inline(always)]
     pub(crate) fn at_ratio<R: Real>(self, ratio: R, advantage: R) -> Scored<R> {
         let zero = R::of(0.0);
@@ -170,14 +175,15 @@ impl Surrogate {
         let ceiling = bad & (ratio > ceiling);
         let value = -counted * advantage;
         let term = Term { value, d_log_prob: if flat { zero } else { value } };
-        Scored { term, clipped: flat & !ceiling, ceiling, altered: flat }
+        // At the ceiling the loss is flat too; the rest of the flat is the clip's.
+        Scored { term, clipped: flat ^ ceiling, ceiling, altered: flat }
     }
 }
 
 impl TokenLoss for Surrogate {
     #[inline(always)]
     fn score<R: Real>(&self, token: &Token<R>) -> Scored<R> {
-        self.at(token.log_ratio(), token.advantage)
+        self.held_at(token.log_ratio(), token.ratio, token.advantage)
     }
 
     #[inline(always)]
@@ -193,9 +199,8 @@ pub(crate) struct Plain;
 impl TokenLoss for Plain {
     #[inline(always)]
     fn score<R: Real>(&self, token: &Token<R>) -> Scored<R> {
-        let log_ratio = token.log_ratio();
-        let value = -log_ratio.exp() * token.advantage;
-        let flat = log_ratio.magnitude() > R::EXP_LIMIT;
+        let value = -token.ratio * token.advantage;
+        let flat = token.log_ratio().magnitude() > R::EXP_LIMIT;
         let term = if flat { Term::flat(value) } else { Term::exponential(value) };
         Scored::open(term, flat)
     }
@@ -224,11 +229,28 @@ mod tests {
                 log_prob: x,
                 old_log_prob: 0.0,
                 detached_log_prob: x,
+                ratio: Real::exp(x),
                 advantage,
                 constant: 0.0,
                 selected: false,
             };
             prop_assert_eq!(Plain.score(&token), Surrogate::PLAIN.score(&token));
+        }
+
+        /// Held as a ratio is held as its logarithm, to the last bit.
+        #[test]
+        fn the_limit_holds_the_ratio_of_the_held_log_ratio(
+            beside in -1e-5f64..1e-5, steps in -40i32..40, sign in prop::sample::select(vec![-1.0, 1.0]),
+        ) {
+            let surrogate = Surrogate { limit: LOG_RATIO_LIMIT, ..Surrogate::PLAIN };
+            for x in [LOG_RATIO_LIMIT + beside, LOG_RATIO_LIMIT * (1.0 + f64::from(steps) * f64::EPSILON)] {
+                let x = sign * x;
+                let expected = -Real::exp(limited(x));
+                prop_assert_eq!(surrogate.at(x, 1.0).term.value.to_bits(), expected.to_bits());
+                let narrow = f32::of(x);
+                let scored = surrogate.held_at(narrow, Real::exp(narrow), 1.0f32);
+                prop_assert_eq!(scored.term.value.to_bits(), (-Real::exp(limited(narrow))).to_bits());
+            }
         }
 
         /// The pessimistic bound of PPO: clipping never lowers the loss.

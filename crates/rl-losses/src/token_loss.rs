@@ -11,6 +11,8 @@ pub struct Token<R = f64> {
     pub old_log_prob: R,
     /// The value of `log_prob` in whatever the method takes as a constant (its stop-gradients).
     pub detached_log_prob: R,
+    /// `π_θ / π_old`: the exponential of [`log_ratio`](Self::log_ratio), held where it is neither 0 nor infinite.
+    pub ratio: R,
     /// Advantage.
     pub advantage: R,
     /// The method's own constant of this token, from the plan; what it is, the method says.

@@ -126,8 +126,9 @@ pub(crate) struct Detaching(pub(crate) Surrogate);
 impl TokenLoss for Detaching {
     #[inline(always)]
     fn score<R: Real>(&self, token: &Token<R>) -> Scored<R> {
-        let still = Token { log_prob: token.detached_log_prob, ..*token };
         if token.selected {
+            let ratio = token.detached_log_ratio().exp();
+            let still = Token { log_prob: token.detached_log_prob, ratio, ..*token };
             Scored::open(Term::flat(self.0.score(&still).term.value), true)
         } else {
             self.0.score(token)

@@ -5,27 +5,26 @@ use std::iter::zip;
 use entropy_core::TokenCentre;
 use pulp::NullaryFnOnce;
 
-use crate::{ExactSum, Real};
+use crate::{
+    ExactSum, Real,
+    ends::{Ends, RUN},
+};
 
-/// Tokens that are bounded together, a power of two.
-pub(super) const TOGETHER: usize = 256;
-/// Numbers among which the extremes are found one by one.
-const LANES: usize = 16;
-/// Tokens whose sums and extents are taken together, while they are in the nearest cache.
-const BLOCK: usize = 8 * TOGETHER;
+/// Extents that are kept however few tokens are selected, and for each token selected.
+const KEPT: usize = 2048;
+const KEPT_EACH: usize = 4;
+
+/// How many tokens are bounded together where `keep` of `tokens` are selected: so many that the extents take memory by the
+/// tokens selected, whatever the tokens.
+pub(super) fn span(tokens: usize, keep: usize) -> usize {
+    RUN * tokens.div_ceil(RUN).div_ceil(KEPT + KEPT_EACH * keep).max(1)
+}
 
 /// Between what the columns of some neighbouring tokens lie.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Extent<R> {
     advantage: Ends<R>,
     log_prob: Ends<R>,
-}
-
-/// Least and largest number of some.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Ends<R> {
-    least: R,
-    largest: R,
 }
 
 impl<R: Real> Extent<R> {
@@ -41,9 +40,18 @@ impl<R: Real> Extent<R> {
             .max(corner(advantage.largest, log_prob.largest))
     }
 
+    /// That of these tokens and others.
+    #[inline(always)]
+    fn and(self, other: Self) -> Self {
+        Self {
+            advantage: self.advantage.and(other.advantage),
+            log_prob: self.log_prob.and(other.log_prob),
+        }
+    }
+
     /// Whether a token here has the covariance that bounds all: the advantage is the same throughout, as in a sequence.
     fn is_reached(&self) -> bool {
-        self.advantage.least == self.advantage.largest
+        self.advantage.meet()
     }
 }
 
@@ -61,76 +69,51 @@ pub(super) fn reached_by<R: Real>(
     *bounds.select_nth_unstable_by(count - 1, |left, right| right.total_cmp(left)).1
 }
 
-/// Sums of the columns of a run of tokens, advantage and log-probability, and if asked for the extent of each [`TOGETHER`]
-/// tokens.
-pub(super) fn survey<R: Real>(
-    advantage: &[R],
-    log_prob: &[R],
-    bounded: bool,
-) -> (ExactSum, ExactSum, Vec<Extent<R>>) {
-    let (mut advantages, mut log_probs) = (ExactSum::default(), ExactSum::default());
-    let mut extents = Vec::with_capacity(advantage.len().div_ceil(TOGETHER));
-    for (advantage, log_prob) in zip(advantage.chunks(BLOCK), log_prob.chunks(BLOCK)) {
-        advantages.extend(advantage);
-        log_probs.extend(log_prob);
-        if bounded {
-            pulp::Arch::new().dispatch(Measure { advantage, log_prob, extents: &mut extents });
-        }
-    }
-    (advantages, log_probs, extents)
+/// What one pass over a run of tokens tells.
+#[derive(Debug)]
+pub(super) struct Survey<R> {
+    pub(super) advantage: ExactSum,
+    pub(super) log_prob: ExactSum,
+    /// Of each so many tokens as were asked for.
+    pub(super) extents: Vec<Extent<R>>,
 }
 
-/// Adds the extents of some tokens.
-struct Measure<'a, R> {
+/// Sums of the columns of a run of tokens, and if asked for the extent of each `span` tokens, a multiple of [`RUN`].
+pub(super) fn survey<R: Real>(advantage: &[R], log_prob: &[R], span: Option<usize>) -> Survey<R> {
+    pulp::Arch::new().dispatch(Pass { advantage, log_prob, span })
+}
+
+struct Pass<'a, R> {
     advantage: &'a [R],
     log_prob: &'a [R],
-    extents: &'a mut Vec<Extent<R>>,
+    span: Option<usize>,
 }
 
-impl<R: Real> NullaryFnOnce for Measure<'_, R> {
-    type Output = ();
+impl<R: Real> NullaryFnOnce for Pass<'_, R> {
+    type Output = Survey<R>;
 
     #[inline(always)]
-    fn call(self) {
-        let runs = zip(self.advantage.chunks(TOGETHER), self.log_prob.chunks(TOGETHER));
-        for (advantage, log_prob) in runs {
-            let alike = advantage.iter().fold(true, |alike, one| alike & (*one == advantage[0]));
-            let one = Ends { least: advantage[0], largest: advantage[0] };
-            let advantage = if alike { one } else { ends(advantage) };
-            self.extents.push(Extent { advantage, log_prob: ends(log_prob) });
+    fn call(self) -> Survey<R> {
+        let Self { advantage, log_prob, span } = self;
+        let mut found = Survey {
+            advantage: ExactSum::default(),
+            log_prob: ExactSum::default(),
+            extents: Vec::with_capacity(span.map_or(0, |span| advantage.len().div_ceil(span))),
+        };
+        for (index, (advantage, log_prob)) in
+            zip(advantage.chunks(RUN), log_prob.chunks(RUN)).enumerate()
+        {
+            let extent = Extent { advantage: Ends::of(advantage), log_prob: Ends::of(log_prob) };
+            found.advantage.extend(advantage, extent.advantage);
+            found.log_prob.extend(log_prob, extent.log_prob);
+            let Some(span) = span else { continue };
+            match found.extents.last_mut() {
+                Some(last) if index % (span / RUN) > 0 => *last = last.and(extent),
+                _ => found.extents.push(extent),
+            }
         }
+        found
     }
-}
-
-/// Half against half, which is done in vectors, as going through them in order is not.
-#[inline(always)]
-fn ends<R: Real>(numbers: &[R]) -> Ends<R> {
-    let Some(numbers) = numbers.first_chunk::<TOGETHER>() else {
-        let both = numbers.iter().fold((numbers[0], numbers[0]), |(least, largest), &number| {
-            (least.lesser(number), largest.greater(number))
-        });
-        return Ends { least: both.0, largest: both.1 };
-    };
-    let (mut least, mut largest) = ([R::default(); TOGETHER / 2], [R::default(); TOGETHER / 2]);
-    let (first, second) = numbers.split_at(TOGETHER / 2);
-    for lane in 0..TOGETHER / 2 {
-        least[lane] = first[lane].lesser(second[lane]);
-        largest[lane] = first[lane].greater(second[lane]);
-    }
-    let mut width = TOGETHER / 2;
-    while width > LANES {
-        width /= 2;
-        for lane in 0..width {
-            least[lane] = least[lane].lesser(least[lane + width]);
-            largest[lane] = largest[lane].greater(largest[lane + width]);
-        }
-    }
-    let mut ends = Ends { least: least[0], largest: largest[0] };
-    for lane in 1..LANES {
-        ends.least = ends.least.lesser(least[lane]);
-        ends.largest = ends.largest.greater(largest[lane]);
-    }
-    ends
 }
 
 #[cfg(test)]
@@ -149,22 +132,34 @@ mod tests {
             ],
             mean in (-1.0..1.0f64, -1.0..0.0f64),
             count in 1usize..5,
+            span in (1usize..4).prop_map(|runs| runs * RUN),
         ) {
             let log_prob: Vec<f32> = (0..advantage.len()).map(|i| -f32::from(u16::try_from((i * 7919) % 997).unwrap()) / 200.0).collect();
             let centre = TokenCentre { advantage: mean.0, log_prob: mean.1 };
             let covariance: Vec<f64> = zip(&advantage, &log_prob)
                 .map(|(a, l)| centre.covariance(f64::from(*a), f64::from(*l)))
                 .collect();
-            let (_, sum, extents) = survey(&advantage, &log_prob, true);
-            prop_assert_eq!(sum, ExactSum::of(&log_prob));
-            prop_assert_eq!(extents.len(), advantage.len().div_ceil(TOGETHER));
-            for (extent, own) in zip(&extents, covariance.chunks(TOGETHER)) {
+            let found = survey(&advantage, &log_prob, Some(span));
+            prop_assert_eq!(found.advantage, ExactSum::of(&advantage));
+            prop_assert_eq!(found.log_prob, ExactSum::of(&log_prob));
+            let extents = found.extents;
+            prop_assert_eq!(extents.len(), advantage.len().div_ceil(span));
+            for (extent, own) in zip(&extents, covariance.chunks(span)) {
                 let most = own.iter().copied().fold(f64::NEG_INFINITY, f64::max);
                 prop_assert!(extent.bound(centre) >= most);
                 prop_assert!(!extent.is_reached() || extent.bound(centre) <= most);
             }
             let floor = reached_by(count, &[extents], centre);
             prop_assert!(floor == f64::NEG_INFINITY || covariance.iter().filter(|&&c| c >= floor).count() >= count);
+        }
+    }
+
+    #[test]
+    fn extents_are_as_many_as_tokens_selected_allow() {
+        assert_eq!(span(0, 0), 256);
+        assert_eq!(span(2048 * 256, 0), 256);
+        for (tokens, keep) in [(1_000_000, 200), (4_000_000, 800), (usize::MAX / 2, 1), (77, 77)] {
+            assert!(tokens.div_ceil(span(tokens, keep)) <= 2048 + 4 * keep);
         }
     }
 }

@@ -10,12 +10,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Candidates, Centering, Column, CovarianceControl, ExactSum, Executor, Real, Scope, Select,
-    Semantics, Serial, TokenBatch,
+    Semantics, Serial, TokenBatch, draw,
     executor::runs,
     plan::{share, truncated},
     ranking::{
-        extent::{Extent, reached_by, survey},
-        scan::{Known, Scan},
+        extent::{Extent, reached_by, span, survey},
+        scan::{Among, Known, Scan},
     },
     surrogate::Surrogate,
 };
@@ -49,13 +49,17 @@ impl PlanSummary {
 
 /// Where tokens of high covariance lie in a batch, piece by piece; none where it is not known.
 ///
-/// Four numbers of the columns' kind for each 256 tokens, a 64th of the gradient, while the plan is made.
+/// Four numbers of the columns' kind for each extent, and as many of those as the tokens selected allow.
 #[derive(Debug)]
-pub(crate) struct Bounds<R>(Vec<Vec<Extent<R>>>);
+pub(crate) struct Bounds<R> {
+    /// Tokens of an extent.
+    span: usize,
+    pieces: Vec<Vec<Extent<R>>>,
+}
 
 impl<R> Bounds<R> {
     pub(crate) fn none() -> Self {
-        Self(Vec::new())
+        Self { span: 0, pieces: Vec::new() }
     }
 }
 
@@ -195,15 +199,17 @@ impl Ranking {
         let mut bounds = Bounds::none();
         if self.needs_means() {
             let bounded = matches!(self.by, Order::Covariance(_));
+            let span = bounded.then(|| span(tokens.len(), self.count(tokens.len())));
             let parts = executor.map(pieces(tokens.len(), executor), |piece| {
                 let piece = tokens.start + piece.start..tokens.start + piece.end;
-                survey(&batch.advantage()[piece.clone()], &batch.log_prob()[piece], bounded)
+                survey(&batch.advantage()[piece.clone()], &batch.log_prob()[piece], span)
             });
-            for (advantage, log_prob, extents) in parts {
-                summary.advantage.merge(&advantage);
-                summary.log_prob.merge(&log_prob);
-                if bounded {
-                    bounds.0.push(extents);
+            for part in parts {
+                summary.advantage.merge(&part.advantage);
+                summary.log_prob.merge(&part.log_prob);
+                if let Some(span) = span {
+                    bounds.span = span;
+                    bounds.pieces.push(part.extents);
                 }
             }
         }
@@ -234,20 +240,32 @@ impl Ranking {
         numbered: (u64, u64),
     ) -> Candidates {
         let centre = self.centre(summary);
-        let pieces = runs.iter().flat_map(|tokens| {
-            let inside = pieces(tokens.len(), executor);
-            inside.into_iter().map(|piece| tokens.start + piece.start..tokens.start + piece.end)
-        });
+        let pieces = || {
+            runs.iter().flat_map(|tokens| {
+                let inside = pieces(tokens.len(), executor);
+                inside.into_iter().map(|piece| tokens.start + piece.start..tokens.start + piece.end)
+            })
+        };
         let scan = Scan { ranking: self, batch, centre, numbered };
-        let floor = reached_by(keep, &bounds.0, centre);
-        let known = bounds.0.iter().map(|extents| Some(Known { extents, floor }));
-        let jobs: Vec<_> = pieces.zip(known.chain(std::iter::repeat(None))).collect();
-        let parts = executor.map(jobs, |(piece, known)| scan.best(piece, keep, known));
-        let mut all = Candidates::new(keep);
-        for part in parts {
-            all.merge(part);
+        let best = |jobs: Vec<_>| {
+            let parts = executor.map(jobs, |(piece, among)| scan.best(piece, keep, among));
+            parts.into_iter().fold(Candidates::new(keep), |mut all, part| {
+                all.merge(part);
+                all
+            })
+        };
+        let drawn_above = draw::floor(keep, runs.iter().map(Range::len).sum());
+        if let Some(floor) = drawn_above.filter(|_| self.draws()) {
+            let drawn = best(pieces().map(|piece| (piece, Among::DrawnAbove(floor))).collect());
+            // Where too few of those lie in the band, others are selected too.
+            if drawn.is_full() {
+                return drawn;
+            }
         }
-        all
+        let (floor, span) = (reached_by(keep, &bounds.pieces, centre), bounds.span);
+        let known =
+            bounds.pieces.iter().map(|extents| Among::Known(Known { extents, span, floor }));
+        best(pieces().zip(known.chain(std::iter::repeat(Among::All))).collect())
     }
 
     /// Positions of the tokens of a whole mini-batch that may be selected, ascending.
@@ -285,7 +303,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{ClipCov, ClipRange, CovarianceBand, KlCov, PolicyLoss, TokenColumns, draw};
+    use crate::{ClipCov, ClipRange, CovarianceBand, KlCov, PolicyLoss, TokenColumns};
 
     proptest! {
         /// Whether enough of those that draw high lie in the band, or too few, or nobody.

@@ -5,10 +5,7 @@ use std::ops::Range;
 use entropy_core::{TokenCentre, state_token_covariance};
 use pulp::NullaryFnOnce;
 
-use super::{
-    Order, Ranking,
-    extent::{Extent, TOGETHER},
-};
+use super::{Order, Ranking, extent::Extent};
 use crate::{
     Candidate, Candidates, Centering, Column, Real, Semantics, TokenBatch, draw, executor::runs,
 };
@@ -30,10 +27,22 @@ pub(super) struct Scan<'a, 'b, R> {
 /// What a survey tells of a run of tokens.
 #[derive(Clone, Copy)]
 pub(super) struct Known<'a, R> {
-    /// Of each [`TOGETHER`] tokens.
+    /// Of each `span` tokens.
     pub(super) extents: &'a [Extent<R>],
+    pub(super) span: usize,
     /// As many tokens as are selected reach this.
     pub(super) floor: f64,
+}
+
+/// Which tokens of a run are looked at.
+#[derive(Clone, Copy)]
+pub(super) enum Among<'a, R> {
+    /// All.
+    All,
+    /// Those of whose neighbourhood the survey does not tell that none of them ranks.
+    Known(Known<'a, R>),
+    /// Those that drew more than this.
+    DrawnAbove(u64),
 }
 
 /// One run; a struct for the reason that a piece of an evaluation is one.
@@ -41,7 +50,7 @@ struct Run<'a, 'b, R> {
     scan: &'a Scan<'a, 'b, R>,
     tokens: Range<usize>,
     keep: usize,
-    known: Option<Known<'a, R>>,
+    among: Among<'a, R>,
 }
 
 impl<R: Real> NullaryFnOnce for Run<'_, '_, R> {
@@ -49,23 +58,24 @@ impl<R: Real> NullaryFnOnce for Run<'_, '_, R> {
 
     #[inline(always)]
     fn call(self) -> Candidates {
-        let Self { scan, tokens, keep, known } = self;
-        if let Some(known) = known {
-            return scan.bounded(tokens, keep, known);
+        let Self { scan, tokens, keep, among } = self;
+        match among {
+            Among::All => scan.covariance_first(tokens, keep),
+            Among::Known(known) => scan.bounded(tokens, keep, known),
+            Among::DrawnAbove(floor) => scan.drawn_first(tokens, keep, floor),
         }
-        scan.drawn_first(&tokens, keep).unwrap_or_else(|| scan.covariance_first(tokens, keep))
     }
 }
 
 impl<R: Real> Scan<'_, '_, R> {
-    /// The `keep` best of a run of tokens.
+    /// The `keep` best among some of a run of tokens.
     pub(super) fn best(
         &self,
         tokens: Range<usize>,
         keep: usize,
-        known: Option<Known<'_, R>>,
+        among: Among<'_, R>,
     ) -> Candidates {
-        pulp::Arch::new().dispatch(Run { scan: self, tokens, keep, known })
+        pulp::Arch::new().dispatch(Run { scan: self, tokens, keep, among })
     }
 
     /// Looks only at tokens that may reach what others are known to reach.
@@ -73,7 +83,7 @@ impl<R: Real> Scan<'_, '_, R> {
     fn bounded(&self, tokens: Range<usize>, keep: usize, known: Known<'_, R>) -> Candidates {
         let mut best = Candidates::new(keep);
         let mut least = best.least().max(known.floor.next_down());
-        for (run, extent) in std::iter::zip(runs(tokens.len(), TOGETHER), known.extents) {
+        for (run, extent) in std::iter::zip(runs(tokens.len(), known.span), known.extents) {
             if extent.bound(self.centre) > least {
                 for block in runs(run.len(), BLOCK) {
                     let start = tokens.start + run.start;
@@ -118,17 +128,17 @@ impl<R: Real> Scan<'_, '_, R> {
         }
     }
 
-    /// Draws first and looks at those that drew high: most tokens are not looked at. Nothing if too few of them lie
-    /// in the band, as then others may be selected too.
+    /// Draws first and looks at those that drew high: most tokens are not looked at.
     #[inline(always)]
-    fn drawn_first(&self, tokens: &Range<usize>, keep: usize) -> Option<Candidates> {
-        if !self.ranking.draws() {
-            return None;
-        }
-        let (floor, (first, seed)) = (draw::floor(keep, tokens.len())?, self.numbered);
+    fn drawn_first(&self, tokens: Range<usize>, keep: usize, floor: u64) -> Candidates {
+        let (first, seed) = self.numbered;
         let mut best = Candidates::new(keep);
         let (mut least, mut priority) = (f64::NEG_INFINITY, [0.0]);
         for start in tokens.clone().step_by(BLOCK) {
+            // Most blocks have nobody who drew high.
+            if !draw::any_above::<BLOCK>(seed, first + start as u64, floor) {
+                continue;
+            }
             let drawn = draw::all::<BLOCK>(seed, first + start as u64);
             for index in set(bits(drawn.iter().map(|&drawn| drawn > floor))) {
                 let token = start + index;
@@ -141,7 +151,7 @@ impl<R: Real> Scan<'_, '_, R> {
                 }
             }
         }
-        best.is_full().then_some(best)
+        best
     }
 
     /// Adds a token of the batch; says whether the least priority that counts may have risen.
