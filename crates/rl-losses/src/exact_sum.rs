@@ -41,7 +41,9 @@ impl ExactSum {
     pub(crate) fn extend<R: Real>(&mut self, terms: &[R], ends: Ends<R>) {
         let limit = R::of(power(LOWEST));
         if ends.least <= -limit || ends.largest >= limit {
-            terms.iter().for_each(|term| self.add(term.to_f64()));
+            for term in terms {
+                self.add(term.to_f64());
+            }
         } else if ends.meet() {
             // An advantage is the same throughout a sequence.
             self.add_units(0, small_units(&terms[..1]) * terms.len() as i128);

@@ -153,7 +153,7 @@ fn an_own_operation_pulls_back_as_it_says() {
         &[&x, &y],
         || x.pow_tensor_scalar(3) * &y,
         move |cotangent| {
-            let _held = &held;
+            assert_eq!(Arc::strong_count(&held), 1, "held by the graph alone");
             vec![cotangent * kept.square() * &other, Tensor::new()]
         },
     )

@@ -262,9 +262,11 @@ impl Ranking {
                 return drawn;
             }
         }
-        let (floor, span) = (reached_by(keep, &bounds.pieces, centre), bounds.span);
-        let known =
-            bounds.pieces.iter().map(|extents| Among::Known(Known { extents, span, floor }));
+        let floor = reached_by(keep, &bounds.pieces, centre);
+        let known = bounds
+            .pieces
+            .iter()
+            .map(|extents| Among::Known(Known { extents, span: bounds.span, floor }));
         best(pieces().zip(known.chain(std::iter::repeat(Among::All))).collect())
     }
 

@@ -139,10 +139,12 @@ fn everything_that_looks_at_all_tokens_looks_at_those_of_all_ranks() {
 /// Adapters, with and without their state cut; responses saved by one and replayed by the other.
 #[test]
 fn adapters_train_over_ranks_and_saved_responses_are_replayed_there() {
-    let settings = ["lora.rank=4"];
+    // With the usual 1e-8 AdamW makes a step of the rounding of a gradient that is nearly zero, as an adapter's are at first: on
+    // one processor 5e-12 of a parameter, on another less than 1e-12.
+    let settings = ["lora.rank=4", "optimizer.epsilon=1e-4"];
     let beneath = "algorithm.reference_kl.placement=loss";
     is_the_run_of_one(&settings, &[(2, &[])]);
-    is_the_run_of_one(&[settings[0], beneath], &[(3, &["parallel.zero=3"])]);
+    is_the_run_of_one(&[&settings[..], &[beneath]].concat(), &[(3, &["parallel.zero=3"])]);
     let [saved, replayed] = [(); 2].map(|()| tempfile::tempdir().unwrap());
     let rollouts = saved.path().join("rollouts");
     let with = |count: usize, root: &Path, flag: &str| {
