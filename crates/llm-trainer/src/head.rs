@@ -27,6 +27,7 @@ pub(crate) use self::weight_sum::WeightGradient;
 use self::weight_sum::WeightSum;
 use crate::kept_tokens::KeptTokens;
 use crate::model::TensorGroup;
+use crate::product::matmul;
 
 /// The head's weight, or this rank's part of it.
 #[derive(Debug, Clone, Copy)]
@@ -157,7 +158,7 @@ pub(crate) fn pull_back(
             d_logits /= temperature;
         }
         let d_logits = d_logits.to_kind(hidden.kind());
-        let own = d_logits.matmul(head.weight);
+        let own = matmul(&d_logits, head.weight);
         d_hidden.push(match head.group {
             None => own,
             Some(group) => group.sum(&own),
@@ -281,7 +282,7 @@ impl Chunk {
         (start, length): (i64, i64),
     ) -> Self {
         let kind = statistics_kind(hidden);
-        let logits = hidden.narrow(0, start, length).matmul(&weight.tr()).to_kind(kind);
+        let logits = matmul(&hidden.narrow(0, start, length), &weight.tr()).to_kind(kind);
         let logits = if (temperature - 1.0).abs() > 0.0 { logits / temperature } else { logits };
         let targets = targets.narrow(0, start, length).unsqueeze(1);
         let lists: Option<Vec<&[u32]>> = kept.map(|kept| {

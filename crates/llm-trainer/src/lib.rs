@@ -12,6 +12,7 @@ pub mod kept_tokens;
 mod kernel_test;
 pub mod launch;
 pub mod model;
+mod product;
 pub mod progress;
 pub mod ranks;
 pub mod scoring;

@@ -5,6 +5,7 @@ use tch::Tensor;
 use super::kv_cache::KvCache;
 use crate::cpu_decoder::{CpuDecoder, CpuMemory, numbers};
 use crate::model::{Decoder, causal_attention};
+use crate::product::linear;
 
 /// Logits from which on all threads of libtorch draw tokens: a dozen rows of a large vocabulary.
 const WORTH_MORE_THREADS: usize = 1 << 21;
@@ -142,7 +143,7 @@ impl<'a> Engine<'a> {
     pub(super) fn logits(&self) -> Tensor {
         match self {
             Self::Torch { decoder, hidden, .. } => {
-                Tensor::cat(hidden, 0).linear(decoder.head(), None::<&Tensor>)
+                linear(&Tensor::cat(hidden, 0), decoder.head(), None)
             }
             Self::Cpu { own, hidden, .. } => own.logits(hidden),
         }

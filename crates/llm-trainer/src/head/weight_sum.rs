@@ -4,6 +4,7 @@ use tch::Tensor;
 use trainer_core::plan::WAITING_LOGITS;
 
 use super::statistics_kind;
+use crate::product::matmul;
 
 /// Most rows of a product that is widened before it is added: few enough that its buffers are small.
 const WIDENED_ROWS: i64 = 1 << 13;
@@ -57,7 +58,7 @@ impl WeightGradient {
         };
         let rows = into.split(WIDENED_ROWS, 0).into_iter();
         for (mut into, d_logits) in rows.zip(d_logits.split(WIDENED_ROWS, 1)) {
-            let product = d_logits.tr().matmul(hidden);
+            let product = matmul(&d_logits.tr(), hidden);
             if is_first {
                 into.copy_(&product);
             } else {

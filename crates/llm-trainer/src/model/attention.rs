@@ -1,9 +1,10 @@
 //! Grouped-query attention with rotary positions.
 
-use tch::Tensor;
+use tch::{Kind, Tensor};
 
 use super::projection::Projection;
 use super::rope::Angles;
+use crate::product::lacks_kernels;
 
 /// The four projections of a block's attention.
 #[derive(Debug)]
@@ -42,5 +43,21 @@ impl Attention {
 ///
 /// `query` is `[rows, heads, len, head_dim]`, `key` and `value` `[rows, kv_heads, len, head_dim]`.
 pub fn causal_attention(query: &Tensor, key: &Tensor, value: &Tensor) -> Tensor {
-    Tensor::scaled_dot_product_attention(query, key, value, None::<&Tensor>, 0.0, true, None, true)
+    let attend = |query: &Tensor, key: &Tensor, value: &Tensor| {
+        Tensor::scaled_dot_product_attention(
+            query,
+            key,
+            value,
+            None::<&Tensor>,
+            0.0,
+            true,
+            None,
+            true,
+        )
+    };
+    if !lacks_kernels(query) {
+        return attend(query, key, value);
+    }
+    let [wide_query, wide_key, wide_value] = [query, key, value].map(|x| x.to_kind(Kind::Float));
+    attend(&wide_query, &wide_key, &wide_value).to_kind(query.kind())
 }

@@ -17,6 +17,7 @@ use super::rope::Angles;
 use super::tensor_group::TensorGroup;
 use super::weights::WeightFiles;
 use crate::head::Head;
+use crate::product::matmul;
 use crate::ranks::{RankError, Ranks};
 
 impl Decoder {
@@ -209,7 +210,7 @@ impl Decoder {
 
     /// Logits of final-normed hidden states, `[.., hidden]`, over the whole vocabulary; outside of any graph.
     pub(crate) fn logits(&self, hidden: &Tensor) -> Tensor {
-        let own = hidden.matmul(&self.head().tr());
+        let own = matmul(hidden, &self.head().tr());
         self.group.as_ref().map_or_else(|| own.shallow_clone(), |group| group.gather_columns(&own))
     }
 

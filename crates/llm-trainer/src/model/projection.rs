@@ -3,6 +3,7 @@
 use tch::Tensor;
 
 use super::stacked::stacked;
+use crate::product::linear;
 
 /// A linear map with an optional bias and an optional correction.
 #[derive(Debug)]
@@ -32,7 +33,7 @@ impl Projection {
 
     /// `[.., in]` to `[.., out]`.
     pub(super) fn forward(&self, x: &Tensor) -> Tensor {
-        self.corrected(x, x.linear(&self.weight, self.bias.as_ref()))
+        self.corrected(x, linear(x, &self.weight, self.bias.as_ref()))
     }
 
     /// Several maps of one input, one after another in the last dimension: `[.., in]` to `[.., Σ out]`.
@@ -63,7 +64,7 @@ impl Projection {
 
     /// The same without the bias, of a rank's columns: the sum over the ranks and the bias once are the whole.
     pub(super) fn forward_part(&self, x: &Tensor) -> Tensor {
-        self.corrected(x, x.linear(&self.weight, None::<&Tensor>))
+        self.corrected(x, linear(x, &self.weight, None))
     }
 
     /// Adds the bias to a sum over the ranks.
@@ -79,8 +80,8 @@ impl Projection {
         match &self.correction {
             None => y,
             Some(LowRank { down, up, scale }) => {
-                let narrow = x.linear(down, None::<&Tensor>);
-                y + narrow.linear(up, None::<&Tensor>) * *scale
+                let narrow = linear(x, down, None);
+                y + linear(&narrow, up, None) * *scale
             }
         }
     }

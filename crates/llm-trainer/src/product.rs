@@ -1,0 +1,167 @@
+//! Matrix products in bf16 where libtorch has none worth the name.
+//!
+//! On a processor of x86-64 without AVX-512 libtorch multiplies matrices of bf16 by loops of its own, which take up to a hundred
+//! times as long as its products of f32. There numbers are widened for a product, summed in f32 and rounded once, as the
+//! instructions for bf16 do it.
+
+use tch::{Device, Kind, Tensor};
+use torch_ext::own_operation;
+
+/// Rows that repay widening the weights of a map, of which libtorch takes fewer by dot products of bf16, in vectors.
+const REPAY_LINEAR: usize = 32;
+
+/// The same of a product with a matrix as it lies, not transposed, for which libtorch has no vectors.
+const REPAY_MATMUL: usize = 8;
+
+/// Whether libtorch has no kernels for products of the kind of `x` where it lies.
+pub(crate) fn lacks_kernels(x: &Tensor) -> bool {
+    x.kind() == Kind::BFloat16 && x.device() == Device::Cpu && !has_kernels_for_bf16()
+}
+
+/// Of `x`, `[.., width]`.
+fn has_rows(x: &Tensor, least: usize) -> bool {
+    let width = x.size().last().map_or(1, |&width| usize::try_from(width).expect("a size"));
+    x.numel() >= least * width
+}
+
+/// What libtorch asks for before it gives a product of bf16 to oneDNN.
+#[cfg(target_arch = "x86_64")]
+fn has_kernels_for_bf16() -> bool {
+    is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512vl")
+        && is_x86_feature_detected!("avx512dq")
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn has_kernels_for_bf16() -> bool {
+    true
+}
+
+/// `a · b` in their kind, outside of any graph.
+pub(crate) fn matmul(a: &Tensor, b: &Tensor) -> Tensor {
+    if lacks_kernels(a) && has_rows(a, REPAY_MATMUL) {
+        wide(a).matmul(&wide(b)).to_kind(a.kind())
+    } else {
+        a.matmul(b)
+    }
+}
+
+/// `x · weightᵀ + bias`: `x` is `[.., in]`, `weight` `[out, in]`, `bias` `[out]`.
+pub(crate) fn linear(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Tensor {
+    if lacks_kernels(x) && has_rows(x, REPAY_LINEAR) {
+        widened_linear(x, weight, bias)
+    } else {
+        x.linear(weight, bias)
+    }
+}
+
+/// Keeps for the backward pass what it was given, and nothing that is wider.
+fn widened_linear(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Tensor {
+    let (kind, learns) = (x.kind(), |own: &&Tensor| own.requires_grad());
+    let (learned_weight, learned_bias) = (Some(weight).filter(learns), bias.filter(learns));
+    let inputs: Vec<&Tensor> =
+        std::iter::once(x).chain(learned_weight).chain(learned_bias).collect();
+    let (kept_x, kept_weight) = (x.detach(), weight.detach());
+    let (of_weight, of_bias) = (learned_weight.is_some(), learned_bias.is_some());
+    let forward = || wide(x).linear(&wide(weight), bias.map(wide)).to_kind(kind);
+    let pull_back = move |cotangent: &Tensor| {
+        let cotangent = wide(cotangent);
+        let by_row = |x: &Tensor| x.flatten(0, -2);
+        let mut gradients = vec![cotangent.matmul(&wide(&kept_weight))];
+        if of_weight {
+            gradients.push(by_row(&cotangent).tr().matmul(&wide(&by_row(&kept_x))));
+        }
+        if of_bias {
+            gradients.push(by_row(&cotangent).sum_dim_intlist([0i64].as_slice(), false, None));
+        }
+        gradients.iter().map(|gradient| gradient.to_kind(kind)).collect()
+    };
+    own_operation(&inputs, forward, pull_back).expect("of its own kind and device")
+}
+
+fn wide(x: &Tensor) -> Tensor {
+    x.to_kind(Kind::Float)
+}
+
+#[cfg(test)]
+mod tests {
+    use torch_ext::vector_jacobian_product;
+
+    use super::*;
+
+    fn wave(shape: &[i64], step: f64, kind: Kind) -> Tensor {
+        let count = shape.iter().product::<i64>();
+        (Tensor::arange(count, (Kind::Double, Device::Cpu)) * step).sin().view(shape).to_kind(kind)
+    }
+
+    /// Value and gradients of a map of `x`, weight and bias.
+    fn pulled(
+        linear: impl Fn(&Tensor, &Tensor, Option<&Tensor>) -> Tensor,
+        inputs: &[Tensor; 3],
+        cotangent: &Tensor,
+    ) -> Vec<Tensor> {
+        let [x, weight, bias] = inputs.each_ref().map(|x| x.detach().set_requires_grad(true));
+        let value = linear(&x, &weight, Some(&bias));
+        let found = vector_jacobian_product(&[&value], &[cotangent], &[&x, &weight, &bias]);
+        let gradients = found.unwrap().into_iter().map(|gradient| gradient.unwrap());
+        std::iter::once(value.detach()).chain(gradients).collect()
+    }
+
+    /// In f32, where nothing is rounded, the same operation as libtorch's; in bf16 that of the same numbers in f64, rounded once.
+    #[test]
+    fn a_widened_product_and_its_gradients_are_rounded_once() {
+        let of =
+            |kind| [wave(&[3, 5, 24], 0.3, kind), wave(&[7, 24], 1.1, kind), wave(&[7], 0.9, kind)];
+        let plain = |x: &Tensor, weight: &Tensor, bias: Option<&Tensor>| x.linear(weight, bias);
+        for kind in [Kind::Float, Kind::BFloat16] {
+            let (inputs, cotangent) = (of(kind), wave(&[3, 5, 7], 0.7, kind));
+            let exact = inputs.each_ref().map(|x| x.to_kind(Kind::Double));
+            let exact = pulled(plain, &exact, &cotangent.to_kind(Kind::Double));
+            for (found, exact) in pulled(widened_linear, &inputs, &cotangent).iter().zip(exact) {
+                assert_eq!(found.kind(), kind);
+                // Half a unit in the last of the eight places of bf16, and the sums in f32.
+                let unit = if kind == Kind::Float { 2e-6 } else { 2f64.powi(-8) * 1.001 };
+                let bound = exact.abs() * unit + 2e-6;
+                let off = (found.to_kind(Kind::Double) - &exact).abs();
+                assert!(bool::try_from(off.le_tensor(&bound).all()).unwrap(), "{kind:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_not_learned_gets_no_gradient() {
+        let x = wave(&[2, 4], 0.3, Kind::BFloat16).set_requires_grad(true);
+        let weight = wave(&[3, 4], 1.1, Kind::BFloat16);
+        let value = widened_linear(&x, &weight, None);
+        let found =
+            vector_jacobian_product(&[&value], &[&value.ones_like()], &[&x]).unwrap().remove(0);
+        let exact = weight.to_kind(Kind::Double).sum_dim_intlist([0i64].as_slice(), true, None);
+        let off = (found.unwrap().to_kind(Kind::Double) - exact).abs().max().double_value(&[]);
+        assert!(off < 2f64.powi(-8), "{off}");
+    }
+
+    #[test]
+    fn what_is_widened_is_the_same_product() {
+        let (hidden, weight) =
+            (wave(&[40, 24], 0.3, Kind::BFloat16), wave(&[24, 50], 1.1, Kind::BFloat16));
+        let exact = hidden.to_kind(Kind::Double).matmul(&weight.to_kind(Kind::Double));
+        for rows in [1, 7, 8, 40] {
+            let found = matmul(&hidden.narrow(0, 0, rows), &weight);
+            assert_eq!(found.kind(), Kind::BFloat16);
+            let exact = exact.narrow(0, 0, rows);
+            let off = (found.to_kind(Kind::Double) - &exact).abs().max().double_value(&[]);
+            assert!(
+                off < exact.abs().max().double_value(&[]) * 2f64.powi(-8),
+                "{rows} rows: {off}"
+            );
+        }
+    }
+
+    #[test]
+    fn kernels_are_missing_for_bf16_on_the_cpu_alone() {
+        let of = |kind| Tensor::zeros([2, 4, 3], (kind, Device::Cpu));
+        assert!(!lacks_kernels(&of(Kind::Float)) && !lacks_kernels(&of(Kind::Double)));
+        assert_eq!(lacks_kernels(&of(Kind::BFloat16)), !has_kernels_for_bf16());
+        assert!(has_rows(&of(Kind::Float), 8) && !has_rows(&of(Kind::Float), 9));
+    }
+}
