@@ -80,26 +80,50 @@ fn item(name: &'static str, bytes: u64, because: impl Into<String>) -> Item {
     Item { name, bytes, because: because.into() }
 }
 
-/// About what autograd keeps of one block for one token, in elements: eight vectors of the residual's width (norms,
-/// residuals, the inputs of the projections), three of each of queries, keys and values, and four of the MLP's.
-fn activation_elements_per_token(hidden: usize, attention: usize, intermediate: usize) -> usize {
-    8 * hidden + 3 * attention + 4 * intermediate
+/// Widths of one block, in elements of one token.
+struct Widths {
+    hidden: usize,
+    query: usize,
+    /// Of keys, and of values.
+    key: usize,
+    intermediate: usize,
 }
 
-/// The same of a whole model's block, in bytes of `element_bytes` each.
+impl Widths {
+    /// About what autograd keeps of the block for one token, in elements of `element_bytes` each: the residual between its halves
+    /// and what the two norms make of it, in f32 where elements are narrower; rotated queries, keys and values, and the mix of
+    /// values; gate, up and their product.
+    ///
+    /// Measured on a CPU by how a process grows; where one kernel computes a norm and keeps only its input, as on CUDA, it is less.
+    fn kept_elements(&self, element_bytes: usize) -> usize {
+        let Self { hidden, query, key, intermediate } = self;
+        let vectors = if element_bytes < std::mem::size_of::<f32>() { 10 } else { 5 };
+        vectors * hidden + 2 * (query + key) + 3 * intermediate
+    }
+}
+
+/// What autograd keeps of a whole model's block for one token, in bytes; elements are of `element_bytes`.
 pub fn activation_bytes_per_token(config: &ModelConfig, element_bytes: usize) -> usize {
-    let heads = config.num_attention_heads + 2 * config.num_key_value_heads;
-    let attention = heads * config.head_dim;
-    element_bytes
-        * activation_elements_per_token(config.hidden_size, attention, config.intermediate_size)
+    let widths = Widths {
+        hidden: config.hidden_size,
+        query: config.num_attention_heads * config.head_dim,
+        key: config.num_key_value_heads * config.head_dim,
+        intermediate: config.intermediate_size,
+    };
+    element_bytes * widths.kept_elements(element_bytes)
 }
 
 fn bytes_per_token(setup: &Setup) -> u64 {
     let ModelSizes { hidden, query_width, key_width, intermediate, .. } = setup.model;
     let shared = |width: usize| width.div_ceil(setup.tensor);
-    let attention = shared(query_width) + 2 * key_width.div_ceil(setup.key_parts());
+    let widths = Widths {
+        hidden,
+        query: shared(query_width),
+        key: key_width.div_ceil(setup.key_parts()),
+        intermediate: shared(intermediate),
+    };
     let element = size_of(setup.dtype);
-    element * activation_elements_per_token(hidden, attention, shared(intermediate)) as u64
+    element * widths.kept_elements(usize::try_from(element).unwrap_or(usize::MAX)) as u64
 }
 
 /// What blocks keep for the backward pass of one rank's part of an optimiser step, and what nothing computed twice would take.
