@@ -98,14 +98,14 @@ impl CpuDecoder {
     /// Makes the packed copies.
     fn pack(&mut self) {
         let Self { threads, embedding, head, blocks, .. } = self;
-        threads.install(|| {
-            // An embedding that is no head is read one row a token.
-            head.as_mut().unwrap_or(embedding).pack();
-            for block in blocks {
-                let CpuBlock { query_key_value, output, gate_up, down, .. } = block;
-                [query_key_value, output, gate_up, down].into_iter().for_each(Matrix::pack);
+        // An embedding that is no head is read one row a token.
+        head.as_mut().unwrap_or(embedding).pack(threads);
+        for block in blocks {
+            let CpuBlock { query_key_value, output, gate_up, down, .. } = block;
+            for matrix in [query_key_value, output, gate_up, down] {
+                matrix.pack(threads);
             }
-        });
+        }
     }
 
     /// What a prompt leaves: `prefilled` are keys and values of each block, `[1, kv_heads, tokens, head_dim]`.

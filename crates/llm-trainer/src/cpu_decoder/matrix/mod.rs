@@ -104,14 +104,14 @@ impl Matrix {
     }
 
     /// Keeps a copy of bf16 weights that is faster to read from memory, where they lend themselves to it. Products keep their bits.
-    pub(super) fn pack(&mut self) {
+    pub(super) fn pack(&mut self, threads: &rayon::ThreadPool) {
         let words = self.parts.iter().filter_map(|part| match part.numbers() {
             Numbers::F32(_) => None,
             Numbers::Bf16(words) => Some(words),
         });
         let rows = words.flat_map(|words| words.chunks_exact(self.width / 2));
         let rows: Vec<&[[i32; WORDS]]> = rows.map(|row| row.as_chunks().0).collect();
-        self.packed = Packed::new(&rows);
+        self.packed = Packed::new(&rows, threads);
     }
 
     pub(super) fn outputs(&self) -> usize {
@@ -277,12 +277,14 @@ mod tests {
             let weight = wave(1003, 250, 0.7).to_kind(kind);
             let mut matrix = Matrix::new(&[weight.narrow(0, 0, 501), weight.narrow(0, 501, 502)]);
             let x = column(&wave(11, 250, 0.3));
+            let pool = |threads: usize| {
+                rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap()
+            };
             let on = |matrix: &Matrix, threads: usize, x: &[f32]| {
-                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-                pool.install(|| matrix.multiply(Arch::new(), x))
+                pool(threads).install(|| matrix.multiply(Arch::new(), x))
             };
             let together = on(&matrix, 3, &x);
-            matrix.pack();
+            matrix.pack(&pool(2));
             assert_eq!(matrix.packed.is_some(), kind == Kind::BFloat16 && Lookup::new().is_some());
             for (own, row) in together.chunks_exact(1003).zip(x.chunks_exact(250)) {
                 assert!(on(&matrix, 1, row) == own, "{kind:?}");

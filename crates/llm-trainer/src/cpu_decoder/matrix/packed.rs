@@ -63,7 +63,7 @@ pub(super) struct Packed {
 impl Packed {
     /// Packs `rows`, each `[groups, WORDS]`, two bf16 a word; `None` where the processor cannot unpack them fast, or where too
     /// many upper bytes have no code.
-    pub(super) fn new(rows: &[&[[i32; WORDS]]]) -> Option<Self> {
+    pub(super) fn new(rows: &[&[[i32; WORDS]]], threads: &rayon::ThreadPool) -> Option<Self> {
         let lookup = Lookup::new()?;
         let groups = rows.first()?.len();
         let table = commonest_upper_bytes(rows);
@@ -73,13 +73,16 @@ impl Packed {
             let row = |own: usize| rows[(tile * WEIGHT_ROWS + own).min(rows.len() - 1)];
             std::array::from_fn(|own| &row(own)[group])
         };
+        // Taken by this thread, not by one of the pool: a thread that is new would not find what another before it gave back.
         let mut pieces = Vec::with_capacity(tiles * groups);
         prefer_large_pages(&mut pieces);
         let mut are_whole = Vec::new();
-        (0..tiles * groups)
-            .into_par_iter()
-            .map(|index| Piece::new(lookup, &table, words(index)))
-            .unzip_into_vecs(&mut pieces, &mut are_whole);
+        threads.install(|| {
+            (0..tiles * groups)
+                .into_par_iter()
+                .map(|index| Piece::new(lookup, &table, words(index)))
+                .unzip_into_vecs(&mut pieces, &mut are_whole);
+        });
         let indices = || are_whole.iter().enumerate().filter(|(_, is_whole)| **is_whole);
         if indices().count() * FEW > pieces.len() {
             return None;
@@ -273,7 +276,8 @@ mod tests {
 
     /// Packed, with the share of groups in full; `None` where that is too large, or where the processor cannot.
     fn pack(weight: &[[i32; WORDS]], groups: usize) -> Option<(Packed, f64)> {
-        let packed = Packed::new(&weight.chunks_exact(groups).collect::<Vec<_>>())?;
+        let threads = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
+        let packed = Packed::new(&weight.chunks_exact(groups).collect::<Vec<_>>(), &threads)?;
         let share = packed.wholes.len() as f64 / packed.pieces.len() as f64;
         Some((packed, share))
     }
