@@ -15,7 +15,9 @@ use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use llm_trainer::generation::{GenerationOptions, PromptRequest, SamplingKey, generate};
+use llm_trainer::generation::{
+    Generated, GenerationOptions, Listener, PromptRequest, SamplingKey, Tally, generate_each,
+};
 use llm_trainer::host_memory::Memory;
 use llm_trainer::model::Decoder;
 use llm_trainer::training::adamw::AdamW;
@@ -214,14 +216,15 @@ fn pass(decoder: &Decoder, what: &str, (sequences, length): (usize, usize)) -> R
     Ok(format!("\"ms\":{milliseconds:.1},\"tok_s\":{rate:.1}"))
 }
 
-/// Greedy decoding. A step is the time of all tokens less that of half of them, over those between; what is left is the time of
-/// the prompt, and of packing the weights for as many steps.
+/// Greedy decoding: times until every row has drawn its first token, its second, before which weights are packed where that pays,
+/// and its last; a step is one of those from the second to the last.
 fn decode(
     decoder: &Decoder,
     rows: usize,
     (prompt, new_tokens): (usize, usize),
     kernels: bool,
 ) -> Result<String> {
+    ensure!(new_tokens > 2, "a step is measured between the second token and the last");
     let prompts: Vec<Vec<u32>> =
         (0..rows).map(|row| tokens(decoder.config().vocab_size, prompt, row)).collect();
     let requests: Vec<PromptRequest<'_>> = (0..)
@@ -231,43 +234,63 @@ fn decode(
             key: SamplingKey { seed: 0, step: 0, prompt },
         })
         .collect();
-    let time = |max_new_tokens: usize| {
-        let options = GenerationOptions {
-            max_new_tokens,
-            temperature: 0.0,
-            rows,
-            cpu_kernels: kernels,
-            fused_attention: kernels,
-            ..Default::default()
-        };
-        median(decoder, || {
-            let _responses = generate(decoder, &requests, &options)?;
-            Ok(())
-        })
+    let options = GenerationOptions {
+        max_new_tokens: new_tokens,
+        temperature: 0.0,
+        rows,
+        cpu_kernels: kernels,
+        fused_attention: kernels,
+        ..Default::default()
     };
-    let half = new_tokens / 2;
-    let (first, some, all) = (time(1)?, time(half)?, time(new_tokens)?);
-    let step = (all - some) / (new_tokens - half) as f64;
-    let setup = some - first - step * (half - 1) as f64;
+    let mut drawn = Vec::new();
+    repeated(|| {
+        let mut times = Times { begun: Instant::now(), drawn: Vec::with_capacity(new_tokens) };
+        generate_each(decoder, &requests, &options, &mut times)?;
+        drawn.push(times.drawn);
+        Ok(())
+    })?;
+    // The first generation warms up.
+    let at = |token: usize| median_of(drawn[1..].iter().map(|times| times[token]));
+    let steps = drawn[1..].iter().map(|times| times[new_tokens - 1] - times[1]);
+    let step = median_of(steps) / (new_tokens - 2) as f64;
     Ok(format!(
-        "\"prefill_ms\":{first:.1},\"setup_ms\":{setup:.1},\"all_ms\":{all:.1},\"decode_ms_per_step\":{step:.2},\
+        "\"first_ms\":{:.1},\"second_ms\":{:.1},\"all_ms\":{:.1},\"decode_ms_per_step\":{step:.2},\
          \"decode_tok_s\":{:.1}",
+        at(0),
+        at(1),
+        at(new_tokens - 1),
         rows as f64 * 1e3 / step
     ))
 }
 
+/// When tokens were drawn, in milliseconds after the generation began.
+struct Times {
+    begun: Instant,
+    drawn: Vec<f64>,
+}
+
+impl Listener for Times {
+    fn finished(&mut self, _index: usize, _response: Generated) {}
+
+    fn progress(&mut self, _tally: &Tally) {
+        self.drawn.push(self.begun.elapsed().as_secs_f64() * 1e3);
+    }
+}
+
 /// Median time in milliseconds, after one call that warms up.
 fn median(decoder: &Decoder, mut work: impl FnMut() -> Result<()>) -> Result<f64> {
-    median_of(|| {
+    let times = repeated(|| {
         work()?;
         if let Device::Cuda(index) = decoder.device() {
             tch::Cuda::synchronize(i64::try_from(index)?);
         }
         Ok(())
-    })
+    })?;
+    Ok(median_of(times.into_iter()))
 }
 
-fn median_of(mut work: impl FnMut() -> Result<()>) -> Result<f64> {
+/// Times of `work` in milliseconds, without a first one that warms up.
+fn repeated(mut work: impl FnMut() -> Result<()>) -> Result<Vec<f64>> {
     work()?;
     let (start, mut times) = (Instant::now(), Vec::new());
     while times.len() < 3 || start.elapsed() < LONG_ENOUGH {
@@ -275,8 +298,13 @@ fn median_of(mut work: impl FnMut() -> Result<()>) -> Result<f64> {
         work()?;
         times.push(begun.elapsed().as_secs_f64() * 1e3);
     }
+    Ok(times)
+}
+
+fn median_of(times: impl Iterator<Item = f64>) -> f64 {
+    let mut times: Vec<f64> = times.collect();
     times.sort_by(f64::total_cmp);
-    Ok(times[times.len() / 2])
+    times[times.len() / 2]
 }
 
 fn peak_resident_mib() -> Result<u64> {
