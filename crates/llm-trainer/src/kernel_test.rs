@@ -38,6 +38,27 @@ pub(crate) fn largest_difference(
     Ok(largest)
 }
 
+/// The largest error of numbers `found` in bf16, relative to the number of `exact`, in f64, that it is of.
+///
+/// # Errors
+///
+/// Where it is more than `roundings` to bf16 make, one after another.
+pub(crate) fn largest_error(found: &Tensor, exact: &Tensor, roundings: f64) -> Result<f64, String> {
+    /// Of bf16: half a unit in the last of 8 bits.
+    const ROUNDING: f64 = 1.0 / 256.0;
+    /// Of the largest number: what sums in f32 leave where they nearly cancel, and some more.
+    const NEARLY_ZERO: f64 = 1.0 / 4096.0;
+    let off = (found.to_kind(Kind::Double) - exact).abs();
+    let size = exact.abs();
+    let relative = (off / (&size + size.max() * NEARLY_ZERO)).max().double_value(&[]);
+    let tolerance = roundings * ROUNDING * 1.01;
+    if relative <= tolerance {
+        Ok(relative)
+    } else {
+        Err(format!("differs by {relative:.1e} of a number, expected at most {tolerance:.1e}"))
+    }
+}
+
 /// What the kernel promises, sequence by sequence and pair by pair, in the kind of its arguments.
 #[cfg(test)]
 #[expect(clippy::unnecessary_wraps, reason = "as the kernel, which may be missing")]

@@ -24,7 +24,7 @@ fn extremes(shape: &[i64], step: f64) -> Tensor {
     let ends = [f32::MAX, -3.3895e38, 3.3895e38, 1e-40, -1e-38, 0.0, -0.0, f32::INFINITY, f32::NAN];
     let ends = Tensor::from_slice(&ends).to_kind(Kind::BFloat16);
     let numbers = numbers(shape, step);
-    let count = i64::try_from(numbers.numel()).unwrap();
+    let count = shape.iter().product::<i64>();
     let ends = ends.repeat([count / 9 + 1]).narrow(0, 0, count).view(shape);
     let chosen = (Tensor::arange(count, F64) * 1.7).sin().gt(0.2).view(shape);
     ends.where_self(&chosen, &numbers)
@@ -147,7 +147,8 @@ fn draw_one(logits: &[f64], uniform: f64, temperature: f64) -> (i64, f64) {
         if temperature == 0.0 { logit >= largest } else { reached > uniform * total }
     };
     let token = logits.iter().position(passes).expect("the last sum is the total");
-    (i64::try_from(token).unwrap(), ((logits[token] - largest) / divisor) - total.ln())
+    let log_prob = (logits[token] - largest) / divisor - total.ln();
+    (i64::try_from(token).expect("an index of a tensor"), log_prob)
 }
 
 #[test]
@@ -156,7 +157,9 @@ fn a_token_is_that_up_to_which_the_sum_passes_the_number() {
     for vocabulary in [1, 2, 15, 16, 17, 100, 1031] {
         for temperature in [0.0, 0.25, 1.0, 3.0] {
             let logits = numbers(&[vocabulary], 0.37 + temperature);
-            let impossible = (Tensor::arange(vocabulary, F64) * 2.1).sin().gt(0.8);
+            // The first, unless it is the only one, and some others.
+            let likely = (Tensor::arange(vocabulary, F64) * 2.1).cos();
+            let impossible = likely.gt(0.8).logical_and(&Tensor::from(vocabulary > 1));
             let logits = logits.masked_fill(&impossible, f64::NEG_INFINITY);
             let inner = (0..20).map(|number| (0.37 + f64::from(number)) / 20.0);
             let uniforms: Vec<f64> = ends.into_iter().chain(inner).collect();
@@ -178,6 +181,17 @@ fn a_token_is_that_up_to_which_the_sum_passes_the_number() {
             }
         }
     }
+}
+
+#[test]
+fn of_several_likeliest_tokens_the_first_is_taken() {
+    let logits = Tensor::zeros([1, 1031], (Kind::BFloat16, Device::Cpu));
+    // Two of them are one thread's.
+    for token in [200, 712, 900] {
+        let _filled = logits.i((0, token)).fill_(3.0);
+    }
+    let [tokens, _] = kernels().draw(&logits, &Tensor::zeros([1], F64), 0.0).expect("these fit");
+    assert_eq!(tokens.int64_value(&[0]), 200);
 }
 
 #[test]
@@ -235,7 +249,7 @@ fn tensors_that_a_kernel_does_not_take_are_refused() {
         let [mut keys, mut values] = shared.map(|heads| numbers(&[5, heads, 8], 0.3));
         kernels.rotate_and_store(product, [angles; 2], places, [&mut keys, &mut values])
     };
-    rotate(&product, &angles, &places, [1, 1]).expect("these fit");
+    assert!(rotate(&product, &angles, &places, [1, 1]).is_ok(), "these fit");
     refused(rotate(&product, &angles, &places, [3, 3]), "at least 6 heads");
     refused(rotate(&product, &angles, &places, [1, 2]), "values is");
     refused(rotate(&product.flatten(0, 1), &angles, &places, [1, 1]), "three dimensions");
