@@ -98,3 +98,11 @@ pub(crate) fn reference(
     assert!(longest[1] <= keys.longest, "the kernel is told a bound");
     Ok(Tensor::cat(&mixed, 0))
 }
+
+/// A model's sizes, small ones.
+#[cfg(test)]
+pub(crate) fn tiny_config() -> trainer_core::model_config::ModelConfig {
+    let tiny = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/tiny_qwen2_tied/config.json");
+    let config = trainer_core::model_config::ModelConfig::read(std::path::Path::new(tiny));
+    config.expect("a fixture")
+}

@@ -100,27 +100,20 @@ fn test_drawing(
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
+    use crate::kernel_test::tiny_config;
 
     const CPU: Device = Device::Cpu;
 
-    fn config() -> ModelConfig {
-        let tiny = "/tests/fixtures/tiny_qwen2_tied/config.json";
-        let path = [env!("CARGO_MANIFEST_DIR"), tiny].concat();
-        ModelConfig::read(Path::new(&path)).unwrap()
-    }
-
     #[test]
     fn kernels_that_are_right_are_used_for_what_they_are_for() {
-        let tested = outcomes(&DecodingKernels::emulated(), CPU, &config());
+        let tested = outcomes(&DecodingKernels::emulated(), CPU, &tiny_config());
         assert_eq!(tested.each_ref().map(|(operation, _)| *operation), Operation::ALL);
         for (operation, outcome) in &tested {
             assert!(outcome.is_ok(), "{}: {outcome:?}", operation.name());
         }
         let logits = Tensor::zeros([1, 8], (Kind::BFloat16, CPU));
-        let used = right(DecodingKernels::emulated(), CPU, &config());
+        let used = right(DecodingKernels::emulated(), CPU, &tiny_config());
         assert!(used.draw(&logits, &[0.5], 1.0).is_some());
     }
 
@@ -130,17 +123,17 @@ mod tests {
             name: "libnvrtc.so.13 or .12".to_owned(),
             problem: "no such file".to_owned(),
         };
-        for (_, outcome) in outcomes(&Err(missing.clone()), CPU, &config()) {
+        for (_, outcome) in outcomes(&Err(missing.clone()), CPU, &tiny_config()) {
             assert_eq!(
                 outcome,
                 Err("libnvrtc.so.13 or .12 cannot be used: no such file".to_owned())
             );
         }
         let logits = Tensor::zeros([1, 8], (Kind::BFloat16, CPU));
-        assert!(right(Err(missing), CPU, &config()).draw(&logits, &[0.5], 1.0).is_none());
-        let on_host = own_kernels(CPU, Kind::BFloat16, &config());
+        assert!(right(Err(missing), CPU, &tiny_config()).draw(&logits, &[0.5], 1.0).is_none());
+        let on_host = own_kernels(CPU, Kind::BFloat16, &tiny_config());
         assert!(on_host.draw(&logits, &[0.5], 1.0).is_none());
-        for (_, outcome) in test_own_kernels(CPU, &config()) {
+        for (_, outcome) in test_own_kernels(CPU, &tiny_config()) {
             assert_eq!(outcome, Err("kernels are for CUDA devices, not for Cpu".to_owned()));
         }
     }
@@ -149,7 +142,7 @@ mod tests {
     fn a_drawing_that_is_wrong_is_not_used() {
         let kernels = DecodingKernels::emulated().unwrap();
         let test = |change: &dyn Fn([Tensor; 2]) -> [Tensor; 2]| {
-            test_drawing(CPU, &config(), |logits, uniforms, temperature| {
+            test_drawing(CPU, &tiny_config(), |logits, uniforms, temperature| {
                 kernels.draw(logits, uniforms, temperature).map(change)
             })
         };

@@ -103,26 +103,19 @@ fn words(error: KernelError) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use torch_ext::DecodingKernels;
 
     use super::*;
+    use crate::kernel_test::tiny_config;
     use crate::model::fused::{Operation, test_block_kernel};
 
     const CPU: Device = Device::Cpu;
-
-    fn config() -> ModelConfig {
-        let tiny = "/tests/fixtures/tiny_qwen2_tied/config.json";
-        let path = [env!("CARGO_MANIFEST_DIR"), tiny].concat();
-        ModelConfig::read(Path::new(&path)).unwrap()
-    }
 
     #[test]
     fn the_kernels_are_found_right() {
         let kernels = DecodingKernels::emulated().unwrap();
         for operation in Operation::ALL {
-            let Some(outcome) = test_block_kernel(&kernels, operation, CPU, &config()) else {
+            let Some(outcome) = test_block_kernel(&kernels, operation, CPU, &tiny_config()) else {
                 assert_eq!(operation, Operation::Drawing);
                 continue;
             };
@@ -139,14 +132,16 @@ mod tests {
     fn a_rotation_that_is_wrong_or_missing_is_not_used() {
         let kernels = DecodingKernels::emulated().unwrap();
         let test = |change: &dyn Fn(&mut Tensor, [&mut Tensor; 2])| {
-            let outcome = test_rotation(CPU, &config(), |heads, angles, places, [keys, values]| {
-                let cache = [&mut *keys, &mut *values];
-                let query = super::super::rotate_and_store(&kernels, heads, angles, places, cache);
-                query.map(|mut query| {
-                    change(&mut query, [keys, values]);
-                    query
-                })
-            });
+            let outcome =
+                test_rotation(CPU, &tiny_config(), |heads, angles, places, [keys, values]| {
+                    let cache = [&mut *keys, &mut *values];
+                    let query =
+                        super::super::rotate_and_store(&kernels, heads, angles, places, cache);
+                    query.map(|mut query| {
+                        change(&mut query, [keys, values]);
+                        query
+                    })
+                });
             outcome.map_err(|reason| reason.split(' ').next().unwrap_or_default().to_owned())
         };
         test(&|_, _| ()).unwrap();
@@ -157,7 +152,7 @@ mod tests {
         assert_eq!(test(&|_, [keys, _]| off(keys)), differs);
         assert_eq!(test(&|_, [_, values]| off(values)), Err("values".to_owned()));
         assert_eq!(test(&|query, _| drop(query.fill_(f64::NAN))), differs);
-        let missing = test_rotation(CPU, &config(), |_, _, _, _| Err(failure()));
+        let missing = test_rotation(CPU, &tiny_config(), |_, _, _, _| Err(failure()));
         assert_eq!(missing, Err(failure().to_string()));
     }
 
@@ -165,14 +160,17 @@ mod tests {
     fn a_norm_that_is_wrong_or_missing_is_not_used() {
         let kernels = DecodingKernels::emulated().unwrap();
         let test = |eps: f64, adds: bool| {
-            test_norm(CPU, &config(), |x, y, norm| {
+            test_norm(CPU, &tiny_config(), |x, y, norm| {
                 kernels.add_and_normalise(x, y.filter(|_| adds), (&norm.weight, eps))
             })
         };
-        test(config().rms_norm_eps, true).unwrap();
-        assert!(test(config().rms_norm_eps, false).unwrap_err().starts_with("differs by"));
+        test(tiny_config().rms_norm_eps, true).unwrap();
+        assert!(test(tiny_config().rms_norm_eps, false).unwrap_err().starts_with("differs by"));
         assert!(test(0.01, true).unwrap_err().starts_with("differs by"));
-        assert_eq!(test_norm(CPU, &config(), |_, _, _| Err(failure())), Err(failure().to_string()));
+        assert_eq!(
+            test_norm(CPU, &tiny_config(), |_, _, _| Err(failure())),
+            Err(failure().to_string())
+        );
     }
 
     #[test]
@@ -181,7 +179,7 @@ mod tests {
             let halves = both.chunk(2, -1);
             Ok(gated(&Tensor::cat(&[&halves[1], &halves[0]], -1)))
         };
-        assert!(test_gate(CPU, &config(), swapped).unwrap_err().starts_with("differs by"));
-        assert_eq!(test_gate(CPU, &config(), |_| Err(failure())), Err(failure().to_string()));
+        assert!(test_gate(CPU, &tiny_config(), swapped).unwrap_err().starts_with("differs by"));
+        assert_eq!(test_gate(CPU, &tiny_config(), |_| Err(failure())), Err(failure().to_string()));
     }
 }
