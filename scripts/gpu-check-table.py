@@ -26,10 +26,10 @@ def parity(out, device):
 
 
 def doctor(out):
-    """Self-tests and the attention kernels, as `llm-trainer doctor` says."""
+    """Self-tests, the attention kernels and our own, as `llm-trainer doctor` says."""
     for line in (out / "doctor.txt").read_text().splitlines():
         name, _, said = line.partition(" ")
-        if name in ("self-test", "attention"):
+        if name in ("self-test", "attention", "kernel"):
             where, _, outcome = said.strip().partition(": ")
             print(json.dumps({"what": name, "on": where, "outcome": outcome}))
 

@@ -10,7 +10,7 @@
 #   --model SIZE      shape of the random model of rollout and update: tiny, 0.5b … 72b [7b with CUDA, else tiny]
 #   --out DIR         where gpu-check.json and the logs go [gpu-check-results]
 #
-# doctor   libtorch, devices, self-tests of arithmetic and of the attention kernels: which are used, and why not the others
+# doctor   libtorch, devices, self-tests of arithmetic and of the attention kernels and our own: which are used, and why not the others
 # parity   log-probabilities and entropies: device against CPU in f32
 # rollout  decoding behind prompts, with the kernels that decode (gen) and by plain operators alone (plain)
 # update   log-probability pass; forward, backward and optimiser

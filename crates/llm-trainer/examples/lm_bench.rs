@@ -5,7 +5,7 @@
 //! of one sequence of 512 (eight for `tiny`), `train` adds the gradient and an optimiser step with master weights and moments in
 //! f32 (moments in bf16 on a GPU), `train-split` and `train-none` one with moments in bf16 and such master weights
 //! (`optimizer.master`), `genN` decodes N sequences behind prompts of 64 tokens, `plainN` the same by libtorch's plain operators
-//! alone: without the CPU's own products, and without the one kernel that attends for all rows on a GPU. A fourth part changes the lengths: `:8x2048` is eight sequences of 2048 tokens, `:512+256` a
+//! alone: without the CPU's own products, and on a GPU without the one kernel that attends for all rows and kernels of our own. A fourth part changes the lengths: `:8x2048` is eight sequences of 2048 tokens, `:512+256` a
 //! prompt of 512 and 256 drawn tokens. Each measurement runs in a process of its own, whose peak memory it reports; with
 //! `LM_BENCH_DEVICE=cuda` the first GPU does, and then the memory is that of tensors on it. `LM_BENCH_ACTIVATION_BYTES` is
 //! `training.activation_bytes`, 4 GiB if it is not given.
@@ -239,7 +239,7 @@ fn decode(
         temperature: 0.0,
         rows,
         cpu_kernels: kernels,
-        fused_attention: kernels,
+        cuda_kernels: kernels,
         ..Default::default()
     };
     let mut drawn = Vec::new();

@@ -38,6 +38,27 @@ pub(crate) fn largest_difference(
     Ok(largest)
 }
 
+/// The largest error of numbers `found` in bf16, relative to the number of `exact`, in f64, that it is of.
+///
+/// # Errors
+///
+/// Where it is more than `roundings` to bf16 make, one after another.
+pub(crate) fn largest_error(found: &Tensor, exact: &Tensor, roundings: f64) -> Result<f64, String> {
+    /// Of bf16: half a unit in the last of 8 bits.
+    const ROUNDING: f64 = 1.0 / 256.0;
+    /// Of the largest number: what sums in f32 leave where they nearly cancel, and some more.
+    const NEARLY_ZERO: f64 = 1.0 / 4096.0;
+    let off = (found.to_kind(Kind::Double) - exact).abs();
+    let size = exact.abs();
+    let relative = (off / (&size + size.max() * NEARLY_ZERO)).max().double_value(&[]);
+    let tolerance = roundings * ROUNDING * 1.01;
+    if relative <= tolerance {
+        Ok(relative)
+    } else {
+        Err(format!("differs by {relative:.1e} of a number, expected at most {tolerance:.1e}"))
+    }
+}
+
 /// What the kernel promises, sequence by sequence and pair by pair, in the kind of its arguments.
 #[cfg(test)]
 #[expect(clippy::unnecessary_wraps, reason = "as the kernel, which may be missing")]
@@ -76,4 +97,12 @@ pub(crate) fn reference(
     assert_eq!(longest[0], queries.longest, "the kernel is told the longest");
     assert!(longest[1] <= keys.longest, "the kernel is told a bound");
     Ok(Tensor::cat(&mixed, 0))
+}
+
+/// A model's sizes, small ones.
+#[cfg(test)]
+pub(crate) fn tiny_config() -> trainer_core::model_config::ModelConfig {
+    let tiny = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/tiny_qwen2_tied/config.json");
+    let config = trainer_core::model_config::ModelConfig::read(std::path::Path::new(tiny));
+    config.expect("a fixture")
 }

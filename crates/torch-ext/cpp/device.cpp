@@ -2,6 +2,7 @@
 #include <ATen/Context.h>
 #include <ATen/Version.h>
 #include <ATen/DeviceAccelerator.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <dlfcn.h>
 #include <torch/version.h>
 
@@ -35,5 +36,20 @@ int torch_ext_cuda_memory(int device, int64_t out[4]) {
     out[3] = stats.reserved_bytes[0].peak;
     return 0;
   });
+}
+
+// The stream that libtorch launches on now, a cudaStream_t.
+int torch_ext_current_stream(int device, void** stream) {
+  return torch_ext::guard(-1, [&] {
+    c10::impl::VirtualGuardImpl cuda(c10::DeviceType::CUDA);
+    *stream = cuda.getStreamNativeHandle(cuda.getStream(c10::Device(c10::DeviceType::CUDA, (c10::DeviceIndex)device)));
+    return 0;
+  });
+}
+
+// Path of the library that libtorch's operators are in, as the loader found it, or null. The caller frees it with free().
+char* torch_ext_library_path() {
+  Dl_info info;
+  return dladdr((void*)&at::show_config, &info) && info.dli_fname ? strdup(info.dli_fname) : nullptr;
 }
 }

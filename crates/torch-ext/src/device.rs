@@ -1,6 +1,7 @@
 //! Which libtorch this is, and whether it sees a CUDA device.
 
 use std::ffi::{CStr, c_char, c_int};
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use crate::{TorchError, owned_string};
@@ -10,6 +11,7 @@ unsafe extern "C" {
     fn torch_ext_built_against() -> *const c_char;
     fn torch_ext_show_config() -> *mut c_char;
     fn torch_ext_cuda_memory(device: c_int, out: *mut i64) -> c_int;
+    fn torch_ext_library_path() -> *mut c_char;
 }
 
 /// Loads libtorch's CUDA half if it and its libraries are there; later calls repeat the first answer.
@@ -48,6 +50,13 @@ pub fn libtorch() -> Libtorch {
         built_against: built_against.to_string_lossy().into_owned(),
         configuration: configuration.unwrap_or_default(),
     }
+}
+
+/// The folder that libtorch was loaded from, where the loader says.
+pub(crate) fn library_folder() -> Option<PathBuf> {
+    // SAFETY: the answer is null or a string from `strdup` that nothing else owns.
+    let path = unsafe { owned_string(torch_ext_library_path()) }?;
+    Some(Path::new(&path).canonicalize().ok()?.parent()?.to_owned())
 }
 
 /// Bytes that libtorch's caching allocator holds on a CUDA device.

@@ -1,6 +1,6 @@
 //! What libtorch has and `tch` leaves out: vector–Jacobian products with a given cotangent, operations with a backward half of one's own, registered operators
-//! by name, CUDA loaded at run time by a binary that was built without it, a tensor's numbers where they lie, and collectives
-//! over several processes.
+//! by name, CUDA loaded at run time by a binary that was built without it, kernels of our own compiled at run time, a tensor's numbers
+//! where they lie, and collectives over several processes.
 //!
 //! The one crate of the workspace with `unsafe`; each block says why it is sound. A libtorch exception becomes
 //! [`TorchError`], never an abort.
@@ -9,6 +9,7 @@ mod autograd;
 mod device;
 pub mod distributed;
 mod host;
+mod kernels;
 mod memory;
 mod operator;
 
@@ -16,6 +17,7 @@ pub use autograd::{backward, own_operation, set_gradient, vector_jacobian_produc
 pub use device::{CudaMemory, Libtorch, cuda_memory, libtorch, load_cuda};
 pub use distributed::{GroupError, GroupOptions, Placement, ProcessGroup, ReduceOp, Store, Work};
 pub use host::{HostNumbers, HostNumbersMut, prefetch};
+pub use kernels::{DecodingKernels, KernelError};
 pub use memory::{keep_freed_memory, prefer_large_pages};
 pub use operator::{Argument, Ragged, call, fused_adamw, ragged_flash_attention};
 

@@ -4,13 +4,16 @@ use std::io::Write;
 
 use anyhow::{Context, bail};
 use tch::{Cuda, Device, Kind, Tensor};
+use trainer_core::plan::preset_model;
 
 use crate::device::memory_bytes;
-use crate::generation::test_fused_decoding;
+use crate::generation::{test_fused_decoding, test_own_kernels};
 use crate::model::test_fused_training;
 
-/// Of queries, of keys and values, and their width.
-const HEADS_OF_QWEN2_5_7B: [i64; 3] = [28, 4, 128];
+/// The shape of Qwen2.5-7B, of which kernels are tested.
+const MODEL: &str = "7b";
+/// Its heads of queries, of keys and values, and their width.
+const HEADS: [i64; 3] = [28, 4, 128];
 
 /// Arguments of `doctor`: none.
 #[derive(Debug, clap::Args)]
@@ -58,28 +61,39 @@ pub fn run(_args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
         let error = self_test(device).with_context(|| format!("self-test on {device:?}"))?;
         writeln!(out, "self-test    {device:?}: ok, largest error {error:.1e}")?;
         if device != Device::Cpu {
-            let kernels = [
+            let attention = [
                 ("training", test_fused_training(device)),
-                ("decoding", test_fused_decoding(device, HEADS_OF_QWEN2_5_7B)),
+                ("decoding", test_fused_decoding(device, HEADS)),
             ];
-            for (what, outcome) in kernels {
-                match outcome {
-                    Ok(error) => writeln!(
-                        out,
-                        "attention    {device:?}: {what} by one kernel for all lengths, largest error {error:.1e}"
-                    )?,
-                    Err(reason) => {
-                        let reason = reason.lines().next().unwrap_or_default();
-                        writeln!(
-                            out,
-                            "attention    {device:?}: {what} by plain operators, as {reason}"
-                        )?;
-                    }
-                }
+            for (what, outcome) in attention {
+                let kernel = (what, "one kernel for all lengths");
+                say_which(out, ("attention", device), kernel, &outcome)?;
+            }
+            let model = preset_model(MODEL).context("a model of this size")?;
+            for (operation, outcome) in test_own_kernels(device, &model) {
+                let kernel = (operation.name(), "a kernel of our own");
+                say_which(out, ("kernel", device), kernel, &outcome)?;
             }
         }
     }
     Ok(())
+}
+
+/// A line that says how `what` is computed: by the kernel, or why by plain operators.
+fn say_which(
+    out: &mut impl Write,
+    (label, device): (&str, Device),
+    (what, kernel): (&str, &str),
+    outcome: &Result<f64, String>,
+) -> std::io::Result<()> {
+    write!(out, "{label:<12} {device:?}: {what} by ")?;
+    match outcome {
+        Ok(error) => writeln!(out, "{kernel}, largest error {error:.1e}"),
+        Err(reason) => {
+            let reason = reason.lines().next().unwrap_or_default();
+            writeln!(out, "plain operators, as {reason}")
+        }
+    }
 }
 
 /// Product and gradient of two matrices against their closed form; answers with the largest difference.
@@ -117,4 +131,24 @@ fn self_test(device: Device) -> anyhow::Result<f64> {
 
 fn gibibytes(bytes: u64) -> f64 {
     bytes as f64 / f64::from(1 << 30)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_each_operation_it_says_what_does_it_and_why() {
+        let mut out = Vec::new();
+        let mut say = |outcome| {
+            let (of, kernel) = (("kernel", Device::Cuda(1)), ("the gate", "a kernel of our own"));
+            say_which(&mut out, of, kernel, &outcome).unwrap();
+        };
+        say(Ok(0.00374));
+        say(Err("NVRTC does not compile it:\nkernels.cu(3)".to_owned()));
+        let expected = "\
+            kernel       Cuda(1): the gate by a kernel of our own, largest error 3.7e-3\n\
+            kernel       Cuda(1): the gate by plain operators, as NVRTC does not compile it:\n";
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
 }

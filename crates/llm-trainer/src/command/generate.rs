@@ -173,7 +173,7 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
         stop_strings: stop_strings.map(Arc::new),
         rows: args.rows,
         cpu_kernels: !args.no_cpu_kernels,
-        fused_attention: true,
+        cuda_kernels: true,
         band: args.band.band()?,
         measure_entropy: args.entropy,
     };

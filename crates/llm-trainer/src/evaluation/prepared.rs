@@ -102,7 +102,7 @@ impl PreparedSet {
             stop_strings: stop_strings.map(Arc::new),
             rows,
             cpu_kernels,
-            fused_attention: true,
+            cuda_kernels: true,
             band: banded.then(|| EntropyBand::new(floor, ceiling)).transpose()?,
             measure_entropy: true,
         };

@@ -1,10 +1,15 @@
 //! What runs the model: libtorch, or the CPU's own products.
 
+use entropy_core::LogitsError;
 use tch::Tensor;
 
+use super::GenerationOptions;
 use super::kv_cache::KvCache;
+use super::measured::Measured;
+use super::own_kernels::own_kernels;
+use super::sampler::{Drawn, draw, drawn};
 use crate::cpu_decoder::{CpuDecoder, CpuMemory, numbers};
-use crate::model::{Decoder, causal_attention};
+use crate::model::{Decoder, FusedOperations, Residual, causal_attention};
 use crate::product::linear;
 
 /// Logits from which on all threads of libtorch draw tokens: a dozen rows of a large vocabulary.
@@ -43,8 +48,8 @@ pub(super) enum Products {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Kernels {
     pub(super) products: Products,
-    /// One kernel for the attention of all rows.
-    pub(super) fused_attention: bool,
+    /// On CUDA: one kernel for the attention of all rows, and kernels of our own.
+    pub(super) cuda: bool,
 }
 
 /// What reading a prompt leaves; shared by its samples.
@@ -66,6 +71,7 @@ pub(super) enum Engine<'a> {
     /// By libtorch.
     Torch {
         decoder: &'a Decoder,
+        fused: FusedOperations,
         cache: KvCache,
         /// Final-normed hidden states that predict the next token of each row, one tensor or several.
         hidden: Vec<Tensor>,
@@ -87,7 +93,7 @@ impl<'a> Engine<'a> {
     pub(super) fn new(
         decoder: &'a Decoder,
         (slots, capacity): (usize, usize),
-        Kernels { products, fused_attention }: Kernels,
+        Kernels { products, cuda }: Kernels,
     ) -> Self {
         // The CPU's own products know whole models alone.
         let own = match products {
@@ -98,8 +104,13 @@ impl<'a> Engine<'a> {
             let own = Box::new(own);
             return Self::Cpu { decoder, own, rows: Vec::new(), hidden: Vec::new(), capacity };
         }
-        let cache = KvCache::new(decoder, slots, capacity, fused_attention);
-        Self::Torch { decoder, cache, hidden: Vec::new() }
+        let fused = if cuda {
+            own_kernels(decoder.device(), decoder.kind(), decoder.config())
+        } else {
+            FusedOperations::default()
+        };
+        let cache = KvCache::new(decoder, slots, capacity, cuda);
+        Self::Torch { decoder, fused, cache, hidden: Vec::new() }
     }
 
     /// Reads one prompt. Always one at a time, so that what it leaves does not depend on what else is asked.
@@ -149,14 +160,26 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Runs libtorch's operators on `logits` between two steps.
+    /// Draws a token a row, as [`draw`] does, between two steps.
     ///
     /// On this thread alone, where these are few numbers and the CPU's own products come next: threads of libtorch that have
     /// done their work look for more for some milliseconds, on the processors that the products need.
-    pub(super) fn beside_decoding<T>(&self, logits: &Tensor, work: impl FnOnce() -> T) -> T {
+    pub(super) fn draw(
+        &self,
+        logits: &Tensor,
+        uniforms: &[f64],
+        options: &GenerationOptions,
+    ) -> Result<Vec<Drawn>, LogitsError> {
+        let is_plain = !options.truncates() && options.band.is_none() && !options.measure_entropy;
+        if let Self::Torch { fused, .. } = self
+            && is_plain
+            && let Some([tokens, log_prob]) = fused.draw(logits, uniforms, options.temperature)
+        {
+            return Ok(drawn(&tokens, &log_prob, Vec::new(), &Measured::default()));
+        }
         let few = matches!(self, Self::Cpu { .. }) && logits.numel() < WORTH_MORE_THREADS;
         let _alone = few.then(OneThread::new);
-        work()
+        draw(logits, uniforms, options)
     }
 
     /// Gives the place of a row to the last one.
@@ -173,8 +196,8 @@ impl<'a> Engine<'a> {
         match self {
             Self::Torch { hidden, .. } if none => hidden.clear(),
             Self::Cpu { hidden, .. } if none => hidden.clear(),
-            Self::Torch { decoder, cache, hidden } => {
-                *hidden = vec![torch_step(decoder, cache, token_ids)];
+            Self::Torch { decoder, fused, cache, hidden } => {
+                *hidden = vec![torch_step(decoder, fused, cache, token_ids)];
             }
             Self::Cpu { own, rows, hidden, .. } => *hidden = own.step(token_ids, rows),
         }
@@ -182,16 +205,109 @@ impl<'a> Engine<'a> {
 }
 
 /// Reads one token a row and answers with its final-normed hidden states, `[rows, hidden]`.
-fn torch_step(decoder: &Decoder, cache: &mut KvCache, token_ids: &[u32]) -> Tensor {
+fn torch_step(
+    decoder: &Decoder,
+    fused: &FusedOperations,
+    cache: &mut KvCache,
+    token_ids: &[u32],
+) -> Tensor {
     let step = cache.advance();
     let token_ids: Vec<i64> = token_ids.iter().map(|&id| i64::from(id)).collect();
     let token_ids = Tensor::from_slice(&token_ids).unsqueeze(1).to_device(decoder.device());
     let angles = decoder.angles(&step.positions());
-    let mut x = decoder.embed(&token_ids);
+    let mut residual = Residual::new(decoder.embed(&token_ids));
     for index in 0..decoder.block_count() {
-        x = decoder.block(index, &x, &angles, |query, key, value| {
-            cache.attend(index, &step, query, key, value)
+        decoder.advance(index, &mut residual, fused, |heads| {
+            cache.attend(index, &step, (&heads, &angles), fused)
         });
     }
-    decoder.final_norm(&x.squeeze_dim(1))
+    decoder.end(residual, fused).squeeze_dim(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use tch::{Device, Kind};
+    use torch_ext::DecodingKernels;
+
+    use super::*;
+    use crate::model::Operation;
+
+    fn decoder() -> Decoder {
+        let tiny = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/tiny_qwen2_tied");
+        Decoder::load(Path::new(tiny), Device::Cpu, Kind::BFloat16).unwrap()
+    }
+
+    fn fused(right: &[Operation]) -> FusedOperations {
+        FusedOperations::new(DecodingKernels::emulated().unwrap(), right.to_vec())
+    }
+
+    /// Three rows of several lengths.
+    fn engine(decoder: &Decoder, fused: FusedOperations) -> Engine<'_> {
+        let cache = KvCache::new(decoder, 3, 12, false);
+        let mut engine = Engine::Torch { decoder, fused, cache, hidden: Vec::new() };
+        for (prompt, token_ids) in [&[5, 7, 11][..], &[3], &[2, 9]].into_iter().enumerate() {
+            let read = engine.prefill(prompt, token_ids);
+            engine.place(&read);
+        }
+        engine
+    }
+
+    /// After each of some steps, before the last of which the first row leaves.
+    fn logits(decoder: &Decoder, fused: FusedOperations) -> Vec<Tensor> {
+        let _no_grad = tch::no_grad_guard();
+        let mut engine = engine(decoder, fused);
+        let mut found = Vec::new();
+        for token_ids in [&[4, 8, 15][..], &[16, 23, 42], &[99, 100]] {
+            if token_ids.len() == 2 {
+                engine.swap_remove(0);
+            }
+            engine.step(token_ids);
+            found.push(engine.logits());
+        }
+        found
+    }
+
+    #[test]
+    fn kernels_of_our_own_decode_as_libtorch_does() {
+        let decoder = decoder();
+        let plain = logits(&decoder, FusedOperations::default());
+        // These round as libtorch does.
+        for right in [Operation::Rotation, Operation::Gate] {
+            let found = logits(&decoder, fused(&[right]));
+            assert!(found.iter().zip(&plain).all(|(found, plain)| found.equal(plain)), "{right:?}");
+        }
+        // A norm may be rounded to the other side, as its squares are summed in another order.
+        for (found, plain) in logits(&decoder, fused(&Operation::ALL)).iter().zip(&plain) {
+            let off = (found - plain).abs().max().double_value(&[]);
+            assert!(off <= 0.02 * plain.abs().max().double_value(&[]), "{off}");
+        }
+    }
+
+    /// Else libtorch would do everything, and nobody notice.
+    #[test]
+    fn every_kernel_takes_what_decoding_gives_it() {
+        let _no_grad = tch::no_grad_guard();
+        let (decoder, fused) = (decoder(), fused(&Operation::ALL));
+        let Engine::Torch { mut cache, .. } = engine(&decoder, FusedOperations::default()) else {
+            panic!("an engine of libtorch")
+        };
+        let step = cache.advance();
+        let angles = decoder.angles(&step.positions());
+        let x = decoder.embed(&Tensor::from_slice(&[4_i64, 8, 15]).unsqueeze(1));
+        let before = x.copy();
+        let mut residual = Residual::new(x.shallow_clone());
+        decoder.advance(0, &mut residual, &fused, |heads| {
+            let room = || Tensor::zeros([36, 2, 16], (Kind::BFloat16, Device::Cpu));
+            let (places, mut other) = (Tensor::from_slice(&[1_i64, 2, 0]), [room(), room()]);
+            let query = fused.rotate_and_store(&heads, &angles, &places, other.each_mut());
+            assert_eq!(query.map(|query| query.size()), Some(vec![3, 4, 1, 16]));
+            cache.attend(0, &step, (&heads, &angles), &fused)
+        });
+        assert!(!x.equal(&before), "what attention adds is added in place");
+        let logits =
+            decoder.end(residual, &fused).squeeze_dim(1).linear(decoder.head(), None::<&Tensor>);
+        assert!(fused.draw(&logits, &[0.1, 0.5, 0.9], 1.0).is_some());
+    }
 }

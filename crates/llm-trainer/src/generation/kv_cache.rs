@@ -3,7 +3,7 @@
 use tch::{Device, Kind, Tensor};
 
 use super::slot_attention::{Seen, is_fused};
-use crate::model::Decoder;
+use crate::model::{Angles, Decoder, FusedOperations, Heads, by_position};
 
 /// Preallocated keys and values, `[slots · capacity, kv_heads, head_dim]` for each block, slot after slot. The first slots are in
 /// use; their rows differ in length.
@@ -96,20 +96,24 @@ impl KvCache {
         Step { places: starts + &positions, positions, seen }
     }
 
-    /// Stores `key` and `value`, `[rows, kv_heads, 1, head_dim]`, in block `block` and attends over all the rows hold; `query` and the
-    /// result are `[rows, heads, 1, head_dim]`.
+    /// Rotates queries and keys, stores keys and values in block `block`, and attends over all the rows hold: what the output projection
+    /// is applied to, `[rows, 1, heads · head_dim]`.
     pub(super) fn attend(
         &mut self,
         block: usize,
         step: &Step,
-        query: &Tensor,
-        key: &Tensor,
-        value: &Tensor,
+        (heads, angles): (&Heads, &Angles),
+        fused: &FusedOperations,
     ) -> Tensor {
         let (keys, values) = (&mut self.keys[block], &mut self.values[block]);
-        let _stored = keys.index_copy_(0, &step.places, &key.squeeze_dim(2));
-        let _stored = values.index_copy_(0, &step.places, &value.squeeze_dim(2));
-        step.seen.attend(query, keys, values)
+        if let Some(query) = fused.rotate_and_store(heads, angles, &step.places, [keys, values]) {
+            return by_position(&step.seen.attend(&query, keys, values));
+        }
+        heads.mix(angles, |query, key, value| {
+            let _stored = keys.index_copy_(0, &step.places, &key.squeeze_dim(2));
+            let _stored = values.index_copy_(0, &step.places, &value.squeeze_dim(2));
+            step.seen.attend(query, keys, values)
+        })
     }
 }
 

@@ -8,6 +8,7 @@
 mod engine;
 mod kv_cache;
 mod measured;
+mod own_kernels;
 mod part_sampler;
 mod sampler;
 mod shared;
@@ -25,6 +26,7 @@ use crate::kept_tokens::KeptTokens;
 use crate::model::Decoder;
 use crate::ranks::RankError;
 
+pub use own_kernels::test_own_kernels;
 pub use shared::{Ask, Drawing, SharedBatch};
 pub use slot_attention::test_fused_decoding;
 
@@ -71,8 +73,9 @@ pub struct GenerationOptions {
     pub rows: usize,
     /// On the CPU, in f32 and bf16: decode by products made for few rows in place of libtorch's.
     pub cpu_kernels: bool,
-    /// On CUDA, in bf16: attend by one kernel, where a test finds it right for the model's heads ([`test_fused_decoding`]).
-    pub fused_attention: bool,
+    /// On CUDA, in bf16: attend by one kernel, and use kernels of our own, each where a test finds it right for the model's sizes
+    /// ([`test_fused_decoding`], [`test_own_kernels`]).
+    pub cuda_kernels: bool,
     /// Moves the temperature of each token so that the entropy of what it is drawn from stays within these bounds: from
     /// `temperature`, over the tokens that `top_k`, `top_p` and `min_p` keep at that temperature.
     pub band: Option<EntropyBand>,
@@ -116,7 +119,7 @@ impl Default for GenerationOptions {
             stop_strings: None,
             rows: 64,
             cpu_kernels: true,
-            fused_attention: true,
+            cuda_kernels: true,
             band: None,
             measure_entropy: false,
         }

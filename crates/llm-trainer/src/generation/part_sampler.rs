@@ -105,13 +105,11 @@ impl<'a> Parts<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel_test::tiny_config;
     use crate::ranks::Ranks;
 
     fn alone() -> TensorGroup {
-        let config =
-            concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/tiny_qwen2_tied/config.json");
-        let config = trainer_core::model_config::ModelConfig::read(std::path::Path::new(config));
-        TensorGroup::new(&Ranks::single(), &config.unwrap()).unwrap()
+        TensorGroup::new(&Ranks::single(), &tiny_config()).unwrap()
     }
 
     /// One part is the whole: every number draws what it draws there, impossible tokens and the ends of the range included.

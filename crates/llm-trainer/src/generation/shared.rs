@@ -6,7 +6,6 @@ use std::sync::Arc;
 use tch::{Kind, Tensor};
 
 use super::engine::{Engine, Kernels, Prefilled, Products};
-use super::sampler::draw;
 use super::slots::Row;
 use super::{Finish, GenerationError, GenerationOptions, PromptRequest, SamplingKey, check};
 use crate::model::Decoder;
@@ -63,7 +62,7 @@ impl<'a> SharedBatch<'a> {
     pub fn new(decoder: &'a Decoder, slots: usize, capacity: usize, cpu_kernels: bool) -> Self {
         // Whatever there is room for, a server mostly has a few requests at a time, and lasts.
         let products = if cpu_kernels { Products::Own { packs: true } } else { Products::Torch };
-        let kernels = Kernels { products, fused_attention: true };
+        let kernels = Kernels { products, cuda: true };
         Self {
             decoder,
             engine: Engine::new(decoder, (slots, capacity), kernels),
@@ -133,7 +132,7 @@ impl<'a> SharedBatch<'a> {
                 continue;
             }
             let logits = logits.narrow(0, place, 1);
-            let mut drawn = draw(&logits, &[row.noise()], &ask.options)?;
+            let mut drawn = self.engine.draw(&logits, &[row.noise()], &ask.options)?;
             let drawn = drawn.pop().expect("one token a row");
             row.push(&drawn, &ask.options)?;
             let drawing = Drawing {

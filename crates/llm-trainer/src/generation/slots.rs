@@ -4,7 +4,7 @@ use trainer_core::counter_rng::{NoiseKey, uniform};
 
 use super::engine::{Engine, Kernels, Prefilled, Products};
 use super::part_sampler::draw_from_parts;
-use super::sampler::{Drawn, draw};
+use super::sampler::Drawn;
 use super::{
     Finish, Generated, GenerationError, GenerationOptions, Listener, PromptRequest, SamplingKey,
     Tally, TokenEntropy,
@@ -49,7 +49,7 @@ pub(super) fn run(
     } else {
         Products::Torch
     };
-    let kernels = Kernels { products, fused_attention: options.fused_attention };
+    let kernels = Kernels { products, cuda: options.cuda_kernels };
     let mut engine = Engine::new(decoder, (slots, capacity), kernels);
     let mut prefilled: Option<Prefilled> = None;
     let mut rows: Vec<Row> = Vec::with_capacity(slots);
@@ -73,7 +73,7 @@ pub(super) fn run(
         let noise: Vec<f64> = rows.iter().map(Row::noise).collect();
         let logits = engine.logits();
         let drawn = match decoder.group() {
-            None => engine.beside_decoding(&logits, || draw(&logits, &noise, options))?,
+            None => engine.draw(&logits, &noise, options)?,
             Some(group) => draw_from_parts(group, &logits, &noise, options)?,
         };
         decoder.check_blocks()?;

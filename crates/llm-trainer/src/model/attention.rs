@@ -16,27 +16,47 @@ pub(super) struct Attention {
     pub(super) head_dim: i64,
 }
 
+/// Queries, keys and values of some positions, as one product leaves them.
+#[derive(Debug)]
+pub(crate) struct Heads {
+    /// `[rows, len, queries + keys + values, head_dim]`, the queries' heads first.
+    pub(super) all: Tensor,
+    /// How many heads are of each of the three.
+    pub(super) counts: [i64; 3],
+}
+
 impl Attention {
-    /// What the output projection is applied to, `[rows, len, heads · head_dim]`: `x` is `[rows, len, hidden]`; `attend` maps
-    /// rotated queries `[rows, heads, len, head_dim]` and keys and values `[rows, kv_heads, len, head_dim]` to the mix of values,
-    /// in the shape of the queries.
-    pub(super) fn mix(
+    /// What `x`, `[rows, len, hidden]`, asks and offers.
+    pub(super) fn heads(&self, x: &Tensor) -> Heads {
+        let (rows, len) = (x.size()[0], x.size()[1]);
+        let three = [&self.query, &self.key, &self.value];
+        let counts = three.map(|own| own.weight.size()[0] / self.head_dim);
+        let all = Projection::forward_all(&three, x).view([rows, len, -1, self.head_dim]);
+        Heads { all, counts }
+    }
+}
+
+impl Heads {
+    /// What the output projection is applied to, `[rows, len, heads · head_dim]`: `attend` maps rotated queries
+    /// `[rows, heads, len, head_dim]` and keys and values `[rows, kv_heads, len, head_dim]` to the mix of values, in the shape of the
+    /// queries.
+    pub(crate) fn mix(
         &self,
-        x: &Tensor,
         angles: &Angles,
         attend: impl FnOnce(&Tensor, &Tensor, &Tensor) -> Tensor,
     ) -> Tensor {
-        let (rows, len) = (x.size()[0], x.size()[1]);
-        let three = [&self.query, &self.key, &self.value];
-        let [queries, keys, values] = three.map(|own| own.weight.size()[0] / self.head_dim);
-        let all = Projection::forward_all(&three, x).view([rows, len, -1, self.head_dim]);
-        let turned = angles.rotate(&all, queries + keys).transpose(1, 2);
+        let [queries, keys, _] = self.counts;
+        let turned = angles.rotate(&self.all, queries + keys).transpose(1, 2);
         // By one operation, for the gradients of the parts are then put together once.
-        let three = turned.split_with_sizes([queries, keys, values], 1);
+        let three = turned.split_with_sizes(self.counts, 1);
         let [query, key, value] = three.try_into().expect("as many parts as sizes");
-        let mixed = attend(&query, &key, &value);
-        mixed.transpose(1, 2).reshape([rows, len, -1])
+        by_position(&attend(&query, &key, &value))
     }
+}
+
+/// Heads of each position one after another: `[rows, heads, len, head_dim]` to `[rows, len, heads · head_dim]`.
+pub(crate) fn by_position(mixed: &Tensor) -> Tensor {
+    mixed.transpose(1, 2).flatten(2, 3)
 }
 
 /// Each position attends to itself and those before it; scores are scaled by `1 / sqrt(head_dim)`.

@@ -5,10 +5,12 @@ use torch_ext::TorchError;
 use trainer_core::config::LoraTarget;
 use trainer_core::model_config::ModelConfig;
 
-use super::attention::Attention;
+use super::attention::{Attention, Heads};
 use super::decoder::size;
+use super::fused::FusedOperations;
 use super::mlp::Mlp;
 use super::projection::Projection;
+use super::residual::Residual;
 use super::rms_norm::RmsNorm;
 use super::rope::Angles;
 use super::stacked::stack;
@@ -78,7 +80,7 @@ impl Block {
         stack(&mut [&mut self.mlp.gate.weight, &mut self.mlp.up.weight]);
     }
 
-    /// `[rows, len, hidden]` to the same; `attend` as in [`Attention::mix`], `group` the ranks that hold the block together.
+    /// `[rows, len, hidden]` to the same; `attend` as in [`Heads::mix`], `group` the ranks that hold the block together.
     pub(super) fn forward(
         &self,
         x: &Tensor,
@@ -86,14 +88,29 @@ impl Block {
         attend: impl FnOnce(&Tensor, &Tensor, &Tensor) -> Tensor,
         group: Option<&TensorGroup>,
     ) -> Tensor {
-        let Attention { output, .. } = &self.attention;
+        let mut residual = Residual::new(x.shallow_clone());
+        let plain = FusedOperations::default();
+        self.advance(&mut residual, &plain, |heads| heads.mix(angles, attend), group);
+        residual.into_sum()
+    }
+
+    /// The same of a stream: `attend` maps queries, keys and values to what the output projection is applied to,
+    /// `[rows, len, heads · head_dim]`.
+    pub(super) fn advance(
+        &self,
+        residual: &mut Residual,
+        fused: &FusedOperations,
+        attend: impl FnOnce(Heads) -> Tensor,
+        group: Option<&TensorGroup>,
+    ) {
         let whole = |projection: &Projection, input: &Tensor| match group {
             None => projection.forward(input),
             Some(group) => projection.with_bias(group.sum(&projection.forward_part(input))),
         };
-        let mixed = self.attention.mix(&self.attention_norm.forward(x), angles, attend);
-        let x = x + whole(output, &mixed);
-        &x + whole(&self.mlp.down, &self.mlp.raise(&self.mlp_norm.forward(&x)))
+        let heads = self.attention.heads(&residual.normalised(&self.attention_norm, fused));
+        residual.add(whole(&self.attention.output, &attend(heads)));
+        let raised = self.mlp.raise(&residual.normalised(&self.mlp_norm, fused), fused);
+        residual.add(whole(&self.mlp.down, &raised));
     }
 
     /// Pulls a cotangent of the output back to the input `x`, both `[rows, len, hidden]`, where ranks hold the block together: the
@@ -112,14 +129,14 @@ impl Block {
         let x = leaf(x);
         let norm = self.attention_norm.forward(&x);
         let attention_input = leaf(&norm);
-        let mix = self.attention.mix(&attention_input, angles, attend);
+        let mix = self.attention.heads(&attention_input).mix(angles, attend);
         let mixed = output.forward_part(&mix);
         let middle = leaf(&tch::no_grad(|| {
             x.detach() + output.with_bias(group.sum(&mixed.detach().copy()))
         }));
         let middle_norm = self.mlp_norm.forward(&middle);
         let mlp_input = leaf(&middle_norm);
-        let raised = down.forward_part(&self.mlp.raise(&mlp_input));
+        let raised = down.forward_part(&self.mlp.raise(&mlp_input, &FusedOperations::default()));
 
         let mut through = |(part, projection): (&Tensor, &Projection),
                            input: &Tensor,

@@ -241,9 +241,9 @@ impl Decoder {
         &self.embedding
     }
 
-    /// `[hidden]`.
-    pub(super) fn final_norm_weight(&self) -> &Tensor {
-        &self.final_norm.weight
+    /// The norm before the head.
+    pub(super) fn last_norm(&self) -> &RmsNorm {
+        &self.final_norm
     }
 
     /// Radians per position, `[head_dim / 2]`.

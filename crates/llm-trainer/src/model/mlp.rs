@@ -3,6 +3,7 @@
 use tch::Tensor;
 use torch_ext::own_operation;
 
+use super::fused::FusedOperations;
 use super::projection::Projection;
 
 /// `down(silu(gate(x)) · up(x))`, without biases.
@@ -18,13 +19,14 @@ pub(super) struct Mlp {
 
 impl Mlp {
     /// What the downward projection is applied to: `[.., hidden]` to `[.., intermediate]`.
-    pub(super) fn raise(&self, x: &Tensor) -> Tensor {
-        gated(&Projection::forward_all(&[&self.gate, &self.up], x))
+    pub(super) fn raise(&self, x: &Tensor, fused: &FusedOperations) -> Tensor {
+        let both = Projection::forward_all(&[&self.gate, &self.up], x);
+        fused.gate(&both).unwrap_or_else(|| gated(&both))
     }
 }
 
 /// `silu(gate) · up` of gate and up one after another, `[.., 2 · intermediate]`, which alone is kept for the backward pass.
-fn gated(both: &Tensor) -> Tensor {
+pub(super) fn gated(both: &Tensor) -> Tensor {
     let kept = both.detach();
     let forward = || {
         let [gate, up] = halves(both);
@@ -52,6 +54,27 @@ mod tests {
     use torch_ext::vector_jacobian_product;
 
     use super::*;
+
+    #[test]
+    fn a_kernel_takes_gate_and_up_as_their_product_leaves_them() {
+        let wave = |rows: i64, columns: i64, step: f64| {
+            let numbers =
+                (Tensor::arange(rows * columns, (Kind::Double, Device::Cpu)) * step).sin();
+            numbers.view([rows, columns]).to_kind(Kind::BFloat16)
+        };
+        let projection = |rows, columns, step| Projection::new(wave(rows, columns, step), None);
+        let mlp = Mlp {
+            gate: projection(6, 8, 0.3),
+            up: projection(6, 8, 0.7),
+            down: projection(8, 6, 0.2),
+        };
+        let x = wave(3, 8, 1.1).unsqueeze(1);
+        let kernels = torch_ext::DecodingKernels::emulated().unwrap();
+        let fused = FusedOperations::new(kernels, vec![crate::model::Operation::Gate]);
+        let both = Projection::forward_all(&[&mlp.gate, &mlp.up], &x);
+        assert!(fused.gate(&both).is_some());
+        assert!(mlp.raise(&x, &fused).equal(&mlp.raise(&x, &FusedOperations::default())));
+    }
 
     #[test]
     fn gating_and_its_gradient_are_those_of_autograd() {

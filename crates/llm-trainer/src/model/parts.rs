@@ -52,7 +52,7 @@ impl Decoder {
             untied_head: (!tied).then(|| head.shallow_clone()),
             embedding: embedding.shallow_clone(),
             blocks: self.blocks().iter().map(parts_of_block).collect(),
-            final_norm: self.final_norm_weight().shallow_clone(),
+            final_norm: self.last_norm().weight.shallow_clone(),
             frequency: self.rope_frequency().shallow_clone(),
         }
     }

@@ -43,6 +43,11 @@ impl Rope {
 }
 
 impl Angles {
+    /// Cosine and sine where each row is one position, `[rows, head_dim / 2]`.
+    pub(super) fn of_rows(&self) -> [Tensor; 2] {
+        [&self.cosine, &self.sine].map(|all| all.view([all.size()[0], -1]))
+    }
+
     /// Rotates the first `heads` of `x`, `[rows, len, all heads, head_dim]`, in at least f32, and answers in the kind of `x`.
     pub(super) fn rotate(&self, x: &Tensor, heads: i64) -> Tensor {
         let Self { cosine, sine } = self;

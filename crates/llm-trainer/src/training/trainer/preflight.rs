@@ -70,7 +70,7 @@ pub fn preflight(
         stop_strings: stop_strings.clone(),
         rows: section.rows,
         cpu_kernels: section.cpu_kernels,
-        fused_attention: true,
+        cuda_kernels: true,
         band: None,
         measure_entropy: false,
     };

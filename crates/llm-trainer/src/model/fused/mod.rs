@@ -1,0 +1,141 @@
+//! What decoding does between the products: by kernels of our own where they were found right, else by libtorch's operators.
+
+mod self_test;
+
+use std::sync::Arc;
+
+use self_test::{test_gate, test_norm, test_rotation};
+use tch::{Device, Tensor};
+use torch_ext::{DecodingKernels, KernelError};
+use trainer_core::model_config::ModelConfig;
+
+use super::attention::Heads;
+use super::rms_norm::RmsNorm;
+use super::rope::Angles;
+
+/// An operation that there is a kernel for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operation {
+    /// Rotary positions of queries and keys, and keys and values put into the cache.
+    Rotation,
+    /// An addition to the residual stream, and the norm of the sum.
+    Norm,
+    /// The gate of the MLP.
+    Gate,
+    /// A token from logits.
+    Drawing,
+}
+
+impl Operation {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Rotation, Self::Norm, Self::Gate, Self::Drawing];
+
+    /// As people read it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Rotation => "rotary positions and the cache",
+            Self::Norm => "residual and norm",
+            Self::Gate => "the MLP's gate",
+            Self::Drawing => "drawing a token",
+        }
+    }
+}
+
+/// The kernels that are used in place of libtorch's operators: by default none. Where there is none for an operation, or it does not take
+/// the tensors, the answer is `None`, and nothing was done.
+#[derive(Debug, Default)]
+pub(crate) struct FusedOperations {
+    kernels: Option<Arc<DecodingKernels>>,
+    right: Vec<Operation>,
+}
+
+impl FusedOperations {
+    /// Those `kernels` that were found `right`.
+    pub(crate) fn new(kernels: Arc<DecodingKernels>, right: Vec<Operation>) -> Self {
+        Self { kernels: Some(kernels), right }
+    }
+
+    fn kernels(&self, operation: Operation) -> Option<&DecodingKernels> {
+        self.kernels.as_deref().filter(|_| self.right.contains(&operation))
+    }
+
+    /// Rotated queries, `[rows, heads, 1, head_dim]`, of one position a row; keys and values are put at `places`, i64 `[rows]`, of a
+    /// block's cache, `[places, kv_heads, head_dim]` each.
+    pub(crate) fn rotate_and_store(
+        &self,
+        heads: &Heads,
+        angles: &Angles,
+        places: &Tensor,
+        cache: [&mut Tensor; 2],
+    ) -> Option<Tensor> {
+        rotate_and_store(self.kernels(Operation::Rotation)?, heads, angles, places, cache).ok()
+    }
+
+    /// Adds `y` to `x` in place, where there is one, and answers with the norm of the sum; all `[.., hidden]`.
+    pub(super) fn add_and_normalise(
+        &self,
+        x: &mut Tensor,
+        y: Option<&Tensor>,
+        norm: &RmsNorm,
+    ) -> Option<Tensor> {
+        let kernels = self.kernels(Operation::Norm)?;
+        kernels.add_and_normalise(x, y, (&norm.weight, norm.eps)).ok()
+    }
+
+    /// `silu(gate) · up` of gate and up one after another, `[.., 2 · intermediate]`.
+    pub(super) fn gate(&self, both: &Tensor) -> Option<Tensor> {
+        self.kernels(Operation::Gate)?.gate(both).ok()
+    }
+
+    /// Tokens drawn from `softmax(logits / temperature)`, i64 `[rows]`, with their log-probabilities, f64 `[rows]`: as
+    /// [`DecodingKernels::draw`].
+    pub(crate) fn draw(
+        &self,
+        logits: &Tensor,
+        uniforms: &[f64],
+        temperature: f64,
+    ) -> Option<[Tensor; 2]> {
+        let kernels = self.kernels(Operation::Drawing)?;
+        let uniforms = Tensor::from_slice(uniforms).to_device(logits.device());
+        kernels.draw(logits, &uniforms, temperature).ok()
+    }
+}
+
+/// Runs the kernel of an operation of the blocks on `device` against plain operators in f64, with the sizes of such a model: the largest
+/// error, relative to the number that it is of; `None` for the operation of another place.
+///
+/// # Errors
+///
+/// Why it cannot be used: the kernel's own words, or an error beyond what rounding makes.
+pub(crate) fn test_block_kernel(
+    kernels: &DecodingKernels,
+    operation: Operation,
+    device: Device,
+    config: &ModelConfig,
+) -> Option<Result<f64, String>> {
+    match operation {
+        Operation::Rotation => {
+            Some(test_rotation(device, config, |heads, angles, places, cache| {
+                rotate_and_store(kernels, heads, angles, places, cache)
+            }))
+        }
+        Operation::Norm => Some(test_norm(device, config, |x, y, norm| {
+            kernels.add_and_normalise(x, y, (&norm.weight, norm.eps))
+        })),
+        Operation::Gate => Some(test_gate(device, config, |both| kernels.gate(both))),
+        Operation::Drawing => None,
+    }
+}
+
+fn rotate_and_store(
+    kernels: &DecodingKernels,
+    heads: &Heads,
+    angles: &Angles,
+    places: &Tensor,
+    [keys, values]: [&mut Tensor; 2],
+) -> Result<Tensor, KernelError> {
+    let [cosine, sine] = angles.of_rows();
+    let product = heads.all.flatten(0, 1);
+    let query = kernels.rotate_and_store(&product, [&cosine, &sine], places, [keys, values])?;
+    Ok(query.unsqueeze(2))
+}

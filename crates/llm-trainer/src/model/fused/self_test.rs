@@ -1,0 +1,185 @@
+//! Whether a kernel of our own computes what libtorch's operators do: these in f64, from the same numbers in bf16.
+
+use tch::{Device, Kind, Tensor};
+use torch_ext::KernelError;
+use trainer_core::model_config::ModelConfig;
+
+use crate::kernel_test::largest_error;
+use crate::model::attention::Heads;
+use crate::model::decoder::size;
+use crate::model::mlp::gated;
+use crate::model::rms_norm::RmsNorm;
+use crate::model::rope::{Angles, Rope};
+
+/// Rows that decode together.
+const ROWS: i64 = 5;
+
+/// `kernel` as [`FusedOperations::rotate_and_store`](super::FusedOperations::rotate_and_store).
+pub(super) fn test_rotation(
+    device: Device,
+    config: &ModelConfig,
+    kernel: impl FnOnce(&Heads, &Angles, &Tensor, [&mut Tensor; 2]) -> Result<Tensor, KernelError>,
+) -> Result<f64, String> {
+    let [queries, shared, width] =
+        [config.num_attention_heads, config.num_key_value_heads, config.head_dim].map(size);
+    let counts = [queries, shared, shared];
+    let all = wave(&[ROWS, 1, queries + 2 * shared, width], 0.37, device);
+    let positions = Tensor::from_slice(&[0_i64, 1, 17, 700, 4095]).unsqueeze(1).to_device(device);
+    let angles = Rope::new(config, device).angles(&positions);
+    // A place that nobody writes to is left between, and before and behind.
+    let places = Tensor::from_slice(&[7_i64, 1, 3, 8, 4]).to_device(device);
+    let mut cache = [0.73, 1.31].map(|step| wave(&[10, shared, width], step, device));
+
+    let mut exact_cache = cache.each_ref().map(double);
+    let mut exact = None;
+    let _mixed = Heads { all: double(&all), counts }.mix(&angles, |query, key, value| {
+        for (cache, own) in exact_cache.iter_mut().zip([key, value]) {
+            let _stored = cache.index_copy_(0, &places, &own.squeeze_dim(2));
+        }
+        exact = Some(query.copy());
+        query.shallow_clone()
+    });
+    let exact = exact.ok_or("nothing attended")?;
+
+    let [keys, values] = cache.each_mut();
+    let query = kernel(&Heads { all, counts }, &angles, &places, [keys, values]).map_err(words)?;
+    let of_query = largest_error(&query, &exact, 1.0)?;
+    let of_keys = largest_error(&cache[0], &exact_cache[0], 1.0)?;
+    if !double(&cache[1]).equal(&exact_cache[1]) {
+        return Err("values are not those of the product".to_owned());
+    }
+    Ok(of_query.max(of_keys))
+}
+
+/// `kernel` as [`FusedOperations::add_and_normalise`](super::FusedOperations::add_and_normalise).
+pub(super) fn test_norm(
+    device: Device,
+    config: &ModelConfig,
+    kernel: impl Fn(&mut Tensor, Option<&Tensor>, &RmsNorm) -> Result<Tensor, KernelError>,
+) -> Result<f64, String> {
+    let hidden = size(config.hidden_size);
+    let norm = RmsNorm { weight: wave(&[hidden], 0.11, device), eps: config.rms_norm_eps };
+    let exact_norm = RmsNorm { weight: double(&norm.weight), eps: norm.eps };
+    let y = wave(&[ROWS, 1, hidden], 0.73, device);
+    let mut largest = 0_f64;
+    for y in [None, Some(&y)] {
+        let mut x = wave(&[ROWS, 1, hidden], 0.37, device);
+        let sum = y.map_or_else(|| double(&x), |y| double(&x) + double(y));
+        let normed = kernel(&mut x, y, &norm).map_err(words)?;
+        let of_sum = largest_error(&x, &sum, 1.0)?;
+        // Of the sum as it was rounded.
+        let of_norm = largest_error(&normed, &exact_norm.forward(&double(&x)), 1.0)?;
+        largest = largest.max(of_sum).max(of_norm);
+    }
+    Ok(largest)
+}
+
+/// `kernel` as [`FusedOperations::gate`](super::FusedOperations::gate).
+pub(super) fn test_gate(
+    device: Device,
+    config: &ModelConfig,
+    kernel: impl FnOnce(&Tensor) -> Result<Tensor, KernelError>,
+) -> Result<f64, String> {
+    let both = wave(&[ROWS, 1, 2 * size(config.intermediate_size)], 0.37, device) * 4;
+    let found = kernel(&both).map_err(words)?;
+    largest_error(&found, &gated(&double(&both)), 2.0)
+}
+
+/// Numbers between -1 and 1 in bf16, without a pattern.
+fn wave(shape: &[i64], step: f64, device: Device) -> Tensor {
+    let count = shape.iter().product::<i64>();
+    let numbers = Tensor::arange(count, (Kind::Double, device)) * step;
+    numbers.sin().view(shape).to_kind(Kind::BFloat16)
+}
+
+fn double(x: &Tensor) -> Tensor {
+    x.to_kind(Kind::Double)
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
+fn words(error: KernelError) -> String {
+    error.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use torch_ext::DecodingKernels;
+
+    use super::*;
+    use crate::kernel_test::tiny_config;
+    use crate::model::fused::{Operation, test_block_kernel};
+
+    const CPU: Device = Device::Cpu;
+
+    #[test]
+    fn the_kernels_are_found_right() {
+        let kernels = DecodingKernels::emulated().unwrap();
+        for operation in Operation::ALL {
+            let Some(outcome) = test_block_kernel(&kernels, operation, CPU, &tiny_config()) else {
+                assert_eq!(operation, Operation::Drawing);
+                continue;
+            };
+            assert!(outcome.unwrap() > 1e-4, "bf16 rounds");
+        }
+    }
+
+    /// What a kernel that fails says.
+    fn failure() -> KernelError {
+        DecodingKernels::on(CPU).unwrap_err()
+    }
+
+    #[test]
+    fn a_rotation_that_is_wrong_or_missing_is_not_used() {
+        let kernels = DecodingKernels::emulated().unwrap();
+        let test = |change: &dyn Fn(&mut Tensor, [&mut Tensor; 2])| {
+            let outcome =
+                test_rotation(CPU, &tiny_config(), |heads, angles, places, [keys, values]| {
+                    let cache = [&mut *keys, &mut *values];
+                    let query =
+                        super::super::rotate_and_store(&kernels, heads, angles, places, cache);
+                    query.map(|mut query| {
+                        change(&mut query, [keys, values]);
+                        query
+                    })
+                });
+            outcome.map_err(|reason| reason.split(' ').next().unwrap_or_default().to_owned())
+        };
+        test(&|_, _| ()).unwrap();
+        let differs = Err("differs".to_owned());
+        // A step of the 8 bits of bf16, in one number.
+        let off = |x: &Tensor| drop(x.view(-1).get(7).g_mul_scalar_(1.02));
+        assert_eq!(test(&|query, _| off(query)), differs);
+        assert_eq!(test(&|_, [keys, _]| off(keys)), differs);
+        assert_eq!(test(&|_, [_, values]| off(values)), Err("values".to_owned()));
+        assert_eq!(test(&|query, _| drop(query.fill_(f64::NAN))), differs);
+        let missing = test_rotation(CPU, &tiny_config(), |_, _, _, _| Err(failure()));
+        assert_eq!(missing, Err(failure().to_string()));
+    }
+
+    #[test]
+    fn a_norm_that_is_wrong_or_missing_is_not_used() {
+        let kernels = DecodingKernels::emulated().unwrap();
+        let test = |eps: f64, adds: bool| {
+            test_norm(CPU, &tiny_config(), |x, y, norm| {
+                kernels.add_and_normalise(x, y.filter(|_| adds), (&norm.weight, eps))
+            })
+        };
+        test(tiny_config().rms_norm_eps, true).unwrap();
+        assert!(test(tiny_config().rms_norm_eps, false).unwrap_err().starts_with("differs by"));
+        assert!(test(0.01, true).unwrap_err().starts_with("differs by"));
+        assert_eq!(
+            test_norm(CPU, &tiny_config(), |_, _, _| Err(failure())),
+            Err(failure().to_string())
+        );
+    }
+
+    #[test]
+    fn a_gate_that_is_wrong_or_missing_is_not_used() {
+        let swapped = |both: &Tensor| {
+            let halves = both.chunk(2, -1);
+            Ok(gated(&Tensor::cat(&[&halves[1], &halves[0]], -1)))
+        };
+        assert!(test_gate(CPU, &tiny_config(), swapped).unwrap_err().starts_with("differs by"));
+        assert_eq!(test_gate(CPU, &tiny_config(), |_| Err(failure())), Err(failure().to_string()));
+    }
+}

@@ -1,0 +1,77 @@
+//! The residual stream on its way through the blocks.
+
+use std::rc::Rc;
+
+use tch::Tensor;
+
+use super::attention::Heads;
+use super::decoder::Decoder;
+use super::fused::FusedOperations;
+use super::rms_norm::RmsNorm;
+
+/// A stream whose last addition is still to be made, so that it can be made together with the norm that comes next.
+#[derive(Debug)]
+pub(crate) struct Residual {
+    /// `[rows, len, hidden]`.
+    sum: Tensor,
+    /// What comes to it.
+    pending: Option<Tensor>,
+}
+
+impl Residual {
+    pub(crate) fn new(x: Tensor) -> Self {
+        Self { sum: x, pending: None }
+    }
+
+    /// Adds `y`, of the same shape.
+    pub(super) fn add(&mut self, y: Tensor) {
+        self.settle();
+        self.pending = Some(y);
+    }
+
+    /// The norm of the sum. A kernel changes the sum in place, libtorch's operators make a new one.
+    pub(super) fn normalised(&mut self, norm: &RmsNorm, fused: &FusedOperations) -> Tensor {
+        let by_kernel = fused.add_and_normalise(&mut self.sum, self.pending.as_ref(), norm);
+        if let Some(normed) = by_kernel {
+            self.pending = None;
+            return normed;
+        }
+        self.settle();
+        norm.forward(&self.sum)
+    }
+
+    /// The sum of all.
+    pub(super) fn into_sum(mut self) -> Tensor {
+        self.settle();
+        self.sum
+    }
+
+    fn settle(&mut self) {
+        if let Some(pending) = self.pending.take() {
+            self.sum = &self.sum + pending;
+        }
+    }
+}
+
+impl Decoder {
+    /// Block `index` applied to a stream that nobody else reads, without a graph; `attend` as in
+    /// [`Block::advance`](super::block::Block::advance).
+    ///
+    /// # Panics
+    ///
+    /// If there is no such block.
+    pub(crate) fn advance(
+        &self,
+        index: usize,
+        residual: &mut Residual,
+        fused: &FusedOperations,
+        attend: impl FnOnce(Heads) -> Tensor,
+    ) {
+        self.blocks()[index].advance(residual, fused, attend, self.group().map(Rc::as_ref));
+    }
+
+    /// The norm before the head of what a stream has come to.
+    pub(crate) fn end(&self, mut residual: Residual, fused: &FusedOperations) -> Tensor {
+        residual.normalised(self.last_norm(), fused)
+    }
+}

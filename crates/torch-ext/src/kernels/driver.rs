@@ -1,0 +1,178 @@
+//! Running compiled kernels on libtorch's current stream, by CUDA's driver.
+
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use super::error::KernelError;
+use super::library::{Library, functions};
+use super::nvrtc;
+use super::source::{Kernel, Launch, SOURCE};
+use crate::TorchError;
+
+/// `CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR` and `_MINOR`.
+const CAPABILITY: [c_int; 2] = [75, 76];
+
+unsafe extern "C" {
+    fn torch_ext_current_stream(device: c_int, stream: *mut *mut c_void) -> c_int;
+}
+
+functions! {
+    /// Of the driver's interface; each answers with a `CUresult`.
+    Driver {
+        init: c"cuInit" (c_uint),
+        error_text: c"cuGetErrorString" (c_int, *mut *const c_char),
+        device: c"cuDeviceGet" (*mut c_int, c_int),
+        attribute: c"cuDeviceGetAttribute" (*mut c_int, c_int, c_int),
+        retain_context: c"cuDevicePrimaryCtxRetain" (*mut *mut c_void, c_int),
+        push_context: c"cuCtxPushCurrent_v2" (*mut c_void),
+        pop_context: c"cuCtxPopCurrent_v2" (*mut *mut c_void),
+        load: c"cuModuleLoadData" (*mut *mut c_void, *const c_void),
+        function: c"cuModuleGetFunction" (*mut *mut c_void, *mut c_void, *const c_char),
+        launch: c"cuLaunchKernel" (
+            *mut c_void, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, *mut c_void, *mut *mut c_void, *mut *mut c_void
+        ),
+    }
+}
+
+impl Driver {
+    fn get() -> Result<&'static Self, KernelError> {
+        static DRIVER: OnceLock<Result<Driver, KernelError>> = OnceLock::new();
+        DRIVER.get_or_init(Self::open).as_ref().map_err(Clone::clone)
+    }
+
+    fn open() -> Result<Self, KernelError> {
+        let name = "libcuda.so.1";
+        // SAFETY: the driver's library, which libtorch's CUDA half loads as well.
+        let library = unsafe { Library::open(name, &[PathBuf::from(name)])? };
+        // SAFETY: the types are those of cuda.h.
+        let driver = unsafe { Self::of(&library)? };
+        // SAFETY: the flags must be 0; asked again, the driver does nothing.
+        driver.check("cuInit", unsafe { (driver.init)(0) })?;
+        Ok(driver)
+    }
+
+    /// `status` of `call` as a result.
+    fn check(&self, call: &str, status: c_int) -> Result<(), KernelError> {
+        if status == 0 {
+            return Ok(());
+        }
+        let mut text = std::ptr::null();
+        // SAFETY: there is room for the address of a string of the driver's own.
+        let told = unsafe { (self.error_text)(status, &raw mut text) };
+        let words = if told == 0 && !text.is_null() {
+            // SAFETY: a NUL-terminated string that the driver keeps.
+            unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
+        } else {
+            "an error without a description".to_owned()
+        };
+        let problem = format!("{words} ({status})");
+        Err(KernelError::Launch { call: call.to_owned(), problem })
+    }
+
+    /// Runs `work` with `context` as that of this thread, and leaves the thread's own as it was.
+    fn within<T>(
+        &self,
+        context: *mut c_void,
+        work: impl FnOnce() -> Result<T, KernelError>,
+    ) -> Result<T, KernelError> {
+        // SAFETY: a context that was retained and is never released.
+        self.check("cuCtxPushCurrent", unsafe { (self.push_context)(context) })?;
+        let outcome = work();
+        let mut popped = std::ptr::null_mut();
+        // SAFETY: there is room for the context, which was pushed above.
+        self.check("cuCtxPopCurrent", unsafe { (self.pop_context)(&raw mut popped) })?;
+        outcome
+    }
+}
+
+/// The kernels on one device, loaded for as long as the process lives.
+#[derive(Debug)]
+pub(super) struct Module {
+    driver: &'static Driver,
+    index: c_int,
+    context: *mut c_void,
+    /// In the order of [`Kernel::ALL`].
+    functions: [*mut c_void; Kernel::ALL.len()],
+}
+
+// SAFETY: handles of the driver, which may be used from any thread, are never given back, and are not changed here.
+unsafe impl Send for Module {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for Module {}
+
+impl Module {
+    /// Compiles and loads the kernels for CUDA device `index`.
+    pub(super) fn load(index: usize) -> Result<Self, KernelError> {
+        let driver = Driver::get()?;
+        let device = c_int::try_from(index).map_err(|_| KernelError::Launch {
+            call: "cuDeviceGet".to_owned(),
+            problem: format!("{index} is no number of a device"),
+        })?;
+        let (mut handle, mut capability) = (0, [0; 2]);
+        // SAFETY: there is room for the handle.
+        driver.check("cuDeviceGet", unsafe { (driver.device)(&raw mut handle, device) })?;
+        for (value, attribute) in capability.iter_mut().zip(CAPABILITY) {
+            // SAFETY: there is room for the number, and the handle is the driver's.
+            let status = unsafe { (driver.attribute)(value, attribute, handle) };
+            driver.check("cuDeviceGetAttribute", status)?;
+        }
+        let code = nvrtc::compile(SOURCE, capability.into())?;
+        let mut context = std::ptr::null_mut();
+        // SAFETY: there is room for the context, the device's primary one, which libtorch works in.
+        let status = unsafe { (driver.retain_context)(&raw mut context, handle) };
+        driver.check("cuDevicePrimaryCtxRetain", status)?;
+        let functions = driver.within(context, || {
+            let mut module = std::ptr::null_mut();
+            // SAFETY: the code is a whole image from NVRTC, and is copied.
+            let status = unsafe { (driver.load)(&raw mut module, code.as_ptr().cast()) };
+            driver.check("cuModuleLoadData", status)?;
+            let mut functions = [std::ptr::null_mut(); Kernel::ALL.len()];
+            for (function, kernel) in functions.iter_mut().zip(Kernel::ALL) {
+                // SAFETY: the module was loaded, and the name ends in a NUL.
+                let status = unsafe { (driver.function)(function, module, kernel.name().as_ptr()) };
+                driver.check("cuModuleGetFunction", status)?;
+            }
+            Ok(functions)
+        })?;
+        Ok(Self { driver, index: device, context, functions })
+    }
+
+    /// Puts a kernel on libtorch's current stream of the device, behind what it was given before.
+    ///
+    /// # Safety
+    ///
+    /// The arguments are those of the kernel: as many, and addresses of memory of the device that holds what the kernel reads and
+    /// writes until the stream has come to it.
+    pub(super) unsafe fn launch(&self, launch: &Launch<'_>) -> Result<(), KernelError> {
+        let mut stream = std::ptr::null_mut();
+        // SAFETY: there is room for the stream.
+        if unsafe { torch_ext_current_stream(self.index, &raw mut stream) } != 0 {
+            return Err(TorchError::take().into());
+        }
+        let Launch { kernel, blocks: [columns, rows], threads, arguments } = *launch;
+        let mut places: Vec<*mut c_void> =
+            arguments.iter().map(|bits| std::ptr::from_ref(bits).cast_mut().cast()).collect();
+        let function = self.functions[kernel as usize];
+        self.driver.within(self.context, || {
+            // SAFETY: a function of a module of this context; each argument lies where its place says, is of eight bytes, and is copied
+            // before the call returns; the rest is the caller's.
+            let status = unsafe {
+                (self.driver.launch)(
+                    function,
+                    columns,
+                    rows,
+                    1,
+                    threads,
+                    1,
+                    1,
+                    0,
+                    stream,
+                    places.as_mut_ptr(),
+                    std::ptr::null_mut(),
+                )
+            };
+            self.driver.check("cuLaunchKernel", status)
+        })
+    }
+}

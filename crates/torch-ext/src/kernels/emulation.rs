@@ -1,0 +1,113 @@
+//! The same kernels compiled by the host's C++ compiler, for tests where there is no GPU.
+
+use std::ffi::{CStr, CString, OsStr, c_char, c_uint, c_void};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::error::KernelError;
+use super::library::Library;
+use super::source::{Launch, SOURCE, file};
+
+/// Name, blocks in x and y, threads of a block, arguments and their number; answers null, or why the kernel did not run to its end.
+type Run = unsafe extern "C" fn(
+    *const c_char,
+    c_uint,
+    c_uint,
+    c_uint,
+    *const *mut c_void,
+    c_uint,
+) -> *const c_char;
+
+/// The kernels on the host.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Emulation {
+    run: Run,
+}
+
+impl Emulation {
+    /// Compiles the kernels by `$CXX`, or `c++`.
+    pub(super) fn compile() -> Result<Self, KernelError> {
+        let folder = Folder::new().map_err(|error| failed(error.to_string()))?;
+        let library = compile(&folder.0)?;
+        // SAFETY: the library was compiled just now from sources of this crate, in a folder that no other user can write to; its only
+        // initialisers are those of empty containers.
+        let library = unsafe { Library::open("the emulated kernels", &[library])? };
+        let address = library.function(c"emulation_launch")?;
+        // SAFETY: the function's type is that in emulation.cpp.
+        let run = unsafe { std::mem::transmute::<*mut c_void, Run>(address) };
+        Ok(Self { run })
+    }
+
+    /// Runs a kernel to its end.
+    ///
+    /// # Safety
+    ///
+    /// The arguments are those of the kernel, and addresses of memory that holds what it reads and writes.
+    pub(super) unsafe fn launch(&self, launch: &Launch<'_>) -> Result<(), KernelError> {
+        let Launch { kernel, blocks: [columns, rows], threads, arguments } = *launch;
+        let places: Vec<*mut c_void> =
+            arguments.iter().map(|bits| std::ptr::from_ref(bits).cast_mut().cast()).collect();
+        let count = c_uint::try_from(places.len()).expect("a kernel has a dozen arguments");
+        // SAFETY: the name ends in a NUL, there are so many places of eight bytes each; the rest is the caller's.
+        let problem = unsafe {
+            (self.run)(kernel.name().as_ptr(), columns, rows, threads, places.as_ptr(), count)
+        };
+        if problem.is_null() {
+            return Ok(());
+        }
+        // SAFETY: not null, and a string literal of emulation.cpp.
+        let problem = unsafe { CStr::from_ptr(problem) }.to_string_lossy().into_owned();
+        Err(KernelError::Launch { call: kernel.name().to_string_lossy().into_owned(), problem })
+    }
+}
+
+fn compiler() -> std::ffi::OsString {
+    std::env::var_os("CXX").unwrap_or_else(|| "c++".into())
+}
+
+fn failed(problem: String) -> KernelError {
+    KernelError::Compiler { compiler: compiler().to_string_lossy().into_owned(), problem }
+}
+
+/// Makes a library in `folder` and answers with its path.
+fn compile(folder: &Path) -> Result<PathBuf, KernelError> {
+    let (source, library) = (folder.join("kernels.cpp"), folder.join("kernels.so"));
+    let text = [file!("emulation.h"), SOURCE, file!("emulation.cpp")].concat();
+    std::fs::write(&source, text).map_err(|error| failed(error.to_string()))?;
+    let output = Command::new(compiler())
+        .args(["-std=c++17", "-O1", "-fPIC", "-shared", "-fvisibility=hidden"])
+        // A product and a sum are rounded apart, as on the device; a jump to another stack is meant.
+        .args(["-ffp-contract=off", "-U_FORTIFY_SOURCE"])
+        .args([OsStr::new("-o"), library.as_os_str(), source.as_os_str()])
+        .output()
+        .map_err(|error| failed(error.to_string()))?;
+    if output.status.success() {
+        Ok(library)
+    } else {
+        Err(failed(String::from_utf8_lossy(&output.stderr).trim().to_owned()))
+    }
+}
+
+/// A folder of this process alone, removed with what is in it.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> std::io::Result<Self> {
+        let template = std::env::temp_dir().join("kernels-XXXXXX");
+        let template = CString::new(template.as_os_str().as_bytes())?.into_raw();
+        // SAFETY: a NUL-terminated string that ends in six X and is ours to write to; its length stays.
+        let made = unsafe { !libc::mkdtemp(template).is_null() };
+        let error = std::io::Error::last_os_error();
+        // SAFETY: from `into_raw`, taken back once.
+        let path = unsafe { CString::from_raw(template) };
+        if made { Ok(Self(OsStr::from_bytes(path.as_bytes()).into())) } else { Err(error) }
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // What cannot be removed is left to whoever tidies temporary files.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

@@ -1,0 +1,100 @@
+//! Libraries that are there or not, found while the program runs.
+
+use std::ffi::{CStr, CString, c_void};
+use std::path::{Path, PathBuf};
+
+use super::error::KernelError;
+
+/// A library of the process, loaded for as long as it lives.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Library {
+    handle: *mut c_void,
+    name: &'static str,
+}
+
+// SAFETY: a handle names a library that is never unloaded; the loader guards its own state with a lock.
+unsafe impl Send for Library {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for Library {}
+
+impl Library {
+    /// The first of `paths` that the loader takes, under a `name` for errors: paths with a folder as they are, others where the
+    /// loader looks.
+    ///
+    /// # Safety
+    ///
+    /// The initialisers of the libraries are sound to run.
+    pub(super) unsafe fn open(name: &'static str, paths: &[PathBuf]) -> Result<Self, KernelError> {
+        let error = |problem: String| KernelError::Library { name: name.to_owned(), problem };
+        let mut problem = None;
+        for path in paths {
+            let path = c_path(path).map_err(error)?;
+            // SAFETY: the path ends in a NUL; the initialisers are sound by the contract.
+            let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+            if !handle.is_null() {
+                return Ok(Self { handle, name });
+            }
+            // Of several: what comes first is the likeliest to have been meant.
+            problem.get_or_insert_with(loader_error);
+        }
+        Err(error(problem.unwrap_or_else(|| "there is none".to_owned())))
+    }
+
+    /// The address of a function.
+    pub(super) fn function(&self, symbol: &CStr) -> Result<*mut c_void, KernelError> {
+        // SAFETY: the handle is of a library that stays, the symbol ends in a NUL.
+        let address = unsafe { libc::dlsym(self.handle, symbol.as_ptr()) };
+        if address.is_null() {
+            let problem = format!("it has no {}", symbol.to_string_lossy());
+            return Err(KernelError::Library { name: self.name.to_owned(), problem });
+        }
+        Ok(address)
+    }
+}
+
+/// Declares a table of the functions of a library: `functions! { Table { name: c"symbol" (arguments) } }`, each of which answers
+/// with a status. `Table::of` finds them all.
+macro_rules! functions {
+    ($(#[$about:meta])* $table:ident { $($name:ident: $symbol:literal ($($argument:ty),*)),+ $(,)? }) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, Copy)]
+        struct $table {
+            $($name: unsafe extern "C" fn($($argument),*) -> c_int,)+
+        }
+
+        impl $table {
+            /// # Safety
+            ///
+            /// The library's functions have these arguments.
+            unsafe fn of(library: &Library) -> Result<Self, KernelError> {
+                $(
+                    let address = library.function($symbol)?;
+                    // SAFETY: not null, and by the contract a function of this type.
+                    let $name = unsafe {
+                        std::mem::transmute::<
+                            *mut std::ffi::c_void,
+                            unsafe extern "C" fn($($argument),*) -> c_int,
+                        >(address)
+                    };
+                )+
+                Ok(Self { $($name),+ })
+            }
+        }
+    };
+}
+pub(super) use functions;
+
+fn c_path(path: &Path) -> Result<CString, String> {
+    CString::new(path.as_os_str().as_encoded_bytes())
+        .map_err(|_| format!("{} has a NUL", path.display()))
+}
+
+fn loader_error() -> String {
+    // SAFETY: the answer is null or a string that stays until the loader is asked again on this thread.
+    let text = unsafe { libc::dlerror() };
+    if text.is_null() {
+        return "the loader gives no reason".to_owned();
+    }
+    // SAFETY: not null, and NUL-terminated.
+    unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
+}

@@ -1,0 +1,175 @@
+//! Compiling kernels while the program runs, by NVRTC.
+
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use super::error::KernelError;
+use super::library::{Library, functions};
+use crate::device::library_folder;
+
+/// NVRTC's names, by the versions of CUDA that libtorch comes with.
+const NAMES: [&str; 3] = ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"];
+
+functions! {
+    /// Of NVRTC's interface, the same in versions 12 and 13; each answers with an `nvrtcResult`.
+    Nvrtc {
+        create: c"nvrtcCreateProgram" (*mut *mut c_void, *const c_char, *const c_char, c_int, *const *const c_char, *const *const c_char),
+        compile: c"nvrtcCompileProgram" (*mut c_void, c_int, *const *const c_char),
+        log_size: c"nvrtcGetProgramLogSize" (*mut c_void, *mut usize),
+        log: c"nvrtcGetProgramLog" (*mut c_void, *mut c_char),
+        code_size: c"nvrtcGetCUBINSize" (*mut c_void, *mut usize),
+        code: c"nvrtcGetCUBIN" (*mut c_void, *mut c_char),
+        destroy: c"nvrtcDestroyProgram" (*mut *mut c_void),
+    }
+}
+
+/// A program that NVRTC holds.
+struct Program<'a> {
+    nvrtc: &'a Nvrtc,
+    handle: *mut c_void,
+}
+
+impl Drop for Program<'_> {
+    fn drop(&mut self) {
+        // SAFETY: made by `create`, destroyed once.
+        unsafe { (self.nvrtc.destroy)(&raw mut self.handle) };
+    }
+}
+
+/// Machine code of `source` for devices of a compute capability: needs no device.
+///
+/// # Errors
+///
+/// If there is no NVRTC, or it does not compile the source, with its log.
+pub(super) fn compile(
+    source: &str,
+    (major, minor): (c_int, c_int),
+) -> Result<Vec<u8>, KernelError> {
+    static NVRTC: OnceLock<Result<Nvrtc, KernelError>> = OnceLock::new();
+    let nvrtc = NVRTC.get_or_init(open).as_ref().map_err(Clone::clone)?;
+    // A product and a sum are rounded apart, as libtorch's operators and the host do.
+    let options = [format!("--gpu-architecture=sm_{major}{minor}"), "--fmad=false".to_owned()];
+    let failed = |problem: String| KernelError::Compiler {
+        compiler: format!("NVRTC for sm_{major}{minor}"),
+        problem,
+    };
+    let c_string = |text: &str| CString::new(text).map_err(|error| failed(error.to_string()));
+    let (text, name) = (c_string(source)?, c_string("kernels.cu")?);
+    let options = [c_string(&options[0])?, c_string(&options[1])?];
+    let options = options.each_ref().map(|option| option.as_ptr());
+
+    let mut handle = std::ptr::null_mut();
+    let (none, no_names) = (std::ptr::null(), std::ptr::null());
+    // SAFETY: the strings end in NULs, and there are no headers.
+    let status =
+        unsafe { (nvrtc.create)(&raw mut handle, text.as_ptr(), name.as_ptr(), 0, none, no_names) };
+    if status != 0 {
+        return Err(failed(format!("nvrtcCreateProgram answers {status}")));
+    }
+    let program = Program { nvrtc, handle };
+    // SAFETY: the program lives, and there are two options that end in NULs.
+    let status = unsafe { (nvrtc.compile)(program.handle, 2, options.as_ptr()) };
+    if status != 0 {
+        let log = program.bytes("log", nvrtc.log_size, nvrtc.log).unwrap_or_default();
+        let log = CStr::from_bytes_until_nul(&log).unwrap_or_default().to_string_lossy();
+        return Err(failed(format!("nvrtcCompileProgram answers {status}: {}", log.trim())));
+    }
+    program.bytes("machine code", nvrtc.code_size, nvrtc.code).map_err(failed)
+}
+
+impl Program<'_> {
+    /// What a pair of functions that tell a size and fill so many bytes have to say.
+    fn bytes(
+        &self,
+        what: &str,
+        size: unsafe extern "C" fn(*mut c_void, *mut usize) -> c_int,
+        fill: unsafe extern "C" fn(*mut c_void, *mut c_char) -> c_int,
+    ) -> Result<Vec<u8>, String> {
+        let mut count = 0;
+        // SAFETY: the program lives, and there is room for the size.
+        let told = unsafe { size(self.handle, &raw mut count) };
+        let mut bytes = vec![0_u8; count];
+        // SAFETY: the program lives, and there is room for as many bytes as were told.
+        if told == 0 && unsafe { fill(self.handle, bytes.as_mut_ptr().cast()) } == 0 {
+            Ok(bytes)
+        } else {
+            Err(format!("there is no {what}"))
+        }
+    }
+}
+
+fn open() -> Result<Nvrtc, KernelError> {
+    // SAFETY: NVRTC is a library like libtorch's others, whose initialisers are run as theirs are.
+    let library =
+        unsafe { Library::open("libnvrtc.so.13 or .12", &paths(library_folder().as_deref()))? };
+    // SAFETY: the types are those of nvrtc.h.
+    unsafe { Nvrtc::of(&library) }
+}
+
+/// Where NVRTC may lie: beside libtorch, in NVIDIA's wheels beside torch's, and where the loader looks.
+fn paths(libtorch: Option<&Path>) -> Vec<PathBuf> {
+    // `site-packages/torch/lib` and `site-packages/nvidia/*/lib`.
+    let wheels = libtorch.and_then(|own| Some(own.ancestors().nth(2)?.join("nvidia")));
+    let entries = wheels.and_then(|wheels| std::fs::read_dir(wheels).ok()).into_iter().flatten();
+    let mut beside: Vec<PathBuf> =
+        entries.flatten().map(|entry| entry.path().join("lib")).collect();
+    beside.sort();
+    let folders: Vec<PathBuf> = libtorch.map(Path::to_owned).into_iter().chain(beside).collect();
+    let in_folders =
+        NAMES.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
+    in_folders.filter(|path| path.exists()).chain(NAMES.iter().map(PathBuf::from)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernels::source::SOURCE;
+
+    /// Ampere, Hopper, Blackwell.
+    const CAPABILITIES: [(c_int, c_int); 3] = [(8, 0), (9, 0), (10, 0)];
+
+    #[test]
+    #[expect(clippy::print_stdout, reason = "says what was not tested")]
+    fn nvrtc_compiles_the_kernels() {
+        for capability in CAPABILITIES {
+            match compile(SOURCE, capability) {
+                Ok(code) => assert_eq!(&code[..4], b"\x7fELF"),
+                Err(error @ KernelError::Library { .. }) => return println!("not tested: {error}"),
+                Err(error) => panic!("{error}"),
+            }
+        }
+        let wrong = SOURCE.replacen("gated[", "gatde[", 1);
+        let error = compile(&wrong, CAPABILITIES[0]).unwrap_err().to_string();
+        assert!(error.contains("gatde") && error.contains("gate.cu"), "{error}");
+        let unknown = compile(SOURCE, (1, 2)).unwrap_err().to_string();
+        assert!(unknown.contains("sm_12"), "{unknown}");
+    }
+
+    #[test]
+    fn nvrtc_is_looked_for_beside_libtorch_and_in_the_wheels() {
+        let packages = std::env::temp_dir().join(format!("nvrtc-paths-{}", std::process::id()));
+        let (torch, wheel) = (packages.join("torch/lib"), packages.join("nvidia/cu13/lib"));
+        for folder in [&torch, &wheel] {
+            std::fs::create_dir_all(folder).unwrap();
+        }
+        std::fs::write(wheel.join("libnvrtc.so.13"), "").unwrap();
+        let found = paths(Some(&torch));
+        std::fs::remove_dir_all(&packages).unwrap();
+        assert_eq!(found[0], wheel.join("libnvrtc.so.13"));
+        assert_eq!(found[1..], NAMES.map(PathBuf::from));
+        assert_eq!(paths(None), NAMES.map(PathBuf::from));
+    }
+
+    #[test]
+    fn a_library_that_is_missing_is_named() {
+        // SAFETY: there is no such library whose initialisers could run.
+        let missing = unsafe { Library::open("libnone.so", &[PathBuf::from("libnone.so.99")]) };
+        let error = missing.unwrap_err().to_string();
+        assert!(error.starts_with("libnone.so cannot be used: libnone.so.99: "), "{error}");
+        // SAFETY: the C library is loaded already.
+        let own = unsafe { Library::open("C", &[PathBuf::from("libc.so.6")]) }.unwrap();
+        let error = own.function(c"nvrtcCreateProgram").unwrap_err().to_string();
+        assert_eq!(error, "C cannot be used: it has no nvrtcCreateProgram");
+    }
+}

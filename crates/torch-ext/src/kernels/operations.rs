@@ -1,0 +1,276 @@
+//! What the kernels compute, for tensors that were looked at first.
+
+use tch::{Kind, Tensor};
+
+use super::{DecodingKernels, Kernel, KernelError, Launch};
+
+/// Threads of a block where each thread has work of its own.
+const THREADS: u32 = 128;
+/// Where a block works on a row together.
+const THREADS_OF_ROW: u32 = 512;
+
+impl DecodingKernels {
+    /// Rotates queries and keys, answers with the queries, `[rows, heads, head_dim]`, and puts keys and values in their places of the
+    /// cache, in one launch.
+    ///
+    /// `product` is what one product leaves of each row, bf16 `[rows, heads + 2 · kv_heads, head_dim]`: queries, keys, values, with
+    /// `head_dim` a multiple of 4. `cosine` and `sine` are of the row's angles, f32 `[rows, head_dim / 2]`; number `i` of a head turns with
+    /// number `i + head_dim / 2`, each product and sum rounded to f32 and the outcome to bf16. `places` are indices into the first
+    /// dimension of `keys` and `values`, i64 `[rows]`, which are bf16 `[places, kv_heads, head_dim]`; no two rows may have the same,
+    /// and a row whose place is none of these is not stored.
+    ///
+    /// # Errors
+    ///
+    /// [`KernelError`] if a tensor is another than described, or the kernel cannot be launched.
+    ///
+    /// # Panics
+    ///
+    /// If the device has too little memory.
+    pub fn rotate_and_store(
+        &self,
+        product: &Tensor,
+        [cosine, sine]: [&Tensor; 2],
+        places: &Tensor,
+        [keys, values]: [&mut Tensor; 2],
+    ) -> Result<Tensor, KernelError> {
+        let [rows, all, width] = heads("product", product)?;
+        let [capacity, shared, _] = heads("keys", keys)?;
+        let queries = all - 2 * shared;
+        if queries < 0 || width % 4 != 0 {
+            let expected = format!("at least {} heads of a multiple of 4 numbers", 2 * shared);
+            return Err(argument("product", product, expected));
+        }
+        let query = Tensor::empty([rows, queries, width], (Kind::BFloat16, self.device));
+        let quarter = width / 4;
+        let arguments = [
+            self.words("product", product, &[rows, all, width])?,
+            self.address("cosine", cosine, Kind::Float, &[rows, width / 2])?,
+            self.address("sine", sine, Kind::Float, &[rows, width / 2])?,
+            self.address("places", places, Kind::Int64, &[rows])?,
+            self.words("query", &query, &[rows, queries, width])?,
+            self.words("keys", keys, &[capacity, shared, width])?,
+            self.words("values", values, &[capacity, shared, width])?,
+            bits(queries),
+            bits(shared),
+            bits(quarter),
+            bits(capacity),
+        ];
+        // SAFETY: the arguments are the kernel's, looked at above; it writes to the cache only within it.
+        unsafe { self.by_word(Kernel::RotateAndStore, [rows, all * quarter], &arguments)? };
+        Ok(query)
+    }
+
+    /// `x ← x + y`, rounded to bf16, where there is a `y`; answers with `x / sqrt(mean(x²) + epsilon) · weight`, computed in f32 and
+    /// rounded once, in one launch. All are bf16, `x` and `y` `[.., hidden]` and `weight` `[hidden]`, with `hidden` even.
+    ///
+    /// # Errors
+    ///
+    /// [`KernelError`] if a tensor is another than described, or the kernel cannot be launched; `x` is as it was then.
+    ///
+    /// # Panics
+    ///
+    /// If the device has too little memory.
+    pub fn add_and_normalise(
+        &self,
+        x: &mut Tensor,
+        y: Option<&Tensor>,
+        (weight, epsilon): (&Tensor, f64),
+    ) -> Result<Tensor, KernelError> {
+        let (size, [rows, hidden]) = matrix("x", x, 2)?;
+        let normed = Tensor::empty(size.as_slice(), (Kind::BFloat16, self.device));
+        let arguments = [
+            self.words("x", x, &size)?,
+            y.map_or(Ok(0), |y| self.words("y", y, &size))?,
+            self.words("weight", weight, &[hidden])?,
+            self.words("the norm", &normed, &size)?,
+            bits(hidden / 2),
+            epsilon.to_bits(),
+        ];
+        // SAFETY: the arguments are the kernel's, looked at above.
+        unsafe { self.by_row(Kernel::AddAndNormalise, rows, &arguments)? };
+        Ok(normed)
+    }
+
+    /// `silu(gate) · up` of gate and up one after another, bf16 `[.., 2 · width]` to `[.., width]` with `width` even, in one launch;
+    /// `silu` is computed in f32 and rounded to bf16, and so is the product.
+    ///
+    /// # Errors
+    ///
+    /// [`KernelError`] if the tensor is another than described, or the kernel cannot be launched.
+    ///
+    /// # Panics
+    ///
+    /// If the device has too little memory.
+    pub fn gate(&self, both: &Tensor) -> Result<Tensor, KernelError> {
+        let (size, [rows, columns]) = matrix("gate and up", both, 4)?;
+        let width = columns / 2;
+        let mut narrow = size.clone();
+        *narrow.last_mut().expect("a matrix has columns") = width;
+        let gated = Tensor::empty(narrow.as_slice(), (Kind::BFloat16, self.device));
+        let arguments = [
+            self.words("gate and up", both, &size)?,
+            self.words("their product", &gated, &narrow)?,
+            bits(width / 2),
+        ];
+        // SAFETY: the arguments are the kernel's, looked at above.
+        unsafe { self.by_word(Kernel::Gate, [rows, width / 2], &arguments)? };
+        Ok(gated)
+    }
+
+    /// Draws a token a row from `softmax(logits / temperature)`, in f64: the first up to which the probabilities add up to more than the
+    /// row's uniform number; with temperature 0 the likeliest, of several the first. Answers with tokens, i64 `[rows]`, and their
+    /// log-probabilities in nats at that temperature, or at 1 where it is 0, f64 `[rows]`, in one launch.
+    ///
+    /// `logits` are bf16 `[rows, vocabulary]`, -∞ for what is impossible; `uniforms` f64 `[rows]` of `[0, 1)`. Of a row that has no number
+    /// but -∞, or a NaN, some token is answered.
+    ///
+    /// # Errors
+    ///
+    /// [`KernelError`] if a tensor is another than described, or the kernel cannot be launched.
+    ///
+    /// # Panics
+    ///
+    /// If the device has too little memory, or the temperature is below 0 or not finite.
+    pub fn draw(
+        &self,
+        logits: &Tensor,
+        uniforms: &Tensor,
+        temperature: f64,
+    ) -> Result<[Tensor; 2], KernelError> {
+        assert!(temperature.is_finite() && temperature >= 0.0, "temperature is {temperature}");
+        let (size, [rows, vocabulary]) = matrix("logits", logits, 1)?;
+        let tokens = Tensor::empty([rows], (Kind::Int64, self.device));
+        let log_prob = Tensor::empty([rows], (Kind::Double, self.device));
+        let arguments = [
+            self.address("logits", logits, Kind::BFloat16, &size)?,
+            self.address("uniforms", uniforms, Kind::Double, &[rows])?,
+            self.address("tokens", &tokens, Kind::Int64, &[rows])?,
+            self.address("log_prob", &log_prob, Kind::Double, &[rows])?,
+            bits(vocabulary),
+            temperature.to_bits(),
+        ];
+        // SAFETY: the arguments are the kernel's, looked at above.
+        unsafe { self.by_row(Kernel::Draw, rows, &arguments)? };
+        Ok([tokens, log_prob])
+    }
+
+    /// As [`address`](Self::address), of numbers in bf16 that are read two at a time.
+    fn words(
+        &self,
+        what: &'static str,
+        tensor: &Tensor,
+        shape: &[i64],
+    ) -> Result<u64, KernelError> {
+        let address = self.address(what, tensor, Kind::BFloat16, shape)?;
+        if address.is_multiple_of(4) {
+            Ok(address)
+        } else {
+            Err(argument(what, tensor, "a first number at an address that 4 divides".to_owned()))
+        }
+    }
+
+    /// Where a tensor's numbers lie, if it is on this device, of this kind and shape, and without gaps.
+    fn address(
+        &self,
+        what: &'static str,
+        tensor: &Tensor,
+        kind: Kind,
+        shape: &[i64],
+    ) -> Result<u64, KernelError> {
+        let address = tensor.data_ptr().expose_provenance() as u64;
+        let fits = tensor.device() == self.device
+            && tensor.kind() == kind
+            && tensor.size() == shape
+            && tensor.is_contiguous();
+        if fits {
+            return Ok(address);
+        }
+        let expected = format!("{kind:?} {shape:?} on {:?}, in one piece", self.device);
+        Err(argument(what, tensor, expected))
+    }
+
+    /// A block a row.
+    ///
+    /// # Safety
+    ///
+    /// As of [`DecodingKernels::launch`].
+    unsafe fn by_row(
+        &self,
+        kernel: Kernel,
+        rows: i64,
+        arguments: &[u64],
+    ) -> Result<(), KernelError> {
+        // SAFETY: by the contract.
+        unsafe { self.on_grid(kernel, [rows, 1], THREADS_OF_ROW, arguments) }
+    }
+
+    /// Rows of so many words, and a thread a word.
+    ///
+    /// # Safety
+    ///
+    /// As of [`DecodingKernels::launch`].
+    unsafe fn by_word(
+        &self,
+        kernel: Kernel,
+        [rows, words]: [i64; 2],
+        arguments: &[u64],
+    ) -> Result<(), KernelError> {
+        let pieces = words.unsigned_abs().div_ceil(u64::from(THREADS)).cast_signed();
+        // SAFETY: by the contract.
+        unsafe { self.on_grid(kernel, [rows, pieces], THREADS, arguments) }
+    }
+
+    /// # Safety
+    ///
+    /// As of [`DecodingKernels::launch`].
+    unsafe fn on_grid(
+        &self,
+        kernel: Kernel,
+        blocks: [i64; 2],
+        threads: u32,
+        arguments: &[u64],
+    ) -> Result<(), KernelError> {
+        if blocks.contains(&0) {
+            return Ok(());
+        }
+        let (Ok(columns), Ok(rows)) = (u32::try_from(blocks[0]), u16::try_from(blocks[1])) else {
+            let call = kernel.name().to_string_lossy().into_owned();
+            let problem = format!("{blocks:?} blocks, expected below 2^32 and 2^16");
+            return Err(KernelError::Launch { call, problem });
+        };
+        let blocks = [columns, rows.into()];
+        // SAFETY: by the contract.
+        unsafe { self.launch(&Launch { kernel, blocks, threads, arguments }) }
+    }
+}
+
+/// Size of a tensor `[.., columns]` and its rows and columns, if these are some, and a multiple of `step`.
+fn matrix(
+    what: &'static str,
+    tensor: &Tensor,
+    step: i64,
+) -> Result<(Vec<i64>, [i64; 2]), KernelError> {
+    let size = tensor.size();
+    match size.split_last() {
+        Some((&columns, rest)) if columns > 0 && columns % step == 0 => {
+            let rows = rest.iter().product();
+            Ok((size, [rows, columns]))
+        }
+        _ => Err(argument(what, tensor, format!("columns, a multiple of {step}"))),
+    }
+}
+
+/// Size of a tensor of heads, `[.., heads, head_dim]`.
+fn heads(what: &'static str, tensor: &Tensor) -> Result<[i64; 3], KernelError> {
+    let size = tensor.size();
+    size.try_into().map_err(|_| argument(what, tensor, "three dimensions".to_owned()))
+}
+
+fn argument(what: &'static str, tensor: &Tensor, expected: String) -> KernelError {
+    let found = format!("{:?} {:?} on {:?}", tensor.kind(), tensor.size(), tensor.device());
+    KernelError::Argument { what, found, expected }
+}
+
+fn bits(number: i64) -> u64 {
+    number.cast_unsigned()
+}

@@ -1,0 +1,56 @@
+//! The kernels, as text.
+
+/// A file under its own name in messages of a compiler.
+macro_rules! file {
+    ($name:literal) => {
+        concat!("#line 1 \"", $name, "\"\n", include_str!(concat!("../../cuda/", $name)))
+    };
+}
+pub(super) use file;
+
+/// All kernels as one program that includes nothing.
+pub(super) const SOURCE: &str = concat!(
+    file!("words.cu"),
+    file!("reduction.cu"),
+    file!("rotate_and_store.cu"),
+    file!("add_and_normalise.cu"),
+    file!("gate.cu"),
+    file!("draw.cu"),
+);
+
+/// A kernel of [`SOURCE`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kernel {
+    RotateAndStore,
+    AddAndNormalise,
+    Gate,
+    Draw,
+}
+
+impl Kernel {
+    /// In the order of their declaration.
+    pub(super) const ALL: [Self; 4] =
+        [Self::RotateAndStore, Self::AddAndNormalise, Self::Gate, Self::Draw];
+
+    /// Its name in the source.
+    pub(super) fn name(self) -> &'static std::ffi::CStr {
+        match self {
+            Self::RotateAndStore => c"rotate_and_store",
+            Self::AddAndNormalise => c"add_and_normalise",
+            Self::Gate => c"gate",
+            Self::Draw => c"draw",
+        }
+    }
+}
+
+/// How a kernel is run.
+#[derive(Debug)]
+pub(super) struct Launch<'a> {
+    pub(super) kernel: Kernel,
+    /// Blocks in x and y, at least one each.
+    pub(super) blocks: [u32; 2],
+    /// Threads of a block, in whole warps.
+    pub(super) threads: u32,
+    /// Bits of the arguments, eight bytes each: addresses, `long long` and `double` alone.
+    pub(super) arguments: &'a [u64],
+}
