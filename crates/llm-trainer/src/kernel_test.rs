@@ -3,6 +3,15 @@
 use tch::{Kind, Tensor};
 use torch_ext::{Ragged, TorchError};
 
+/// What turns kernels off where it is `no`.
+pub(crate) const SWITCH: &str = "LLM_TRAINER_CUDA_KERNELS";
+
+/// Whether kernels that are tested first, libtorch's or our own, may be used on CUDA: the test of one that reads where it must not would
+/// end the process, and [`SWITCH`] is the way out.
+pub(crate) fn may_use_kernels() -> bool {
+    std::env::var(SWITCH).as_deref() != Ok("no")
+}
+
 /// Attention within ragged sequences: [`torch_ext::ragged_flash_attention`], or what is to be tested in its place.
 pub(crate) trait RaggedKernel:
     FnOnce([&Tensor; 3], Ragged<'_>, Ragged<'_>, Option<&Tensor>) -> Result<Tensor, TorchError>

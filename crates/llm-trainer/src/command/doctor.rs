@@ -8,6 +8,7 @@ use trainer_core::plan::preset_model;
 
 use crate::device::memory_bytes;
 use crate::generation::{test_fused_decoding, test_own_kernels};
+use crate::kernel_test::{SWITCH, may_use_kernels};
 use crate::model::test_fused_training;
 
 /// The shape of Qwen2.5-7B, of which kernels are tested.
@@ -60,7 +61,9 @@ pub fn run(_args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     for device in std::iter::once(Device::Cpu).chain(cuda_devices) {
         let error = self_test(device).with_context(|| format!("self-test on {device:?}"))?;
         writeln!(out, "self-test    {device:?}: ok, largest error {error:.1e}")?;
-        if device != Device::Cpu {
+        if device != Device::Cpu && !may_use_kernels() {
+            writeln!(out, "kernels      {device:?}: off, for {SWITCH} is no")?;
+        } else if device != Device::Cpu {
             let attention = [
                 ("training", test_fused_training(device)),
                 ("decoding", test_fused_decoding(device, HEADS)),

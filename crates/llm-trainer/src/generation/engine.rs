@@ -9,6 +9,7 @@ use super::measured::Measured;
 use super::own_kernels::own_kernels;
 use super::sampler::{Drawn, draw, drawn};
 use crate::cpu_decoder::{CpuDecoder, CpuMemory, numbers};
+use crate::kernel_test::may_use_kernels;
 use crate::model::{Decoder, FusedOperations, Residual, causal_attention};
 use crate::product::linear;
 
@@ -104,6 +105,7 @@ impl<'a> Engine<'a> {
             let own = Box::new(own);
             return Self::Cpu { decoder, own, rows: Vec::new(), hidden: Vec::new(), capacity };
         }
+        let cuda = cuda && may_use_kernels();
         let fused = if cuda {
             own_kernels(decoder.device(), decoder.kind(), decoder.config())
         } else {

@@ -6,7 +6,7 @@ use tch::{Device, Kind, Tensor};
 use torch_ext::{Ragged, TorchError, ragged_flash_attention};
 
 use super::attention::causal_attention;
-use crate::kernel_test::{RaggedKernel, largest_difference};
+use crate::kernel_test::{RaggedKernel, largest_difference, may_use_kernels};
 
 /// The sequences of a row, and how attention within them is computed.
 ///
@@ -27,6 +27,7 @@ impl PackedLengths {
         let fused = is_ragged
             && kind == Kind::BFloat16
             && matches!(device, Device::Cuda(_))
+            && may_use_kernels()
             && fused_kernel(device).is_ok();
         let boundaries = fused.then(|| boundaries(&lengths).to_device(device));
         Self { lengths, boundaries }
