@@ -8,8 +8,10 @@
 mod attention;
 mod awake;
 mod matrix;
+mod rows;
 
 use pulp::Arch;
+use rayon::prelude::*;
 use tch::{Device, Kind, Tensor};
 
 use crate::device::memory_bytes;
@@ -17,6 +19,7 @@ use crate::model::{BlockParts, Decoder};
 use attention::{Heads, Memory};
 use awake::awake;
 use matrix::Matrix;
+use rows::each_row;
 
 /// Fewer bytes of weights stay in the processor's caches from token to token, where nothing is won by packing them.
 const LEAVES_CACHES: usize = 64 << 20;
@@ -24,6 +27,9 @@ const LEAVES_CACHES: usize = 64 << 20;
 /// Steps after which a packed copy has saved the time that it took: for the 0.5B shape 0.66 s, of which a token saves 8 ms
 /// (`docs/benchmarks.md`), with something to spare.
 const REPAYS_PACKING: usize = 128;
+
+/// Rows whose heads one thread turns, at least.
+const WORTH_A_TASK: usize = 8;
 
 /// A decoder's weights, read where the decoder keeps them, or from a packed copy.
 #[derive(Debug)]
@@ -125,8 +131,11 @@ impl CpuDecoder {
     /// Logits `[rows, vocab]` of final-normed hidden states `[rows, hidden]`.
     pub(crate) fn logits(&self, hidden: &[f32]) -> Tensor {
         let head = self.head.as_ref().unwrap_or(&self.embedding);
-        let mut logits = awake(&self.threads, || head.multiply(self.arch, hidden));
-        self.round(&mut logits);
+        let logits = awake(&self.threads, || {
+            let mut logits = head.multiply(self.arch, hidden);
+            self.round(&mut logits, head.outputs());
+            logits
+        });
         let columns = i64::try_from(head.outputs()).expect("a vocabulary");
         Tensor::from_slice(&logits).view([-1, columns])
     }
@@ -162,46 +171,52 @@ impl CpuDecoder {
         let Heads { queries, keys, width } = self.heads;
         let normed = self.norm(x, &block.attention_norm);
         let all = block.query_key_value.multiply(self.arch, &normed);
-        let all = self.with_bias(all, block.query_key_value_bias.as_deref());
-        let mut query = Vec::with_capacity(rows.len() * queries * width);
-        let own = all.chunks_exact((queries + 2 * keys) * width);
-        for ((own, row), angles) in own.zip(rows.iter_mut()).zip(angles) {
+        let all =
+            self.with_bias(all, &block.query_key_value, block.query_key_value_bias.as_deref());
+        let mut query = vec![0.0; rows.len() * queries * width];
+        let own = all.par_chunks_exact((queries + 2 * keys) * width);
+        let turned = query.par_chunks_exact_mut(queries * width);
+        let each = own.zip(turned).zip(rows.par_iter_mut()).zip(angles);
+        each.with_min_len(WORTH_A_TASK).for_each(|(((own, turned), row), angles)| {
             let (own_query, rest) = own.split_at(queries * width);
             let (own_key, own_value) = rest.split_at(keys * width);
-            for head in own_query.chunks_exact(width) {
-                self.push_rotated(head, angles, &mut query);
+            turned.copy_from_slice(own_query);
+            for head in turned.chunks_exact_mut(width) {
+                self.rotate(head, angles);
             }
             let places = row.0.keys[index * keys..].iter_mut();
             for (place, head) in places.zip(own_key.chunks_exact(width)) {
-                self.push_rotated(head, angles, place);
+                let read = place.len();
+                place.extend_from_slice(head);
+                self.rotate(&mut place[read..], angles);
             }
             let places = row.0.values[index * keys..].iter_mut();
             for (place, head) in places.zip(own_value.chunks_exact(width)) {
                 place.extend_from_slice(head);
             }
-        }
+        });
         let memories: Vec<&Memory> = rows.iter().map(|row| &row.0).collect();
         let mut mixed = self.heads.attend(self.arch, index, &query, &memories);
-        self.round(&mut mixed);
+        self.round(&mut mixed, queries * width);
         let output = block.output.multiply(self.arch, &mixed);
-        self.add(x, &self.with_bias(output, block.output_bias.as_deref()));
+        self.add(x, &self.with_bias(output, &block.output, block.output_bias.as_deref()));
     }
 
     fn mlp(&self, block: &CpuBlock, x: &mut [f32]) {
         let normed = self.norm(x, &block.mlp_norm);
         let mut gate_up = block.gate_up.multiply(self.arch, &normed);
-        self.round(&mut gate_up);
         let width = block.gate_up.outputs();
-        let mut gated = Vec::with_capacity(gate_up.len() / 2);
-        for own in gate_up.chunks_exact(width) {
-            let (gate, up) = own.split_at(width / 2);
-            gated.extend(gate.iter().zip(up).map(|(gate, up)| {
+        self.round(&mut gate_up, width);
+        let mut gated = vec![0.0; gate_up.len() / 2];
+        each_row(&mut gated, width / 2, |index, gated| {
+            let (gate, up) = gate_up[index * width..][..width].split_at(width / 2);
+            for ((gated, gate), up) in gated.iter_mut().zip(gate).zip(up) {
                 let silu = self.rounded(gate / (1.0 + (-gate).exp()));
-                self.rounded(silu * up)
-            }));
-        }
+                *gated = self.rounded(silu * up);
+            }
+        });
         let mut down = block.down.multiply(self.arch, &gated);
-        self.round(&mut down);
+        self.round(&mut down, block.down.outputs());
         self.add(x, &down);
     }
 
@@ -211,29 +226,34 @@ impl CpuDecoder {
         reason = "the statistics are taken in f64 and the activations are f32"
     )]
     fn norm(&self, x: &[f32], weight: &[f32]) -> Vec<f32> {
-        let mut normed = Vec::with_capacity(x.len());
-        for row in x.chunks_exact(weight.len()) {
+        let mut normed = x.to_vec();
+        each_row(&mut normed, weight.len(), |_, row| {
             let squares: f64 = row.iter().map(|value| f64::from(*value).powi(2)).sum();
             let factor = (squares / row.len() as f64 + self.eps).sqrt().recip() as f32;
-            normed.extend(
-                row.iter().zip(weight).map(|(x, weight)| self.rounded(x * factor * weight)),
-            );
-        }
+            for (x, weight) in row.iter_mut().zip(weight) {
+                *x = self.rounded(*x * factor * weight);
+            }
+        });
         normed
     }
 
-    fn with_bias(&self, mut rows: Vec<f32>, bias: Option<&[f32]>) -> Vec<f32> {
+    /// A product of `matrix` with its bias, where it has one, as the model's kind has it.
+    fn with_bias(&self, mut product: Vec<f32>, matrix: &Matrix, bias: Option<&[f32]>) -> Vec<f32> {
         if let Some(bias) = bias {
-            for row in rows.chunks_exact_mut(bias.len()) {
+            each_row(&mut product, bias.len(), |_, row| {
                 row.iter_mut().zip(bias).for_each(|(value, bias)| *value += bias);
-            }
+            });
         }
-        self.round(&mut rows);
-        rows
+        self.round(&mut product, matrix.outputs());
+        product
     }
 
     fn add(&self, x: &mut [f32], more: &[f32]) {
-        x.iter_mut().zip(more).for_each(|(x, more)| *x = self.rounded(*x + more));
+        let width = self.final_norm.len();
+        each_row(x, width, |index, row| {
+            let more = &more[index * width..];
+            row.iter_mut().zip(more).for_each(|(x, more)| *x = self.rounded(*x + more));
+        });
     }
 
     /// Cosine and sine of a position's angles, `[head_dim / 2]`.
@@ -244,19 +264,20 @@ impl CpuDecoder {
         self.frequency.iter().map(angle).map(|(sine, cosine)| (cosine, sine)).collect()
     }
 
-    /// Adds a head, `[head_dim]`, turned by its angles, to the end of `place`.
-    fn push_rotated(&self, head: &[f32], angles: &[(f32, f32)], place: &mut Vec<f32>) {
-        let (first, second) = head.split_at(head.len() / 2);
-        let halves = || first.iter().zip(second).zip(angles);
-        place.extend(halves().map(|((a, b), (cosine, sine))| self.rounded(a * cosine - b * sine)));
-        place.extend(halves().map(|((a, b), (cosine, sine))| self.rounded(b * cosine + a * sine)));
+    /// Turns a head, `[head_dim]`, by its angles.
+    fn rotate(&self, head: &mut [f32], angles: &[(f32, f32)]) {
+        let (first, second) = head.split_at_mut(head.len() / 2);
+        for ((a, b), (cosine, sine)) in first.iter_mut().zip(second).zip(angles) {
+            let turned = [*a * cosine - *b * sine, *b * cosine + *a * sine];
+            [*a, *b] = turned.map(|number| self.rounded(number));
+        }
     }
 
-    fn round(&self, values: &mut [f32]) {
+    fn round(&self, values: &mut [f32], width: usize) {
         if self.rounds {
-            for value in values {
-                *value = self.rounded(*value);
-            }
+            each_row(values, width, |_, row| {
+                row.iter_mut().for_each(|value| *value = self.rounded(*value))
+            });
         }
     }
 

@@ -16,6 +16,8 @@ use lookup::{GROUP, WORDS};
 use packed::Packed;
 use tile::{Block, WEIGHT_ROWS};
 
+use super::rows::{each_row, transposed};
+
 /// Inputs are filled up with zeros to a multiple of this, so that no instruction set has a rest.
 const PADDING: usize = GROUP;
 
@@ -198,31 +200,20 @@ impl Matrix {
     fn lay_out(&self, x: &[f32]) -> Vec<f32> {
         let rows = x.len() / self.inputs;
         let mut numbers = vec![0.0; rows * self.width];
-        for (own, row) in numbers.chunks_exact_mut(self.width).zip(x.chunks_exact(self.inputs)) {
+        each_row(&mut numbers, self.width, |index, own| {
+            let row = &x[index * self.inputs..][..self.inputs];
             if !self.in_pairs {
                 own[..self.inputs].copy_from_slice(row);
-                continue;
+                return;
             }
             let (even, odd) = own.split_at_mut(self.width / 2);
             for ((pair, even), odd) in row.chunks(2).zip(even).zip(odd) {
                 *even = pair[0];
                 *odd = pair.get(1).copied().unwrap_or(0.0);
             }
-        }
+        });
         numbers
     }
-}
-
-/// `[outputs, rows]` to `[rows, outputs]`.
-fn transposed(product: &[f32], rows: usize) -> Vec<f32> {
-    let outputs = product.len() / rows;
-    let mut turned = vec![0.0; product.len()];
-    for (row, own) in turned.chunks_exact_mut(outputs).enumerate() {
-        for (value, sums) in own.iter_mut().zip(product.chunks_exact(rows)) {
-            *value = sums[row];
-        }
-    }
-    turned
 }
 
 fn size(count: i64) -> usize {

@@ -1,0 +1,72 @@
+//! Work on the numbers of rows that decode together, by many threads where there are many.
+
+use rayon::prelude::*;
+
+/// Fewer numbers than this are not worth sharing out.
+const WORTH_A_THREAD: usize = 1 << 14;
+
+/// Calls `work` with the index of each row of `numbers`, `[rows, width]`, and the row.
+pub(super) fn each_row(
+    numbers: &mut [f32],
+    width: usize,
+    work: impl Fn(usize, &mut [f32]) + Send + Sync,
+) {
+    let run = |(index, row): (usize, &mut [f32])| work(index, row);
+    if numbers.len() < WORTH_A_THREAD || numbers.len() == width {
+        numbers.chunks_exact_mut(width).enumerate().for_each(run);
+    } else {
+        numbers.par_chunks_exact_mut(width).enumerate().for_each(run);
+    }
+}
+
+/// `[outputs, rows]` to `[rows, outputs]`.
+pub(super) fn transposed(product: &[f32], rows: usize) -> Vec<f32> {
+    /// Numbers of a cache line: so many rows read one before it is gone.
+    const LINE: usize = 16;
+    let outputs = product.len() / rows;
+    let mut turned = vec![0.0; product.len()];
+    let run = |(index, band): (usize, &mut [f32])| {
+        let (first, height) = (index * LINE, band.len() / outputs);
+        for (output, sums) in product.chunks_exact(rows).enumerate() {
+            for (row, sum) in sums[first..first + height].iter().enumerate() {
+                band[row * outputs + output] = *sum;
+            }
+        }
+    };
+    if product.len() < WORTH_A_THREAD {
+        turned.chunks_mut(LINE * outputs).enumerate().for_each(run);
+    } else {
+        turned.par_chunks_mut(LINE * outputs).enumerate().for_each(run);
+    }
+    turned
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_is_worked_on_once() {
+        for (rows, width) in [(1, 3), (5, 7), (1, 1 << 15), (300, 100)] {
+            let mut numbers = vec![1.0; rows * width];
+            each_row(&mut numbers, width, |index, row| {
+                assert_eq!(row.len(), width);
+                row.iter_mut().for_each(|number| *number += index as f32);
+            });
+            let expected = (0..rows).flat_map(|row| vec![1.0 + row as f32; width]);
+            assert!(numbers.into_iter().eq(expected), "{rows} × {width}");
+        }
+    }
+
+    #[test]
+    fn outputs_become_columns() {
+        for (outputs, rows) in [(1, 1), (3, 2), (7, 16), (5, 17), (400, 50)] {
+            let product: Vec<f32> = (0..outputs * rows).map(|n| n as f32).collect();
+            let turned = transposed(&product, rows);
+            for (row, own) in turned.chunks_exact(outputs).enumerate() {
+                let column = product.iter().skip(row).step_by(rows);
+                assert!(own.iter().eq(column), "row {row} of {outputs} × {rows}");
+            }
+        }
+    }
+}
