@@ -1,5 +1,7 @@
 //! Whether a kernel that may be missing or wrong computes what it should.
 
+use std::sync::{Mutex, PoisonError};
+
 use tch::{Kind, Tensor};
 use torch_ext::{Ragged, TorchError};
 
@@ -10,6 +12,27 @@ pub(crate) const SWITCH: &str = "LLM_TRAINER_CUDA_KERNELS";
 /// end the process, and [`SWITCH`] is the way out.
 pub(crate) fn may_use_kernels() -> bool {
     std::env::var(SWITCH).as_deref() != Ok("no")
+}
+
+/// Outcomes of tests that hold as long as the process lives: each is asked for once.
+pub(crate) struct Asked<K, V>(Mutex<Vec<(K, V)>>);
+
+impl<K: PartialEq, V: Clone> Asked<K, V> {
+    pub(crate) const fn new() -> Self {
+        Self(Mutex::new(Vec::new()))
+    }
+
+    /// The answer for `key`; others wait while it is found.
+    pub(crate) fn get(&self, key: K, ask: impl FnOnce(&K) -> V) -> V {
+        // Whoever panicked has added nothing.
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, answer)) = known.iter().find(|(other, _)| *other == key) {
+            return answer.clone();
+        }
+        let answer = ask(&key);
+        known.push((key, answer.clone()));
+        answer
+    }
 }
 
 /// Attention within ragged sequences: [`torch_ext::ragged_flash_attention`], or what is to be tested in its place.
@@ -114,4 +137,22 @@ pub(crate) fn tiny_config() -> trainer_core::model_config::ModelConfig {
     let tiny = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/tiny_qwen2_tied/config.json");
     let config = trainer_core::model_config::ModelConfig::read(std::path::Path::new(tiny));
     config.expect("a fixture")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_is_asked_for_once() {
+        let (asked, mut questions) = (Asked::new(), Vec::new());
+        for key in [3, 4, 3, 4, 5] {
+            let square = asked.get(key, |&key| {
+                questions.push(key);
+                key * key
+            });
+            assert_eq!(square, key * key);
+        }
+        assert_eq!(questions, [3, 4, 5]);
+    }
 }

@@ -8,6 +8,7 @@ use trainer_core::model_config::ModelConfig;
 
 use super::GenerationOptions;
 use super::sampler::draw;
+use crate::kernel_test::Asked;
 use crate::model::{FusedOperations, Operation, test_block_kernel};
 
 /// Runs every kernel of our own on `device` against plain operators, with the sizes of such a model: the largest error, relative to the
@@ -39,22 +40,24 @@ fn outcomes(
 
 /// The kernels that were found right: on CUDA, in bf16.
 pub(super) fn own_kernels(device: Device, kind: Kind, config: &ModelConfig) -> FusedOperations {
+    static ASKED: Asked<(Device, ModelConfig), Vec<Operation>> = Asked::new();
     if kind != Kind::BFloat16 || !matches!(device, Device::Cuda(_)) {
         return FusedOperations::default();
     }
-    right(DecodingKernels::on(device), device, config)
+    let kernels = DecodingKernels::on(device);
+    let tested = |(device, config): &(Device, ModelConfig)| right(&kernels, *device, config);
+    let right = ASKED.get((device, config.clone()), tested);
+    kernels
+        .map_or_else(|_| FusedOperations::default(), |kernels| FusedOperations::new(kernels, right))
 }
 
 fn right(
-    kernels: Result<Arc<DecodingKernels>, KernelError>,
+    kernels: &Result<Arc<DecodingKernels>, KernelError>,
     device: Device,
     config: &ModelConfig,
-) -> FusedOperations {
-    let tested = outcomes(&kernels, device, config).into_iter();
-    let right = tested.filter_map(|(operation, outcome)| outcome.is_ok().then_some(operation));
-    let right = right.collect();
-    kernels
-        .map_or_else(|_| FusedOperations::default(), |kernels| FusedOperations::new(kernels, right))
+) -> Vec<Operation> {
+    let tested = outcomes(kernels, device, config).into_iter();
+    tested.filter_map(|(operation, outcome)| outcome.is_ok().then_some(operation)).collect()
 }
 
 /// Draws with `kernel` as [`DecodingKernels::draw`] and by plain operators.
@@ -112,9 +115,7 @@ mod tests {
         for (operation, outcome) in &tested {
             assert!(outcome.is_ok(), "{}: {outcome:?}", operation.name());
         }
-        let logits = Tensor::zeros([1, 8], (Kind::BFloat16, CPU));
-        let used = right(DecodingKernels::emulated(), CPU, &tiny_config());
-        assert!(used.draw(&logits, &[0.5], 1.0).is_some());
+        assert_eq!(right(&DecodingKernels::emulated(), CPU, &tiny_config()), Operation::ALL);
     }
 
     #[test]
@@ -130,7 +131,7 @@ mod tests {
             );
         }
         let logits = Tensor::zeros([1, 8], (Kind::BFloat16, CPU));
-        assert!(right(Err(missing), CPU, &tiny_config()).draw(&logits, &[0.5], 1.0).is_none());
+        assert_eq!(right(&Err(missing), CPU, &tiny_config()), []);
         let on_host = own_kernels(CPU, Kind::BFloat16, &tiny_config());
         assert!(on_host.draw(&logits, &[0.5], 1.0).is_none());
         for (_, outcome) in test_own_kernels(CPU, &tiny_config()) {

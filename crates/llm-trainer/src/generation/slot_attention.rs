@@ -3,7 +3,7 @@
 use tch::{Device, Kind, Tensor};
 use torch_ext::{Ragged, TorchError, ragged_flash_attention};
 
-use crate::kernel_test::{RaggedKernel, largest_difference};
+use crate::kernel_test::{Asked, RaggedKernel, largest_difference};
 
 /// What the rows of a step may see of the slots: slot after slot in a tensor `[slots · capacity, kv_heads, head_dim]`, the first of them
 /// in use.
@@ -106,10 +106,13 @@ fn longest(lengths: &[i64]) -> i64 {
 
 /// Whether one kernel can attend for all rows: on CUDA, in bf16, where the test finds it right for these heads.
 pub(super) fn is_fused(device: Device, kind: Kind, heads: [i64; 3]) -> bool {
-    let _no_grad = tch::no_grad_guard();
+    static ASKED: Asked<(Device, [i64; 3]), bool> = Asked::new();
+    let is_right = |&(device, heads): &(Device, [i64; 3])| {
+        tch::no_grad(|| test_fused_decoding(device, heads)).is_ok()
+    };
     kind == Kind::BFloat16
         && matches!(device, Device::Cuda(_))
-        && test_fused_decoding(device, heads).is_ok()
+        && ASKED.get((device, heads), is_right)
 }
 
 /// Runs the kernel for decoding on `device` in bf16 against plain operators in f32, with so many heads of queries, of keys and values,

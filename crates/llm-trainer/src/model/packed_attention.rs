@@ -1,12 +1,10 @@
 //! Attention within sequences that lie end to end in one row.
 
-use std::sync::OnceLock;
-
 use tch::{Device, Kind, Tensor};
 use torch_ext::{Ragged, TorchError, ragged_flash_attention};
 
 use super::attention::causal_attention;
-use crate::kernel_test::{RaggedKernel, largest_difference, may_use_kernels};
+use crate::kernel_test::{Asked, RaggedKernel, largest_difference, may_use_kernels};
 
 /// The sequences of a row, and how attention within them is computed.
 ///
@@ -28,7 +26,7 @@ impl PackedLengths {
             && kind == Kind::BFloat16
             && matches!(device, Device::Cuda(_))
             && may_use_kernels()
-            && fused_kernel(device).is_ok();
+            && has_fused_kernel(device);
         let boundaries = fused.then(|| boundaries(&lengths).to_device(device));
         Self { lengths, boundaries }
     }
@@ -90,10 +88,10 @@ fn by_length(lengths: &[i64], query: &Tensor, key: &Tensor, value: &Tensor) -> T
     if mixed.len() == 1 { mixed.remove(0) } else { Tensor::cat(&mixed, 2) }
 }
 
-/// Whether the kernel is there and right on the CUDA device that is asked for first; asked once a process.
-fn fused_kernel(device: Device) -> &'static Result<f64, String> {
-    static OUTCOME: OnceLock<Result<f64, String>> = OnceLock::new();
-    OUTCOME.get_or_init(|| test_fused_training(device))
+/// Whether the kernel is there and right.
+fn has_fused_kernel(device: Device) -> bool {
+    static ASKED: Asked<Device, bool> = Asked::new();
+    ASKED.get(device, |&device| test_fused_training(device).is_ok())
 }
 
 /// Runs the kernel for ragged sequences on `device`, forward and backward in bf16, against attention sequence by sequence in f32:
