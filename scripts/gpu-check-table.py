@@ -5,6 +5,10 @@ import sys
 from pathlib import Path
 
 
+# What names a row.
+LABEL = ("model", "dtype", "what", "lengths", "kept")
+
+
 def rows(path):
     return [json.loads(line) for line in path.read_text().splitlines() if line.startswith("{")] if path.exists() else []
 
@@ -67,11 +71,11 @@ def table(out, device, model):
         took = f", {section['seconds']} s" if "seconds" in section else ""
         print(f"| {name} | {section['status']}{took} | |")
         for row in section["rows"]:
-            label = " ".join(str(row[key]) for key in ("model", "dtype", "what", "lengths") if key in row)
+            label = " ".join(str(row[key]) for key in LABEL if key in row)
             shown = ", ".join(
                 f"{key} {value:.4g}" if isinstance(value, float) else f"{key} {value}"
                 for key, value in row.items()
-                if key not in ("model", "dtype", "what", "lengths", "device")
+                if key not in (*LABEL, "device")
             )
             print(f"| | {label} | {shown} |")
     print(f"\nwritten: {out / 'gpu-check.json'}")

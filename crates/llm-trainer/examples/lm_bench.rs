@@ -5,10 +5,11 @@
 //! of one sequence of 512 (eight for `tiny`), `train` adds the gradient and an optimiser step with master weights and moments in
 //! f32 (moments in bf16 on a GPU), `train-split` and `train-none` one with moments in bf16 and such master weights
 //! (`optimizer.master`), `genN` decodes N sequences behind prompts of 64 tokens, `plainN` the same by libtorch's plain operators
-//! alone: without the CPU's own products, and on a GPU without the one kernel that attends for all rows and kernels of our own. A fourth part changes the lengths: `:8x2048` is eight sequences of 2048 tokens, `:512+256` a
-//! prompt of 512 and 256 drawn tokens. Each measurement runs in a process of its own, whose peak memory it reports; with
-//! `LM_BENCH_DEVICE=cuda` the first GPU does, and then the memory is that of tensors on it. `LM_BENCH_ACTIVATION_BYTES` is
-//! `training.activation_bytes`, 4 GiB if it is not given.
+//! alone: without the CPU's own products, and on a GPU without the one kernel that attends for all rows and kernels of our own.
+//! A fourth part changes the lengths: `:8x2048` is eight sequences of 2048 tokens, `:512+256` a prompt of 512 and 256 drawn tokens. A
+//! fifth is how much memory holds what blocks computed for the backward pass (`training.activation_bytes`), 2 GiB if it is not given:
+//! `:8x2048:48GB`, `:1x512:0B`. Each measurement runs in a process of its own, whose peak memory it reports; with
+//! `LM_BENCH_DEVICE=cuda` the first GPU does, and then the memory is that of tensors on it.
 
 use std::io::Write;
 use std::process::{Command, ExitCode};
@@ -23,9 +24,9 @@ use llm_trainer::model::Decoder;
 use llm_trainer::training::adamw::AdamW;
 use llm_trainer::training::policy_pass::{Cotangent, PolicyPass, Sequence};
 use tch::{Device, Kind};
-use trainer_core::config::{Dtype, MasterWeights, OptimizerSection};
+use trainer_core::config::{Dtype, MasterWeights, OptimizerSection, TrainingSection};
 use trainer_core::model_config::{Architecture, ModelConfig, ModelShape};
-use trainer_core::plan::preset_model;
+use trainer_core::plan::{parse_bytes, preset_model};
 
 const THREADS: i32 = 2;
 const TOKENS: usize = 512;
@@ -60,10 +61,18 @@ fn in_own_process(measurement: &str) -> Result<()> {
 
 fn measure(measurement: &str) -> Result<()> {
     let parts: Vec<&str> = measurement.split(':').collect();
-    let (model, dtype, what, lengths) = match parts.as_slice() {
-        [model, dtype, what] => (model, dtype, what, None),
-        [model, dtype, what, lengths] => (model, dtype, what, Some(*lengths)),
-        _ => bail!("`{measurement}` is no MODEL:DTYPE:WHAT[:LENGTHS] such as 0.5b:f32:train"),
+    let [model, dtype, what, more @ ..] = parts.as_slice() else {
+        bail!("`{measurement}` is no MODEL:DTYPE:WHAT[:LENGTHS[:BYTES]] such as 0.5b:f32:train");
+    };
+    let (lengths, kept) = match more {
+        [] => (None, None),
+        [lengths] => (Some(*lengths), None),
+        [lengths, kept] => (Some(*lengths), Some(*kept)),
+        _ => bail!("`{measurement}` has more parts than MODEL:DTYPE:WHAT:LENGTHS:BYTES"),
+    };
+    let activation_bytes = match kept {
+        Some(kept) => usize::try_from(parse_bytes(kept)?)?,
+        None => TrainingSection::DEFAULT_ACTIVATION_BYTES,
     };
     let (config, sequences, new_tokens) = match *model {
         "tiny" => (ModelConfig::new(tiny_shape())?, 8, 128),
@@ -93,7 +102,10 @@ fn measure(measurement: &str) -> Result<()> {
             let (prompt, new) = pair(lengths, '+')?.unwrap_or((PROMPT, new_tokens));
             decode(&decoder, count.parse().context("N of genN")?, (prompt, new), kernels)?
         }
-        None => pass(&decoder, what, pair(lengths, 'x')?.unwrap_or((sequences, TOKENS)))?,
+        None => {
+            let lengths = pair(lengths, 'x')?.unwrap_or((sequences, TOKENS));
+            pass(&decoder, what, lengths, activation_bytes)?
+        }
     };
     let memory = match device {
         Device::Cuda(index) => {
@@ -104,10 +116,13 @@ fn measure(measurement: &str) -> Result<()> {
         }
         _ => format!("\"peak_rss_mb\":{}", peak_resident_mib()?),
     };
-    let lengths = lengths.map(|lengths| format!("\"lengths\":\"{lengths}\",")).unwrap_or_default();
+    let part = |name: &str, part: Option<&str>| {
+        part.map(|part| format!("\"{name}\":\"{part}\",")).unwrap_or_default()
+    };
+    let (lengths, kept) = (part("lengths", lengths), part("kept", kept));
     writeln!(
         std::io::stdout(),
-        "{{\"model\":\"{model}\",\"dtype\":\"{dtype}\",\"what\":\"{what}\",{lengths}{line},{memory}}}"
+        "{{\"model\":\"{model}\",\"dtype\":\"{dtype}\",\"what\":\"{what}\",{lengths}{kept}{line},{memory}}}"
     )?;
     Ok(())
 }
@@ -152,18 +167,13 @@ fn tokens(vocab: usize, count: usize, seed: usize) -> Vec<u32> {
     (0..count).filter_map(|place| u32::try_from(token(place)).ok()).collect()
 }
 
-/// `training.activation_bytes`: what does not fit is computed again.
-fn activation_bytes() -> Result<usize> {
-    match std::env::var("LM_BENCH_ACTIVATION_BYTES") {
-        Ok(bytes) => bytes
-            .parse()
-            .with_context(|| format!("LM_BENCH_ACTIVATION_BYTES is {bytes}, expected a number")),
-        Err(_) => Ok(4 << 30),
-    }
-}
-
 /// A forward pass over whole sequences, and for `train` all of a step.
-fn pass(decoder: &Decoder, what: &str, (sequences, length): (usize, usize)) -> Result<String> {
+fn pass(
+    decoder: &Decoder,
+    what: &str,
+    (sequences, length): (usize, usize),
+    activation_bytes: usize,
+) -> Result<String> {
     let vocab = decoder.config().vocab_size;
     let sequences: Vec<Sequence> = (0..sequences)
         .map(|index| Sequence::new(tokens(vocab, 1, index), tokens(vocab, length - 1, index + 9)))
@@ -177,7 +187,7 @@ fn pass(decoder: &Decoder, what: &str, (sequences, length): (usize, usize)) -> R
         } else {
             GPU_MICRO_BATCH
         }),
-        activation_bytes: activation_bytes()?,
+        activation_bytes,
         block_inputs: Memory::Device,
     };
     let count = sequences.len() * length;

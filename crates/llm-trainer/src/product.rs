@@ -57,26 +57,62 @@ pub(crate) fn linear(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Tens
 
 /// Keeps for the backward pass what it was given, and nothing that is wider.
 fn widened_linear(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Tensor {
-    let (kind, learns) = (x.kind(), |own: &&Tensor| own.requires_grad());
-    let (learned_weight, learned_bias) = (Some(weight).filter(learns), bias.filter(learns));
-    let inputs: Vec<&Tensor> =
-        std::iter::once(x).chain(learned_weight).chain(learned_bias).collect();
-    let (kept_x, kept_weight) = (x.detach(), weight.detach());
-    let (of_weight, of_bias) = (learned_weight.is_some(), learned_bias.is_some());
+    let map = LearnedMap::of(weight, bias);
+    let inputs: Vec<&Tensor> = std::iter::once(x).chain(map.learned(weight, bias)).collect();
+    let kept_x = x.detach();
+    let kind = x.kind();
     let forward = || wide(x).linear(&wide(weight), bias.map(wide)).to_kind(kind);
-    let pull_back = move |cotangent: &Tensor| {
-        let cotangent = wide(cotangent);
-        let by_row = |x: &Tensor| x.flatten(0, -2);
-        let mut gradients = vec![cotangent.matmul(&wide(&kept_weight))];
-        if of_weight {
-            gradients.push(by_row(&cotangent).tr().matmul(&wide(&by_row(&kept_x))));
-        }
-        if of_bias {
-            gradients.push(by_row(&cotangent).sum_dim_intlist([0i64].as_slice(), false, None));
-        }
-        gradients.iter().map(|gradient| gradient.to_kind(kind)).collect()
-    };
+    let pull_back = move |cotangent: &Tensor| map.pull_back_in(Kind::Float, cotangent, &kept_x);
     own_operation(&inputs, forward, pull_back).expect("of its own kind and device")
+}
+
+/// What the backward pass of [`linear`] has to know of its map.
+pub(crate) struct LearnedMap {
+    weight: Tensor,
+    learns_weight: bool,
+    learns_bias: bool,
+}
+
+impl LearnedMap {
+    /// Of a weight, `[out, in]`, and a bias, `[out]`, each learned or not.
+    pub(crate) fn of(weight: &Tensor, bias: Option<&Tensor>) -> Self {
+        Self {
+            weight: weight.detach(),
+            learns_weight: weight.requires_grad(),
+            learns_bias: bias.is_some_and(Tensor::requires_grad),
+        }
+    }
+
+    /// What is learned of the two, weight first.
+    pub(crate) fn learned<'a>(
+        &self,
+        weight: &'a Tensor,
+        bias: Option<&'a Tensor>,
+    ) -> impl Iterator<Item = &'a Tensor> + use<'a> {
+        let weight = Some(weight).filter(|_| self.learns_weight);
+        weight.into_iter().chain(bias.filter(|_| self.learns_bias))
+    }
+
+    /// Gradients of the input `x`, then of what is [`learned`](Self::learned), of a cotangent of the output.
+    pub(crate) fn pull_back(&self, cotangent: &Tensor, x: &Tensor) -> Vec<Tensor> {
+        let is_widened = lacks_kernels(x) && has_rows(x, REPAY_LINEAR);
+        let kind = if is_widened { Kind::Float } else { x.kind() };
+        self.pull_back_in(kind, cotangent, x)
+    }
+
+    /// The same by products in `kind`, each rounded once to the kind of `x`.
+    fn pull_back_in(&self, kind: Kind, cotangent: &Tensor, x: &Tensor) -> Vec<Tensor> {
+        let by_row = |x: &Tensor| x.flatten(0, -2).to_kind(kind);
+        let rows = by_row(cotangent);
+        let mut gradients = vec![rows.matmul(&self.weight.to_kind(kind)).view_as(x)];
+        if self.learns_weight {
+            gradients.push(rows.tr().matmul(&by_row(x)));
+        }
+        if self.learns_bias {
+            gradients.push(rows.sum_dim_intlist([0i64].as_slice(), false, None));
+        }
+        gradients.iter().map(|gradient| gradient.to_kind(x.kind())).collect()
+    }
 }
 
 fn wide(x: &Tensor) -> Tensor {

@@ -2,6 +2,7 @@
 
 use tch::{Kind, Tensor};
 
+use super::operand::Operand;
 use super::projection::Projection;
 use super::rope::Angles;
 use crate::product::lacks_kernels;
@@ -27,11 +28,10 @@ pub(crate) struct Heads {
 
 impl Attention {
     /// What `x`, `[rows, len, hidden]`, asks and offers.
-    pub(super) fn heads(&self, x: &Tensor) -> Heads {
-        let (rows, len) = (x.size()[0], x.size()[1]);
+    pub(super) fn heads(&self, x: &Operand) -> Heads {
         let three = [&self.query, &self.key, &self.value];
         let counts = three.map(|own| own.weight.size()[0] / self.head_dim);
-        let all = Projection::forward_all(&three, x).view([rows, len, -1, self.head_dim]);
+        let all = Projection::forward_all(&three, x).unflatten(-1, [-1, self.head_dim]);
         Heads { all, counts }
     }
 }

@@ -9,6 +9,7 @@ use super::attention::{Attention, Heads};
 use super::decoder::size;
 use super::fused::FusedOperations;
 use super::mlp::Mlp;
+use super::operand::Operand;
 use super::projection::Projection;
 use super::residual::Residual;
 use super::rms_norm::RmsNorm;
@@ -103,12 +104,12 @@ impl Block {
         attend: impl FnOnce(Heads) -> Tensor,
         group: Option<&TensorGroup>,
     ) {
-        let whole = |projection: &Projection, input: &Tensor| match group {
+        let whole = |projection: &Projection, input: &Operand| match group {
             None => projection.forward(input),
             Some(group) => projection.with_bias(group.sum(&projection.forward_part(input))),
         };
         let heads = self.attention.heads(&residual.normalised(&self.attention_norm, fused));
-        residual.add(whole(&self.attention.output, &attend(heads)));
+        residual.add(whole(&self.attention.output, &Operand::plain(attend(heads))));
         let raised = self.mlp.raise(&residual.normalised(&self.mlp_norm, fused), fused);
         residual.add(whole(&self.mlp.down, &raised));
     }
@@ -129,14 +130,16 @@ impl Block {
         let x = leaf(x);
         let norm = self.attention_norm.forward(&x);
         let attention_input = leaf(&norm);
-        let mix = self.attention.heads(&attention_input).mix(angles, attend);
-        let mixed = output.forward_part(&mix);
+        let heads = self.attention.heads(&Operand::plain(attention_input.shallow_clone()));
+        let mixed = output.forward_part(&Operand::plain(heads.mix(angles, attend)));
         let middle = leaf(&tch::no_grad(|| {
             x.detach() + output.with_bias(group.sum(&mixed.detach().copy()))
         }));
         let middle_norm = self.mlp_norm.forward(&middle);
         let mlp_input = leaf(&middle_norm);
-        let raised = down.forward_part(&self.mlp.raise(&mlp_input, &FusedOperations::default()));
+        let raised =
+            self.mlp.raise(&Operand::plain(mlp_input.shallow_clone()), &FusedOperations::default());
+        let raised = down.forward_part(&raised);
 
         let mut through = |(part, projection): (&Tensor, &Projection),
                            input: &Tensor,

@@ -4,6 +4,7 @@ use tch::Tensor;
 use torch_ext::own_operation;
 
 use super::fused::FusedOperations;
+use super::operand::Operand;
 use super::projection::Projection;
 
 /// `down(silu(gate(x)) · up(x))`, without biases.
@@ -19,9 +20,9 @@ pub(super) struct Mlp {
 
 impl Mlp {
     /// What the downward projection is applied to: `[.., hidden]` to `[.., intermediate]`.
-    pub(super) fn raise(&self, x: &Tensor, fused: &FusedOperations) -> Tensor {
+    pub(super) fn raise(&self, x: &Operand, fused: &FusedOperations) -> Operand {
         let both = Projection::forward_all(&[&self.gate, &self.up], x);
-        fused.gate(&both).unwrap_or_else(|| gated(&both))
+        fused.gate(&both).map_or_else(|| Operand::gated(both), Operand::plain)
     }
 }
 
@@ -32,15 +33,18 @@ pub(super) fn gated(both: &Tensor) -> Tensor {
         let [gate, up] = halves(both);
         gate.silu().g_mul_(&up)
     };
-    let pull_back = move |cotangent: &Tensor| {
-        let [gate, up] = halves(&kept);
-        let gradient = kept.empty_like();
-        let [of_gate, of_up] = halves(&gradient);
-        let _written = gate.silu_backward_grad_input(&of_gate, &(cotangent * up));
-        let _written = gate.silu().mul_out(&of_up, cotangent);
-        vec![gradient]
-    };
+    let pull_back = move |cotangent: &Tensor| vec![pull_back_gated(&kept, cotangent)];
     own_operation(&[both], forward, pull_back).expect("of its own kind and device")
+}
+
+/// The gradient of gate and up, one after another, of a cotangent of what [`gated`] makes of them.
+pub(super) fn pull_back_gated(both: &Tensor, cotangent: &Tensor) -> Tensor {
+    let [gate, up] = halves(both);
+    let gradient = both.empty_like();
+    let [of_gate, of_up] = halves(&gradient);
+    let _written = gate.silu_backward_grad_input(&of_gate, &(cotangent * up));
+    let _written = gate.silu().mul_out(&of_up, cotangent);
+    gradient
 }
 
 fn halves(both: &Tensor) -> [Tensor; 2] {
@@ -68,12 +72,13 @@ mod tests {
             up: projection(6, 8, 0.7),
             down: projection(8, 6, 0.2),
         };
-        let x = wave(3, 8, 1.1).unsqueeze(1);
+        let x = Operand::plain(wave(3, 8, 1.1).unsqueeze(1));
         let kernels = torch_ext::DecodingKernels::emulated().unwrap();
         let fused = FusedOperations::new(kernels, vec![crate::model::Operation::Gate]);
         let both = Projection::forward_all(&[&mlp.gate, &mlp.up], &x);
         assert!(fused.gate(&both).is_some());
-        assert!(mlp.raise(&x, &fused).equal(&mlp.raise(&x, &FusedOperations::default())));
+        let raised = |fused| mlp.raise(&x, fused).into_value();
+        assert!(raised(&fused).equal(&raised(&FusedOperations::default())));
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod draw;
 mod error;
 mod fused;
 mod mlp;
+mod operand;
 mod packed_attention;
 mod part;
 mod parts;

@@ -2,6 +2,7 @@
 
 use tch::Tensor;
 
+use super::operand::Operand;
 use super::stacked::stacked;
 use crate::product::linear;
 
@@ -32,14 +33,14 @@ impl Projection {
     }
 
     /// `[.., in]` to `[.., out]`.
-    pub(super) fn forward(&self, x: &Tensor) -> Tensor {
-        self.corrected(x, linear(x, &self.weight, self.bias.as_ref()))
+    pub(super) fn forward(&self, x: &Operand) -> Tensor {
+        self.corrected(x, x.linear(&self.weight, self.bias.as_ref()))
     }
 
     /// Several maps of one input, one after another in the last dimension: `[.., in]` to `[.., Σ out]`.
     ///
     /// One product where their weights are [`stacked`]; corrections are added to its parts.
-    pub(super) fn forward_all(projections: &[&Self], x: &Tensor) -> Tensor {
+    pub(super) fn forward_all(projections: &[&Self], x: &Operand) -> Tensor {
         let one = Self::as_one(projections).map(|one| one.forward(x));
         let parts = match one {
             Some(all) if projections.iter().all(|own| own.correction.is_none()) => return all,
@@ -63,8 +64,8 @@ impl Projection {
     }
 
     /// The same without the bias, of a rank's columns: the sum over the ranks and the bias once are the whole.
-    pub(super) fn forward_part(&self, x: &Tensor) -> Tensor {
-        self.corrected(x, linear(x, &self.weight, None))
+    pub(super) fn forward_part(&self, x: &Operand) -> Tensor {
+        self.corrected(x, x.linear(&self.weight, None))
     }
 
     /// Adds the bias to a sum over the ranks.
@@ -76,11 +77,11 @@ impl Projection {
     }
 
     /// Adds the correction of `x` to `y`.
-    fn corrected(&self, x: &Tensor, y: Tensor) -> Tensor {
+    fn corrected(&self, x: &Operand, y: Tensor) -> Tensor {
         match &self.correction {
             None => y,
             Some(LowRank { down, up, scale }) => {
-                let narrow = linear(x, down, None);
+                let narrow = x.linear(down, None);
                 y + linear(&narrow, up, None) * *scale
             }
         }
@@ -143,7 +144,7 @@ mod tests {
             .map(|leaf| leaf.set_requires_grad(true))
             .collect();
         let x = wave(&[2, 3, 5], 0.9).set_requires_grad(true);
-        let y = Projection::forward_all(&maps.each_ref(), &x);
+        let y = Projection::forward_all(&maps.each_ref(), &Operand::plain(x.shallow_clone()));
         torch_ext::backward(&[&y], &[&wave(&[2, 3, 8], 0.2)]).unwrap();
         let gradients = leaves.iter().map(Tensor::grad);
         [y.detach(), x.grad()].into_iter().chain(gradients).collect()

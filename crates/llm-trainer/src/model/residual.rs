@@ -7,6 +7,7 @@ use tch::Tensor;
 use super::attention::Heads;
 use super::decoder::Decoder;
 use super::fused::FusedOperations;
+use super::operand::Operand;
 use super::rms_norm::RmsNorm;
 
 /// A stream whose last addition is still to be made, so that it can be made together with the norm that comes next.
@@ -30,14 +31,14 @@ impl Residual {
     }
 
     /// The norm of the sum. A kernel changes the sum in place, libtorch's operators make a new one.
-    pub(super) fn normalised(&mut self, norm: &RmsNorm, fused: &FusedOperations) -> Tensor {
+    pub(super) fn normalised(&mut self, norm: &RmsNorm, fused: &FusedOperations) -> Operand {
         let by_kernel = fused.add_and_normalise(&mut self.sum, self.pending.as_ref(), norm);
         if let Some(normed) = by_kernel {
             self.pending = None;
-            return normed;
+            return Operand::plain(normed);
         }
         self.settle();
-        norm.forward(&self.sum)
+        Operand::normed(&self.sum, norm)
     }
 
     /// The sum of all.
@@ -72,6 +73,6 @@ impl Decoder {
 
     /// The norm before the head of what a stream has come to.
     pub(crate) fn end(&self, mut residual: Residual, fused: &FusedOperations) -> Tensor {
-        residual.normalised(self.last_norm(), fused)
+        residual.normalised(self.last_norm(), fused).into_value()
     }
 }

@@ -90,15 +90,11 @@ struct Widths {
 }
 
 impl Widths {
-    /// About what autograd keeps of the block for one token, in elements of `element_bytes` each: the residual between its halves
-    /// and what the two norms make of it, in f32 where elements are narrower; rotated queries, keys and values, and the mix of
-    /// values; gate, up and their product.
-    ///
-    /// Measured on a CPU by how a process grows; where one kernel computes a norm and keeps only its input, as on CUDA, it is less.
-    fn kept_elements(&self, element_bytes: usize) -> usize {
+    /// About what autograd keeps of the block for one token, in elements: the residual between its halves; rotated queries, keys and
+    /// values, and the mix of values; gate and up. What norms and gate make of them is made again.
+    fn kept_elements(&self) -> usize {
         let Self { hidden, query, key, intermediate } = self;
-        let vectors = if element_bytes < std::mem::size_of::<f32>() { 10 } else { 5 };
-        vectors * hidden + 2 * (query + key) + 3 * intermediate
+        hidden + 2 * (query + key) + 2 * intermediate
     }
 }
 
@@ -110,7 +106,7 @@ pub fn activation_bytes_per_token(config: &ModelConfig, element_bytes: usize) ->
         key: config.num_key_value_heads * config.head_dim,
         intermediate: config.intermediate_size,
     };
-    element_bytes * widths.kept_elements(element_bytes)
+    element_bytes * widths.kept_elements()
 }
 
 fn bytes_per_token(setup: &Setup) -> u64 {
@@ -122,21 +118,22 @@ fn bytes_per_token(setup: &Setup) -> u64 {
         key: key_width.div_ceil(setup.key_parts()),
         intermediate: shared(intermediate),
     };
-    let element = size_of(setup.dtype);
-    element * widths.kept_elements(usize::try_from(element).unwrap_or(usize::MAX)) as u64
+    size_of(setup.dtype) * widths.kept_elements() as u64
 }
 
 /// What blocks keep for the backward pass of one rank's part of an optimiser step, and what nothing computed twice would take.
 pub(super) fn kept_activation_bytes(setup: &Setup, lengths: Lengths) -> (u64, u64) {
-    let tokens = (setup.mini_batch_sequences_per_rank() * lengths.sequence_tokens()) as u64;
+    let sequences = setup.mini_batch_sequences_per_rank();
+    let tokens_of = |sequences: usize| (sequences * lengths.sequence_tokens()) as u64;
+    let tokens = tokens_of(sequences);
     let per_token = bytes_per_token(setup);
     let wanted = tokens * per_token * setup.model.blocks as u64;
     // A graph that is kept would keep its block whole, and what the ranks of a model exchange is outside of it.
     let is_cut = setup.cuts_blocks() || setup.tensor > 1;
     let room = if is_cut { 0 } else { setup.activation_bytes as u64 };
     // That of a block on a micro-batch is kept whole or not at all.
-    let graph = (tokens.min(setup.micro_batch_tokens as u64) * per_token).max(1);
-    ((room / graph * graph).min(wanted), wanted)
+    let graph = tokens_of(sequences.min(setup.micro_batch_sequences(lengths))) * per_token;
+    ((room / graph.max(1) * graph).min(wanted), wanted)
 }
 
 impl MemoryPlan {

@@ -223,8 +223,12 @@ impl Setup {
 
     /// Micro-batches that one rank makes of its part of an optimiser step.
     pub fn micro_batches(&self, lengths: Lengths) -> usize {
-        let of_one = (self.micro_batch_tokens / lengths.sequence_tokens().max(1)).max(1);
-        self.mini_batch_sequences_per_rank().div_ceil(of_one)
+        self.mini_batch_sequences_per_rank().div_ceil(self.micro_batch_sequences(lengths))
+    }
+
+    /// Sequences of a micro-batch that is full.
+    pub(super) fn micro_batch_sequences(&self, lengths: Lengths) -> usize {
+        (self.micro_batch_tokens / lengths.sequence_tokens().max(1)).max(1)
     }
 
     /// Parameters that are trained, on the ranks of one copy of the model together.

@@ -1,0 +1,233 @@
+//! What a projection is applied to, and what of it waits for the backward pass.
+
+use tch::Tensor;
+use torch_ext::{own_operation, vector_jacobian_product};
+
+use super::mlp::{gated, pull_back_gated};
+use super::rms_norm::RmsNorm;
+use crate::product::{LearnedMap, linear};
+
+/// The input of a projection: a tensor, or what a cheap operation makes of one. Of the latter the graph keeps what it is made of alone, and
+/// makes it again in the backward pass: for a block that is a fifth of the numbers that autograd would keep, and next to none of its
+/// arithmetic.
+///
+/// Source: Korthikanti et al. 2022, *Reducing activation recomputation in large transformer models*,
+/// [arXiv:2205.05198](https://arxiv.org/abs/2205.05198), Sec. 5.
+#[derive(Debug)]
+pub(super) struct Operand {
+    value: Tensor,
+    origin: Option<Origin>,
+}
+
+/// What an operand is made of.
+#[derive(Debug)]
+enum Origin {
+    Norm { x: Tensor, norm: RmsNorm },
+    Gate { both: Tensor },
+}
+
+impl Operand {
+    /// A tensor, which is kept.
+    pub(super) fn plain(value: Tensor) -> Self {
+        Self { value, origin: None }
+    }
+
+    /// The norm of `x`, `[.., hidden]`, of which `x` is kept.
+    pub(super) fn normed(x: &Tensor, norm: &RmsNorm) -> Self {
+        Self::made(Origin::Norm { x: x.shallow_clone(), norm: norm.shallow_clone() })
+    }
+
+    /// `silu(gate) · up` of gate and up one after another, `[.., 2 · intermediate]`, which are kept.
+    pub(super) fn gated(both: Tensor) -> Self {
+        Self::made(Origin::Gate { both })
+    }
+
+    fn made(origin: Origin) -> Self {
+        Self { value: tch::no_grad(|| origin.make()), origin: Some(origin) }
+    }
+
+    /// The tensor, without the graph of one that is made.
+    pub(super) fn into_value(self) -> Tensor {
+        self.value
+    }
+
+    /// `[.., in]` to `[.., out]`: `weight` is `[out, in]`, `bias` `[out]`.
+    pub(super) fn linear(&self, weight: &Tensor, bias: Option<&Tensor>) -> Tensor {
+        let Some(origin) = &self.origin else {
+            return linear(&self.value, weight, bias);
+        };
+        let map = LearnedMap::of(weight, bias);
+        let inputs: Vec<&Tensor> =
+            origin.learned().into_iter().chain(map.learned(weight, bias)).collect();
+        if inputs.is_empty() {
+            return linear(&self.value, weight, bias);
+        }
+        let forward = || linear(&self.value, weight, bias);
+        let kept = origin.leaves();
+        let pull_back = move |cotangent: &Tensor| kept.pull_back(&map, cotangent);
+        own_operation(&inputs, forward, pull_back).expect("of its own kind and device")
+    }
+}
+
+impl Origin {
+    fn make(&self) -> Tensor {
+        match self {
+            Self::Norm { x, norm } => norm.forward(x),
+            Self::Gate { both } => gated(both),
+        }
+    }
+
+    /// What it is differentiated by.
+    fn learned(&self) -> Vec<&Tensor> {
+        let sources = match self {
+            Self::Norm { x, norm } => vec![x, &norm.weight],
+            Self::Gate { both } => vec![both],
+        };
+        sources.into_iter().filter(|source| source.requires_grad()).collect()
+    }
+
+    /// Gradients of what is learned here, then of what `map` learns, of a cotangent of the map of what is made.
+    fn pull_back(&self, map: &LearnedMap, cotangent: &Tensor) -> Vec<Tensor> {
+        let origin = self.leaves();
+        let learned = origin.learned();
+        let value = if let Self::Norm { .. } = self {
+            tch::with_grad(|| origin.make())
+        } else {
+            origin.make()
+        };
+        let mut of_map = map.pull_back(cotangent, &value.detach());
+        let of_value = of_map.remove(0);
+        let mut gradients = match &origin {
+            _ if learned.is_empty() => Vec::new(),
+            Self::Norm { .. } => {
+                // A panic here is an error of the backward pass.
+                let found = vector_jacobian_product(&[&value], &[&of_value], &learned);
+                let gradients = found.expect("a graph of one operation").into_iter();
+                gradients.map(|gradient| gradient.expect("of what a norm is made of")).collect()
+            }
+            Self::Gate { both } => {
+                // Memory is scarce here: nobody needs it any more.
+                drop(value);
+                vec![pull_back_gated(both, &of_value)]
+            }
+        };
+        gradients.append(&mut of_map);
+        gradients
+    }
+
+    /// The same over the same memory, apart from any graph: what is learned are leaves.
+    fn leaves(&self) -> Self {
+        let leaf = |x: &Tensor| x.detach().set_requires_grad(x.requires_grad());
+        match self {
+            Self::Norm { x, norm } => Self::Norm {
+                x: leaf(x),
+                norm: RmsNorm { weight: leaf(&norm.weight), eps: norm.eps },
+            },
+            Self::Gate { both } => Self::Gate { both: leaf(both) },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tch::{Device, Kind};
+
+    use super::*;
+
+    fn wave(shape: &[i64], step: f64) -> Tensor {
+        let count = shape.iter().product::<i64>();
+        (Tensor::arange(count, (Kind::Double, Device::Cpu)) * step).sin().view(shape)
+    }
+
+    /// What an operand is made of, a norm's weight, a map's weight and bias.
+    fn four(learned: [bool; 4]) -> [Tensor; 4] {
+        let shapes: [&[i64]; 4] = [&[3, 5, 8], &[8], &[6, 8], &[6]];
+        let mut steps = [0.3, 0.7, 1.1, 0.9].into_iter();
+        let mut learned = learned.into_iter();
+        shapes.map(|shape| {
+            let wave = wave(shape, steps.next().unwrap());
+            wave.set_requires_grad(learned.next().unwrap())
+        })
+    }
+
+    /// What `map` makes of the four, then the gradients of those that are learned.
+    fn pulled(learned: [bool; 4], map: impl Fn(&[Tensor; 4]) -> Tensor) -> Vec<Tensor> {
+        let inputs = four(learned);
+        let leaves: Vec<&Tensor> = inputs.iter().filter(|input| input.requires_grad()).collect();
+        let value = map(&inputs);
+        let cotangent = wave(&[3, 5, 6], 0.2);
+        let found = vector_jacobian_product(&[&value], &[&cotangent], &leaves).unwrap();
+        let gradients = found.into_iter().map(Option::unwrap_or_default);
+        std::iter::once(value.detach()).chain(gradients).collect()
+    }
+
+    fn norm(weight: &Tensor) -> RmsNorm {
+        RmsNorm { weight: weight.shallow_clone(), eps: 1e-6 }
+    }
+
+    fn assert_same(found: &[Tensor], exact: &[Tensor], which: [bool; 4]) {
+        assert_eq!(found.len(), exact.len());
+        for (index, (found, exact)) in found.iter().zip(exact).enumerate() {
+            assert!(found.equal(exact), "{index} of {which:?}");
+        }
+    }
+
+    /// Whatever is learned, to the bit: the same operations on the same numbers.
+    #[test]
+    fn what_is_made_again_gives_the_gradients_of_what_was_kept() {
+        let halves = [true, false];
+        for which in halves
+            .into_iter()
+            .flat_map(|a| halves.map(|b| (a, b)))
+            .flat_map(|(a, b)| halves.into_iter().flat_map(move |c| halves.map(|d| [a, b, c, d])))
+        {
+            if which == [false; 4] {
+                continue;
+            }
+            let kept = pulled(which, |[x, weight, map, bias]| {
+                linear(&norm(weight).forward(x), map, Some(bias))
+            });
+            let made = pulled(which, |[x, weight, map, bias]| {
+                Operand::normed(x, &norm(weight)).linear(map, Some(bias))
+            });
+            assert_same(&made, &kept, which);
+            if which[0] || which[2] || which[3] {
+                let both = |x: &Tensor| Tensor::cat(&[x, &(x * 2.0)], -1);
+                let which = [which[0], false, which[2], which[3]];
+                let kept =
+                    pulled(which, |[x, _, map, bias]| linear(&gated(&both(x)), map, Some(bias)));
+                let made = pulled(which, |[x, _, map, bias]| {
+                    Operand::gated(both(x)).linear(map, Some(bias))
+                });
+                assert_same(&made, &kept, which);
+            }
+        }
+    }
+
+    #[test]
+    fn without_a_graph_it_is_the_map_alone() {
+        let [x, weight, map, bias] = four([false; 4]);
+        let exact = linear(&norm(&weight).forward(&x), &map, Some(&bias));
+        let found = Operand::normed(&x, &norm(&weight)).linear(&map, Some(&bias));
+        assert!(found.equal(&exact) && !found.requires_grad());
+        let [x, weight, map, bias] = four([true; 4]);
+        let found = tch::no_grad(|| Operand::normed(&x, &norm(&weight)).linear(&map, Some(&bias)));
+        assert!(found.equal(&exact) && !found.requires_grad());
+    }
+
+    /// Nothing reads it after the map has been applied.
+    #[test]
+    fn what_is_made_is_not_kept() {
+        let [x, weight, map, _] = four([true; 4]);
+        let operand = Operand::normed(&x, &norm(&weight));
+        let value = operand.value.shallow_clone();
+        let product = operand.linear(&map, None);
+        drop(operand);
+        assert!(product.requires_grad());
+        let before = value.copy();
+        let _changed = value.detach().fill_(7.0);
+        let learned = vector_jacobian_product(&[&product], &[&product.detach()], &[&map]).unwrap();
+        let expected = product.detach().flatten(0, 1).tr().matmul(&before.detach().flatten(0, 1));
+        assert!(learned[0].as_ref().unwrap().equal(&expected));
+    }
+}
