@@ -102,10 +102,12 @@ fn measure(measurement: &str) -> Result<()> {
             let (prompt, new) = pair(lengths, '+')?.unwrap_or((PROMPT, new_tokens));
             decode(&decoder, count.parse().context("N of genN")?, (prompt, new), kernels)?
         }
-        None => {
-            let lengths = pair(lengths, 'x')?.unwrap_or((sequences, TOKENS));
-            pass(&decoder, what, lengths, activation_bytes)?
-        }
+        None => pass(
+            &decoder,
+            what,
+            pair(lengths, 'x')?.unwrap_or((sequences, TOKENS)),
+            activation_bytes,
+        )?,
     };
     let memory = match device {
         Device::Cuda(index) => {

@@ -276,7 +276,9 @@ impl CpuDecoder {
     fn round(&self, values: &mut [f32], width: usize) {
         if self.rounds {
             each_row(values, width, |_, row| {
-                row.iter_mut().for_each(|value| *value = self.rounded(*value))
+                for value in row {
+                    *value = self.rounded(*value);
+                }
             });
         }
     }

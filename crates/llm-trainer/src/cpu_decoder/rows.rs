@@ -51,7 +51,9 @@ mod tests {
             let mut numbers = vec![1.0; rows * width];
             each_row(&mut numbers, width, |index, row| {
                 assert_eq!(row.len(), width);
-                row.iter_mut().for_each(|number| *number += index as f32);
+                for number in row {
+                    *number += index as f32;
+                }
             });
             let expected = (0..rows).flat_map(|row| vec![1.0 + row as f32; width]);
             assert!(numbers.into_iter().eq(expected), "{rows} × {width}");

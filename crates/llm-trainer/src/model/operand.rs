@@ -8,8 +8,7 @@ use super::rms_norm::RmsNorm;
 use crate::product::{LearnedMap, linear};
 
 /// The input of a projection: a tensor, or what a cheap operation makes of one. Of the latter the graph keeps what it is made of alone, and
-/// makes it again in the backward pass: for a block that is a fifth of the numbers that autograd would keep, and next to none of its
-/// arithmetic.
+/// makes it again in the backward pass: that halves what is kept of a block, for next to none of its arithmetic.
 ///
 /// Source: Korthikanti et al. 2022, *Reducing activation recomputation in large transformer models*,
 /// [arXiv:2205.05198](https://arxiv.org/abs/2205.05198), Sec. 5.
@@ -88,27 +87,22 @@ impl Origin {
 
     /// Gradients of what is learned here, then of what `map` learns, of a cotangent of the map of what is made.
     fn pull_back(&self, map: &LearnedMap, cotangent: &Tensor) -> Vec<Tensor> {
-        let origin = self.leaves();
-        let learned = origin.learned();
-        let value = if let Self::Norm { .. } = self {
-            tch::with_grad(|| origin.make())
-        } else {
-            origin.make()
+        let through_map = |value: &Tensor| {
+            let mut gradients = map.pull_back(cotangent, value);
+            (gradients.remove(0), gradients)
         };
-        let mut of_map = map.pull_back(cotangent, &value.detach());
-        let of_value = of_map.remove(0);
-        let mut gradients = match &origin {
-            _ if learned.is_empty() => Vec::new(),
+        let again = self.leaves();
+        let learned = again.learned();
+        let (mut gradients, mut of_map) = match &again {
             Self::Norm { .. } => {
-                // A panic here is an error of the backward pass.
-                let found = vector_jacobian_product(&[&value], &[&of_value], &learned);
-                let gradients = found.expect("a graph of one operation").into_iter();
-                gradients.map(|gradient| gradient.expect("of what a norm is made of")).collect()
+                let value = tch::with_grad(|| again.make());
+                let (of_value, of_map) = through_map(&value.detach());
+                (pull_back_made(&value, &of_value, &learned), of_map)
             }
             Self::Gate { both } => {
-                // Memory is scarce here: nobody needs it any more.
-                drop(value);
-                vec![pull_back_gated(both, &of_value)]
+                // Gone before the gradient of both is there: in a block these are the largest.
+                let (of_value, of_map) = through_map(&tch::no_grad(|| gated(both)));
+                (learned.iter().map(|both| pull_back_gated(both, &of_value)).collect(), of_map)
             }
         };
         gradients.append(&mut of_map);
@@ -126,6 +120,16 @@ impl Origin {
             Self::Gate { both } => Self::Gate { both: leaf(both) },
         }
     }
+}
+
+/// Gradients of `learned`, of a cotangent of a value that depends on each of them. A panic here is an error of the backward pass.
+fn pull_back_made(value: &Tensor, cotangent: &Tensor, learned: &[&Tensor]) -> Vec<Tensor> {
+    if learned.is_empty() {
+        return Vec::new();
+    }
+    let found = vector_jacobian_product(&[value], &[cotangent], learned);
+    let gradients = found.expect("a graph of one operation").into_iter();
+    gradients.map(|gradient| gradient.expect("of what the value is made of")).collect()
 }
 
 #[cfg(test)]
