@@ -18,7 +18,7 @@ mod traffic;
 
 use serde::Serialize;
 
-pub use advice::{Alternative, alternatives};
+pub use advice::{Alternative, MoreKept, alternatives, more_kept};
 pub use buffer_limits::{BUCKET_BYTES, CHUNK_LOGITS, WAITING_LOGITS};
 pub use bytes::{ByteCount, ByteCountError, parse_bytes};
 pub use memory::{Item, Lengths, MemoryPlan, Phase, activation_bytes_per_token};
@@ -47,6 +47,8 @@ pub struct Plan {
     pub fits: bool,
     /// What else would fit, or come nearer to it; empty where the setup itself fits.
     pub alternatives: Vec<Alternative>,
+    /// What to do with memory that is left; none where the setup does not fit.
+    pub more_kept: Option<MoreKept>,
     /// What one rank sends, at the expected lengths.
     pub traffic: Traffic,
     /// How long a training step takes, at the expected lengths.
@@ -62,6 +64,7 @@ impl Plan {
         let fits = memory.peak_bytes() <= device_memory_bytes;
         let alternatives =
             if fits { Vec::new() } else { alternatives(&setup, &hardware, &assumptions) };
+        let more_kept = if fits { more_kept(&setup, &hardware, &assumptions) } else { None };
         let traffic = Traffic::new(&setup);
         let time = StepTime::new(&setup, &hardware, &assumptions, &traffic);
         Self {
@@ -73,6 +76,7 @@ impl Plan {
             device_memory_bytes,
             fits,
             alternatives,
+            more_kept,
             traffic,
             time,
         }

@@ -421,3 +421,37 @@ fn low_rank_corrections_have_small_gradients_and_moments() {
     assert_eq!(bytes_of(&memory, "optimiser moments"), 8 * trained as u64);
     assert_eq!(setup.moments, Dtype::F32);
 }
+
+/// One H200 with weights split and narrow moments has tens of gigabytes left; a rank that gathers blocks cannot keep their graphs.
+#[test]
+fn memory_that_is_left_is_offered_to_activations() {
+    let hardware = Hardware::named("h200", 400.0).expect("a known device");
+    let assumptions = Assumptions::default();
+    let more =
+        ["optimizer.moments=bf16", "optimizer.master=split", "algorithm.mini_batch_prompts=2"];
+    let mut shorter: Vec<&str> = more.to_vec();
+    shorter.extend(["rollout.max_response_tokens=2048", "data.max_prompt_tokens=512"]);
+    shorter.extend(["rollout.rows=16", "training.micro_batch_tokens=8192"]);
+    let one = setup("7b", &shorter);
+    let plan = Plan::new(one.clone(), hardware.clone(), assumptions);
+    let more = plan.more_kept.as_ref().expect("memory is left");
+    let seconds = |activation_bytes: usize| {
+        let setup = Setup { activation_bytes, ..one.clone() };
+        StepTime::new(&setup, &hardware, &assumptions, &Traffic::new(&setup)).step_seconds
+    };
+    let saved = plan.time.step_seconds - seconds(more.activation_bytes);
+    assert!((saved - more.saved_seconds).abs() < 1e-9 && saved > 0.0);
+    assert!(more.peak_bytes <= hardware.memory_bytes && more.peak_bytes > plan.memory.peak_bytes());
+    assert!(seconds(more.activation_bytes - 1_000_000_000) > seconds(more.activation_bytes));
+    let said = plan.to_string();
+    let line = said.lines().find(|line| line.starts_with("faster by")).expect("a line");
+    assert!(
+        line.ends_with(&format!("training.activation_bytes = {}", more.activation_bytes)),
+        "{line}"
+    );
+    // What is offered is the most: with it there is nothing more to offer.
+    let best = Setup { activation_bytes: more.activation_bytes, ..one };
+    assert_eq!(Plan::new(best, hardware.clone(), assumptions).more_kept, None);
+    let cut = on(setup("7b", &shorter), 1, 8, 3);
+    assert_eq!(Plan::new(cut, hardware, assumptions).more_kept, None);
+}
