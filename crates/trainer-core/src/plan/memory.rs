@@ -118,7 +118,15 @@ fn bytes_per_token(setup: &Setup) -> u64 {
         key: key_width.div_ceil(setup.key_parts()),
         intermediate: shared(intermediate),
     };
-    size_of(setup.dtype) * widths.kept_elements() as u64
+    let element = size_of(setup.dtype);
+    // Ranks that hold a block together sum behind its norms, whose graphs are autograd's: what two of them make, in f32 where elements
+    // are narrower.
+    let vectors = match setup.tensor {
+        1 => 0,
+        _ if element < 4 => 9,
+        _ => 4,
+    };
+    element * (widths.kept_elements() + vectors * hidden) as u64
 }
 
 /// What blocks keep for the backward pass of one rank's part of an optimiser step, and what nothing computed twice would take.

@@ -84,7 +84,7 @@ impl Plan {
                 let peak = ByteCount(*peak_bytes);
                 writeln!(
                     out,
-                    "faster by {saved_seconds:.1} s a step, by the same model, at a peak of {peak}: \
+                    "faster by {saved_seconds:.1} s a step, by the model below, at a peak of {peak}: \
                      training.activation_bytes = {activation_bytes}"
                 )?;
             }
