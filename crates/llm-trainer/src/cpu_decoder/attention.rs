@@ -4,6 +4,9 @@
 
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
+use rl_losses::Real;
+
+use super::matrix::{MultiplyRows, dot_products, multiply_rows};
 
 /// Keys and values of one sequence.
 #[derive(Debug, Clone, Default)]
@@ -77,21 +80,15 @@ impl WithSimd for Group<'_> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let Self { width, query, keys, values, mixed } = self;
-        #[expect(clippy::cast_precision_loss, reason = "the width of a head is a few hundred")]
-        let scale = 1.0 / (width as f32).sqrt();
-        let mut scores = vec![0.0_f32; keys.len() / width];
-        for (query, mixed) in query.chunks_exact(width).zip(mixed.chunks_exact_mut(width)) {
-            let mut largest = f32::NEG_INFINITY;
-            for (score, key) in scores.iter_mut().zip(keys.chunks_exact(width)) {
-                *score = dot(simd, query, key) * scale;
-                largest = largest.max(*score);
-            }
-            let mut total = 0.0;
-            for (score, value) in scores.iter().zip(values.chunks_exact(width)) {
-                let weight = (score - largest).exp();
-                total += weight;
-                add_scaled(simd, weight, value, mixed);
-            }
+        let heads = query.len() / width;
+        // `[tokens, heads]`.
+        let mut weights = vec![0.0_f32; keys.len() / width * heads];
+        dot_products(simd, keys, query, width, &mut weights);
+        let totals = exponentials(&mut weights, heads, width);
+        let mut mix = Mix { weights: &weights, heads, values, width, mixed };
+        multiply_rows(simd, heads, &mut mix);
+        let mixed = mix.mixed;
+        for (mixed, total) in mixed.chunks_exact_mut(width).zip(totals) {
             for value in mixed {
                 *value /= total;
             }
@@ -99,26 +96,165 @@ impl WithSimd for Group<'_> {
     }
 }
 
+/// Products of queries and keys, `[tokens, heads]`, become `exp(product / sqrt(width))`, each less the largest of its head; their
+/// sums over the tokens are the answer.
 #[inline(always)]
-fn dot<S: Simd>(simd: S, left: &[f32], right: &[f32]) -> f32 {
-    let ((left, left_rest), (right, right_rest)) = (S::as_simd_f32s(left), S::as_simd_f32s(right));
-    let mut sum = simd.splat_f32s(0.0);
-    for (left, right) in left.iter().zip(right) {
-        sum = simd.mul_add_f32s(*left, *right, sum);
+fn exponentials(products: &mut [f32], heads: usize, width: usize) -> Vec<f32> {
+    #[expect(clippy::cast_precision_loss, reason = "the width of a head is a few hundred")]
+    let scale = 1.0 / (width as f32).sqrt();
+    let mut largest = vec![f32::NEG_INFINITY; heads];
+    for token in products.chunks_exact(heads) {
+        for (largest, product) in largest.iter_mut().zip(token) {
+            *largest = largest.max(*product);
+        }
     }
-    let rest: f32 = left_rest.iter().zip(right_rest).map(|(left, right)| left * right).sum();
-    simd.reduce_sum_f32s(sum) + rest
+    for token in products.chunks_exact_mut(heads) {
+        for (product, largest) in token.iter_mut().zip(&largest) {
+            *product = (*product - largest) * scale;
+        }
+    }
+    // In one loop over all, which is done in vectors.
+    for product in &mut *products {
+        *product = Real::exp(*product);
+    }
+    let mut totals = vec![0.0; heads];
+    for token in products.chunks_exact(heads) {
+        for (total, weight) in totals.iter_mut().zip(token) {
+            *total += weight;
+        }
+    }
+    totals
 }
 
-#[inline(always)]
-fn add_scaled<S: Simd>(simd: S, factor: f32, values: &[f32], sums: &mut [f32]) {
-    let (values, values_rest) = S::as_simd_f32s(values);
-    let (sums, sums_rest) = S::as_mut_simd_f32s(sums);
-    let factors = simd.splat_f32s(factor);
-    for (value, sum) in values.iter().zip(sums) {
-        *sum = simd.mul_add_f32s(factors, *value, *sum);
+/// Sums of values by the weights of a few heads.
+struct Mix<'a> {
+    /// `[tokens, heads]`.
+    weights: &'a [f32],
+    heads: usize,
+    /// `[tokens, width]`.
+    values: &'a [f32],
+    width: usize,
+    /// `[heads, width]`, zeros.
+    mixed: &'a mut [f32],
+}
+
+impl MultiplyRows for Mix<'_> {
+    #[inline(always)]
+    fn multiply<S: Simd, const X: usize>(&mut self, simd: S, _: usize, first: usize) {
+        let vectors = self.width / S::F32_LANES;
+        let mut from = 0;
+        while from + 4 <= vectors {
+            self.columns::<S, X, 4>(simd, first, from);
+            from += 4;
+        }
+        while from + 2 <= vectors {
+            self.columns::<S, X, 2>(simd, first, from);
+            from += 2;
+        }
+        if from < vectors {
+            self.columns::<S, X, 1>(simd, first, from);
+        }
+        for column in vectors * S::F32_LANES..self.width {
+            let tokens = self.weights.chunks_exact(self.heads);
+            for (weights, value) in tokens.zip(self.values.chunks_exact(self.width)) {
+                let own = self.mixed.chunks_exact_mut(self.width).zip(weights);
+                for (mixed, weight) in own.skip(first).take(X) {
+                    mixed[column] += weight * value[column];
+                }
+            }
+        }
     }
-    for (value, sum) in values_rest.iter().zip(sums_rest) {
-        *sum += factor * value;
+}
+
+impl Mix<'_> {
+    /// `V` vectors of each of `X` heads, which stay in registers from the first token to the last.
+    #[inline(always)]
+    fn columns<S: Simd, const X: usize, const V: usize>(
+        &mut self,
+        simd: S,
+        first: usize,
+        from: usize,
+    ) {
+        let mut sums = [[simd.splat_f32s(0.0); V]; X];
+        let tokens = self.weights.chunks_exact(self.heads);
+        for (weights, value) in tokens.zip(self.values.chunks_exact(self.width)) {
+            let value = &S::as_simd_f32s(value).0[from..from + V];
+            for (weight, sums) in weights[first..first + X].iter().zip(&mut sums) {
+                let weight = simd.splat_f32s(*weight);
+                for (sum, value) in sums.iter_mut().zip(value) {
+                    *sum = simd.mul_add_f32s(weight, *value, *sum);
+                }
+            }
+        }
+        let mixed = self.mixed.chunks_exact_mut(self.width).skip(first);
+        for (mixed, sums) in mixed.zip(&sums) {
+            S::as_mut_simd_f32s(mixed).0[from..from + V].copy_from_slice(sums);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `count` numbers that do not repeat.
+    fn wave(count: usize, step: f32) -> Vec<f32> {
+        (0..count).map(|place| (place as f32 * step).sin()).collect()
+    }
+
+    /// By its definition, in f64.
+    fn by_definition(query: &[f32], keys: &[f32], values: &[f32], width: usize) -> Vec<f64> {
+        let score = |key: &[f32]| {
+            let products = query.iter().zip(key).map(|(q, k)| f64::from(*q) * f64::from(*k));
+            (products.sum::<f64>() / (width as f64).sqrt()).exp()
+        };
+        let weights: Vec<f64> = keys.chunks(width).map(score).collect();
+        let total: f64 = weights.iter().sum();
+        let mixed = |column: usize| {
+            let own = values.iter().skip(column).step_by(width);
+            weights.iter().zip(own).map(|(w, value)| w * f64::from(*value)).sum::<f64>() / total
+        };
+        (0..width).map(mixed).collect()
+    }
+
+    /// Widths that fill vectors and that do not, groups of heads that fill a tile and that do not.
+    #[test]
+    fn values_are_mixed_by_the_softmax_of_the_products() {
+        for (width, group, kv_heads, tokens) in [
+            (64, 3, 2, 70),
+            (128, 7, 1, 33),
+            (16, 4, 2, 5),
+            (72, 5, 1, 18),
+            (20, 2, 1, 9),
+            (6, 1, 3, 2),
+            (64, 8, 1, 1),
+        ] {
+            let heads = Heads { queries: group * kv_heads, keys: kv_heads, width };
+            let memory = |step: f32| {
+                let own = |step: f32| -> Vec<Vec<f32>> {
+                    (0..kv_heads)
+                        .map(|head| wave(tokens * width, step + head as f32 / 10.0))
+                        .collect()
+                };
+                Memory { keys: own(step), values: own(step / 3.0), tokens }
+            };
+            let rows = [memory(0.7), memory(1.3)];
+            let query: Vec<f32> = wave(2 * heads.queries * width, 0.31)
+                .into_iter()
+                .map(|number| 3.0 * number)
+                .collect();
+            let found = heads.attend(Arch::new(), 0, &query, &rows.each_ref());
+            let own = query.chunks(width).zip(found.chunks(width)).enumerate();
+            for (index, (query, found)) in own {
+                let (row, head) = (&rows[index / heads.queries], index % heads.queries / group);
+                let expected = by_definition(query, &row.keys[head], &row.values[head], width);
+                for (found, expected) in found.iter().zip(expected) {
+                    assert!(
+                        (f64::from(*found) - expected).abs() < 2e-6,
+                        "{width} × {group} × {tokens}: {found} {expected}"
+                    );
+                }
+            }
+        }
     }
 }

@@ -68,12 +68,16 @@ pub(crate) struct CpuBlock {
 pub(crate) struct CpuMemory(Memory);
 
 impl CpuDecoder {
-    /// Over the weights of `decoder`, which must not move meanwhile; `None` where the model is not on the CPU or of another kind than f32 and bf16.
+    /// Whether the model is on the CPU, and in f32 or bf16.
+    pub(crate) fn serves(decoder: &Decoder) -> bool {
+        decoder.device() == Device::Cpu && matches!(decoder.kind(), Kind::Float | Kind::BFloat16)
+    }
+
+    /// Over the weights of `decoder`, which must not move meanwhile; `None` for models that it does not [serve](Self::serves).
     ///
     /// `packs`: a packed copy of bf16 weights is made if they are large and the system has the memory; see [`packing_pays`].
     pub(crate) fn new(decoder: &Decoder, packs: bool) -> Option<Self> {
-        let kind = decoder.kind();
-        if decoder.device() != Device::Cpu || !matches!(kind, Kind::Float | Kind::BFloat16) {
+        if !Self::serves(decoder) {
             return None;
         }
         let config = decoder.config();
@@ -82,7 +86,7 @@ impl CpuDecoder {
         let mut own = Self {
             arch: Arch::new(),
             threads: rayon::ThreadPoolBuilder::new().num_threads(threads).build().ok()?,
-            rounds: kind == Kind::BFloat16,
+            rounds: decoder.kind() == Kind::BFloat16,
             embedding: Matrix::new(&[parts.embedding]),
             head: parts.untied_head.map(|head| Matrix::new(&[head])),
             blocks: parts.blocks.into_iter().map(CpuBlock::new).collect(),

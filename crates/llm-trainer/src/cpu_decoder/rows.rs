@@ -21,15 +21,20 @@ pub(super) fn each_row(
 
 /// `[outputs, rows]` to `[rows, outputs]`.
 pub(super) fn transposed(product: &[f32], rows: usize) -> Vec<f32> {
-    /// Numbers of a cache line: so many rows read one before it is gone.
+    /// Numbers of a cache line.
     const LINE: usize = 16;
     let outputs = product.len() / rows;
     let mut turned = vec![0.0; product.len()];
     let run = |(index, band): (usize, &mut [f32])| {
         let (first, height) = (index * LINE, band.len() / outputs);
-        for (output, sums) in product.chunks_exact(rows).enumerate() {
-            for (row, sum) in sums[first..first + height].iter().enumerate() {
-                band[row * outputs + output] = *sum;
+        // Square by square: what is read and what is written of one lies in the nearest cache.
+        for from in (0..outputs).step_by(LINE) {
+            let to = outputs.min(from + LINE);
+            let square = &product[from * rows..to * rows];
+            for (row, own) in (first..first + height).zip(band.chunks_exact_mut(outputs)) {
+                for (own, sums) in own[from..to].iter_mut().zip(square.chunks_exact(rows)) {
+                    *own = sums[row];
+                }
             }
         }
     };

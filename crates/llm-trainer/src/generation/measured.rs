@@ -18,7 +18,8 @@ impl Measured {
         if !options.measure_entropy {
             return Self::default();
         }
-        let at_temperature_1 = entropies(&logits.softmax(-1, Kind::Double));
+        let log_prob = logits.log_softmax(-1, Kind::Double);
+        let at_temperature_1 = entropies(&log_prob.exp(), &log_prob);
         Self { at_temperature_1, ..Self::default() }
     }
 
@@ -27,10 +28,15 @@ impl Measured {
         self.temperature = vec![0.0; rows];
     }
 
-    /// `probability` is `[rows, vocab]`, normalised.
-    pub(super) fn drawn_from(&mut self, probability: &Tensor, temperature: Vec<f64>) {
+    /// `probability` is `[rows, vocab]`, normalised; `log_prob` its logarithm where it is not 0.
+    pub(super) fn drawn_from(
+        &mut self,
+        probability: &Tensor,
+        log_prob: &Tensor,
+        temperature: Vec<f64>,
+    ) {
         if !self.at_temperature_1.is_empty() {
-            self.of_source = entropies(probability);
+            self.of_source = entropies(probability, log_prob);
         }
         self.temperature = temperature;
     }
@@ -45,7 +51,10 @@ impl Measured {
 }
 
 /// Entropy of each row of probabilities, in nats; 0 ln 0 is 0.
-fn entropies(probability: &Tensor) -> Vec<f64> {
-    let sums = probability.special_entr().sum_dim_intlist(-1, false, Kind::Double);
+///
+/// By the logarithms that there are already: those of libtorch's `special_entr` are taken one by one.
+fn entropies(probability: &Tensor, log_prob: &Tensor) -> Vec<f64> {
+    let terms = (probability * log_prob).masked_fill(&probability.eq(0.0), 0.0);
+    let sums = -terms.sum_dim_intlist(-1, false, Kind::Double);
     sums.try_into().expect("a one-dimensional tensor of f64")
 }

@@ -61,9 +61,14 @@ pub(super) fn draw(
     let total = cumulative.narrow(-1, cumulative.size()[1] - 1, 1);
     let target = Tensor::from_slice(uniforms).to_device(total.device()).unsqueeze(1) * &total;
     let tokens = target.searchsorted(&cumulative, false, true, "right", None::<&Tensor>);
-    let log_prob = source.log_prob.gather(-1, &tokens, false);
-    let log_prob = if source.of_all { log_prob - total.log() } else { log_prob };
-    measured.drawn_from(&(source.probability / &total), source.temperature);
+    let mut log_prob = source.log_prob.gather(-1, &tokens, false);
+    if source.of_all {
+        log_prob -= total.log();
+    }
+    if options.measure_entropy {
+        let own = if source.of_all { source.log_prob - total.log() } else { source.log_prob };
+        measured.drawn_from(&(source.probability / &total), &own, source.temperature);
+    }
     Ok(drawn(&tokens, &log_prob, source.kept, &measured))
 }
 

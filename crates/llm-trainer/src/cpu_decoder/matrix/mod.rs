@@ -7,7 +7,7 @@ mod lookup;
 mod packed;
 mod tile;
 
-use pulp::Arch;
+use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 use tch::{Kind, Tensor};
 use torch_ext::HostNumbers;
@@ -15,6 +15,7 @@ use torch_ext::HostNumbers;
 use lookup::{GROUP, WORDS};
 use packed::Packed;
 use tile::{Block, WEIGHT_ROWS};
+pub(super) use tile::{MultiplyRows, multiply_rows};
 
 use super::rows::{each_row, transposed};
 
@@ -214,6 +215,19 @@ impl Matrix {
         });
         numbers
     }
+}
+
+/// Dot products of `left`, `[lefts, width]`, with `right`, `[rights, width]`: `[lefts, rights]`, into numbers that are there already.
+#[expect(clippy::inline_always, reason = "inlined, the code takes on its caller's instructions")]
+#[inline(always)]
+pub(super) fn dot_products<S: Simd>(
+    simd: S,
+    left: &[f32],
+    right: &[f32],
+    width: usize,
+    product: &mut [f32],
+) {
+    Block { weights: left, first: 0, inputs: right, width, product }.with_simd(simd);
 }
 
 fn size(count: i64) -> usize {

@@ -21,7 +21,7 @@ pub(super) trait Stored: Copy + Sync {
     /// Inputs that one of them is multiplied with.
     const INPUTS: usize;
 
-    /// Dot products of `W` weights, which lie one after another, with `X` inputs, all of one length, a multiple of
+    /// Dot products of `W` weights, which lie one after another, with `X` inputs, all of one length, in bf16 a multiple of
     /// [`GROUP`](super::lookup::GROUP). `is_first`: these weights are used for the first time, so what follows them is asked for.
     fn tile<S: Simd, const W: usize, const X: usize>(
         simd: S,
@@ -42,25 +42,41 @@ impl Stored for f32 {
         is_first: bool,
     ) -> [[f32; X]; W] {
         let start = weights[0];
-        let weights = weights.map(|weight| S::as_simd_f32s(weight).0);
-        let inputs = inputs.map(|input| S::as_simd_f32s(input).0);
+        let places = start.len() / S::F32_LANES;
+        // All of one length, so that no bounds are checked inside the loop.
+        let (mut rows, mut columns) = ([[].as_slice(); W], [[].as_slice(); X]);
+        for (row, weight) in rows.iter_mut().zip(weights) {
+            *row = &S::as_simd_f32s(weight).0[..places];
+        }
+        for (column, input) in columns.iter_mut().zip(inputs) {
+            *column = &S::as_simd_f32s(input).0[..places];
+        }
         let mut sums = [[simd.splat_f32s(0.0); X]; W];
-        for place in 0..weights[0].len() {
+        for place in 0..places {
             if is_first {
                 fetch(start, place, W, S::F32_LANES);
             }
             let mut x = [simd.splat_f32s(0.0); X];
-            for (x, input) in x.iter_mut().zip(&inputs) {
-                *x = input[place];
+            for (x, column) in x.iter_mut().zip(&columns) {
+                *x = column[place];
             }
-            for (weights, sums) in weights.iter().zip(&mut sums) {
-                let weight = weights[place];
+            for (row, sums) in rows.iter().zip(&mut sums) {
+                let weight = row[place];
                 for (x, sum) in x.iter().zip(sums) {
                     *sum = simd.mul_add_f32s(weight, *x, *sum);
                 }
             }
         }
-        totals(simd, &sums)
+        let mut totals = totals(simd, &sums);
+        if places * S::F32_LANES < start.len() {
+            for (weight, totals) in weights.iter().zip(&mut totals) {
+                for (input, total) in inputs.iter().zip(totals) {
+                    let rest = weight.iter().zip(*input).skip(places * S::F32_LANES);
+                    *total += rest.map(|(weight, input)| weight * input).sum::<f32>();
+                }
+            }
+        }
+        totals
     }
 }
 
@@ -236,20 +252,32 @@ impl<E: Stored, const W: usize> MultiplyRows for Tile<'_, E, W> {
 }
 
 /// Some outputs of a product with `rows` rows.
-pub(super) trait MultiplyRows {
+pub(in crate::cpu_decoder) trait MultiplyRows {
     /// Those of `X` rows from `row` on.
     fn multiply<S: Simd, const X: usize>(&mut self, simd: S, rows: usize, row: usize);
 }
 
 /// Outputs of all rows, of as many at once as there are registers for.
 #[inline(always)]
-pub(super) fn multiply_rows<S: Simd>(simd: S, rows: usize, outputs: &mut impl MultiplyRows) {
+pub(in crate::cpu_decoder) fn multiply_rows<S: Simd>(
+    simd: S,
+    rows: usize,
+    outputs: &mut impl MultiplyRows,
+) {
     let mut row = 0;
-    while row + 4 <= rows {
-        outputs.multiply::<S, 4>(simd, rows, row);
-        row += 4;
+    if WEIGHT_ROWS * 4 < S::REGISTER_COUNT {
+        while row + 4 <= rows {
+            outputs.multiply::<S, 4>(simd, rows, row);
+            row += 4;
+        }
+    } else {
+        // The sums of four rows would go to memory and come back at each place. The last four are two and two.
+        while row + 3 <= rows && row + 4 != rows {
+            outputs.multiply::<S, 3>(simd, rows, row);
+            row += 3;
+        }
     }
-    if row + 2 <= rows {
+    while row + 2 <= rows {
         outputs.multiply::<S, 2>(simd, rows, row);
         row += 2;
     }
