@@ -19,6 +19,9 @@ use super::model_options::Placement;
 use super::sampling_options::BandOptions;
 use crate::evaluation::{Evaluation, Outcome};
 
+/// Where fewer of the responses than this hold an answer that can be read, a score says more of how they are asked for.
+const FEW_ANSWERS: f64 = 0.5;
+
 /// Arguments of `eval`.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
@@ -166,6 +169,17 @@ fn print(
         writeln!(out)?;
     } else {
         write!(out, "{}", page(name, results))?;
+        for set in &results.sets {
+            let read = set.get("extracted_fraction").map_or(1.0, |measure| measure.value);
+            if read < FEW_ANSWERS {
+                writeln!(
+                    out,
+                    "\n{}: an answer could be read in {read:.3} of the responses; --template or --system may say how to answer, and \
+                     grading.last_number of a --config takes the last number of a response",
+                    set.name
+                )?;
+            }
+        }
         writeln!(out, "\nIn {}: results.json, table.md, samples/", folder.root().display())?;
     }
     Ok(())

@@ -12,10 +12,12 @@ use trainer_core::evaluation::bootstrap::{Bootstrap, Resampled};
 use trainer_core::evaluation::folder::{Results, ResultsFolder};
 use trainer_core::evaluation::identity;
 use trainer_core::evaluation::measures::summarise;
+use trainer_core::evaluation::response::Response;
 use trainer_core::evaluation::settings::{EvaluationFile, EvaluationSet};
 use trainer_core::text_tokenizer::TextTokenizer;
 
-use self::prepared::PreparedSet;
+use self::prepared::{Client, PreparedSet};
+use crate::cpu_decoder::CpuDecoder;
 use crate::model::Decoder;
 use crate::progress::Progress;
 use crate::signals::Signals;
@@ -69,7 +71,9 @@ impl Evaluation {
             let prompts = prepared::prompts(&set, &prompt, &tokenizer, chat_template.as_ref());
             let prompts = prompts.with_context(|| format!("set `{name}`"))?;
             let positions = decoder.config().max_position_embeddings;
-            let place = prepared::Place { seed: file.seed, rows, cpu_kernels, positions };
+            let rows_are_alone = cpu_kernels && CpuDecoder::serves(&decoder);
+            let place =
+                prepared::Place { seed: file.seed, rows, cpu_kernels, rows_are_alone, positions };
             PreparedSet::new(set, prompts, &file.grading, (&tokenizer, &eos), place)
                 .with_context(|| format!("set `{name}`"))
         };
@@ -103,8 +107,8 @@ impl Evaluation {
         &self.settings
     }
 
-    /// Samples and judges what the folder does not have yet, and sums up. SIGTERM and SIGINT end it after the problems in
-    /// progress; whatever ends it, the same evaluation goes on in the same folder, to the same bits on the CPU.
+    /// Samples and judges what the folder does not have yet, and sums up. SIGTERM and SIGINT end it: problems whose responses have
+    /// not all ended are given up. Whatever ends it, the same evaluation goes on in the same folder, to the same bits on the CPU.
     ///
     /// # Errors
     ///
@@ -123,21 +127,15 @@ impl Evaluation {
             self.sets.iter().zip(&responses).map(|(set, kept)| problems_in(set, kept.len())).sum();
         let progress = Progress::new("eval", problems as u64, done as u64);
         for (set, responses) in self.sets.iter().zip(&mut responses) {
-            let name = set.name();
             while problems_in(set, responses.len()) < set.problems() {
                 if signals.asked_to_end() {
                     progress.finish();
                     return Ok(Outcome::Interrupted { done, problems });
                 }
                 let first = problems_in(set, responses.len());
-                let tell = |text: &str| progress.phase(done as u64, &format!("{name}, {text}"));
-                let new = set.answer(first, &self.decoder, &self.tokenizer, &tell)?;
-                folder.append(name, &new)?;
-                done += problems_in(set, new.len());
-                responses.extend(new);
-                let right = responses.iter().filter(|response| response.is_right()).count();
-                let share = right as f64 / responses.len() as f64;
-                progress.advance(done as u64, &format!("{name}: {share:.3} right"));
+                let (signals, progress, done) = (&signals, &progress, &mut done);
+                let mut keeper = Keeper { set, folder, signals, progress, done, responses };
+                set.answer(first, (&self.decoder, &self.tokenizer), &mut keeper)?;
             }
         }
         progress.finish();
@@ -152,6 +150,38 @@ impl Evaluation {
         let mean = Resampled::plain_mean(&averages.iter().collect::<Vec<_>>());
         let mean = self.bootstrap.estimate(&mean);
         Ok(Outcome::Finished(Results::new(self.settings.clone(), sets, mean)))
+    }
+}
+
+/// Keeps responses as they come.
+struct Keeper<'a> {
+    set: &'a PreparedSet,
+    folder: &'a ResultsFolder,
+    signals: &'a Signals,
+    progress: &'a Progress,
+    /// Problems of all sets.
+    done: &'a mut usize,
+    /// Of this set.
+    responses: &'a mut Vec<Response>,
+}
+
+impl Client for Keeper<'_> {
+    fn take(&mut self, new: Vec<Response>) -> anyhow::Result<()> {
+        self.folder.append(self.set.name(), &new)?;
+        *self.done += new.len() / self.set.samples();
+        self.responses.extend(new);
+        let right = self.responses.iter().filter(|response| response.is_right()).count();
+        let share = right as f64 / self.responses.len() as f64;
+        self.progress.advance(*self.done as u64, &format!("{}: {share:.3} right", self.set.name()));
+        Ok(())
+    }
+
+    fn tell(&self, text: &str) {
+        self.progress.phase(*self.done as u64, &format!("{}, {text}", self.set.name()));
+    }
+
+    fn goes_on(&self) -> bool {
+        !self.signals.asked_to_end()
     }
 }
 

@@ -1,5 +1,6 @@
 //! One set: its prompts and known answers, and how they are asked.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
@@ -36,6 +37,8 @@ pub(super) struct PreparedSet {
     prompts: Vec<Prompt>,
     truths: Vec<GroundTruth>,
     options: GenerationOptions,
+    /// Whether a response is the same to the bit whatever decodes beside it.
+    rows_are_alone: bool,
     /// Keys the noise: of the seed and the set's name, so that a set draws the same beside others.
     seed: u64,
 }
@@ -46,6 +49,8 @@ pub(super) struct Place {
     pub(super) seed: u64,
     pub(super) rows: usize,
     pub(super) cpu_kernels: bool,
+    /// Whether a response is the same to the bit whatever decodes beside it.
+    pub(super) rows_are_alone: bool,
     /// Most tokens of a prompt and its response.
     pub(super) positions: usize,
 }
@@ -71,7 +76,7 @@ impl PreparedSet {
         prompts: Vec<Prompt>,
         grading: &Options,
         (tokenizer, eos): (&TextTokenizer, &[u32]),
-        Place { seed, rows, cpu_kernels, positions }: Place,
+        Place { seed, rows, cpu_kernels, rows_are_alone, positions }: Place,
     ) -> anyhow::Result<Self> {
         let read = |Prompt { question, .. }: &Prompt| {
             let truth = set.kind.read(&question.answer, grading);
@@ -107,7 +112,7 @@ impl PreparedSet {
             measure_entropy: true,
         };
         let seed = named_seed(seed, Purpose::Evaluation, &set.name);
-        Ok(Self { set, prompts, truths, options, seed })
+        Ok(Self { set, prompts, truths, options, rows_are_alone, seed })
     }
 
     pub(super) fn name(&self) -> &str {
@@ -135,14 +140,20 @@ impl PreparedSet {
         Ok(settings)
     }
 
-    /// Problems that are sampled together, and written together.
-    fn group(&self) -> usize {
-        (FILLS * self.options.rows).div_ceil(self.samples())
+    /// Problems that are sampled together, from `first` on: all, where a response does not depend on what decodes beside it.
+    fn group(&self, first: usize) -> Range<usize> {
+        let group = if self.rows_are_alone { usize::MAX } else { self.unit() };
+        first..first.saturating_add(group).min(self.problems())
+    }
+
+    /// Problems that are written together: an evaluation goes on after the last of such a unit as if it had not stopped there.
+    fn unit(&self) -> usize {
+        if self.rows_are_alone { 1 } else { (FILLS * self.options.rows).div_ceil(self.samples()) }
     }
 
     /// The responses that the folder has already.
     pub(super) fn kept(&self, folder: &ResultsFolder) -> anyhow::Result<Vec<Response>> {
-        let kept = folder.responses(self.name(), self.samples(), self.group(), self.problems())?;
+        let kept = folder.responses(self.name(), self.samples(), self.unit(), self.problems())?;
         let place = |response: &Response| &self.prompts[response.problem].question;
         let known = |response: &Response| response.problem < self.problems();
         if let Some(other) = kept.iter().find(|one| !known(one) || place(one).id != one.id) {
@@ -152,31 +163,28 @@ impl PreparedSet {
         Ok(kept)
     }
 
-    /// All responses to the group of problems that begins at `first`.
+    /// Samples and judges the responses to the problems from `first` on, which `client` gets in their order, as far as it wants
+    /// them and at least so far as problems are sampled together.
     pub(super) fn answer(
         &self,
         first: usize,
-        decoder: &Decoder,
-        tokenizer: &TextTokenizer,
-        tell: &dyn Fn(&str),
-    ) -> anyhow::Result<Vec<Response>> {
-        let end = (first + self.group()).min(self.problems());
-        let requests: Vec<PromptRequest<'_>> = (first..end)
+        (decoder, tokenizer): (&Decoder, &TextTokenizer),
+        client: &mut dyn Client,
+    ) -> anyhow::Result<()> {
+        let problems = self.group(first);
+        let requests: Vec<PromptRequest<'_>> = problems
+            .clone()
             .map(|problem| PromptRequest {
                 token_ids: &self.prompts[problem].tokens,
                 key: SamplingKey { seed: self.seed, step: 0, prompt: problem as u64 },
             })
             .collect();
         let generated = vec![None; requests.len() * self.samples()];
-        let mut collected = Told { generated, tell };
-        generate_each(decoder, &requests, &self.options, &mut collected)?;
-        let places: Vec<(usize, Option<Generated>)> = (0..).zip(collected.generated).collect();
-        let judged = places.into_par_iter().map(|(place, generated)| {
-            let generated = generated.expect("every response ends");
-            let (problem, sample) = (first + place / self.samples(), place % self.samples());
-            self.response(problem, sample, &generated, tokenizer)
-        });
-        judged.collect()
+        let total = generated.len();
+        let mut waiting =
+            Waiting { set: self, tokenizer, problems, generated, total, client, failed: None };
+        generate_each(decoder, &requests, &self.options, &mut waiting)?;
+        waiting.failed.map_or(Ok(()), Err)
     }
 
     fn response(
@@ -211,18 +219,67 @@ impl PreparedSet {
     }
 }
 
-/// Keeps every response in its place and says how it goes on.
-struct Told<'a> {
-    generated: Vec<Option<Generated>>,
-    tell: &'a dyn Fn(&str),
+/// Who asks for responses.
+pub(super) trait Client {
+    /// All responses to the next problems.
+    fn take(&mut self, responses: Vec<Response>) -> anyhow::Result<()>;
+
+    /// Says how sampling goes on.
+    fn tell(&self, text: &str);
+
+    /// Whether responses are still wanted.
+    fn goes_on(&self) -> bool;
 }
 
-impl Listener for Told<'_> {
+/// Responses that have ended and wait for those before them.
+struct Waiting<'a> {
+    set: &'a PreparedSet,
+    tokenizer: &'a TextTokenizer,
+    /// Whose responses are not handed over yet: those of `generated`.
+    problems: Range<usize>,
+    generated: Vec<Option<Generated>>,
+    /// Responses that were asked for.
+    total: usize,
+    client: &'a mut dyn Client,
+    failed: Option<anyhow::Error>,
+}
+
+impl Waiting<'_> {
+    /// Judges the problems at the front whose responses have all ended, and hands them over.
+    fn hand_over(&mut self) -> anyhow::Result<()> {
+        let samples = self.set.samples();
+        let ended = self.generated.iter().take_while(|generated| generated.is_some()).count();
+        let unit = self.set.unit().min(self.problems.len()).max(1);
+        let count = ended / samples / unit * unit;
+        if count == 0 {
+            return Ok(());
+        }
+        let first = self.problems.start;
+        let ended: Vec<_> = self.generated.drain(..count * samples).flatten().enumerate().collect();
+        self.problems.start += count;
+        let judged = ended.into_par_iter().map(|(place, generated)| {
+            let (problem, sample) = (first + place / samples, place % samples);
+            self.set.response(problem, sample, &generated, self.tokenizer)
+        });
+        self.client.take(judged.collect::<anyhow::Result<_>>()?)
+    }
+}
+
+impl Listener for Waiting<'_> {
     fn finished(&mut self, index: usize, response: Generated) {
-        self.generated[index] = Some(response);
+        // Counted from the first problem of all, of which some have been handed over.
+        let gone = self.total - self.generated.len();
+        self.generated[index - gone] = Some(response);
+        if self.failed.is_none() {
+            self.failed = self.hand_over().err();
+        }
     }
 
     fn progress(&mut self, Tally { total, finished, truncated, .. }: &Tally) {
-        (self.tell)(&format!("{finished} of {total} responses, {truncated} truncated"));
+        self.client.tell(&format!("{finished} of {total} responses, {truncated} truncated"));
+    }
+
+    fn goes_on(&self) -> bool {
+        self.failed.is_none() && self.client.goes_on()
     }
 }

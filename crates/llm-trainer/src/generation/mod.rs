@@ -195,6 +195,11 @@ pub trait Listener {
 
     /// Every row has drawn a token.
     fn progress(&mut self, _tally: &Tally) {}
+
+    /// Whether to go on; else what has not ended is given up. Where ranks share the model all say the same.
+    fn goes_on(&self) -> bool {
+        true
+    }
 }
 
 /// Keeps every response in its place.
@@ -287,7 +292,7 @@ pub fn generate(
     Ok(collected.0.into_iter().map(|response| response.expect("every response ends")).collect())
 }
 
-/// As [`generate`], with each response handed over as soon as it ends.
+/// As [`generate`], with each response handed over as soon as it ends, for as long as the listener [wants more](Listener::goes_on).
 ///
 /// # Errors
 ///

@@ -27,7 +27,7 @@ pub(super) struct Row {
     pub(super) finish: Option<Finish>,
 }
 
-/// Generates all responses and tells `listener` of each as it ends.
+/// Generates all responses, or as many as `listener` wants, and tells it of each as it ends.
 ///
 /// # Errors
 ///
@@ -92,6 +92,9 @@ pub(super) fn run(
             }
         }
         listener.progress(&tally);
+        if !listener.goes_on() {
+            return Ok(());
+        }
         let last: Vec<u32> = rows.iter().map(Row::last_token).collect();
         engine.step(&last);
     }

@@ -126,6 +126,13 @@ fn results_are_what_the_samples_say() {
     let after =
         fs::metadata(folder.path().join("out/samples/sampled.jsonl")).unwrap().modified().unwrap();
     assert_eq!(written, after);
+    let shown = run(&arguments, &[]).stdout;
+    let shown = String::from_utf8(shown).unwrap();
+    for (index, name) in ["sampled", "greedy"].into_iter().enumerate() {
+        let few = measure(&results, index, "extracted_fraction") < 0.5;
+        let hint = format!("\n{name}: an answer could be read in 0.");
+        assert_eq!(shown.contains(&hint), few, "{shown}");
+    }
     let refused = error(&run(&arguments, &["--min-p", "0.1"]));
     assert!(refused.contains("other settings, expected the same"), "{refused}");
     assert!(refused.ends_with("`sets.0.sampling.min_p` was 0.0, and is 0.1"), "{refused}");
@@ -140,15 +147,17 @@ fn wait_for_lines(child: &mut Child, path: &Path, count: usize) {
     }
 }
 
-#[test]
-fn killed_and_told_to_end_it_goes_on_to_the_same_bytes() {
-    let folder = tempfile::tempdir().unwrap();
-    let whole = arguments(folder.path(), "whole");
-    let expected = json(&run(&whole, &["--json"]));
-    let parts = arguments(folder.path(), "parts");
+/// Kills evaluations and tells them to end, and compares with one that goes through.
+fn goes_on_to_the_same_bytes(options: &[&str]) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let arguments = |output: &str| {
+        let options = options.iter().map(ToString::to_string);
+        arguments(folder.path(), output).into_iter().chain(options).collect::<Vec<_>>()
+    };
+    let expected = json(&run(&arguments("whole"), &["--json"]));
+    let parts = arguments("parts");
     let strings: Vec<&str> = parts.iter().map(String::as_str).collect();
     let samples = folder.path().join("parts/samples/sampled.jsonl");
-    // Groups are of 8 / 3 → 3 problems, 9 lines.
     for (signal, lines) in [("-KILL", 9), ("-KILL", 18), ("-TERM", 27)] {
         let mut child = eval(&strings).spawn().expect("the binary of this crate runs");
         wait_for_lines(&mut child, &samples, lines);
@@ -156,9 +165,9 @@ fn killed_and_told_to_end_it_goes_on_to_the_same_bytes() {
         assert!(sent.expect("kill is there").success());
         child.wait().expect("it ends");
         // As a kill in the middle of a write would leave it.
-        let mut text = fs::read_to_string(&samples).unwrap();
+        let mut text = fs::read_to_string(&samples).expect("samples");
         text.push_str("{\"problem\":");
-        fs::write(&samples, text).unwrap();
+        fs::write(&samples, text).expect("samples");
     }
     assert!(!folder.path().join("parts/results.json").exists());
     assert_eq!(json(&run(&parts, &["--json"])), expected);
@@ -169,9 +178,21 @@ fn killed_and_told_to_end_it_goes_on_to_the_same_bytes() {
         "samples/greedy.jsonl",
         "settings.json",
     ] {
-        let read = |root: &str| fs::read(folder.path().join(root).join(name)).unwrap();
+        let read = |root: &str| fs::read(folder.path().join(root).join(name)).expect("a file");
         assert!(read("whole") == read("parts"), "{name} differs");
     }
+}
+
+/// Problem by problem: what decodes beside a response changes no bit of it.
+#[test]
+fn killed_and_told_to_end_it_goes_on_to_the_same_bytes() {
+    goes_on_to_the_same_bytes(&[]);
+}
+
+/// In groups of 8 / 3 → 3 problems, 9 lines, that are always sampled together: libtorch's products depend on the rows beside.
+#[test]
+fn without_products_of_its_own_it_goes_on_to_the_same_bytes_too() {
+    goes_on_to_the_same_bytes(&["--no-cpu-kernels"]);
 }
 
 #[test]

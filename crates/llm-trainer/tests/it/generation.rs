@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use llm_trainer::generation::{
-    Finish, Generated, GenerationError, GenerationOptions, PromptRequest, SamplingKey, generate,
+    Finish, Generated, GenerationError, GenerationOptions, Listener, PromptRequest, SamplingKey,
+    Tally, generate, generate_each,
 };
 use llm_trainer::model::Decoder;
 use tch::{Device, Kind, Tensor};
@@ -313,4 +314,41 @@ fn bad_requests_are_refused_with_numbers() {
         generate(&decoder, &[], &GenerationOptions { rows: 0, ..options() }),
         Err(GenerationError::Option { option: "rows", .. })
     ));
+}
+
+/// Keeps what ends, and wants no more after some steps.
+struct Impatient {
+    steps_left: usize,
+    ended: Vec<(usize, Generated)>,
+}
+
+impl Listener for Impatient {
+    fn finished(&mut self, index: usize, response: Generated) {
+        self.ended.push((index, response));
+    }
+
+    fn progress(&mut self, _tally: &Tally) {
+        self.steps_left -= 1;
+    }
+
+    fn goes_on(&self) -> bool {
+        self.steps_left > 0
+    }
+}
+
+#[test]
+fn it_ends_as_soon_as_no_more_is_wanted() {
+    let decoder = decoder("tiny_qwen2_tied");
+    let options = GenerationOptions { rows: 2, ..options() };
+    let all = generate(&decoder, &requests(5), &options).unwrap();
+    for steps in [1, 19, 20, 50] {
+        let mut listener = Impatient { steps_left: steps, ended: Vec::new() };
+        generate_each(&decoder, &requests(5), &options, &mut listener).unwrap();
+        assert_eq!(listener.steps_left, 0);
+        // Two at a time, of 20 tokens each.
+        assert_eq!(listener.ended.len(), steps / 20 * 2);
+        for (index, response) in &listener.ended {
+            assert_eq!(response, &all[*index]);
+        }
+    }
 }
