@@ -126,12 +126,12 @@ fn results_are_what_the_samples_say() {
     let after =
         fs::metadata(folder.path().join("out/samples/sampled.jsonl")).unwrap().modified().unwrap();
     assert_eq!(written, after);
-    let shown = run(&arguments, &[]).stdout;
-    let shown = String::from_utf8(shown).unwrap();
+    // Random weights seldom say a number.
+    let shown = String::from_utf8(run(&arguments, &[]).stdout).unwrap();
     for (index, name) in ["sampled", "greedy"].into_iter().enumerate() {
-        let few = measure(&results, index, "extracted_fraction") < 0.5;
-        let hint = format!("\n{name}: an answer could be read in 0.");
-        assert_eq!(shown.contains(&hint), few, "{shown}");
+        let read = measure(&results, index, "extracted_fraction");
+        let hint = format!("\n{name}: an answer could be read in {read:.3} of the responses; ");
+        assert!(read < 0.5 && shown.contains(&hint), "{shown}");
     }
     let refused = error(&run(&arguments, &["--min-p", "0.1"]));
     assert!(refused.contains("other settings, expected the same"), "{refused}");
