@@ -8,19 +8,18 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use clap::Subcommand;
+use reward_math::Options;
 use toml::{Table, Value};
 use trainer_core::dataset::DataSource;
 use trainer_core::evaluation::folder::{Results, ResultsFolder};
 use trainer_core::evaluation::settings::{EvaluationFile, SetEntry};
 use trainer_core::evaluation::table::page;
+use trainer_core::preflight::MOST;
 
 use self::subject::Subject;
 use super::model_options::Placement;
 use super::sampling_options::BandOptions;
 use crate::evaluation::{Evaluation, Outcome};
-
-/// Where fewer of the responses than this hold an answer that can be read, a score says more of how they are asked for.
-const FEW_ANSWERS: f64 = 0.5;
 
 /// Arguments of `eval`.
 #[derive(Debug, clap::Args)]
@@ -154,34 +153,40 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
             ),
         },
     };
-    print(&results, &subject.name, &folder, args.json, out)
+    print(&results, &subject.name, &folder, (!args.json).then_some(&file.grading), out)
 }
 
+/// `for_people`: how answers are read, where people and not programs read the results.
 fn print(
     results: &Results,
     name: &str,
     folder: &ResultsFolder,
-    json: bool,
+    for_people: Option<&Options>,
     out: &mut impl Write,
 ) -> anyhow::Result<()> {
-    if json {
+    let Some(grading) = for_people else {
         serde_json::to_writer_pretty(&mut *out, results)?;
-        writeln!(out)?;
+        return Ok(writeln!(out)?);
+    };
+    write!(out, "{}", page(name, results))?;
+    let advice = if grading.strict {
+        "ask for \\boxed{} by --template or --system, or set grading.strict = false in a --config"
+    } else if grading.last_number {
+        "ask for an answer by --template or --system"
     } else {
-        write!(out, "{}", page(name, results))?;
-        for set in &results.sets {
-            let read = set.get("extracted_fraction").map_or(1.0, |measure| measure.value);
-            if read < FEW_ANSWERS {
-                writeln!(
-                    out,
-                    "\n{}: an answer could be read in {read:.3} of the responses; --template or --system may say how to answer, and \
-                     grading.last_number of a --config takes the last number of a response",
-                    set.name
-                )?;
-            }
+        "ask for \\boxed{} by --template or --system, or set grading.last_number = true in a --config"
+    };
+    for set in &results.sets {
+        let read = set.get("extracted_fraction").map_or(1.0, |measure| measure.value);
+        if 1.0 - read > MOST {
+            let set = &set.name;
+            writeln!(
+                out,
+                "\n{set}: an answer could be read in {read:.3} of the responses; {advice}"
+            )?;
         }
-        writeln!(out, "\nIn {}: results.json, table.md, samples/", folder.root().display())?;
     }
+    writeln!(out, "\nIn {}: results.json, table.md, samples/", folder.root().display())?;
     Ok(())
 }
 

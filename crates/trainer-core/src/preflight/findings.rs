@@ -89,7 +89,7 @@ pub struct ModelFacts {
 }
 
 /// From this share on, something happens to most responses.
-const MOST: f64 = 0.5;
+pub const MOST: f64 = 0.5;
 
 /// Mean entropy below which sampling repeats itself, in nats a token.
 const FROZEN_NATS: f64 = 0.01;

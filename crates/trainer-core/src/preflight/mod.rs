@@ -8,7 +8,7 @@ mod text;
 
 use serde::Serialize;
 
-pub use findings::{Finding, ModelFacts, Settings};
+pub use findings::{Finding, MOST, ModelFacts, Settings};
 
 /// What became of one response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
