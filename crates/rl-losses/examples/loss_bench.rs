@@ -34,20 +34,22 @@ impl Executor for Rayon {
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-    // Inside of the pool, whose other thread looks for work all the time, as OpenMP's do: to wake it from its sleep
-    // takes as long as a tenth of the work.
+    // On one thread of the pool while the other looks for work all the time, as OpenMP's do: to wake it from its sleep
+    // takes as long as a tenth of the work. Broadcast, so that the other is not the one that is given this measurement.
     let (pool, done) =
         (rayon::ThreadPoolBuilder::new().num_threads(THREADS).build()?, AtomicBool::new(false));
-    pool.in_place_scope(|scope| {
-        scope.spawn(|_| {
-            while !done.load(Ordering::Relaxed) {
-                rayon::yield_now();
-            }
-        });
-        let measured = pool.install(measure);
-        done.store(true, Ordering::Relaxed);
-        measured
-    })
+    let outcomes = pool.broadcast(|thread| {
+        if thread.index() == 0 {
+            let measured = measure();
+            done.store(true, Ordering::Relaxed);
+            return measured;
+        }
+        while !done.load(Ordering::Relaxed) {
+            rayon::yield_now();
+        }
+        Ok(())
+    });
+    outcomes.into_iter().collect()
 }
 
 fn measure() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {

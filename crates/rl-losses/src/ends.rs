@@ -5,7 +5,7 @@ use crate::Real;
 /// Numbers whose ends are found in vectors, a power of two; of others one by one.
 pub(crate) const RUN: usize = 256;
 /// Numbers among which the ends are found one by one.
-const LANES: usize = 16;
+const LANES: usize = 4;
 
 /// Least and largest number of some.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -17,7 +17,7 @@ pub(crate) struct Ends<R> {
 impl<R: Real> Ends<R> {
     /// Those of `numbers`, of which there is at least one.
     ///
-    /// Half against half, which is done in vectors, as going through them in order is not.
+    /// A quarter against the others, which is done in vectors, as going through them in order is not.
     #[inline(always)]
     pub(crate) fn of(numbers: &[R]) -> Self {
         let Some(numbers) = numbers.first_chunk::<RUN>().filter(|_| numbers.len() == RUN) else {
@@ -26,20 +26,9 @@ impl<R: Real> Ends<R> {
                 .iter()
                 .fold(one(numbers[0]), |ends, &number| ends.and(one(number)));
         };
-        let (mut least, mut largest) = ([R::default(); RUN / 2], [R::default(); RUN / 2]);
-        let (first, second) = numbers.split_at(RUN / 2);
-        for lane in 0..RUN / 2 {
-            least[lane] = first[lane].lesser(second[lane]);
-            largest[lane] = first[lane].greater(second[lane]);
-        }
-        let mut width = RUN / 2;
-        while width > LANES {
-            width /= 2;
-            for lane in 0..width {
-                least[lane] = least[lane].lesser(least[lane + width]);
-                largest[lane] = largest[lane].greater(largest[lane + width]);
-            }
-        }
+        let (least, largest) = quartered::<R, RUN, { RUN / 4 }>(numbers, numbers);
+        let (least, largest) = quartered::<R, { RUN / 4 }, { RUN / 16 }>(&least, &largest);
+        let (least, largest) = quartered::<R, { RUN / 16 }, LANES>(&least, &largest);
         let lane = |lane: usize| Self { least: least[lane], largest: largest[lane] };
         (1..LANES).fold(lane(0), |ends, other| ends.and(lane(other)))
     }
@@ -55,4 +44,22 @@ impl<R: Real> Ends<R> {
     pub(crate) fn meet(self) -> bool {
         self.least == self.largest
     }
+}
+
+/// The least and the largest of each four numbers, a quarter of all apart.
+#[inline(always)]
+fn quartered<R: Real, const N: usize, const QUARTER: usize>(
+    least: &[R; N],
+    largest: &[R; N],
+) -> ([R; QUARTER], [R; QUARTER]) {
+    let mut ends = ([R::default(); QUARTER], [R::default(); QUARTER]);
+    for at in 0..QUARTER {
+        let of_four = |numbers: &[R; N], end: fn(R, R) -> R| {
+            let quarter = |quarter: usize| numbers[quarter * QUARTER + at];
+            end(end(quarter(0), quarter(1)), end(quarter(2), quarter(3)))
+        };
+        ends.0[at] = of_four(least, R::lesser);
+        ends.1[at] = of_four(largest, R::greater);
+    }
+    ends
 }

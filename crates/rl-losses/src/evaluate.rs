@@ -303,9 +303,8 @@ impl Totals {
     #[inline(always)]
     fn add<R: Real>(&mut self, terms: &Terms<R>, length: usize) {
         let whole = length / LANES * LANES;
-        add_lanes(&mut self.value, &terms.values[..whole], |x| x);
-        add_lanes(&mut self.log_ratio, &terms.reported[..whole], |x| x);
-        add_lanes(&mut self.magnitude, &terms.reported[..whole], f64::abs);
+        add_values(&mut self.value, &terms.values[..whole]);
+        add_log_ratios(&mut self.log_ratio, &mut self.magnitude, &terms.reported[..whole]);
         for i in whole..length {
             let lane = i - whole;
             self.value[lane] += terms.values[i].to_f64();
@@ -330,12 +329,26 @@ impl Totals {
 }
 
 #[inline(always)]
-fn add_lanes<R: Real>(sums: &mut [f64; LANES], terms: &[R], map: impl Fn(f64) -> f64) {
+fn add_values<R: Real>(sums: &mut [f64; LANES], terms: &[R]) {
     let mut lanes = *sums;
     for terms in terms.chunks_exact(LANES) {
         for lane in 0..LANES {
-            lanes[lane] += map(terms[lane].to_f64());
+            lanes[lane] += terms[lane].to_f64();
         }
     }
     *sums = lanes;
+}
+
+/// Sums and sums of magnitudes: each term is widened once.
+#[inline(always)]
+fn add_log_ratios<R: Real>(sums: &mut [f64; LANES], of_magnitudes: &mut [f64; LANES], terms: &[R]) {
+    let (mut signed, mut magnitudes) = (*sums, *of_magnitudes);
+    for terms in terms.chunks_exact(LANES) {
+        for lane in 0..LANES {
+            let term = terms[lane].to_f64();
+            signed[lane] += term;
+            magnitudes[lane] += term.abs();
+        }
+    }
+    (*sums, *of_magnitudes) = (signed, magnitudes);
 }

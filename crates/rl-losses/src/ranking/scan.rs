@@ -87,7 +87,10 @@ impl<R: Real> Scan<'_, '_, R> {
             if extent.bound(self.centre) > least {
                 for block in runs(run.len(), BLOCK) {
                     let start = tokens.start + run.start;
-                    self.add_best(&mut best, &mut least, start + block.start..start + block.end);
+                    let block = start + block.start..start + block.end;
+                    if self.any_above(block.clone(), least) {
+                        self.add_best(&mut best, &mut least, block);
+                    }
                 }
             }
         }
@@ -133,21 +136,22 @@ impl<R: Real> Scan<'_, '_, R> {
     fn drawn_first(&self, tokens: Range<usize>, keep: usize, floor: u64) -> Candidates {
         let (first, seed) = self.numbered;
         let mut best = Candidates::new(keep);
-        let (mut least, mut priority) = (f64::NEG_INFINITY, [0.0]);
+        let (mut least, mut priority) = (floor as f64, [0.0]);
+        let least_first = draw::first_bits_of_those_above(floor);
         for start in tokens.clone().step_by(BLOCK) {
+            let drawn = draw::first_bits::<BLOCK>(seed, first + start as u64);
             // Most blocks have nobody who drew high.
-            if !draw::any_above::<BLOCK>(seed, first + start as u64, floor) {
+            if drawn.iter().fold(0, |most, &drawn| most.max(drawn)) < least_first {
                 continue;
             }
-            let drawn = draw::all::<BLOCK>(seed, first + start as u64);
-            for index in set(bits(drawn.iter().map(|&drawn| drawn > floor))) {
+            for index in set(bits(drawn.iter().map(|&drawn| drawn >= least_first))) {
                 let token = start + index;
                 if token >= tokens.end {
                     break;
                 }
                 self.priorities(token..token + 1, &mut priority);
                 if priority[0] > least && self.push(&mut best, priority[0], token) {
-                    least = best.least();
+                    least = least.max(best.least());
                 }
             }
         }
