@@ -16,7 +16,8 @@ use crate::product::linear;
 /// Logits from which on all threads of libtorch draw tokens: a dozen rows of a large vocabulary.
 const WORTH_MORE_THREADS: usize = 1 << 21;
 
-/// Keeps libtorch to the calling thread.
+/// Keeps libtorch to the calling thread: its others, when they have done their work, look for more for some milliseconds, on
+/// the processors that the CPU's own products need next.
 #[derive(Debug)]
 struct OneThread {
     before: i32,
@@ -34,6 +35,11 @@ impl Drop for OneThread {
     fn drop(&mut self) {
         tch::set_num_threads(self.before);
     }
+}
+
+/// [`OneThread`], where these are few logits.
+fn one_thread_for(logits: usize) -> Option<OneThread> {
+    (logits < WORTH_MORE_THREADS).then(OneThread::new)
 }
 
 /// Who multiplies a model's weights with rows on the CPU.
@@ -158,14 +164,14 @@ impl<'a> Engine<'a> {
             Self::Torch { decoder, hidden, .. } => {
                 linear(&Tensor::cat(hidden, 0), decoder.head(), None)
             }
-            Self::Cpu { own, hidden, .. } => own.logits(hidden),
+            Self::Cpu { decoder, own, rows, hidden, .. } => {
+                let _alone = one_thread_for(rows.len() * decoder.config().vocab_size);
+                own.logits(hidden)
+            }
         }
     }
 
     /// Draws a token a row, as [`draw`] does, between two steps.
-    ///
-    /// On this thread alone, where these are few numbers and the CPU's own products come next: threads of libtorch that have
-    /// done their work look for more for some milliseconds, on the processors that the products need.
     pub(super) fn draw(
         &self,
         logits: &Tensor,
@@ -179,8 +185,8 @@ impl<'a> Engine<'a> {
         {
             return Ok(drawn(&tokens, &log_prob, Vec::new(), &Measured::default()));
         }
-        let few = matches!(self, Self::Cpu { .. }) && logits.numel() < WORTH_MORE_THREADS;
-        let _alone = few.then(OneThread::new);
+        let has_own_products = matches!(self, Self::Cpu { .. });
+        let _alone = has_own_products.then(|| one_thread_for(logits.numel()));
         draw(logits, uniforms, options)
     }
 

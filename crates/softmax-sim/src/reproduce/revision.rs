@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 ///
 /// A kept result of another engine is not current. `tests/engine.rs` holds this to what the code does: whoever changes
 /// a result changes this.
-pub const ENGINE: &str = "15236b334727c24f";
+pub const ENGINE: &str = "67781745eb8e834a";
 
 /// What the result of a finding depends on beside its setting: the engine, the finding's page of code and the pages
 /// that findings share; tests aside.
