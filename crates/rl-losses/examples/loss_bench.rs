@@ -84,7 +84,10 @@ fn measure() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
                 let part = plan.part(0..tokens);
                 let found = loss.evaluate_into(&Rayon, &batch, &part, &mut gradient);
                 milliseconds.push(start.elapsed().as_secs_f64() * 1e3);
-                assert!(found.value.is_finite() && found.sums.tokens == tokens);
+                // Not a panic, at which the other thread would go on looking for work.
+                if !found.value.is_finite() || found.sums.tokens != tokens {
+                    return Err(format!("{name}: {found:?} of {tokens} tokens").into());
+                }
             }
             milliseconds.drain(..milliseconds.len() / 5);
             milliseconds.sort_by(f64::total_cmp);
