@@ -13,7 +13,9 @@ use rayon::prelude::*;
 use torch_ext::{prefer_large_pages, prefetch};
 
 use super::lookup::{CODES, GROUP, Lookup, WORDS};
-use super::tile::{Halves, LINE, MultiplyRows, WEIGHT_ROWS, add_words, multiply_rows, some_rows};
+use super::tile::{
+    Halves, LINE, MultiplyRows, UpperHalf, WEIGHT_ROWS, add_words, multiply_rows, some_rows,
+};
 
 /// Rows whose upper bytes are counted.
 const COUNTED_ROWS: usize = 64;
@@ -181,18 +183,19 @@ impl MultiplyRows for Tile<'_> {
     #[inline(always)]
     fn multiply<S: Simd, const X: usize>(&mut self, simd: S, rows: usize, row: usize) {
         let inputs = Halves::new(some_rows(self.inputs, rows, row));
+        let mask = UpperHalf::new();
         let mut sums = [[simd.splat_f32s(0.0); X]; WEIGHT_ROWS];
         let mut read = 0;
         for whole in self.wholes {
-            self.add_pieces(simd, read..whole.group, &inputs, &mut sums);
+            self.add_pieces(simd, mask, read..whole.group, &inputs, &mut sums);
             fetch::<Whole, _>(whole.words.as_flattened(), WHOLES_AHEAD);
             let inputs = inputs.of_group(whole.group);
             for (words, sums) in whole.words.iter().zip(&mut sums) {
-                add_words(simd, words, &inputs, sums);
+                add_words(simd, mask, words, &inputs, sums);
             }
             read = whole.group + 1;
         }
-        self.add_pieces(simd, read..self.pieces.len(), &inputs, &mut sums);
+        self.add_pieces(simd, mask, read..self.pieces.len(), &inputs, &mut sums);
         for (own, sums) in self.product.chunks_exact_mut(rows).zip(&sums) {
             for (value, sum) in own[row..].iter_mut().zip(sums) {
                 *value = simd.reduce_sum_f32s(*sum);
@@ -207,6 +210,7 @@ impl Tile<'_> {
     fn add_pieces<S: Simd, const X: usize>(
         &self,
         simd: S,
+        mask: UpperHalf,
         groups: Range<usize>,
         inputs: &Halves<'_, X>,
         sums: &mut [[S::f32s; X]; WEIGHT_ROWS],
@@ -217,7 +221,7 @@ impl Tile<'_> {
             let inputs = inputs.of_group(group);
             for ((codes, lower), sums) in piece.codes.iter().zip(&piece.lower).zip(&mut *sums) {
                 let words = lookup.unpack(table, codes, lower);
-                add_words(simd, &words, &inputs, sums);
+                add_words(simd, mask, &words, &inputs, sums);
             }
         }
     }

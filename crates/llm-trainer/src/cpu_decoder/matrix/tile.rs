@@ -2,6 +2,8 @@
 
 #![expect(clippy::inline_always, reason = "inlined, the code takes on its caller's instructions")]
 
+use std::hint::black_box;
+
 use pulp::{Simd, WithSimd};
 use torch_ext::prefetch;
 
@@ -94,6 +96,7 @@ impl Stored for i32 {
         let start = weights[0];
         let weights = weights.map(|weight| weight.as_chunks::<WORDS>().0);
         let inputs = Halves::new(inputs);
+        let mask = UpperHalf::new();
         let mut sums = [[simd.splat_f32s(0.0); X]; W];
         for group in 0..weights[0].len() {
             if is_first {
@@ -101,7 +104,7 @@ impl Stored for i32 {
             }
             let inputs = inputs.of_group(group);
             for (weights, sums) in weights.iter().zip(&mut sums) {
-                add_words(simd, &weights[group], &inputs, sums);
+                add_words(simd, mask, &weights[group], &inputs, sums);
             }
         }
         totals(simd, &sums)
@@ -135,10 +138,24 @@ impl<'a, const X: usize> Halves<'a, X> {
     }
 }
 
+/// What is left of a word for its second bf16.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct UpperHalf(u32);
+
+impl UpperHalf {
+    /// A number that the compiler does not know: else it takes the half by blending with zeros, which fewer of a processor's units
+    /// can do, and those have the most to do in these loops.
+    #[inline(always)]
+    pub(super) fn new() -> Self {
+        Self(black_box(0xffff_0000))
+    }
+}
+
 /// Adds to each sum the products of `words`, two bf16 each, with an input's even and odd places of the group.
 #[inline(always)]
 pub(super) fn add_words<S: Simd, const X: usize>(
     simd: S,
+    mask: UpperHalf,
     words: &[i32; WORDS],
     inputs: &[[&[f32; WORDS]; 2]; X],
     sums: &mut [S::f32s; X],
@@ -148,7 +165,7 @@ pub(super) fn add_words<S: Simd, const X: usize>(
         let (even, odd) = (S::as_simd_f32s(*even).0, S::as_simd_f32s(*odd).0);
         let mut own = *sum;
         for ((word, even), odd) in words.iter().zip(even).zip(odd) {
-            let [first, second] = pair(simd, *word);
+            let [first, second] = pair(simd, mask, *word);
             own = simd.mul_add_f32s(first, *even, own);
             own = simd.mul_add_f32s(second, *odd, own);
         }
@@ -158,10 +175,10 @@ pub(super) fn add_words<S: Simd, const X: usize>(
 
 /// The two bf16 of each word, in f32.
 #[inline(always)]
-fn pair<S: Simd>(simd: S, words: S::i32s) -> [S::f32s; 2] {
+fn pair<S: Simd>(simd: S, UpperHalf(mask): UpperHalf, words: S::i32s) -> [S::f32s; 2] {
     let words = simd.transmute_u32s_i32s(words);
     let first = simd.wrapping_dyn_shl_u32s(words, simd.splat_u32s(16));
-    let second = simd.and_u32s(words, simd.splat_u32s(0xffff_0000));
+    let second = simd.and_u32s(words, simd.splat_u32s(mask));
     [simd.transmute_f32s_u32s(first), simd.transmute_f32s_u32s(second)]
 }
 
