@@ -4,8 +4,9 @@
 //! `0.5b` to `72b` have the shapes of Qwen2.5, `tiny` 8 blocks of width 256. `fwd` is log-probability and entropy of every token
 //! of one sequence of 512 (eight for `tiny`), `train` adds the gradient and an optimiser step with master weights and moments in
 //! f32 (moments in bf16 on a GPU), `train-split` and `train-none` one with moments in bf16 and such master weights
-//! (`optimizer.master`), `genN` decodes N sequences behind prompts of 64 tokens, `plainN` the same by libtorch's plain operators
-//! alone: without the CPU's own products, and on a GPU without the one kernel that attends for all rows and kernels of our own.
+//! (`optimizer.master`), `genN` decodes N sequences behind prompts of 64 tokens, greedily, `sampleN` at temperature 1, `plainN`
+//! greedily by libtorch's plain operators alone: without the CPU's own products, and on a GPU without the one kernel that attends
+//! for all rows and kernels of our own.
 //! A fourth part changes the lengths: `:8x2048` is eight sequences of 2048 tokens, `:512+256` a prompt of 512 and 256 drawn tokens. A
 //! fifth is how much memory holds what blocks computed for the backward pass (`training.activation_bytes`), 2 GiB if it is not given:
 //! `:8x2048:48GB`, `:1x512:0B`. Each measurement runs in a process of its own, whose peak memory it reports; with
@@ -95,12 +96,23 @@ fn measure(measurement: &str) -> Result<()> {
         }
         _ => Decoder::random(config, device, kind),
     };
-    let with_kernels = what.strip_prefix("gen").map(|count| (count, true));
-    let line = match with_kernels.or_else(|| what.strip_prefix("plain").map(|count| (count, false)))
-    {
-        Some((count, kernels)) => {
-            let (prompt, new) = pair(lengths, '+')?.unwrap_or((PROMPT, new_tokens));
-            decode(&decoder, count.parse().context("N of genN")?, (prompt, new), kernels)?
+    let decoding = [("gen", 0.0, true), ("sample", 1.0, true), ("plain", 0.0, false)];
+    let decoding = decoding.into_iter().find_map(|(name, temperature, kernels)| {
+        what.strip_prefix(name).map(|count| (count, temperature, kernels))
+    });
+    let line = match decoding {
+        Some((count, temperature, kernels)) => {
+            let rows = count.parse().with_context(|| format!("`{count}` of `{what}`"))?;
+            let (prompt, max_new_tokens) = pair(lengths, '+')?.unwrap_or((PROMPT, new_tokens));
+            let options = GenerationOptions {
+                max_new_tokens,
+                temperature,
+                rows,
+                cpu_kernels: kernels,
+                cuda_kernels: kernels,
+                ..Default::default()
+            };
+            decode(&decoder, prompt, &options)?
         }
         None => pass(
             &decoder,
@@ -221,21 +233,17 @@ fn pass(
             })?
         }
         other => {
-            bail!("`{other}` is none of fwd, train, train-split, train-none, genN, plainN")
+            bail!("`{other}` is none of fwd, train, train-split, train-none, genN, sampleN, plainN")
         }
     };
     let rate = count as f64 * 1e3 / milliseconds;
     Ok(format!("\"ms\":{milliseconds:.1},\"tok_s\":{rate:.1}"))
 }
 
-/// Greedy decoding: times until every row has drawn its first token, its second, before which weights are packed where that pays,
+/// Decoding: times until every row has drawn its first token, its second, before which weights are packed where that pays,
 /// and its last; a step is one of those from the second to the last.
-fn decode(
-    decoder: &Decoder,
-    rows: usize,
-    (prompt, new_tokens): (usize, usize),
-    kernels: bool,
-) -> Result<String> {
+fn decode(decoder: &Decoder, prompt: usize, options: &GenerationOptions) -> Result<String> {
+    let (rows, new_tokens) = (options.rows, options.max_new_tokens);
     ensure!(new_tokens > 2, "a step is measured between the second token and the last");
     let prompts: Vec<Vec<u32>> =
         (0..rows).map(|row| tokens(decoder.config().vocab_size, prompt, row)).collect();
@@ -246,18 +254,10 @@ fn decode(
             key: SamplingKey { seed: 0, step: 0, prompt },
         })
         .collect();
-    let options = GenerationOptions {
-        max_new_tokens: new_tokens,
-        temperature: 0.0,
-        rows,
-        cpu_kernels: kernels,
-        cuda_kernels: kernels,
-        ..Default::default()
-    };
     let mut drawn = Vec::new();
     repeated(|| {
         let mut times = Times { begun: Instant::now(), drawn: Vec::with_capacity(new_tokens) };
-        generate_each(decoder, &requests, &options, &mut times)?;
+        generate_each(decoder, &requests, options, &mut times)?;
         drawn.push(times.drawn);
         Ok(())
     })?;

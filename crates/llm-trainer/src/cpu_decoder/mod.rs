@@ -118,6 +118,11 @@ impl CpuDecoder {
         }
     }
 
+    /// Runs `work` on the threads that decode.
+    pub(crate) fn install<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        self.threads.install(work)
+    }
+
     /// What a prompt leaves: `prefilled` are keys and values of each block, `[1, kv_heads, tokens, head_dim]`.
     pub(crate) fn read(prefilled: &[(Tensor, Tensor)]) -> CpuMemory {
         let by_head = |tensor: &Tensor| -> Vec<Vec<f32>> {

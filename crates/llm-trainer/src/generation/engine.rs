@@ -2,8 +2,10 @@
 
 use entropy_core::LogitsError;
 use tch::Tensor;
+use torch_ext::HostNumbers;
 
 use super::GenerationOptions;
+use super::host_sampler::draw_on_host;
 use super::kv_cache::KvCache;
 use super::measured::Measured;
 use super::own_kernels::own_kernels;
@@ -178,16 +180,29 @@ impl<'a> Engine<'a> {
         uniforms: &[f64],
         options: &GenerationOptions,
     ) -> Result<Vec<Drawn>, LogitsError> {
-        let is_plain = !options.truncates() && options.band.is_none() && !options.measure_entropy;
-        if let Self::Torch { fused, .. } = self
-            && is_plain
-            && let Some([tokens, log_prob]) = fused.draw(logits, uniforms, options.temperature)
-        {
-            return Ok(drawn(&tokens, &log_prob, Vec::new(), &Measured::default()));
+        let is_plain = !options.truncates() && options.band.is_none();
+        match self {
+            Self::Torch { fused, .. } => {
+                if is_plain
+                    && !options.measure_entropy
+                    && let Some([tokens, log_prob]) =
+                        fused.draw(logits, uniforms, options.temperature)
+                {
+                    return Ok(drawn(&tokens, &log_prob, Vec::new(), &Measured::default()));
+                }
+                draw(logits, uniforms, options)
+            }
+            Self::Cpu { own, .. } => {
+                if is_plain
+                    && let Some(numbers) = HostNumbers::of(logits)
+                    && let Some(logits) = numbers.f32s()
+                {
+                    return own.install(|| draw_on_host(logits, uniforms, options));
+                }
+                let _alone = one_thread_for(logits.numel());
+                draw(logits, uniforms, options)
+            }
         }
-        let has_own_products = matches!(self, Self::Cpu { .. });
-        let _alone = has_own_products.then(|| one_thread_for(logits.numel()));
-        draw(logits, uniforms, options)
     }
 
     /// Gives the place of a row to the last one.

@@ -6,6 +6,7 @@
 //! [`GenerationOptions::cpu_kernels`] is off: libtorch sums a matrix product in an order that depends on its number of rows.
 
 mod engine;
+mod host_sampler;
 mod kv_cache;
 mod measured;
 mod own_kernels;
@@ -265,7 +266,7 @@ pub enum GenerationError {
     /// A rank that holds a part of the model is lost.
     #[error(transparent)]
     Ranks(#[from] RankError),
-    /// The model's logits are no numbers, and an entropy band cannot be held for them.
+    /// The model's logits define no distribution: one is NaN or `+∞`, or all are `-∞`.
     #[error("the model's next-token logits: {0}")]
     Logits(#[from] LogitsError),
     /// Another response of the same batch could not be gone on with.
