@@ -188,7 +188,10 @@ impl<'a> Engine<'a> {
                     && let Some([tokens, log_prob]) =
                         fused.draw(logits, uniforms, options.temperature)
                 {
-                    return Ok(drawn(&tokens, &log_prob, Vec::new(), &Measured::default()));
+                    let measured = Measured::default();
+                    return drawn([&tokens, &log_prob], Vec::new(), &measured, || {
+                        logits.shallow_clone()
+                    });
                 }
                 draw(logits, uniforms, options)
             }

@@ -31,7 +31,8 @@ pub(super) fn draw_from_parts(
     let is_greedy = options.temperature <= 0.0;
     let logits = if is_greedy { logits } else { logits / options.temperature };
     let (tokens, log_prob) = Parts::new(group, &logits).draw((!is_greedy).then_some(uniforms));
-    Ok(drawn(&tokens, &log_prob, Vec::new(), &Measured::default()))
+    // A log-probability that is NaN is NaN on all ranks, so that all of them gather.
+    drawn([&tokens, &log_prob], Vec::new(), &Measured::default(), || group.gather_columns(&logits))
 }
 
 /// What each part comes to.
@@ -129,6 +130,17 @@ mod tests {
                 assert_eq!(whole.token_id, parts.token_id, "{uniform} at {temperature}");
                 assert!((whole.log_prob - parts.log_prob).abs() < 1e-14, "{whole:?} {parts:?}");
             }
+        }
+    }
+
+    #[test]
+    fn logits_that_define_no_distribution_are_refused() {
+        let group = alone();
+        let logits = Tensor::from_slice(&[0.0, f64::NAN, 1.0]).unsqueeze(0);
+        for temperature in [0.0, 1.0] {
+            let options = GenerationOptions { temperature, ..GenerationOptions::default() };
+            let error = draw_from_parts(&group, &logits, &[0.5], &options).unwrap_err();
+            assert!(error.to_string().contains("logit 1 is NaN"), "{error}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! From hidden states to tokens, by the inverse of the cumulative distribution, in f64.
 
-use entropy_core::{EntropyBand, LogitsError};
+use entropy_core::{EntropyBand, LogitsError, kernel::row};
 use rayon::prelude::*;
 use tch::{Device, Kind, Tensor};
 
@@ -39,7 +39,7 @@ struct Source {
 ///
 /// # Errors
 ///
-/// If logits that an entropy band is held for define no distribution.
+/// If the logits of a row define no distribution.
 pub(super) fn draw(
     logits: &Tensor,
     uniforms: &[f64],
@@ -51,16 +51,20 @@ pub(super) fn draw(
         let log_prob = logits.log_softmax(-1, Kind::Double);
         let tokens = log_prob.argmax(-1, true);
         measured.greedy(uniforms.len());
-        return Ok(drawn(&tokens, &log_prob.gather(-1, &tokens, false), Vec::new(), &measured));
+        let log_prob = log_prob.gather(-1, &tokens, false);
+        return drawn([&tokens, &log_prob], Vec::new(), &measured, || logits);
     }
     let source = match options.band {
         None => at_one_temperature(&logits, options),
         Some(band) => within_band(&logits, band, options)?,
     };
     let cumulative = source.probability.cumsum(-1, Kind::Double);
-    let total = cumulative.narrow(-1, cumulative.size()[1] - 1, 1);
+    let last = cumulative.size()[1] - 1;
+    let total = cumulative.narrow(-1, last, 1);
     let target = Tensor::from_slice(uniforms).to_device(total.device()).unsqueeze(1) * &total;
+    // Beyond the last where the sum is no number; `drawn` says so.
     let tokens = target.searchsorted(&cumulative, false, true, "right", None::<&Tensor>);
+    let tokens = tokens.clamp_max(last);
     let mut log_prob = source.log_prob.gather(-1, &tokens, false);
     if source.of_all {
         log_prob -= total.log();
@@ -69,7 +73,7 @@ pub(super) fn draw(
         let own = if source.of_all { source.log_prob - total.log() } else { source.log_prob };
         measured.drawn_from(&(source.probability / &total), &own, source.temperature);
     }
-    Ok(drawn(&tokens, &log_prob, source.kept, &measured))
+    drawn([&tokens, &log_prob], source.kept, &measured, || logits)
 }
 
 /// The softmax at the options' temperature, less what truncation leaves out.
@@ -113,14 +117,21 @@ fn within_band(
 }
 
 /// `tokens` and `log_prob` are `[rows, 1]`; `kept` has a list a row, or none at all.
+///
+/// # Errors
+///
+/// If a log-probability is NaN: what is wrong with that row of `logits`, `[rows, vocab]`.
 pub(super) fn drawn(
-    tokens: &Tensor,
-    log_prob: &Tensor,
+    [tokens, log_prob]: [&Tensor; 2],
     kept: Vec<Vec<u32>>,
     measured: &Measured,
-) -> Vec<Drawn> {
-    let tokens: Vec<i64> = tokens.view(-1).try_into().expect("a one-dimensional tensor of i64");
+    logits: impl FnOnce() -> Tensor,
+) -> Result<Vec<Drawn>, LogitsError> {
     let log_prob: Vec<f64> = log_prob.view(-1).try_into().expect("a one-dimensional tensor of f64");
+    if let Some(row) = log_prob.iter().position(|own| own.is_nan()) {
+        return Err(no_distribution(&logits(), row));
+    }
+    let tokens: Vec<i64> = tokens.view(-1).try_into().expect("a one-dimensional tensor of i64");
     let kept = kept.into_iter().chain(std::iter::repeat(Vec::new()));
     let one = |(row, ((token, log_prob), kept)): (usize, ((i64, f64), Vec<u32>))| Drawn {
         token_id: id_of(token),
@@ -128,7 +139,17 @@ pub(super) fn drawn(
         kept,
         entropy: measured.of_row(row),
     };
-    tokens.into_iter().zip(log_prob).zip(kept).enumerate().map(one).collect()
+    Ok(tokens.into_iter().zip(log_prob).zip(kept).enumerate().map(one).collect())
+}
+
+/// Why a row of `logits` has no log-probabilities.
+fn no_distribution(logits: &Tensor, row: usize) -> LogitsError {
+    let row = logits.get(i64::try_from(row).expect("an index of a tensor"));
+    let numbers = Vec::<f64>::try_from(row.to_device(Device::Cpu).to_kind(Kind::Double));
+    let numbers = numbers.expect("a one-dimensional tensor of f64");
+    // Only divided by a small temperature the largest was infinite.
+    let overflown = |index| LogitsError::NotANumber { index, value: f64::INFINITY };
+    row::mode(&numbers).map_or_else(|error| error, overflown)
 }
 
 fn rows_of(logits: &Tensor) -> usize {
@@ -212,6 +233,30 @@ mod tests {
         let logits = [f32::NEG_INFINITY, 0.0, f32::NEG_INFINITY];
         for uniform in [0.0, 0.5, 1.0 - f64::EPSILON / 2.0] {
             assert_eq!(draw_one(&logits, uniform, &GenerationOptions::default()).token_id, 1);
+        }
+    }
+
+    #[test]
+    fn logits_that_define_no_distribution_are_refused() {
+        let [none, infinite] = [f32::NEG_INFINITY, f32::INFINITY];
+        let tiny = GenerationOptions { temperature: 1e-310, ..Default::default() };
+        let logits = Tensor::from_slice(&[0.0f32, 0.5, 3.0]).unsqueeze(0);
+        let error = draw(&logits, &[0.5], &tiny).unwrap_err().to_string();
+        assert!(error.contains("logit 2 is inf"), "{error}");
+        for (wrong, message) in [
+            ([0.0, f32::NAN, 1.0], "logit 1 is NaN"),
+            ([0.0, 1.0, infinite], "logit 2 is inf"),
+            ([none, none, none], "all 3 logits are -inf"),
+        ] {
+            let logits = Tensor::from_slice(&[[0.0, 1.0, 0.5], wrong].concat()).view([2, 3]);
+            for temperature in [0.0, 1.0] {
+                for (top_k, top_p) in [(0, 1.0), (2, 1.0), (0, 0.9)] {
+                    let options =
+                        GenerationOptions { temperature, top_k, top_p, ..Default::default() };
+                    let error = draw(&logits, &[0.5, 0.5], &options).unwrap_err().to_string();
+                    assert!(error.contains(message), "{error}: {options:?}");
+                }
+            }
         }
     }
 
