@@ -68,6 +68,7 @@ pub const BLOCKS: &[(&str, &str, Fate)] = &[
     ("docs/benchmarks.md", "train-none:1x512:0B", MEASUREMENT),
     ("docs/benchmarks.md", "gen1:64+64 0.5b", MEASUREMENT),
     ("docs/benchmarks.md", "tiny:f32:gen64:2+400", MEASUREMENT),
+    ("docs/benchmarks.md", "tiny:f32:sample64:2+200", MEASUREMENT),
     ("docs/benchmarks.md", "python3 -m timeit", PEER),
     ("docs/benchmarks.md", "make demo", MEASUREMENT),
     ("docs/choosing-a-method.md", "reproduce --list", simulator("clip-cov-kl-cov")),
