@@ -278,7 +278,7 @@ pub enum GenerationError {
 ///
 /// # Errors
 ///
-/// [`GenerationError`] if an option or a prompt is out of range.
+/// [`GenerationError`] if an option or a prompt is out of range, or if logits define no distribution.
 ///
 /// # Panics
 ///
@@ -297,7 +297,7 @@ pub fn generate(
 ///
 /// # Errors
 ///
-/// [`GenerationError`] if an option or a prompt is out of range.
+/// [`GenerationError`] if an option or a prompt is out of range, or if logits define no distribution.
 ///
 /// # Panics
 ///

@@ -114,7 +114,7 @@ impl<'a> SharedBatch<'a> {
     ///
     /// # Errors
     ///
-    /// [`GenerationError::Text`] if drawn tokens have no text.
+    /// [`GenerationError::Text`] if drawn tokens have no text, [`GenerationError::Logits`] if logits define no distribution.
     ///
     /// # Panics
     ///
