@@ -6,7 +6,7 @@ use crate::{
     ClipRange, ParameterError, Real, Term,
     parameter::check_not_negative,
     settings::{Settings, checked_when_read},
-    surrogate::{Surrogate, limited},
+    surrogate::{LOG_RATIO_LIMIT, Surrogate},
     token_loss::{Scored, Token, TokenLoss},
 };
 
@@ -60,7 +60,7 @@ impl TokenLoss for CeGppo {
     }
 
     #[inline(always)]
-    fn reported<R: Real>(&self, log_ratio: R) -> R {
-        limited(log_ratio)
+    fn log_ratio_limit(&self) -> Option<f64> {
+        Some(LOG_RATIO_LIMIT)
     }
 }

@@ -6,7 +6,7 @@ use crate::{
     ClipRange, ParameterError, Real, Term,
     parameter::check_not_negative,
     settings::{Settings, checked_when_read},
-    surrogate::limited,
+    surrogate::{LOG_RATIO_LIMIT, limited},
     token_loss::{Scored, Token, TokenLoss},
 };
 
@@ -50,8 +50,8 @@ impl TokenLoss for Cispo {
     }
 
     #[inline(always)]
-    fn reported<R: Real>(&self, log_ratio: R) -> R {
-        limited(log_ratio)
+    fn log_ratio_limit(&self) -> Option<f64> {
+        Some(LOG_RATIO_LIMIT)
     }
 }
 

@@ -6,7 +6,7 @@ use crate::{
     ParameterError, Real, Term,
     parameter::{check, check_not_negative},
     settings::{Settings, checked_when_read},
-    surrogate::limited,
+    surrogate::{LOG_RATIO_LIMIT, limited},
     token_loss::{Scored, Token, TokenLoss},
 };
 
@@ -109,8 +109,8 @@ impl TokenLoss for DppoTv {
     }
 
     #[inline(always)]
-    fn reported<R: Real>(&self, log_ratio: R) -> R {
-        limited(log_ratio)
+    fn log_ratio_limit(&self) -> Option<f64> {
+        Some(LOG_RATIO_LIMIT)
     }
 }
 
@@ -126,8 +126,8 @@ impl TokenLoss for DppoKl {
     }
 
     #[inline(always)]
-    fn reported<R: Real>(&self, log_ratio: R) -> R {
-        limited(log_ratio)
+    fn log_ratio_limit(&self) -> Option<f64> {
+        Some(LOG_RATIO_LIMIT)
     }
 }
 

@@ -59,8 +59,7 @@ impl TokenLoss for DynamicClip {
         let ceiling = R::of(self.ratio_ceiling);
         let high = (half + half * (one + R::of(4.0 * self.clip_ratio_high) * inverse).sqrt())
             .lesser(ceiling);
-        let (x, advantage) = (token.log_ratio(), token.advantage);
-        let ratio = limited(x).exp();
+        let (x, ratio, advantage) = (token.log_ratio(), token.ratio, token.advantage);
         let clipped = ((advantage > zero) & (ratio > high)) | ((advantage < zero) & (ratio < low));
         let held = (advantage < zero) & (ratio > ceiling);
         let counted = if clipped { ratio.held(low, high) } else { ratio.lesser(ceiling) };
@@ -72,7 +71,7 @@ impl TokenLoss for DynamicClip {
     }
 
     #[inline(always)]
-    fn reported<R: Real>(&self, log_ratio: R) -> R {
-        limited(log_ratio)
+    fn log_ratio_limit(&self) -> Option<f64> {
+        Some(LOG_RATIO_LIMIT)
     }
 }

@@ -6,7 +6,7 @@ use crate::{
     ClipRange, Column, ParameterError, Real, TokenBatch,
     parameter::check_not_negative,
     settings::{Settings, checked_when_read},
-    surrogate::{Surrogate, limited},
+    surrogate::{LOG_RATIO_LIMIT, Surrogate},
     token_loss::{Scored, Token, TokenLoss},
 };
 
@@ -85,7 +85,7 @@ impl TokenLoss for EntropyRatioClip {
     }
 
     #[inline(always)]
-    fn reported<R: Real>(&self, log_ratio: R) -> R {
-        limited(log_ratio)
+    fn log_ratio_limit(&self) -> Option<f64> {
+        Some(LOG_RATIO_LIMIT)
     }
 }

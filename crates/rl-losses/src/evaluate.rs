@@ -245,12 +245,7 @@ fn score_block<L: TokenLoss, R: Real>(
         constants: &inputs.constants[..length],
     };
     assert!(length <= BLOCK, "a block fits the stack");
-    // In a loop of their own: where registers are few, the constants of the exponential and those of the loss do not fit
-    // them together.
-    let (new, old) = (inputs.columns.log_prob, inputs.columns.old_log_prob);
-    for (ratio, (new, old)) in zip(&mut terms.ratios[..length], zip(new, old)) {
-        *ratio = (*new - *old).exp();
-    }
+    terms.take_ratios(loss, inputs.columns.log_prob, inputs.columns.old_log_prob);
     let mut counts = Counts::default();
     for index in 0..length {
         counts.add(terms.score(loss, &inputs, gradient, index, false));
@@ -259,6 +254,26 @@ fn score_block<L: TokenLoss, R: Real>(
 }
 
 impl<R: Real> Terms<R> {
+    /// Ratios and reported log-ratios of a block. In a loop of its own: where registers are few, the constants of the
+    /// exponential and those of the loss do not fit them together.
+    #[inline(always)]
+    fn take_ratios<L: TokenLoss>(&mut self, loss: &L, new: &[R], old: &[R]) {
+        let limit = R::of(loss.log_ratio_limit().unwrap_or(f64::INFINITY));
+        let out = zip(&mut self.reported[..new.len()], &mut self.ratios[..new.len()]);
+        let tokens = zip(out, zip(new, old));
+        if limit <= R::EXP_LIMIT {
+            for ((reported, ratio), (new, old)) in tokens {
+                *reported = (*new - *old).held(-limit, limit);
+                *ratio = reported.exp_within();
+            }
+        } else {
+            for ((reported, ratio), (new, old)) in tokens {
+                *reported = *new - *old;
+                *ratio = reported.exp();
+            }
+        }
+    }
+
     /// The term of one token of a block.
     #[inline(always)]
     fn score<L: TokenLoss>(
@@ -281,7 +296,6 @@ impl<R: Real> Terms<R> {
         let (weight, scored) = (inputs.weights[index], loss.score(&token));
         self.values[index] = weight * scored.term.value;
         gradient[index] = weight * scored.term.d_log_prob;
-        self.reported[index] = loss.reported(token.log_ratio());
         Counts {
             clipped: u32::from(scored.clipped),
             ceiling: u32::from(scored.ceiling),

@@ -6,7 +6,7 @@ use crate::{
     ClipRange, ParameterError, Real, Scope,
     parameter::check_fraction,
     settings::{Settings, checked_when_read},
-    surrogate::{Surrogate, limited},
+    surrogate::{LOG_RATIO_LIMIT, Surrogate},
     token_loss::{Scored, Token, TokenLoss},
 };
 
@@ -54,7 +54,7 @@ impl TokenLoss for HighEntropy {
     }
 
     #[inline(always)]
-    fn reported<R: Real>(&self, log_ratio: R) -> R {
-        limited(log_ratio)
+    fn log_ratio_limit(&self) -> Option<f64> {
+        Some(LOG_RATIO_LIMIT)
     }
 }

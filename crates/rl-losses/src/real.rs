@@ -74,10 +74,7 @@ pub trait Real:
 
     /// Absolute value.
     #[must_use]
-    #[inline(always)]
-    fn magnitude(self) -> Self {
-        self.greater(-self)
-    }
+    fn magnitude(self) -> Self;
 }
 
 mod sealed {
@@ -105,6 +102,11 @@ impl Real for f64 {
     #[inline(always)]
     fn sqrt(self) -> Self {
         Self::sqrt(self)
+    }
+
+    #[inline(always)]
+    fn magnitude(self) -> Self {
+        self.abs()
     }
 
     // `entropy-core` has another: for rows of a softmax, eight lanes at a time, x <= 0, subnormal results
@@ -165,6 +167,11 @@ impl Real for f32 {
     #[inline(always)]
     fn sqrt(self) -> Self {
         Self::sqrt(self)
+    }
+
+    #[inline(always)]
+    fn magnitude(self) -> Self {
+        self.abs()
     }
 
     const EXP_LIMIT: Self = 80.0;

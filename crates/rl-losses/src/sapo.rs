@@ -6,7 +6,7 @@ use crate::{
     ParameterError, Real, Term,
     parameter::check,
     settings::{Settings, checked_when_read},
-    surrogate::{LOG_RATIO_LIMIT, limited},
+    surrogate::LOG_RATIO_LIMIT,
     token_loss::{Scored, Token, TokenLoss},
 };
 
@@ -47,8 +47,7 @@ impl TokenLoss for Sapo {
     #[inline(always)]
     fn score<R: Real>(&self, token: &Token<R>) -> Scored<R> {
         let (one, four) = (R::of(1.0), R::of(4.0));
-        let x = token.log_ratio();
-        let ratio = limited(x).exp();
+        let (x, ratio) = (token.log_ratio(), token.ratio);
         let positive = token.advantage > R::of(0.0);
         let (tau, scale) = if positive {
             (R::of(self.temperature_positive), R::of(4.0 / self.temperature_positive))
@@ -71,7 +70,7 @@ impl TokenLoss for Sapo {
     }
 
     #[inline(always)]
-    fn reported<R: Real>(&self, log_ratio: R) -> R {
-        limited(log_ratio)
+    fn log_ratio_limit(&self) -> Option<f64> {
+        Some(LOG_RATIO_LIMIT)
     }
 }

@@ -9,7 +9,7 @@ use crate::{
     constants::{Constants, Sources},
     parameter::check,
     settings::{Settings, checked_when_read},
-    surrogate::{Surrogate, limited},
+    surrogate::{LOG_RATIO_LIMIT, Surrogate, limited},
     token_loss::{Scored, Token, TokenLoss},
 };
 
@@ -103,7 +103,7 @@ impl TokenLoss for Steer {
     }
 
     #[inline(always)]
-    fn reported<R: Real>(&self, log_ratio: R) -> R {
-        limited(log_ratio)
+    fn log_ratio_limit(&self) -> Option<f64> {
+        Some(LOG_RATIO_LIMIT)
     }
 }

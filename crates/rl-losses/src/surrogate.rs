@@ -146,24 +146,17 @@ impl Surrogate {
 
     /// One token's loss at a log-ratio.
     pub(crate) fn at(self, log_ratio: f64, advantage: f64) -> Scored {
-        self.held_at(log_ratio, Real::exp(log_ratio), advantage)
+        let held = log_ratio.held(-self.limit, self.limit);
+        self.at_ratio(Real::exp(held), advantage).beyond(log_ratio.magnitude() > self.reach())
     }
 
-    /// The same, of a ratio and its logarithm.
+    /// The surrogate is flat beyond this log-ratio: without a limit, that of the exponential.
     #[inline(always)]
-    fn held_at<R: Real>(self, log_ratio: R, ratio: R, advantage: R) -> Scored<R> {
-        // No limit is that of the exponential, which is flat beyond it.
-        let limit = R::of(self.limit).lesser(R::EXP_LIMIT);
-        let held = ratio.held((-limit).exp_within(), limit.exp_within());
-        let mut scored = self.at_ratio(held, advantage);
-        if log_ratio.magnitude() > limit {
-            scored.term = Term::flat(scored.term.value);
-            scored.altered = true;
-        }
-        scored
+    fn reach<R: Real>(self) -> R {
+        R::of(self.limit).lesser(R::EXP_LIMIT)
     }
 
-    /// The same without the limit on the log-ratio.
+    /// One token's loss at a ratio, whose logarithm is within the limit.
     #[inline(always)]
     pub(crate) fn at_ratio<R: Real>(self, ratio: R, advantage: R) -> Scored<R> {
         let zero = R::of(0.0);
@@ -183,13 +176,14 @@ impl Surrogate {
 impl TokenLoss for Surrogate {
     #[inline(always)]
     fn score<R: Real>(&self, token: &Token<R>) -> Scored<R> {
-        self.held_at(token.log_ratio(), token.ratio, token.advantage)
+        // In this order: with the log-ratio first the compiler takes half as many tokens at once.
+        let scored = self.at_ratio(token.ratio, token.advantage);
+        scored.beyond(token.log_ratio().magnitude() > self.reach())
     }
 
     #[inline(always)]
-    fn reported<R: Real>(&self, log_ratio: R) -> R {
-        let limit = R::of(self.limit);
-        log_ratio.held(-limit, limit)
+    fn log_ratio_limit(&self) -> Option<f64> {
+        Some(self.limit)
     }
 }
 
@@ -235,22 +229,6 @@ mod tests {
                 selected: false,
             };
             prop_assert_eq!(Plain.score(&token), Surrogate::PLAIN.score(&token));
-        }
-
-        /// Held as a ratio is held as its logarithm, to the last bit.
-        #[test]
-        fn the_limit_holds_the_ratio_of_the_held_log_ratio(
-            beside in -1e-5f64..1e-5, steps in -40i32..40, sign in prop::sample::select(vec![-1.0, 1.0]),
-        ) {
-            let surrogate = Surrogate { limit: LOG_RATIO_LIMIT, ..Surrogate::PLAIN };
-            for x in [LOG_RATIO_LIMIT + beside, LOG_RATIO_LIMIT * (1.0 + f64::from(steps) * f64::EPSILON)] {
-                let x = sign * x;
-                let expected = -Real::exp(limited(x));
-                prop_assert_eq!(surrogate.at(x, 1.0).term.value.to_bits(), expected.to_bits());
-                let narrow = f32::of(x);
-                let scored = surrogate.held_at(narrow, Real::exp(narrow), 1.0f32);
-                prop_assert_eq!(scored.term.value.to_bits(), (-Real::exp(limited(narrow))).to_bits());
-            }
         }
 
         /// The pessimistic bound of PPO: clipping never lowers the loss.

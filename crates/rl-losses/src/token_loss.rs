@@ -11,7 +11,8 @@ pub struct Token<R = f64> {
     pub old_log_prob: R,
     /// The value of `log_prob` in whatever the method takes as a constant (its stop-gradients).
     pub detached_log_prob: R,
-    /// `π_θ / π_old`: the exponential of [`log_ratio`](Self::log_ratio), held where it is neither 0 nor infinite.
+    /// `π_θ / π_old`: the exponential of [`log_ratio`](Self::log_ratio), held to the loss's
+    /// [limit](TokenLoss::log_ratio_limit), and where it is neither 0 nor infinite.
     pub ratio: R,
     /// Advantage.
     pub advantage: R,
@@ -55,6 +56,16 @@ impl<R: Real> Scored<R> {
         Self { term, clipped: false, ceiling: false, altered }
     }
 
+    /// The same, flat if the log-ratio is `beyond` its limit.
+    #[inline(always)]
+    pub(crate) fn beyond(mut self, beyond: bool) -> Self {
+        if beyond {
+            self.term = Term::flat(self.term.value);
+            self.altered = true;
+        }
+        self
+    }
+
     /// A token without a loss.
     #[inline(always)]
     pub(crate) fn dropped() -> Self {
@@ -71,9 +82,12 @@ pub trait TokenLoss: Sync {
     /// The loss of one token, and its derivative with respect to [`Token::log_prob`].
     fn score<R: Real>(&self, token: &Token<R>) -> Scored<R>;
 
-    /// The log-ratio as it enters the reported means, in nats.
+    /// The log-ratio is held to this and minus this, in nats, in [`Token::ratio`] and in the reported means.
+    ///
+    /// Without a limit, or with one past the exponential's own ([`Real::EXP_LIMIT`]), the ratio is held at the latter and
+    /// the means are of log-ratios as they are.
     #[inline(always)]
-    fn reported<R: Real>(&self, log_ratio: R) -> R {
-        log_ratio
+    fn log_ratio_limit(&self) -> Option<f64> {
+        None
     }
 }

@@ -118,6 +118,11 @@ impl TokenLoss for Dropping {
         let scored = self.0.score(token);
         if token.selected { Scored::dropped() } else { scored }
     }
+
+    #[inline(always)]
+    fn log_ratio_limit(&self) -> Option<f64> {
+        self.0.log_ratio_limit()
+    }
 }
 
 /// Selected tokens with value, without gradient.
@@ -127,12 +132,18 @@ impl TokenLoss for Detaching {
     #[inline(always)]
     fn score<R: Real>(&self, token: &Token<R>) -> Scored<R> {
         if token.selected {
-            let ratio = token.detached_log_ratio().exp();
+            let limit = R::of(self.0.limit);
+            let ratio = token.detached_log_ratio().held(-limit, limit).exp();
             let still = Token { log_prob: token.detached_log_prob, ratio, ..*token };
             Scored::open(Term::flat(self.0.score(&still).term.value), true)
         } else {
             self.0.score(token)
         }
+    }
+
+    #[inline(always)]
+    fn log_ratio_limit(&self) -> Option<f64> {
+        self.0.log_ratio_limit()
     }
 }
 
@@ -149,6 +160,11 @@ impl TokenLoss for Reweighing {
         let weighed =
             Scored { term: scored.term.times(R::of(self.factor)), altered: true, ..scored };
         if token.selected { weighed } else { scored }
+    }
+
+    #[inline(always)]
+    fn log_ratio_limit(&self) -> Option<f64> {
+        self.base.log_ratio_limit()
     }
 }
 
@@ -170,5 +186,10 @@ impl<B: TokenLoss> TokenLoss for Penalising<B> {
         let penalty = Term { value: R::of(penalty.value), d_log_prob: R::of(penalty.d_log_prob) };
         let altered = scored.altered | (penalty.d_log_prob != R::of(0.0));
         Scored { term: scored.term.plus(penalty), altered, ..scored }
+    }
+
+    #[inline(always)]
+    fn log_ratio_limit(&self) -> Option<f64> {
+        self.base.log_ratio_limit()
     }
 }

@@ -48,6 +48,55 @@ fn an_own_loss_is_evaluated_as_one_of_the_registry() {
     assert_eq!([&parts[0].grad_log_prob[..], &parts[1].grad_log_prob].concat(), own.grad_log_prob);
 }
 
+/// `-r A` of the ratio as the evaluation gives it.
+struct Held(Option<f64>);
+
+impl TokenLoss for Held {
+    fn score<R: Real>(&self, token: &Token<R>) -> Scored<R> {
+        let value = -token.ratio * token.advantage;
+        Scored::open(Term { value, d_log_prob: value }, false)
+    }
+
+    fn log_ratio_limit(&self) -> Option<f64> {
+        self.0
+    }
+}
+
+/// Values, `Σ -log r` and `Σ |log r|` of tokens that moved by so many nats.
+fn held<R: Real>(loss: &Held, moves: &[f64]) -> (Vec<f64>, f64, f64) {
+    let log_prob: Vec<R> = moves.iter().map(|&x| R::of(x)).collect();
+    let (zeros, ones) = (vec![R::of(0.0); moves.len()], vec![R::of(-1.0); moves.len()]);
+    let columns = TokenColumns { log_prob: &log_prob, old_log_prob: &zeros, advantage: &ones };
+    let lengths = [moves.len()];
+    let batch = TokenBatch::new(columns, &lengths).expect("finite columns");
+    let plan = StepPlan::new(vec![false; moves.len()], vec![1.0; moves.len()]);
+    let found = evaluate_loss(loss, &batch, plan.part(0..moves.len()));
+    let slopes = found.grad_log_prob.iter().map(|slope| slope.to_f64()).collect();
+    (slopes, found.sums.neg_log_ratio, found.sums.abs_log_ratio)
+}
+
+#[test]
+fn a_loss_says_where_the_log_ratio_is_held() {
+    let moves = [-90.0, -2.0, 0.25, 0.5, 3.0];
+    let near = |found: f64, expected: f64| (found / expected - 1.0).abs() < 1e-6;
+    for (ratios, signed, magnitude) in
+        [held::<f64>(&Held(Some(0.5)), &moves), held::<f32>(&Held(Some(0.5)), &moves)]
+    {
+        let expected = [-0.5f64, -0.5, 0.25, 0.5, 0.5].map(f64::exp);
+        assert!(std::iter::zip(ratios, expected).all(|(ratio, expected)| near(ratio, expected)));
+        assert_eq!((signed, magnitude), (-0.25, 2.25));
+    }
+    // Without a limit, and with one that the exponential in `f32` cannot reach, the exponential's own holds the ratio alone.
+    for limit in [None, Some(100.0)] {
+        let (ratios, signed, magnitude) = held::<f32>(&Held(limit), &moves);
+        let expected = [-80.0f64, -2.0, 0.25, 0.5, 3.0].map(f64::exp);
+        assert!(std::iter::zip(ratios, expected).all(|(ratio, expected)| near(ratio, expected)));
+        assert_eq!((signed, magnitude), (88.25, 95.75));
+    }
+    let (ratios, ..) = held::<f64>(&Held(None), &moves);
+    assert!(near(ratios[0], (-90.0f64).exp()), "{ratios:?}");
+}
+
 #[test]
 fn the_example_prints_its_loss_beside_grpo_and_checks_its_derivative() {
     let mut out = Vec::new();
