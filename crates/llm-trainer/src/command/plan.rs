@@ -12,6 +12,7 @@ use trainer_core::plan::{
 
 use super::plan_options::PlanOptions;
 use super::run_source::RunOptions;
+use crate::product::widens_products;
 
 /// A run of 32 prompts × 8 with the defaults of every other field.
 const PLAIN: &str = "name = \"plan\"\nmodel = { path = \"model\", dtype = \"bf16\" }\n\
@@ -78,7 +79,7 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     }
     let run = planned_run(args)?;
     let model = model_of(args, &run)?;
-    let mut setup = Setup::of_run(&run, model);
+    let mut setup = setup(&run, model);
     if let Some(stage) = args.zero {
         setup.zero = Zero::try_from(stage).map_err(|error| anyhow::anyhow!("--{error}"))?;
     }
@@ -105,6 +106,12 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
         ByteCount(plan.memory.peak_bytes())
     );
     Ok(())
+}
+
+/// The setup of a run on this machine.
+pub(super) fn setup(run: &Run, model: ModelSizes) -> Setup {
+    let widens_products = widens_products(&run.config().model);
+    Setup { widens_products, ..Setup::of_run(run, model) }
 }
 
 fn fraction(option: &str, value: f64) -> anyhow::Result<f64> {

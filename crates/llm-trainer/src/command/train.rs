@@ -9,7 +9,7 @@ use torch_ext::Placement;
 use trainer_core::config::Run;
 use trainer_core::counted::counted;
 use trainer_core::deadline::Deadline;
-use trainer_core::plan::{Assumptions, Setup};
+use trainer_core::plan::Assumptions;
 use trainer_core::resume::{self, Origin, Resume};
 use trainer_core::run_directory::RunDirectory;
 
@@ -103,7 +103,7 @@ fn dry_run(
         "--ranks is {ranks}, expected a multiple of --ranks-per-node = {of_node}"
     );
     let model = super::plan::sizes(&run.config().model.path.display().to_string())?;
-    let setup = Setup::of_run(run, model).with_ranks(ranks / of_node, of_node)?;
+    let setup = super::plan::setup(run, model).with_ranks(ranks / of_node, of_node)?;
     let plan = args.plan.plan(setup, Assumptions::default())?;
     writeln!(out, "#")?;
     for line in plan.to_string().lines() {

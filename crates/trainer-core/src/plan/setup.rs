@@ -38,6 +38,9 @@ pub struct Setup {
     pub cpu_decoder: bool,
     /// Whether the ranks run on CPUs.
     pub on_cpu: bool,
+    /// Whether products of bf16 are taken in f32, as on CPUs that libtorch has no kernels for them for; which these are, the
+    /// engine knows.
+    pub widens_products: bool,
     /// Prompts of one training step, of all ranks.
     pub prompts_per_step: usize,
     /// Responses to each.
@@ -131,6 +134,7 @@ impl Setup {
             }),
             cpu_decoder: on_cpu && rollout.cpu_kernels && config.model.dtype != Dtype::F64,
             on_cpu,
+            widens_products: false,
             prompts_per_step: rollout.prompts_per_step,
             group_size: rollout.group_size,
             mini_batch_prompts: algorithm.mini_batch_prompts,

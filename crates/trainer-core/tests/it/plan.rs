@@ -49,6 +49,32 @@ fn one_rank_keeps_sixteen_bytes_a_parameter_and_twelve_with_narrow_moments() {
     assert!((plan(&["model.dtype=f32"]) - 16.0).abs() < 1e-9);
 }
 
+/// The head of the 0.5B model is its widest matrix, of 151,936 × 896; four bytes of each number, and no other difference.
+#[test]
+fn where_products_are_taken_in_f32_the_head_is_there_once_more() {
+    let short = ["rollout.max_response_tokens=16", "training.micro_batch_tokens=2064"];
+    let narrow = setup("0.5b", &short);
+    let lengths = narrow.longest();
+    let widened = MemoryPlan::new(&Setup { widens_products: true, ..narrow.clone() }, lengths);
+    let narrow = MemoryPlan::new(&narrow, lengths);
+    let head = 4 * 151_936 * 896;
+    for phase in ["sampling", "scoring", "updating"] {
+        let bytes = |plan: &MemoryPlan| {
+            let found = plan.phases.iter().find(|other| other.name == phase);
+            found.expect("a phase of every plan").bytes()
+        };
+        let more = bytes(&widened) - bytes(&narrow);
+        // Sampling reads prompts besides, by blocks whose widest matrix is 896 × 4,864.
+        let block = if phase == "sampling" {
+            4 * (896 * 4864 + lengths.prompt_tokens as u64 * (896 + 4864))
+        } else {
+            0
+        };
+        assert_eq!(more, head + block, "{phase}");
+    }
+    assert_eq!(widened.resident, narrow.resident);
+}
+
 #[test]
 fn each_stage_cuts_what_it_says() {
     let resident = |zero| {

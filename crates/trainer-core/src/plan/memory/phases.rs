@@ -44,10 +44,15 @@ impl Counts<'_> {
             ),
             item(
                 "reading a prompt",
-                self.forward_bytes(prompt) + self.cached_bytes(self.element, 1, prompt),
+                self.forward_bytes(prompt)
+                    + self.widened_block_bytes(prompt)
+                    + self.cached_bytes(self.element, 1, prompt),
                 "one at a time",
             ),
         ];
+        if !setup.cpu_decoder {
+            items.push(item("head in f32", self.widened_head_bytes(), "for its product"));
+        }
         if setup.cpu_decoder && setup.lora.is_some() {
             let bytes = self.element * self.blocks;
             items.push(item("weights with the adapter", bytes, "rollout.cpu_kernels merges them"));
@@ -68,6 +73,20 @@ impl Counts<'_> {
         let ModelSizes { hidden, intermediate, .. } = self.setup.model;
         let shared = (4 * intermediate).div_ceil(self.setup.tensor);
         tokens * self.element * (3 * hidden + shared) as u64
+    }
+
+    /// The head in f32, where products of bf16 are taken so.
+    fn widened_head_bytes(&self) -> u64 {
+        if self.setup.widens_products { self.wide * self.head } else { 0 }
+    }
+
+    /// The widest matrix of a block in f32, what it is multiplied with, and the product.
+    fn widened_block_bytes(&self, tokens: u64) -> u64 {
+        let ModelSizes { hidden, intermediate, .. } = self.setup.model;
+        let shared = (intermediate as u64).div_ceil(self.setup.tensor as u64);
+        let hidden = hidden as u64;
+        let numbers = hidden * shared + tokens * (hidden + shared);
+        if self.setup.widens_products { self.wide * numbers } else { 0 }
     }
 
     /// Rotary angles of so many tokens, in f32.
@@ -107,6 +126,11 @@ impl Counts<'_> {
                 self.chunk_bytes(responses, 3) + 3 * self.residual_bytes(micro),
                 "in chunks of 2^24 logits",
             ),
+            item(
+                "weights in f32",
+                self.widened_head_bytes().max(self.widened_block_bytes(micro)),
+                "of one product, of the head or a block",
+            ),
             self.gathered(),
         ];
         Phase { name: "scoring", items }
@@ -124,8 +148,12 @@ impl Counts<'_> {
         let inputs = self.block_inputs().0 + self.residual_bytes(tokens) + self.angle_bytes(tokens);
         let head = self.chunk_bytes(responses, if setup.entropy_gradient { 5 } else { 4 })
             + 3 * self.residual_bytes(micro)
-            + self.head_gradient_bytes(responses);
-        let block = recomputed + self.pulled_back_bytes(micro) + self.block_gradient_bytes();
+            + self.head_gradient_bytes(responses)
+            + self.widened_head_bytes();
+        let block = recomputed
+            + self.pulled_back_bytes(micro)
+            + self.block_gradient_bytes()
+            + self.widened_block_bytes(micro);
         let mut items = vec![
             item(
                 "block inputs",
