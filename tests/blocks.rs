@@ -169,6 +169,7 @@ pub const BLOCKS: &[(&str, &str, Fate)] = &[
     ("docs/reproduce.md", "reproduce --quick", MEASUREMENT),
     ("docs/reward-math.md", "--skip-bad-rows", verifier("median")),
     ("docs/reward-math.md", "cargo bench", MEASUREMENT),
+    ("docs/rollout.md", "--set rollout.cpu_kernels=true", MEASUREMENT),
     ("docs/rollout.md", "--replay-rollouts", trainer("again: 2 steps done")),
     ("docs/scaling.md", "plan --table", trainer("# Scaling")),
     (

@@ -52,7 +52,7 @@ pub(super) const ROLLOUT: &[Field] = &[
     field(
         "rollout.cpu_kernels",
         "false",
-        "On the CPU, decode by matrix products made for few rows in place of libtorch's: a row gives the same bits whatever decodes beside it. Slower where many rows decode together.",
+        "On the CPU, decode by matrix products made for few rows in place of libtorch's: a row gives the same bits whatever decodes beside it. Where many rows decode together, slower or faster by the processor.",
     ),
     field(
         "rollout.engine",
