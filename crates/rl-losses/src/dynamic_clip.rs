@@ -59,13 +59,12 @@ impl TokenLoss for DynamicClip {
         let ceiling = R::of(self.ratio_ceiling);
         let high = (half + half * (one + R::of(4.0 * self.clip_ratio_high) * inverse).sqrt())
             .lesser(ceiling);
-        let (x, ratio, advantage) = (token.log_ratio(), token.ratio, token.advantage);
+        let (ratio, advantage) = (token.ratio, token.advantage);
         let clipped = ((advantage > zero) & (ratio > high)) | ((advantage < zero) & (ratio < low));
         let held = (advantage < zero) & (ratio > ceiling);
         let counted = if clipped { ratio.held(low, high) } else { ratio.lesser(ceiling) };
-        let beyond = x.magnitude() > R::of(LOG_RATIO_LIMIT);
         let value = -counted * advantage;
-        let flat = clipped | held | beyond;
+        let flat = clipped | held | token.held;
         let term = if flat { Term::flat(value) } else { Term::exponential(value) };
         Scored { term, clipped, ceiling: held, altered: flat }
     }

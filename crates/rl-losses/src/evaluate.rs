@@ -147,6 +147,7 @@ fn evaluate_piece<L: TokenLoss, R: Real>(
     let mut terms = Terms::default();
     let mut totals = Totals::default();
     let (one_weight, one_constant) = (plan.weighs_alike(), plan.has_one_constant());
+    let limit = R::of(loss.log_ratio_limit().unwrap_or(f64::INFINITY));
     let mut pending = plan.selected_within(&tokens);
     // Written down: walked, they cost the loop a tenth of its speed.
     let blocks: Vec<_> = runs(tokens.len(), BLOCK).collect();
@@ -165,13 +166,14 @@ fn evaluate_piece<L: TokenLoss, R: Real>(
         pending = later;
         totals.selected += inside;
         let inputs =
-            Inputs { columns, weights: &weights[..length], constants: &constants[..length] };
+            Inputs { columns, weights: &weights[..length], constants: &constants[..length], limit };
         let gradient = &mut gradient[run];
         totals.counts.add(score_block(loss, &inputs, gradient, &mut terms));
         for &token in selected {
             let index = plan.index_of(token) - start;
-            totals.counts.subtract(terms.score(loss, &inputs, gradient, index, false));
-            totals.counts.add(terms.score(loss, &inputs, gradient, index, true));
+            let held = inputs.holds(index);
+            totals.counts.subtract(terms.score(loss, &inputs, gradient, index, false, held));
+            totals.counts.add(terms.score(loss, &inputs, gradient, index, true, held));
         }
         totals.add(&terms, length);
     }
@@ -182,6 +184,23 @@ struct Inputs<'a, R> {
     columns: Columns<'a, R>,
     weights: &'a [R],
     constants: &'a [R],
+    /// Log-ratios are held to this and minus this.
+    limit: R,
+}
+
+impl<R: Real> Inputs<'_, R> {
+    /// Ratios of log-ratios beyond this are held.
+    #[inline(always)]
+    fn reach(&self) -> R {
+        self.limit.lesser(R::EXP_LIMIT)
+    }
+
+    /// Whether the ratio of a token of the block is held.
+    #[inline(always)]
+    fn holds(&self, index: usize) -> bool {
+        let log_ratio = self.columns.log_prob[index] - self.columns.old_log_prob[index];
+        log_ratio.magnitude() > self.reach()
+    }
 }
 
 /// What a block of tokens came to, and on the way there.
@@ -243,35 +262,47 @@ fn score_block<L: TokenLoss, R: Real>(
         },
         weights: &inputs.weights[..length],
         constants: &inputs.constants[..length],
+        limit: inputs.limit,
     };
     assert!(length <= BLOCK, "a block fits the stack");
-    terms.take_ratios(loss, inputs.columns.log_prob, inputs.columns.old_log_prob);
     let mut counts = Counts::default();
-    for index in 0..length {
-        counts.add(terms.score(loss, &inputs, gradient, index, false));
+    // A loop of its own for blocks that hold none, as nearly all do: it asks no token.
+    if terms.take_ratios(&inputs) {
+        for index in 0..length {
+            let held = inputs.holds(index);
+            counts.add(terms.score(loss, &inputs, gradient, index, false, held));
+        }
+    } else {
+        for index in 0..length {
+            counts.add(terms.score(loss, &inputs, gradient, index, false, false));
+        }
     }
     counts
 }
 
 impl<R: Real> Terms<R> {
-    /// Ratios and reported log-ratios of a block. In a loop of its own: where registers are few, the constants of the
-    /// exponential and those of the loss do not fit them together.
+    /// Ratios and reported log-ratios of a block; says whether any is held. In loops of their own: where registers are few, the
+    /// constants of the exponential and those of the loss do not fit them together.
     #[inline(always)]
-    fn take_ratios<L: TokenLoss>(&mut self, loss: &L, new: &[R], old: &[R]) {
-        let limit = R::of(loss.log_ratio_limit().unwrap_or(f64::INFINITY));
-        let out = zip(&mut self.reported[..new.len()], &mut self.ratios[..new.len()]);
-        let tokens = zip(out, zip(new, old));
-        if limit <= R::EXP_LIMIT {
-            for ((reported, ratio), (new, old)) in tokens {
-                *reported = (*new - *old).held(-limit, limit);
-                *ratio = reported.exp_within();
-            }
-        } else {
-            for ((reported, ratio), (new, old)) in tokens {
-                *reported = *new - *old;
-                *ratio = reported.exp();
-            }
+    fn take_ratios(&mut self, inputs: &Inputs<'_, R>) -> bool {
+        let Columns { log_prob: new, old_log_prob: old, .. } = inputs.columns;
+        let (reported, ratios) = (&mut self.reported[..new.len()], &mut self.ratios[..new.len()]);
+        // As if none were held; the largest tells whether that was right.
+        let mut largest = R::of(0.0).magnitude_bits();
+        let out = zip(&mut *reported, &mut *ratios);
+        for ((reported, ratio), (new, old)) in zip(out, zip(new, old)) {
+            *reported = *new - *old;
+            *ratio = reported.exp_within();
+            largest = largest.max(reported.magnitude_bits());
         }
+        if largest <= inputs.reach().magnitude_bits() {
+            return false;
+        }
+        for ((reported, ratio), (new, old)) in zip(zip(reported, ratios), zip(new, old)) {
+            *reported = (*new - *old).held(-inputs.limit, inputs.limit);
+            *ratio = reported.exp();
+        }
+        true
     }
 
     /// The term of one token of a block.
@@ -283,12 +314,14 @@ impl<R: Real> Terms<R> {
         gradient: &mut [R],
         index: usize,
         selected: bool,
+        held: bool,
     ) -> Counts {
         let token = Token {
             log_prob: inputs.columns.log_prob[index],
             old_log_prob: inputs.columns.old_log_prob[index],
             detached_log_prob: inputs.columns.detached[index],
             ratio: self.ratios[index],
+            held,
             advantage: inputs.columns.advantage[index],
             constant: inputs.constants[index],
             selected,

@@ -47,6 +47,8 @@ impl ExactSum {
         } else if ends.meet() {
             // An advantage is the same throughout a sequence.
             self.add_units(0, small_units(&terms[..1]) * terms.len() as i128);
+        } else if fit_middle_grid(terms, ends) {
+            self.add_units(0, middle_units(terms));
         } else {
             self.add_units(0, small_units(terms));
         }
@@ -125,15 +127,42 @@ fn small_units<R: Real>(terms: &[R]) -> i128 {
         let rest = term - (on_grid - COARSE);
         fine = fine.wrapping_add((rest + FINE).to_bits());
     }
-    let count = terms.len() as u64;
-    let units = |sum: u64, rounder: f64| {
-        i128::from(sum.wrapping_sub(count.wrapping_mul(rounder.to_bits())).cast_signed())
-    };
-    (units(coarse, COARSE) << 43) + units(fine, FINE)
+    (units_above(coarse, COARSE, terms.len()) << 43) + units_above(fine, FINE, terms.len())
+}
+
+/// Whether all of some terms that lie between `ends` are below 16 and on the middle grid, `2^-47`: such are `f32` of which none
+/// but 0 is below `2^-24`.
+#[inline(always)]
+fn fit_middle_grid<R: Real>(terms: &[R], ends: Ends<R>) -> bool {
+    let (least, limit) = (power(R::SIGNIFICAND_BITS - 48), R::of(16.0));
+    let below = -limit < ends.least && ends.largest < limit;
+    // No f64 below 16 can be told to be.
+    least < 16.0 && below && {
+        let zero = R::of(0.0).nonzero_magnitude_bits();
+        let found = terms.iter().fold(zero, |found, term| found.min(term.nonzero_magnitude_bits()));
+        found >= R::of(least).nonzero_magnitude_bits()
+    }
+}
+
+/// [`small_units`] of terms that [fit the middle grid](fit_middle_grid), in half as many instructions: nothing is rounded.
+#[inline(always)]
+fn middle_units<R: Real>(terms: &[R]) -> i128 {
+    assert!(terms.len() <= MOST, "units that fit");
+    let add = |sum: u64, term: &R| sum.wrapping_add((term.to_f64() + MIDDLE).to_bits());
+    units_above(terms.iter().fold(0, add), MIDDLE, terms.len()) << 27
+}
+
+/// The units in `sum`, that of the bits of `count` numbers to each of which `rounder` was added.
+#[inline(always)]
+fn units_above(sum: u64, rounder: f64, count: usize) -> i128 {
+    let rounders = (count as u64).wrapping_mul(rounder.to_bits());
+    i128::from(sum.wrapping_sub(rounders).cast_signed())
 }
 
 /// `1.5 · 2^52` units of the coarse grid, `2^-31`: what is added to it is rounded to that grid.
 const COARSE: f64 = 6_755_399_441_055_744.0 / 2_147_483_648.0;
+/// The same of the middle grid, `2^-47`.
+const MIDDLE: f64 = 48.0;
 /// The same of the fine grid, `2^-74`.
 const FINE: f64 = 6_755_399_441_055_744.0 / 18_889_465_931_478_580_854_784.0;
 
@@ -164,6 +193,26 @@ mod tests {
             let mut one_by_one = ExactSum::default();
             terms.iter().rev().for_each(|&term| one_by_one.add(term));
             prop_assert_eq!(one_by_one.total().to_bits(), whole.total().to_bits());
+        }
+
+        /// Summed by themselves and as runs: with zeros, with terms too small for the middle grid, and at its ends.
+        #[test]
+        fn a_run_of_singles_sums_as_its_terms_do(
+            terms in prop::collection::vec(
+                prop_oneof![
+                    40 => -15.9f32..0.0,
+                    5 => Just(0.0),
+                    5 => prop::sample::select(vec![2f32.powi(-24), -(2f32.powi(-24)), 15.999_999, -15.999_999, 3.3e-7]),
+                    1 => prop::sample::select(vec![16.3f32, -16.3, 2f32.powi(-24).next_down(), -3.3e-8, 1e-30, 2e6]),
+                ],
+                1..40,
+            ),
+        ) {
+            let mut one_by_one = ExactSum::default();
+            for &term in &terms {
+                one_by_one.add(f64::from(term));
+            }
+            prop_assert_eq!(ExactSum::of(&terms), one_by_one);
         }
 
         #[test]

@@ -78,9 +78,51 @@ pub trait Real:
 }
 
 mod sealed {
-    pub trait Sealed {}
-    impl Sealed for f32 {}
-    impl Sealed for f64 {}
+    /// What is nobody else's business.
+    pub trait Sealed {
+        /// Bits of a magnitude, ordered as magnitudes are: unlike these, a run's largest or least is found in vectors.
+        type Bits: Copy + Ord;
+
+        /// Bits of the significand, the implied one among them.
+        const SIGNIFICAND_BITS: i32;
+
+        fn magnitude_bits(self) -> Self::Bits;
+
+        /// The same order of all but 0, which comes last.
+        fn nonzero_magnitude_bits(self) -> Self::Bits;
+    }
+
+    impl Sealed for f32 {
+        type Bits = u32;
+
+        const SIGNIFICAND_BITS: i32 = 24;
+
+        #[inline(always)]
+        fn magnitude_bits(self) -> u32 {
+            self.abs().to_bits()
+        }
+
+        #[inline(always)]
+        fn nonzero_magnitude_bits(self) -> u32 {
+            self.magnitude_bits().wrapping_sub(1)
+        }
+    }
+
+    impl Sealed for f64 {
+        type Bits = u64;
+
+        const SIGNIFICAND_BITS: i32 = 53;
+
+        #[inline(always)]
+        fn magnitude_bits(self) -> u64 {
+            self.abs().to_bits()
+        }
+
+        #[inline(always)]
+        fn nonzero_magnitude_bits(self) -> u64 {
+            self.magnitude_bits().wrapping_sub(1)
+        }
+    }
 }
 
 impl Real for f64 {

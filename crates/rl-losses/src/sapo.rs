@@ -61,10 +61,9 @@ impl TokenLoss for Sapo {
         let (sigma, complement) =
             if z > R::of(0.0) { (share, tail * share) } else { (tail * share, share) };
         let slope = -four * sigma * complement * ratio * token.advantage;
-        let beyond = x.magnitude() > R::of(LOG_RATIO_LIMIT);
         let term = Term {
             value: -scale * sigma * token.advantage,
-            d_log_prob: if beyond { R::of(0.0) } else { slope },
+            d_log_prob: if token.held { R::of(0.0) } else { slope },
         };
         Scored::open(term, x != R::of(0.0))
     }

@@ -147,13 +147,8 @@ impl Surrogate {
     /// One token's loss at a log-ratio.
     pub(crate) fn at(self, log_ratio: f64, advantage: f64) -> Scored {
         let held = log_ratio.held(-self.limit, self.limit);
-        self.at_ratio(Real::exp(held), advantage).beyond(log_ratio.magnitude() > self.reach())
-    }
-
-    /// The surrogate is flat beyond this log-ratio: without a limit, that of the exponential.
-    #[inline(always)]
-    fn reach<R: Real>(self) -> R {
-        R::of(self.limit).lesser(R::EXP_LIMIT)
+        let reach = self.limit.lesser(<f64 as Real>::EXP_LIMIT);
+        self.at_ratio(Real::exp(held), advantage).flat_if(log_ratio.magnitude() > reach)
     }
 
     /// One token's loss at a ratio, whose logarithm is within the limit.
@@ -176,9 +171,7 @@ impl Surrogate {
 impl TokenLoss for Surrogate {
     #[inline(always)]
     fn score<R: Real>(&self, token: &Token<R>) -> Scored<R> {
-        // In this order: with the log-ratio first the compiler takes half as many tokens at once.
-        let scored = self.at_ratio(token.ratio, token.advantage);
-        scored.beyond(token.log_ratio().magnitude() > self.reach())
+        self.at_ratio(token.ratio, token.advantage).flat_if(token.held)
     }
 
     #[inline(always)]
@@ -194,9 +187,7 @@ impl TokenLoss for Plain {
     #[inline(always)]
     fn score<R: Real>(&self, token: &Token<R>) -> Scored<R> {
         let value = -token.ratio * token.advantage;
-        let flat = token.log_ratio().magnitude() > R::EXP_LIMIT;
-        let term = if flat { Term::flat(value) } else { Term::exponential(value) };
-        Scored::open(term, flat)
+        Scored::open(Term::exponential(value), false).flat_if(token.held)
     }
 }
 
@@ -224,6 +215,7 @@ mod tests {
                 old_log_prob: 0.0,
                 detached_log_prob: x,
                 ratio: Real::exp(x),
+                held: x.magnitude() > <f64 as Real>::EXP_LIMIT,
                 advantage,
                 constant: 0.0,
                 selected: false,

@@ -14,6 +14,8 @@ pub struct Token<R = f64> {
     /// `π_θ / π_old`: the exponential of [`log_ratio`](Self::log_ratio), held to the loss's
     /// [limit](TokenLoss::log_ratio_limit), and where it is neither 0 nor infinite.
     pub ratio: R,
+    /// Whether [`ratio`](Self::ratio) is held, so that it does not move with `log_prob`: the log-ratio is beyond the limit.
+    pub held: bool,
     /// Advantage.
     pub advantage: R,
     /// The method's own constant of this token, from the plan; what it is, the method says.
@@ -56,10 +58,10 @@ impl<R: Real> Scored<R> {
         Self { term, clipped: false, ceiling: false, altered }
     }
 
-    /// The same, flat if the log-ratio is `beyond` its limit.
+    /// The same, flat if the ratio is `held`.
     #[inline(always)]
-    pub(crate) fn beyond(mut self, beyond: bool) -> Self {
-        if beyond {
+    pub(crate) fn flat_if(mut self, held: bool) -> Self {
+        if held {
             self.term = Term::flat(self.term.value);
             self.altered = true;
         }

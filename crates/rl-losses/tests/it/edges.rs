@@ -1,6 +1,6 @@
 //! Batches at the edge of what is allowed, and beyond.
 
-use rl_losses::{BatchError, Column, PlanError, PolicyLoss, TokenBatch, TokenColumns};
+use rl_losses::{BatchError, Column, PlanError, PolicyLoss, Real, TokenBatch, TokenColumns};
 
 use crate::batches::{Columns, losses, rules, seeded};
 
@@ -44,6 +44,33 @@ fn log_ratios_of_seven_hundred_stay_finite() {
     let old_log_prob = [-700.5, -0.5, -700.5, -0.5, -700.5, -0.5, -700.0, 0.0];
     let advantage = [1.0, 1.0, -1.0, -1.0, 0.0, 0.0, 2.0, -2.0];
     assert_finite(&columns(&log_prob, &old_log_prob, &advantage, &[3, 3, 2]));
+}
+
+/// They are evaluated together, in blocks: those beside a ratio that is held are taken by other loops.
+fn assert_neighbours_keep_their_slopes<R: Real>(near: &Columns<R>, far: &Columns<R>, moved: usize) {
+    for loss in losses() {
+        let plan = loss.plan(&near.batch(), &rules()[0], &mut seeded(1)).expect("all columns");
+        let slopes = |columns: &Columns<R>| {
+            let batch = columns.batch();
+            let mut slopes = loss.evaluate(&batch, plan.part(0..batch.len())).grad_log_prob;
+            slopes.remove(moved);
+            slopes
+        };
+        assert_eq!(slopes(near), slopes(far), "{loss:?}");
+    }
+}
+
+#[test]
+fn a_ratio_that_is_held_changes_nothing_beside_it() {
+    let old: Vec<f64> = (0..700).map(|t| -0.5 - f64::from(t % 11) * 0.2).collect();
+    let near: Vec<f64> =
+        (0..).zip(&old).map(|(t, old)| old + f64::from(t % 7) * 0.1 - 0.3).collect();
+    let advantage: Vec<f64> = (0..700).map(|t| f64::from(t % 3) - 1.0).collect();
+    let mut far = near.clone();
+    far[300] = old[300] - 790.0;
+    let [near, far] = [near, far].map(|new| columns(&new, &old, &advantage, &[300, 1, 399]));
+    assert_neighbours_keep_their_slopes(&near.stored::<f64>(), &far.stored::<f64>(), 300);
+    assert_neighbours_keep_their_slopes(&near.stored::<f32>(), &far.stored::<f32>(), 300);
 }
 
 #[test]

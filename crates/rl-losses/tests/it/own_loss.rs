@@ -1,7 +1,7 @@
 //! A loss from outside the registry runs on the same plan, aggregation and sums; and the example of one runs.
 
 use rl_losses::{
-    Aggregation, PolicyLoss, PpoClip, Real, Scored, StepPlan, Term, Token, TokenBatch,
+    Aggregation, LossSums, PolicyLoss, PpoClip, Real, Scored, StepPlan, Term, Token, TokenBatch,
     TokenColumns, TokenLoss, evaluate_loss,
 };
 
@@ -48,13 +48,13 @@ fn an_own_loss_is_evaluated_as_one_of_the_registry() {
     assert_eq!([&parts[0].grad_log_prob[..], &parts[1].grad_log_prob].concat(), own.grad_log_prob);
 }
 
-/// `-r A` of the ratio as the evaluation gives it.
+/// `-r A` of the ratio as the evaluation gives it; altered are those whose ratio it says to be held.
 struct Held(Option<f64>);
 
 impl TokenLoss for Held {
     fn score<R: Real>(&self, token: &Token<R>) -> Scored<R> {
         let value = -token.ratio * token.advantage;
-        Scored::open(Term { value, d_log_prob: value }, false)
+        Scored::open(Term { value, d_log_prob: value }, token.held)
     }
 
     fn log_ratio_limit(&self) -> Option<f64> {
@@ -62,8 +62,8 @@ impl TokenLoss for Held {
     }
 }
 
-/// Values, `Σ -log r` and `Σ |log r|` of tokens that moved by so many nats.
-fn held<R: Real>(loss: &Held, moves: &[f64]) -> (Vec<f64>, f64, f64) {
+/// Values of tokens that moved by so many nats, `Σ -log r` and `Σ |log r|`, and how many are held.
+fn held<R: Real>(loss: &Held, moves: &[f64]) -> (Vec<f64>, (f64, f64), usize) {
     let log_prob: Vec<R> = moves.iter().map(|&x| R::of(x)).collect();
     let (zeros, ones) = (vec![R::of(0.0); moves.len()], vec![R::of(-1.0); moves.len()]);
     let columns = TokenColumns { log_prob: &log_prob, old_log_prob: &zeros, advantage: &ones };
@@ -72,29 +72,30 @@ fn held<R: Real>(loss: &Held, moves: &[f64]) -> (Vec<f64>, f64, f64) {
     let plan = StepPlan::new(vec![false; moves.len()], vec![1.0; moves.len()]);
     let found = evaluate_loss(loss, &batch, plan.part(0..moves.len()));
     let slopes = found.grad_log_prob.iter().map(|slope| slope.to_f64()).collect();
-    (slopes, found.sums.neg_log_ratio, found.sums.abs_log_ratio)
+    let LossSums { neg_log_ratio, abs_log_ratio, altered, .. } = found.sums;
+    (slopes, (neg_log_ratio, abs_log_ratio), altered)
 }
 
 #[test]
 fn a_loss_says_where_the_log_ratio_is_held() {
     let moves = [-90.0, -2.0, 0.25, 0.5, 3.0];
     let near = |found: f64, expected: f64| (found / expected - 1.0).abs() < 1e-6;
-    for (ratios, signed, magnitude) in
+    for (ratios, sums, held) in
         [held::<f64>(&Held(Some(0.5)), &moves), held::<f32>(&Held(Some(0.5)), &moves)]
     {
         let expected = [-0.5f64, -0.5, 0.25, 0.5, 0.5].map(f64::exp);
         assert!(std::iter::zip(ratios, expected).all(|(ratio, expected)| near(ratio, expected)));
-        assert_eq!((signed, magnitude), (-0.25, 2.25));
+        assert_eq!((sums, held), ((-0.25, 2.25), 3));
     }
     // Without a limit, and with one that the exponential in `f32` cannot reach, the exponential's own holds the ratio alone.
     for limit in [None, Some(100.0)] {
-        let (ratios, signed, magnitude) = held::<f32>(&Held(limit), &moves);
+        let (ratios, sums, held) = held::<f32>(&Held(limit), &moves);
         let expected = [-80.0f64, -2.0, 0.25, 0.5, 3.0].map(f64::exp);
         assert!(std::iter::zip(ratios, expected).all(|(ratio, expected)| near(ratio, expected)));
-        assert_eq!((signed, magnitude), (88.25, 95.75));
+        assert_eq!((sums, held), ((88.25, 95.75), 1));
     }
-    let (ratios, ..) = held::<f64>(&Held(None), &moves);
-    assert!(near(ratios[0], (-90.0f64).exp()), "{ratios:?}");
+    let (ratios, _, held) = held::<f64>(&Held(None), &moves);
+    assert!(near(ratios[0], (-90.0f64).exp()) && held == 0, "{ratios:?}");
 }
 
 #[test]
