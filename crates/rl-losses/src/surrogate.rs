@@ -144,11 +144,17 @@ impl Surrogate {
         above | below
     }
 
+    /// The ratio at a log-ratio, held to the limit.
+    #[inline(always)]
+    pub(crate) fn ratio<R: Real>(self, log_ratio: R) -> R {
+        let limit = R::of(self.limit);
+        log_ratio.held(-limit, limit).exp()
+    }
+
     /// One token's loss at a log-ratio.
     pub(crate) fn at(self, log_ratio: f64, advantage: f64) -> Scored {
-        let held = log_ratio.held(-self.limit, self.limit);
         let reach = self.limit.lesser(<f64 as Real>::EXP_LIMIT);
-        self.at_ratio(Real::exp(held), advantage).flat_if(log_ratio.magnitude() > reach)
+        self.at_ratio(self.ratio(log_ratio), advantage).flat_if(log_ratio.magnitude() > reach)
     }
 
     /// One token's loss at a ratio, whose logarithm is within the limit.

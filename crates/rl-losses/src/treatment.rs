@@ -132,8 +132,7 @@ impl TokenLoss for Detaching {
     #[inline(always)]
     fn score<R: Real>(&self, token: &Token<R>) -> Scored<R> {
         if token.selected {
-            let limit = R::of(self.0.limit);
-            let ratio = token.detached_log_ratio().held(-limit, limit).exp();
+            let ratio = self.0.ratio(token.detached_log_ratio());
             let still = Token { log_prob: token.detached_log_prob, ratio, ..*token };
             Scored::open(Term::flat(self.0.score(&still).term.value), true)
         } else {

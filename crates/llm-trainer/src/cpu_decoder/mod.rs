@@ -24,9 +24,9 @@ use rows::each_row;
 /// Fewer bytes of weights stay in the processor's caches from token to token, where nothing is won by packing them.
 const LEAVES_CACHES: usize = 64 << 20;
 
-/// Steps after which a packed copy has saved the time that it took: for the 0.5B shape 0.66 s, of which a token saves 8 ms
-/// (`docs/benchmarks.md`), with something to spare.
-const REPAYS_PACKING: usize = 128;
+/// Steps that repay a packed copy: of the 0.5B shape it took 0.2 to 0.66 s, and a token saves 8 to 21 ms, so that 12 to 84 tokens do
+/// (`docs/benchmarks.md`).
+const REPAYS_PACKING: usize = 64;
 
 /// Rows whose heads one thread turns, at least.
 const WORTH_A_TASK: usize = 8;
