@@ -92,37 +92,28 @@ mod sealed {
         fn nonzero_magnitude_bits(self) -> Self::Bits;
     }
 
-    impl Sealed for f32 {
-        type Bits = u32;
+    macro_rules! seal {
+        ($real:ident as $bits:ident) => {
+            impl Sealed for $real {
+                type Bits = $bits;
 
-        const SIGNIFICAND_BITS: i32 = 24;
+                const SIGNIFICAND_BITS: i32 = $real::MANTISSA_DIGITS.cast_signed();
 
-        #[inline(always)]
-        fn magnitude_bits(self) -> u32 {
-            self.abs().to_bits()
-        }
+                #[inline(always)]
+                fn magnitude_bits(self) -> $bits {
+                    self.abs().to_bits()
+                }
 
-        #[inline(always)]
-        fn nonzero_magnitude_bits(self) -> u32 {
-            self.magnitude_bits().wrapping_sub(1)
-        }
+                #[inline(always)]
+                fn nonzero_magnitude_bits(self) -> $bits {
+                    self.magnitude_bits().wrapping_sub(1)
+                }
+            }
+        };
     }
 
-    impl Sealed for f64 {
-        type Bits = u64;
-
-        const SIGNIFICAND_BITS: i32 = 53;
-
-        #[inline(always)]
-        fn magnitude_bits(self) -> u64 {
-            self.abs().to_bits()
-        }
-
-        #[inline(always)]
-        fn nonzero_magnitude_bits(self) -> u64 {
-            self.magnitude_bits().wrapping_sub(1)
-        }
-    }
+    seal!(f32 as u32);
+    seal!(f64 as u64);
 }
 
 impl Real for f64 {
