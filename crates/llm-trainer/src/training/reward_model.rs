@@ -2,6 +2,7 @@
 //!
 //! The loss and its derivative are [`rl_losses::outcome_cross_entropy`]; passes and optimiser are those of the policy.
 
+use std::iter::zip;
 use std::path::{Path, PathBuf};
 
 use rl_losses::{
@@ -328,12 +329,25 @@ impl RewardModel {
             }
         };
         let groups = vec![group_size; sequences.len() / group_size];
-        let agreement = outcome_agreement(&learnt.rewards, outcomes, &groups)?;
+        let rewards = beyond_rounding(&learnt.rewards, sequences, self.beta, self.model.kind());
+        let agreement = outcome_agreement(&rewards, outcomes, &groups)?;
         let last = (done + learnt.updates as u64).checked_sub(1).filter(|_| learnt.updates > 0);
         let learning_rate =
             last.map(|last| section.optimizer.learning_rate * self.schedule.factor(last));
         Ok(Judged { log_ratio, agreement, learnt, learning_rate })
     }
+}
+
+/// The rewards of whole responses, 0 in place of those that rounding alone can make: a model that is still its reference knows
+/// nothing, even where its sums are taken in another order, as they are of weights that lie elsewhere.
+fn beyond_rounding(rewards: &[f64], sequences: &[&Sequence], beta: f64, kind: Kind) -> Vec<f64> {
+    // Log-probabilities of models in bf16 are sums in f32 too.
+    let epsilon = if kind == Kind::Double { f64::EPSILON } else { f64::from(f32::EPSILON) };
+    let of_rounding = |tokens: usize| 16.0 * epsilon * beta * tokens as f64;
+    let told = |(&reward, sequence): (&f64, &&Sequence)| {
+        if reward.abs() <= of_rounding(sequence.response.len()) { 0.0 } else { reward }
+    };
+    zip(rewards, sequences).map(told).collect()
 }
 
 /// The model of that directory over the same memory, where it is at hand.

@@ -272,7 +272,7 @@ pub const METRICS: &[Metric] = &[
     row(
         "reward_model/accuracy",
         "fraction",
-        "Responses whose outcome the sign of their reward tells, each before the model learns from it; a reward of 0 counts one half.",
+        "Responses whose outcome the sign of their reward tells, each before the model learns from it; a reward of 0, to rounding, counts one half.",
     ),
     row(
         "reward_model/pair_accuracy",

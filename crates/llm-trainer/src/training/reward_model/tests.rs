@@ -74,3 +74,17 @@ fn a_frozen_model_that_is_in_memory_is_not_loaded_again() {
     let [model, reference, frozen] = started("lora.rank = 2");
     assert_eq!((&reference, &model), (&frozen, &frozen), "adapters lie over the same weights");
 }
+
+#[test]
+fn what_rounding_makes_is_no_reward() {
+    let short = Sequence::new(vec![1], vec![2, 3]);
+    let long = Sequence::new(vec![1], vec![2; 200]);
+    let remain = |rewards: &[f64], kind| -> Vec<bool> {
+        let sequences = [&short, &long, &short];
+        let rewards = beyond_rounding(rewards, &sequences, 0.05, kind);
+        rewards.iter().map(|&reward| reward != 0.0).collect()
+    };
+    assert_eq!(remain(&[3e-16, -3e-14, 4e-16], Kind::Double), [false, false, true]);
+    assert_eq!(remain(&[-1e-7, -1e-5, 1e-6], Kind::Float), [false, false, true]);
+    assert_eq!(remain(&[-1e-7, 1e-4, -1e-6], Kind::BFloat16), [false, true, true]);
+}
