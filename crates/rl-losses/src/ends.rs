@@ -4,8 +4,8 @@ use crate::Real;
 
 /// Numbers whose ends are found in vectors, a power of two; of others one by one.
 pub(crate) const RUN: usize = 256;
-/// Numbers among which the ends are found one by one.
-const LANES: usize = 4;
+/// Numbers among which the ends are found by integers.
+const LANES: usize = 16;
 
 /// Least and largest number of some.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -17,7 +17,8 @@ pub(crate) struct Ends<R> {
 impl<R: Real> Ends<R> {
     /// Those of `numbers`, of which there is at least one.
     ///
-    /// A quarter against the others, which is done in vectors, as going through them in order is not.
+    /// A quarter against the others, which is done in vectors, as going through them in order is not; the last few by integers
+    /// that are in the same order, which is done in vectors in any case.
     #[inline(always)]
     pub(crate) fn of(numbers: &[R]) -> Self {
         let Some(numbers) = numbers.first_chunk::<RUN>().filter(|_| numbers.len() == RUN) else {
@@ -27,10 +28,24 @@ impl<R: Real> Ends<R> {
                 .fold(one(numbers[0]), |ends, &number| ends.and(one(number)));
         };
         let (least, largest) = quartered::<R, RUN, { RUN / 4 }>(numbers, numbers);
-        let (least, largest) = quartered::<R, { RUN / 4 }, { RUN / 16 }>(&least, &largest);
-        let (least, largest) = quartered::<R, { RUN / 16 }, LANES>(&least, &largest);
-        let lane = |lane: usize| Self { least: least[lane], largest: largest[lane] };
-        (1..LANES).fold(lane(0), |ends, other| ends.and(lane(other)))
+        let (least, largest) = quartered::<R, { RUN / 4 }, LANES>(&least, &largest);
+        let (least, largest) = (least.map(R::to_ordered), largest.map(R::to_ordered));
+        let least = least.into_iter().fold(least[0], R::Ordered::min);
+        let largest = largest.into_iter().fold(largest[0], R::Ordered::max);
+        Self { least: R::from_ordered(least), largest: R::from_ordered(largest) }
+    }
+
+    /// Those of `numbers` of which most are the same, as the advantages of a sequence are.
+    #[inline(always)]
+    pub(crate) fn of_alike(numbers: &[R]) -> Self {
+        let first = numbers[0];
+        let differing = numbers
+            .iter()
+            .fold(first.differing(first), |all, number| all | number.differing(first));
+        if differing == first.differing(first) {
+            return Self { least: first, largest: first };
+        }
+        Self::of(numbers)
     }
 
     /// Those of these numbers and others.

@@ -78,10 +78,15 @@ pub trait Real:
 }
 
 mod sealed {
+    use std::ops::BitOr;
+
     /// What is nobody else's business.
     pub trait Sealed {
         /// Bits of a magnitude, ordered as magnitudes are: unlike these, a run's largest or least is found in vectors.
-        type Bits: Copy + Ord;
+        type Bits: Copy + Ord + BitOr<Output = Self::Bits>;
+
+        /// Integers in the order of the numbers, 0 after its negative.
+        type Ordered: Copy + Ord;
 
         /// Bits of the significand, the implied one among them.
         const SIGNIFICAND_BITS: i32;
@@ -90,12 +95,21 @@ mod sealed {
 
         /// The same order of all but 0, which comes last.
         fn nonzero_magnitude_bits(self) -> Self::Bits;
+
+        /// The bits in which two numbers differ.
+        fn differing(self, other: Self) -> Self::Bits;
+
+        fn to_ordered(self) -> Self::Ordered;
+
+        fn from_ordered(ordered: Self::Ordered) -> Self;
     }
 
     macro_rules! seal {
-        ($real:ident as $bits:ident) => {
+        ($real:ident as $bits:ident or $ordered:ident) => {
             impl Sealed for $real {
                 type Bits = $bits;
+
+                type Ordered = $ordered;
 
                 const SIGNIFICAND_BITS: i32 = $real::MANTISSA_DIGITS.cast_signed();
 
@@ -108,12 +122,30 @@ mod sealed {
                 fn nonzero_magnitude_bits(self) -> $bits {
                     self.magnitude_bits().wrapping_sub(1)
                 }
+
+                #[inline(always)]
+                fn differing(self, other: Self) -> $bits {
+                    self.to_bits() ^ other.to_bits()
+                }
+
+                // The magnitudes of negative numbers are turned round, and back.
+                #[inline(always)]
+                fn to_ordered(self) -> $ordered {
+                    let bits = self.to_bits().cast_signed();
+                    bits ^ ((bits >> ($ordered::BITS - 1)) & $ordered::MAX)
+                }
+
+                #[inline(always)]
+                fn from_ordered(ordered: $ordered) -> Self {
+                    let bits = ordered ^ ((ordered >> ($ordered::BITS - 1)) & $ordered::MAX);
+                    Self::from_bits(bits.cast_unsigned())
+                }
             }
         };
     }
 
-    seal!(f32 as u32);
-    seal!(f64 as u64);
+    seal!(f32 as u32 or i32);
+    seal!(f64 as u64 or i64);
 }
 
 impl Real for f64 {
@@ -211,19 +243,16 @@ impl Real for f32 {
 
     #[inline(always)]
     fn exp_within(self) -> Self {
-        // As of f64, to r^7; by halves, as few steps wait for each other then.
+        // As of f64, but of 1 + r + r² p(r) the p of degree 4 whose largest error is the smallest, 3e-9: Taylor's needs
+        // a term more. Highest power first: that is the fewest instructions, and other tokens fill the wait between them.
         const ROUND: f32 = 12_582_912.0;
         const LN_2_HIGH: f32 = 0.693_359_4;
         const LN_2_LOW: f32 = -2.121_944_4e-4;
         let shifted = self.mul_add(std::f32::consts::LOG2_E, ROUND);
         let k = shifted - ROUND;
         let r = k.mul_add(-LN_2_LOW, k.mul_add(-LN_2_HIGH, self));
-        let square = r * r;
-        let low = r.mul_add(1.0 / 6.0, 0.5);
-        let middle = r.mul_add(1.0 / 120.0, 1.0 / 24.0);
-        let high = r.mul_add(1.0 / 5040.0, 1.0 / 720.0);
-        let tail = (square * square).mul_add(high, square.mul_add(middle, low));
-        let power = square.mul_add(tail, r + 1.0);
+        let series = [8.368_746e-3, 4.166_839e-2, 0.166_665_2, 0.499_999_94, 1.0, 1.0];
+        let power = series.into_iter().fold(1.381_454e-3, |sum: Self, c| sum.mul_add(r, c));
         Self::from_bits(power.to_bits().wrapping_add(shifted.to_bits() << 23))
     }
 }
@@ -239,8 +268,8 @@ mod tests {
         fn exp_agrees_with_the_standard_library(x in -707.9f64..707.9, y in -79.9f32..79.9) {
             let (found, expected) = (Real::exp(x), x.exp());
             prop_assert!((found / expected - 1.0).abs() <= 2.0 * f64::EPSILON, "{found} {expected}");
-            let (found, expected) = (Real::exp(y), y.exp());
-            prop_assert!((found / expected - 1.0).abs() <= 2.0 * f32::EPSILON, "{found} {expected}");
+            let (found, expected) = (f64::from(Real::exp(y)), f64::from(y).exp());
+            prop_assert!((found / expected - 1.0).abs() <= f64::from(f32::EPSILON), "{found} {expected}");
         }
     }
 

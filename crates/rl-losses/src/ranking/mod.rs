@@ -3,7 +3,7 @@
 mod extent;
 mod scan;
 
-use std::ops::Range;
+use std::{iter::zip, ops::Range};
 
 use entropy_core::TokenCentre;
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ use crate::{
     executor::runs,
     plan::{share, truncated},
     ranking::{
-        extent::{Extent, reached_by, span, survey},
+        extent::{Extent, bounds as bounds_of, reached_by, span, survey},
         scan::{Among, Known, Scan},
     },
     surrogate::Surrogate,
@@ -262,11 +262,12 @@ impl Ranking {
                 return drawn;
             }
         }
-        let floor = reached_by(keep, &bounds.pieces, centre);
-        let known = bounds
-            .pieces
-            .iter()
-            .map(|extents| Among::Known(Known { extents, span: bounds.span, floor }));
+        let highest: Vec<_> =
+            bounds.pieces.iter().map(|extents| bounds_of(extents, centre)).collect();
+        let floor = reached_by(keep, &bounds.pieces, &highest);
+        let known = zip(&bounds.pieces, &highest).map(|(extents, highest)| {
+            Among::Known(Known { extents, bounds: highest, span: bounds.span, floor })
+        });
         best(pieces().zip(known.chain(std::iter::repeat(Among::All))).collect())
     }
 

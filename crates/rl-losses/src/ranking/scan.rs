@@ -1,6 +1,6 @@
 //! One pass over tokens for those that rank highest.
 
-use std::ops::Range;
+use std::{iter::zip, ops::Range};
 
 use entropy_core::{TokenCentre, state_token_covariance};
 use pulp::NullaryFnOnce;
@@ -29,6 +29,8 @@ pub(super) struct Scan<'a, 'b, R> {
 pub(super) struct Known<'a, R> {
     /// Of each `span` tokens.
     pub(super) extents: &'a [Extent<R>],
+    /// What bounds the covariances of each.
+    pub(super) bounds: &'a [f64],
     pub(super) span: usize,
     /// As many tokens as are selected reach this.
     pub(super) floor: f64,
@@ -83,14 +85,22 @@ impl<R: Real> Scan<'_, '_, R> {
     fn bounded(&self, tokens: Range<usize>, keep: usize, known: Known<'_, R>) -> Candidates {
         let mut best = Candidates::new(keep);
         let mut least = best.least().max(known.floor.next_down());
-        for (run, extent) in std::iter::zip(runs(tokens.len(), known.span), known.extents) {
-            if extent.bound(self.centre) > least {
-                for block in runs(run.len(), BLOCK) {
-                    let start = tokens.start + run.start;
-                    let block = start + block.start..start + block.end;
-                    if self.any_above(block.clone(), least) {
-                        self.add_best(&mut best, &mut least, block);
-                    }
+        for ((run, extent), &bound) in
+            zip(zip(runs(tokens.len(), known.span), known.extents), known.bounds)
+        {
+            if bound <= least {
+                continue;
+            }
+            let advantage = extent.one_advantage();
+            for block in runs(run.len(), BLOCK) {
+                let start = tokens.start + run.start;
+                let block = start + block.start..start + block.end;
+                let any = match advantage {
+                    Some(advantage) => self.any_beyond(advantage, block.clone(), least),
+                    None => self.any_above(block.clone(), least),
+                };
+                if any {
+                    self.add_best(&mut best, &mut least, block);
                 }
             }
         }
@@ -187,10 +197,20 @@ impl<R: Real> Scan<'_, '_, R> {
         }
     }
 
+    /// Whether any token of a run that have one `advantage` has a covariance above `least`.
+    #[inline(always)]
+    fn any_beyond(&self, advantage: R, tokens: Range<usize>, least: f64) -> bool {
+        let advantage = advantage.to_f64();
+        let log_prob = &self.batch.log_prob()[tokens];
+        log_prob.iter().fold(false, |any, log_prob| {
+            any | (self.centre.covariance(advantage, log_prob.to_f64()) > least)
+        })
+    }
+
     #[inline(always)]
     fn any(&self, tokens: Range<usize>, holds: impl Fn(f64) -> bool) -> bool {
         let (advantage, log_prob) = (self.batch.advantage(), self.batch.log_prob());
-        let columns = std::iter::zip(&advantage[tokens.clone()], &log_prob[tokens]);
+        let columns = zip(&advantage[tokens.clone()], &log_prob[tokens]);
         columns.fold(false, |any, (advantage, log_prob)| {
             any | holds(self.centre.covariance(advantage.to_f64(), log_prob.to_f64()))
         })
@@ -220,7 +240,7 @@ impl<R: Real> Scan<'_, '_, R> {
         let entropy = self.batch.column(Column::Entropy).map(|column| &column[block]);
         match (self.ranking.by, entropy) {
             (Order::Entropy, Some(entropy)) => {
-                for (value, entropy) in std::iter::zip(values, entropy) {
+                for (value, entropy) in zip(values, entropy) {
                     *value = entropy.to_f64();
                 }
             }
