@@ -67,6 +67,7 @@ pub const BLOCKS: &[(&str, &str, Fate)] = &[
     ("docs/benchmarks.md", "lm_peer.py", PEER),
     ("docs/benchmarks.md", "train-none:1x512:0B", MEASUREMENT),
     ("docs/benchmarks.md", "gen1:64+64 0.5b", MEASUREMENT),
+    ("docs/benchmarks.md", "gen1:64+64 tiny", MEASUREMENT),
     ("docs/benchmarks.md", "tiny:f32:gen64:2+400", MEASUREMENT),
     ("docs/benchmarks.md", "tiny:f32:sample64:2+200", MEASUREMENT),
     ("docs/benchmarks.md", "python3 -m timeit", PEER),
