@@ -1,4 +1,4 @@
-//! The book's commands of this program are parsed; `tests/book.rs` runs what is cheap.
+//! The book's commands of this program are parsed; `tests/it/book.rs` runs what is cheap.
 
 use clap::{CommandFactory, Parser};
 

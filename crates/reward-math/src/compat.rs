@@ -22,7 +22,7 @@ pub struct RecipeScore {
 /// and rewriting fractions, with its known false positives (`m + 1` is `t + 1`: both letters are units).
 ///
 /// Its second and third comparison ask `SymPy` and Math-Verify, which are not here: the ladder of this crate stands in
-/// for them. `tests/recipe.rs` lists where that differs on the recorded pairs.
+/// for them. `tests/it/recipe.rs` lists where that differs on the recorded pairs.
 pub fn entropy_recipe(response: &str, ground_truth: &str) -> RecipeScore {
     let Some(answer) = boxed(response) else {
         return RecipeScore { accepted: false, extracted: None };

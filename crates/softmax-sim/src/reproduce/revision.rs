@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 /// The engine: a digest of what short runs of every environment, loss and law come to, to six digits.
 ///
-/// A kept result of another engine is not current. `tests/engine.rs` holds this to what the code does: whoever changes
+/// A kept result of another engine is not current. `tests/it/engine.rs` holds this to what the code does: whoever changes
 /// a result changes this.
 pub const ENGINE: &str = "67781745eb8e834a";
 

@@ -1,4 +1,4 @@
-"""Records transitions of gymnasium's CartPole-v1 for tests/cart_pole.rs.
+"""Records transitions of gymnasium's CartPole-v1 for tests/it/cart_pole.rs.
 
     pip install gymnasium==1.4.0 numpy==2.4.6
     python record_cart_pole.py > cart_pole_v1.json

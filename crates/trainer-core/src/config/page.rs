@@ -74,5 +74,5 @@ steps = 100
 ```
 
 This page is printed from `fields()` in `crates/trainer-core/src/config/fields.rs`; a test compares the two.
-Rewrite it with `UPDATE_DOCS=1 cargo test -p trainer-core --test documents`.
+Rewrite it with `UPDATE_DOCS=1 cargo test -p trainer-core --test it documents`.
 ";

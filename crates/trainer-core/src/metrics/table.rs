@@ -429,7 +429,7 @@ pub fn metrics_page() -> String {
          meaning is the same. A key whose value would not be finite (the mean of nothing) is absent. A fraction lies\n\
          in 0..=1, entropy and KL are in nats, time in seconds, memory in bytes.\n\n\
          This page is printed from `METRICS` in `crates/trainer-core/src/metrics/table.rs`; a test compares the two.\n\
-         Rewrite it with `UPDATE_DOCS=1 cargo test -p trainer-core --test documents`.\n\n\
+         Rewrite it with `UPDATE_DOCS=1 cargo test -p trainer-core --test it documents`.\n\n\
          | name | unit | definition |\n|---|---|---|\n",
     );
     for Metric { name, unit, definition } in METRICS {

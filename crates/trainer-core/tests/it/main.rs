@@ -1,18 +1,24 @@
 //! Behaviour of the torch-free half of the trainer, through its public interface.
 
+mod browser;
 mod chat_template;
+mod code_tasks;
 mod config;
 mod config_errors;
+mod data_check;
 mod dataset;
 mod disk;
+mod documents;
 mod dynamic_sampling;
 mod evaluation;
+mod gguf;
 mod inspect;
 mod metrics;
 mod plan;
 mod preflight;
 mod presets;
 mod prompt;
+mod report;
 mod row_layouts;
 mod row_rules;
 mod saved_rollouts;

@@ -1,0 +1,12 @@
+//! Verdicts against recorded cases, properties and hostile answers, through the public interface and the program.
+
+mod bombs;
+mod book;
+mod command_line;
+mod echo;
+mod expressions;
+mod mathcases;
+mod perturbed;
+mod properties;
+mod real_outputs;
+mod recipe;

@@ -1,0 +1,15 @@
+//! Commands and experiments of the simulator, through the program and the public interface.
+
+mod book;
+mod cart_pole;
+mod cli;
+mod closed_pipe;
+mod engine;
+mod entropy_change;
+mod expected_training;
+mod fit_law;
+mod reproduce;
+mod sweep;
+mod training;
+mod verify;
+mod wrong_formulas;
