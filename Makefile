@@ -1,7 +1,7 @@
 # The two commands of the README, and what developers run. `make help` lists them.
 CARGO ?= cargo
 
-.PHONY: help setup demo reproduce test test-python lint bench docs clean-demo
+.PHONY: help setup demo reproduce test check test-python bench clean-demo
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -18,13 +18,11 @@ reproduce: ## run the findings of the paper on the CPU, write runs/reproduce/rep
 test: setup ## the whole test suite, the trainer's included
 	@scripts/test.sh
 
+check: setup ## the same with formatting, clippy and rustdoc, in one build, as CI runs it
+	@LINT=1 scripts/test.sh
+
 test-python: ## build the Python wheel and test it in a fresh environment (pip downloads into it)
 	@scripts/test-python.sh
-
-lint: setup ## formatting, clippy, rustdoc, as CI wants them
-	$(CARGO) fmt --all -- --check
-	$(CARGO) clippy --workspace --all-targets -- -D warnings
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps
 
 bench: setup ## criterion benches of losses, softmax, verifier and generation
 	$(CARGO) bench --workspace

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Runs every test of the workspace. libtorch must be set up (`make test` sees to it).
+# With LINT=1 (`make check`) formatting, clippy and rustdoc are held too, in the same build.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 if ! cargo fetch --locked --offline --target x86_64-unknown-linux-gnu >/dev/null 2>&1; then
@@ -9,6 +10,14 @@ fi
 export OMP_NUM_THREADS=1
 # A snapshot that differs must fail, not be written.
 export INSTA_UPDATE=no
+if [ -n "${LINT:-}" ]; then
+  cargo fmt --all -- --check
+  # Clippy compiles as rustc does: it looks at what is built for the tests anyway. `cargo clippy` and `cargo doc` would
+  # compile every dependency once more.
+  export RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-Dwarnings
+  export RUSTDOC="$PWD/scripts/rustdoc-lints.sh"
+  cargo test --workspace --locked --all-targets --no-run
+fi
 cargo test --workspace --locked --doc "$@"
 # Libraries, binaries and integration tests, but not the library of Python, whose symbols only Python has.
 cargo test --workspace --locked --tests "$@"
