@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Instant, SystemTime};
 
 use anyhow::Context;
 use torch_ext::Placement;
@@ -72,8 +72,7 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
         Some(text) => Some(Deadline::parse(text, SystemTime::now())?),
         None => None,
     };
-    let timeout = Duration::from_secs(run.config().parallel.timeout_seconds);
-    let ranks = Ranks::from_env(run.config().model.device, timeout)?;
+    let ranks = Ranks::from_env(run.config().model.device, &run.config().parallel)?;
     let outcome = train_on(&ranks, args, run, &resolved, deadline, out);
     ranks.conclude(outcome)
 }
