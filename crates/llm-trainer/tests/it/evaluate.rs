@@ -152,7 +152,7 @@ fn goes_on_to_the_same_bytes(options: &[&str]) {
         let options = options.iter().map(ToString::to_string);
         let all = arguments(folder.path(), output).into_iter().chain(options).collect::<Vec<_>>();
         // Many more than are done by the time that a signal takes to come.
-        write_questions(&folder.path().join("sampled.jsonl"), 600);
+        write_questions(&folder.path().join("sampled.jsonl"), 200);
         all
     };
     let expected = json(&run(&arguments("whole"), &["--json"]));
