@@ -39,7 +39,7 @@ pub(crate) fn run(
     run.check_files()?;
     let resolved = toml::to_string_pretty(run.config())?;
     let root = run.output_directory();
-    let origin = resume::origin(&root, &resolved, &Resume::default())?;
+    let origin = resume::origin(&root, &resolved, &Resume::default())?.origin;
     let timeout = Duration::from_secs(run.config().parallel.timeout_seconds);
     let ranks = Ranks::from_env(run.config().model.device, timeout)?;
     let folder = |run: &Run| -> anyhow::Result<RunDirectory> {

@@ -80,6 +80,10 @@ impl Supervision {
             return None;
         }
         self.culprit = Some((rank, how));
+        if how.interruption().is_some() {
+            self.deadline.get_or_insert(now + self.grace);
+            return None;
+        }
         self.terminate(now)
     }
 
@@ -218,6 +222,16 @@ mod tests {
         assert_eq!(ranks.on_end(0, Ended::Code(0), now), None);
         ranks.on_asked_to_end(now);
         assert_eq!(ranks.on_time(now + GRACE), Some(Step::Kill));
+    }
+
+    #[test]
+    fn ranks_that_end_because_their_time_is_up_end_by_themselves() {
+        let (mut ranks, now) = three();
+        assert_eq!(ranks.on_end(1, Ended::Code(75), now), None);
+        assert_eq!(ranks.on_end(0, Ended::Code(75), now), None);
+        assert_eq!(ranks.on_time(now + GRACE / 2), None);
+        assert_eq!(ranks.on_time(now + GRACE), Some(Step::Kill), "one that does not is killed");
+        assert_eq!(ranks.outcome().unwrap_err().exit_code(), 75);
     }
 
     #[test]
