@@ -38,7 +38,7 @@ pub(crate) fn run(
     run.check_files()?;
     let resolved = toml::to_string_pretty(run.config())?;
     let root = run.output_directory();
-    let origin = resume::origin(&root, &resolved, &Resume::default())?;
+    let origin = resume::origin(&root, &resolved, &Resume::default())?.origin;
     let ranks = Ranks::from_env(run.config().model.device, &run.config().parallel)?;
     let folder = |run: &Run| -> anyhow::Result<RunDirectory> {
         let directory = RunDirectory::create(&root)?;

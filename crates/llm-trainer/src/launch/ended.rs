@@ -2,8 +2,11 @@
 
 use std::fmt;
 
+use signal_hook::consts::SIGINT;
 use signal_hook::low_level::signal_name;
 use thiserror::Error;
+
+use crate::interruption::Interruption;
 
 /// How a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +21,14 @@ impl Ended {
     /// Whether all went well.
     pub fn is_success(self) -> bool {
         self == Self::Code(0)
+    }
+
+    /// The request to end that the process says it has obeyed; then all ranks end so, each by itself.
+    pub fn interruption(self) -> Option<Interruption> {
+        match self {
+            Self::Code(code) => Interruption::of_exit_code(u8::try_from(code).ok()?),
+            Self::Signal(_) => None,
+        }
     }
 
     /// What a shell would answer: the code, or 128 and the number of the signal.
@@ -76,6 +87,13 @@ impl RankFailed {
                 self.followers.first().map_or(Ended::Code(1), |follower| follower.1)
             }
         }
+    }
+
+    /// The request to end that the ranks have obeyed, or that ended them, as Ctrl-C does.
+    pub fn interruption(&self) -> Option<Interruption> {
+        let Fault::Ended(how) = self.fault else { return None };
+        let ended_by = (how == Ended::Signal(SIGINT)).then_some(Interruption::Interrupt);
+        how.interruption().or(ended_by)
     }
 
     /// The launcher's own exit code.

@@ -245,7 +245,9 @@ impl Ranks {
                     }
                 });
             }
-            if let Err(failed) = supervision.outcome() {
+            if let Err(failed) = supervision.outcome()
+                && failed.how().interruption().is_none()
+            {
                 hosts.tell(&failed.to_string());
             }
             match step.or_else(|| supervision.on_time(now)) {

@@ -90,7 +90,14 @@ impl Supervision {
             return None;
         }
         self.failed.push(rank);
-        if self.failed.len() == 1 { self.terminate(now) } else { None }
+        if self.failed.len() > 1 {
+            return None;
+        }
+        if how.interruption().is_some() {
+            self.deadline.get_or_insert(now + self.grace);
+            return None;
+        }
+        self.terminate(now)
     }
 
     /// A rank of another host has failed.
@@ -170,8 +177,10 @@ impl Supervision {
             None => Some(Fault::Elsewhere),
             Some(None) => Some(Fault::Silent),
             Some(Some(end)) if end.how.is_success() => None,
-            Some(Some(End { how: Ended::Signal(_), was_told: true, .. })) => Some(Fault::Silent),
-            Some(Some(end)) => Some(Fault::Ended(end.how)),
+            Some(Some(End { how, was_told, .. })) => {
+                let obeyed = matches!(how, Ended::Signal(_)) || how.interruption().is_some();
+                Some(if was_told && obeyed { Fault::Silent } else { Fault::Ended(how) })
+            }
         }
     }
 
@@ -237,7 +246,15 @@ mod tests {
             failed.to_string(),
             "rank 1 of 3 stopped answering, then rank 0 ended with exit code 2, rank 2 with exit code 2"
         );
-        assert_eq!(failed.exit_code(), 2);
+        assert_eq!((failed.exit_code(), failed.interruption()), (2, None));
+        // Told to end, it may obey: that is no request to all.
+        let (mut ranks, now) = three();
+        ranks.on_end(0, Ended::Code(2), Some(1), now);
+        ranks.on_told_to_end();
+        ranks.on_end(1, Ended::Code(143), None, now);
+        let failed = ranks.outcome().unwrap_err();
+        assert_eq!((failed.fault, failed.exit_code()), (Fault::Silent, 2));
+        assert_eq!(failed.interruption(), None);
     }
 
     /// As with a full disk: it tells the others, who may end before it.
@@ -337,6 +354,16 @@ mod tests {
         assert_eq!(ranks.on_end(0, Ended::Code(0), None, now), None);
         ranks.on_asked_to_end(now);
         assert_eq!(ranks.on_time(now + GRACE), Some(Step::Kill));
+    }
+
+    #[test]
+    fn ranks_that_end_because_their_time_is_up_end_by_themselves() {
+        let (mut ranks, now) = three();
+        assert_eq!(ranks.on_end(1, Ended::Code(75), None, now), None);
+        assert_eq!(ranks.on_end(0, Ended::Code(75), None, now), None);
+        assert_eq!(ranks.on_time(now + GRACE / 2), None);
+        assert_eq!(ranks.on_time(now + GRACE), Some(Step::Kill), "one that does not is killed");
+        assert_eq!(ranks.outcome().unwrap_err().exit_code(), 75);
     }
 
     #[test]

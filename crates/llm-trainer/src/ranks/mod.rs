@@ -117,12 +117,16 @@ impl Ranks {
     /// # Errors
     ///
     /// That of `outcome`, with where this rank stood and whose fault it is.
-    pub fn conclude(&self, outcome: anyhow::Result<()>) -> anyhow::Result<()> {
+    pub fn conclude<T>(&self, outcome: anyhow::Result<T>) -> anyhow::Result<T> {
         let Some(watch) = &self.watch else { return outcome };
-        let Err(error) = outcome else {
-            // The first rank may serve the store: it must not go before the others have done with it.
-            watch.leave();
-            return Ok(self.gather("the end", ()).map(drop)?);
+        let error = match outcome {
+            Ok(outcome) => {
+                // The first rank may serve the store: it must not go before the others have done with it.
+                watch.leave();
+                self.gather("the end", ())?;
+                return Ok(outcome);
+            }
+            Err(error) => error,
         };
         watch.take_over();
         let error = match between_ranks(&error) {

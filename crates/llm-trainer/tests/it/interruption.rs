@@ -1,5 +1,6 @@
 //! Runs that are asked to end, or are killed.
 
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -52,9 +53,10 @@ fn a_run_told_to_end_saves_and_goes_on_to_the_same_end() {
     signal(&child, "-TERM");
     signal(&child, "-TERM");
     let output = child.wait_with_output().unwrap();
-    assert_success(&output);
+    assert_eq!(output.status.code(), Some(143), "{output:?}");
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("ended by a signal after step"), "{text}");
+    assert!(!String::from_utf8_lossy(&output.stderr).contains("error"), "{output:?}");
     let saved = latest(parts.path());
     assert!((1..60).contains(&saved), "saved at step {saved}");
 
@@ -64,13 +66,33 @@ fn a_run_told_to_end_saves_and_goes_on_to_the_same_end() {
     assert!(end(whole.path()).unwrap() == end(parts.path()).unwrap(), "the weights differ");
 }
 
+/// As a terminal's Ctrl-C does it: to the loop and to the run. The loop ends because its command died of the signal.
+#[test]
+fn an_interrupted_run_ends_the_loop_that_it_is_in() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = train_command(folder.path(), &["training.steps=100000", "checkpoint.every=0"]);
+    let mut shell = Command::new("bash");
+    shell.args(["-c", "for i in 1 2; do \"$@\"; echo next; done", "bash"]);
+    shell.arg(run.get_program()).args(run.get_args()).process_group(0);
+    let child = shell.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_for_steps(folder.path(), 2);
+    let group = format!("-{}", child.id());
+    let sent = Command::new("kill").args(["-INT", "--", &group]).status();
+    assert!(sent.expect("kill is there").success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.signal(), Some(2), "{output:?}");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("ended by a signal after step") && !text.contains("next"), "{text}");
+    assert!(latest(folder.path()) > 1);
+}
+
 #[test]
 fn a_run_with_a_deadline_saves_before_it() {
     let folder = tempfile::tempdir().unwrap();
     let mut command =
         train_command(folder.path(), &["training.steps=100000", "checkpoint.every=0"]);
     let output = command.args(["--deadline", "3s"]).output().unwrap();
-    assert_success(&output);
+    assert_eq!(output.status.code(), Some(75), "{output:?}");
     let text = String::from_utf8_lossy(&output.stdout);
     // On a crowded machine that may be before the first step.
     let saved = latest(folder.path());
@@ -94,7 +116,7 @@ fn a_run_asked_to_save_saves_and_goes_on() {
     let done = std::fs::read_to_string(folder.path().join("run/metrics.jsonl")).unwrap();
     wait_for_steps(folder.path(), done.lines().count() + 2);
     signal(&child, "-TERM");
-    assert_success(&child.wait_with_output().unwrap());
+    assert_eq!(child.wait_with_output().unwrap().status.code(), Some(143));
     assert!(latest(folder.path()) > saved);
 }
 
@@ -146,7 +168,7 @@ fn kills_lose_nothing(kills: u64, more: &[&str]) {
     let child = start(whole.path(), &settings);
     wait_for_steps(whole.path(), pieces.len() + 1);
     signal(&child, "-TERM");
-    assert_success(&child.wait_with_output().expect("it was started here"));
+    assert_eq!(child.wait_with_output().expect("it was started here").status.code(), Some(143));
     let whole = comparable_metrics(whole.path());
     let common = pieces.len().min(whole.len()).saturating_sub(1);
     assert_eq!(pieces[..common], whole[..common]);
