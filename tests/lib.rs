@@ -1,5 +1,6 @@
-//! What tests of several crates need: the commands of the pages, links between pages, and a real shell.
+//! What tests of several crates need: the commands of the pages, links between pages, a real shell, processes.
 
 pub mod blocks;
 pub mod book;
+pub mod processes;
 pub mod shell;

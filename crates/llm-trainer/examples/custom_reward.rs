@@ -5,7 +5,6 @@
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use anyhow::Context;
 use llm_trainer::ranks::Ranks;
@@ -39,9 +38,8 @@ pub(crate) fn run(
     run.check_files()?;
     let resolved = toml::to_string_pretty(run.config())?;
     let root = run.output_directory();
-    let origin = resume::origin(&root, &resolved, &Resume::default())?;
-    let timeout = Duration::from_secs(run.config().parallel.timeout_seconds);
-    let ranks = Ranks::from_env(run.config().model.device, timeout)?;
+    let origin = resume::origin(&root, &resolved, &Resume::default())?.origin;
+    let ranks = Ranks::from_env(run.config().model.device, &run.config().parallel)?;
     let folder = |run: &Run| -> anyhow::Result<RunDirectory> {
         let directory = RunDirectory::create(&root)?;
         let environment = serde_json::json!({ "reward": "brief_and_right" });

@@ -1,5 +1,5 @@
 //! `llm-trainer`: data goes to standard output, one error line to standard error, and the exit code is 0 or 2; that of
-//! `launch` is the failed rank's.
+//! `launch` is the failed rank's, and work that was asked to end has [codes of its own](Interruption).
 
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
@@ -7,10 +7,15 @@ use std::process::ExitCode;
 use clap::Parser;
 use llm_trainer::cli::Cli;
 use llm_trainer::command::Command;
+use llm_trainer::interruption::Interruption;
 use llm_trainer::launch::RankFailed;
+use llm_trainer::openmp;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
+    if cli.command.computes() {
+        openmp::bound_spinning();
+    }
     // Before libtorch makes anything large. Where memory is scarcer than time, it can be handed back.
     if std::env::var("LLM_TRAINER_KEEP_FREED_MEMORY").as_deref() != Ok("no") {
         let _kept = torch_ext::keep_freed_memory();
@@ -25,11 +30,22 @@ fn main() -> ExitCode {
     match cli.command.run(&mut out).and_then(|()| Ok(out.flush()?)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {}", one_line(&error));
-            ExitCode::from(error.downcast_ref().map_or(2, RankFailed::exit_code))
-        }
+        Err(error) => end(&error),
     }
+}
+
+/// Says the error and gives the exit code. Work that was asked to end has said so itself.
+fn end(error: &anyhow::Error) -> ExitCode {
+    if let Some(interruption) = error.downcast_ref::<Interruption>() {
+        return interruption.end();
+    }
+    let failed = error.downcast_ref::<RankFailed>();
+    if let Some(interruption) = failed.and_then(RankFailed::interruption) {
+        eprintln!("{}", one_line(error));
+        return interruption.end();
+    }
+    eprintln!("error: {}", one_line(error));
+    ExitCode::from(failed.map_or(2, RankFailed::exit_code))
 }
 
 /// The error and its causes; a cause that the line ends with already is not said twice.

@@ -26,10 +26,7 @@ impl Progress {
     /// A job of `total` steps of which `done` are done.
     pub fn new(name: &str, total: u64, done: u64) -> Self {
         let bar = std::io::stderr().is_terminal().then(|| {
-            let template = "{prefix} {bar:30} {pos}/{len} {msg} [{elapsed}, {eta} left]";
-            // A template that did not parse would cost the bar its looks and nothing else.
-            let style = ProgressStyle::with_template(template)
-                .unwrap_or_else(|_| ProgressStyle::default_bar());
+            let style = style("{prefix} {bar:30} {pos}/{len} {msg} [{elapsed}, {eta} left]");
             let bar = ProgressBar::new(total).with_style(style).with_prefix(name.to_owned());
             bar.set_position(done);
             bar.reset_eta();
@@ -98,5 +95,35 @@ impl Progress {
         if let Some(bar) = &self.bar {
             bar.finish();
         }
+    }
+
+    /// The job ends before its last step: the bar stays where it is, and no longer says what is left.
+    pub fn interrupt(&self) {
+        if let Some(bar) = &self.bar {
+            bar.set_style(style("{prefix} {bar:30} {pos}/{len} {msg} [{elapsed}]"));
+            bar.abandon();
+        }
+    }
+}
+
+fn style(template: &str) -> ProgressStyle {
+    // A template that did not parse would cost the bar its looks and nothing else.
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bar_of_an_interrupted_job_stays_where_it_was() {
+        let bar = ProgressBar::hidden();
+        bar.set_length(80);
+        let (log, last_line) = (None, Cell::new(None));
+        let job = Progress { name: "job".to_owned(), total: 80, bar: Some(bar), log, last_line };
+        job.advance(4, "reward 0.5");
+        job.interrupt();
+        let bar = job.bar.as_ref().expect("given above");
+        assert_eq!((bar.position(), bar.is_finished()), (4, true));
     }
 }

@@ -2,12 +2,14 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals as Listener;
 use signal_hook::low_level::emulate_default_handler;
+
+use crate::interruption::Interruption;
 
 /// SIGTERM and SIGINT that come within this time of the first one are the same request. Slurm at a job's end sends SIGTERM to
 /// every task and to `srun`, which passes it on; a terminal sends SIGINT to a launcher and to what it started.
@@ -17,7 +19,8 @@ const SAME_REQUEST: Duration = Duration::from_secs(2);
 /// [`SAME_REQUEST`] after the first ends the process at once.
 #[derive(Debug)]
 pub(crate) struct Signals {
-    end: Arc<AtomicBool>,
+    /// The first signal that asked for the end; 0 before.
+    end: Arc<AtomicI32>,
     save: Arc<AtomicBool>,
 }
 
@@ -36,7 +39,7 @@ impl Signals {
                     // Ends the process: both signals do so by default.
                     let _ = emulate_default_handler(signal);
                 } else {
-                    end.store(true, Ordering::Relaxed);
+                    let _ = end.compare_exchange(0, signal, Ordering::Relaxed, Ordering::Relaxed);
                 }
             }
         };
@@ -44,9 +47,9 @@ impl Signals {
         Ok(signals)
     }
 
-    /// Whether the run is to end.
-    pub(crate) fn asked_to_end(&self) -> bool {
-        self.end.load(Ordering::Relaxed)
+    /// Whether the run is to end, and by which signal.
+    pub(crate) fn asked_to_end(&self) -> Option<Interruption> {
+        Interruption::of_signal(self.end.load(Ordering::Relaxed))
     }
 
     /// Whether a checkpoint was asked for since the last question.

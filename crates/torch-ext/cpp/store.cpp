@@ -23,15 +23,18 @@ void torch_ext_set_log_level(int level) {
 }
 
 // Port 0: the server picks a free one. A port of one's own may be served more than once by one process.
-StoreHandle* torch_ext_store_tcp(const char* host, uint16_t port, int is_server, int64_t timeout_ms) {
+StoreHandle* torch_ext_store_tcp(const char* host, uint16_t port, int is_server, int64_t connect_ms,
+                                 int64_t timeout_ms) {
   return torch_ext::guard((StoreHandle*)nullptr, [&] {
     c10d::TCPStoreOptions options;
     options.port = port;
     options.isServer = is_server != 0;
     options.waitWorkers = false;
-    options.timeout = milliseconds(timeout_ms);
+    options.timeout = milliseconds(connect_ms);
     options.multiTenant = port != 0;
-    return new StoreHandle{c10::make_intrusive<c10d::TCPStore>(host, options)};
+    auto* handle = new StoreHandle{c10::make_intrusive<c10d::TCPStore>(host, options)};
+    handle->store->setTimeout(milliseconds(timeout_ms));
+    return handle;
   });
 }
 

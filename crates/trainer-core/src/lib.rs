@@ -10,7 +10,7 @@
 //! | [`evaluation`] | how often a model is right, how sure that is, and how varied its responses are |
 //! | [`metrics`], [`tensorboard`], [`run_directory`], [`saved_rollouts`], [`atomic_write`] | what a run leaves on disk |
 //! | [`bounded_read`] | how much of a stranger's file is read |
-//! | [`resume`], [`retention`], [`deadline`] | where a run starts, which checkpoints stay, and when the last must be written |
+//! | [`resume`], [`manifest`], [`retention`], [`deadline`] | where a run starts, whether a checkpoint is whole, which stay, and when the last must be written |
 //! | [`report`], [`export`] | what a person sees of it, and other programs |
 //! | [`run_law`], [`token_record`] | what reward cost in entropy, and what is known of each token |
 //! | [`run_view`], [`inspect`] | a run as its folder shows it, and on a terminal |
@@ -36,6 +36,7 @@ pub mod export;
 pub mod gguf;
 pub mod ground_truth;
 pub mod inspect;
+pub mod manifest;
 pub mod metrics;
 pub mod model_config;
 pub mod overlong;

@@ -1,5 +1,7 @@
 //! Where a run starts: anew, after its latest checkpoint, or after a given one.
 
+mod changes;
+
 use std::fmt::{self, Display, Formatter};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +9,10 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
+use crate::manifest::{self, Checked};
 use crate::run_directory::{Checkpoint, RunDirectory, RunDirectoryError};
+
+pub use changes::Change;
 
 /// Where the trainer's own files lie within a checkpoint.
 pub const TRAINER_FOLDER: &str = "trainer";
@@ -73,6 +78,17 @@ impl Origin {
     }
 }
 
+/// Where a run starts, and what a person should know of that.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Start {
+    /// Where.
+    pub origin: Origin,
+    /// Checkpoints that were passed over because they are damaged, and the like: one sentence each.
+    pub notes: Vec<String>,
+    /// Fields that the run in the folder goes on with otherwise than before.
+    pub changes: Vec<Change>,
+}
+
 /// Why a run cannot start where it was asked to.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -93,15 +109,47 @@ pub enum ResumeError {
     },
     /// The folder holds a run of another configuration.
     #[error(
-        "{}: holds a run with another configuration, expected the same one (remove the folder, or choose another `name`){}",
-        root.display(),
-        .difference.as_ref().map_or_else(String::new, |line| format!("; first difference: {line}"))
+        "{}: holds a run with another configuration: `{}` is {} there, {} now{}; expected the same one (a copy may have \
+         another: choose another `name`, with --resume {})",
+        root.display(), first.field, first.before, first.now, also(*more), root.display()
     )]
     OtherConfiguration {
         /// The run's folder.
         root: PathBuf,
-        /// The first line that differs.
-        difference: Option<String>,
+        /// The first field that may not change.
+        first: Change,
+        /// How many others there are.
+        more: usize,
+    },
+    /// The configuration of the run in the folder, or the one given, is not TOML.
+    #[error("{}: {problem}, expected the configuration of a run", path.display())]
+    Configuration {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        problem: String,
+    },
+    /// The checkpoint that was asked for is not as it was written.
+    #[error(
+        "{}: damaged: {}; expected the files as they were written (--resume auto takes the newest checkpoint of a run that is whole)",
+        path.display(), damage.join("; ")
+    )]
+    Damaged {
+        /// The checkpoint.
+        path: PathBuf,
+        /// Files, with what is wrong.
+        damage: Vec<String>,
+    },
+    /// No checkpoint of the run is as it was written.
+    #[error(
+        "{}: no checkpoint is whole: {}; expected one (remove the folder to begin again)",
+        root.display(), damage.join("; ")
+    )]
+    NoneWhole {
+        /// The run's folder.
+        root: PathBuf,
+        /// Checkpoints, with what is wrong.
+        damage: Vec<String>,
     },
     /// What `--resume` names is no checkpoint.
     #[error(
@@ -127,66 +175,132 @@ pub enum ResumeError {
     Directory(#[from] RunDirectoryError),
 }
 
-/// Finds where a run of folder `root` and configuration `resolved` (the text of its `config.toml`) starts.
+fn also(more: usize) -> String {
+    match more {
+        0 => String::new(),
+        1 => " (and another field)".to_owned(),
+        more => format!(" (and {more} other fields)"),
+    }
+}
+
+/// Finds where a run of folder `root` and configuration `resolved` (the text of its `config.toml`) starts. Of the run's own
+/// checkpoints that is the newest one that is whole; one that is named is taken, or refused where it is damaged.
 ///
 /// # Errors
 ///
 /// [`ResumeError`], which says what was found.
-pub fn origin(root: &Path, resolved: &str, resume: &Resume) -> Result<Origin, ResumeError> {
+pub fn origin(root: &Path, resolved: &str, resume: &Resume) -> Result<Start, ResumeError> {
+    origin_by(root, resolved, resume, |checkpoint| Ok(manifest::check(&checkpoint.path, (0, 1))))
+}
+
+/// As [`origin`], with `check` to say whether a checkpoint is whole: several processes share that work.
+///
+/// # Errors
+///
+/// [`ResumeError`], or the error of `check`.
+pub fn origin_by<E: From<ResumeError>>(
+    root: &Path,
+    resolved: &str,
+    resume: &Resume,
+    mut check: impl FnMut(&Checkpoint) -> Result<Checked, E>,
+) -> Result<Start, E> {
+    let (mut notes, mut changes) = (Vec::new(), Vec::new());
     let begun = root.join("config.toml").exists();
     let named = match resume {
         Resume::From(path) => Some(find_checkpoint(path)?),
         Resume::Auto | Resume::Never => None,
     };
-    match (begun, named) {
-        (false, None) => Ok(Origin::New),
-        (false, Some(checkpoint)) => Ok(Origin::Branch(checkpoint)),
-        (true, named) => {
-            let directory = RunDirectory::open(root)?;
-            let own = named.as_ref().is_none_or(|checkpoint| lies_in(&checkpoint.path, root));
-            if *resume == Resume::Never || !own {
-                let latest = directory.latest_checkpoint().ok().flatten().map(|latest| latest.step);
-                let (root, asked) = (root.to_path_buf(), resume.clone());
-                return Err(ResumeError::Occupied { root, latest, asked });
-            }
-            check_configuration(&directory, resolved)?;
-            match named {
-                None => {
-                    let latest = directory.latest_checkpoint()?;
-                    Ok(Origin::GoOn(directory, latest))
-                }
-                Some(checkpoint) => Ok(Origin::Rewind(directory, checkpoint)),
-            }
+    let directory = if begun {
+        let directory = RunDirectory::open(root).map_err(ResumeError::from)?;
+        let is_own = |named: &Checkpoint| lies_in(&named.path, root);
+        if *resume == Resume::Never || named.as_ref().is_some_and(|named| !is_own(named)) {
+            let latest = directory.latest_checkpoint().ok().flatten().map(|latest| latest.step);
+            let (root, asked) = (root.to_path_buf(), resume.clone());
+            return Err(ResumeError::Occupied { root, latest, asked }.into());
         }
-    }
-}
-
-fn check_configuration(directory: &RunDirectory, resolved: &str) -> Result<(), ResumeError> {
-    let path = directory.config();
-    let earlier = fs::read_to_string(&path)
-        .map_err(|source| RunDirectoryError::Read { path: path.clone(), source })?;
-    let (earlier, now) = (decisive(&earlier), decisive(resolved));
-    if earlier == now {
-        return Ok(());
-    }
-    let difference = earlier
-        .into_iter()
-        .zip(now)
-        .find(|(earlier, now)| earlier != now)
-        .map(|(earlier, now)| format!("`{earlier}` there, `{now}` now"));
-    Err(ResumeError::OtherConfiguration { root: directory.root().to_path_buf(), difference })
-}
-
-/// The lines of a configuration that decide what a run computes: all but how it is spread over processes.
-fn decisive(resolved: &str) -> Vec<&str> {
-    let mut is_spread = false;
-    let decides = |line: &&str| {
-        if line.starts_with('[') {
-            is_spread = *line == "[parallel]";
-        }
-        !is_spread
+        changes = changes_of(&directory, resolved)?;
+        Some(directory)
+    } else {
+        None
     };
-    resolved.lines().filter(decides).collect()
+    let origin = match (directory, named) {
+        (None, None) => Origin::New,
+        (Some(directory), None) => newest_whole(directory, &mut notes, check)?,
+        (directory, Some(named)) => {
+            match check(&named)? {
+                Checked::Damaged(damage) => {
+                    return Err(ResumeError::Damaged { path: named.path, damage }.into());
+                }
+                Checked::Unknown => notes.push(unchecked(&named)),
+                Checked::Whole => {}
+            }
+            match directory {
+                Some(directory) => Origin::Rewind(directory, named),
+                None => Origin::Branch(named),
+            }
+        }
+    };
+    Ok(Start { origin, notes, changes })
+}
+
+/// The run in its folder, from the newest checkpoint that is whole.
+fn newest_whole<E: From<ResumeError>>(
+    directory: RunDirectory,
+    notes: &mut Vec<String>,
+    mut check: impl FnMut(&Checkpoint) -> Result<Checked, E>,
+) -> Result<Origin, E> {
+    let (checkpoints, fault) = directory.resumable().map_err(ResumeError::from)?;
+    let latest = directory.latest_checkpoint().ok().flatten();
+    let had_any = !checkpoints.is_empty() || fault.is_some();
+    notes.extend(fault.map(|fault| fault.to_string()));
+    for checkpoint in checkpoints {
+        match check(&checkpoint)? {
+            Checked::Damaged(damage) => {
+                let (step, damage) = (checkpoint.step, damage.join("; "));
+                notes.push(format!("the checkpoint of step {step} is damaged: {damage}"));
+                continue;
+            }
+            Checked::Unknown => notes.push(unchecked(&checkpoint)),
+            Checked::Whole => {}
+        }
+        return Ok(if latest.as_ref() == Some(&checkpoint) {
+            Origin::GoOn(directory, Some(checkpoint))
+        } else {
+            Origin::Rewind(directory, checkpoint)
+        });
+    }
+    if had_any {
+        let (root, damage) = (directory.root().to_path_buf(), std::mem::take(notes));
+        return Err(ResumeError::NoneWhole { root, damage }.into());
+    }
+    Ok(Origin::GoOn(directory, None))
+}
+
+fn unchecked(checkpoint: &Checkpoint) -> String {
+    let step = checkpoint.step;
+    format!("the checkpoint of step {step} was written without checksums, and is not checked")
+}
+
+/// How the run in the folder goes on otherwise than before.
+fn changes_of(directory: &RunDirectory, resolved: &str) -> Result<Vec<Change>, ResumeError> {
+    let path = directory.config();
+    let read = |source| RunDirectoryError::Read { path: path.clone(), source };
+    let table = |text: &str| {
+        text.parse::<toml::Table>().map_err(|error| ResumeError::Configuration {
+            path: path.clone(),
+            problem: error.message().to_owned(),
+        })
+    };
+    let before = table(&fs::read_to_string(&path).map_err(read)?)?;
+    let (changes, refused) = changes::changes(&before, &table(resolved)?);
+    let more = refused.len().saturating_sub(1);
+    match refused.into_iter().next() {
+        None => Ok(changes),
+        Some(first) => {
+            let root = directory.root().to_path_buf();
+            Err(ResumeError::OtherConfiguration { root, first, more })
+        }
+    }
 }
 
 fn lies_in(path: &Path, root: &Path) -> bool {
@@ -247,115 +361,4 @@ fn describe(path: &Path) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A run's folder with checkpoints of these steps, all of configuration `a = 1`.
-    fn run(root: &Path, steps: &[u64]) {
-        let directory = RunDirectory::create(root).unwrap();
-        directory.write_description("a = 1\n", &(), &()).unwrap();
-        for &step in steps {
-            let folder = directory.begin_checkpoint(step).unwrap();
-            fs::create_dir(folder.path().join(TRAINER_FOLDER)).unwrap();
-            let state = folder.path().join(TRAINER_FOLDER).join(STATE_FILE);
-            fs::write(state, format!("{{\"step\": {step}}}")).unwrap();
-            directory.finish_checkpoint(step, folder, 0).unwrap();
-        }
-    }
-
-    fn said(root: &Path, resume: &str) -> String {
-        let error = origin(root, "a = 1\n", &resume.parse().unwrap()).unwrap_err().to_string();
-        error.replace(&root.parent().unwrap().display().to_string(), "DIR")
-    }
-
-    #[test]
-    fn auto_begins_goes_on_or_begins_again() {
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path().join("run");
-        let start = || origin(&root, "a = 1\n", &Resume::Auto).unwrap();
-        assert_eq!(start(), Origin::New);
-        run(&root, &[]);
-        assert!(matches!(start(), Origin::GoOn(_, None)));
-        fs::remove_dir_all(&root).unwrap();
-        run(&root, &[2, 4]);
-        assert_eq!(start().checkpoint().map(|checkpoint| checkpoint.step), Some(4));
-        let other = origin(&root, "a = 2\n", &Resume::Auto).unwrap_err().to_string();
-        assert!(other.ends_with("first difference: `a = 1` there, `a = 2` now"), "{other}");
-    }
-
-    #[test]
-    fn how_a_run_is_spread_over_processes_may_change() {
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path().join("run");
-        let with = |zero: u8, steps: u8| {
-            format!("a = 1\n\n[parallel]\nzero = {zero}\n\n[training]\nsteps = {steps}\n")
-        };
-        RunDirectory::create(&root).unwrap().write_description(&with(0, 1), &(), &()).unwrap();
-        assert!(matches!(origin(&root, &with(3, 1), &Resume::Auto), Ok(Origin::GoOn(..))));
-        let other = origin(&root, &with(3, 2), &Resume::Auto).unwrap_err().to_string();
-        assert!(other.ends_with("`steps = 1` there, `steps = 2` now"), "{other}");
-    }
-
-    #[test]
-    fn never_refuses_a_folder_with_a_run() {
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path().join("run");
-        assert_eq!(origin(&root, "", &Resume::Never).unwrap(), Origin::New);
-        run(&root, &[2]);
-        assert!(
-            said(&root, "never").starts_with(
-                "DIR/run: holds a run with a checkpoint of step 2, expected none with --resume never"
-            ),
-            "{}",
-            said(&root, "never")
-        );
-    }
-
-    #[test]
-    fn a_path_is_a_checkpoint_of_this_run_or_of_another() {
-        let folder = tempfile::tempdir().unwrap();
-        let [root, other] = ["run", "other"].map(|name| folder.path().join(name));
-        run(&root, &[2, 4]);
-        run(&other, &[3, 6]);
-        let from = |root: &Path, path: PathBuf| origin(root, "a = 1\n", &Resume::From(path));
-        let rewound = from(&root, root.join("checkpoints/step-2")).unwrap();
-        assert!(matches!(rewound, Origin::Rewind(_, Checkpoint { step: 2, .. })), "{rewound:?}");
-        let branch = from(&folder.path().join("new"), other.clone()).unwrap();
-        assert!(matches!(branch, Origin::Branch(Checkpoint { step: 6, .. })), "{branch:?}");
-        let branch = from(&folder.path().join("new"), other.join("checkpoints/step-3")).unwrap();
-        assert!(matches!(branch, Origin::Branch(Checkpoint { step: 3, .. })), "{branch:?}");
-        let both = from(&root, other).unwrap_err().to_string();
-        assert!(both.contains("holds a run with a checkpoint of step 4, expected none"), "{both}");
-    }
-
-    #[test]
-    fn what_is_no_checkpoint_is_described() {
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path().join("run");
-        run(&folder.path().join("bare"), &[]);
-        let place = |name: &str| folder.path().join(name);
-        fs::create_dir(place("empty")).unwrap();
-        fs::create_dir(place("model")).unwrap();
-        fs::write(place("model").join("config.json"), "{}").unwrap();
-        fs::create_dir_all(place("broken").join(TRAINER_FOLDER)).unwrap();
-        fs::write(place("broken").join(TRAINER_FOLDER).join(STATE_FILE), "{\"step\": -1}").unwrap();
-        for (name, expected) in [
-            (
-                "nowhere",
-                "is not there, expected a checkpoint (a folder step-N that holds trainer/state.json)",
-            ),
-            ("model/config.json", "is a file, expected"),
-            (
-                "model",
-                "is a model without the state of a run (`model.path` trains from its weights)",
-            ),
-            ("empty", "is an empty folder"),
-            ("bare", "a run without a checkpoint"),
-            ("broken", "trainer/state.json: no number `step`"),
-            ("", "is a folder of bare, broken, empty, model, expected"),
-        ] {
-            let error = said(&root, place(name).to_str().unwrap());
-            assert!(error.contains(expected), "{name}: {error}");
-        }
-    }
-}
+mod tests;

@@ -1,13 +1,16 @@
 //! The folder of one run, `runs/NAME`.
 //!
 //! ```text
-//! config.toml       as the user wrote it          metrics.jsonl       one object a step
+//! config.toml       every field, as TOML          metrics.jsonl       one object a step
 //! resolved.json     every field with its value    samples/step-N.jsonl
 //! environment.json  commit, versions, device      checkpoints/step-N/ Hugging Face folder + trainer/
 //! report.html                                     samples/step-N.tokens.jsonl  some of them token by token
 //! events/           the metrics for TensorBoard   checkpoints/latest  name of the last whole one
 //! logs/rank-N.log   what the ranks beside the first had to say
+//! changes.jsonl     fields that the run went on with otherwise than before
 //! ```
+
+mod going_on;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -148,9 +148,12 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
                 folder.finish(&results, &page(&subject.name, &results))?;
                 results
             }
-            Outcome::Interrupted { done, problems } => bail!(
-                "ended by a signal after {done} of {problems} problems, which are saved; the same command goes on"
-            ),
+            Outcome::Interrupted { by, done, problems } => {
+                eprintln!(
+                    "eval: {by} after {done} of {problems} problems, which are saved; the same command goes on"
+                );
+                return Err(by.into());
+            }
         },
     };
     print(&results, &subject.name, &folder, (!args.json).then_some(&file.grading), out)

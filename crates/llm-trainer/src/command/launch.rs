@@ -24,6 +24,9 @@ pub struct Args {
     /// TCP port of the store on the first host
     #[arg(long, value_name = "PORT", default_value = "29500", value_parser = clap::value_parser!(u16).range(1..))]
     master_port: u16,
+    /// Seconds that the other hosts wait for the first to serve the store
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
+    connect_seconds: Duration,
     /// Seconds that the other processes have to end after one has failed, before they are killed
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     grace: Duration,
@@ -54,7 +57,13 @@ impl Args {
             None => anyhow::bail!(
                 "--master-addr is not given, expected the first host, as --nnodes is {count}"
             ),
-            Some(first) => Ok(Host { index, count, first: first.clone(), port: self.master_port }),
+            Some(first) => Ok(Host {
+                index,
+                count,
+                first: first.clone(),
+                port: self.master_port,
+                connect_timeout: self.connect_seconds,
+            }),
         }
     }
 }

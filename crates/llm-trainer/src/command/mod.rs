@@ -75,6 +75,31 @@ pub enum Command {
 }
 
 impl Command {
+    /// Whether a model is computed in this process.
+    pub fn computes(&self) -> bool {
+        match self {
+            Self::Doctor(_)
+            | Self::Score(_)
+            | Self::Generate(_)
+            | Self::Eval(_)
+            | Self::Serve(_)
+            | Self::Warmup(_)
+            | Self::Train(_)
+            | Self::Preflight(_) => true,
+            Self::Data(_)
+            | Self::Plan(_)
+            | Self::Launch(_)
+            | Self::Report(_)
+            | Self::Inspect(_)
+            | Self::Export(_)
+            | Self::Merge(_)
+            | Self::ImportGguf(_)
+            | Self::Completions(_)
+            | Self::Man(_)
+            | Self::Confined(_) => false,
+        }
+    }
+
     /// Runs it.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Instant, SystemTime};
 
 use anyhow::Context;
 use torch_ext::Placement;
@@ -10,15 +10,16 @@ use trainer_core::config::Run;
 use trainer_core::counted::counted;
 use trainer_core::deadline::Deadline;
 use trainer_core::plan::Assumptions;
-use trainer_core::resume::{self, Origin, Resume};
-use trainer_core::run_directory::RunDirectory;
+use trainer_core::resume::{self, Origin, Resume, Start};
+use trainer_core::run_directory::{Checkpoint, RunDirectory};
 
 use super::plan_options::PlanOptions;
 use super::run_source::RunSource;
+use crate::interruption::Interruption;
 use crate::progress::Progress;
 use crate::ranks::Ranks;
 use crate::signals::Signals;
-use crate::training::{RolloutSource, StepReport, Trainer};
+use crate::training::{RolloutSource, StepReport, Trainer, checked};
 
 /// Arguments of `train`.
 #[derive(Debug, clap::Args)]
@@ -35,8 +36,8 @@ pub struct Args {
     /// [default: none]
     #[arg(long, value_name = "DIR")]
     replay_rollouts: Option<PathBuf>,
-    /// auto goes on with the run in its folder or begins one; never refuses a folder with a run; PATH goes on after that
-    /// checkpoint, or after the latest of that run: of this run it is taken up again there, of another one a copy begins
+    /// auto: continue the run in its folder after its newest checkpoint that is whole, or start one. never: fail if the folder
+    /// holds a run. PATH: continue after exactly that checkpoint, or the latest of that run; one of another run starts a copy
     #[arg(long, value_name = "auto|never|PATH", default_value_t)]
     resume: Resume,
     /// Print the configuration in full, how its batches come together, the memory of a rank and what it sends, check the
@@ -57,7 +58,8 @@ pub struct Args {
 ///
 /// # Errors
 ///
-/// If the configuration is wrong, or the run fails; what was saved stays.
+/// If the configuration is wrong, or the run fails; what was saved stays. [`Interruption`] if it was told to end before its
+/// last step.
 pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     let run = args.run.read()?;
     let resolved = toml::to_string_pretty(run.config())?;
@@ -72,10 +74,12 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
         Some(text) => Some(Deadline::parse(text, SystemTime::now())?),
         None => None,
     };
-    let timeout = Duration::from_secs(run.config().parallel.timeout_seconds);
-    let ranks = Ranks::from_env(run.config().model.device, timeout)?;
+    let ranks = Ranks::from_env(run.config().model.device, &run.config().parallel)?;
     let outcome = train_on(&ranks, args, run, &resolved, deadline, out);
-    ranks.conclude(outcome)
+    match ranks.conclude(outcome)? {
+        Some(interruption) => Err(interruption.into()),
+        None => Ok(()),
+    }
 }
 
 /// Prints what would run, as a configuration whose comments say what comes of it.
@@ -112,7 +116,7 @@ fn dry_run(
     Ok(())
 }
 
-/// Trains on this rank; the first one has the last word on standard output.
+/// Trains on this rank, to the last step or until told to end; the first one has the last word on standard output.
 fn train_on(
     ranks: &Ranks,
     args: &Args,
@@ -120,10 +124,11 @@ fn train_on(
     resolved: &str,
     deadline: Option<Deadline>,
     out: &mut impl Write,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<Option<Interruption>> {
     let out: &mut dyn Write = if ranks.is_first() { out } else { &mut std::io::sink() };
     let root = run.output_directory();
-    let origin = resume::origin(&root, resolved, &args.resume)?;
+    let check = |checkpoint: &Checkpoint| checked(ranks, checkpoint);
+    let Start { origin, notes, changes } = resume::origin_by(&root, resolved, &args.resume, check)?;
     // Before any of them writes: the first rank makes the folder that all look into.
     ranks.same("where the run starts", &start_of(&origin))?;
     let steps = run.config().training.steps;
@@ -134,12 +139,18 @@ fn train_on(
     let started = |run: &Run| create(&root, run, resolved, ranks.count());
     let trainer = Trainer::start(ranks.clone(), run, origin, started)?;
     let mut trainer = trainer.with_rollouts(rollouts);
+    let recorded =
+        if ranks.is_first() { trainer.record_changes(&changes, resolved) } else { Ok(()) };
+    ranks.agree("whether the changed configuration is written", recorded)?;
     if trainer.is_finished() {
         writeln!(out, "{name}: all {steps} steps are done; see {}", root.display())?;
-        return Ok(());
+        return Ok(None);
     }
     if trainer.step() > 0 {
         writeln!(out, "{name}: going on after step {} of {steps}", trainer.step())?;
+    }
+    for change in &changes {
+        writeln!(out, "{name}: goes on with {change}")?;
     }
     let progress = if ranks.is_first() {
         Progress::new(&name, steps, trainer.step())
@@ -147,40 +158,51 @@ fn train_on(
         let log = RunDirectory::open(&root)?.rank_log(ranks.rank())?;
         Progress::logged(&name, steps, &log).with_context(|| log.display().to_string())?
     };
-    for warning in &warnings {
+    for warning in warnings.iter().chain(&notes) {
         progress.say(&format!("warning: {warning}"));
     }
     for note in trainer.notes() {
         progress.say(&format!("note: {note}"));
     }
-    let interruption = Interruption { signals: Signals::listen()?, deadline };
-    let outcome = train(ranks, &mut trainer, &progress, &name, &interruption);
+    let requests = Requests { signals: Signals::listen()?, deadline };
+    let outcome = train(ranks, &mut trainer, &progress, &name, &requests);
     if let (Err(error), false) = (&outcome, ranks.is_first()) {
         progress.say(&format!("error: {error:#}"));
     }
-    if let Some(reason) = outcome? {
-        let (step, root) = (trainer.step(), root.display());
-        writeln!(out, "{name}: {reason} after step {step} of {steps}, which is saved; see {root}")?;
-        return Ok(());
+    let (interruption, root) = (outcome?, root.display());
+    match interruption {
+        Some(reason) => {
+            let step = trainer.step();
+            progress.interrupt();
+            writeln!(
+                out,
+                "{name}: {reason} after step {step} of {steps}, which is saved; see {root}"
+            )?;
+        }
+        None => {
+            progress.finish();
+            writeln!(out, "{name}: {} done; see {root}", counted(steps, "step"))?;
+        }
     }
-    writeln!(out, "{name}: {} done; see {}", counted(steps, "step"), root.display())?;
-    Ok(())
+    // Another rank may end first, and a launcher then ends this one.
+    out.flush()?;
+    Ok(interruption)
 }
 
 /// What may end a run before its last step.
-struct Interruption {
+struct Requests {
     signals: Signals,
     deadline: Option<Deadline>,
 }
 
-/// Trains to the last step, or until told to end; then says why.
+/// Trains to the last step, or until told to end, with a checkpoint of where it stands.
 fn train(
     ranks: &Ranks,
     trainer: &mut Trainer,
     progress: &Progress,
     name: &str,
-    Interruption { signals, deadline }: &Interruption,
-) -> anyhow::Result<Option<&'static str>> {
+    Requests { signals, deadline }: &Requests,
+) -> anyhow::Result<Option<Interruption>> {
     let (mut longest_step, mut longest_save) = (0.0_f64, 0.0_f64);
     let enter = |done: u64, phase: &str| {
         ranks.enter(done + 1, phase);
@@ -194,8 +216,7 @@ fn train(
         let [too_late] = ranks.any("whether time is up", [!deadline.iter().all(in_time)])?;
         if too_late {
             trainer.save_now()?;
-            progress.finish();
-            return Ok(Some("ended before its deadline"));
+            return Ok(Some(Interruption::Deadline));
         }
         let began = Instant::now();
         let done = trainer.step();
@@ -213,12 +234,14 @@ fn train(
             anyhow::bail!("{name} stopped after step {step}, which is saved: {reason}");
         }
         // Whichever rank a signal has reached, all go the same way.
-        let asked = [signals.asked_to_end(), signals.asked_to_save()];
-        let [asked_to_end, asked_to_save] = ranks.any("signals", asked)?;
-        if asked_to_end {
+        let end = signals.asked_to_end();
+        let both = [Interruption::Interrupt, Interruption::Terminate];
+        let [interrupt, terminate] = both.map(|by| end == Some(by));
+        let asked = [interrupt, terminate, signals.asked_to_save()];
+        let [interrupt, terminate, asked_to_save] = ranks.any("signals", asked)?;
+        if interrupt || terminate {
             trainer.save_now()?;
-            progress.finish();
-            return Ok(Some("ended by a signal"));
+            return Ok(Some(both[usize::from(!interrupt)]));
         }
         // Checkpoints that are due are part of a step; one that is not is about as long.
         longest_step = longest_step.max(began.elapsed().as_secs_f64());
@@ -229,7 +252,6 @@ fn train(
             progress.say(&format!("step {step} saved, as a signal asked"));
         }
     }
-    progress.finish();
     Ok(None)
 }
 

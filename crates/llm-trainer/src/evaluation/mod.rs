@@ -18,6 +18,7 @@ use trainer_core::text_tokenizer::TextTokenizer;
 
 use self::prepared::{Client, PreparedSet};
 use crate::cpu_decoder::CpuDecoder;
+use crate::interruption::Interruption;
 use crate::model::Decoder;
 use crate::progress::Progress;
 use crate::signals::Signals;
@@ -39,6 +40,8 @@ pub enum Outcome {
     Finished(Results),
     /// A signal asked for the end.
     Interrupted {
+        /// By what.
+        by: Interruption,
         /// Problems that have all their responses.
         done: usize,
         /// Problems in all.
@@ -128,9 +131,9 @@ impl Evaluation {
         let progress = Progress::new("eval", problems as u64, done as u64);
         for (set, responses) in self.sets.iter().zip(&mut responses) {
             while problems_in(set, responses.len()) < set.problems() {
-                if signals.asked_to_end() {
-                    progress.finish();
-                    return Ok(Outcome::Interrupted { done, problems });
+                if let Some(by) = signals.asked_to_end() {
+                    progress.interrupt();
+                    return Ok(Outcome::Interrupted { by, done, problems });
                 }
                 let first = problems_in(set, responses.len());
                 let (signals, progress, done) = (&signals, &progress, &mut done);
@@ -181,7 +184,7 @@ impl Client for Keeper<'_> {
     }
 
     fn goes_on(&self) -> bool {
-        !self.signals.asked_to_end()
+        self.signals.asked_to_end().is_none()
     }
 }
 

@@ -2,8 +2,11 @@
 
 use std::fmt;
 
+use signal_hook::consts::SIGINT;
 use signal_hook::low_level::signal_name;
 use thiserror::Error;
+
+use crate::interruption::Interruption;
 
 /// How a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +21,14 @@ impl Ended {
     /// Whether all went well.
     pub fn is_success(self) -> bool {
         self == Self::Code(0)
+    }
+
+    /// The request to end that the process says it has obeyed; then all ranks end so, each by itself.
+    pub fn interruption(self) -> Option<Interruption> {
+        match self {
+            Self::Code(code) => Interruption::of_exit_code(u8::try_from(code).ok()?),
+            Self::Signal(_) => None,
+        }
     }
 
     /// What a shell would answer: the code, or 128 and the number of the signal.
@@ -42,24 +53,52 @@ impl fmt::Display for Ended {
     }
 }
 
-/// The rank that failed first, which is why the others were ended.
+/// What a rank did that made a run fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// It ended by itself.
+    Ended(Ended),
+    /// It did not, until it was told to or killed: others named it when they failed.
+    Silent,
+    /// It is of another host: ranks of this one named it when they failed.
+    Elsewhere,
+}
+
+/// The rank that made the others fail, which is why all were ended.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("rank {rank} of {ranks} ended with {how}{}", also(.followers))]
+#[error("rank {rank} of {ranks} {}", after(.fault, .followers))]
 pub struct RankFailed {
-    /// The first that failed.
+    /// The first that failed, or the one that those who failed first named.
     pub rank: usize,
     /// Processes that were started.
     pub ranks: usize,
-    /// How it ended.
-    pub how: Ended,
-    /// Those that failed by themselves after it, before they were told to end.
+    /// How it failed.
+    pub fault: Fault,
+    /// Others that failed before they were told to end, in that order; one at least where the rank itself did not.
     pub followers: Vec<(usize, Ended)>,
 }
 
 impl RankFailed {
+    /// How it ended, or else the first that named it.
+    pub fn how(&self) -> Ended {
+        match self.fault {
+            Fault::Ended(how) => how,
+            Fault::Silent | Fault::Elsewhere => {
+                self.followers.first().map_or(Ended::Code(1), |follower| follower.1)
+            }
+        }
+    }
+
+    /// The request to end that the ranks have obeyed, or that ended them, as Ctrl-C does.
+    pub fn interruption(&self) -> Option<Interruption> {
+        let Fault::Ended(how) = self.fault else { return None };
+        let ended_by = (how == Ended::Signal(SIGINT)).then_some(Interruption::Interrupt);
+        how.interruption().or(ended_by)
+    }
+
     /// The launcher's own exit code.
     pub fn exit_code(&self) -> u8 {
-        self.how.exit_code()
+        self.how().exit_code()
     }
 }
 
@@ -71,12 +110,17 @@ pub struct FailedElsewhere {
     pub message: String,
 }
 
-fn also(followers: &[(usize, Ended)]) -> String {
-    if followers.is_empty() {
-        return String::new();
+fn after(fault: &Fault, followers: &[(usize, Ended)]) -> String {
+    let (mut text, verb) = match fault {
+        Fault::Ended(how) => (format!("ended with {how}"), ""),
+        Fault::Silent => ("stopped answering".to_owned(), " ended"),
+        Fault::Elsewhere => ("failed".to_owned(), " ended"),
+    };
+    for (index, (rank, how)) in followers.iter().enumerate() {
+        let [then, verb] = if index == 0 { [" then", verb] } else { ["", ""] };
+        text += &format!(",{then} rank {rank}{verb} with {how}");
     }
-    let one = |(rank, how): &(usize, Ended)| format!("rank {rank} with {how}");
-    format!(", then {}", followers.iter().map(one).collect::<Vec<_>>().join(", "))
+    text
 }
 
 #[cfg(test)]
@@ -85,8 +129,8 @@ mod tests {
 
     #[test]
     fn a_failure_names_the_first_rank_and_those_it_took_along() {
-        let mut failed =
-            RankFailed { rank: 1, ranks: 4, how: Ended::Signal(9), followers: Vec::new() };
+        let fault = Fault::Ended(Ended::Signal(9));
+        let mut failed = RankFailed { rank: 1, ranks: 4, fault, followers: Vec::new() };
         assert_eq!(failed.to_string(), "rank 1 of 4 ended with signal 9 (SIGKILL)");
         failed.followers = vec![(0, Ended::Code(2)), (3, Ended::Signal(6))];
         assert_eq!(
@@ -95,6 +139,13 @@ mod tests {
              signal 6 (SIGABRT)"
         );
         assert_eq!(failed.exit_code(), 137);
+        failed.fault = Fault::Silent;
+        assert_eq!(
+            failed.to_string(),
+            "rank 1 of 4 stopped answering, then rank 0 ended with exit code 2, rank 3 with signal 6 \
+             (SIGABRT)"
+        );
+        assert_eq!(failed.exit_code(), 2);
     }
 
     #[test]

@@ -13,8 +13,8 @@ use super::processes::Event;
 
 /// How often a launcher looks what the others say.
 const LOOK: Duration = Duration::from_millis(250);
-/// How long the launchers of a run may take to come.
-const JOIN: Duration = Duration::from_mins(10);
+/// Longest that a launcher waits for an answer of the store.
+const ANSWER: Duration = Duration::from_mins(10);
 /// Silence after which nobody waits any more for a launcher of another host.
 const SILENCE: Duration = Duration::from_secs(30);
 /// What the launcher that failed first has to say.
@@ -31,12 +31,15 @@ pub struct Host {
     pub first: String,
     /// TCP port of the store there; 0 takes a free one, where there is one host.
     pub port: u16,
+    /// Longest that the others wait for the first to serve it.
+    pub connect_timeout: Duration,
 }
 
 impl Host {
     /// The only one.
     pub fn alone() -> Self {
-        Self { index: 0, count: 1, first: "127.0.0.1".to_owned(), port: 0 }
+        let (first, connect_timeout) = ("127.0.0.1".to_owned(), Duration::from_mins(1));
+        Self { index: 0, count: 1, first, port: 0, connect_timeout }
     }
 }
 
@@ -72,20 +75,17 @@ impl Hosts {
         processes: usize,
         events: Sender<Event>,
     ) -> anyhow::Result<Self> {
-        if host.count == 1 {
-            let store =
-                Store::serve(host.port, Duration::from_mins(1)).context("cannot serve a store")?;
-            let port = store.port().context("the store has no port")?;
+        let Host { index, count, first, port, connect_timeout } = host;
+        let store = if *index == 0 {
+            Store::serve(*port, ANSWER).map_err(|error| not_served(host, error))?
+        } else {
+            Store::connect(first, *port, *connect_timeout, ANSWER)
+                .map_err(|error| not_reached(host, error))?
+        };
+        let port = store.port().context("the store has no port")?;
+        if *count == 1 {
             return Ok(Self { index: 0, port, store, talk: None });
         }
-        let Host { index, count, first, port } = host;
-        let store = if *index == 0 {
-            let serve = || format!("cannot serve a store at port {port}");
-            Store::serve(*port, JOIN).with_context(serve)?
-        } else {
-            let reach = || format!("cannot reach the store of the first host at {first}:{port}");
-            Store::connect(first, *port, JOIN).with_context(reach)?
-        };
         let words = store.prefixed("launch")?;
         let run = format!("-n {processes} --nnodes {count}");
         if *index == 0 {
@@ -109,7 +109,7 @@ impl Hosts {
         };
         let thread = thread::Builder::new().name("hosts".to_owned());
         let thread = thread.spawn(move || talker.run()).context("cannot start a thread")?;
-        Ok(Self { index: *index, port: *port, store, talk: Some((talk, thread)) })
+        Ok(Self { index: *index, port, store, talk: Some((talk, thread)) })
     }
 
     /// Of the store.
@@ -145,6 +145,27 @@ impl Hosts {
         drop(self.store);
         talk.words().others.take()
     }
+}
+
+fn not_served(Host { first, .. }: &Host, error: GroupError) -> anyhow::Error {
+    match error {
+        GroupError::PortTaken { port } => anyhow::anyhow!(
+            "cannot serve the store at {first}:{port}: {error}; expected a free one as --master-port, the \
+             same on every host"
+        ),
+        other => anyhow::Error::from(other).context("cannot serve a store"),
+    }
+}
+
+fn not_reached(Host { first, port, .. }: &Host, error: GroupError) -> anyhow::Error {
+    let message = match error {
+        GroupError::Store { message, .. } => message,
+        other => other.to_string(),
+    };
+    anyhow::anyhow!(
+        "cannot reach the store of the first host at {first}:{port}: {message}; expected its launcher, \
+         --node-rank 0, within --connect-seconds"
+    )
 }
 
 impl Talk {

@@ -10,6 +10,6 @@ mod processes;
 mod supervision;
 mod variables;
 
-pub use ended::{Ended, FailedElsewhere, RankFailed};
+pub use ended::{Ended, FailedElsewhere, Fault, RankFailed};
 pub use hosts::Host;
 pub use processes::{LaunchOptions, launch};

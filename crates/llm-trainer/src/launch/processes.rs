@@ -16,12 +16,14 @@ use anyhow::Context;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::flag;
+use tempfile::TempDir;
 
 use super::ended::{Ended, FailedElsewhere};
 use super::hosts::{Host, Hosts};
 use super::output::copy_lines;
 use super::supervision::{Step, Supervision};
 use super::variables::{threads, variables};
+use crate::ranks::record::{self, Record};
 
 /// How often the launcher looks whether it was signalled.
 const LOOK: Duration = Duration::from_millis(20);
@@ -46,8 +48,8 @@ pub struct LaunchOptions {
 /// What the launcher waits for.
 #[derive(Debug)]
 pub(super) enum Event {
-    /// A rank of this host, counted here, has ended.
-    Ended(usize, Ended),
+    /// A rank of this host, counted here, has ended; the rank of the run that it blames.
+    Ended(usize, Ended, Option<usize>),
     /// A rank of another host has failed, in words.
     Elsewhere(String),
 }
@@ -88,7 +90,9 @@ pub fn launch(options: &LaunchOptions) -> anyhow::Result<()> {
         fs::create_dir_all(directory)
             .with_context(|| format!("cannot make {}", directory.display()))?;
     }
-    let mut ranks = Ranks { leaders: Vec::new(), copies: Vec::new() };
+    // Without it the first failure is named, be it another's fault.
+    let records = tempfile::tempdir().ok();
+    let mut ranks = Ranks { leaders: Vec::new(), copies: Vec::new(), records };
     for index in 0..options.processes {
         if let Err(error) = ranks.start(index, options, hosts.port(), &sender) {
             hosts.tell(&format!("{error:#}"));
@@ -153,6 +157,8 @@ impl Requests {
 struct Ranks {
     leaders: Vec<Child>,
     copies: Vec<JoinHandle<()>>,
+    /// Where those that fail leave word why.
+    records: Option<TempDir>,
 }
 
 impl Ranks {
@@ -167,6 +173,9 @@ impl Ranks {
         let mut command = Command::new(&options.command[0]);
         command.args(&options.command[1..]);
         command.envs(variables(index, options.processes, &options.host, port));
+        let record = self.records.as_ref().map(|folder| folder.path().join(rank.to_string()));
+        // An empty name asks for no record.
+        command.env(record::VARIABLE, record.as_deref().unwrap_or(Path::new("")));
         if std::env::var_os("OMP_NUM_THREADS").is_none() {
             let processors = std::thread::available_parallelism().map_or(1, usize::from);
             command.env("OMP_NUM_THREADS", threads(processors, options.processes).to_string());
@@ -190,8 +199,10 @@ impl Ranks {
         let (process, ended) = (id(&leader), ended.clone());
         self.leaders.push(leader);
         std::thread::spawn(move || {
+            let how = wait_for_end(process);
+            let culprit = record.and_then(|path| Record::read(&path)?.culprit);
             // Nobody listens any more once the launcher is done.
-            let _ = ended.send(Event::Ended(index, wait_for_end(process)));
+            let _ = ended.send(Event::Ended(index, how, culprit));
         });
         Ok(())
     }
@@ -224,7 +235,9 @@ impl Ranks {
             // Those that ended together are heard before anybody is told to end.
             for event in event.into_iter().chain(events.try_iter()) {
                 step = step.or(match event {
-                    Event::Ended(index, how) => supervision.on_end(index, how, now),
+                    Event::Ended(index, how, culprit) => {
+                        supervision.on_end(index, how, culprit, now)
+                    }
                     Event::Elsewhere(failure) => {
                         eprintln!("{failure}: ending the ranks of this host");
                         elsewhere = Some(failure);
@@ -232,7 +245,9 @@ impl Ranks {
                     }
                 });
             }
-            if let Err(failed) = supervision.outcome() {
+            if let Err(failed) = supervision.outcome()
+                && failed.how().interruption().is_none()
+            {
                 hosts.tell(&failed.to_string());
             }
             match step.or_else(|| supervision.on_time(now)) {

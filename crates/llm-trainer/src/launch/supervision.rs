@@ -3,19 +3,18 @@
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use super::ended::{Ended, RankFailed};
+use super::ended::{Ended, Fault, RankFailed};
 
 /// What is known of the ranks of this host, which are counted from 0 here, and what follows from it.
 #[derive(Debug)]
 pub(super) struct Supervision {
-    ended: Vec<Option<Ended>>,
+    ended: Vec<Option<End>>,
     /// Of the run: the first that is counted here, and how many there are.
     first: usize,
     world: usize,
     grace: Duration,
-    /// The first rank that failed.
-    culprit: Option<(usize, Ended)>,
-    followers: Vec<(usize, Ended)>,
+    /// Ranks that failed before they were told to end, in that order.
+    failed: Vec<usize>,
     /// Whether the ranks were told to end because one had failed.
     told_to_end: bool,
     /// Whether one of another host had.
@@ -25,6 +24,16 @@ pub(super) struct Supervision {
     /// When those that are left are killed.
     deadline: Option<Instant>,
     killed: bool,
+}
+
+/// The end of a rank.
+#[derive(Debug, Clone, Copy)]
+struct End {
+    how: Ended,
+    /// The rank of the run that it blames for it.
+    culprit: Option<usize>,
+    /// Whether it had been told to end before.
+    was_told: bool,
 }
 
 /// What to do with all ranks that have not ended.
@@ -44,8 +53,7 @@ impl Supervision {
             first: ranks.start,
             world,
             grace,
-            culprit: None,
-            followers: Vec::new(),
+            failed: Vec::new(),
             told_to_end: false,
             failed_elsewhere: false,
             asked_to_end: 0,
@@ -63,23 +71,32 @@ impl Supervision {
     }
 
     pub(super) fn has_failed(&self) -> bool {
-        self.culprit.is_some() || self.failed_elsewhere
+        !self.failed.is_empty() || self.failed_elsewhere
     }
 
-    /// A rank has ended. The first failure ends the others; not where somebody had asked for the end: they are at it.
-    pub(super) fn on_end(&mut self, rank: usize, how: Ended, now: Instant) -> Option<Step> {
-        self.ended[rank] = Some(how);
-        if how.is_success() {
+    /// A rank has ended, and may have left word which rank of the run is to blame. The first failure ends the others; not where
+    /// somebody had asked for the end: they are at it.
+    pub(super) fn on_end(
+        &mut self,
+        rank: usize,
+        how: Ended,
+        culprit: Option<usize>,
+        now: Instant,
+    ) -> Option<Step> {
+        let was_told = self.told_to_end;
+        self.ended[rank] = Some(End { how, culprit, was_told });
+        // Ranks that end because they were told to are no news, whatever code they end with.
+        if how.is_success() || was_told {
             return None;
         }
-        if self.culprit.is_some() || self.told_to_end {
-            // Ranks that end because they were told to are no news, whatever code they end with.
-            if !self.told_to_end {
-                self.followers.push((rank, how));
-            }
+        self.failed.push(rank);
+        if self.failed.len() > 1 {
             return None;
         }
-        self.culprit = Some((rank, how));
+        if how.interruption().is_some() {
+            self.deadline.get_or_insert(now + self.grace);
+            return None;
+        }
         self.terminate(now)
     }
 
@@ -121,16 +138,54 @@ impl Supervision {
         Some(Step::Kill)
     }
 
-    /// The first failure, if any.
+    /// The failure, if there was one, by the rank that is to blame for it.
     pub(super) fn outcome(&self) -> Result<(), RankFailed> {
-        match self.culprit {
-            None => Ok(()),
-            Some((rank, how)) => {
-                let of_run = |&(rank, how): &(usize, Ended)| (self.first + rank, how);
-                let followers = self.followers.iter().map(of_run).collect();
-                Err(RankFailed { rank: self.first + rank, ranks: self.world, how, followers })
+        let Some(&first) = self.failed.first() else { return Ok(()) };
+        let culprit = self.culprit(self.first + first);
+        let (rank, fault) = self.fault(culprit).map_or_else(
+            || (self.first + first, Fault::Ended(self.how(first))),
+            |fault| (culprit, fault),
+        );
+        let others = self.failed.iter().filter(|&&failed| self.first + failed != rank);
+        let followers = others.map(|&failed| (self.first + failed, self.how(failed))).collect();
+        Err(RankFailed { rank, ranks: self.world, fault, followers })
+    }
+
+    /// Whom a rank of the run blames, or whom that one blames, and so on, as far as is known. Two that blame each other are
+    /// no further.
+    fn culprit(&self, of: usize) -> usize {
+        let mut named = vec![of];
+        loop {
+            let last = named[named.len() - 1];
+            let blamed = self.end_of(last).flatten().and_then(|end| end.culprit);
+            match blamed {
+                Some(next) if next < self.world && !named.contains(&next) => named.push(next),
+                _ => return last,
             }
         }
+    }
+
+    /// The end of a rank of the run; `None` outside if it is of another host, inside if it has not come.
+    #[expect(clippy::option_option, reason = "two questions")]
+    fn end_of(&self, rank: usize) -> Option<Option<End>> {
+        self.ended.get(rank.checked_sub(self.first)?).copied()
+    }
+
+    /// What a rank of the run did; `None` if it ended well, and so is not to blame.
+    fn fault(&self, rank: usize) -> Option<Fault> {
+        match self.end_of(rank) {
+            None => Some(Fault::Elsewhere),
+            Some(None) => Some(Fault::Silent),
+            Some(Some(end)) if end.how.is_success() => None,
+            Some(Some(End { how, was_told, .. })) => {
+                let obeyed = matches!(how, Ended::Signal(_)) || how.interruption().is_some();
+                Some(if was_told && obeyed { Fault::Silent } else { Fault::Ended(how) })
+            }
+        }
+    }
+
+    fn how(&self, failed: usize) -> Ended {
+        self.ended[failed].map_or(Ended::Code(1), |end| end.how)
     }
 }
 
@@ -149,7 +204,7 @@ mod tests {
         let (mut ranks, now) = three();
         for rank in [2, 0, 1] {
             assert!(!ranks.is_over());
-            assert_eq!(ranks.on_end(rank, Ended::Code(0), now), None);
+            assert_eq!(ranks.on_end(rank, Ended::Code(0), None, now), None);
             assert_eq!(ranks.on_time(now + 10 * GRACE), None);
         }
         assert!(ranks.is_over());
@@ -159,26 +214,107 @@ mod tests {
     #[test]
     fn the_first_failure_ends_the_others_and_is_the_outcome() {
         let (mut ranks, now) = three();
-        assert_eq!(ranks.on_end(1, Ended::Signal(11), now), Some(Step::Terminate));
+        assert_eq!(ranks.on_end(1, Ended::Signal(11), None, now), Some(Step::Terminate));
         // Failed before it was told: it is mentioned.
-        assert_eq!(ranks.on_end(0, Ended::Code(2), now), None);
+        assert_eq!(ranks.on_end(0, Ended::Code(2), None, now), None);
         ranks.on_told_to_end();
         assert_eq!(ranks.on_time(now + GRACE / 2), None);
         assert_eq!(ranks.on_time(now + GRACE), Some(Step::Kill));
         assert_eq!(ranks.on_time(now + 2 * GRACE), None, "once is enough");
-        assert_eq!(ranks.on_end(2, Ended::Signal(9), now), None);
+        assert_eq!(ranks.on_end(2, Ended::Signal(9), None, now), None);
         assert!(ranks.is_over());
         let failed = ranks.outcome().unwrap_err();
-        assert_eq!((failed.rank, failed.ranks, failed.how), (1, 3, Ended::Signal(11)));
+        assert_eq!((failed.rank, failed.ranks), (1, 3));
+        assert_eq!(failed.fault, Fault::Ended(Ended::Signal(11)));
         assert_eq!(failed.followers, [(0, Ended::Code(2))]);
+    }
+
+    /// As after SIGSTOP: it ends when it is killed.
+    #[test]
+    fn a_rank_that_others_name_is_to_blame() {
+        let (mut ranks, now) = three();
+        assert_eq!(ranks.on_end(0, Ended::Code(2), Some(1), now), Some(Step::Terminate));
+        assert_eq!(
+            ranks.outcome().unwrap_err().to_string(),
+            "rank 1 of 3 stopped answering, then rank 0 ended with exit code 2"
+        );
+        assert_eq!(ranks.on_end(2, Ended::Code(2), Some(1), now), None);
+        ranks.on_told_to_end();
+        assert_eq!(ranks.on_end(1, Ended::Signal(9), None, now), None);
+        let failed = ranks.outcome().unwrap_err();
+        assert_eq!(
+            failed.to_string(),
+            "rank 1 of 3 stopped answering, then rank 0 ended with exit code 2, rank 2 with exit code 2"
+        );
+        assert_eq!((failed.exit_code(), failed.interruption()), (2, None));
+        // Told to end, it may obey: that is no request to all.
+        let (mut ranks, now) = three();
+        ranks.on_end(0, Ended::Code(2), Some(1), now);
+        ranks.on_told_to_end();
+        ranks.on_end(1, Ended::Code(143), None, now);
+        let failed = ranks.outcome().unwrap_err();
+        assert_eq!((failed.fault, failed.exit_code()), (Fault::Silent, 2));
+        assert_eq!(failed.interruption(), None);
+    }
+
+    /// As with a full disk: it tells the others, who may end before it.
+    #[test]
+    fn a_rank_that_ends_after_those_who_name_it_is_named_with_its_end() {
+        let (mut ranks, now) = three();
+        ranks.on_end(2, Ended::Code(2), Some(0), now);
+        ranks.on_told_to_end();
+        ranks.on_end(1, Ended::Code(2), Some(0), now);
+        ranks.on_end(0, Ended::Code(7), None, now);
+        let failed = ranks.outcome().unwrap_err();
+        assert_eq!(
+            failed.to_string(),
+            "rank 0 of 3 ended with exit code 7, then rank 2 with exit code 2"
+        );
+        assert_eq!(failed.exit_code(), 7);
+    }
+
+    #[test]
+    fn whoever_is_named_by_the_one_that_is_named_is_to_blame() {
+        let (mut ranks, now) = three();
+        ranks.on_end(0, Ended::Code(2), Some(2), now);
+        ranks.on_end(2, Ended::Code(2), Some(1), now);
+        assert_eq!(ranks.outcome().unwrap_err().rank, 1);
+        // Back where it began.
+        let (mut ranks, now) = three();
+        ranks.on_end(0, Ended::Code(2), Some(1), now);
+        ranks.on_end(1, Ended::Code(3), Some(0), now);
+        assert_eq!(
+            ranks.outcome().unwrap_err().to_string(),
+            "rank 1 of 3 ended with exit code 3, then rank 0 with exit code 2"
+        );
+        // One that ended well is not to blame, nor one that there is not.
+        for blamed in [1, 3] {
+            let (mut ranks, now) = three();
+            ranks.on_end(1, Ended::Code(0), None, now);
+            ranks.on_end(0, Ended::Code(2), Some(blamed), now);
+            assert_eq!(
+                ranks.outcome().unwrap_err().to_string(),
+                "rank 0 of 3 ended with exit code 2"
+            );
+        }
+    }
+
+    #[test]
+    fn a_rank_of_another_host_may_be_to_blame() {
+        let (mut ranks, now) = (Supervision::new(2..4, 4, GRACE), Instant::now());
+        ranks.on_end(1, Ended::Code(2), Some(0), now);
+        assert_eq!(
+            ranks.outcome().unwrap_err().to_string(),
+            "rank 0 of 4 failed, then rank 3 ended with exit code 2"
+        );
     }
 
     #[test]
     fn a_failure_of_the_last_rank_leaves_nobody_to_end() {
         let (mut ranks, now) = three();
-        ranks.on_end(0, Ended::Code(0), now);
-        ranks.on_end(1, Ended::Code(0), now);
-        assert_eq!(ranks.on_end(2, Ended::Code(7), now), None);
+        ranks.on_end(0, Ended::Code(0), None, now);
+        ranks.on_end(1, Ended::Code(0), None, now);
+        assert_eq!(ranks.on_end(2, Ended::Code(7), None, now), None);
         assert_eq!(ranks.outcome().unwrap_err().exit_code(), 7);
     }
 
@@ -186,8 +322,8 @@ mod tests {
     #[test]
     fn ranks_are_named_as_the_run_counts_them() {
         let (mut ranks, now) = (Supervision::new(4..6, 6, GRACE), Instant::now());
-        ranks.on_end(1, Ended::Code(3), now);
-        ranks.on_end(0, Ended::Code(2), now);
+        ranks.on_end(1, Ended::Code(3), None, now);
+        ranks.on_end(0, Ended::Code(2), None, now);
         let failed = ranks.outcome().unwrap_err();
         assert_eq!((failed.rank, failed.ranks), (5, 6));
         assert_eq!(failed.followers, [(4, Ended::Code(2))]);
@@ -196,12 +332,12 @@ mod tests {
     #[test]
     fn a_failure_on_another_host_ends_these_ranks_who_are_not_to_blame() {
         let (mut ranks, now) = three();
-        assert_eq!(ranks.on_end(1, Ended::Code(0), now), None);
+        assert_eq!(ranks.on_end(1, Ended::Code(0), None, now), None);
         assert_eq!(ranks.on_failure_elsewhere(now), Some(Step::Terminate));
         ranks.on_told_to_end();
-        assert_eq!(ranks.on_end(0, Ended::Code(2), now), None);
+        assert_eq!(ranks.on_end(0, Ended::Code(2), None, now), None);
         assert_eq!(ranks.on_time(now + GRACE), Some(Step::Kill));
-        assert_eq!(ranks.on_end(2, Ended::Signal(9), now), None);
+        assert_eq!(ranks.on_end(2, Ended::Signal(9), None, now), None);
         assert!(ranks.is_over() && ranks.has_failed());
         assert_eq!(ranks.outcome(), Ok(()));
         // Nor does it interrupt those that end already.
@@ -215,16 +351,26 @@ mod tests {
         let (mut ranks, now) = three();
         ranks.on_asked_to_end(now);
         assert_eq!(ranks.on_time(now + 100 * GRACE), None);
-        assert_eq!(ranks.on_end(0, Ended::Code(0), now), None);
+        assert_eq!(ranks.on_end(0, Ended::Code(0), None, now), None);
         ranks.on_asked_to_end(now);
         assert_eq!(ranks.on_time(now + GRACE), Some(Step::Kill));
+    }
+
+    #[test]
+    fn ranks_that_end_because_their_time_is_up_end_by_themselves() {
+        let (mut ranks, now) = three();
+        assert_eq!(ranks.on_end(1, Ended::Code(75), None, now), None);
+        assert_eq!(ranks.on_end(0, Ended::Code(75), None, now), None);
+        assert_eq!(ranks.on_time(now + GRACE / 2), None);
+        assert_eq!(ranks.on_time(now + GRACE), Some(Step::Kill), "one that does not is killed");
+        assert_eq!(ranks.outcome().unwrap_err().exit_code(), 75);
     }
 
     #[test]
     fn one_that_fails_after_all_were_asked_to_end_interrupts_nobody_s_last_step() {
         let (mut ranks, now) = three();
         ranks.on_asked_to_end(now);
-        assert_eq!(ranks.on_end(0, Ended::Signal(15), now), None);
+        assert_eq!(ranks.on_end(0, Ended::Signal(15), None, now), None);
         assert_eq!(ranks.on_time(now + GRACE / 2), None);
         assert_eq!(ranks.on_time(now + GRACE), Some(Step::Kill));
         assert_eq!(ranks.outcome().unwrap_err().exit_code(), 143);

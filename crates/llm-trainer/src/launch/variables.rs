@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn hosts_count_their_ranks_one_after_the_other() {
-        let host = Host { index: 2, count: 4, first: "node1".to_owned(), port: 4567 };
+        let host = Host { index: 2, count: 4, first: "node1".to_owned(), ..Host::alone() };
         let placement = placement(1, 8, &host);
         assert_eq!((placement.rank, placement.world_size), (17, 32));
         assert_eq!((placement.local_rank, placement.local_world_size), (1, 8));

@@ -3,7 +3,13 @@
 use thiserror::Error;
 use torch_ext::GroupError;
 
+use super::record::Record;
 use super::status::Status;
+use super::watch::Culprit;
+use crate::generation::GenerationError;
+use crate::model::DecoderError;
+use crate::training::reward_model::RewardModelError;
+use crate::training::update::UpdateError;
 
 /// Why ranks cannot go on together.
 #[derive(Debug, Error)]
@@ -47,4 +53,66 @@ pub enum RankError {
         /// What is wrong with it.
         message: String,
     },
+}
+
+/// Ranks that gave no word when an operation failed.
+pub(super) fn suspects(error: &GroupError) -> &[usize] {
+    match error {
+        GroupError::Failed { silent, .. } => silent,
+        _ => &[],
+    }
+}
+
+/// The failure between ranks that made a run fail, if that was it.
+pub(crate) fn between_ranks(error: &anyhow::Error) -> Option<&RankError> {
+    let own = error.downcast_ref::<RankError>().or_else(|| match error.downcast_ref()? {
+        GenerationError::Ranks(error) => Some(error),
+        _ => None,
+    });
+    let own = own.or_else(|| match error.downcast_ref()? {
+        DecoderError::Ranks(error) => Some(error),
+        _ => None,
+    });
+    own.or_else(|| error.downcast_ref().and_then(of_update)).or_else(|| {
+        match error.downcast_ref::<RewardModelError>()? {
+            RewardModelError::Ranks(error) => Some(error),
+            RewardModelError::Update(error) => of_update(error),
+            _ => None,
+        }
+    })
+}
+
+fn of_update(error: &UpdateError) -> Option<&RankError> {
+    match error {
+        UpdateError::Ranks(error) => Some(error),
+        _ => None,
+    }
+}
+
+/// The rank that made a run fail on this one, if that was another.
+pub(super) fn culprit(error: &anyhow::Error) -> Option<usize> {
+    let named = error.downcast_ref().map(|culprit: &Culprit| culprit.rank);
+    named.or_else(|| match between_ranks(error)? {
+        RankError::Elsewhere { rank, .. } | RankError::Differ { rank, .. } => Some(*rank),
+        _ => None,
+    })
+}
+
+/// Why a rank is not part of the run, with what to do.
+pub(super) fn not_joined(error: GroupError) -> anyhow::Error {
+    let is_unserved = matches!(error, GroupError::Coordinator { action: "reach", .. });
+    let record = match &error {
+        GroupError::Absent { missing, .. } => missing.first().copied(),
+        GroupError::Coordinator { .. } if is_unserved => Some(0),
+        _ => None,
+    };
+    Record::new(error.to_string(), record).leave();
+    if is_unserved {
+        anyhow::anyhow!(
+            "{error}; expected it to be served there by rank 0, or by its launcher, within \
+             parallel.connect_seconds"
+        )
+    } else {
+        error.into()
+    }
 }

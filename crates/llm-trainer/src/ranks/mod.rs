@@ -5,6 +5,7 @@
 
 mod error;
 mod grid;
+pub(crate) mod record;
 mod status;
 mod tensors;
 mod watch;
@@ -19,18 +20,16 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use torch_ext::distributed::{Operation, Traffic};
 use torch_ext::{GroupError, GroupOptions, Placement, ProcessGroup};
-use trainer_core::config::Device as DeviceChoice;
-
-use crate::generation::GenerationError;
-use crate::model::DecoderError;
-use crate::training::reward_model::RewardModelError;
-use crate::training::update::UpdateError;
+use trainer_core::config::{Device as DeviceChoice, ParallelSection};
 
 pub use error::RankError;
+pub(crate) use error::between_ranks;
+use error::{not_joined, suspects};
 pub use grid::Grid;
+use record::Record;
 pub use status::Status;
 pub use tensors::Exchange;
-use watch::Watch;
+use watch::{Culprit, Watch};
 
 /// This process among those of the run.
 #[derive(Debug, Clone)]
@@ -57,21 +56,23 @@ impl Ranks {
         Self { group: None, status: Arc::default(), watch: None, is_counted: true, overlaps: true }
     }
 
-    /// The ranks that the environment describes ([`Placement::from_env`]), whose tensors lie where `device` says; `timeout` is
-    /// the longest wait for another.
+    /// The ranks that the environment describes ([`Placement::from_env`]), whose tensors lie where `device` says, and which wait
+    /// for each other as long as `parallel` says.
     ///
     /// # Errors
     ///
     /// If the variables are wrong, there is no such device, or not all ranks come.
-    pub fn from_env(device: DeviceChoice, timeout: Duration) -> anyhow::Result<Self> {
+    pub fn from_env(device: DeviceChoice, parallel: &ParallelSection) -> anyhow::Result<Self> {
         let placement = Placement::from_env()?;
         if placement.world_size == 1 {
             return Ok(Self::single());
         }
         let local = (placement.local_rank, placement.local_world_size);
         let device = crate::device::resolve_beside(device, local)?;
-        let options = GroupOptions { timeout, device, ..GroupOptions::default() };
-        let group = ProcessGroup::join(&placement, &options)?;
+        let timeout = Duration::from_secs(parallel.timeout_seconds);
+        let connect_timeout = Duration::from_secs(parallel.connect_seconds);
+        let options = GroupOptions { timeout, connect_timeout, device, ..GroupOptions::default() };
+        let group = ProcessGroup::join(&placement, &options).map_err(not_joined)?;
         let (rank, count) = (group.rank(), group.world_size());
         let status = Status { rank, phase: "starting".to_owned(), ..Status::default() };
         let status = Arc::new(Mutex::new(status));
@@ -116,29 +117,35 @@ impl Ranks {
     /// # Errors
     ///
     /// That of `outcome`, with where this rank stood and whose fault it is.
-    pub fn conclude(&self, outcome: anyhow::Result<()>) -> anyhow::Result<()> {
+    pub fn conclude<T>(&self, outcome: anyhow::Result<T>) -> anyhow::Result<T> {
         let Some(watch) = &self.watch else { return outcome };
-        let Err(error) = outcome else {
-            // The first rank may serve the store: it must not go before the others have done with it.
-            watch.leave();
-            return Ok(self.gather("the end", ()).map(drop)?);
+        let error = match outcome {
+            Ok(outcome) => {
+                // The first rank may serve the store: it must not go before the others have done with it.
+                watch.leave();
+                self.gather("the end", ())?;
+                return Ok(outcome);
+            }
+            Err(error) => error,
         };
         watch.take_over();
-        match between_ranks(&error) {
-            Some(RankError::Elsewhere { .. } | RankError::Differ { .. }) => Err(error),
+        let error = match between_ranks(&error) {
+            Some(RankError::Elsewhere { .. } | RankError::Differ { .. }) => error,
             Some(RankError::Operation { cause, .. }) => match watch.culprit(suspects(cause)) {
                 Some(culprit) => {
                     watch.tell(&culprit);
-                    Err(error.context(culprit))
+                    error.context(culprit)
                 }
-                None => Err(error),
+                None => error,
             },
             _ => {
-                let status = self.status();
-                watch.tell(&format!("{status}: {error:#}"));
-                Err(error.context(status.to_string()))
+                let (rank, status) = (self.rank(), self.status());
+                watch.tell(&Culprit { rank, message: format!("{status}: {error:#}") });
+                error.context(status.to_string())
             }
-        }
+        };
+        Record::new(format!("{error:#}"), error::culprit(&error)).leave();
+        Err(error)
     }
 
     /// Which one this is, from 0.
@@ -352,43 +359,10 @@ impl Ranks {
     }
 }
 
-/// Ranks that gave no word when an operation failed.
-fn suspects(error: &GroupError) -> &[usize] {
-    match error {
-        GroupError::Failed { silent, .. } => silent,
-        _ => &[],
-    }
-}
-
-/// The failure between ranks that made a run fail, if that was it.
-pub(crate) fn between_ranks(error: &anyhow::Error) -> Option<&RankError> {
-    let own = error.downcast_ref::<RankError>().or_else(|| match error.downcast_ref()? {
-        GenerationError::Ranks(error) => Some(error),
-        _ => None,
-    });
-    let own = own.or_else(|| match error.downcast_ref()? {
-        DecoderError::Ranks(error) => Some(error),
-        _ => None,
-    });
-    own.or_else(|| error.downcast_ref().and_then(of_update)).or_else(|| {
-        match error.downcast_ref::<RewardModelError>()? {
-            RewardModelError::Ranks(error) => Some(error),
-            RewardModelError::Update(error) => of_update(error),
-            _ => None,
-        }
-    })
-}
-
-fn of_update(error: &UpdateError) -> Option<&RankError> {
-    match error {
-        UpdateError::Ranks(error) => Some(error),
-        _ => None,
-    }
-}
-
 /// Ends this process at once: the thread that trains may wait for a rank that does not come.
-fn end(reason: &str) {
+fn end(reason: &Culprit) {
     eprintln!("error: {reason}");
+    Record::new(reason.to_string(), Some(reason.rank)).leave();
     signal_hook::low_level::exit(2);
 }
 

@@ -5,11 +5,13 @@
 
 mod pulse;
 
+use std::fmt::{self, Display, Formatter};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Serialize};
 use torch_ext::Store;
 
 use super::status::Status;
@@ -26,8 +28,21 @@ const FIRST_HINT: Duration = Duration::from_secs(30);
 /// The same as a part of the silence of a rank that is there.
 const HINTS_PER_SILENCE: u32 = 4;
 
+/// The rank that makes all fail, and how, in words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Culprit {
+    pub(super) rank: usize,
+    pub(super) message: String,
+}
+
+impl Display for Culprit {
+    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.message)
+    }
+}
+
 /// Ends this process, with a reason.
-type End = Box<dyn Fn(&str) + Send>;
+type End = Box<dyn Fn(&Culprit) + Send>;
 
 /// The watch of one rank.
 #[derive(Debug)]
@@ -61,9 +76,9 @@ struct Seen {
     /// Every rank; one's own, and those that were not looked at, stay as they were.
     peers: Vec<Peer>,
     /// Why the run ends, by whichever rank found out first.
-    failure: Option<String>,
+    failure: Option<Culprit>,
     /// The same, yet to be told.
-    outbox: Option<String>,
+    outbox: Option<Culprit>,
     /// How many other ranks know.
     heard: usize,
     /// Whether all peers are looked at, not only those that are this rank's to watch.
@@ -142,33 +157,37 @@ impl Watch {
     }
 
     /// Tells the others why this rank ends; the first rank, who may serve the store, waits until they know or are gone.
-    pub(super) fn tell(&self, failure: &str) {
+    pub(super) fn tell(&self, failure: &Culprit) {
         {
             let mut seen = self.shared.seen();
             seen.looks_at_all = true;
-            seen.outbox = Some(failure.to_owned());
+            seen.outbox = Some(failure.clone());
         }
         self.pulse.unpark();
         self.shared.wait_until(|seen| self.shared.is_told(seen));
     }
 
-    /// Which rank an operation has failed for, in words; waits a few beats to find out. `suspects` gave no word when it failed.
-    pub(super) fn culprit(&self, suspects: &[usize]) -> Option<String> {
+    /// Which rank an operation has failed for; waits a few beats to find out. `suspects` gave no word when it failed.
+    pub(super) fn culprit(&self, suspects: &[usize]) -> Option<Culprit> {
         let shared = &self.shared;
         shared.seen().looks_at_all = true;
         self.pulse.unpark();
         let patience = if suspects.is_empty() { shared.beat * MISSED } else { shared.gone_after() };
-        shared.wait_until(|seen| seen.failure.is_some() || shared.silent(seen, patience).is_some());
+        shared.wait_until(|seen| {
+            seen.failure.is_some() || shared.silent(seen, patience, Instant::now()).is_some()
+        });
         let seen = shared.seen();
         let own = shared.own_status();
         let late = || {
             let behind = seen.peers.iter().filter(|peer| peer.is_known);
-            let last = behind.min_by_key(|peer| peer.status.operations)?;
-            let is_behind = last.status.operations < own.operations;
-            is_behind
-                .then(|| format!("rank {} has not come to it: {}", last.status.rank, last.status))
+            let last = &behind.min_by_key(|peer| peer.status.operations)?.status;
+            (last.operations < own.operations).then(|| Culprit {
+                rank: last.rank,
+                message: format!("rank {} has not come to it: {last}", last.rank),
+            })
         };
-        seen.failure.clone().or_else(|| shared.silent(&seen, patience)).or_else(late)
+        let silent = || shared.silent(&seen, patience, Instant::now());
+        seen.failure.clone().or_else(silent).or_else(late)
     }
 }
 
@@ -210,26 +229,24 @@ impl Shared {
         seen.is_lost || (seen.outbox.is_none() && told >= awaited)
     }
 
-    /// The first rank of which nothing was heard for `patience`, in words.
-    fn silent(&self, seen: &Seen, patience: Duration) -> Option<String> {
-        let now = Instant::now();
-        let unanswered = now.duration_since(seen.answered);
-        if self.rank > 0 && unanswered > patience {
-            let seconds = unanswered.as_secs_f64();
-            let last = &seen.peers[0].status;
-            return Some(format!(
-                "rank 0 has not answered for {seconds:.1} s: it has died, is stopped or cut off; last seen: {last}"
-            ));
+    /// The first rank of which nothing was heard for `patience` until `now`.
+    fn silent(&self, seen: &Seen, patience: Duration, now: Instant) -> Option<Culprit> {
+        let gone = |peer: &Peer, since: Instant, verb: &str| {
+            let (rank, last) = (peer.status.rank, &peer.status);
+            let seconds = now.duration_since(since).as_secs_f64();
+            let message = format!(
+                "rank {rank} has not {verb} for {seconds:.1} s: it has died, is stopped or cut off; last seen: {last}"
+            );
+            Culprit { rank, message }
+        };
+        if self.rank > 0 && now.duration_since(seen.answered) > patience {
+            return Some(gone(&seen.peers[0], seen.answered, "answered"));
         }
         // While the store does not answer, nobody is heard of.
         let silent =
             |peer: &&Peer| peer.is_known && seen.answered.duration_since(peer.heard) > patience;
         let peer = seen.peers.iter().find(silent)?;
-        let seconds = now.duration_since(peer.heard).as_secs_f64();
-        Some(format!(
-            "rank {} has not been heard of for {seconds:.1} s: it has died, is stopped or cut off; last seen: {}",
-            peer.status.rank, peer.status
-        ))
+        Some(gone(peer, peer.heard, "been heard of"))
     }
 
     /// Looks out until the run is over, or ends it.
@@ -240,7 +257,8 @@ impl Shared {
             let own = self.own_status();
             let reason = {
                 let seen = self.seen();
-                seen.failure.clone().or_else(|| self.silent(&seen, self.silence))
+                let silent = || self.silent(&seen, self.silence, Instant::now());
+                seen.failure.clone().or_else(silent)
             };
             if let Some(reason) = reason {
                 if self.is_ending.swap(true, Ordering::SeqCst) {
@@ -248,7 +266,7 @@ impl Shared {
                 }
                 self.seen().outbox.get_or_insert_with(|| reason.clone());
                 self.wait_until(|seen| self.is_told(seen));
-                end(&format!("{own}: {reason}"));
+                end(&Culprit { rank: reason.rank, message: format!("{own}: {reason}") });
                 return;
             }
             if own.operation.is_none() || own.operations != waits_since.0 {

@@ -1,5 +1,7 @@
 //! A checkpoint: a Hugging Face directory, and beside the weights what the trainer needs to go on.
 
+mod checksums;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -11,18 +13,22 @@ use trainer_core::config::{
     AlgorithmSection, CheckpointSection, GuardAction, GuardSection, LoraSection,
 };
 use trainer_core::dynamic_sampling::GroupSampler;
+use trainer_core::manifest::Manifest;
 use trainer_core::metrics::read_metrics;
 use trainer_core::question_order::DataCursor;
 use trainer_core::resume::{STATE_FILE, TRAINER_FOLDER};
 use trainer_core::retention::scores;
 use trainer_core::run_directory::RunDirectory;
 
-use super::adamw::{AdamW, WHOLE, shard_name};
+use super::adamw::{AdamW, WHOLE};
 use super::reward_model::RewardModel;
 use super::rollout::Answered;
 use super::update::UpdateSums;
 use crate::model::Decoder;
 use crate::ranks::Grid;
+
+pub(crate) use checksums::checked;
+pub(super) use checksums::save_shard;
 
 /// Groups that dynamic sampling has left over, within that folder; absent where there are none.
 const WAITING: &str = "waiting.json";
@@ -31,6 +37,9 @@ const WAITING: &str = "waiting.json";
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TrainerState {
+    /// Whether the checkpoint has checksums: those of earlier versions have none.
+    #[serde(default)]
+    has_manifest: bool,
     /// Steps done.
     pub(super) step: u64,
     /// Optimiser steps done.
@@ -162,30 +171,7 @@ fn kept_or<C: Serialize>(kept: Option<C>, fresh: C, settings: &impl Serialize) -
 /// The learning rate is halved no more often than this: beyond it nothing moves anyway.
 const MOST_BACK_OFFS: u32 = 20;
 
-/// Writes what this rank has of the optimiser's state to the folder that the first rank names, which has not got the
-/// checkpoint's name yet; waits for those of all.
-pub(super) fn save_shard(
-    Grid { run: ranks, data, tensor }: &Grid,
-    optimizer: &AdamW,
-    folder: Option<&Path>,
-) -> anyhow::Result<()> {
-    let own = folder.map(|folder| folder.to_string_lossy().into_owned()).unwrap_or_default();
-    let folder = ranks.gather("the folder of the checkpoint", own)?.swap_remove(0);
-    // Where the state is not cut over copies of the model, all copies have the same.
-    let holders = if optimizer.is_sharded() { ranks } else { tensor };
-    let path = Path::new(&folder).join(shard_name(holders.rank(), holders.count()));
-    let write = || {
-        if !optimizer.is_sharded() && !data.is_first() {
-            return Ok(());
-        }
-        optimizer.save(&path)?;
-        // The first rank cannot flush what another machine has written.
-        std::fs::File::open(&path)?.sync_all().with_context(|| path.display().to_string())
-    };
-    ranks.agree("whether every shard is written", write())
-}
-
-/// Writes the checkpoint of `state.step` and points `latest` at it. On the first rank; where the optimiser is cut the others
+/// Writes the checkpoint of `state.step`, with checksums of its files, and points `latest` at it. On the first rank; where the optimiser is cut the others
 /// [write their shards](save_shard).
 pub(super) fn save(
     grid: &Grid,
@@ -200,15 +186,16 @@ pub(super) fn save(
     model.save(folder.path(), tokenizer_source)?;
     let trainer = folder.path().join(TRAINER_FOLDER);
     std::fs::create_dir(&trainer).with_context(|| trainer.display().to_string())?;
+    let mut manifest = Manifest::default();
     if optimizer.is_sharded() || optimizer.is_cut() {
-        save_shard(grid, optimizer, Some(&trainer))?;
+        manifest.files = save_shard(grid, optimizer, Some(&trainer))?;
     } else {
         optimizer.save(&trainer.join(WHOLE))?;
     }
     if let Some(reward_model) = reward_model {
         reward_model.save(folder.path(), tokenizer_source)?;
     }
-    let text = serde_json::to_string_pretty(state)?;
+    let text = serde_json::to_string_pretty(&TrainerState { has_manifest: true, ..*state })?;
     let path = trainer.join(STATE_FILE);
     std::fs::write(&path, text).with_context(|| path.display().to_string())?;
     if sampler.waiting() > 0 {
@@ -216,6 +203,7 @@ pub(super) fn save(
         let text = serde_json::to_string(sampler)?;
         std::fs::write(&path, text).with_context(|| path.display().to_string())?;
     }
+    manifest.complete(folder.path())?.write(folder.path())?;
     let scores = match settings.keep_best {
         0 => BTreeMap::new(),
         _ => scores(&read_metrics(&directory.metrics())?, &settings.best_metric),

@@ -20,6 +20,7 @@ pub mod stochastic_rounding;
 mod trainer;
 pub mod update;
 
+pub(crate) use checkpoint::checked;
 pub use own_reward::{Judged, OwnReward};
 pub use recording::Recording;
 pub use trainer::{RolloutSource, StepReport, Trainer, preflight};

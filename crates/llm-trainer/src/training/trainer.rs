@@ -20,6 +20,7 @@ use trainer_core::metric;
 use trainer_core::metrics::{MetricsWriter, StepMetrics};
 use trainer_core::prompt::{Prompt, Prompts};
 use trainer_core::question_order::QuestionOrder;
+use trainer_core::resume::Change;
 use trainer_core::run_directory::RunDirectory;
 use trainer_core::run_law::{LawSource, RunLaw};
 use trainer_core::schedule::Schedule;
@@ -110,6 +111,15 @@ impl Trainer {
     #[must_use]
     pub fn with_reward(self, reward: OwnReward) -> Self {
         Self { own_reward: Some(reward), ..self }
+    }
+
+    /// Writes what the run goes on with otherwise than before to its folder; `resolved` is its configuration now.
+    ///
+    /// # Errors
+    ///
+    /// If a write fails.
+    pub fn record_changes(&self, changes: &[Change], resolved: &str) -> anyhow::Result<()> {
+        Ok(self.directory.record_changes(self.state.step, changes, resolved, &self.run)?)
     }
 
     /// Steps done.
@@ -250,7 +260,7 @@ impl Trainer {
         let saved = if self.ranks.is_first() {
             save()
         } else if self.optimizer.is_sharded() || self.optimizer.is_cut() {
-            checkpoint::save_shard(&self.grid, &self.optimizer, None)
+            checkpoint::save_shard(&self.grid, &self.optimizer, None).map(drop)
         } else {
             Ok(())
         };

@@ -16,7 +16,7 @@ fn at_step_two(root: &Path) -> PathBuf {
 }
 
 #[test]
-fn a_damaged_state_is_one_line_that_names_the_file() {
+fn a_run_whose_only_checkpoint_is_damaged_ends_in_one_line_that_names_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let trainer = at_step_two(folder.path());
     let (state, optimizer) = (trainer.join("state.json"), trainer.join("optimizer.safetensors"));
@@ -30,13 +30,99 @@ fn a_damaged_state_is_one_line_that_names_the_file() {
         text
     };
     fs::write(&state, &whole[..whole.len() / 2]).unwrap();
-    assert!(said().contains("state.json: not a trainer state"));
+    let damage = "no checkpoint is whole: the checkpoint of step 2 is damaged: trainer/";
+    assert!(said().contains(&format!("{damage}state.json has ")), "{}", said());
     fs::write(&state, &whole).unwrap();
 
     fs::write(&optimizer, &tensors[..tensors.len() - 1]).unwrap();
-    assert!(said().contains("optimizer.safetensors: truncated: tensor `"));
+    assert!(said().contains(&format!("{damage}optimizer.safetensors has ")), "{}", said());
     fs::write(&optimizer, &tensors).unwrap();
     assert_success(&train(folder.path(), &[]));
+}
+
+fn flip_a_bit(path: &Path) {
+    let mut bytes = fs::read(path).expect("a file of the checkpoint");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(path, bytes).expect("a temporary folder is writable");
+}
+
+fn cut(path: &Path) {
+    let length = fs::metadata(path).expect("a file of the checkpoint").len();
+    let file = fs::File::options().write(true).open(path).expect("a temporary folder is writable");
+    file.set_len(length / 2).expect("a shorter file");
+}
+
+fn remove(path: &Path) {
+    fs::remove_file(path).expect("a file of the checkpoint");
+}
+
+fn empty(path: &Path) {
+    fs::write(path, "").expect("a temporary folder is writable");
+}
+
+/// The names and contents of what a run has sampled.
+fn samples(root: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let entries = fs::read_dir(root.join("run/samples")).expect("a run leaves samples");
+    let read = |path: PathBuf| (path.clone(), fs::read(path).expect("a file"));
+    let mut all: Vec<_> = entries.map(|entry| read(entry.expect("a name").path())).collect();
+    all.sort();
+    all
+}
+
+/// The run goes on after the checkpoint before, and comes to the same end.
+#[test]
+fn a_damaged_newest_checkpoint_is_named_and_the_one_before_is_taken() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_success(&train(folder.path(), &[]));
+    let checkpoints = folder.path().join("run/checkpoints");
+    let end = (comparable_metrics(folder.path()), weights(folder.path()), samples(folder.path()));
+    let damages: [(&str, fn(&Path), &str); 6] = [
+        ("step-4/model.safetensors", flip_a_bit, "model.safetensors has a SHA-256 of "),
+        (
+            "step-4/trainer/optimizer.safetensors",
+            flip_a_bit,
+            "optimizer.safetensors has a SHA-256 of ",
+        ),
+        ("step-4/trainer/optimizer.safetensors", cut, "optimizer.safetensors has "),
+        ("step-4/model.safetensors", remove, "model.safetensors is missing"),
+        ("step-4/trainer/manifest.json", remove, "manifest.json is missing"),
+        ("step-4/trainer/state.json", flip_a_bit, "state.json has a SHA-256 of "),
+    ];
+    for (name, damage, said) in damages {
+        damage(&checkpoints.join(name));
+        let output = train(folder.path(), &[]);
+        assert_success(&output);
+        let (told, warned) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(told.contains("going on after step 2 of 4"), "{name}: {told}");
+        let warning =
+            warned.lines().find(|line| line.contains("warning: the checkpoint of step 4"));
+        assert!(warning.is_some_and(|line| line.contains(said)), "{name}: {warned}");
+        let now =
+            (comparable_metrics(folder.path()), weights(folder.path()), samples(folder.path()));
+        assert!(now == end, "{name}: the run comes to another end");
+    }
+    // Nothing but the pointer: the newest is whole.
+    empty(&checkpoints.join("latest"));
+    let output = train(folder.path(), &[]);
+    assert_success(&output);
+    assert!(String::from_utf8_lossy(&output.stdout).contains("all 4 steps are done"));
+}
+
+#[test]
+fn a_damaged_checkpoint_that_is_named_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_success(&train(folder.path(), &[]));
+    let newest = folder.path().join("run/checkpoints/step-4");
+    flip_a_bit(&newest.join("model.safetensors"));
+    for named in [newest.clone(), folder.path().join("run")] {
+        let mut command = crate::training_run::train_command(folder.path(), &[]);
+        let output = command.arg("--resume").arg(named).output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(text.contains("step-4: damaged: model.safetensors has a SHA-256 of "), "{text}");
+    }
 }
 
 /// A limit on the size of files fails a write as a full disk does, at whatever file is the first to reach it.

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::Output;
 
 use serde_json::{Value, json};
+use workspace_tests::processes::Port;
 
 use crate::serve::Server;
 use crate::training_run::{assert_success, column, steps, train};
@@ -78,8 +79,8 @@ fn an_engine_that_cannot_be_used_is_named() {
     }
     drop(server);
     let folder = tempfile::tempdir().unwrap();
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let url = format!("http://127.0.0.1:{port}");
+    let nobody = Port::reserve();
+    let url = format!("http://127.0.0.1:{}", nobody.number());
     let output = train_with(folder.path(), &url, &["rollout.engine.openai.retries=1"]);
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(text.contains(&url) && text.contains("no answer in 2 tries"), "{text}");

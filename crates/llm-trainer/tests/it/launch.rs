@@ -1,18 +1,18 @@
 //! `llm-trainer launch`: real child processes, started, signalled and ended.
 
 use std::ffi::OsStr;
-use std::io::{BufRead, BufReader};
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Child, Command, Output, Stdio};
 
 use tch::{Device, Kind, Tensor};
 use torch_ext::{GroupOptions, ProcessGroup, ReduceOp};
+use workspace_tests::processes::{Port, Process, finish, wait_until};
 
 fn launch_command(options: &[&str], command: &[&OsStr]) -> Command {
     let mut launch = Command::new(env!("CARGO_BIN_EXE_llm-trainer"));
     launch.arg("launch").args(options).arg("--").args(command);
-    launch.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    launch.stdin(Stdio::null());
     launch
 }
 
@@ -21,7 +21,12 @@ fn shell(options: &[&str], script: &str) -> Command {
 }
 
 fn run(options: &[&str], script: &str) -> Output {
-    shell(options, script).output().expect("the binary was built for this test")
+    ended(&mut shell(options, script))
+}
+
+/// What a command wrote, and how it ended.
+fn ended(command: &mut Command) -> Output {
+    finish(vec![Process::start(command)]).remove(0)
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -50,16 +55,10 @@ fn is_there(process: &str) -> bool {
 }
 
 /// Waits for `count` lines of standard output that hold `word`.
-fn wait_for_lines(child: &mut Child, word: &str, count: usize) -> BufReader<ChildStdout> {
-    let mut reader = BufReader::new(child.stdout.take().expect("piped"));
-    let mut found = 0;
-    while found < count {
-        let mut line = String::new();
-        let read = reader.read_line(&mut line).expect("lines of text");
-        assert!(read > 0, "the output ends after {found} of {count} lines with {word}");
-        found += usize::from(line.contains(word));
-    }
-    reader
+fn wait_for_lines(launcher: &Process, word: &str, count: usize) {
+    wait_until(&format!("{count} ranks say {word}"), || {
+        launcher.stdout().lines().filter(|line| line.contains(word)).count() >= count
+    });
 }
 
 fn signal(child: &Child, name: &str) {
@@ -82,19 +81,46 @@ fn every_rank_is_told_who_it_is_and_its_lines_say_so() {
 
 #[test]
 fn a_rank_that_fails_ends_the_others_and_gives_its_exit_code() {
-    let script = "
+    let folder = tempfile::tempdir().unwrap();
+    let script = format!(
+        "cd {}
         trap 'echo told to end; exit 0' TERM
-        [ $RANK = 1 ] && sleep 0.3 && exit 3
-        while :; do sleep 0.05; done";
-    let output = run(&["-n", "3"], script);
+        touch $RANK
+        [ $RANK = 1 ] && {{ while ! [ -e 0 ] || ! [ -e 2 ]; do sleep 0.02; done; exit 3; }}
+        while :; do sleep 0.05; done",
+        folder.path().display()
+    );
+    let output = run(&["-n", "3", "--grace", "300"], &script);
     assert_eq!(output.status.code(), Some(3));
     assert_eq!(sorted_lines(&output.stdout), ["[0] told to end", "[2] told to end"]);
     assert_eq!(last_line(&output.stderr), "error: rank 1 of 3 ended with exit code 3");
 }
 
+/// The record that torchrun's agent reads too: a rank that fails because of another says which.
+#[test]
+fn the_rank_that_made_others_fail_is_named_in_their_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = format!(
+        r#"cd {}
+        touch $RANK
+        [ $RANK = 1 ] && exec sleep infinity
+        while ! [ -e 1 ]; do sleep 0.02; done
+        echo '{{"message": "rank 1 is silent", "timestamp": 1, "culprit": 1}}' > "$TORCHELASTIC_ERROR_FILE"
+        [ $RANK = 0 ] || exec sleep infinity
+        exit 2"#,
+        folder.path().display()
+    );
+    let output = run(&["-n", "3"], &script);
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(
+        last_line(&output.stderr),
+        "error: rank 1 of 3 stopped answering, then rank 0 ended with exit code 2"
+    );
+}
+
 #[test]
 fn a_rank_that_is_killed_is_named_with_the_signal() {
-    let output = run(&["-n", "2"], "[ $RANK = 1 ] && kill -9 $$; sleep 60");
+    let output = run(&["-n", "2"], "[ $RANK = 1 ] && kill -9 $$; exec sleep infinity");
     assert_eq!(output.status.code(), Some(128 + 9));
     assert_eq!(last_line(&output.stderr), "error: rank 1 of 2 ended with signal 9 (SIGKILL)");
 }
@@ -106,21 +132,15 @@ fn a_rank_that_does_not_end_is_killed_with_all_that_it_started() {
     let script = format!(
         "trap '' TERM
          [ $RANK = 0 ] && {{ while ! [ -s {file} ]; do sleep 0.02; done; exit 4; }}
-         sleep 60 & echo $! > {file}.new; mv {file}.new {file}; wait; sleep 60",
+         sleep infinity & echo $! > {file}.new; mv {file}.new {file}; wait; exec sleep infinity",
         file = file.display()
     );
-    let began = Instant::now();
     let output = run(&["-n", "2", "--grace", "0.4"], &script);
     assert_eq!(output.status.code(), Some(4), "{}", text(&output.stderr));
     let errors = text(&output.stderr);
     assert!(errors.contains("rank 1 did not end within 0.4 s and is killed"), "{errors}");
-    assert!((0.4..10.0).contains(&began.elapsed().as_secs_f64()), "{:?}", began.elapsed());
     let started = std::fs::read_to_string(file).unwrap();
-    let deadline = Instant::now() + Duration::from_secs(5);
-    while !has_ended(started.trim()) {
-        assert!(Instant::now() < deadline, "process {started} is still there");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    wait_until("what a rank has started has ended", || has_ended(started.trim()));
 }
 
 #[test]
@@ -131,28 +151,25 @@ fn signals_are_passed_on_and_a_run_that_ends_well_ends_well() {
         echo ready
         while :; do sleep 0.05; done";
     for end in ["-TERM", "-HUP"] {
-        let mut child = shell(&["-n", "2"], script).spawn().unwrap();
-        let reader = wait_for_lines(&mut child, "ready", 2);
-        signal(&child, "-USR1");
-        let mut saved = 0;
-        let mut lines = reader.lines().map_while(Result::ok);
-        while saved < 2 {
-            saved += usize::from(lines.next().expect("both save").ends_with("saved"));
-        }
-        signal(&child, end);
-        let rest: Vec<String> = lines.collect();
-        assert_eq!(rest.iter().filter(|line| line.ends_with("ended")).count(), 2, "{rest:?}");
-        assert_eq!(child.wait().unwrap().code(), Some(0));
+        let launcher = Process::start(&mut shell(&["-n", "2"], script));
+        wait_for_lines(&launcher, "ready", 2);
+        signal(&launcher, "-USR1");
+        wait_for_lines(&launcher, "saved", 2);
+        signal(&launcher, end);
+        let output = finish(vec![launcher]).remove(0);
+        assert_eq!(text(&output.stdout).matches("ended").count(), 2, "{output:?}");
+        assert_eq!(output.status.code(), Some(0));
     }
 }
 
 #[test]
 fn a_signal_that_ends_the_ranks_is_the_launcher_s_end_too() {
-    let mut child = shell(&["-n", "2"], "echo ready; exec sleep 60").spawn().unwrap();
-    let _reader = wait_for_lines(&mut child, "ready", 2);
+    let child = Process::start(&mut shell(&["-n", "2"], "echo ready; exec sleep infinity"));
+    wait_for_lines(&child, "ready", 2);
     signal(&child, "-INT");
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(128 + 2), "{}", text(&output.stderr));
+    let output = finish(vec![child]).remove(0);
+    // As a shell wants it: a loop ends where its command died of SIGINT itself.
+    assert_eq!(output.status.signal(), Some(2), "{}", text(&output.stderr));
 }
 
 #[test]
@@ -172,7 +189,7 @@ fn each_rank_has_a_log_of_its_own_where_a_folder_is_named() {
 
 #[test]
 fn what_cannot_be_started_is_one_line() {
-    let output = launch_command(&["-n", "2"], &["no-such-program".as_ref()]).output().unwrap();
+    let output = ended(&mut launch_command(&["-n", "2"], &["no-such-program".as_ref()]));
     assert_eq!(output.status.code(), Some(2));
     let line = text(&output.stderr);
     assert!(line.starts_with("error: cannot start no-such-program: ") && line.lines().count() == 1);
@@ -187,28 +204,60 @@ fn what_cannot_be_started_is_one_line() {
 }
 
 /// Launchers of a run on two hosts, which are both this one; each starts so many ranks of a script of its own.
-fn launchers(grace: &str, ranks: [(&str, &str); 2]) -> [Child; 2] {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let port = listener.local_addr().expect("bound").port().to_string();
-    drop(listener);
-    let mut host = 0..;
-    ranks.map(|(count, script)| {
-        let host = host.next().expect("there is no last number").to_string();
+fn launchers(grace: &str, ranks: [(&str, &str); 2]) -> (Vec<Process>, Port) {
+    let port = Port::reserve();
+    let number = port.number().to_string();
+    let launcher = |(host, (count, script)): (usize, (&str, &str))| {
+        let host = host.to_string();
         let options = ["-n", count, "--grace", grace, "--nnodes", "2", "--node-rank", &host];
-        let first = ["--master-addr", "127.0.0.1", "--master-port", &port];
-        let mut launcher = shell(&[&options[..], &first].concat(), script);
-        launcher.spawn().expect("the binary was built for this test")
-    })
+        let first = ["--master-addr", "127.0.0.1", "--master-port", &number];
+        let patience = ["--connect-seconds", "300"];
+        Process::start(&mut shell(&[&options[..], &first, &patience].concat(), script))
+    };
+    (ranks.into_iter().enumerate().map(launcher).collect(), port)
+}
+
+#[test]
+fn a_first_host_that_is_not_there_is_named_with_what_to_do() {
+    let port = Port::reserve();
+    let port = port.number().to_string();
+    let second = ["-n", "1", "--nnodes", "2", "--node-rank", "1", "--connect-seconds", "0.5"];
+    let first = ["--master-addr", "127.0.0.1", "--master-port", &port];
+    let output = run(&[&second[..], &first].concat(), "true");
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(
+        text(&output.stderr),
+        format!(
+            "error: cannot reach the store of the first host at 127.0.0.1:{port}: Connection refused (os \
+             error 111), for 0.5 s; expected its launcher, --node-rank 0, within --connect-seconds\n"
+        )
+    );
+}
+
+#[test]
+fn a_port_that_is_taken_is_named_with_what_to_do() {
+    let listener = std::net::TcpListener::bind("0.0.0.0:0").unwrap();
+    let port = listener.local_addr().unwrap().port().to_string();
+    let output = run(&["-n", "1", "--master-addr", "127.0.0.1", "--master-port", &port], "true");
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(
+        text(&output.stderr),
+        format!(
+            "error: cannot serve the store at 127.0.0.1:{port}: port {port} of this host is taken; expected \
+             a free one as --master-port, the same on every host\n"
+        )
+    );
 }
 
 #[test]
 fn launchers_of_several_hosts_count_the_ranks_of_all() {
     let script = "echo $RANK/$WORLD_SIZE $LOCAL_RANK/$LOCAL_WORLD_SIZE $GROUP_RANK $MASTER_ADDR";
-    let outputs = launchers("5", [("2", script); 2]).map(|child| child.wait_with_output().unwrap());
+    let (launchers, _port) = launchers("300", [("2", script); 2]);
+    let outputs = finish(launchers);
     for output in &outputs {
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     }
-    let lines = outputs.map(|output| sorted_lines(&output.stdout));
+    let lines = [0, 1].map(|host| sorted_lines(&outputs[host].stdout));
     assert_eq!(lines[0], ["[0] 0/4 0/2 0 127.0.0.1", "[1] 1/4 1/2 0 127.0.0.1"]);
     assert_eq!(lines[1], ["[2] 2/4 0/2 1 127.0.0.1", "[3] 3/4 1/2 1 127.0.0.1"]);
 }
@@ -224,7 +273,8 @@ fn a_rank_that_fails_on_one_host_ends_those_of_the_other() {
         let fails = format!("while ! [ -e {there} ]; do sleep 0.05; done; exit 3");
         let mut scripts = [("1", waits.as_str()); 2];
         scripts[failing].1 = &fails;
-        let outputs = launchers("5", scripts).map(|child| child.wait_with_output().unwrap());
+        let (launchers, _port) = launchers("300", scripts);
+        let outputs = finish(launchers);
         let own = format!("rank {failing} of 2 ended with exit code 3");
         assert_eq!(outputs[failing].status.code(), Some(3));
         assert_eq!(last_line(&outputs[failing].stderr), format!("error: {own}"));
@@ -237,22 +287,22 @@ fn a_rank_that_fails_on_one_host_ends_those_of_the_other() {
 
 #[test]
 fn launchers_that_mean_different_runs_are_refused() {
-    let [mut first, second] = launchers("0.2", [("1", "echo ready; exec sleep 60"), ("2", "true")]);
-    let _reader = wait_for_lines(&mut first, "ready", 1);
-    let refused = second.wait_with_output().unwrap();
+    let (mut launchers, _port) =
+        launchers("0.2", [("1", "echo ready; exec sleep infinity"), ("2", "true")]);
+    let refused = finish(vec![launchers.remove(1)]).remove(0);
+    wait_for_lines(&launchers[0], "ready", 1);
     assert_eq!(
         text(&refused.stderr),
         "error: the first host was given -n 1 --nnodes 2, this one -n 2 --nnodes 2\n"
     );
-    signal(&first, "-TERM");
-    assert_eq!(first.wait_with_output().unwrap().status.code(), Some(143));
+    signal(&launchers[0], "-TERM");
+    assert_eq!(finish(launchers)[0].status.code(), Some(143));
 }
 
 /// Alone, or as one of the ranks that the tests below start: all sum their ranks.
 #[test]
 fn body_of_a_rank() {
-    let options = GroupOptions { timeout: Duration::from_secs(30), ..GroupOptions::default() };
-    let group = ProcessGroup::from_env(&options).unwrap();
+    let group = ProcessGroup::from_env(&GroupOptions::default()).unwrap();
     let size = group.world_size();
     let sum = Tensor::full([3], group.rank() as f64, (Kind::Double, Device::Cpu));
     group.all_reduce(&sum, ReduceOp::Sum).unwrap();
@@ -279,8 +329,8 @@ fn ranks_meet_and_work_together() {
     let body = body();
     let command: Vec<&OsStr> = body.iter().map(AsRef::as_ref).collect();
     for (option, ranks) in [("2", 2), ("4", 4)] {
-        let output = launch_command(&["-n", option], &command).env("OMP_NUM_THREADS", "1").output();
-        assert_summed(&output.unwrap(), ranks);
+        let mut launch = launch_command(&["-n", option], &command);
+        assert_summed(&ended(launch.env("OMP_NUM_THREADS", "1")), ranks);
     }
 }
 

@@ -9,7 +9,7 @@ use tch::{Device, Kind};
 use trainer_core::model_config::{Architecture, ModelConfig, ModelShape};
 
 use crate::fixture::{directory, one_thread};
-use crate::ranks::{commands, finish, start};
+use crate::ranks::{commands, start, succeed};
 use crate::training_run::{assert_success, column, steps, train_command};
 
 /// Width, feed-forward width, blocks.
@@ -86,7 +86,7 @@ fn growth(size: Size, ranks: usize, settings: &[&str]) -> (f64, f64) {
                 .env("MALLOC_MMAP_THRESHOLD_", "1048576")
                 .env("MALLOC_TRIM_THRESHOLD_", "1048576");
         }
-        finish(start(started)).iter().for_each(assert_success);
+        succeed(start(started));
         let measured = column(&steps(folder.path()), "perf/max_memory_bytes")[1];
         (measured, tensor_bytes(&planned(folder.path(), ranks, &overrides)))
     };

@@ -58,6 +58,63 @@ fn a_branch_of_another_run_goes_on_bit_for_bit_and_survives_a_crash_at_once() {
     assert!(twice.contains("holds a run with a checkpoint of step 4, expected none"), "{twice}");
 }
 
+/// What leaves the results as they are may change where the run stands: bits for most, rounding for what is summed in
+/// another order.
+#[test]
+fn a_run_goes_on_in_its_folder_with_other_steps_intervals_and_batches() {
+    let [whole, parts] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let exact = ["model.dtype=f64"];
+    assert_success(&train(whole.path(), &exact));
+    assert_success(&train(parts.path(), &[exact[0], "training.steps=2", "checkpoint.every=2"]));
+    let further = [
+        exact[0],
+        "checkpoint.every=1",
+        "checkpoint.keep=0",
+        "metrics.token_groups=0",
+        "training.activation_bytes=1000",
+        "parallel.timeout_seconds=60",
+    ];
+    let output = train(parts.path(), &further);
+    assert_success(&output);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("going on after step 2 of 4"), "{text}");
+    assert!(text.contains("goes on with training.steps = 4, before 2"), "{text}");
+    assert_eq!(comparable_metrics(whole.path()), comparable_metrics(parts.path()));
+    assert!(weights(whole.path()) == weights(parts.path()), "the weights differ");
+    let folder = parts.path().join("run");
+    let config = std::fs::read_to_string(folder.join("config.toml")).unwrap();
+    assert!(
+        config.contains("steps = 4\n") && config.contains("timeout_seconds = 60\n"),
+        "{config}"
+    );
+    let history = std::fs::read_to_string(folder.join("changes.jsonl")).unwrap();
+    let steps = r#"{"after_step":2,"before":"2","field":"training.steps","now":"4"}"#;
+    assert!(history.lines().count() == 6 && history.contains(steps), "{history}");
+
+    let at_two = folder.join("checkpoints/step-2");
+    let split = [&further[..], &["training.micro_batch_tokens=20"]].concat();
+    assert_success(&resume(parts.path(), at_two.to_str().unwrap(), &split));
+    let pairs = comparable_metrics(whole.path()).concat();
+    for ((name, whole), (_, split)) in pairs.iter().zip(comparable_metrics(parts.path()).concat()) {
+        assert!((whole - split).abs() <= 1e-9 * whole.abs().max(1.0), "{name}: {whole} {split}");
+    }
+}
+
+#[test]
+fn what_changes_the_results_is_refused_by_field_with_the_way_to_a_copy() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_success(&train(folder.path(), &["training.steps=1", "optimizer.schedule=cosine"]));
+    for (override_, said) in [
+        ("rollout.group_size=4", "`rollout.group_size` is 3 there, 4 now"),
+        ("training.steps=2", "`training.steps` is 1 there, 2 now"),
+    ] {
+        let output =
+            train(folder.path(), &["training.steps=1", "optimizer.schedule=cosine", override_]);
+        let text = refused(&output);
+        assert!(text.contains(said) && text.contains("with --resume "), "{text}");
+    }
+}
+
 #[test]
 fn a_branch_may_have_other_settings() {
     let [first, branch] = [(); 2].map(|()| tempfile::tempdir().unwrap());

@@ -30,8 +30,14 @@ pub enum GroupError {
         host: String,
         /// As the environment named it.
         port: u16,
-        /// What libtorch said.
+        /// Why not.
         message: String,
+    },
+    /// A store cannot be served where something else listens.
+    #[error("port {port} of this host is taken")]
+    PortTaken {
+        /// As it was asked for.
+        port: u16,
     },
     /// Some ranks did not come.
     #[error(

@@ -15,7 +15,7 @@ use super::connection::{Code, Connection};
 use super::error::GroupError;
 use super::nccl;
 use super::operation::Call;
-use super::placement::{Placement, PlacementError};
+use super::placement::{Coordinator, Placement, PlacementError};
 use super::store::{LogLevel, Store};
 use super::traffic::{Counters, bytes_sent};
 use super::witness::Witness;
@@ -29,6 +29,10 @@ pub struct GroupOptions {
     ///
     /// It must cover what ranks may differ in speed: the slowest step, and the writing of a checkpoint by one of them.
     pub timeout: Duration,
+    /// Longest that a rank waits for the store to be served; 1 minute.
+    ///
+    /// It must cover by how much later than the others the process that serves it may start.
+    pub connect_timeout: Duration,
     /// Where the tensors are. Those on the CPU go over Gloo always; a CUDA device adds NCCL. The CPU.
     pub device: Device,
     /// Compares operation, kind and number of elements over the ranks before every collective, which costs one small
@@ -38,7 +42,8 @@ pub struct GroupOptions {
 
 impl Default for GroupOptions {
     fn default() -> Self {
-        Self { timeout: Duration::from_mins(10), device: Device::Cpu, verify: false }
+        let (timeout, connect_timeout) = (Duration::from_mins(10), Duration::from_mins(1));
+        Self { timeout, connect_timeout, device: Device::Cpu, verify: false }
     }
 }
 
@@ -124,16 +129,7 @@ impl ProcessGroup {
             because: format!("WORLD_SIZE is {world_size}"),
         };
         let coordinator = placement.coordinator.as_ref().ok_or_else(missing)?;
-        let is_here = rank == 0 && !coordinator.served_by_launcher;
-        let (host, port) = (&coordinator.host, coordinator.port);
-        let store = Store::tcp(host, port, is_here, options.timeout).map_err(|error| {
-            let message = match error {
-                GroupError::Store { message, .. } => message,
-                other => other.to_string(),
-            };
-            let action = if is_here { "serve" } else { "reach" };
-            GroupError::Coordinator { rank, world_size, action, host: host.clone(), port, message }
-        })?;
+        let store = store_of(coordinator, placement, options)?;
         if options.device != Device::Cpu {
             LogLevel::Errors.set();
         }
@@ -323,6 +319,33 @@ impl ProcessGroup {
             unsafe { Work::adopt(raw, call, self.options.timeout, last_step, witness, connection) };
         work.map(|work| work.counted(counters))
     }
+}
+
+/// Serves the store of the run, or connects to it.
+fn store_of(
+    coordinator: &Coordinator,
+    placement: &Placement,
+    options: &GroupOptions,
+) -> Result<Store, GroupError> {
+    let &Placement { rank, world_size, .. } = placement;
+    let (host, port) = (&coordinator.host, coordinator.port);
+    let is_here = rank == 0 && !coordinator.served_by_launcher;
+    let store = if is_here {
+        Store::serve(port, options.timeout)
+    } else {
+        Store::connect(host, port, options.connect_timeout, options.timeout)
+    };
+    store.map_err(|error| {
+        let message = match error {
+            GroupError::Store { message, .. } => message,
+            GroupError::PortTaken { .. } => {
+                format!("{error}; set MASTER_PORT to a free one, the same for every rank")
+            }
+            other => other.to_string(),
+        };
+        let action = if is_here { "serve" } else { "reach" };
+        GroupError::Coordinator { rank, world_size, action, host: host.clone(), port, message }
+    })
 }
 
 /// Waits until all ranks have said in the store that they are there.

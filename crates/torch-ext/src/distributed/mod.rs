@@ -15,6 +15,7 @@ mod host_list;
 mod nccl;
 mod operation;
 mod placement;
+mod reach;
 mod slurm;
 mod store;
 mod traffic;

@@ -2,11 +2,16 @@
 
 use std::ffi::{CString, c_char, c_int};
 use std::ptr::NonNull;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::error::GroupError;
+use super::reach;
 use super::work::{milliseconds, one_line};
 use crate::TorchError;
+
+/// Longest that a process may take to connect to a store of its own.
+const OWN: Duration = Duration::from_mins(1);
 
 /// `torch_ext::StoreHandle`.
 #[repr(C)]
@@ -20,6 +25,7 @@ unsafe extern "C" {
         host: *const c_char,
         port: u16,
         is_server: c_int,
+        connect_ms: i64,
         timeout_ms: i64,
     ) -> *mut RawStore;
     fn torch_ext_store_in_memory(timeout_ms: i64) -> *mut RawStore;
@@ -51,14 +57,19 @@ unsafe extern "C" {
 /// while another waits takes a connection of its own by [`Self::reconnect`].
 #[derive(Debug)]
 pub struct Store {
-    raw: NonNull<RawStore>,
+    handle: Arc<Handle>,
+    /// Longest that a new connection may take.
+    connect_timeout: Duration,
 }
+
+#[derive(Debug)]
+struct Handle(NonNull<RawStore>);
 
 // SAFETY: the handle is a counted pointer whose count is atomic, and every operation of c10d's stores takes the lock of
 // its connection (or of its map), so any thread may call, and several at once.
-unsafe impl Send for Store {}
+unsafe impl Send for Handle {}
 // SAFETY: as above; no operation here changes the handle itself.
-unsafe impl Sync for Store {}
+unsafe impl Sync for Handle {}
 
 impl Store {
     /// Serves a store on all interfaces of this host; port 0 picks a free one, see [`Self::port`].
@@ -67,24 +78,43 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`GroupError::Store`] if the port is taken.
+    /// [`GroupError::PortTaken`], or [`GroupError::Store`] with another reason.
     pub fn serve(port: u16, timeout: Duration) -> Result<Self, GroupError> {
-        Self::tcp("localhost", port, true, timeout)
+        Self::tcp("localhost", port, true, OWN, timeout).map_err(|error| match error {
+            GroupError::Store { message, .. } if message.contains("EADDRINUSE") => {
+                GroupError::PortTaken { port }
+            }
+            other => other,
+        })
     }
 
-    /// Connects to a store that another process serves; tries until `timeout`.
+    /// Connects to a store that another process serves; tries until `connect_timeout`. Answers may take as long as `timeout`.
     ///
     /// # Errors
     ///
     /// [`GroupError::Store`] if there is none by then.
-    pub fn connect(host: &str, port: u16, timeout: Duration) -> Result<Self, GroupError> {
-        Self::tcp(host, port, false, timeout)
+    pub fn connect(
+        host: &str,
+        port: u16,
+        connect_timeout: Duration,
+        timeout: Duration,
+    ) -> Result<Self, GroupError> {
+        let name = host.to_owned();
+        reach::within(connect_timeout, host, move || {
+            let refused = |message| {
+                let key = name.clone();
+                GroupError::Store { action: "connect", key, message }
+            };
+            reach::listener(&name, port, connect_timeout).map_err(refused)?;
+            Self::tcp(&name, port, false, connect_timeout, timeout)
+        })
     }
 
-    pub(super) fn tcp(
+    fn tcp(
         host: &str,
         port: u16,
         is_server: bool,
+        connect_timeout: Duration,
         timeout: Duration,
     ) -> Result<Self, GroupError> {
         LogLevel::Silent.set();
@@ -95,10 +125,11 @@ impl Store {
                 c_host.as_ptr(),
                 port,
                 c_int::from(is_server),
+                milliseconds(connect_timeout),
                 milliseconds(timeout),
             )
         };
-        Self::adopt(raw, "connect", host)
+        Self::adopt(raw, connect_timeout, host)
     }
 
     /// A store of this process alone, for a world of one.
@@ -109,7 +140,7 @@ impl Store {
     pub fn in_memory(timeout: Duration) -> Self {
         // SAFETY: takes a number and makes a new handle.
         let raw = unsafe { torch_ext_store_in_memory(milliseconds(timeout)) };
-        Self::adopt(raw, "connect", "memory").expect("an empty map has no other way to fail")
+        Self::adopt(raw, timeout, "memory").expect("an empty map has no other way to fail")
     }
 
     /// The same store, with `prefix/` before every key.
@@ -120,8 +151,8 @@ impl Store {
     pub fn prefixed(&self, prefix: &str) -> Result<Self, GroupError> {
         let c_prefix = c_string("connect", prefix)?;
         // SAFETY: the handle is live, the prefix NUL-terminated.
-        let raw = unsafe { torch_ext_store_prefixed(self.raw.as_ptr(), c_prefix.as_ptr()) };
-        Self::adopt(raw, "connect", prefix)
+        let raw = unsafe { torch_ext_store_prefixed(self.as_raw(), c_prefix.as_ptr()) };
+        Self::adopt(raw, self.connect_timeout, prefix)
     }
 
     /// The same store over a connection of its own.
@@ -130,15 +161,18 @@ impl Store {
     ///
     /// [`GroupError::Store`] if it cannot be reached any more.
     pub fn reconnect(&self) -> Result<Self, GroupError> {
-        // SAFETY: the handle is live.
-        let raw = unsafe { torch_ext_store_clone(self.raw.as_ptr()) };
-        Self::adopt(raw, "connect", "")
+        let (handle, connect_timeout) = (Arc::clone(&self.handle), self.connect_timeout);
+        reach::within(connect_timeout, "", move || {
+            // SAFETY: the handle is live.
+            let raw = unsafe { torch_ext_store_clone(handle.0.as_ptr()) };
+            Self::adopt(raw, connect_timeout, "")
+        })
     }
 
     /// TCP port of a store that was served or connected to.
     pub fn port(&self) -> Option<u16> {
         // SAFETY: the handle is live.
-        u16::try_from(unsafe { torch_ext_store_port(self.raw.as_ptr()) }).ok()
+        u16::try_from(unsafe { torch_ext_store_port(self.as_raw()) }).ok()
     }
 
     /// Puts `value` at `key`.
@@ -150,7 +184,7 @@ impl Store {
         let c_key = c_string("set", key)?;
         // SAFETY: the handle is live, the key NUL-terminated, and `value` is read within its length only.
         let status = unsafe {
-            torch_ext_store_set(self.raw.as_ptr(), c_key.as_ptr(), value.as_ptr(), value.len())
+            torch_ext_store_set(self.as_raw(), c_key.as_ptr(), value.as_ptr(), value.len())
         };
         succeeded(status, "set", key)
     }
@@ -164,7 +198,7 @@ impl Store {
         let c_key = c_string("get", key)?;
         let mut size = 0;
         // SAFETY: the handle is live, the key NUL-terminated, `size` is written on success.
-        let raw = unsafe { torch_ext_store_get(self.raw.as_ptr(), c_key.as_ptr(), &raw mut size) };
+        let raw = unsafe { torch_ext_store_get(self.as_raw(), c_key.as_ptr(), &raw mut size) };
         if raw.is_null() {
             return Err(failed("get", key));
         }
@@ -192,7 +226,7 @@ impl Store {
     pub fn is_set(&self, key: &str) -> Result<bool, GroupError> {
         let c_key = c_string("check", key)?;
         // SAFETY: the handle is live, the key NUL-terminated.
-        match unsafe { torch_ext_store_check(self.raw.as_ptr(), c_key.as_ptr()) } {
+        match unsafe { torch_ext_store_check(self.as_raw(), c_key.as_ptr()) } {
             0 => Ok(false),
             1 => Ok(true),
             _ => Err(failed("check", key)),
@@ -207,9 +241,8 @@ impl Store {
     pub fn wait_for(&self, key: &str, timeout: Duration) -> Result<(), GroupError> {
         let c_key = c_string("wait for", key)?;
         // SAFETY: the handle is live, the key NUL-terminated.
-        let status = unsafe {
-            torch_ext_store_wait(self.raw.as_ptr(), c_key.as_ptr(), milliseconds(timeout))
-        };
+        let status =
+            unsafe { torch_ext_store_wait(self.as_raw(), c_key.as_ptr(), milliseconds(timeout)) };
         succeeded(status, "wait for", key)
     }
 
@@ -223,17 +256,18 @@ impl Store {
         let mut sum = 0;
         // SAFETY: the handle is live, the key NUL-terminated, `sum` has room for the number.
         let status =
-            unsafe { torch_ext_store_add(self.raw.as_ptr(), c_key.as_ptr(), by, &raw mut sum) };
+            unsafe { torch_ext_store_add(self.as_raw(), c_key.as_ptr(), by, &raw mut sum) };
         succeeded(status, "add", key).map(|()| sum)
     }
 
     /// For the back-ends, which keep a reference of their own.
     pub(super) fn as_raw(&self) -> *const RawStore {
-        self.raw.as_ptr()
+        self.handle.0.as_ptr()
     }
 
-    fn adopt(raw: *mut RawStore, action: &'static str, key: &str) -> Result<Self, GroupError> {
-        NonNull::new(raw).map(|raw| Self { raw }).ok_or_else(|| failed(action, key))
+    fn adopt(raw: *mut RawStore, connect_timeout: Duration, key: &str) -> Result<Self, GroupError> {
+        let raw = NonNull::new(raw).ok_or_else(|| failed("connect", key))?;
+        Ok(Self { handle: Arc::new(Handle(raw)), connect_timeout })
     }
 }
 
@@ -253,10 +287,10 @@ impl LogLevel {
     }
 }
 
-impl Drop for Store {
+impl Drop for Handle {
     fn drop(&mut self) {
         // SAFETY: the handle came from `new` and is freed once.
-        unsafe { torch_ext_store_free(self.raw.as_ptr()) };
+        unsafe { torch_ext_store_free(self.0.as_ptr()) };
     }
 }
 
@@ -280,13 +314,15 @@ fn failed(action: &'static str, key: &str) -> GroupError {
 mod tests {
     use super::*;
 
+    /// What nobody waits for in vain.
+    const LONG: Duration = Duration::from_mins(5);
     const SHORT: Duration = Duration::from_millis(300);
 
     #[test]
     fn what_one_connection_sets_another_gets() {
-        let server = Store::serve(0, SHORT).unwrap();
+        let server = Store::serve(0, LONG).unwrap();
         let port = server.port().unwrap();
-        let client = Store::connect("127.0.0.1", port, SHORT).unwrap();
+        let client = Store::connect("127.0.0.1", port, LONG, LONG).unwrap();
         for store in [&client, &client.reconnect().unwrap()] {
             store.set("bytes", &[0, 255, 7]).unwrap();
             assert_eq!(server.get("bytes").unwrap(), [0, 255, 7]);
@@ -305,7 +341,7 @@ mod tests {
         for store in [Store::in_memory(SHORT), Store::serve(0, SHORT).unwrap()] {
             store.wait_for("here", SHORT).unwrap_err();
             store.set("here", b"1").unwrap();
-            store.wait_for("here", SHORT).unwrap();
+            store.wait_for("here", LONG).unwrap();
             let text = store.get("absent").unwrap_err().to_string();
             assert!(text.starts_with("store: get \"absent\": ") && !text.contains('\n'), "{text}");
             assert!(!text.contains("frame #"), "no C++ stack trace: {text}");
@@ -313,13 +349,23 @@ mod tests {
     }
 
     #[test]
-    fn no_store_where_none_is_served_or_the_port_is_taken() {
+    fn a_port_that_is_taken_is_not_served_and_who_took_it_is_no_store() {
         let taken = std::net::TcpListener::bind("0.0.0.0:0").unwrap();
         let port = taken.local_addr().unwrap().port();
-        Store::serve(port, SHORT).unwrap_err();
-        drop(taken);
-        let text = Store::connect("127.0.0.1", port, SHORT).unwrap_err().to_string();
-        assert!(text.starts_with("store: connect \"127.0.0.1\": "), "{text}");
-        Store::connect("no\0host", port, SHORT).unwrap_err();
+        assert_eq!(Store::serve(port, SHORT).unwrap_err(), GroupError::PortTaken { port });
+        let text = Store::connect("127.0.0.1", port, SHORT, SHORT).unwrap_err().to_string();
+        assert_eq!(text, "store: connect \"127.0.0.1\": no answer within 0.3 s");
+        Store::connect("no\0host", port, SHORT, SHORT).unwrap_err();
+    }
+
+    #[test]
+    fn a_store_that_is_gone_is_not_waited_for() {
+        let server = Store::serve(0, LONG).unwrap();
+        let port = server.port().unwrap();
+        let client = Store::connect("127.0.0.1", port, LONG, Duration::from_hours(24)).unwrap();
+        drop(server);
+        let client = Store { connect_timeout: SHORT, ..client };
+        let text = client.reconnect().unwrap_err().to_string();
+        assert!(text.starts_with("store: connect \"\": "), "{text}");
     }
 }

@@ -10,10 +10,10 @@ use super::operation::Call;
 use super::store::Store;
 
 /// How long the ranks that failed wait for each other's word. They hear of a failure almost at once, as each that does
-/// closes its connections.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// closes its connections; on a crowded machine they may still take seconds.
+const PATIENCE: Duration = Duration::from_secs(5);
 /// A store whose server is stopped does not answer at all; one whose server ends first answers no more.
-const SLACK: Duration = Duration::from_millis(500);
+const SLACK: Duration = Duration::from_secs(1);
 /// How often they look.
 const LOOK: Duration = Duration::from_millis(20);
 

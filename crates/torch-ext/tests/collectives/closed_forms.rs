@@ -4,7 +4,9 @@ use tch::{Device, Kind, Tensor};
 use torch_ext::distributed::Operation;
 use torch_ext::{ProcessGroup, ReduceOp};
 
-use crate::processes::{Run, VERIFY, command, free_port};
+use workspace_tests::processes::{Port, Process, succeed};
+
+use crate::processes::{Run, VERIFY, command};
 
 const KINDS: [Kind; 4] = [Kind::Float, Kind::Double, Kind::BFloat16, Kind::Int64];
 
@@ -179,11 +181,7 @@ fn four_processes_hold_every_closed_form_and_agree_on_each_call() {
 
 #[test]
 fn rank_0_serves_the_store_where_no_launcher_does() {
-    let port = free_port();
-    let start = |rank| command("closed_forms", rank, 2, port, &[]).spawn();
-    let ranks = [1, 0].map(|rank| start(rank).expect("this binary runs"));
-    for child in ranks {
-        let output = child.wait_with_output().expect("a rank ends");
-        assert!(output.status.success(), "{}", crate::processes::text(&output));
-    }
+    let port = Port::reserve();
+    let start = |rank| Process::start(&mut command("closed_forms", rank, 2, port.number(), &[]));
+    succeed([1, 0].map(start).into());
 }

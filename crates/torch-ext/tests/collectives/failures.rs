@@ -1,18 +1,28 @@
 //! Ranks that do not come, die, stop, or call something else: an error on every other rank, in time.
 
-use std::process::{Child, Command};
-use std::time::{Duration, Instant};
+use std::net::TcpListener;
+use std::process::{Child, Command, Output};
+use std::time::Duration;
 
 use tch::{Device, Kind, Tensor};
 use torch_ext::{GroupError, ProcessGroup, ReduceOp, Store};
+use workspace_tests::processes::{Port, Process, finish, text};
 
-use crate::processes::{LOST, Run, TIMEOUT, VERIFY, command, error, free_port, text};
+use crate::processes::{CONNECT, LONG, LOST, Run, TIMEOUT, VERIFY, command, error, wait_for_all};
 
 const F32: (Kind, Device) = (Kind::Float, Device::Cpu);
+
+/// Seconds that ranks wait for each other where that is waited for; all of them join within these.
+const PATIENCE: &str = "10";
 
 /// For the starting process to read.
 pub(crate) fn say(error: &GroupError) {
     eprintln!("error: {error}");
+}
+
+/// Until the starting process ends this one.
+fn hang() {
+    std::thread::sleep(Duration::from_hours(24));
 }
 
 /// Every rank says that it is there; rank 1, or another that the starting process names, then waits for what that does to
@@ -23,15 +33,13 @@ pub(crate) fn lost_peer(group: &ProcessGroup) {
     group.store().set(&format!("ready/{}", group.rank()), b"").unwrap();
     let lost = std::env::var(LOST).map_or(1, |rank| rank.parse().expect("set by a test"));
     if group.rank() == lost {
-        std::thread::sleep(Duration::from_mins(1));
+        hang();
     }
     let tensor = Tensor::ones([1024], F32);
     let error = group.all_reduce(&tensor, ReduceOp::Sum).expect_err("a rank is lost");
     assert!(matches!(error, GroupError::Failed { .. }), "{error:?}");
-    // The group is gone for good: what follows fails too, at once.
-    let began = Instant::now();
+    // The group is gone for good: what follows fails too, and waits for no time-out.
     group.all_reduce(&tensor, ReduceOp::Sum).expect_err("it stays lost");
-    assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
     say(&error);
 }
 
@@ -40,7 +48,7 @@ pub(crate) fn lost_sender(group: &ProcessGroup) {
     group.barrier().unwrap();
     group.store().set(&format!("ready/{}", group.rank()), b"").unwrap();
     if group.rank() == 1 {
-        std::thread::sleep(Duration::from_mins(1));
+        hang();
     }
     let error = group.recv(&Tensor::ones([7], F32), 1).expect_err("rank 1 sends nothing");
     say(&error);
@@ -72,22 +80,46 @@ fn kill(process: &Child, signal: &str) {
     assert!(sent.expect("kill is there").success(), "{signal} could not be sent");
 }
 
-#[test]
-fn a_lone_rank_of_two_names_the_missing_one_after_the_time_out() {
-    let began = Instant::now();
-    let port = free_port();
-    let output = command("join", 0, 2, port, &[(TIMEOUT, "1.5")]).output().unwrap();
-    assert_eq!(error(&output), "rank 0 of 2 waited 1.5 s for all to join, without ranks [1]");
-    assert!((1.5..15.0).contains(&began.elapsed().as_secs_f64()), "{:?}", began.elapsed());
+/// What one rank said, once it has ended.
+fn one(command: &mut Command) -> Output {
+    finish(vec![Process::start(command)]).remove(0)
 }
 
 #[test]
-fn a_rank_without_a_store_names_where_it_looked() {
-    let port = free_port();
-    let output = command("join", 1, 2, port, &[(TIMEOUT, "1.5")]).output().unwrap();
-    let message = error(&output);
-    let expected = format!("rank 1 of 2 could not reach the store at 127.0.0.1:{port}: ");
-    assert!(message.starts_with(&expected), "{message}");
+fn a_lone_rank_of_two_names_the_missing_one_after_the_time_out() {
+    let port = Port::reserve();
+    let message = error(&one(&mut command("join", 0, 2, port.number(), &[(TIMEOUT, "1.5")])));
+    assert_eq!(message, "rank 0 of 2 waited 1.5 s for all to join, without ranks [1]");
+}
+
+/// Where nobody listens, and where something listens that is no store.
+#[test]
+fn a_rank_without_a_store_names_where_it_looked_and_how_long() {
+    let (port, listener) = (Port::reserve(), TcpListener::bind("127.0.0.1:0").unwrap());
+    let mute = listener.local_addr().unwrap().port();
+    for (port, problem) in [
+        (port.number(), "Connection refused (os error 111), for 1.5 s"),
+        (mute, "no answer within 1.5 s"),
+    ] {
+        let message = error(&one(&mut command("join", 1, 2, port, &[(CONNECT, "1.5")])));
+        let expected =
+            format!("rank 1 of 2 could not reach the store at 127.0.0.1:{port}: {problem}");
+        assert_eq!(message, expected);
+    }
+}
+
+#[test]
+fn a_port_that_is_taken_is_named_with_what_to_do() {
+    let listener = TcpListener::bind("0.0.0.0:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let message = error(&one(&mut command("join", 0, 2, port, &[])));
+    assert_eq!(
+        message,
+        format!(
+            "rank 0 of 2 could not serve the store at 127.0.0.1:{port}: port {port} of this host is \
+             taken; set MASTER_PORT to a free one, the same for every rank"
+        )
+    );
 }
 
 #[test]
@@ -95,7 +127,7 @@ fn two_processes_of_one_rank_are_found_out() {
     let mut run = Run::start("join", 1, &[("WORLD_SIZE", "2"), (TIMEOUT, "5")]);
     let port = run.store.port().unwrap();
     let extra = [("TORCHELASTIC_USE_AGENT_STORE", "True"), (TIMEOUT, "5")];
-    run.ranks.push(command("join", 0, 2, port, &extra).spawn().unwrap());
+    run.ranks.push(Process::start(&mut command("join", 0, 2, port, &extra)));
     let errors: Vec<String> = run.outputs().iter().map(error).collect();
     let twice = "rank 0 of 2 has joined already, expected one process a rank";
     assert!(errors.iter().any(|message| message == twice), "{errors:?}");
@@ -103,10 +135,10 @@ fn two_processes_of_one_rank_are_found_out() {
 
 #[test]
 fn a_killed_rank_ends_the_operation_of_every_other_at_once() {
-    let mut run = Run::start("lost_peer", 4, &[(TIMEOUT, "60")]);
+    // Longer than anybody waits: it ends because the connections are closed.
+    let run = Run::start("lost_peer", 4, &[(TIMEOUT, "100000")]);
     run.wait_for_all("ready");
-    let began = Instant::now();
-    run.ranks[1].kill().unwrap();
+    kill(&run.ranks[1], "-KILL");
     let outputs = run.outputs();
     for rank in [0, 2, 3] {
         let message = error(&outputs[rank]);
@@ -118,35 +150,28 @@ fn a_killed_rank_ends_the_operation_of_every_other_at_once() {
         assert!(!message.contains("frame #"), "no C++ stack trace: {message}");
         assert!(outputs[rank].status.success(), "{}", text(&outputs[rank]));
     }
-    // Far below the time-out, however busy the machine: the connections are closed.
-    assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
 }
 
 #[test]
 fn a_stopped_rank_ends_the_operation_of_every_other_after_the_time_out() {
-    let mut run = Run::start("lost_peer", 2, &[(TIMEOUT, "3")]);
+    let mut run = Run::start("lost_peer", 2, &[(TIMEOUT, PATIENCE)]);
     run.wait_for_all("ready");
     kill(&run.ranks[1], "-STOP");
-    let lost = run.ranks.pop().unwrap();
-    let began = Instant::now();
+    let _lost = run.ranks.pop().unwrap();
     let message = error(&run.outputs()[0]);
     assert!(message.starts_with("rank 0 of 2: all-reduce of 1024 Float: "), "{message}");
     assert!(message.ends_with("; no word from rank 1"), "{message}");
-    assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
-    end(lost);
 }
 
 /// Ranks whose store rank 0 serves, with all of them at the point where `lost` is about to be lost.
-fn without_a_launcher(world_size: usize, lost: &str) -> Vec<Child> {
-    let port = free_port();
-    let extra = [(TIMEOUT, "4"), (LOST, lost)];
-    let start = |rank| command("lost_peer", rank, world_size, port, &extra).spawn();
-    let ranks = (0..world_size).map(|rank| start(rank).expect("this binary runs")).collect();
-    let store = Store::connect("127.0.0.1", port, Duration::from_secs(20)).expect("rank 0 serves");
-    for rank in 0..world_size {
-        let key = format!("attempt-0/join-0/world/ready/{rank}");
-        store.wait_for(&key, Duration::from_secs(20)).expect("every rank gets there");
-    }
+fn without_a_launcher(world_size: usize, lost: &str) -> Vec<Process> {
+    let port = Port::reserve();
+    let extra = [(TIMEOUT, PATIENCE), (LOST, lost)];
+    let start =
+        |rank| Process::start(&mut command("lost_peer", rank, world_size, port.number(), &extra));
+    let ranks = (0..world_size).map(start).collect();
+    let store = Store::connect("127.0.0.1", port.number(), LONG, LONG).expect("rank 0 serves");
+    wait_for_all(&store, "ready", world_size);
     ranks
 }
 
@@ -155,21 +180,18 @@ fn without_a_launcher(world_size: usize, lost: &str) -> Vec<Child> {
 fn a_stopped_rank_0_that_serves_the_store_is_named_too() {
     let mut ranks = without_a_launcher(2, "0");
     kill(&ranks[0], "-STOP");
-    let began = Instant::now();
-    let message = error(&ranks.pop().unwrap().wait_with_output().unwrap());
+    let message = error(&finish(vec![ranks.pop().unwrap()])[0]);
     assert!(message.starts_with("rank 1 of 2: all-reduce of 1024 Float: "), "{message}");
     assert!(message.ends_with("; no word from rank 0"), "{message}");
-    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
-    end(ranks.pop().unwrap());
 }
 
 /// Rank 0 is the first to know, and must not take the store away before the others do.
 #[test]
 fn a_killed_rank_is_named_by_all_where_rank_0_serves_the_store() {
     let mut ranks = without_a_launcher(3, "1");
-    end(ranks.remove(1));
-    for (rank, child) in [0, 2].into_iter().zip(ranks) {
-        let message = error(&child.wait_with_output().unwrap());
+    drop(ranks.remove(1));
+    for (rank, output) in [0, 2].into_iter().zip(finish(ranks)) {
+        let message = error(&output);
         let began = format!("rank {rank} of 3: all-reduce of 1024 Float: ");
         assert!(
             message.starts_with(&began) && message.ends_with("; no word from rank 1"),
@@ -180,18 +202,12 @@ fn a_killed_rank_is_named_by_all_where_rank_0_serves_the_store() {
 
 #[test]
 fn a_message_that_does_not_come_names_its_sender() {
-    let mut run = Run::start("lost_sender", 2, &[(TIMEOUT, "2")]);
+    let mut run = Run::start("lost_sender", 2, &[(TIMEOUT, PATIENCE)]);
     run.wait_for_all("ready");
-    let lost = run.ranks.pop().unwrap();
+    let _lost = run.ranks.pop().unwrap();
     let message = error(&run.outputs()[0]);
     assert!(message.starts_with("rank 0 of 2: receive of 7 Float from rank 1: "), "{message}");
     assert!(message.ends_with("; no word from rank 1"), "{message}");
-    end(lost);
-}
-
-fn end(mut child: Child) {
-    child.kill().expect("it is still there");
-    child.wait().expect("it ends when killed");
 }
 
 #[test]

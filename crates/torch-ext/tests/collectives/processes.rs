@@ -1,19 +1,24 @@
 //! Starts this binary as the ranks of a run, on loopback.
 
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use torch_ext::Store;
+use workspace_tests::processes::{self, Process};
 
 pub(crate) const SCENARIO: &str = "COLLECTIVES_SCENARIO";
 pub(crate) const TIMEOUT: &str = "COLLECTIVES_TIMEOUT_SECONDS";
+pub(crate) const CONNECT: &str = "COLLECTIVES_CONNECT_SECONDS";
 pub(crate) const LOST: &str = "COLLECTIVES_LOST_RANK";
 pub(crate) const VERIFY: &str = "COLLECTIVES_VERIFY";
+
+/// Far longer than anything takes here, unless it hangs.
+pub(crate) const LONG: Duration = Duration::from_mins(5);
 
 /// The ranks of a run, and the store that the launcher, here the test, serves for them.
 pub(crate) struct Run {
     pub(crate) store: Store,
-    pub(crate) ranks: Vec<Child>,
+    pub(crate) ranks: Vec<Process>,
 }
 
 /// One rank with torchrun's variables and `extra` ones.
@@ -36,61 +41,48 @@ pub(crate) fn command(
         .env("MASTER_PORT", port.to_string())
         .env("OMP_NUM_THREADS", "1")
         .envs(extra.iter().copied());
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.stdin(Stdio::null());
     command
-}
-
-/// A port that nobody listens at just now.
-pub(crate) fn free_port() -> u16 {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback is there");
-    listener.local_addr().expect("it is bound").port()
 }
 
 impl Run {
     /// Starts all ranks, as clients of a store that this process serves.
     pub(crate) fn start(scenario: &str, world_size: usize, extra: &[(&str, &str)]) -> Self {
-        let store = Store::serve(0, Duration::from_secs(20)).expect("a free port");
+        let store = Store::serve(0, LONG).expect("a free port");
         let port = store.port().expect("served over TCP");
         let extra = [&[("TORCHELASTIC_USE_AGENT_STORE", "True")], extra].concat();
-        let start = |rank| {
-            let mut command = command(scenario, rank, world_size, port, &extra);
-            command.spawn().expect("this binary runs")
-        };
+        let start = |rank| Process::start(&mut command(scenario, rank, world_size, port, &extra));
         let ranks = (0..world_size).map(start).collect();
         Self { store, ranks }
     }
 
     /// Waits until every rank has put `key` into the store of its group.
     pub(crate) fn wait_for_all(&self, key: &str) {
-        for rank in 0..self.ranks.len() {
-            let key = format!("attempt-0/join-0/world/{key}/{rank}");
-            self.store.wait_for(&key, Duration::from_secs(20)).expect("every rank gets there");
-        }
+        wait_for_all(&self.store, key, self.ranks.len());
     }
 
     /// What every rank said, in order, when all have ended.
     pub(crate) fn outputs(self) -> Vec<Output> {
-        let end = |child: Child| child.wait_with_output().expect("a rank ends");
-        self.ranks.into_iter().map(end).collect()
+        processes::finish(self.ranks)
     }
 
     /// Every rank ends well.
     pub(crate) fn assert_success(self) {
-        for (rank, output) in self.outputs().iter().enumerate() {
-            assert!(output.status.success(), "rank {rank}: {}", text(output));
-        }
+        processes::succeed(self.ranks);
     }
 }
 
-/// All that a rank said.
-pub(crate) fn text(output: &Output) -> String {
-    let stream = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    format!("{}: {}{}", output.status, stream(&output.stdout), stream(&output.stderr))
+/// Waits until so many ranks have put `key` into the store of their group.
+pub(crate) fn wait_for_all(store: &Store, key: &str, ranks: usize) {
+    for rank in 0..ranks {
+        let key = format!("attempt-0/join-0/world/{key}/{rank}");
+        store.wait_for(&key, LONG).expect("every rank gets there");
+    }
 }
 
 /// The error that a rank said with `failures::say`.
 pub(crate) fn error(output: &Output) -> String {
-    let all = text(output);
+    let all = processes::text(output);
     let line = all.lines().find_map(|line| line.split_once("error: "));
     line.unwrap_or_else(|| panic!("no error in {all}")).1.to_owned()
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use torch_ext::{GroupOptions, ProcessGroup};
 
-use crate::processes::{SCENARIO, TIMEOUT, VERIFY};
+use crate::processes::{CONNECT, LONG, SCENARIO, TIMEOUT, VERIFY};
 use crate::{closed_forms, failures, overlap, sub_groups};
 
 /// The scenario that the starting process names, or, without one, the closed forms in a world of one.
@@ -12,9 +12,13 @@ use crate::{closed_forms, failures, overlap, sub_groups};
 fn body_of_a_rank() {
     let variable = |name| std::env::var(name).ok();
     let scenario = variable(SCENARIO).unwrap_or_else(|| "closed_forms".to_owned());
-    let seconds = variable(TIMEOUT).map_or(20.0, |text| text.parse().expect("set by a test"));
+    let seconds = |name| {
+        let text = variable(name)?;
+        Some(Duration::from_secs_f64(text.parse().expect("set by a test")))
+    };
     let options = GroupOptions {
-        timeout: Duration::from_secs_f64(seconds),
+        timeout: seconds(TIMEOUT).unwrap_or(LONG),
+        connect_timeout: seconds(CONNECT).unwrap_or(LONG),
         verify: variable(VERIFY).is_some(),
         ..GroupOptions::default()
     };

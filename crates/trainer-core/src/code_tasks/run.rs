@@ -15,7 +15,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(4);
 /// How often its folder is measured.
 const MEASURE_EVERY: Duration = Duration::from_millis(25);
 /// How long the output of a process that has ended is waited for.
-const LAST_OUTPUT: Duration = Duration::from_secs(2);
+const LAST_OUTPUT: Duration = Duration::from_secs(10);
 
 /// How a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -50,10 +50,33 @@ with the defaults of its settings is its name: `--set algorithm.policy_loss=cisp
 `clip-cov` or `kl-cov`; its values stand with their sources in `configs/presets`. `--dry-run` prints all values and how
 prompts, samples, mini-batches and tokens come together.
 
-Given again, the same command goes on after the latest checkpoint. `--resume never` refuses a folder that holds a run;
-`--resume PATH` goes on after the checkpoint PATH (`runs/NAME/checkpoints/step-N`), or after the latest of the run PATH: a
-checkpoint of the same run is taken up again there, one of another begins a branch in the folder of its own `name`, where
-settings may differ.
+The same command, given again, continues the run after its newest checkpoint that is whole. `trainer/manifest.json` has the size and
+the SHA-256 of every file of a checkpoint. A damaged checkpoint is named in a warning, and the one before it is taken.
+`--resume PATH` takes exactly the checkpoint PATH (`runs/NAME/checkpoints/step-N`), or the latest of the run PATH, and fails where
+it is damaged. A checkpoint of the same run continues that run from there; one of another run starts a copy in the folder of its own
+`name`, whose settings may differ. `--resume never` fails if the folder holds a run. [First run](first-run.md#exit-codes) lists the
+exit codes.
+
+## Changing a run
+
+These fields may have other values when a run continues in its folder:
+
+| field | what changes in the results |
+|---|---|
+| `training.steps`, where every `schedule` is `\"constant\"` | nothing up to the end that was set before |
+| `checkpoint.*`, `training.activation_bytes`, `reward.threads`, `output_directory`, `parallel.overlap`, `parallel.timeout_seconds` | nothing |
+| `metrics.*`, `evaluation.every` | what is measured, and when; the training does not |
+| `training.micro_batch_tokens`, `model.threads`, the rest of `[parallel]` | the order of sums, so their last digits: in f64 at most about 1e-14 of a parameter in an update, in f32 and bf16 more |
+| `rollout.rows`, one CUDA device for another | the last digits of log-probabilities while sampling |
+
+Other last digits may let another token be drawn, where the two likeliest are a rounding apart; what follows is then another
+sample of the same distribution. So only the first three rows promise the same bits, and they do on a CPU.
+
+`changes.jsonl` in the run's folder lists every change with the step after which it holds; `config.toml` and `resolved.json` are what the
+run computes now. A change of any other field stops with its name, both values, and the way to a copy:
+`--set name=COPY --resume runs/NAME`.
+
+## Fields
 
 A field marked *required* must be given where its section or choice is used. `data.evaluation` may be left out.
 

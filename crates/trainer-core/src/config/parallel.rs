@@ -20,6 +20,8 @@ pub struct ParallelSection {
     pub offload_block_inputs: bool,
     /// Longest that a rank waits for another, in seconds.
     pub timeout_seconds: u64,
+    /// Longest that a rank waits for the store to be served, in seconds.
+    pub connect_seconds: u64,
 }
 
 /// Stage of `ZeRO`: what is cut over the ranks in place of being on each.
@@ -91,6 +93,7 @@ impl Default for ParallelSection {
             offload_optimizer: false,
             offload_block_inputs: false,
             timeout_seconds: 1800,
+            connect_seconds: 60,
         }
     }
 }
@@ -99,16 +102,19 @@ impl ParallelSection {
     /// What is out of range.
     pub(crate) fn problems(self) -> Vec<Problem> {
         const DAY: u64 = 86_400;
-        let Self { timeout_seconds, tensor, .. } = self;
+        let Self { timeout_seconds, connect_seconds, tensor, .. } = self;
         let problem = |field: &str, value: String, expected: String| Problem {
             field: format!("parallel.{field}"),
             value,
             expected,
         };
         let mut problems = Vec::new();
-        if !(1..=DAY).contains(&timeout_seconds) {
-            let expected = format!("1 to {DAY} seconds");
-            problems.push(problem("timeout_seconds", timeout_seconds.to_string(), expected));
+        let waits = [("timeout_seconds", timeout_seconds), ("connect_seconds", connect_seconds)];
+        for (field, seconds) in waits {
+            if !(1..=DAY).contains(&seconds) {
+                let expected = format!("1 to {DAY} seconds");
+                problems.push(problem(field, seconds.to_string(), expected));
+            }
         }
         if tensor == 0 {
             problems.push(problem("tensor", "0".to_owned(), "at least 1".to_owned()));
@@ -128,7 +134,7 @@ mod tests {
         assert_eq!(
             toml::to_string(&section).unwrap(),
             "zero = 1\ntensor = 1\noverlap = true\noffload_optimizer = false\noffload_block_inputs = false\n\
-             timeout_seconds = 1800\n"
+             timeout_seconds = 1800\nconnect_seconds = 60\n"
         );
         let error = toml::from_str::<ParallelSection>("zero = 7").unwrap_err().to_string();
         assert!(error.contains("zero is 7, expected 0, 1, 2 or 3"), "{error}");
@@ -141,5 +147,14 @@ mod tests {
         let problems = none.problems();
         assert_eq!((problems.len(), problems[0].field.as_str()), (1, "parallel.tensor"));
         assert_eq!(problems[0].value, "0");
+    }
+
+    #[test]
+    fn waits_are_a_second_to_a_day() {
+        let section =
+            ParallelSection { timeout_seconds: 0, connect_seconds: 86_401, ..Default::default() };
+        let fields = section.problems().into_iter().map(|problem| (problem.field, problem.value));
+        let expected = [("parallel.timeout_seconds", "0"), ("parallel.connect_seconds", "86401")];
+        assert!(fields.eq(expected.map(|(field, value)| (field.to_owned(), value.to_owned()))));
     }
 }

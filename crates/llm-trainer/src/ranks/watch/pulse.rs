@@ -66,7 +66,8 @@ impl Pulse {
         if let Some(failure) = &outbox
             && !self.store.is_set(FAILURE)?
         {
-            self.store.set(FAILURE, failure.as_bytes())?;
+            let bytes = serde_json::to_vec(failure).expect("numbers and texts are JSON");
+            self.store.set(FAILURE, &bytes)?;
         }
         let Some(failure) = self.store.get_if_set(FAILURE)? else { return Ok(()) };
         if !self.has_told {
@@ -76,7 +77,7 @@ impl Pulse {
         // Oneself is among those that know.
         let heard = self.store.add("heard", 0)?.saturating_sub(1);
         let mut seen = self.shared.seen();
-        seen.failure = Some(String::from_utf8_lossy(&failure).into_owned());
+        seen.failure = serde_json::from_slice(&failure).ok();
         seen.heard = usize::try_from(heard).unwrap_or(0);
         if seen.outbox == outbox {
             seen.outbox = None;

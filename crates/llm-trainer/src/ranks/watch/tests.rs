@@ -1,25 +1,25 @@
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 
 use super::*;
 
-/// Threads of a machine that is busy with a build may not run for a second.
-const TIMEOUT: Duration = Duration::from_secs(4);
+/// Threads of a machine that is busy with a build may not run for seconds.
+const TIMEOUT: Duration = Duration::from_secs(12);
 
 struct Rank {
     watch: Watch,
     status: Arc<Mutex<Status>>,
-    ended: Receiver<String>,
+    ended: Receiver<Culprit>,
 }
 
 /// Ranks in one process: they share a store, and `end` is a message.
 fn ranks(count: usize) -> Vec<Rank> {
     let server = Store::serve(0, LONG).unwrap();
     let port = server.port().unwrap();
-    let connect = || Store::connect("127.0.0.1", port, LONG).unwrap();
+    let connect = || Store::connect("127.0.0.1", port, LONG, LONG).unwrap();
     let mut first = Some(server);
     let rank = |rank| {
         let (sender, ended) = channel();
-        let end = Box::new(move |reason: &str| drop(sender.send(reason.to_owned())));
+        let end = Box::new(move |reason: &Culprit| drop(sender.send(reason.clone())));
         let status = Status { rank, phase: "sampling".to_owned(), ..Status::default() };
         let status = Arc::new(Mutex::new(status));
         let store = first.take().unwrap_or_else(connect);
@@ -30,33 +30,76 @@ fn ranks(count: usize) -> Vec<Rank> {
 }
 
 /// Longer than any decision takes.
-const LONG: Duration = Duration::from_secs(20);
+const LONG: Duration = Duration::from_mins(5);
+
+/// Waits until something is so of what a rank has seen.
+fn wait_until(rank: &Rank, is_so: impl Fn(&Seen) -> bool) {
+    let began = Instant::now();
+    while !is_so(&rank.watch.shared.seen()) {
+        assert!(began.elapsed() < LONG, "{:?}", rank.watch.shared.seen());
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn silence_is_counted_from_the_last_beat_to_the_last_answer() {
+    let ranks = ranks(3);
+    for rank in &ranks {
+        rank.watch.leave();
+    }
+    let now = Instant::now();
+    let ago = |seconds: u64| now.checked_sub(Duration::from_secs(seconds)).unwrap();
+    let patience = Duration::from_secs(4);
+    let shared = &ranks[1].watch.shared;
+    let mut seen = shared.seen();
+    let mut silent = |answered: u64, heard: [u64; 3]| {
+        seen.answered = ago(answered);
+        for (peer, heard) in seen.peers.iter_mut().zip(heard) {
+            (peer.heard, peer.is_known) = (ago(heard), true);
+        }
+        shared.silent(&seen, patience, now).map(|culprit| (culprit.rank, culprit.message))
+    };
+    assert_eq!(silent(0, [4, 4, 4]), None);
+    let (rank, message) = silent(0, [4, 4, 5]).unwrap();
+    assert!(
+        rank == 2 && message.starts_with("rank 2 has not been heard of for 5.0 s"),
+        "{message}"
+    );
+    // The store was asked as long ago.
+    assert_eq!(silent(3, [5, 5, 7]), None);
+    let (rank, message) = silent(5, [5, 5, 10]).unwrap();
+    assert!(rank == 0 && message.starts_with("rank 0 has not answered for 5.0 s"), "{message}");
+}
 
 #[test]
 fn ranks_that_beat_are_left_alone() {
     let ranks = ranks(3);
-    thread::sleep(TIMEOUT * 3 / 2);
-    for rank in &ranks {
-        rank.ended.try_recv().unwrap_err();
+    for peer in [1, 2] {
+        wait_until(&ranks[0], |seen| seen.peers[peer].beats > 4);
+        wait_until(&ranks[peer], |seen| seen.peers[0].beats > 4);
     }
+    assert!(ranks.iter().all(|rank| rank.ended.try_recv().is_err()));
     for rank in &ranks {
         rank.watch.leave();
     }
-    thread::sleep(TIMEOUT * 3 / 2);
-    assert!(ranks.iter().all(|rank| rank.ended.try_recv().is_err()), "nobody is missed any more");
+    // Nobody is missed any more: those that would have ended the ranks are gone.
+    for rank in &ranks {
+        assert_eq!(rank.ended.recv_timeout(LONG), Err(RecvTimeoutError::Disconnected));
+    }
 }
 
 #[test]
 fn a_rank_that_falls_silent_ends_all_by_name() {
     let ranks = ranks(3);
-    thread::sleep(TIMEOUT);
     ranks[2].status.lock().unwrap().step = 7;
-    thread::sleep(TIMEOUT);
+    wait_until(&ranks[0], |seen| seen.peers[2].status.step == 7);
     // As by SIGSTOP: neither beats nor looks.
     ranks[2].watch.leave();
     for rank in &ranks[..2] {
         let reason = rank.ended.recv_timeout(LONG).unwrap();
         let own = rank.status.lock().unwrap().rank;
+        assert_eq!(reason.rank, 2);
+        let reason = reason.message;
         assert!(reason.starts_with(&format!("rank {own}, step 0, sampling")), "{reason}");
         assert!(reason.contains("rank 2 has not been heard of for"), "{reason}");
         assert!(reason.contains("last seen: rank 2, step 7, sampling"), "{reason}");
@@ -67,9 +110,11 @@ fn a_rank_that_falls_silent_ends_all_by_name() {
 fn what_one_rank_tells_ends_the_others() {
     let ranks = ranks(3);
     ranks[1].watch.take_over();
-    ranks[1].watch.tell("rank 1, step 3, saving: no space left");
+    let message = "rank 1, step 3, saving: no space left".to_owned();
+    ranks[1].watch.tell(&Culprit { rank: 1, message });
     for rank in [&ranks[0], &ranks[2]] {
-        let reason = rank.ended.recv_timeout(LONG).unwrap();
+        let Culprit { rank, message: reason } = rank.ended.recv_timeout(LONG).unwrap();
+        assert_eq!(rank, 1);
         assert!(reason.ends_with("rank 1, step 3, saving: no space left"), "{reason}");
     }
     ranks[1].ended.try_recv().unwrap_err();
@@ -82,13 +127,15 @@ fn the_culprit_is_the_silent_one_or_the_one_behind() {
     ranks[1].status.lock().unwrap().operations = 4;
     ranks[2].status.lock().unwrap().operations = 5;
     ranks[2].watch.take_over();
-    let culprit = ranks[2].watch.culprit(&[]).unwrap();
+    let Culprit { rank, message } = ranks[2].watch.culprit(&[]).unwrap();
+    assert_eq!(rank, 1);
     assert!(
-        culprit.starts_with("rank 1 has not come to it: rank 1, step 0, sampling"),
-        "{culprit}"
+        message.starts_with("rank 1 has not come to it: rank 1, step 0, sampling"),
+        "{message}"
     );
     // Before the others' patience is over.
     ranks[1].watch.leave();
-    let culprit = ranks[2].watch.culprit(&[]).unwrap();
-    assert!(culprit.starts_with("rank 1 has not been heard of for"), "{culprit}");
+    let Culprit { rank, message } = ranks[2].watch.culprit(&[]).unwrap();
+    assert_eq!(rank, 1);
+    assert!(message.starts_with("rank 1 has not been heard of for"), "{message}");
 }

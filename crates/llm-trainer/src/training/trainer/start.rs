@@ -225,7 +225,7 @@ fn cut_blocks(
     optimizer.hold_blocks(model);
 }
 
-/// The files of metrics from `step` on, and the law of the steps in them; on the first rank.
+/// The files of metrics and samples from `step` on, and the law of the steps in them; on the first rank.
 fn begin_files(
     ranks: &Ranks,
     directory: &RunDirectory,
@@ -236,6 +236,7 @@ fn begin_files(
         return Ok((None, None, RunLaw::default()));
     }
     let (file, history) = begin_metrics(directory, is_resumed, step)?;
+    directory.forget_samples_after(step)?;
     let events = begin_events(directory, config, &history)?;
     Ok((Some(file), events, RunLaw::of(&history)))
 }

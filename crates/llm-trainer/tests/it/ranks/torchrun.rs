@@ -1,8 +1,9 @@
 //! Started, and started again, by torchrun.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Command;
+
+use workspace_tests::processes::{Process, finish, wait_until};
 
 use crate::training_run::{assert_success, train_command};
 
@@ -25,7 +26,7 @@ fn torchrun_restarts_a_run_that_goes_on_after_its_checkpoint() {
         "training.steps=60",
         "checkpoint.every=1",
         "evaluation.every=0",
-        "parallel.timeout_seconds=10",
+        "parallel.timeout_seconds=60",
     ];
     let rank = train_command(folder.path(), &settings);
     let mut launcher = torchrun();
@@ -34,14 +35,13 @@ fn torchrun_restarts_a_run_that_goes_on_after_its_checkpoint() {
     let libraries = std::env::var("LD_LIBRARY_PATH").unwrap_or_default();
     launcher.arg(format!("LD_LIBRARY_PATH={libraries}")).arg("OMP_NUM_THREADS=1");
     launcher.arg(rank.get_program()).args(rank.get_args());
-    launcher.stdout(Stdio::piped()).stderr(Stdio::piped());
-    let launcher = launcher.spawn().unwrap();
+    let launcher = Process::start(&mut launcher);
     crate::interruption::wait_for_steps(folder.path(), 2);
     let ranks = children_of(launcher.id(), 2);
     assert_eq!(ranks.len(), 2, "{ranks:?}");
     let killed = Command::new("kill").args(["-KILL", &ranks[1].to_string()]).status().unwrap();
     assert!(killed.success());
-    let output = launcher.wait_with_output().unwrap();
+    let output = finish(vec![launcher]).remove(0);
     assert_success(&output);
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("going on after step ") && text.contains("60 steps done"), "{text}");
@@ -51,19 +51,17 @@ fn torchrun_restarts_a_run_that_goes_on_after_its_checkpoint() {
 
 /// Processes that one has started, in the order of their ids, once there are so many.
 pub(super) fn children_of(parent: u32, count: usize) -> Vec<u32> {
-    let began = Instant::now();
-    loop {
+    let mut children = Vec::new();
+    wait_until("a process has its children", || {
         let processes = std::fs::read_dir("/proc").expect("Linux");
-        let mut children: Vec<u32> = processes
+        children = processes
             .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
             .filter(|&id| parent_of(id) == Some(parent))
             .collect();
-        if children.len() >= count || began.elapsed() > Duration::from_secs(20) {
-            children.sort_unstable();
-            return children;
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
+        children.len() >= count
+    });
+    children.sort_unstable();
+    children
 }
 
 fn parent_of(id: u32) -> Option<u32> {

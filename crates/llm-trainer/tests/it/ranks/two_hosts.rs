@@ -2,16 +2,17 @@
 
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use super::finish;
 use super::same_run::{WIDE, assert_is_the_run_of_one};
+use super::{Process, finish, succeed};
 use crate::interruption::{signal, wait_for_steps};
 use crate::training_run::{assert_success, train, train_command};
 
 /// Of the runs here that fail, in seconds.
-const TIMEOUT: u64 = 4;
+const TIMEOUT: u64 = 15;
 const ADDRESSES: [&str; 2] = ["10.77.0.1", "10.77.0.2"];
+/// Of networks that nobody else is in.
 const PORT: &str = "29511";
 
 /// Two hosts with one cable. Each lasts as long as the process that was started in its network.
@@ -30,7 +31,7 @@ impl Hosts {
         let own = std::fs::read_link("/proc/self/ns/net").expect("Linux");
         let host = || {
             let mut command = Command::new("unshare");
-            let host = command.args(["-n", "sleep", "600"]).spawn().expect("it was tried");
+            let host = command.args(["-n", "sleep", "infinity"]).spawn().expect("it was tried");
             let network = format!("/proc/{}/ns/net", host.id());
             while std::fs::read_link(&network).is_ok_and(|network| network == own) {
                 std::thread::sleep(Duration::from_millis(5));
@@ -57,7 +58,7 @@ impl Hosts {
     fn on(&self, host: usize) -> Command {
         let mut command = Command::new("nsenter");
         command.args(["-n", "-t", &self.0[host].id().to_string()]);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.stdin(Stdio::null());
         command.env("OMP_NUM_THREADS", "1");
         command
     }
@@ -74,20 +75,18 @@ impl Hosts {
             launcher.args([env!("CARGO_BIN_EXE_llm-trainer"), "launch", "-n", processes]);
             launcher.args(["--nnodes", "2", "--node-rank", &host.to_string()]);
             launcher.args(["--master-addr", ADDRESSES[0], "--master-port", PORT]);
-            launcher.args(["--grace", "3", "--"]).arg(command.get_program());
+            launcher.args(["--grace", "15", "--"]).arg(command.get_program());
             launcher.args(command.get_args());
             launcher
         })
     }
 
     /// Launchers of a run that has done two steps.
-    fn under_way(&self, root: &Path) -> [Child; 2] {
+    fn under_way(&self, root: &Path) -> Vec<Process> {
         let timeout = format!("parallel.timeout_seconds={TIMEOUT}");
         let endless = ["training.steps=100000", "checkpoint.every=0", "evaluation.every=0"];
         let command = train_command(root, &[&endless[..], &[&timeout]].concat());
-        let launchers = self
-            .launchers("1", &command)
-            .map(|mut launcher| launcher.spawn().expect("it was tried"));
+        let launchers = super::start(self.launchers("1", &command).into());
         wait_for_steps(root, 2);
         launchers
     }
@@ -121,8 +120,7 @@ fn two_hosts_train_as_one() {
     assert_success(&train(one.path(), &[WIDE]));
     let settings = [WIDE, "parallel.zero=3", "training.micro_batch_tokens=20"];
     let launchers = hosts.launchers("2", &train_command(many.path(), &settings));
-    let outputs = finish(super::start(launchers.into()));
-    outputs.iter().for_each(assert_success);
+    let outputs = succeed(super::start(launchers.into()));
     assert_is_the_run_of_one(one.path(), many.path());
     let logs = many.path().join("run/logs");
     assert!((1..4).all(|rank| logs.join(format!("rank-{rank}.log")).is_file()));
@@ -145,7 +143,7 @@ fn a_name_that_means_loopback_at_home_is_no_address() {
         rank.env("MASTER_ADDR", ["127.0.0.1", ADDRESSES[0]][host]);
         rank
     });
-    finish(super::start(ranks.into())).iter().for_each(assert_success);
+    succeed(super::start(ranks.into()));
 }
 
 /// Both sides end, each naming the other.
@@ -154,11 +152,8 @@ fn a_link_that_goes_down_ends_both_hosts() {
     let Some(hosts) = Hosts::joined() else { return };
     let folder = tempfile::tempdir().unwrap();
     let launchers = hosts.under_way(folder.path());
-    let began = Instant::now();
     hosts.ip(1, &["link", "set", "cable", "down"]);
-    let outputs = finish(launchers.into());
-    let waited = began.elapsed();
-    assert!(waited < Duration::from_secs(3 * TIMEOUT + 6), "{waited:?}");
+    let outputs = finish(launchers);
     for (rank, output) in outputs.iter().enumerate() {
         let error = text(output);
         assert_eq!(output.status.code(), Some(2), "{error}");
@@ -166,7 +161,8 @@ fn a_link_that_goes_down_ends_both_hosts() {
         assert!(error.contains(&format!("[{rank}] error: rank {rank}, step ")), "{error}");
         assert!(error.contains(&format!("rank {other} has not ")), "{error}");
         assert!(error.contains(&format!("last seen: rank {other}, step ")), "{error}");
-        let last = format!("error: rank {rank} of 2 ended with exit code 2");
+        let last =
+            format!("error: rank {other} of 2 failed, then rank {rank} ended with exit code 2");
         assert_eq!(error.lines().last(), Some(last.as_str()), "{error}");
     }
 }
@@ -179,11 +175,8 @@ fn a_rank_that_is_killed_ends_those_of_the_other_host() {
     let launchers = hosts.under_way(folder.path());
     let killed = super::torchrun::children_of(launchers[1].id(), 1);
     assert_eq!(killed.len(), 1, "{killed:?}");
-    let began = Instant::now();
     assert_eq!(run(&["kill", "-KILL", &killed[0].to_string()]), Ok(()));
-    let outputs = finish(launchers.into());
-    let waited = began.elapsed();
-    assert!(waited < Duration::from_secs(3 * TIMEOUT), "{waited:?}");
+    let outputs = finish(launchers);
     let errors: Vec<String> = outputs.iter().map(text).collect();
     assert!(
         errors[1].ends_with("error: rank 1 of 2 ended with signal 9 (SIGKILL)\n"),
@@ -201,17 +194,13 @@ fn a_host_that_is_lost_ends_the_other() {
     let Some(hosts) = Hosts::joined() else { return };
     for lost in [1, 0] {
         let folder = tempfile::tempdir().unwrap();
-        let mut launchers = Vec::from(hosts.under_way(folder.path()));
+        let mut launchers = hosts.under_way(folder.path());
         let rank = super::torchrun::children_of(launchers[lost].id(), 1)[0].to_string();
-        let began = Instant::now();
         signal(&launchers[lost], "-KILL");
         assert_eq!(run(&["kill", "-KILL", &rank]), Ok(()));
         let left = finish(vec![launchers.remove(1 - lost)]);
-        let waited = began.elapsed();
-        assert!(waited < Duration::from_secs(3 * TIMEOUT + 6), "{waited:?}");
         let error = text(&left[0]);
         assert_ne!(left[0].status.code(), Some(0), "{error}");
         assert!(error.contains(&format!("rank {lost} ")) || error.contains("host 0"), "{error}");
-        finish(launchers);
     }
 }

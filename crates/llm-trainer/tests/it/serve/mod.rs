@@ -88,7 +88,7 @@ impl Server {
 
     pub(crate) fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(&self.address).expect("it listens");
-        stream.set_read_timeout(Some(Duration::from_mins(1))).expect("a socket has time-outs");
+        stream.set_read_timeout(Some(Duration::from_mins(5))).expect("a socket has time-outs");
         stream
     }
 }

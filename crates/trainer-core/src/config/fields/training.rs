@@ -89,6 +89,11 @@ pub(super) const TRAINING: &[Field] = &[
         "With several processes ([distributed runs](distributed.md)): the longest that a rank waits for another, at least 1; then the run ends on every rank and says who was missing, where, and at what.",
     ),
     field(
+        "parallel.connect_seconds",
+        "60",
+        "With several processes: the longest that a rank waits at its start until the store is served, at least 1. Give more where the first rank may start later than that, as in a job whose nodes do not start together.",
+    ),
+    field(
         "evaluation.every",
         "0",
         "Evaluate before training, after every so many steps and at the end; 0 is never. Needs `data.evaluation`.",

@@ -1,0 +1,91 @@
+//! Runs that were asked to end before their last step, and the exit codes that say so.
+
+use std::process::ExitCode;
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::low_level::emulate_default_handler;
+use thiserror::Error;
+
+/// A request to end that was obeyed; what was done is saved. An error only in that the work is not complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum Interruption {
+    /// SIGINT, as Ctrl-C sends it.
+    #[error("ended by a signal")]
+    Interrupt,
+    /// SIGTERM.
+    #[error("ended by a signal")]
+    Terminate,
+    /// `--deadline`.
+    #[error("ended before its deadline")]
+    Deadline,
+}
+
+impl Interruption {
+    /// The code that a shell shows: 128 and the signal's number, or `EX_TEMPFAIL` of `sysexits.h`, "come again".
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Self::Interrupt => 130,
+            Self::Terminate => 143,
+            Self::Deadline => 75,
+        }
+    }
+
+    /// The interruption that a process reports by this exit code.
+    pub fn of_exit_code(code: u8) -> Option<Self> {
+        [Self::Interrupt, Self::Terminate, Self::Deadline]
+            .into_iter()
+            .find(|interruption| interruption.exit_code() == code)
+    }
+
+    /// The exit code of this process. After SIGINT a process that is no rank of several ends by that signal and does not
+    /// return: a shell goes on with a loop unless its command died of SIGINT itself.
+    pub fn end(self) -> ExitCode {
+        let is_rank = std::env::var("WORLD_SIZE").is_ok_and(|count| count.trim() != "1");
+        // The kernel drops a signal that the first process of a container sends itself.
+        let can_raise = std::process::id() != 1 && !is_rank;
+        let restarts = std::env::var("TORCHELASTIC_MAX_RESTARTS").ok();
+        let code = self.exit_code_under(restarts.as_deref());
+        if self == Self::Interrupt && code != 0 && can_raise {
+            let _ = emulate_default_handler(SIGINT);
+        }
+        ExitCode::from(code)
+    }
+
+    /// The exit code where a launcher starts failed ranks `restarts` times. It would start a rank again that ended as it was
+    /// told to, and the run would outlive its deadline: there, 0.
+    fn exit_code_under(self, restarts: Option<&str>) -> u8 {
+        let never = restarts.is_none_or(|restarts| restarts.trim() == "0");
+        if never { self.exit_code() } else { 0 }
+    }
+
+    /// The request that a signal makes.
+    pub(crate) fn of_signal(signal: i32) -> Option<Self> {
+        match signal {
+            SIGINT => Some(Self::Interrupt),
+            SIGTERM => Some(Self::Terminate),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_those_of_a_shell_and_lead_back() {
+        let all = [Interruption::Interrupt, Interruption::Terminate, Interruption::Deadline];
+        assert_eq!(all.map(Interruption::exit_code), [130, 143, 75]);
+        for interruption in all {
+            assert_eq!(Interruption::of_exit_code(interruption.exit_code()), Some(interruption));
+        }
+        assert_eq!([0, 2, 137].map(Interruption::of_exit_code), [None; 3]);
+    }
+
+    #[test]
+    fn a_launcher_that_restarts_what_failed_is_told_that_all_is_well() {
+        for (restarts, expected) in [(None, 75), (Some("0"), 75), (Some("3"), 0)] {
+            assert_eq!(Interruption::Deadline.exit_code_under(restarts), expected, "{restarts:?}");
+        }
+    }
+}

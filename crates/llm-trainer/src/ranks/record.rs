@@ -1,0 +1,66 @@
+//! Why a rank has failed, for its launcher to read: the file of torchrun's error records.
+
+use std::ffi::OsStr;
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+
+/// The variable that names the file.
+pub(crate) const VARIABLE: &str = "TORCHELASTIC_ERROR_FILE";
+
+/// What is in it. torchrun's agent shows the message of the record with the lowest time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Record {
+    message: String,
+    /// Seconds since 1970.
+    timestamp: u64,
+    /// The rank whose fault it is, where that is known; torchrun does not look at it.
+    #[serde(default)]
+    pub(crate) culprit: Option<usize>,
+}
+
+impl Record {
+    pub(crate) fn new(message: String, culprit: Option<usize>) -> Self {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        Self { message, timestamp: now.map_or(0, |now| now.as_secs()), culprit }
+    }
+
+    /// Leaves it where the launcher looks, if it looks anywhere. That it cannot be left is no error: the run fails anyway.
+    pub(crate) fn leave(&self) {
+        if let Some(path) = std::env::var_os(VARIABLE).filter(|path| !path.is_empty()) {
+            self.write(&path);
+        }
+    }
+
+    fn write(&self, path: &OsStr) {
+        let text = serde_json::to_string(self).expect("numbers and texts are JSON");
+        let _ = std::fs::write(path, text);
+    }
+
+    /// What a rank has left; `None` where that is nothing, or no record.
+    pub(crate) fn read(path: &Path) -> Option<Self> {
+        serde_json::from_str(&std::fs::read_to_string(path).ok()?).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_is_read_and_has_the_fields_of_torchrun() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("error.json");
+        assert_eq!(Record::read(&path), None);
+        let record = Record::new("rank 1 is silent".to_owned(), Some(1));
+        record.write(path.as_os_str());
+        assert_eq!(Record::read(&path), Some(record.clone()));
+        let text = std::fs::read_to_string(&path).unwrap();
+        let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(value["message"], "rank 1 is silent");
+        assert!(value["timestamp"].as_u64().is_some_and(|seconds| seconds > 1_700_000_000));
+        std::fs::write(&path, r#"{"message": {"extraInfo": {}}}"#).unwrap();
+        assert_eq!(Record::read(&path), None);
+    }
+}

@@ -1,0 +1,47 @@
+//! Checksums of what several ranks write, and share the work to check.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::Context;
+use trainer_core::manifest::{self, Checked, FileSum};
+use trainer_core::resume::TRAINER_FOLDER;
+use trainer_core::run_directory::Checkpoint;
+
+use crate::ranks::{Grid, Ranks};
+use crate::training::adamw::{AdamW, shard_name};
+
+/// Writes what this rank has of the optimiser's state to the folder that the first rank names, which has not got the
+/// checkpoint's name yet; waits for those of all, and has the checksums of their files.
+pub(in crate::training) fn save_shard(
+    Grid { run: ranks, data, tensor }: &Grid,
+    optimizer: &AdamW,
+    folder: Option<&Path>,
+) -> anyhow::Result<BTreeMap<String, FileSum>> {
+    let own = folder.map(|folder| folder.to_string_lossy().into_owned()).unwrap_or_default();
+    let folder = ranks.gather("the folder of the checkpoint", own)?.swap_remove(0);
+    // Where the state is not cut over copies of the model, all copies have the same.
+    let holders = if optimizer.is_sharded() { ranks } else { tensor };
+    let name = shard_name(holders.rank(), holders.count());
+    let path = Path::new(&folder).join(&name);
+    let write = || -> anyhow::Result<Option<(String, FileSum)>> {
+        if !optimizer.is_sharded() && !data.is_first() {
+            return Ok(None);
+        }
+        optimizer.save(&path)?;
+        let place = || path.display().to_string();
+        // The first rank cannot flush what another machine has written.
+        std::fs::File::open(&path)?.sync_all().with_context(place)?;
+        let sum = FileSum::of(&path).with_context(place)?;
+        Ok(Some((format!("{TRAINER_FOLDER}/{name}"), sum)))
+    };
+    let written = ranks.gather_ok("whether every shard is written", write())?;
+    Ok(written.into_iter().flatten().collect())
+}
+
+/// Whether the files of a checkpoint are as they were written. Each rank reads its share of them; all have the same answer.
+pub(crate) fn checked(ranks: &Ranks, checkpoint: &Checkpoint) -> anyhow::Result<Checked> {
+    ranks.same("the checkpoint that is checked", &format!("that of step {}", checkpoint.step))?;
+    let own = manifest::check(&checkpoint.path, (ranks.rank(), ranks.count()));
+    Ok(Checked::together(ranks.gather("what is damaged of the checkpoint", own)?))
+}

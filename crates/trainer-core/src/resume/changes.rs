@@ -1,0 +1,166 @@
+//! Which fields of its configuration a run may go on with otherwise than before.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+use toml::{Table, Value};
+
+/// Fields, and whole sections, that leave what a run computes as it is, or change it by rounding alone (`docs/configuration.md`,
+/// section "Changing a run").
+const FREE: &[&str] = &[
+    "output_directory",
+    "model.threads",
+    "rollout.rows",
+    "reward.threads",
+    "training.micro_batch_tokens",
+    "training.activation_bytes",
+    "parallel",
+    "evaluation.every",
+    "checkpoint",
+    "metrics",
+];
+
+/// Fields that must be `"constant"` where `training.steps` is to change: other learning rates depend on the last step.
+const SCHEDULES: [&str; 2] = ["optimizer.schedule", "reward_model.optimizer.schedule"];
+
+/// One field that a run goes on with otherwise than before; a value is as TOML writes it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change {
+    /// Its path, as `training.steps`.
+    pub field: String,
+    /// As the run had it; `absent` where it had none.
+    pub before: String,
+    /// As it is given now.
+    pub now: String,
+}
+
+impl std::fmt::Display for Change {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "{} = {}, before {}", self.field, self.now, self.before)
+    }
+}
+
+/// The fields that differ, sorted, and those of them that the run cannot go on with.
+pub(super) fn changes(before: &Table, now: &Table) -> (Vec<Change>, Vec<Change>) {
+    let (before, now) = (fields(before), fields(now));
+    let names: BTreeSet<&String> = before.keys().chain(now.keys()).collect();
+    let value = |of: &BTreeMap<String, String>, name: &String| {
+        of.get(name).cloned().unwrap_or_else(|| "absent".to_owned())
+    };
+    let differs = |name: &&String| before.get(*name) != now.get(*name);
+    let all: Vec<Change> = names
+        .into_iter()
+        .filter(differs)
+        .map(|name| Change {
+            field: name.clone(),
+            before: value(&before, name),
+            now: value(&now, name),
+        })
+        .collect();
+    let refused = all.iter().filter(|change| !is_free(change, &before)).cloned().collect();
+    (all, refused)
+}
+
+/// Whether the run goes on as before with this field changed.
+fn is_free(Change { field, before, now }: &Change, run: &BTreeMap<String, String>) -> bool {
+    let lies_in = |free: &&str| {
+        field.strip_prefix(*free).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    match field.as_str() {
+        "training.steps" => {
+            SCHEDULES.iter().all(|name| run.get(*name).is_none_or(|shape| shape == "\"constant\""))
+        }
+        // One GPU in place of another; `auto` may have been anything.
+        "model.device" => [before, now].iter().all(|device| device.starts_with("\"cuda")),
+        _ => FREE.iter().any(|free| lies_in(free)),
+    }
+}
+
+/// Every value by its path.
+fn fields(table: &Table) -> BTreeMap<String, String> {
+    fn walk(prefix: &str, table: &Table, into: &mut BTreeMap<String, String>) {
+        for (name, value) in table {
+            let path = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
+            match value {
+                Value::Table(table) if !table.is_empty() => walk(&path, table, into),
+                value => drop(into.insert(path, value.to_string())),
+            }
+        }
+    }
+    let mut into = BTreeMap::new();
+    walk("", table, &mut into);
+    into
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Names of all that differ, and of what is refused.
+    fn names(before: &str, now: &str) -> (Vec<String>, Vec<String>) {
+        let (all, refused) = changes(&before.parse().unwrap(), &now.parse().unwrap());
+        let names = |changes: Vec<Change>| changes.into_iter().map(|change| change.field).collect();
+        (names(all), names(refused))
+    }
+
+    #[test]
+    fn what_leaves_the_results_as_they_are_may_change() {
+        for (field, before, now) in [
+            ("training.micro_batch_tokens", "64", "32"),
+            ("training.activation_bytes", "1", "2"),
+            ("rollout.rows", "8", "4"),
+            ("checkpoint.every", "2", "1"),
+            ("checkpoint.best_metric", "\"a\"", "\"b\""),
+            ("metrics.token_groups", "1", "0"),
+            ("evaluation.every", "2", "4"),
+            ("model.threads", "1", "2"),
+            ("parallel.timeout_seconds", "9", "10"),
+            ("parallel.zero", "0", "3"),
+            ("training.steps", "4", "6"),
+            ("model.device", "\"cuda:0\"", "\"cuda\""),
+            ("output_directory", "\"a\"", "\"b\""),
+        ] {
+            let (all, refused) =
+                names(&format!("{field} = {before}\n"), &format!("{field} = {now}\n"));
+            assert_eq!((all, refused), (vec![field.to_owned()], vec![]));
+        }
+    }
+
+    #[test]
+    fn what_changes_the_results_is_refused() {
+        for (field, before, now) in [
+            ("seed", "1", "2"),
+            ("rollout.group_size", "8", "4"),
+            ("optimizer.learning_rate", "1e-6", "2e-6"),
+            ("evaluation.questions", "0", "10"),
+            ("model.device", "\"cpu\"", "\"cuda:0\""),
+            ("model.device", "\"auto\"", "\"cuda:0\""),
+            ("metrics_of_another_kind", "1", "2"),
+        ] {
+            let (_, refused) =
+                names(&format!("{field} = {before}\n"), &format!("{field} = {now}\n"));
+            assert_eq!(refused, [field]);
+        }
+        let (all, refused) = names("seed = 1\n", "seed = 1\n[lora]\nrank = 8\n");
+        assert_eq!((all, refused), (vec!["lora.rank".to_owned()], vec!["lora.rank".to_owned()]));
+    }
+
+    #[test]
+    fn steps_change_only_where_no_learning_rate_depends_on_the_last() {
+        for (schedule, refused) in [("constant", 0), ("linear", 1), ("cosine", 1)] {
+            for section in ["optimizer", "reward_model.optimizer"] {
+                let text = |steps: u64| {
+                    format!("[{section}]\nschedule = \"{schedule}\"\n[training]\nsteps = {steps}\n")
+                };
+                assert_eq!(names(&text(4), &text(6)).1.len(), refused, "{section} {schedule}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_change_says_both_values() {
+        let before = "[rollout]\ngroup_size = 8\n".parse().unwrap();
+        let (_, refused) = changes(&before, &Table::new());
+        assert_eq!(refused[0].to_string(), "rollout.group_size = absent, before 8");
+    }
+}
