@@ -1,16 +1,16 @@
-//! `llm-trainer`: data goes to standard output, one error line to standard error, and the exit code is 0 or 2; that of
-//! `launch` is the failed rank's.
+//! `llm-trainer`: data goes to standard output, one error line to standard error, and the exit code is 0 or 2, or 141
+//! where nobody reads the data any more; that of `launch` is the failed rank's.
 
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
-use clap::Parser;
+use command_pages::{CLOSED_PIPE, Watched};
 use llm_trainer::cli::Cli;
 use llm_trainer::command::Command;
 use llm_trainer::launch::RankFailed;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli: Cli = command_pages::parse();
     // Before libtorch makes anything large. Where memory is scarcer than time, it can be handed back.
     if std::env::var("LLM_TRAINER_KEEP_FREED_MEMORY").as_deref() != Ok("no") {
         let _kept = torch_ext::keep_freed_memory();
@@ -21,12 +21,13 @@ fn main() -> ExitCode {
         let _cuda = torch_ext::load_cuda();
     }
     // Not locked for good: the ranks that `launch` starts write by threads of their own.
-    let mut out = BufWriter::new(io::stdout());
+    let mut out = Watched::new(BufWriter::new(io::stdout()));
     match cli.command.run(&mut out).and_then(|()| Ok(out.flush()?)) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        // `… | head` has read enough: that is no error to tell.
+        Err(_) if out.is_closed() => ExitCode::from(CLOSED_PIPE),
         Err(error) => {
-            eprintln!("error: {}", one_line(&error));
+            let _ = writeln!(io::stderr(), "error: {}", one_line(&error));
             ExitCode::from(error.downcast_ref().map_or(2, RankFailed::exit_code))
         }
     }
@@ -43,9 +44,4 @@ fn one_line(error: &anyhow::Error) -> String {
             format!("{line}: {cause}")
         }
     })
-}
-
-/// Whoever reads the output has seen enough.
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
