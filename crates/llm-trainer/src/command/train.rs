@@ -35,8 +35,8 @@ pub struct Args {
     /// [default: none]
     #[arg(long, value_name = "DIR")]
     replay_rollouts: Option<PathBuf>,
-    /// auto goes on with the run in its folder or begins one; never refuses a folder with a run; PATH goes on after that
-    /// checkpoint, or after the latest of that run: of this run it is taken up again there, of another one a copy begins
+    /// auto: continue the run in its directory, or start it. never: fail if the directory holds a run. PATH: continue after
+    /// that checkpoint, or after the latest of that run; a checkpoint of another run starts a copy of it
     #[arg(long, value_name = "auto|never|PATH", default_value_t)]
     resume: Resume,
     /// Print the configuration in full, how its batches come together, the memory of a rank and what it sends, check the
