@@ -10,7 +10,7 @@
 # ARGUMENT  handed to llm-trainer train, after what is set here
 #
 # MODEL=DIR         Hugging Face directory of Qwen2.5-7B or Qwen2.5-32B (needed)
-# DATA=FILE         questions to train on, .parquet, .jsonl or .jsonl.zst (needed)
+# DATA=FILE         questions to train on, .jsonl, .jsonl.zst, .json, .csv or .parquet (needed)
 # EVALUATION=FILE   questions to evaluate on every 4 steps
 # GPUS=8            GPUs of a machine
 # RENDEZVOUS=HOST:PORT   of the first machine; needed for several

@@ -1,4 +1,5 @@
-//! Shell completions and man pages of a command, as two subcommands that every program of the workspace has.
+//! What every program of the workspace does alike: arguments, shell completions and man pages as two subcommands, and a
+//! reader that closes the pipe.
 //!
 //! ```
 //! use clap::{CommandFactory, Parser, Subcommand};
@@ -28,10 +29,14 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 
+mod arguments;
+mod closed_pipe;
 mod completions;
 mod help;
 mod man;
 
+pub use arguments::parse;
+pub use closed_pipe::{CLOSED_PIPE, Watched};
 pub use completions::CompletionsArgs;
 pub use help::help_faults;
 pub use man::ManArgs;

@@ -1,10 +1,11 @@
-//! `llm-trainer`: data goes to standard output, one error line to standard error, and the exit code is 0 or 2; that of
-//! `launch` is the failed rank's, and work that was asked to end has [codes of its own](Interruption).
+//! `llm-trainer`: data goes to standard output, one error line to standard error, and the exit code is 0 or 2, or 141
+//! where nobody reads the data any more; that of `launch` is the failed rank's, and work that was asked to end has
+//! [codes of its own](Interruption).
 
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
-use clap::Parser;
+use command_pages::{CLOSED_PIPE, Watched};
 use llm_trainer::cli::Cli;
 use llm_trainer::command::Command;
 use llm_trainer::interruption::Interruption;
@@ -12,7 +13,7 @@ use llm_trainer::launch::RankFailed;
 use llm_trainer::openmp;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli: Cli = command_pages::parse();
     if cli.command.computes() {
         openmp::bound_spinning();
     }
@@ -26,10 +27,11 @@ fn main() -> ExitCode {
         let _cuda = torch_ext::load_cuda();
     }
     // Not locked for good: the ranks that `launch` starts write by threads of their own.
-    let mut out = BufWriter::new(io::stdout());
+    let mut out = Watched::new(BufWriter::new(io::stdout()));
     match cli.command.run(&mut out).and_then(|()| Ok(out.flush()?)) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        // `… | head` has read enough: that is no error to tell.
+        Err(_) if out.is_closed() => ExitCode::from(CLOSED_PIPE),
         Err(error) => end(&error),
     }
 }
@@ -41,10 +43,10 @@ fn end(error: &anyhow::Error) -> ExitCode {
     }
     let failed = error.downcast_ref::<RankFailed>();
     if let Some(interruption) = failed.and_then(RankFailed::interruption) {
-        eprintln!("{}", one_line(error));
+        let _ = writeln!(io::stderr(), "{}", one_line(error));
         return interruption.end();
     }
-    eprintln!("error: {}", one_line(error));
+    let _ = writeln!(io::stderr(), "error: {}", one_line(error));
     ExitCode::from(failed.map_or(2, RankFailed::exit_code))
 }
 
@@ -59,9 +61,4 @@ fn one_line(error: &anyhow::Error) -> String {
             format!("{line}: {cause}")
         }
     })
-}
-
-/// Whoever reads the output has seen enough.
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }

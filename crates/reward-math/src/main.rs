@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
-use command_pages::{CompletionsArgs, ManArgs};
+use command_pages::{CLOSED_PIPE, CompletionsArgs, ManArgs, Watched};
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use reward_math::{
     BadRow, Grading, Options, Progress, Reward, explain, explain_answer, grade, time_rows,
@@ -31,8 +31,10 @@ enum Command {
     /// Show what is extracted, how both sides are read and which step decides
     Explain {
         /// The model's text, or a bare answer
+        #[arg(allow_hyphen_values = true)]
         response: String,
         /// The ground truth
+        #[arg(allow_hyphen_values = true)]
         gold: String,
         /// Compare the two texts themselves, without looking for an answer in the first
         #[arg(long)]
@@ -78,13 +80,13 @@ struct GradeArguments {
     #[arg(long)]
     brief: bool,
     /// Reward of a right answer
-    #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
+    #[arg(long, default_value_t = 1.0)]
     right: f64,
     /// Reward of a wrong answer
-    #[arg(long, default_value_t = 0.0, allow_negative_numbers = true)]
+    #[arg(long, default_value_t = 0.0)]
     wrong: f64,
     /// Reward where no answer can be read
-    #[arg(long, default_value_t = 0.0, allow_negative_numbers = true)]
+    #[arg(long, default_value_t = 0.0)]
     unparsed: f64,
 }
 
@@ -136,13 +138,14 @@ impl Mode {
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
-    let mut out = BufWriter::new(io::stdout().lock());
+    let arguments: Arguments = command_pages::parse();
+    let mut out = Watched::new(BufWriter::new(io::stdout().lock()));
     let result = run(&arguments.command, &mut out)
         .and_then(|code| out.flush().context("standard output").map(|()| code));
     match result {
         Ok(code) => code,
-        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        // `… | head` has read enough: that is no error to tell.
+        Err(_) if out.is_closed() => ExitCode::from(CLOSED_PIPE),
         Err(error) => {
             // What was graded before the bad line is kept.
             let _ = out.flush();
@@ -150,14 +153,6 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
-}
-
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| {
-        cause
-            .downcast_ref::<io::Error>()
-            .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
-    })
 }
 
 fn run(command: &Command, out: &mut impl Write) -> anyhow::Result<ExitCode> {

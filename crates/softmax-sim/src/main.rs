@@ -4,11 +4,9 @@ mod command;
 
 use clap::Parser;
 use command::Command;
+use command_pages::{CLOSED_PIPE, Watched};
 use std::io::{self, Write};
 use std::process::ExitCode;
-
-/// What a shell shows for a program that a closed pipe ended: 128 and the number of `SIGPIPE`.
-const CLOSED_PIPE: u8 = 141;
 
 /// CPU reference simulator for the entropy of softmax policies
 #[derive(Parser)]
@@ -19,22 +17,17 @@ struct Cli {
 }
 
 fn main() -> ExitCode {
-    match Cli::parse().command.run(&mut io::stdout().lock()) {
+    let mut out = Watched::new(io::stdout().lock());
+    match command_pages::parse::<Cli>().command.run(&mut out) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         // `… | head` has read enough: that is no error to tell.
-        Err(error) if is_closed_pipe(&error) => ExitCode::from(CLOSED_PIPE),
+        Err(_) if out.is_closed() => ExitCode::from(CLOSED_PIPE),
         Err(error) => {
             let _ = writeln!(io::stderr(), "error: {error:#}");
             ExitCode::from(2)
         }
     }
-}
-
-/// Whether what was written to had been closed by its reader.
-fn is_closed_pipe(error: &anyhow::Error) -> bool {
-    let mut causes = error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>());
-    causes.any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
 }
 
 #[cfg(test)]

@@ -28,11 +28,15 @@ pub use repeats::{Conflict, Repeats};
 pub use scripts::{Script, ScriptRows};
 
 use crate::dataset::{
-    DatasetError, Question, QuestionFile, ReadRow, ReadRows, RowProblem, read_rows_for,
+    BadRows, DatasetError, Duplicates, Question, QuestionFile, ReadRow, ReadRows, RowProblem,
+    read_rows_for,
 };
 use crate::ground_truth::RewardKinds;
 #[cfg(doc)]
 use crate::question_key::{letters_key, symbols_key};
+
+/// Most rows that a refusal lists.
+const REFUSED_ROWS: usize = 10;
 
 /// What a check looks at beside the file itself.
 #[derive(Debug, Clone, Copy, Default)]
@@ -154,6 +158,37 @@ pub fn check_data(
 }
 
 impl DataReport {
+    /// Why a run refuses the file, under the rules of `file`; `None` where it starts.
+    pub fn refusal(&self, file: &QuestionFile) -> Option<String> {
+        let Self { file: name, rows, .. } = self;
+        let bad = self.unusable.iter().chain(&self.unreadable_answers);
+        let mut invalid: Vec<usize> = bad.map(|finding| finding.row).collect();
+        invalid.sort_unstable();
+        if file.bad_rows == BadRows::Error && !invalid.is_empty() {
+            let (count, list) = (invalid.len(), table::some(&invalid, REFUSED_ROWS));
+            return Some(format!(
+                "{name}: {count} of {rows} rows are invalid, rows {list}: a run refuses the file, unless \
+                 data.train.file.bad_rows is \"drop\""
+            ));
+        }
+        if self.questions == 0 {
+            return Some(format!("{name}: no questions, expected at least one"));
+        }
+        let repeated = &self.same_question.groups;
+        if file.duplicates == Duplicates::Error && !repeated.is_empty() {
+            let list: Vec<String> =
+                repeated.iter().take(REFUSED_ROWS).map(|group| table::equal(group)).collect();
+            let more = if repeated.len() > REFUSED_ROWS { ", …" } else { "" };
+            return Some(format!(
+                "{name}: {} questions stand there more than once, rows {}{more}: a run refuses the file where \
+                 duplicates is \"error\"",
+                repeated.len(),
+                list.join(", ")
+            ));
+        }
+        None
+    }
+
     /// Whether nothing was found that makes rewards wrong or evaluation unfair: bad rows, broken escapes,
     /// contradictions, overlap.
     pub fn is_clean(&self) -> bool {

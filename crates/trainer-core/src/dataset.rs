@@ -1,14 +1,18 @@
 //! Questions with known answers, from files or made up.
 
+mod csv_rows;
 mod error;
 mod layout;
 mod load;
 mod parquet_rows;
 mod rows;
 
+use std::fmt;
 use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Error, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 pub use error::{BadRow, DatasetError, RowPlace, RowProblem};
 pub use layout::Layout;
@@ -22,7 +26,7 @@ use crate::chat_template::Message;
 use crate::ground_truth::RewardKinds;
 
 /// Kinds of file that can be read, for messages.
-pub(crate) const KINDS_OF_FILE: &str = ".jsonl, .jsonl.zst or .parquet";
+pub(crate) const KINDS_OF_FILE: &str = ".jsonl, .jsonl.zst, .json, .csv or .parquet";
 
 /// A question with its known answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,9 +44,9 @@ pub struct Question {
     pub context: Vec<Message>,
 }
 
-/// Where questions come from.
+/// Where questions come from. A text in its place is read by [`DataSource::named`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(remote = "Self", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum DataSource {
     /// Rows of a file.
     File(QuestionFile),
@@ -50,11 +54,11 @@ pub enum DataSource {
     Arithmetic(ArithmeticTask),
 }
 
-/// A file of questions: JSON lines, or a parquet table.
+/// A file of questions: JSON lines, a JSON list, or a table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct QuestionFile {
-    /// `.jsonl`, `.jsonl.zst` or `.parquet`; relative to the folder of the configuration.
+    /// `.jsonl`, `.jsonl.zst`, `.json`, `.csv` or `.parquet`.
     pub path: PathBuf,
     /// Column that holds the problem, dots lead inside; empty takes the one that [`Layout`] finds.
     #[serde(default)]
@@ -121,7 +125,47 @@ impl QuestionFile {
     }
 }
 
+impl Serialize for DataSource {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        Self::serialize(self, to)
+    }
+}
+
+impl<'de> Deserialize<'de> for DataSource {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(NameOrTable)
+    }
+}
+
+struct NameOrTable;
+
+impl<'de> Visitor<'de> for NameOrTable {
+    type Value = DataSource;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            "the name of a file, \"arithmetic\", or a table of one of them and its settings",
+        )
+    }
+
+    fn visit_str<E: Error>(self, name: &str) -> Result<DataSource, E> {
+        Ok(DataSource::named(name))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, table: A) -> Result<DataSource, A::Error> {
+        DataSource::deserialize(MapAccessDeserializer::new(table))
+    }
+}
+
 impl DataSource {
+    /// `"arithmetic"` is made-up questions, anything else a file; all settings have their defaults.
+    pub fn named(name: &str) -> Self {
+        match name {
+            "arithmetic" => Self::Arithmetic(ArithmeticTask::default()),
+            path => Self::File(QuestionFile::new(path)),
+        }
+    }
+
     /// The questions of this source for one split. A file is one split and gives the same for both.
     ///
     /// # Errors

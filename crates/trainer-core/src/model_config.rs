@@ -5,9 +5,11 @@ mod read;
 mod write;
 
 use std::ops::Deref;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use thiserror::Error;
+
+use crate::model_place::{EXPECTED, advice};
 
 pub use self::equal_parts::{EqualParts, UncutError};
 
@@ -15,6 +17,12 @@ pub use self::equal_parts::{EqualParts, UncutError};
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ModelConfigError {
+    /// There is no `config.json`.
+    #[error("{}: no model is there, expected {EXPECTED}{}", directory.display(), next_step(directory))]
+    NoModel {
+        /// Where it was looked for.
+        directory: PathBuf,
+    },
     /// The file cannot be read or written.
     #[error("{}: {source}", path.display())]
     Io {
@@ -43,6 +51,10 @@ pub enum ModelConfigError {
         /// What would have been accepted.
         expected: String,
     },
+}
+
+fn next_step(directory: &Path) -> String {
+    advice(directory).map_or_else(String::new, |advice| format!("; {advice}"))
 }
 
 /// Which family of decoders: they differ in the biases of attention only.

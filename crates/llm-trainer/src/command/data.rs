@@ -3,10 +3,11 @@
 use std::io::Write;
 use std::path::PathBuf;
 
+use anyhow::{bail, ensure};
 use clap::Subcommand;
 use trainer_core::config::RunConfig;
 use trainer_core::data_check::{CheckOptions, LengthUnit, check_data};
-use trainer_core::dataset::QuestionFile;
+use trainer_core::dataset::{DataSource, QuestionFile};
 use trainer_core::ground_truth::RewardKinds;
 use trainer_core::text_tokenizer::TextTokenizer;
 
@@ -25,7 +26,7 @@ enum Action {
 
 #[derive(Debug, clap::Args)]
 struct CheckArgs {
-    /// Questions: .jsonl, .jsonl.zst or .parquet
+    /// Questions: .jsonl, .jsonl.zst, .json, .csv or .parquet
     file: PathBuf,
     /// Evaluation set that must not be trained on [default: none]
     #[arg(long, value_name = "FILE")]
@@ -36,7 +37,7 @@ struct CheckArgs {
     /// Count questions longer than this, in characters, or tokens with --tokenizer; 0 is no limit
     #[arg(long, default_value_t = 0, value_name = "N")]
     max_length: usize,
-    /// Run whose `reward.kind` and `reward.kind_by_source` say what an answer is [default: mathematics]
+    /// Run whose `reward.kind`, `reward.kind_by_source` and `data.train.file` say how the file is read [default: mathematics]
     #[arg(long, value_name = "TOML")]
     config: Option<PathBuf>,
     /// What an answer is: math, multiple-choice or exact-match, or SOURCE=KIND for one source; may be repeated
@@ -51,7 +52,7 @@ struct CheckArgs {
     /// One JSON object with every row number in place of the table
     #[arg(long)]
     json: bool,
-    /// Fail where rows are bad, answers contradict each other or questions are known from the evaluation set
+    /// Fail, too, where answers contradict each other, escapes are broken or questions are known from the evaluation set
     #[arg(long)]
     strict: bool,
 }
@@ -60,7 +61,8 @@ struct CheckArgs {
 ///
 /// # Errors
 ///
-/// A file or tokenizer that cannot be read; under `--strict`, a file with defects.
+/// A file or tokenizer that cannot be read, or a file that a run refuses; under `--strict`, one with defects. The report
+/// is printed all the same.
 pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     match &args.action {
         Action::Check(args) => check(args, out),
@@ -68,14 +70,11 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
 }
 
 fn check(args: &CheckArgs, out: &mut impl Write) -> anyhow::Result<()> {
-    let file = QuestionFile {
-        problem_field: args.problem_field.clone(),
-        answer_field: args.answer_field.clone(),
-        ..QuestionFile::new(&args.file)
-    };
+    let run = args.config.as_deref().map(|path| RunConfig::load(path, &[])).transpose()?;
+    let file = rules(args, run.as_ref());
     let against = args.against.as_ref().map(QuestionFile::new);
     let tokenizer = args.tokenizer.as_deref().map(TextTokenizer::load).transpose()?;
-    let kinds = kinds(args)?;
+    let kinds = kinds(args, run.as_ref())?;
     let options = CheckOptions {
         kinds: Some(&kinds),
         unit: tokenizer.as_ref().map_or(LengthUnit::Characters, LengthUnit::Tokens),
@@ -89,16 +88,35 @@ fn check(args: &CheckArgs, out: &mut impl Write) -> anyhow::Result<()> {
     } else {
         write!(out, "{report}")?;
     }
-    anyhow::ensure!(!args.strict || report.is_clean(), "{}: has defects", report.file);
+    out.flush()?;
+    if let Some(refusal) = report.refusal(&file) {
+        bail!(refusal);
+    }
+    ensure!(!args.strict || report.is_clean(), "{}: has defects", report.file);
     Ok(())
 }
 
-/// The kinds of the run's configuration, where one is named, with those of the command line over them.
-fn kinds(args: &CheckArgs) -> anyhow::Result<RewardKinds> {
-    let mut kinds = match &args.config {
-        Some(path) => RunConfig::load(path, &[])?.reward.kinds(),
-        None => RewardKinds::default(),
+/// The file under the rules of the run that is named, or the defaults.
+fn rules(args: &CheckArgs, run: Option<&RunConfig>) -> QuestionFile {
+    let mut file = match run.map(|run| &run.data.train) {
+        Some(DataSource::File(file)) => QuestionFile { limit: 0, ..file.clone() },
+        _ => QuestionFile::new(""),
     };
+    file.path.clone_from(&args.file);
+    for (field, given) in [
+        (&mut file.problem_field, &args.problem_field),
+        (&mut file.answer_field, &args.answer_field),
+    ] {
+        if !given.is_empty() {
+            field.clone_from(given);
+        }
+    }
+    file
+}
+
+/// The kinds of the run's configuration, where one is named, with those of the command line over them.
+fn kinds(args: &CheckArgs, run: Option<&RunConfig>) -> anyhow::Result<RewardKinds> {
+    let mut kinds = run.map_or_else(RewardKinds::default, |run| run.reward.kinds());
     for named in &args.kinds {
         let (source, kind) = named
             .rsplit_once('=')

@@ -220,10 +220,13 @@ impl SamplingOptions {
             (file.seed, file.bootstrap.seed) = (seed, seed);
         }
         for set in &mut file.sets {
-            if let DataSource::File(file) = &mut set.questions
-                && file.limit == 0
-            {
-                file.limit = self.limit;
+            match &mut set.questions {
+                DataSource::File(file) if file.limit == 0 => file.limit = self.limit,
+                // The first questions of a task are the same, however many are made.
+                DataSource::Arithmetic(task) if self.limit > 0 => {
+                    task.count = task.count.min(self.limit);
+                }
+                _ => {}
             }
         }
         let prompt = file.prompt.get_or_insert_default();

@@ -12,7 +12,7 @@ use trainer_core::chat_template::{ChatTemplate, Message};
 use trainer_core::stop_strings::StopStrings;
 
 use super::json_lines;
-use super::model_options::ModelOptions;
+use super::model_options::{LoadedModel, ModelOptions};
 use super::sampling_options::BandOptions;
 use crate::generation::{Generated, GenerationOptions, PromptRequest, SamplingKey, generate};
 
@@ -139,11 +139,9 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
             Ok(())
         })?;
     }
-    let decoder = args.model.load()?;
-    let tokenizer = args.model.load_tokenizer(&decoder)?;
+    let LoadedModel { directory, decoder, tokenizer } = args.model.load()?;
     if args.chat {
-        let directory = &args.model.model;
-        let template = ChatTemplate::load(directory)?.with_context(|| {
+        let template = ChatTemplate::load(&directory)?.with_context(|| {
             format!("{}: no chat template, expected one for --chat", directory.display())
         })?;
         for text in &mut texts {
@@ -160,7 +158,7 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
         })
         .collect();
     let (special, stop_strings) = StopStrings::split(&tokenizer, &args.stops)?;
-    let mut stop_ids = tokenizer.eos_ids(&args.model.model)?;
+    let mut stop_ids = tokenizer.eos_ids(&directory)?;
     stop_ids.extend(special);
     let options = GenerationOptions {
         samples: args.samples,

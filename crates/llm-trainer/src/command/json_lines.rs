@@ -4,8 +4,9 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use serde::de::DeserializeOwned;
+use trainer_core::plain_words::plain_words;
 
 /// Calls `each` with every object of `path`, `-` for standard input; blank lines are passed over.
 ///
@@ -26,7 +27,9 @@ pub(super) fn for_each<T: DeserializeOwned>(
         let at = || format!("{}: line {number}", path.display());
         let line = line.with_context(at)?;
         if !line.trim().is_empty() {
-            let object = serde_json::from_str(&line).with_context(at)?;
+            let object = serde_json::from_str(&line);
+            let object = object.map_err(|error| anyhow!(plain_words(&error.to_string())));
+            let object = object.with_context(at)?;
             each(object).with_context(at)?;
         }
     }

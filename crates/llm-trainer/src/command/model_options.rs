@@ -1,11 +1,13 @@
 //! Which model a command reads, where it puts it and in which precision.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use tch::{Device, Kind};
 use trainer_core::config::Device as DeviceChoice;
+use trainer_core::run_directory::RunDirectory;
 use trainer_core::text_tokenizer::TextTokenizer;
 
 use crate::model::Decoder;
@@ -13,8 +15,9 @@ use crate::model::Decoder;
 /// Options shared by the commands that run a model.
 #[derive(Debug, Clone, Args)]
 pub struct ModelOptions {
-    /// Hugging Face directory with config.json, safetensors and tokenizer.json
-    #[arg(long, value_name = "DIR")]
+    /// Hugging Face directory with config.json, safetensors and tokenizer.json, or the folder of a run (its latest
+    /// checkpoint)
+    #[arg(long, value_name = "MODEL_OR_RUN")]
     pub model: PathBuf,
     /// Where it runs, and how.
     #[command(flatten)]
@@ -74,26 +77,45 @@ impl Placement {
     }
 }
 
-impl ModelOptions {
-    /// Loads the model.
-    ///
-    /// # Errors
-    ///
-    /// As [`Placement::load`].
-    pub fn load(&self) -> anyhow::Result<Decoder> {
-        self.placement.load(&self.model)
-    }
+/// A model that was loaded, with its tokenizer.
+pub struct LoadedModel {
+    /// Where it lies: of a run, its latest checkpoint.
+    pub directory: PathBuf,
+    /// The model.
+    pub decoder: Decoder,
+    /// Its tokenizer.
+    pub tokenizer: TextTokenizer,
+}
 
-    /// Loads the tokenizer and checks that it fits `decoder`.
+impl ModelOptions {
+    /// Loads the model, and the tokenizer, which must fit it.
     ///
     /// # Errors
     ///
-    /// No readable `tokenizer.json`, or token ids beyond the model's vocabulary.
-    pub fn load_tokenizer(&self, decoder: &Decoder) -> anyhow::Result<TextTokenizer> {
-        let tokenizer = TextTokenizer::load(&self.model)?;
+    /// A run without a checkpoint, what [`Placement::load`] says, no readable `tokenizer.json`, or token ids beyond the
+    /// model's vocabulary.
+    pub fn load(&self) -> anyhow::Result<LoadedModel> {
+        let directory = model_directory(&self.model)?;
+        let decoder = self.placement.load(&directory)?;
+        let tokenizer = TextTokenizer::load(&directory)?;
         tokenizer.check_vocabulary(decoder.config().vocab_size)?;
-        Ok(tokenizer)
+        Ok(LoadedModel { directory, decoder, tokenizer })
     }
+}
+
+/// The directory of a model. A run stands for its latest checkpoint, which is then named on standard error.
+fn model_directory(path: &Path) -> anyhow::Result<PathBuf> {
+    let Ok(run) = RunDirectory::open(path) else { return Ok(path.to_path_buf()) };
+    let directory = latest_checkpoint(&run)?;
+    let (run, taken) = (path.display(), directory.display());
+    let _ = writeln!(std::io::stderr(), "{run} is a run; its latest checkpoint is taken: {taken}");
+    Ok(directory)
+}
+
+/// The directory of a run's latest checkpoint.
+pub(super) fn latest_checkpoint(run: &RunDirectory) -> anyhow::Result<PathBuf> {
+    let none = || format!("{}: has no checkpoint yet", run.root().display());
+    Ok(run.latest_checkpoint()?.with_context(none)?.path)
 }
 
 pub(super) fn parse_device(name: &str) -> Result<DeviceChoice, String> {

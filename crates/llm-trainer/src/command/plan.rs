@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use trainer_core::config::{Run, RunConfig, Zero};
 use trainer_core::model_config::ModelConfig;
+use trainer_core::model_place::advice;
 use trainer_core::plan::{
     Assumptions, ByteCount, MODEL_PRESETS, ModelSizes, Setup, preset_model, scaling_page,
 };
@@ -130,7 +131,7 @@ fn planned_run(args: &Args) -> anyhow::Result<Run> {
         return Ok(run);
     }
     let config = RunConfig::parse(PLAIN, Path::new("plan.toml"), &args.run.overrides)?;
-    Ok(config.resolve(Path::new(""))?)
+    Ok(config.resolve()?)
 }
 
 /// The model: the one named, else that of the run, or of the preset's name.
@@ -155,7 +156,8 @@ pub(super) fn sizes(name: &str) -> anyhow::Result<ModelSizes> {
     let path = Path::new(name);
     let known = || {
         let known: Vec<&str> = MODEL_PRESETS.iter().map(|row| row.0).collect();
-        format!("{name}: neither a Hugging Face directory nor one of {}", known.join(", "))
+        let advice = advice(path).map_or_else(String::new, |advice| format!("; {advice}"));
+        format!("{name}: neither a Hugging Face directory nor one of {}{advice}", known.join(", "))
     };
     anyhow::ensure!(path.is_dir(), known());
     let config = ModelConfig::read(&path.join("config.json"))?;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use trainer_core::text_tokenizer::TextTokenizer;
 
 use super::json_lines;
-use super::model_options::ModelOptions;
+use super::model_options::{LoadedModel, ModelOptions};
 use crate::model::Decoder;
 use crate::scoring::{Scores, score as score_tokens};
 
@@ -51,8 +51,7 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     if !(args.temperature.is_finite() && args.temperature > 0.0) {
         bail!("--temperature is {}, expected a number above 0", args.temperature);
     }
-    let decoder = args.model.load()?;
-    let tokenizer = args.model.load_tokenizer(&decoder)?;
+    let LoadedModel { decoder, tokenizer, .. } = args.model.load()?;
     json_lines::for_each(&args.input, |request| {
         let answer = score(&decoder, &tokenizer, request, args.temperature)?;
         serde_json::to_writer(&mut *out, &answer)?;

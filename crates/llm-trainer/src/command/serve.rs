@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{bail, ensure};
 use trainer_core::chat_template::ChatTemplate;
 
-use super::model_options::{ModelOptions, Placement};
+use super::model_options::{LoadedModel, ModelOptions, Placement};
 use crate::serve::{Room, Settings, listen};
 
 /// Tokens of prompt and response where neither the user nor the model's positions say less.
@@ -17,8 +17,9 @@ const TOKENS: usize = 4096;
 /// Arguments of `serve`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Hugging Face directory with config.json, safetensors and tokenizer.json
-    #[arg(value_name = "MODEL")]
+    /// Hugging Face directory with config.json, safetensors and tokenizer.json, or the folder of a run (its latest
+    /// checkpoint)
+    #[arg(value_name = "MODEL_OR_RUN")]
     model: PathBuf,
     /// Address that is listened on; others than those of this machine need --allow-remote
     #[arg(long, default_value = "127.0.0.1", value_name = "ADDRESS")]
@@ -91,10 +92,9 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     let options = ModelOptions { model: args.model.clone(), placement: args.placement.clone() };
     let read_timeout = seconds("--read-seconds", args.read_seconds)?;
     let grace = seconds("--grace-seconds", args.grace_seconds)?;
-    let decoder = options.load()?;
-    let tokenizer = options.load_tokenizer(&decoder)?;
-    let eos_ids = tokenizer.eos_ids(&args.model)?;
-    let template = ChatTemplate::load(&args.model)?;
+    let LoadedModel { directory, decoder, tokenizer } = options.load()?;
+    let eos_ids = tokenizer.eos_ids(&directory)?;
+    let template = ChatTemplate::load(&directory)?;
     let positions = decoder.config().max_position_embeddings;
     let tokens = args.context.unwrap_or(positions.min(TOKENS));
     ensure!(

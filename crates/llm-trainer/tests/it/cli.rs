@@ -138,7 +138,15 @@ fn a_missing_model_is_refused() {
     let output = run(&["generate", "--model", "nowhere", "--prompt", "x"], "");
     assert_eq!(
         refusal(&output, Path::new("nowhere")),
-        "error: DIR/config.json: No such file or directory (os error 2)"
+        "error: DIR: no model is there, expected a Hugging Face directory with config.json"
+    );
+    let output = run(&["generate", "--model", "Qwen/Qwen2.5-0.5B", "--prompt", "x"], "");
+    let line = refusal(&output, Path::new("Qwen/Qwen2.5-0.5B"));
+    assert!(
+        line.ends_with(
+            "`hf download DIR --local-dir models/Qwen2.5-0.5B`, and give models/Qwen2.5-0.5B"
+        ),
+        "{line}"
     );
 }
 
@@ -245,15 +253,16 @@ fn data_check_reads_answers_as_the_run_does() {
                 reward.kind = 'multiple-choice'\n\
                 reward.kind_by_source.names.exact-match.normalisation = 'words'\n";
     fs::write(&config, text).unwrap();
+    let report = |more: &[&str]| -> Value {
+        serde_json::from_slice(&data_check(folder.path(), more).stdout).expect("an object")
+    };
     let rows = |more: &[&str], findings: &str| -> Vec<u64> {
-        let report = objects(&data_check(folder.path(), more)).remove(0);
+        let report = report(more);
         let findings = report[findings].as_array().unwrap();
         findings.iter().map(|finding| finding["row"].as_u64().unwrap()).collect()
     };
-    let conflicts = |more: &[&str]| -> usize {
-        let report = objects(&data_check(folder.path(), more)).remove(0);
-        report["conflicts"].as_array().unwrap().len()
-    };
+    let conflicts =
+        |more: &[&str]| -> usize { report(more)["conflicts"].as_array().unwrap().len() };
     assert!(rows(&[], "unreadable_answers").contains(&5), "as mathematics");
     let by_run = ["--config", text_of(&config)];
     assert_eq!(rows(&by_run, "unreadable_answers"), [2]);
@@ -272,4 +281,80 @@ fn data_check_reads_answers_as_the_run_does() {
         ),
         "{line}"
     );
+}
+
+#[test]
+fn data_check_fails_where_a_run_would_refuse_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("run.toml");
+    let write = |rule: &str| {
+        let text =
+            "name = 'x'\nmodel.path = 'none'\ntraining.steps = 1\nreward.kind = 'exact-match'\n";
+        fs::write(&config, format!("{text}data.train.file = {{ path = 'none', {rule} }}\n"))
+            .unwrap();
+    };
+    let last_line = |more: &[&str]| {
+        let output = data_check(folder.path(), more);
+        assert!(!output.stdout.is_empty(), "the report is printed all the same");
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.code(), text.trim_end().replace(text_of(folder.path()), "DIR"))
+    };
+    let (code, line) = last_line(&["--kind", "multiple-choice"]);
+    assert_eq!(code, Some(2));
+    assert_eq!(
+        line,
+        "error: DIR/questions.jsonl: 4 of 5 rows are invalid, rows 2, 3, 4, 5: a run refuses the file, unless \
+         data.train.file.bad_rows is \"drop\""
+    );
+    let by_run = ["--config", text_of(&config)];
+    let dropped = [&by_run[..], &["--kind", "multiple-choice"]].concat();
+    write("bad_rows = 'drop'");
+    assert_eq!(last_line(&dropped), (Some(0), String::new()));
+    write("duplicates = 'error'");
+    let (code, line) = last_line(&by_run);
+    assert_eq!(code, Some(2));
+    assert!(line.ends_with("1 questions stand there more than once, rows 3 = 4: a run refuses the file where duplicates is \"error\""), "{line}");
+}
+
+#[test]
+fn a_negative_number_is_a_value_that_the_command_judges() {
+    let model = directory("tiny_qwen2_tied");
+    let arguments =
+        ["generate", "--model", text_of(&model), "--prompt", "x", "--temperature", "-1"];
+    let line = refusal(&run(&arguments, ""), &model);
+    assert!(line.contains("temperature is -1, expected a number of at least 0"), "{line}");
+}
+
+#[test]
+fn presets_are_listed_where_none_is_named() {
+    for arguments in [&["train", "--preset"][..], &["train", "--preset", "--dry-run"]] {
+        let output = run(arguments, "");
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!((output.status.code(), text.lines().count()), (Some(2), 9), "{text}");
+        assert!(
+            text.contains("\n  qwen2.5-32b-kl-cov      Qwen2.5-32B, GRPO with KL-Cov: "),
+            "{text}"
+        );
+    }
+}
+
+/// As under `… | head -0`.
+#[test]
+fn a_command_that_nobody_reads_ends_quietly() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("checkpoints")).unwrap();
+    fs::write(folder.path().join("metrics.jsonl"), "{\"step\":1,\"actor/entropy\":1.5}\n").unwrap();
+    let model = directory("tiny_qwen2_tied");
+    let generate =
+        ["generate", "--model", text_of(&model), "--prompt", "x", "--max-new-tokens", "1"];
+    let export = ["export", text_of(folder.path()), "--csv", "-"];
+    for arguments in [&export[..], &generate, &["man"]] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_llm-trainer"));
+        command.args(arguments).env("OMP_NUM_THREADS", "1").stdout(writer).stderr(Stdio::piped());
+        let output = command.spawn().unwrap().wait_with_output().unwrap();
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((output.status.code(), &*text), (Some(141), ""), "{arguments:?}");
+    }
 }

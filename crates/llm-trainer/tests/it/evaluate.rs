@@ -334,3 +334,47 @@ fn a_file_of_sets_is_read_from_its_own_folder() {
     let unknown = error(&eval(&arguments).output().unwrap());
     assert!(unknown.contains("set `x`: unknown field `heat`"), "{unknown}");
 }
+
+#[test]
+fn a_limit_holds_for_made_up_questions_too_and_takes_the_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("sets.toml");
+    let text = "[sampling]\nmax_response_tokens = 2\n[prompt]\nchat = false\n\
+                [[set]]\nname = \"x\"\nquestions = \"arithmetic\"\n";
+    fs::write(&file, text).unwrap();
+    let model = directory("tiny_qwen2_tied");
+    let problems = |limit: &str| {
+        let output = folder.path().join(limit);
+        let arguments = [text_of(&model), "--config", text_of(&file), "--limit", limit];
+        let more = ["--output", text_of(&output), "--json"];
+        let results = json(&eval(&[&arguments[..], &more].concat()).output().unwrap());
+        assert_eq!(results["sets"][0]["problems"].to_string(), limit);
+        let samples = lines(&output.join("samples/x.jsonl"));
+        samples.iter().map(|line| line["problem"].to_string()).collect::<Vec<_>>()
+    };
+    let more = problems("5");
+    assert_eq!(problems("3"), more[..3]);
+}
+
+#[test]
+fn a_run_stands_for_its_latest_checkpoint_wherever_a_model_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_success(&train(folder.path(), &["training.steps=1", "evaluation.every=0"]));
+    let run = folder.path().join("run");
+    let checkpoint = run.join("checkpoints/step-1");
+    let generate = |model: &Path| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_llm-trainer"));
+        command.args(["generate", "--model", text_of(model), "--prompt", "1+1="]);
+        command.args(["--max-new-tokens", "3"]).env("OMP_NUM_THREADS", "1");
+        let output = command.output().expect("the binary of this crate runs");
+        assert_success(&output);
+        output
+    };
+    let (of_run, of_checkpoint) = (generate(&run), generate(&checkpoint));
+    assert!(!of_run.stdout.is_empty());
+    assert_eq!(of_run.stdout, of_checkpoint.stdout);
+    let said = String::from_utf8_lossy(&of_run.stderr);
+    let expected = format!("its latest checkpoint is taken: {}", checkpoint.display());
+    assert!(said.trim_end().ends_with(&expected), "{said}");
+    assert!(of_checkpoint.stderr.is_empty());
+}

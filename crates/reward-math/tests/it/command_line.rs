@@ -141,3 +141,40 @@ fn explain_takes_a_bare_answer() {
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("right, decided by Number"), "{text}");
 }
+
+#[test]
+fn answers_that_begin_with_a_sign_are_answers_and_options_stay_options() {
+    for arguments in [
+        &["explain", "\\boxed{-1}", "-1"][..],
+        &["explain", "-\\frac12", "-0.5", "--bare"],
+        &["explain", "--bare", "-x", "-x"],
+    ] {
+        let output = run(arguments, "");
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && text.contains("right"), "{arguments:?}: {text}");
+    }
+    let help = run(&["explain", "-1", "--help"], "");
+    assert!(String::from_utf8_lossy(&help.stdout).contains("Usage: reward-math explain"));
+}
+
+/// As under `… | head -0`.
+#[test]
+fn a_command_that_nobody_reads_ends_quietly() {
+    for arguments in [&["grade", "--jobs", "1"][..], &["explain", "1", "1"]] {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let mut child = Command::new(env!("CARGO_BIN_EXE_reward-math"))
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(writer)
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the binary starts");
+        let row = b"{\"response\": \"\\\\boxed{1}\", \"answer\": \"1\"}\n";
+        // A command that has nobody to write to may not read its input.
+        let _ = child.stdin.take().expect("stdin is piped").write_all(row);
+        let output = child.wait_with_output().expect("the binary ends");
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((output.status.code(), &*text), (Some(141), ""), "{arguments:?}");
+    }
+}

@@ -13,7 +13,7 @@ The input is CSV with a header, JSON lines, or a JSON array of objects, in the o
 are in nats; the reward is best a fraction. The straight line R = slope H + intercept stands beside the law: \
 where it explains as much, the exponential form is not supported.
 
-A bad row is reported on standard error with its line, its column and what was expected; the others are \
+A row without either value, as that of an evaluation, is passed over. A bad row is reported on standard error with its line, its column and what was expected; the others are \
 used. Ends with 0 if all rows were used, 1 if one was not, 2 if there is no fit.";
 
 #[derive(clap::Args)]

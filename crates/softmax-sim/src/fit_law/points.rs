@@ -21,6 +21,14 @@ pub enum ReadError {
     /// There is nothing in it.
     #[error("no points: expected CSV with a header, JSON lines or a JSON array of objects")]
     Empty,
+    /// No row has a value in either column.
+    #[error("no row has a value of `{entropy}` or `{reward}`; expected numbers in both columns")]
+    NoValues {
+        /// The column of the entropy.
+        entropy: String,
+        /// The column of the reward.
+        reward: String,
+    },
     /// The CSV header lacks a column.
     #[error("line 1: no column `{column}`; expected it among: {found}")]
     Column {
@@ -39,7 +47,7 @@ impl FromIterator<(f64, f64)> for Points {
 }
 
 impl Points {
-    /// Reads points and the problems of rows that have none: CSV with a header, JSON lines, or one
+    /// Reads points and the problems of rows that have none, those passed over that have neither value: CSV with a header, JSON lines, or one
     /// JSON array of objects, told apart by the first character. `entropy` and `reward` name the
     /// columns. A row of CSV is a line: no value may hold a line break.
     ///
@@ -65,12 +73,17 @@ impl Points {
         let mut problems = Vec::new();
         for row in rows {
             match row {
-                Ok((entropy, reward)) => {
+                Ok(Some((entropy, reward))) => {
                     points.entropy.push(entropy);
                     points.reward.push(reward);
                 }
+                Ok(None) => {}
                 Err(problem) => problems.push(problem),
             }
+        }
+        if points.is_empty() && problems.is_empty() {
+            let (entropy, reward) = (entropy.to_owned(), reward.to_owned());
+            return Err(ReadError::NoValues { entropy, reward });
         }
         Ok((points, problems))
     }
@@ -126,6 +139,21 @@ mod tests {
         let expected = "line 1: no column `R`; expected it among: step, H, reward";
         assert_eq!(error("step,H,reward\n1,2,3\n"), expected);
         assert!(error(" \n").starts_with("no points: expected CSV"));
+        let expected = "no row has a value of `H` or `R`; expected numbers in both columns";
+        assert_eq!(error("H,R\n,\n"), expected);
+        assert_eq!(error("{\"entropy\": 1, \"reward\": 2}\n"), expected);
+    }
+
+    /// A run's metrics have a row for the evaluation before its first step.
+    #[test]
+    fn rows_without_either_value_are_no_steps() {
+        for text in [
+            "step,H,R,accuracy\n0,,,0.3\n1,1.5,0.25,\n2,1.25,0.5,\n",
+            "{\"step\": 0, \"accuracy\": 0.3}\n{\"H\": 1.5, \"R\": 0.25}\n{\"H\": 1.25, \"R\": 0.5}\n",
+        ] {
+            let (points, problems) = Points::read(text.as_bytes(), "H", "R").unwrap();
+            assert_eq!((points.entropy(), problems.len()), (&[1.5, 1.25][..], 0));
+        }
     }
 
     #[test]

@@ -14,8 +14,8 @@ pub struct RowProblem {
     problem: String,
 }
 
-/// Entropy and reward, or why there is no such pair.
-pub(super) type Row = Result<(f64, f64), RowProblem>;
+/// Entropy and reward; `None` where a row has neither, as that of an evaluation; or why there is no such pair.
+pub(super) type Row = Result<Option<(f64, f64)>, RowProblem>;
 
 /// The names of the columns.
 #[derive(Clone, Copy)]
@@ -43,6 +43,13 @@ impl Columns<'_> {
                 let (found, expected) = (values.len(), names.len());
                 let problem = format!("{found} values; expected {expected}, as in the header");
                 return Err(RowProblem { place, problem });
+            }
+            if [entropy, reward]
+                .map(|index| values.get(index))
+                .iter()
+                .all(|text| text.is_some_and(String::is_empty))
+            {
+                return Ok(None);
             }
             let number = |column: &str, index: usize| {
                 let text = values.get(index);
@@ -83,6 +90,10 @@ impl Columns<'_> {
                 ),
             }
         })?;
+        let columns = [self.entropy, self.reward];
+        if value.is_object() && columns.iter().all(|column| value[*column].is_null()) {
+            return Ok(None);
+        }
         let number = |column: &str| {
             value.get(column).and_then(Value::as_f64).ok_or_else(|| {
                 let found =
@@ -96,7 +107,7 @@ impl Columns<'_> {
     /// The pair, if the law can be told at its entropy.
     fn pair(self, place: &str, entropy: f64, reward: f64) -> Row {
         if entropy.exp().is_finite() {
-            return Ok((entropy, reward));
+            return Ok(Some((entropy, reward)));
         }
         let problem = format!("column `{}` is `{entropy}`; expected nats, below 709", self.entropy);
         Err(RowProblem { place: place.to_owned(), problem })

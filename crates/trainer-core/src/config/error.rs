@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
+use super::RunPreset;
+
 /// One field that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
@@ -34,6 +36,15 @@ pub enum ConfigError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// The name of the file says that it is YAML.
+    #[error(
+        "{}: is YAML, expected TOML; docs/configuration.md has an example and, for verl's keys, the names here",
+        path.display()
+    )]
+    Yaml {
+        /// The file.
+        path: PathBuf,
+    },
     /// The file is not TOML, or a key or type in it is wrong.
     #[error("{}:{line}:{column}: {message}", path.display())]
     Syntax {
@@ -55,12 +66,12 @@ pub enum ConfigError {
         message: String,
     },
     /// No published run has this name.
-    #[error("--preset {name}: there is none of that name, expected one of {known}")]
+    #[error("--preset{}, expected one of{}", no_preset(name), list_presets(known))]
     UnknownPreset {
-        /// As given.
+        /// As given; may be empty.
         name: String,
-        /// The names that are nearest, or all.
-        known: String,
+        /// Those whose names begin so, or all.
+        known: Vec<&'static RunPreset>,
     },
     /// Values are out of range or contradict each other; all of them, one a line.
     #[error("{origin}: {}", list(problems))]
@@ -70,6 +81,17 @@ pub enum ConfigError {
         /// At least one.
         problems: Vec<Problem>,
     },
+}
+
+fn no_preset(name: &str) -> String {
+    match name {
+        "" => " has no name".to_owned(),
+        name => format!(" {name}: there is no published run of that name"),
+    }
+}
+
+fn list_presets(presets: &[&RunPreset]) -> String {
+    presets.iter().map(|preset| format!("\n  {:24}{}", preset.name, preset.about())).collect()
 }
 
 fn list(problems: &[Problem]) -> String {

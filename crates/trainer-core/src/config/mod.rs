@@ -21,6 +21,7 @@ mod resolve;
 mod reward_model;
 mod sections;
 mod thermostat;
+mod verl;
 
 pub use batch_arithmetic::BatchArithmetic;
 pub use control::{GuardAction, GuardSection, KlPlacement, ReferenceKl};

@@ -4,6 +4,7 @@ use super::algorithm_fields::algorithm_section;
 #[cfg(doc)]
 use super::fields;
 use super::fields::{Field, REQUIRED, own_fields};
+use super::verl::verl_table;
 
 /// `docs/configuration.md`, printed from [`fields`].
 pub fn configuration_page() -> String {
@@ -20,8 +21,16 @@ pub fn configuration_page() -> String {
             page.push_str(&algorithm_section());
         }
     }
-    page + FOOTER
+    page + VERL + &verl_table() + FOOTER
 }
+
+const VERL: &str = "
+## Keys of verl
+
+A key of verl in `--set` or in a file is refused with its name here. The values are not always the same:
+`training.micro_batch_tokens` counts tokens, `training.steps` counts rollout batches, and a share is a fraction.
+
+";
 
 /// Where the page stands in the book, as `docs/README.md` has it.
 const FOOTER: &str = "\n---\n\n← [Choosing a method](choosing-a-method.md) · \
@@ -41,13 +50,17 @@ pub(super) fn table(rows: &[Field]) -> String {
 const INTRODUCTION: &str = "# Configuration of a run
 
 `llm-trainer train CONFIG.toml --set key.path=value …`. A misspelt key, a wrong type and a value out of range stop the
-run before it starts, all at once, with field, value and what was expected. `--set` takes TOML; a bare word is a string
-(`--set model.dtype=bf16`), and `--set data.train=FILE` names a file of questions. Where a field is one of several (`data.train`, `algorithm.policy_loss`, …), setting
-another one replaces it: `--set algorithm.policy_loss.kl-cov.fraction=0.002`. A policy loss or an advantage estimator
-with the defaults of its settings is its name: `--set algorithm.policy_loss=cispo`.
+run before it starts, all at once, with field, value and what was expected. `--set` takes TOML. Where a field holds text,
+anything else is taken as it stands: `--set model.dtype=bf16`, `--set \"model.path=my models/qwen\"`. Where a field is one of
+several (`data.train`, `algorithm.policy_loss`, …), setting another one replaces it: `--set
+algorithm.policy_loss.kl-cov.fraction=0.002`. A policy loss or an advantage estimator with the defaults of its settings is its
+name: `--set algorithm.policy_loss=cispo`. So are questions: `data.train = \"FILE\"` names a file, and `data.train =
+\"arithmetic\"` takes made-up ones; likewise `data.evaluation`.
+
+Paths in the file are relative to the file's folder, paths given by `--set` and `output_directory` to the working directory.
 
 `--preset NAME` in place of CONFIG takes a published run, `qwen2.5-7b-` or `qwen2.5-32b-` with `grpo`, `clip-higher`,
-`clip-cov` or `kl-cov`; its values stand with their sources in `configs/presets`. `--dry-run` prints all values and how
+`clip-cov` or `kl-cov`; its values stand with their sources in `configs/presets`, and `--preset` without a name lists them. `--dry-run` prints all values and how
 prompts, samples, mini-batches and tokens come together.
 
 The same command, given again, continues the run after its newest checkpoint that is whole. `trainer/manifest.json` has the size and

@@ -1,11 +1,8 @@
 //! The published runs, by name: `configs/presets`, embedded.
 
-use std::path::Path;
-
 use toml::{Table, Value};
 
 use super::load::{apply_all, from_table};
-use super::nearest::nearest;
 use super::{ConfigError, Problem, Run, RunConfig};
 
 /// A published run: everything but the model and the questions.
@@ -51,16 +48,15 @@ const OPEN: [(&str, &str, &str); 2] = [
 ///
 /// # Errors
 ///
-/// [`ConfigError::UnknownPreset`], with the nearest names.
+/// [`ConfigError::UnknownPreset`], with those whose names begin so, or all.
 pub fn preset(name: &str) -> Result<&'static RunPreset, ConfigError> {
-    RUN_PRESETS.iter().find(|preset| preset.name == name).ok_or_else(|| {
-        let close = nearest(name, RUN_PRESETS.iter().map(|preset| preset.name), 3);
-        let known = if close.is_empty() {
-            RUN_PRESETS.iter().map(|preset| preset.name).collect()
-        } else {
-            close
-        };
-        ConfigError::UnknownPreset { name: name.to_owned(), known: known.join(", ") }
+    static PRESETS: [RunPreset; 8] = RUN_PRESETS;
+    PRESETS.iter().find(|preset| preset.name == name).ok_or_else(|| {
+        let mut known: Vec<&RunPreset> = PRESETS.iter().collect();
+        if PRESETS.iter().any(|preset| preset.name.starts_with(name)) {
+            known.retain(|preset| preset.name.starts_with(name));
+        }
+        ConfigError::UnknownPreset { name: name.to_owned(), known }
     })
 }
 
@@ -87,7 +83,7 @@ impl Run {
             message,
         })?;
         let origin = format!("--preset {name}");
-        match config.resolve(Path::new("")) {
+        match config.resolve() {
             Ok(run) if missing.is_empty() => Ok(run),
             Ok(_) => Err(ConfigError::Invalid { origin, problems: missing }),
             Err(ConfigError::Invalid { problems, .. }) => {
@@ -100,6 +96,12 @@ impl Run {
 }
 
 impl RunPreset {
+    /// What was published, in a few words: the first line of its file.
+    pub fn about(&self) -> &'static str {
+        let line = self.text.lines().next().unwrap_or_default();
+        line.trim_start_matches("# ").split(". ").next().unwrap_or_default()
+    }
+
     /// Its values over the shared ones.
     fn table(&self) -> Table {
         let parse = |text: &str| text.parse::<Table>().expect("every preset is tested to be TOML");

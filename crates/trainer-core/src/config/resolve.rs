@@ -8,8 +8,9 @@ use serde::Serialize;
 use super::algorithm_fields::{unfed_column_of_estimator, unfed_column_of_loss};
 use super::problems::Problems;
 use super::{ConfigError, LoraSection, MasterWeights, RewardModelSection, RunConfig};
-use crate::dataset::DataSource;
+use crate::dataset::{DataSource, KINDS_OF_FILE};
 use crate::metrics::METRICS;
+use crate::model_place;
 use crate::schedule::Schedule;
 
 /// A checked configuration: the only thing a trainer starts from.
@@ -22,14 +23,14 @@ pub struct Run {
 }
 
 impl Run {
-    /// Reads, overrides and checks a file; its paths are relative to its own folder.
+    /// Reads, overrides and checks a file. Its paths are relative to its own folder, those of `overrides` to the working
+    /// directory.
     ///
     /// # Errors
     ///
     /// [`ConfigError`], naming the file.
     pub fn load(path: &Path, overrides: &[String]) -> Result<Self, ConfigError> {
-        let folder = path.parent().unwrap_or(Path::new(""));
-        RunConfig::load(path, overrides)?.resolve(folder).map_err(|error| match error {
+        RunConfig::load(path, overrides)?.resolve().map_err(|error| match error {
             ConfigError::Invalid { problems, .. } => {
                 ConfigError::Invalid { origin: path.display().to_string(), problems }
             }
@@ -99,9 +100,10 @@ impl Run {
             models.extend(others.into_iter().filter(|(_, path)| **path != self.config.model.path));
         }
         for (field, model) in models {
-            let expected = "a Hugging Face model directory with config.json";
             let found = model.join("config.json").is_file();
-            problems.add_unless(found, field, model.display().to_string(), expected);
+            let advice = model_place::advice(model).map(|advice| format!("; {advice}"));
+            let expected = format!("{}{}", model_place::EXPECTED, advice.unwrap_or_default());
+            problems.add_unless(found, field, model.display().to_string(), &expected);
         }
         let data = &self.config.data;
         let sources = [("train", Some(&data.train)), ("evaluation", data.evaluation.as_ref())];
@@ -110,11 +112,8 @@ impl Run {
                 && !file.path.is_file()
             {
                 let field = format!("data.{name}.file.path");
-                problems.add(
-                    &field,
-                    file.path.display().to_string(),
-                    "a .jsonl, .jsonl.zst or .parquet file",
-                );
+                let expected = format!("a {KINDS_OF_FILE} file");
+                problems.add(&field, file.path.display().to_string(), &expected);
             }
         }
         problems.finish(&self.config.name)
@@ -122,12 +121,12 @@ impl Run {
 }
 
 impl RunConfig {
-    /// Checks every value, and makes the paths of `[model]` and `[data]` relative to `folder`.
+    /// Checks every value.
     ///
     /// # Errors
     ///
     /// [`ConfigError::Invalid`] with every problem there is, each naming field, value and what was expected.
-    pub fn resolve(mut self, folder: &Path) -> Result<Run, ConfigError> {
+    pub fn resolve(mut self) -> Result<Run, ConfigError> {
         let mut problems = Problems::default();
         self.check_name(&mut problems);
         self.check_data(&mut problems);
@@ -159,15 +158,9 @@ impl RunConfig {
         let expected = "a name of docs/metrics.md or `val-core/…`";
         problems.require(known, "checkpoint.best_metric", metric, expected);
         problems.finish(&self.name)?;
-        self.model.path = folder.join(&self.model.path);
         if let Some(reward_model) = &mut self.reward_model {
             let mini_batch_prompts = self.algorithm.mini_batch_prompts;
-            reward_model.fill_in(folder, &self.model.path, mini_batch_prompts);
-        }
-        for source in [Some(&mut self.data.train), self.data.evaluation.as_mut()] {
-            if let Some(DataSource::File(file)) = source {
-                file.path = folder.join(&file.path);
-            }
+            reward_model.fill_in(&self.model.path, mini_batch_prompts);
         }
         Ok(Run { config: self })
     }
@@ -370,12 +363,8 @@ fn check_source(field: &str, source: &DataSource, problems: &mut Problems) {
         DataSource::File(file) => {
             let named = |part: &str| format!("{field}.file.{part}");
             let given = !file.path.as_os_str().is_empty();
-            problems.require(
-                given,
-                &named("path"),
-                &file.path,
-                "a .jsonl, .jsonl.zst or .parquet file",
-            );
+            let expected = format!("a {KINDS_OF_FILE} file");
+            problems.require(given, &named("path"), &file.path, &expected);
         }
         DataSource::Arithmetic(task) => problems.0.extend(task.problems(field)),
     }

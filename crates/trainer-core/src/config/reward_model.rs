@@ -80,11 +80,12 @@ impl RewardModelSection {
         problems.require(prime.beta > 0.0, "algorithm.advantage.prime.beta", prime.beta, expected);
     }
 
-    /// Writes out what empty paths and a mini-batch of 0 stand for; other paths are relative to `folder`.
-    pub(super) fn fill_in(&mut self, folder: &Path, policy: &Path, mini_batch_prompts: usize) {
+    /// Writes out what empty paths and a mini-batch of 0 stand for.
+    pub(super) fn fill_in(&mut self, policy: &Path, mini_batch_prompts: usize) {
         for path in [&mut self.path, &mut self.reference] {
-            let given = !path.as_os_str().is_empty();
-            *path = if given { folder.join(&path) } else { policy.to_path_buf() };
+            if path.as_os_str().is_empty() {
+                *path = policy.to_path_buf();
+            }
         }
         if self.mini_batch_prompts == 0 {
             self.mini_batch_prompts = mini_batch_prompts;
@@ -99,7 +100,7 @@ mod tests {
     #[test]
     fn what_is_left_out_is_the_policys() {
         let mut section = RewardModelSection::default();
-        section.fill_in(Path::new("runs"), Path::new("models/policy"), 4);
+        section.fill_in(Path::new("models/policy"), 4);
         assert_eq!(
             (&section.path, &section.reference),
             (&"models/policy".into(), &"models/policy".into())
@@ -108,8 +109,8 @@ mod tests {
 
         let given = RewardModelSection { path: "prm".into(), mini_batch_prompts: 32, ..section };
         let mut section = RewardModelSection { reference: "/sft".into(), ..given };
-        section.fill_in(Path::new("configs"), Path::new("models/policy"), 4);
-        assert_eq!((&section.path, &section.reference), (&"configs/prm".into(), &"/sft".into()));
+        section.fill_in(Path::new("models/policy"), 4);
+        assert_eq!((&section.path, &section.reference), (&"prm".into(), &"/sft".into()));
         assert_eq!(section.optimizer_steps_per_step(32), 1);
         let frozen = RewardModelSection { update: RewardModelUpdate::None, ..section };
         assert_eq!((frozen.learns(), frozen.optimizer_steps_per_step(32)), (false, 0));

@@ -61,12 +61,12 @@ impl Display for DataReport {
         }
         let rows = match self.broken_escapes.as_slice() {
             [] => String::new(),
-            rows => format!("rows {}", some(rows)),
+            rows => format!("rows {}", some(rows, SHOWN)),
         };
         line(out, "broken escapes", self.broken_escapes.len(), rows)?;
         for script in &self.scripts {
             let name = format!("{:?} script", script.script);
-            line(out, &name, script.rows.len(), format!("rows {}", some(&script.rows)))?;
+            line(out, &name, script.rows.len(), format!("rows {}", some(&script.rows, SHOWN)))?;
         }
         for phrase in &self.phrases {
             let name = match phrase.place {
@@ -84,7 +84,7 @@ impl Display for DataReport {
                 overlap.same_letters,
                 overlap.shared_ngrams,
                 overlap.rows_to_drop.len(),
-                some(&overlap.rows_to_drop)
+                some(&overlap.rows_to_drop, SHOWN)
             );
             line(out, "known beforehand", overlap.known, text)?;
         }
@@ -105,14 +105,15 @@ fn findings(out: &mut Formatter<'_>, name: &str, findings: &[RowFinding]) -> fmt
     Ok(())
 }
 
-fn equal(rows: &[usize]) -> String {
+pub(super) fn equal(rows: &[usize]) -> String {
     let rows: Vec<String> = rows.iter().map(usize::to_string).collect();
     rows.join(" = ")
 }
 
-fn some(rows: &[usize]) -> String {
-    let shown: Vec<String> = rows.iter().take(SHOWN).map(usize::to_string).collect();
-    shown.join(", ") + if rows.len() > SHOWN { ", …" } else { "" }
+/// The first `most` of the rows.
+pub(super) fn some(rows: &[usize], most: usize) -> String {
+    let shown: Vec<String> = rows.iter().take(most).map(usize::to_string).collect();
+    shown.join(", ") + if rows.len() > most { ", …" } else { "" }
 }
 
 fn shortened(text: &str) -> String {

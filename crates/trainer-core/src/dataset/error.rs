@@ -107,6 +107,24 @@ pub enum RowProblem {
     /// The line is no JSON object.
     #[error("not a JSON object: {0}")]
     NotAnObject(String),
+    /// Bytes that are no text: most often a file in Latin-1.
+    #[error(
+        "byte {place} is 0x{byte:02X}, expected text in UTF-8 (`iconv -f latin1 -t utf-8` converts Latin-1)"
+    )]
+    NotUtf8 {
+        /// Place in the line, or in the cell of a table, counted from 1.
+        place: usize,
+        /// The byte.
+        byte: u8,
+    },
+    /// A row of CSV does not fit the header.
+    #[error("the row has {cells} cells, expected {columns} as in the header")]
+    Cells {
+        /// Cells of the row.
+        cells: usize,
+        /// Names in the header.
+        columns: usize,
+    },
     /// A field is absent, empty or of the wrong type.
     #[error("field `{field}` {problem}")]
     Field {
@@ -152,7 +170,7 @@ fn list_bad_rows(path: &std::path::Path, rows: &[BadRow], of: usize) -> String {
     };
     let count = rows.len();
     format!(
-        "{}: {count} of {of} rows are no questions (bad_rows = \"drop\" leaves them out):\n  {}{more}",
+        "{}: {count} of {of} rows are invalid (bad_rows = \"drop\" leaves them out):\n  {}{more}",
         path.display(),
         listed.join("\n  ")
     )

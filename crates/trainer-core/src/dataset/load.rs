@@ -70,7 +70,7 @@ pub struct ReadRows {
     pub rows: Vec<ReadRow>,
 }
 
-/// Reads every row of a `.jsonl`, `.jsonl.zst` or `.parquet` file; a bad row is not an error here.
+/// Reads every row of a file; a bad row is not an error here.
 ///
 /// Reading stops after `limit` good rows. [`QuestionFile::bad_rows`] and [`QuestionFile::duplicates`] are not applied.
 ///
@@ -124,7 +124,7 @@ pub fn read_rows_for(file: &QuestionFile, kinds: &RewardKinds) -> Result<ReadRow
     }
 }
 
-/// Reads the questions of a `.jsonl`, `.jsonl.zst` or `.parquet` file.
+/// Reads the questions of a file.
 ///
 /// Columns are recognised as [`Layout`] says; a solution in GSM8K's raw form (`… #### N`) gives `N`. An
 /// answer must be mathematics that [`reward_math::Gold`] reads: no response to it could be right otherwise. `id` defaults to

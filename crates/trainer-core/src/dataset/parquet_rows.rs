@@ -9,13 +9,10 @@ use parquet::file::serialized_reader::SerializedFileReader;
 use parquet::record::Field;
 use serde_json::{Number, Value};
 
-use super::rows::{RawRow, Row, read_error};
+use super::rows::{Row, Rows, read_error};
 use super::{DatasetError, RowPlace};
 
-pub(super) fn parquet_rows(
-    path: &Path,
-    file: File,
-) -> Result<Box<dyn Iterator<Item = Result<RawRow, DatasetError>>>, DatasetError> {
+pub(super) fn parquet_rows(path: &Path, file: File) -> Result<Rows, DatasetError> {
     let name = path.to_path_buf();
     let failed = move |problem: String| {
         read_error(&name, std::io::Error::other(format!("as parquet: {problem}")))

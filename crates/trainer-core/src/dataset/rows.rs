@@ -6,8 +6,9 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
+use super::csv_rows::csv_rows;
 use super::parquet_rows::parquet_rows;
-use super::{DatasetError, RowPlace, RowProblem};
+use super::{BadRow, DatasetError, RowPlace, RowProblem};
 
 /// Columns of one row.
 pub(super) type Row = Map<String, Value>;
@@ -15,36 +16,94 @@ pub(super) type Row = Map<String, Value>;
 /// What is read of one row: the columns, or why there are none.
 pub(super) type RawRow = (RowPlace, Result<Row, RowProblem>);
 
-/// The rows of a file, in order; blank lines are passed over.
-///
-/// An error of the outer kind ends the file: what follows cannot be read.
-pub(super) fn rows(
-    path: &Path,
-) -> Result<Box<dyn Iterator<Item = Result<RawRow, DatasetError>>>, DatasetError> {
+/// The rows of a file, in order. An error of the outer kind ends the file: what follows cannot be read.
+pub(super) type Rows = Box<dyn Iterator<Item = Result<RawRow, DatasetError>>>;
+
+/// The rows of a file; blank lines are passed over.
+pub(super) fn rows(path: &Path) -> Result<Rows, DatasetError> {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let ends_in = |ending: &str| name.strip_suffix(ending).is_some();
-    let (packed, table) = (ends_in(".jsonl.zst"), ends_in(".parquet"));
-    if !packed && !table && !ends_in(".jsonl") {
-        return Err(DatasetError::Extension { path: path.to_path_buf() });
+    let open = || File::open(path).map_err(|source| read_error(path, source));
+    if ends_in(".jsonl.zst") {
+        Ok(lines(path, unpack(path, open()?)?))
+    } else if ends_in(".jsonl") {
+        Ok(lines(path, BufReader::new(open()?)))
+    } else if ends_in(".json") {
+        json(path, open()?)
+    } else if ends_in(".csv") {
+        csv_rows(path, open()?)
+    } else if ends_in(".parquet") {
+        parquet_rows(path, open()?)
+    } else {
+        Err(DatasetError::Extension { path: path.to_path_buf() })
     }
-    let file = File::open(path).map_err(|source| read_error(path, source))?;
-    if table {
-        return parquet_rows(path, file);
-    }
-    let reader: Box<dyn BufRead> =
-        if packed { Box::new(unpack(path, file)?) } else { Box::new(BufReader::new(file)) };
+}
+
+/// One object a line.
+fn lines(path: &Path, reader: impl BufRead + 'static) -> Rows {
     let path = path.to_path_buf();
-    let parse = move |(index, line): (usize, std::io::Result<String>)| {
-        let line = match line {
-            Ok(line) if line.trim().is_empty() => return None,
-            Ok(line) => line,
-            Err(source) => return Some(Err(read_error(&path, source))),
-        };
-        let row = serde_json::from_str(line.trim_start_matches('\u{feff}'))
-            .map_err(|error| RowProblem::NotAnObject(error.to_string()));
-        Some(Ok((RowPlace::Line(index + 1), row)))
+    let parse = move |(index, line): (usize, std::io::Result<Vec<u8>>)| match line {
+        Err(source) => Some(Err(read_error(&path, source))),
+        Ok(line) if line.trim_ascii().is_empty() => None,
+        Ok(line) => Some(Ok((RowPlace::Line(index + 1), object_of(&line)))),
     };
-    Ok(Box::new(reader.lines().enumerate().filter_map(parse)))
+    Box::new(reader.split(b'\n').enumerate().filter_map(parse))
+}
+
+/// One list of objects; where the text does not begin as a list, one object a line.
+fn json(path: &Path, mut file: File) -> Result<Rows, DatasetError> {
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).map_err(|source| read_error(path, source))?;
+    let text = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&bytes);
+    if text.trim_ascii_start().first() != Some(&b'[') {
+        return Ok(lines(path, Cursor::new(bytes)));
+    }
+    let refused = |line: usize, problem: RowProblem| {
+        let row = BadRow { place: RowPlace::Line(line), problem };
+        DatasetError::Rows { path: path.to_path_buf(), rows: vec![row], of: 1 }
+    };
+    for (index, line) in text.split(|&byte| byte == b'\n').enumerate() {
+        utf8(line).map_err(|problem| refused(index + 1, problem))?;
+    }
+    let list: Vec<Value> = serde_json::from_slice(text)
+        .map_err(|error| refused(error.line(), RowProblem::NotAnObject(in_line(&error))))?;
+    let row = |(index, value)| Ok((RowPlace::Row(index + 1), object(value)));
+    Ok(Box::new(list.into_iter().enumerate().map(row)))
+}
+
+fn object_of(line: &[u8]) -> Result<Row, RowProblem> {
+    let text = utf8(line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line))?;
+    if text.trim_start().starts_with('[') {
+        return object(Value::Array(Vec::new()));
+    }
+    object(serde_json::from_str(text).map_err(|error| RowProblem::NotAnObject(in_line(&error)))?)
+}
+
+fn object(value: Value) -> Result<Row, RowProblem> {
+    let kind = match value {
+        Value::Object(row) => return Ok(row),
+        Value::Array(_) => "a list; a file that is one list of objects is named .json",
+        Value::String(_) => "a text",
+        Value::Number(_) => "a number",
+        Value::Bool(_) => "true or false",
+        Value::Null => "null",
+    };
+    Err(RowProblem::NotAnObject(kind.to_owned()))
+}
+
+/// The line is named beside it.
+fn in_line(error: &serde_json::Error) -> String {
+    error.to_string().replace(&format!(" at line {} column ", error.line()), " at column ")
+}
+
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// The text of a line or cell.
+pub(super) fn utf8(bytes: &[u8]) -> Result<&str, RowProblem> {
+    std::str::from_utf8(bytes).map_err(|error| {
+        let index = error.valid_up_to();
+        RowProblem::NotUtf8 { place: index + 1, byte: bytes[index] }
+    })
 }
 
 fn unpack(path: &Path, file: File) -> Result<Cursor<Vec<u8>>, DatasetError> {

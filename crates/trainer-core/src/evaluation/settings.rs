@@ -15,6 +15,7 @@ use super::bootstrap::Bootstrap;
 use crate::bounded_read::{LONGEST_TEXT_BYTES, read_text_at_most};
 use crate::dataset::{BadRows, DataSource, QuestionFile};
 use crate::ground_truth::RewardKind;
+use crate::plain_words::plain_words;
 use crate::prompt::PromptFormat;
 
 /// An evaluation as written, in TOML: `[sampling]` for all sets, and `[[set]]` one each.
@@ -142,7 +143,7 @@ impl EvaluationFile {
         let text = read_text_at_most(path, LONGEST_TEXT_BYTES)
             .map_err(|source| SettingsError::Read { path: path.to_path_buf(), source })?;
         let wrong = |error: toml::de::Error| {
-            let problem = error.to_string().trim_end().to_owned();
+            let problem = plain_words(error.to_string().trim_end());
             SettingsError::Toml { path: path.to_path_buf(), problem }
         };
         let mut file: Self = toml::from_str(&text).map_err(wrong)?;
@@ -172,7 +173,7 @@ impl EvaluationFile {
             }
             let sampling: Sampling =
                 Value::Table(fields).try_into().map_err(|error: toml::de::Error| {
-                    let problem = error.message().to_owned();
+                    let problem = plain_words(error.message());
                     SettingsError::Sampling { set: entry.name.clone(), problem }
                 })?;
             check::sampling(&entry.name, &sampling)?;
@@ -317,5 +318,7 @@ mod tests {
         );
         let unknown = sets("sampling = { heat = 1 }", &["x=f"], "").unwrap_err();
         assert!(unknown.starts_with("set `x`: unknown field `heat`"), "{unknown}");
+        let wrong = sets("sampling = { temperature = \"hot\" }", &["x=f"], "").unwrap_err();
+        assert_eq!(wrong, "set `x`: invalid type: string \"hot\", expected a number");
     }
 }

@@ -213,7 +213,7 @@ impl Inspector {
                 // A run that goes on may have written more of it.
                 self.loaded = None;
                 self.load(self.step_number());
-                self.sample = self.passing().first().copied().unwrap_or(0);
+                self.sample = self.first_worth_opening();
                 if self.samples.is_empty() {
                     let step = self.step_number();
                     self.say_unless_said(format!("step {step} has no responses"));
@@ -231,6 +231,13 @@ impl Inspector {
             }
             _ => {}
         }
+    }
+
+    /// The first sample that passes and whose tokens were recorded, else the first that passes.
+    fn first_worth_opening(&self) -> usize {
+        let passing = self.passing();
+        let recorded = passing.iter().find(|&&index| self.samples[index].tokens.is_some());
+        recorded.or(passing.first()).copied().unwrap_or(0)
     }
 
     fn back(&mut self) {

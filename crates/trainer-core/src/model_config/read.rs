@@ -1,5 +1,6 @@
 //! `config.json` → [`ModelConfig`].
 
+use std::io::ErrorKind;
 use std::path::Path;
 
 use serde_json::{Map, Value};
@@ -15,8 +16,14 @@ impl ModelConfig {
     ///
     /// [`ModelConfigError`], which names file, field, found and expected value.
     pub fn read(path: &Path) -> Result<Self, ModelConfigError> {
-        let text = read_text_at_most(path, LONGEST_TEXT_BYTES)
-            .map_err(|source| ModelConfigError::Io { path: path.to_owned(), source })?;
+        let text = read_text_at_most(path, LONGEST_TEXT_BYTES).map_err(|source| {
+            match (source.kind(), path.parent()) {
+                (ErrorKind::NotFound | ErrorKind::NotADirectory, Some(directory)) => {
+                    ModelConfigError::NoModel { directory: directory.to_owned() }
+                }
+                _ => ModelConfigError::Io { path: path.to_owned(), source },
+            }
+        })?;
         Self::parse(&text, path)
     }
 

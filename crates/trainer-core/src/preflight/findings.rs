@@ -91,6 +91,9 @@ pub struct ModelFacts {
 /// From this share on, something happens to most responses.
 pub const MOST: f64 = 0.5;
 
+/// From this share on, responses that are cut at the length limit are worth a warning.
+const MANY_CUT: f64 = 0.2;
+
 /// Mean entropy below which sampling repeats itself, in nats a token.
 const FROZEN_NATS: f64 = 0.01;
 
@@ -177,12 +180,12 @@ fn endings(seen: &Preflight, settings: &Settings, found: &mut Findings) {
             );
         }
         found.add(fatal, format!("every response was cut at {longest} tokens"), &names, advice);
-    } else if seen.truncated_fraction > MOST {
+    } else if seen.truncated_fraction >= MANY_CUT {
         found.add(
             false,
             format!("{:.2} of the responses were cut at {longest} tokens", seen.truncated_fraction),
             &["rollout.max_response_tokens", "reward.overlong"],
-            "raise it, or choose what becomes of cut responses",
+            "raise it until most responses end by themselves, or choose what becomes of those that are cut",
         );
     } else if none(seen.ended_by_token_fraction) && !settings.has_stops {
         found.add(

@@ -23,9 +23,9 @@ pub(super) fn sections(report: &Report) -> Vec<Section> {
         outlook::section(report),
         entropy_change::theorem_2(report),
         covariance_tail::section(report),
-        verification::section(report),
         curves::health(report),
         samples::section(report),
+        verification::section(report),
         configuration(report),
         glossary::section(),
     ]

@@ -44,7 +44,10 @@ pub(super) fn section(report: &Report) -> Section {
                     format!("<span class=\"{class}\">{verdict}</span>"),
                 ]);
             }
-            paragraph(&intro) + &table.html()
+            let table = table.html();
+            let fold = if passed == rows.len() { "details" } else { "details open" };
+            let summary = "<summary>Every check with its worst case</summary>";
+            format!("{}<{fold}>{summary}\n{table}</details>\n", paragraph(&intro))
         }
     };
     Section::new("verification", "The theory, verified", vec![Block::Html(html)])

@@ -4,8 +4,9 @@ use rl_losses::{
     AdvantageEstimator, Anchor, Base, Cispo, KlCov, PassAtK, Penalty, PolicyLoss,
     ReinforcePlusPlus, Treatment,
 };
+use trainer_core::arithmetic::ArithmeticTask;
 use trainer_core::config::{ConfigError, Device, Dtype, RewardModelUpdate, Run, RunConfig};
-use trainer_core::dataset::DataSource;
+use trainer_core::dataset::{DataSource, QuestionFile};
 use trainer_core::ground_truth::{ExactMatch, Normalisation, RewardKind};
 
 use crate::{folder, message};
@@ -26,29 +27,103 @@ steps = 10
 "#;
 
 pub(crate) fn parse(text: &str, overrides: &[&str]) -> Result<RunConfig, ConfigError> {
+    parse_at("run.toml", text, overrides)
+}
+
+fn parse_at(path: &str, text: &str, overrides: &[&str]) -> Result<RunConfig, ConfigError> {
     let overrides: Vec<String> = overrides.iter().map(|text| (*text).to_owned()).collect();
-    RunConfig::parse(text, Path::new("run.toml"), &overrides)
+    RunConfig::parse(text, Path::new(path), &overrides)
 }
 
 fn resolve(overrides: &[&str]) -> Result<Run, ConfigError> {
-    parse(SMALL, overrides).expect("it parses").resolve(Path::new("configs"))
+    parse_at("configs/run.toml", SMALL, overrides).expect("it parses").resolve()
 }
 
 pub(crate) fn error(overrides: &[&str]) -> String {
     match parse(SMALL, overrides) {
-        Ok(config) => config.resolve(Path::new("")).expect_err("this must fail").to_string(),
+        Ok(config) => config.resolve().expect_err("this must fail").to_string(),
         Err(error) => error.to_string(),
     }
 }
 
+/// Paths of model, training and evaluation questions of a configuration that lies in `configs`.
+fn paths(text: &str, overrides: &[&str]) -> [String; 3] {
+    let run = parse_at("configs/run.toml", text, overrides).unwrap().resolve().unwrap();
+    let config = run.config();
+    let of_source = |source: Option<&DataSource>| match source {
+        Some(DataSource::File(file)) => file.path.display().to_string(),
+        other => format!("{other:?}"),
+    };
+    [
+        config.model.path.display().to_string(),
+        of_source(Some(&config.data.train)),
+        of_source(config.data.evaluation.as_ref()),
+    ]
+}
+
+const FROM_FILES: &str = r#"name = "files"
+model = { path = "model" }
+training = { steps = 1 }
+
+[data]
+train = "train.jsonl"
+evaluation = { file = { path = "/held-out.jsonl", limit = 3 } }
+"#;
+
 #[test]
-fn paths_are_relative_to_the_folder_of_the_configuration() {
-    let run =
-        resolve(&["data.evaluation.file.path=q.jsonl", "output_directory=\"out/{name}\""]).unwrap();
-    assert_eq!(run.config().model.path, PathBuf::from("configs/model"));
-    let Some(DataSource::File(file)) = &run.config().data.evaluation else { panic!("a file") };
-    assert_eq!(file.path, PathBuf::from("configs/q.jsonl"));
+fn paths_of_the_file_are_relative_to_its_folder_and_those_set_to_the_working_directory() {
+    let expected = ["configs/model", "configs/train.jsonl", "/held-out.jsonl"];
+    assert_eq!(paths(FROM_FILES, &[]), expected);
+    assert_eq!(paths(FROM_FILES, &["seed=1", "data.train.file.limit=2"]), expected);
+    let each = ["model.path=m", "data.train=t.jsonl", "data.evaluation.file.path=e.jsonl"];
+    assert_eq!(paths(FROM_FILES, &each), ["m", "t.jsonl", "e.jsonl"]);
+    let tables = ["model={path=\"m\"}", "data.train.file={path=\"t.jsonl\"}"];
+    assert_eq!(paths(FROM_FILES, &tables), ["m", "t.jsonl", "/held-out.jsonl"]);
+    let run = resolve(&["output_directory=\"out/{name}\""]).unwrap();
     assert_eq!(run.output_directory(), PathBuf::from("out/small"));
+}
+
+#[test]
+fn questions_are_named_by_a_text_in_the_file_as_by_set() {
+    let named = |train: &str, overrides: &[&str]| {
+        let text = FROM_FILES.replace("\"train.jsonl\"", train);
+        parse(&text, overrides).unwrap().data.train
+    };
+    let made_up = DataSource::Arithmetic(ArithmeticTask::default());
+    let mut file = QuestionFile::new("my.jsonl");
+    assert_eq!(named("\"my.jsonl\"", &[]), DataSource::File(file.clone()));
+    assert_eq!(named("\"x\"", &["data.train=my.jsonl"]), DataSource::File(file.clone()));
+    assert_eq!(named("\"arithmetic\"", &[]), made_up);
+    assert_eq!(named("\"x\"", &["data.train=arithmetic"]), made_up);
+    file.limit = 5;
+    let limited = named("\"my.jsonl\"", &["data.train.file.limit=5"]);
+    assert_eq!(limited, DataSource::File(file), "the name stays");
+    assert_eq!(named("\"my.jsonl\"", &["data.train.arithmetic={}"]), made_up);
+    let text = FROM_FILES.replace("\"train.jsonl\"", "7");
+    let refused = parse(&text, &[]).unwrap_err().to_string();
+    assert!(
+        refused.contains("expected the name of a file, \"arithmetic\", or a table"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn a_text_that_is_no_toml_is_taken_as_it_stands_where_a_field_holds_text() {
+    let set = [
+        "model.path=my models/a (b)",
+        "data.train=my questions.jsonl",
+        "data.prompt.template={problem} Let's box it.",
+        "name=7",
+    ];
+    let config = parse(FROM_FILES, &set).unwrap();
+    assert_eq!(config.model.path, PathBuf::from("my models/a (b)"));
+    assert_eq!(config.data.train, DataSource::named("my questions.jsonl"));
+    assert_eq!(config.data.prompt.template, "{problem} Let's box it.");
+    assert_eq!(config.name, "7");
+    for slip in ["model.path=\"my models", "training.steps=1 000", "data.train.file={path=\"a\""] {
+        let text = parse(FROM_FILES, &[slip]).unwrap_err().to_string();
+        assert!(text.contains(" is not TOML: "), "{text}");
+    }
 }
 
 #[test]
@@ -216,7 +291,7 @@ fn prime_brings_a_reward_model_that_starts_as_the_policy() {
     ];
     let run = resolve(&given).unwrap();
     let reward_model = run.config().reward_model.as_ref().expect("given");
-    assert_eq!(reward_model.path, PathBuf::from("configs/prm"));
+    assert_eq!(reward_model.path, PathBuf::from("prm"));
     assert_eq!(reward_model.update, RewardModelUpdate::After);
     assert!((reward_model.optimizer.learning_rate - 1e-5).abs() < 1e-20);
     assert_eq!(run.reward_model_schedule().map(|schedule| schedule.total_steps), Some(10));
@@ -307,7 +382,7 @@ fn a_configuration_written_out_reads_back_the_same() {
     let config = parse(SMALL, &["data.evaluation.arithmetic.count=9"]).unwrap();
     let text = toml::to_string(&config).unwrap();
     assert_eq!(parse(&text, &[]).unwrap(), config);
-    serde_json::to_string(&config.resolve(Path::new("")).unwrap()).unwrap();
+    serde_json::to_string(&config.resolve().unwrap()).unwrap();
 }
 
 #[test]
@@ -350,9 +425,9 @@ fn files_that_are_not_there_are_named_all_at_once() {
     let run = resolve(&[&prime[..], &["data.evaluation.file.path=none.jsonl"]].concat()).unwrap();
     assert_eq!(
         run.check_files().unwrap_err().to_string(),
-        "small: `model.path` is configs/model, expected a Hugging Face model directory with config.json\n  \
-         `reward_model.path` is configs/prm, expected a Hugging Face model directory with config.json\n  \
-         `data.evaluation.file.path` is configs/none.jsonl, expected a .jsonl, .jsonl.zst or .parquet file"
+        "small: `model.path` is configs/model, expected a Hugging Face directory with config.json\n  \
+         `reward_model.path` is prm, expected a Hugging Face directory with config.json\n  \
+         `data.evaluation.file.path` is none.jsonl, expected a .jsonl, .jsonl.zst, .json, .csv or .parquet file"
     );
 }
 

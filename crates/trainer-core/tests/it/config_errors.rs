@@ -28,7 +28,9 @@ fn a_misspelt_choice_and_a_wrong_type_are_named_with_their_place() {
     assert!(text.contains("did you mean `clip-cov`"), "{text}");
     let text = parse(&SMALL.replace("10", "\"ten\""), &[]).unwrap_err().to_string();
     assert!(
-        text.starts_with("run.toml:13:9: invalid type: string \"ten\", expected u64"),
+        text.starts_with(
+            "run.toml:13:9: invalid type: string \"ten\", expected a whole number of at least 0"
+        ),
         "{text}"
     );
 }
@@ -67,12 +69,48 @@ fn unknown_keys_set_are_answered_with_the_nearest() {
 }
 
 #[test]
+fn keys_of_verl_are_answered_with_the_field_here() {
+    let cases = [
+        ("actor_rollout_ref.rollout.n=8", "rollout.group_size"),
+        ("+algorithm.adv_estimator=grpo", "algorithm.advantage"),
+        ("data.train_batch_size=256", "rollout.prompts_per_step"),
+    ];
+    for (argument, field) in cases {
+        let (key, _) = argument.trim_start_matches('+').split_once('=').unwrap();
+        let expected =
+            format!("--set {argument}: `{key}` is a key of verl, here it is `{field}` (docs/");
+        let text = error(&[argument]);
+        assert!(text.starts_with(&expected), "{text}");
+    }
+    let file = format!("{SMALL}\n[actor_rollout_ref]\nrollout.n = 8\nactor.optim.lr = 1e-6\n");
+    let text = parse(&file, &[]).unwrap_err().to_string();
+    assert!(text.contains("unknown field `actor_rollout_ref`"), "{text}");
+    assert!(text.contains("`actor_rollout_ref.rollout.n` is `rollout.group_size`"), "{text}");
+    assert!(
+        text.contains("`actor_rollout_ref.actor.optim.lr` is `optimizer.learning_rate`"),
+        "{text}"
+    );
+    let file = SMALL.replace("steps = 10", "steps = 10\nlr = 1");
+    assert!(!parse(&file, &[]).unwrap_err().to_string().contains("verl"), "no key of verl");
+}
+
+#[test]
+fn a_file_in_yaml_is_answered_with_what_is_expected() {
+    let folder = folder(&[("run.yaml", "data:\n  train_batch_size: 8\n")]);
+    let text = message(Run::load(&folder.path().join("run.yaml"), &[]), folder.path());
+    assert!(text.starts_with("DIR/run.yaml: is YAML, expected TOML; "), "{text}");
+}
+
+#[test]
 fn values_set_that_cannot_be_read_are_named() {
     let cases = [
         ("training.steps", "has no `=`, expected key.path=value"),
         ("training.steps=[1", "value \"[1\" is not TOML"),
         ("training.steps=1\nseed = 2", "holds more than one value, expected one"),
-        ("training.steps=ten", "invalid type: string \"ten\", expected u64"),
+        (
+            "training.steps=ten",
+            "invalid type: string \"ten\", expected a whole number of at least 0",
+        ),
         ("algorithm.policy_loss.kl-cov.fraction=2", "fraction"),
     ];
     for (argument, expected) in cases {

@@ -85,13 +85,13 @@ fn an_empty_data_set_is_an_error() {
 
 #[test]
 fn files_that_cannot_be_read_are_named() {
-    let folder = folder(&[("set.csv", "a,b"), ("set.jsonl.zst", "this is no zstd")]);
+    let folder = folder(&[("set.tsv", "a,b"), ("set.jsonl.zst", "this is no zstd")]);
     let read = |name: &str| {
         message(read_questions(&QuestionFile::new(folder.path().join(name))), folder.path())
     };
     assert_eq!(
-        read("set.csv"),
-        "DIR/set.csv: unknown kind of file, expected a name ending in .jsonl, .jsonl.zst or .parquet"
+        read("set.tsv"),
+        "DIR/set.tsv: unknown kind of file, expected a name ending in .jsonl, .jsonl.zst, .json, .csv or .parquet"
     );
     assert!(read("set.jsonl.zst").starts_with("DIR/set.jsonl.zst: cannot read: not zstd"));
     assert!(read("none.jsonl").starts_with("DIR/none.jsonl: cannot read: "));
@@ -99,6 +99,91 @@ fn files_that_cannot_be_read_are_named() {
     let bytes = std::fs::read(cut).unwrap();
     std::fs::write(folder.path().join("cut.jsonl.zst"), &bytes[..bytes.len() - 9]).unwrap();
     assert!(read("cut.jsonl.zst").starts_with("DIR/cut.jsonl.zst: cannot read: "));
+}
+
+/// The same two questions as JSON lines, as a JSON list and as CSV.
+#[test]
+fn a_json_list_and_csv_are_read_as_lines_are() {
+    let lines = "{\"id\": \"a\", \"problem\": \"2, or\\n\\\"two\\\"?\", \"answer\": \"1,072\"}\n\
+                 {\"id\": \"b\", \"problem\": \"3+3?\", \"answer\": \"6\"}\n";
+    let list = format!("\u{feff} [{}]", lines.trim_end().replace("}\n", "},\n"));
+    let csv =
+        "\u{feff}id, problem ,answer\r\na,\"2, or\n\"\"two\"\"?\",\"1,072\"\r\n\r\nb,3+3?,6\r\n";
+    let folder = folder(&[("set.jsonl", lines), ("set.json", &list), ("set.csv", csv)]);
+    // Some sets have lines in a file that is named .json.
+    std::fs::write(folder.path().join("set.lines.json"), lines).unwrap();
+    let read = |name: &str| {
+        read_questions(&QuestionFile::new(folder.path().join(name))).unwrap().questions
+    };
+    let expected = read("set.jsonl");
+    assert_eq!(expected[0].problem, "2, or\n\"two\"?");
+    for name in ["set.json", "set.csv", "set.lines.json"] {
+        assert_eq!(read(name), expected, "{name}");
+    }
+}
+
+#[test]
+fn bad_rows_of_a_list_and_of_csv_are_named() {
+    let list = r#"[{"problem": "p", "answer": "4"}, [1], {"problem": "p"}]"#;
+    let csv = "problem,answer\n\"two\nlines\",4\np\np,4,5\np,\n";
+    let broken = "[{\"problem\": \"p\", \"answer\": \"4\"},\n{\"problem\"]\n";
+    let files = [("set.json", list), ("set.csv", csv), ("broken.json", broken)];
+    let folder = folder(&files);
+    let read = |name: &str| {
+        message(read_questions(&QuestionFile::new(folder.path().join(name))), folder.path())
+    };
+    let text = read("set.json");
+    assert!(text.contains("DIR/set.json: row 2: not a JSON object: a list"), "{text}");
+    assert!(text.contains("DIR/set.json: row 3: field `answer` is missing"), "{text}");
+    let text = read("set.csv");
+    assert!(text.starts_with("DIR/set.csv: 3 of 4 rows are invalid"), "{text}");
+    let cells = "the row has 1 cells, expected 2 as in the header";
+    assert!(text.contains(&format!("DIR/set.csv:4: {cells}")), "{text}");
+    assert!(text.contains("DIR/set.csv:5: the row has 3 cells"), "{text}");
+    assert!(text.contains("DIR/set.csv:6: field `answer` is empty"), "{text}");
+    let text = read("broken.json");
+    assert!(text.starts_with("DIR/broken.json:2: not a JSON object: expected"), "{text}");
+    assert!(text.ends_with(" at column 11"), "{text}");
+}
+
+#[test]
+fn a_list_in_a_file_of_lines_is_answered_with_the_name_it_should_have() {
+    for content in ["[{\"problem\": \"p\", \"answer\": \"4\"}]", "[\n  1\n]"] {
+        let text = read(content).unwrap_err();
+        let expected = "set.jsonl:1: not a JSON object: a list; a file that is one list of objects is named .json";
+        assert!(text.contains(expected), "{text}");
+    }
+}
+
+#[test]
+fn text_that_is_not_utf8_is_named_by_row_and_byte() {
+    let good = "{\"problem\": \"p\", \"answer\": \"4\"}";
+    let latin1 =
+        |before: &str, after: &str| [before.as_bytes(), &[0xE9], after.as_bytes()].concat();
+    let cases = [
+        (
+            "set.jsonl",
+            latin1(&format!("{good}\n{{\"problem\": \"caf"), "\"}\n"),
+            ":2: byte 17 is 0xE9",
+        ),
+        (
+            "set.json",
+            latin1(&format!("[{good},\n{{\"problem\": \"caf"), "\"}]\n"),
+            ":2: byte 17 is 0xE9",
+        ),
+        ("set.csv", latin1("problem,answer\np,4\ncaf", ",5\n"), ":3: byte 4 is 0xE9"),
+        ("head.csv", latin1("probl", "me,answer\np,4\n"), ":1: byte 6 is 0xE9"),
+    ];
+    for (name, content, expected) in cases {
+        let folder = folder(&[]);
+        std::fs::write(folder.path().join(name), content).unwrap();
+        let file = QuestionFile::new(folder.path().join(name));
+        let text = message(read_questions(&file), folder.path());
+        assert!(
+            text.starts_with(&format!("DIR/{name}{expected}, expected text in UTF-8")),
+            "{text}"
+        );
+    }
 }
 
 /// Where the shared data sets are at hand, all of them can be read.

@@ -84,7 +84,7 @@ fn all_leaves() -> Vec<(String, String)> {
     for choice in choices() {
         let config: RunConfig =
             toml::from_str(&format!("{REQUIRED}{choice}")).expect("the choice is a configuration");
-        config.clone().resolve(Path::new("")).expect("the defaults of every choice are in range");
+        config.clone().resolve().expect("the defaults of every choice are in range");
         let table = Table::try_from(&config).expect("a configuration is a table");
         leaves(&table, "", &mut found);
     }
@@ -149,7 +149,7 @@ fn the_example_of_the_configuration_page_is_one() {
     let example = page.split("```toml\n").nth(1).expect("the page has an example");
     let example = example.split("```").next().expect("the example ends");
     let config = RunConfig::parse(example, Path::new("example.toml"), &[]).expect("it parses");
-    config.resolve(Path::new("configs")).expect("it is in range");
+    config.resolve().expect("it is in range");
 }
 
 #[test]

@@ -131,6 +131,22 @@ fn where_no_answer_is_found_the_form_of_answers_is_named() {
 }
 
 #[test]
+fn a_share_of_cut_responses_is_a_warning_with_the_fraction_and_the_limit() {
+    let cut = |of_eight: usize| {
+        let mut groups = groups(&[1, 2], |_| {});
+        for sample in groups.iter_mut().flat_map(|group| &mut group.samples).take(of_eight) {
+            (sample.truncated, sample.ended_by_token) = (true, false);
+        }
+        seen(groups, &settings())
+    };
+    let half = cut(4);
+    assert_eq!(named(&half), (vec![], vec!["rollout.max_response_tokens"]));
+    assert_eq!(half.findings[0].seen, "0.50 of the responses were cut at 100 tokens");
+    assert_eq!(cut(2).findings.len(), 1, "a quarter");
+    assert_eq!(cut(1).findings, [], "one in eight");
+}
+
+#[test]
 fn responses_that_never_end_name_length_and_stops() {
     let cut = |sample: &mut SampleSeen| {
         sample.truncated = true;

@@ -121,14 +121,19 @@ fn overrides_win_over_the_preset() {
 }
 
 #[test]
-fn a_misspelt_preset_is_answered_with_the_nearest() {
+fn an_unknown_preset_is_answered_with_those_that_begin_so_or_all_each_with_what_it_is() {
     assert_eq!(
-        preset("qwen2.5-7b-klcov").unwrap_err().to_string(),
-        "--preset qwen2.5-7b-klcov: there is none of that name, expected one of qwen2.5-7b-kl-cov, \
-         qwen2.5-32b-kl-cov, qwen2.5-7b-clip-cov"
+        preset("qwen2.5-7b-k").unwrap_err().to_string(),
+        "--preset qwen2.5-7b-k: there is no published run of that name, expected one of\n  \
+         qwen2.5-7b-kl-cov       Qwen2.5-7B, GRPO with KL-Cov: arXiv:2505.22617, Table 2"
     );
-    let error = Run::from_preset("llama", &[]).unwrap_err().to_string();
-    assert!(error.contains("qwen2.5-7b-grpo, qwen2.5-7b-clip-higher"), "{error}");
+    let listed = |name: &str| preset(name).unwrap_err().to_string().lines().count() - 1;
+    assert_eq!([listed("qwen2.5-7b"), listed("llama"), listed("")], [4, 8, 8]);
+    let text = preset("").unwrap_err().to_string();
+    assert!(
+        text.starts_with("--preset has no name, expected one of\n  qwen2.5-7b-grpo "),
+        "{text}"
+    );
 }
 
 #[test]

@@ -42,7 +42,7 @@ fn all_bad_rows_are_reported_in_one_message() {
     let found: Vec<&str> = text.lines().collect();
     assert_eq!(
         found[0],
-        "DIR/set.jsonl: 4 of 5 rows are no questions (bad_rows = \"drop\" leaves them out):"
+        "DIR/set.jsonl: 4 of 5 rows are invalid (bad_rows = \"drop\" leaves them out):"
     );
     assert_eq!(found[1], "  DIR/set.jsonl:3: field `answer` is empty, expected text");
     assert!(found[2].starts_with("  DIR/set.jsonl:4: not a JSON object: "), "{text}");

@@ -2,12 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use toml::Value;
 use trainer_core::config::RunConfig;
 use trainer_core::evaluation::settings::EvaluationFile;
+use trainer_core::model_place::advice;
 use trainer_core::resume::TRAINER_FOLDER;
 use trainer_core::run_directory::RunDirectory;
+
+use crate::command::model_options::latest_checkpoint;
 
 /// What is evaluated.
 #[derive(Debug)]
@@ -30,15 +33,13 @@ impl Subject {
     /// If there is nothing of the kind, or the configuration of the run cannot be read.
     pub(super) fn find(path: &Path, step: Option<u64>) -> anyhow::Result<Self> {
         if !path.is_dir() {
-            bail!("{}: not a folder, expected a Hugging Face directory or a run", path.display());
+            let advice = advice(path).map_or_else(String::new, |advice| format!("; {advice}"));
+            let path = path.display();
+            bail!("{path}: not a folder, expected a Hugging Face directory or a run{advice}");
         }
         if let Ok(run) = RunDirectory::open(path) {
-            let directory = if let Some(step) = step {
-                run.checkpoint(step)
-            } else {
-                let none = || format!("{}: has no checkpoint yet", path.display());
-                run.latest_checkpoint()?.with_context(none)?.path
-            };
+            let directory =
+                if let Some(step) = step { run.checkpoint(step) } else { latest_checkpoint(&run)? };
             if !directory.is_dir() {
                 bail!("{}: no such checkpoint", directory.display());
             }

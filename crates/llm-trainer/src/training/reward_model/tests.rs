@@ -9,7 +9,7 @@ fn run(more: &str) -> Run {
          algorithm.advantage = 'prime'\n{more}"
     );
     let config = RunConfig::parse(&text, Path::new("x.toml"), &[]).expect("a configuration");
-    config.resolve(Path::new("")).expect("in range")
+    config.resolve().expect("in range")
 }
 
 fn places(model: &Decoder) -> Vec<*mut std::ffi::c_void> {

@@ -6,7 +6,7 @@ pub(super) const REWARD_MODEL: &[Field] = &[
     field(
         "reward_model.path",
         "\"\"",
-        "With `algorithm.advantage = \"prime\"` a second language model `φ` gives every token the reward `β (log π_φ - log π_ref)` (log-probabilities at temperature 1, over the whole vocabulary), and learns by the cross-entropy of the responses' outcomes, right or wrong, under the logistic function of their sums; `β` is `algorithm.advantage.prime.beta`. This is the Hugging Face directory it starts from, with the policy's tokens. Empty takes `model.path`: the policy before the run. Relative to the folder of the configuration. It costs the policy's memory again, weights, gradient and moments; with `[lora]` it is trained through an adapter of its own. Format, device and `training.micro_batch_tokens` are those of the policy.",
+        "With `algorithm.advantage = \"prime\"` a second language model `φ` gives every token the reward `β (log π_φ - log π_ref)` (log-probabilities at temperature 1, over the whole vocabulary), and learns by the cross-entropy of the responses' outcomes, right or wrong, under the logistic function of their sums; `β` is `algorithm.advantage.prime.beta`. This is the Hugging Face directory it starts from, with the policy's tokens. Empty takes `model.path`: the policy before the run. It costs the policy's memory again, weights, gradient and moments; with `[lora]` it is trained through an adapter of its own. Format, device and `training.micro_batch_tokens` are those of the policy.",
     ),
     field(
         "reward_model.reference",

@@ -14,11 +14,7 @@ pub(super) const SOURCES: &[Field] = &[
         "\"runs/{name}\"",
         "Folder of the run; `{name}` stands for the name. Relative to the working directory.",
     ),
-    field(
-        "model.path",
-        "required",
-        "Hugging Face model directory. Relative to the folder of the configuration.",
-    ),
+    field("model.path", "required", "Hugging Face model directory."),
     field(
         "model.dtype",
         "\"f32\"",
@@ -37,7 +33,7 @@ pub(super) const SOURCES: &[Field] = &[
     field(
         "data.train.file.path",
         "required",
-        "Questions to train on. From a file: JSON lines, `.jsonl` or `.jsonl.zst`, or a table, `.parquet`. Relative to the folder of the configuration.",
+        "Questions to train on. From a file: JSON lines (`.jsonl`, `.jsonl.zst`), a JSON list (`.json`) or a table (`.csv`, `.parquet`).",
     ),
     field(
         "data.train.file.problem_field",
@@ -84,7 +80,7 @@ pub(super) const SOURCES: &[Field] = &[
     field(
         "data.evaluation.file.path",
         "required",
-        "Questions to evaluate on. From a file: JSON lines, `.jsonl` or `.jsonl.zst`, or a table, `.parquet`. Relative to the folder of the configuration.",
+        "Questions to evaluate on. From a file: JSON lines (`.jsonl`, `.jsonl.zst`), a JSON list (`.json`) or a table (`.csv`, `.parquet`).",
     ),
     field(
         "data.evaluation.file.problem_field",

@@ -1,0 +1,64 @@
+//! A reader that has seen enough.
+
+use std::io::{Result, Write};
+
+/// What a shell shows for a program that a closed pipe ended: 128 and the number of `SIGPIPE`.
+pub const CLOSED_PIPE: u8 = 141;
+
+/// A writer that remembers whether its reader has closed the pipe, as `head` does. Whatever error a program makes of that,
+/// it is nothing to tell.
+#[derive(Debug)]
+pub struct Watched<W> {
+    to: W,
+    closed: bool,
+}
+
+impl<W> Watched<W> {
+    /// Writes to `to`.
+    pub fn new(to: W) -> Self {
+        Self { to, closed: false }
+    }
+
+    /// Whether the reader has closed the pipe.
+    pub fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    fn noted<T>(&mut self, written: Result<T>) -> Result<T> {
+        if let Err(error) = &written {
+            self.closed |= error.kind() == std::io::ErrorKind::BrokenPipe;
+        }
+        written
+    }
+}
+
+impl<W: Write> Write for Watched<W> {
+    fn write(&mut self, bytes: &[u8]) -> Result<usize> {
+        let written = self.to.write(bytes);
+        self.noted(written)
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        let flushed = self.to.flush();
+        self.noted(flushed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_closed_pipe_is_remembered_and_no_other_error_is_one() {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        let mut watched = Watched::new(writer);
+        watched.write_all(b"read").expect("somebody reads");
+        assert!(!watched.is_closed());
+        drop(reader);
+        assert!(watched.write_all(b"unread").is_err());
+        assert!(watched.is_closed());
+        let mut full = Watched::new(&mut [0_u8; 2][..]);
+        assert!(full.write_all(b"abc").is_err());
+        assert!(!full.is_closed());
+    }
+}
