@@ -8,9 +8,11 @@ use clap::Parser;
 use llm_trainer::cli::Cli;
 use llm_trainer::command::Command;
 use llm_trainer::launch::RankFailed;
+use llm_trainer::out_of_memory;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
+    out_of_memory::quiet_panics();
     // Before libtorch makes anything large. Where memory is scarcer than time, it can be handed back.
     if std::env::var("LLM_TRAINER_KEEP_FREED_MEMORY").as_deref() != Ok("no") {
         let _kept = torch_ext::keep_freed_memory();
@@ -22,7 +24,7 @@ fn main() -> ExitCode {
     }
     // Not locked for good: the ranks that `launch` starts write by threads of their own.
     let mut out = BufWriter::new(io::stdout());
-    match cli.command.run(&mut out).and_then(|()| Ok(out.flush()?)) {
+    match out_of_memory::caught(|| cli.command.run(&mut out)).and_then(|()| Ok(out.flush()?)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
