@@ -19,11 +19,13 @@ use crate::ranks::Ranks;
 /// A run needs more memory than there is.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
-    "by the plan one rank needs {needed} of memory at most, expected at most {room}, {whose}: {advice}; --gpu-memory {needed} starts \
+    "by the plan one rank needs {needed} of memory at most, expected at most {room}, {whose}: {advice}; --gpu-memory {enough} starts \
      it all the same"
 )]
 pub(crate) struct TooLittleMemory {
     needed: String,
+    /// The same in whole mebibytes, rounded up.
+    enough: String,
     room: String,
     whose: String,
     advice: String,
@@ -86,7 +88,8 @@ impl MemoryCheck {
 
     fn look_at_gpu(&mut self, device: Device, ranks: u64) {
         if let Some(room) = memory_of(device) {
-            self.room = Some((room.free_bytes, format!("what is free on {device:?}")));
+            let Device::Cuda(index) = device else { return };
+            self.room = Some((room.free_bytes, format!("what is free on cuda:{index}")));
             self.taken_bytes = DRIVER_BYTES;
         }
         let on_host = self.memory.host_bytes();
@@ -112,7 +115,8 @@ impl MemoryCheck {
     pub(crate) fn admit(&self) -> Result<&[String], TooLittleMemory> {
         match &self.room {
             Some((room, whose)) if self.needed_bytes() > *room => Err(TooLittleMemory {
-                needed: ByteCount(self.needed_bytes()).to_string().replace(' ', ""),
+                needed: ByteCount(self.needed_bytes()).to_string(),
+                enough: format!("{}MiB", self.memory.peak_bytes().div_ceil(1 << 20)),
                 room: ByteCount(*room).to_string(),
                 whose: whose.clone(),
                 advice: self.advice(*room),
@@ -146,7 +150,9 @@ impl MemoryCheck {
         let plan = self.plan(room);
         let (fitting, smaller): (Vec<_>, Vec<_>) =
             plan.alternatives.iter().partition(|alternative| alternative.fits);
-        let best = if fitting.is_empty() { smaller } else { fitting };
+        let mut best = if fitting.is_empty() { smaller } else { fitting };
+        // First those that leave the result as it is.
+        best.sort_by_key(|change| !matches!(change.remark.as_str(), "" | "together"));
         let mut advice = String::from("set ");
         for (index, Alternative { change, peak_bytes, .. }) in best.iter().take(3).enumerate() {
             let or = if index > 0 { "; or " } else { "" };
