@@ -72,6 +72,8 @@ fn of_payload(payload: &(dyn Any + Send)) -> Option<OutOfMemory> {
 fn of_text(text: &str) -> Option<OutOfMemory> {
     let start = BEGINNINGS.iter().filter_map(|beginning| text.find(beginning)).min()?;
     let said = text[start..].split(['\n', '"']).next()?.split("\\n").next()?;
+    // Hints of libtorch on its own settings.
+    let said = said.split(" If reserved but unallocated memory").next()?;
     Some(OutOfMemory { said: said.trim_end().trim_end_matches('.').to_owned() })
 }
 
@@ -86,7 +88,7 @@ mod tests {
     #[test]
     fn a_panic_of_tch_for_want_of_memory_is_an_error_of_one_line() {
         let torch = tch::TchError::Torch(
-            "CUDA out of memory. Tried to allocate 2.00 GiB.\nException raised from malloc".into(),
+            "CUDA out of memory. Tried to allocate 2.00 GiB. If reserved but unallocated memory is\nException raised from malloc".into(),
         );
         let panics = || -> anyhow::Result<()> { panic!("called `unwrap()` on {torch:?}") };
         assert_eq!(said(panics), "out of memory: CUDA out of memory. Tried to allocate 2.00 GiB");

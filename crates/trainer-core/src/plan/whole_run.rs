@@ -61,16 +61,18 @@ pub(super) struct Digits(pub(super) f64);
 impl Display for Digits {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
         let value = self.0;
-        if value == 0.0 || !value.is_finite() {
+        if !value.is_normal() {
             return out.pad(&value.to_string());
         }
         // As it is written in three digits, so that 9.996 counts as 10.0.
         let rounded: f64 = format!("{value:.2e}").parse().unwrap_or(value);
-        let magnitude = rounded.abs().log10().floor();
-        let text = (0..12).find(|&digits| f64::from(digits) >= 2.0 - magnitude).map_or_else(
-            || format!("{value:.2e}"),
-            |digits| format!("{rounded:.0$}", usize::from(digits as u8)),
-        );
+        let mut shifted = rounded.abs();
+        let mut digits = 0;
+        while shifted < 99.5 && digits < 12 {
+            shifted *= 10.0;
+            digits += 1;
+        }
+        let text = format!("{rounded:.digits$}");
         out.pad(&text)
     }
 }
