@@ -23,7 +23,7 @@ published_job() {
   : "${MODEL:?is not set: give MODEL=DIR, a Hugging Face directory}"
   : "${DATA:?is not set: give DATA=FILE, questions to train on}"
   local settings=()
-  published_settings "$size" "${METHOD:-kl-cov}" "$nodes"
+  published_settings "$trainer" "$size" "${METHOD:-kl-cov}" "$nodes" 8
   local command=(srun --kill-on-bad-exit=1 "$trainer" train "${settings[@]}" --resume auto)
   # Saves and ends before Slurm ends the job.
   local end

@@ -117,6 +117,8 @@ pub const BLOCKS: &[(&str, &str, Fate)] = &[
     ("docs/first-run.md", "softmax-sim man --dir", simulator("pages: man1")),
     ("docs/first-run.md", "reward-math man --dir", verifier("pages: man1")),
     ("docs/hardware.md", "plan --model 32b", trainer("32 ranks: 4 nodes of 8 devices")),
+    ("docs/one-node.md", "make setup", Not("downloads, and trains for weeks on eight GPUs")),
+    ("docs/one-node.md", "data check", Not("needs data sets that are not in the repository")),
     (
         "docs/hardware.md",
         "S=\"",

@@ -19,7 +19,14 @@ fn dry(name: &str, arguments: &[&str], variables: &[(&str, &str)]) -> Output {
     let mut command = Command::new("bash");
     command.arg(script(name)).args(arguments).envs(variables.iter().copied());
     command.env("MODEL", "/models/a model").env("DATA", "/data/questions.parquet");
-    command.env("DRY_RUN", "1").env("LLM_TRAINER", "llm-trainer").env("SLURM_SUBMIT_DIR", root());
+    // What `plan` would choose; the rest is printed.
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let program = folder.path().join("llm-trainer");
+    let plan = "#!/bin/sh\n[ \"$1\" = plan ] && echo parallel.zero=3 && echo rollout.rows=64\n";
+    std::fs::write(&program, plan).expect("a temporary folder is writable");
+    let executable = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(&program, executable).expect("a file of ours");
+    command.env("DRY_RUN", "1").env("LLM_TRAINER", &program).env("SLURM_SUBMIT_DIR", root());
     command.output().expect("bash runs")
 }
 
@@ -45,10 +52,10 @@ fn words(output: &Output) -> Vec<String> {
 
 /// The run that `llm-trainer train ARGUMENTS` is.
 fn run_of(words: &[String]) -> Run {
-    let at = words.iter().position(|word| word == "llm-trainer").expect("the program");
-    assert_eq!(words[at + 1], "train");
+    let at = words.iter().position(|word| word == "train").expect("the command");
+    assert!(words[at - 1].ends_with("/llm-trainer"), "{words:?}");
     let (mut preset, mut overrides) = (None, Vec::new());
-    for pair in words[at + 2..].chunks(2) {
+    for pair in words[at + 1..].chunks(2) {
         match [pair[0].as_str(), pair[1].as_str()] {
             ["--preset", name] => preset = Some(name.to_owned()),
             ["--set", assignment] => overrides.push(assignment.to_owned()),
@@ -66,10 +73,21 @@ fn every_published_run_is_started_on_one_machine_and_on_four() {
         for method in METHODS {
             for nodes in ["1", "4"] {
                 let arguments = [method, nodes, "--", "--set", "training.steps=7"];
-                let variables = [("RENDEZVOUS", "first:29500"), ("EVALUATION", "aime.jsonl")];
-                let words = words(&dry(&format!("train-{size}.sh"), &arguments, &variables));
-                assert_eq!(words[..3], ["torchrun", "--nnodes", nodes]);
-                let run = run_of(&words);
+                let variables = [
+                    ("RENDEZVOUS", "first:29500"),
+                    ("NODE_RANK", "2"),
+                    ("EVALUATION", "aime.jsonl"),
+                ];
+                let script = format!("train-{size}.sh");
+                let own = words(&dry(&script, &arguments, &variables));
+                assert_eq!(own[1..4], ["launch", "-n", "8"]);
+                let several = ["--nnodes", "4", "--node-rank", "2", "--master-addr", "first"];
+                assert_eq!(own[4..10] == several, nodes == "4", "{own:?}");
+                let run = run_of(&own);
+                let variables = [&variables[..], &[("LAUNCHER", "torchrun")]].concat();
+                let other = words(&dry(&script, &arguments, &variables));
+                assert_eq!(other[..3], ["torchrun", "--nnodes", nodes]);
+                assert_eq!(run_of(&other), run);
                 let config = run.config();
                 assert_eq!(config.name, format!("qwen2.5-{size}-{method}"));
                 assert_eq!(config.model.path.to_str(), Some("/models/a model"));
@@ -99,7 +117,7 @@ fn a_job_of_slurm_is_the_same_run() {
             let launched = words(&dry(
                 &format!("train-{size}.sh"),
                 &[method, "4"],
-                &[("RENDEZVOUS", "first:29500")],
+                &[("RENDEZVOUS", "first:29500"), ("NODE_RANK", "0")],
             ));
             assert_eq!(run_of(&job), run_of(&launched));
         }
@@ -133,6 +151,8 @@ fn what_is_missing_is_said_before_anything_starts() {
     let several = dry("train-7b.sh", &["grpo", "4"], &[]);
     assert!(!several.status.success());
     assert!(String::from_utf8_lossy(&several.stderr).contains("RENDEZVOUS=HOST:PORT"));
+    let nobody = dry("train-7b.sh", &["grpo", "4"], &[("RENDEZVOUS", "first:29500")]);
+    assert!(String::from_utf8_lossy(&nobody.stderr).contains("NODE_RANK, 0 on the first"));
     let mut command = Command::new("bash");
     command.arg(script("train-7b.sh")).arg("grpo").env_remove("MODEL").env("DATA", "x");
     let output = command.output().expect("bash runs");

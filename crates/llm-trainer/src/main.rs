@@ -10,13 +10,14 @@ use llm_trainer::cli::Cli;
 use llm_trainer::command::Command;
 use llm_trainer::interruption::Interruption;
 use llm_trainer::launch::RankFailed;
-use llm_trainer::openmp;
+use llm_trainer::{openmp, out_of_memory};
 
 fn main() -> ExitCode {
     let cli: Cli = command_pages::parse();
     if cli.command.computes() {
         openmp::bound_spinning();
     }
+    out_of_memory::quiet_panics();
     // Before libtorch makes anything large. Where memory is scarcer than time, it can be handed back.
     if std::env::var("LLM_TRAINER_KEEP_FREED_MEMORY").as_deref() != Ok("no") {
         let _kept = torch_ext::keep_freed_memory();
@@ -28,7 +29,7 @@ fn main() -> ExitCode {
     }
     // Not locked for good: the ranks that `launch` starts write by threads of their own.
     let mut out = Watched::new(BufWriter::new(io::stdout()));
-    match cli.command.run(&mut out).and_then(|()| Ok(out.flush()?)) {
+    match out_of_memory::caught(|| cli.command.run(&mut out)).and_then(|()| Ok(out.flush()?)) {
         Ok(()) => ExitCode::SUCCESS,
         // `… | head` has read enough: that is no error to tell.
         Err(_) if out.is_closed() => ExitCode::from(CLOSED_PIPE),

@@ -6,7 +6,7 @@
 
 use tch::{Device, Kind, Tensor};
 use torch_ext::own_operation;
-use trainer_core::config::{self, Dtype, ModelSection};
+use trainer_core::config::{Dtype, ModelSection};
 
 /// Rows that repay widening the weights of a map, of which libtorch takes fewer by dot products of bf16, in vectors.
 const REPAY_LINEAR: usize = 32;
@@ -19,10 +19,9 @@ pub(crate) fn lacks_kernels(x: &Tensor) -> bool {
     x.kind() == Kind::BFloat16 && x.device() == Device::Cpu && !has_kernels_for_bf16()
 }
 
-/// Whether products of a run with these settings are taken in f32 on this machine.
-pub(crate) fn widens_products(model: &ModelSection) -> bool {
-    let (device, dtype) = (model.device, model.dtype);
-    device == config::Device::Cpu && dtype == Dtype::Bf16 && !has_kernels_for_bf16()
+/// Whether products of a run with these settings are taken in f32, on this machine's CPU or not.
+pub(crate) fn widens_products(model: &ModelSection, on_cpu: bool) -> bool {
+    on_cpu && model.dtype == Dtype::Bf16 && !has_kernels_for_bf16()
 }
 
 /// Of `x`, `[.., width]`.

@@ -38,6 +38,17 @@ int torch_ext_cuda_memory(int device, int64_t out[4]) {
   });
 }
 
+// Free and all memory of the CUDA device, in bytes.
+int torch_ext_cuda_memory_room(int device, uint64_t out[2]) {
+  return torch_ext::guard(-1, [&] {
+    at::globalContext().lazyInitDevice(c10::DeviceType::CUDA);
+    auto [free, total] = at::getDeviceAllocator(c10::DeviceType::CUDA)->getMemoryInfo(device);
+    out[0] = free;
+    out[1] = total;
+    return 0;
+  });
+}
+
 // The stream that libtorch launches on now, a cudaStream_t.
 int torch_ext_current_stream(int device, void** stream) {
   return torch_ext::guard(-1, [&] {

@@ -11,6 +11,7 @@ unsafe extern "C" {
     fn torch_ext_built_against() -> *const c_char;
     fn torch_ext_show_config() -> *mut c_char;
     fn torch_ext_cuda_memory(device: c_int, out: *mut i64) -> c_int;
+    fn torch_ext_cuda_memory_room(device: c_int, out: *mut u64) -> c_int;
     fn torch_ext_library_path() -> *mut c_char;
 }
 
@@ -87,4 +88,21 @@ pub fn cuda_memory(device: usize) -> Result<CudaMemory, TorchError> {
     }
     let [allocated_bytes, peak_allocated_bytes, reserved_bytes, peak_reserved_bytes] = out;
     Ok(CudaMemory { allocated_bytes, peak_allocated_bytes, reserved_bytes, peak_reserved_bytes })
+}
+
+/// Memory of CUDA device `device` that nobody uses, and all that it has, in bytes.
+///
+/// # Errors
+///
+/// [`TorchError`] if there is no such device.
+pub fn cuda_memory_room(device: usize) -> Result<(u64, u64), TorchError> {
+    let device =
+        c_int::try_from(device).map_err(|_| TorchError::new(format!("no CUDA device {device}")))?;
+    let mut out = [0; 2];
+    // SAFETY: `out` has room for the two numbers that are written.
+    if unsafe { torch_ext_cuda_memory_room(device, out.as_mut_ptr()) } != 0 {
+        return Err(TorchError::take());
+    }
+    let [free, total] = out;
+    Ok((free, total))
 }

@@ -14,7 +14,7 @@ mod memory;
 mod operator;
 
 pub use autograd::{backward, own_operation, set_gradient, vector_jacobian_product};
-pub use device::{CudaMemory, Libtorch, cuda_memory, libtorch, load_cuda};
+pub use device::{CudaMemory, Libtorch, cuda_memory, cuda_memory_room, libtorch, load_cuda};
 pub use distributed::{GroupError, GroupOptions, Placement, ProcessGroup, ReduceOp, Store, Work};
 pub use host::{HostNumbers, HostNumbersMut, prefetch};
 pub use kernels::{DecodingKernels, KernelError};

@@ -56,6 +56,10 @@ pub struct Args {
     /// One JSON object in place of the table
     #[arg(long)]
     json: bool,
+    /// Print settings that fit in place of the plan, a NAME=VALUE of `--set` a line: of those that leave the result as it is, the
+    /// fastest by the plan; offloading only where nothing else fits, and then bf16 moments, which round at random
+    #[arg(long, conflicts_with_all = ["json", "table"])]
+    choose: bool,
     /// Print a page in place of one plan: docs/scaling.md [default: none]
     #[arg(long, value_enum, conflicts_with_all = ["model", "config", "preset"])]
     table: Option<Page>,
@@ -80,7 +84,8 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     }
     let run = planned_run(args)?;
     let model = model_of(args, &run)?;
-    let mut setup = setup(&run, model);
+    let on_cpu = args.options.is_on_cpu(run.config().model.device);
+    let mut setup = setup(&run, model, on_cpu);
     if let Some(stage) = args.zero {
         setup.zero = Zero::try_from(stage).map_err(|error| anyhow::anyhow!("--{error}"))?;
     }
@@ -91,6 +96,9 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
         decode_fraction: fraction("--decode-fraction", args.decode_fraction)?,
         overlap_fraction: fraction("--overlap-fraction", args.overlap_fraction)?,
     };
+    if args.choose {
+        return choose(args, setup, &assumptions, out);
+    }
     let plan = args.options.plan(setup, assumptions)?;
     if args.json {
         serde_json::to_writer(&mut *out, &plan)?;
@@ -109,10 +117,31 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The setup of a run on this machine.
-pub(super) fn setup(run: &Run, model: ModelSizes) -> Setup {
-    let widens_products = widens_products(&run.config().model);
-    Setup { widens_products, ..Setup::of_run(run, model) }
+/// Prints the settings that fit; what they change goes to standard error.
+fn choose(
+    args: &Args,
+    setup: Setup,
+    assumptions: &Assumptions,
+    out: &mut impl Write,
+) -> anyhow::Result<()> {
+    let name = setup.model.name.clone();
+    let choice = args.options.choose(setup, assumptions)?;
+    let choice = choice.with_context(|| {
+        format!("{name} fits with none of the settings that leave its result as it is; see what plan says without --choose")
+    })?;
+    for setting in &choice.settings {
+        writeln!(out, "{setting}")?;
+    }
+    if !choice.remark.is_empty() {
+        eprintln!("note: {}", choice.remark);
+    }
+    Ok(out.flush()?)
+}
+
+/// The setup of a run on a CPU of this machine, or on GPUs.
+pub(super) fn setup(run: &Run, model: ModelSizes, on_cpu: bool) -> Setup {
+    let widens_products = widens_products(&run.config().model, on_cpu);
+    Setup { on_cpu, widens_products, ..Setup::of_run(run, model) }
 }
 
 fn fraction(option: &str, value: f64) -> anyhow::Result<f64> {

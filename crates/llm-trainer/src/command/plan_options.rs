@@ -1,15 +1,23 @@
 //! Devices that a run is planned for, as arguments.
 
 use anyhow::Context;
-use trainer_core::plan::{Assumptions, HARDWARE, Hardware, Plan, Setup, parse_bytes};
+use tch::Kind;
+use trainer_core::config::{Device, Dtype};
+use trainer_core::plan::{
+    Assumptions, Choice, HARDWARE, Hardware, Plan, Setup, parse_bytes, settings_that_fit,
+};
+
+use crate::machine::{cpu_speed, gpu, host_memory};
 
 /// The devices and what is assumed of them.
 #[derive(Debug, Clone, clap::Args)]
 pub struct PlanOptions {
-    /// Devices planned for: h200, h100 or a100
-    #[arg(long, default_value = "h200", value_name = "NAME", help_heading = "Planning")]
-    gpu: String,
-    /// Memory of one, as 141GB or 131GiB [default: the GPU's; that of this machine where model.device is "cpu"]
+    /// Devices planned for: h200, h100 or a100 [default: those that the run would take here, its GPUs or its CPU; h200 where
+    /// model.device asks for a GPU and none is here]
+    #[arg(long, value_name = "NAME", help_heading = "Planning")]
+    gpu: Option<String>,
+    /// Memory of one, as 141GB or 131GiB: a run that needs more by the plan does not start [default: the device's; what is free
+    /// of it as a run starts]
     #[arg(long, value_name = "AMOUNT", help_heading = "Planning")]
     gpu_memory: Option<String>,
     /// What a machine sends to others, in gigabits per second: 3200 is one card of 400 for each of eight devices
@@ -24,12 +32,53 @@ pub struct PlanOptions {
 }
 
 impl PlanOptions {
+    /// Whether a run with this choice of a device is planned for a CPU.
+    pub fn is_on_cpu(&self, device: Device) -> bool {
+        let finds_no_gpu = || tch::Cuda::device_count() == 0;
+        self.gpu.is_none() && (device == Device::Cpu || (device == Device::Auto && finds_no_gpu()))
+    }
+
+    /// The memory that was given.
+    ///
+    /// # Errors
+    ///
+    /// If it is no amount.
+    pub fn memory_bytes(&self) -> anyhow::Result<Option<u64>> {
+        let parse = |text: &String| parse_bytes(text).context("--gpu-memory");
+        self.gpu_memory.as_ref().map(parse).transpose()
+    }
+
     /// Plans a setup for these devices.
     ///
     /// # Errors
     ///
     /// If an argument is out of range.
-    pub fn plan(&self, mut setup: Setup, assumptions: Assumptions) -> anyhow::Result<Plan> {
+    pub fn plan(&self, setup: Setup, assumptions: Assumptions) -> anyhow::Result<Plan> {
+        let setup = self.with_lengths(setup)?;
+        let hardware = self.hardware(&setup)?;
+        Ok(Plan::new(setup, hardware, assumptions))
+    }
+
+    /// The settings that a setup fits into these devices with, the fastest of them; `None` where none fits.
+    ///
+    /// # Errors
+    ///
+    /// If an argument is out of range.
+    pub fn choose(
+        &self,
+        setup: Setup,
+        assumptions: &Assumptions,
+    ) -> anyhow::Result<Option<Choice>> {
+        let setup = self.with_lengths(setup)?;
+        Ok(settings_that_fit(&setup, &self.hardware(&setup)?, assumptions))
+    }
+
+    /// The setup with the expected lengths.
+    ///
+    /// # Errors
+    ///
+    /// If one is longer than the longest.
+    fn with_lengths(&self, mut setup: Setup) -> anyhow::Result<Setup> {
         let lengths = [
             ("--mean-prompt-tokens", self.mean_prompt_tokens, setup.max_prompt_tokens),
             ("--mean-response-tokens", self.mean_response_tokens, setup.max_response_tokens),
@@ -42,24 +91,43 @@ impl PlanOptions {
         setup.mean_prompt_tokens = self.mean_prompt_tokens.unwrap_or(setup.mean_prompt_tokens);
         setup.mean_response_tokens =
             self.mean_response_tokens.unwrap_or(setup.mean_response_tokens);
-        Ok(Plan::new(setup.clone(), self.hardware(&setup)?, assumptions))
+        Ok(setup)
     }
 
+    /// The devices.
     fn hardware(&self, setup: &Setup) -> anyhow::Result<Hardware> {
         let speed = self.network_gigabits;
         let good = speed.is_finite() && speed > 0.0;
         anyhow::ensure!(good, "--network-gigabits is {speed}, expected a number above 0");
-        let mut hardware = Hardware::named(&self.gpu, speed).with_context(|| {
-            let known: Vec<&str> = HARDWARE.iter().map(|row| row.0).collect();
-            format!("--gpu is {:?}, expected one of {}", self.gpu, known.join(", "))
-        })?;
-        if let Some(text) = &self.gpu_memory {
-            hardware.memory_bytes = parse_bytes(text).context("--gpu-memory")?;
-        } else if setup.on_cpu {
-            let (total, _) = crate::device::memory_bytes()
-                .context("the memory of this machine is unknown: give --gpu-memory")?;
-            hardware.memory_bytes = total / setup.gpus_per_node as u64;
-        }
-        Ok(hardware)
+        let given = self.memory_bytes()?;
+        let hardware = if setup.on_cpu {
+            let memory = host_memory().map(|room| room.total_bytes).or(given);
+            let memory =
+                memory.context("the memory of this machine is unknown: give --gpu-memory")?;
+            Hardware::of_cpu(memory, cpu_speed(kind_of(setup.dtype)), setup.gpus_per_node)
+        } else if let Some(name) = &self.gpu {
+            named(name, speed)?
+        } else {
+            match gpu(speed) {
+                Some(hardware) => hardware,
+                None => named("h200", speed)?,
+            }
+        };
+        Ok(Hardware { memory_bytes: given.unwrap_or(hardware.memory_bytes), ..hardware })
+    }
+}
+
+fn named(name: &str, network_gigabits: f64) -> anyhow::Result<Hardware> {
+    Hardware::named(name, network_gigabits).with_context(|| {
+        let known: Vec<&str> = HARDWARE.iter().map(|row| row.0).collect();
+        format!("--gpu is {name:?}, expected one of {}", known.join(", "))
+    })
+}
+
+fn kind_of(dtype: Dtype) -> Kind {
+    match dtype {
+        Dtype::F32 => Kind::Float,
+        Dtype::Bf16 => Kind::BFloat16,
+        Dtype::F64 => Kind::Double,
     }
 }

@@ -16,6 +16,8 @@ use trainer_core::run_directory::{Checkpoint, RunDirectory};
 use super::plan_options::PlanOptions;
 use super::run_source::RunSource;
 use crate::interruption::Interruption;
+use crate::memory_check::MemoryCheck;
+use crate::out_of_memory;
 use crate::progress::Progress;
 use crate::ranks::Ranks;
 use crate::signals::Signals;
@@ -74,12 +76,37 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
         Some(text) => Some(Deadline::parse(text, SystemTime::now())?),
         None => None,
     };
+    let given_memory = args.plan.memory_bytes()?;
     let ranks = Ranks::from_env(run.config().model.device, &run.config().parallel)?;
-    let outcome = train_on(&ranks, args, run, &resolved, deadline, out);
+    let mut check = None;
+    let outcome = out_of_memory::caught(|| {
+        check = admit(&ranks, &run, given_memory)?;
+        train_on(&ranks, args, run, &resolved, deadline, out)
+    });
+    let outcome = outcome.map_err(|error| match &check {
+        Some(check) => check.advise(error),
+        None => error,
+    });
     match ranks.conclude(outcome)? {
         Some(interruption) => Err(interruption.into()),
         None => Ok(()),
     }
+}
+
+/// Refuses a run that needs more memory than there is, on all ranks; what the plan would change is printed first.
+fn admit(ranks: &Ranks, run: &Run, given: Option<u64>) -> anyhow::Result<Option<MemoryCheck>> {
+    let device = crate::device::resolve_beside(run.config().model.device, ranks.local())?;
+    let check = MemoryCheck::new(run, ranks, device, given);
+    let admitted = check.as_ref().map_or(Ok(&[][..]), MemoryCheck::admit);
+    if let (Err(_), Some(check)) = (&admitted, check.as_ref().filter(|_| ranks.is_first())) {
+        eprint!("{}", check.changes());
+    }
+    let warnings =
+        ranks.agree("whether memory is enough", admitted.map_err(anyhow::Error::from))?;
+    if ranks.is_first() {
+        warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+    }
+    Ok(check)
 }
 
 /// Prints what would run, as a configuration whose comments say what comes of it.
@@ -107,7 +134,8 @@ fn dry_run(
         "--ranks is {ranks}, expected a multiple of --ranks-per-node = {of_node}"
     );
     let model = super::plan::sizes(&run.config().model.path.display().to_string())?;
-    let setup = super::plan::setup(run, model).with_ranks(ranks / of_node, of_node)?;
+    let on_cpu = args.plan.is_on_cpu(run.config().model.device);
+    let setup = super::plan::setup(run, model, on_cpu).with_ranks(ranks / of_node, of_node)?;
     let plan = args.plan.plan(setup, Assumptions::default())?;
     writeln!(out, "#")?;
     for line in plan.to_string().lines() {

@@ -30,7 +30,13 @@ pub(super) struct Timings {
 }
 
 impl Timings {
-    pub(super) fn record(&self, metrics: &mut StepMetrics, sequences: &[&Sequence]) {
+    /// Adds them, and the most memory that this process has held of the `device` so far.
+    pub(super) fn record(
+        &self,
+        metrics: &mut StepMetrics,
+        sequences: &[&Sequence],
+        device: tch::Device,
+    ) {
         let tokens: usize = sequences.iter().map(|s| s.prompt.len() + s.response.len()).sum();
         metrics.insert(metric!("timing_s/gen"), self.generation);
         metrics.insert(metric!("timing_s/reward"), self.judging);
@@ -47,7 +53,7 @@ impl Timings {
             let rate = self.drawn_tokens as f64 / self.generation;
             metrics.insert(metric!("perf/generated_tokens_per_second"), rate);
         }
-        if let Some(bytes) = crate::device::peak_memory_bytes() {
+        if let Some(bytes) = crate::machine::peak_bytes(device) {
             metrics.insert(metric!("perf/max_memory_bytes"), bytes as f64);
         }
     }

@@ -201,7 +201,7 @@ impl Trainer {
             metrics.insert(metric!("entropy/predicted_change_lemma1"), change.predicted_lemma1);
         }
         timings.step = started.elapsed().as_secs_f64();
-        timings.record(&mut metrics, &sequences);
+        timings.record(&mut metrics, &sequences, self.model.device());
         record_traffic(&mut metrics, &traffic, &self.ranks.traffic());
         self.record_tokens(step, &scored, Some(&sums))?;
 

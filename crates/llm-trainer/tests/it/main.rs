@@ -19,6 +19,7 @@ mod interruption;
 mod launch;
 mod loading;
 mod long_runs;
+mod memory;
 mod moments;
 mod observability;
 mod offload;

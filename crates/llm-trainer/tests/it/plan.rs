@@ -149,7 +149,7 @@ fn what_does_not_fit_is_said_with_what_would_and_fails() {
     let fits = plan(&["--model", "0.5b", "--gpu", "h200"]);
     assert_success(&fits);
     assert!(text(&fits.stdout).contains("fits into 139 GiB"), "{}", text(&fits.stdout));
-    let refused = plan(&["--preset", "qwen2.5-7b-kl-cov", "--gpu-memory", "80GB"]);
+    let refused = plan(&["--preset", "qwen2.5-7b-kl-cov", "--gpu", "h100", "--gpu-memory", "80GB"]);
     assert_eq!(refused.status.code(), Some(2));
     let shown = text(&refused.stdout);
     assert!(shown.contains("Qwen2.5-7B: 7.62 billion parameters"), "{shown}");
@@ -202,6 +202,64 @@ fn a_dry_run_plans_for_ranks_that_are_not_there() {
     }
     // As a whole it is a configuration still.
     shown.parse::<toml::Table>().expect("TOML");
+}
+
+/// A machine without a GPU is planned as what it is, to the end of the run.
+#[test]
+fn without_a_gpu_the_cpu_is_planned_and_the_whole_run_timed() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = train_command(folder.path(), &["model.device=auto"]);
+    command.arg("--dry-run").env("CUDA_VISIBLE_DEVICES", "");
+    let output = command.output().unwrap();
+    assert_success(&output);
+    let shown = text(&output.stdout);
+    for expected in ["# time of a training step on this CPU (1 rank), a rough estimate", " GFLOP/s"]
+    {
+        assert!(shown.contains(expected), "{expected} in {shown}");
+    }
+    assert!(!shown.contains("H200") && !shown.contains("GPU hours"), "{shown}");
+    let last = shown.lines().last().unwrap();
+    assert!(last.starts_with("# the whole run, 4 steps: "), "{last}");
+    assert!(!last.contains(": 0 "), "three digits of it: {last}");
+}
+
+#[test]
+fn a_plan_ends_with_days_and_gpu_hours_of_the_whole_run() {
+    let output =
+        plan(&["--preset", "qwen2.5-7b-kl-cov", "--gpus", "8", "--zero", "3", "--gpu", "h200"]);
+    let shown = text(&output.stdout);
+    let last = shown.lines().last().unwrap();
+    let words: Vec<&str> = last.split(' ').collect();
+    assert!(last.starts_with("the whole run, 2500 steps: "), "{shown}");
+    let of = |unit: &str| -> f64 {
+        let place = words.iter().position(|word| word.starts_with(unit)).expect("a unit");
+        words[place - 1].parse().expect("a number")
+    };
+    assert!((of("days,") * 24.0 * 8.0 / of("GPU") - 1.0).abs() < 0.01, "{last}");
+}
+
+/// What is chosen is a list of settings, and a plan with them fits.
+#[test]
+fn settings_that_fit_are_printed_one_a_line() {
+    let asked = ["--preset", "qwen2.5-7b-kl-cov", "--gpus", "8", "--gpu", "h100"];
+    let output = plan(&[&asked[..], &["--choose"]].concat());
+    assert_success(&output);
+    let chosen = text(&output.stdout);
+    let settings: Vec<&str> = chosen.lines().flat_map(|setting| ["--set", setting]).collect();
+    assert!(chosen.contains("parallel.offload_block_inputs=true\n"), "{chosen}");
+    assert_success(&plan(&[&asked[..], &settings].concat()));
+    let refused = plan(&[
+        "--preset",
+        "qwen2.5-7b-kl-cov",
+        "--gpu",
+        "h100",
+        "--gpu-memory",
+        "8GB",
+        "--choose",
+    ]);
+    assert_eq!((refused.status.code(), text(&refused.stdout).as_str()), (Some(2), ""));
+    let error = text(&refused.stderr);
+    assert!(error.starts_with("error: Qwen2.5-7B fits with none of the settings"), "{error}");
 }
 
 #[test]

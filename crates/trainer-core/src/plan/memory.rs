@@ -14,6 +14,9 @@ use super::sizes::ModelSizes;
 use crate::config::Dtype;
 use crate::model_config::ModelConfig;
 
+/// Assumed for the driver and libtorch on a GPU: context, kernels, workspaces and communication buffers.
+pub const DRIVER_BYTES: u64 = 3 << 29;
+
 /// Length of every prompt and every response, in tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Lengths {
@@ -197,7 +200,7 @@ impl MemoryPlan {
     ///
     /// Assumed, not measured.
     pub fn overhead_bytes(&self) -> u64 {
-        let own = if self.on_cpu { 300 << 20 } else { 3 << 29 };
+        let own = if self.on_cpu { 300 << 20 } else { DRIVER_BYTES };
         own + self.worst_phase().bytes() / 20
     }
 }

@@ -8,6 +8,7 @@
 mod advice;
 mod buffer_limits;
 mod bytes;
+mod choice;
 mod memory;
 mod scaling;
 mod setup;
@@ -15,18 +16,21 @@ mod sizes;
 mod text;
 mod time;
 mod traffic;
+mod whole_run;
 
 use serde::Serialize;
 
 pub use advice::{Alternative, MoreKept, alternatives, more_kept};
 pub use buffer_limits::{BUCKET_BYTES, CHUNK_LOGITS, WAITING_LOGITS};
 pub use bytes::{ByteCount, ByteCountError, parse_bytes};
-pub use memory::{Item, Lengths, MemoryPlan, Phase, activation_bytes_per_token};
+pub use choice::{Choice, settings_that_fit};
+pub use memory::{DRIVER_BYTES, Item, Lengths, MemoryPlan, Phase, activation_bytes_per_token};
 pub use scaling::scaling_page;
 pub use setup::{RewardModelCopies, Setup, SetupError};
 pub use sizes::{MODEL_PRESETS, ModelSizes, preset_model};
 pub use time::{Assumptions, HARDWARE, Hardware, StepTime};
 pub use traffic::{Collective, Traffic};
+pub use whole_run::WholeRun;
 
 /// Everything that can be said of a setup beforehand.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -53,6 +57,8 @@ pub struct Plan {
     pub traffic: Traffic,
     /// How long a training step takes, at the expected lengths.
     pub time: StepTime,
+    /// How long all of its steps take.
+    pub whole_run: WholeRun,
 }
 
 impl Plan {
@@ -67,6 +73,7 @@ impl Plan {
         let more_kept = if fits { more_kept(&setup, &hardware, &assumptions) } else { None };
         let traffic = Traffic::new(&setup);
         let time = StepTime::new(&setup, &hardware, &assumptions, &traffic);
+        let whole_run = WholeRun::new(&setup, &time);
         Self {
             setup,
             hardware,
@@ -79,6 +86,7 @@ impl Plan {
             more_kept,
             traffic,
             time,
+            whole_run,
         }
     }
 }

@@ -125,7 +125,7 @@ fn assumed(page: &mut String, hardware: &Hardware, assumptions: Assumptions) -> 
         .try_for_each(|(what, value, source)| writeln!(page, "| {what} | {value} | {source} |"))
 }
 
-/// The published run with KL-Cov, as `scripts/train-SIZE.sh` starts it.
+/// The published run with KL-Cov, with moments in bf16 and half a master weight beside each parameter.
 fn setup(size: &str, zero: Zero, gpus: usize, tensor: usize) -> Setup {
     let rows = if size == "7b" { "rollout.rows=64" } else { "rollout.rows=16" };
     let (master, moments) = ("optimizer.master=split", "optimizer.moments=bf16");
@@ -147,7 +147,9 @@ fn runs(page: &mut String, size: &str, assumptions: Assumptions) -> std::fmt::Re
     writeln!(
         page,
         "256 prompts × 8 responses a step, 8 optimiser steps. Peak: of one rank, at the longest lengths. Bytes: of parameters and gradients, sent by one rank in \
-         an optimiser step. Seconds: of a training step. To a model: `parallel.tensor`.\n"
+         an optimiser step. Seconds: of a training step. To a model: `parallel.tensor`. \
+         Moments are in bf16, master weights split, `rollout.rows` is {}; `scripts/train-{size}.sh` chooses settings by the memory there is.\n",
+        if size == "7b" { 64 } else { 16 }
     )?;
     writeln!(
         page,

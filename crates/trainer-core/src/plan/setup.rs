@@ -34,8 +34,10 @@ pub struct Setup {
     pub reference: bool,
     /// The process reward model, where there is one.
     pub reward_model: Option<RewardModelCopies>,
-    /// Whether the CPU decodes by its own products, which keep keys and values in f32.
-    pub cpu_decoder: bool,
+    /// Training steps of the whole run.
+    pub steps: u64,
+    /// Whether a CPU decodes by its own products, which keep keys and values in f32.
+    pub cpu_kernels: bool,
     /// Whether the ranks run on CPUs.
     pub on_cpu: bool,
     /// Whether products of bf16 are taken in f32, as on CPUs that libtorch has no kernels for them for; which these are, the
@@ -115,7 +117,6 @@ impl Setup {
     pub fn of_run(run: &Run, model: ModelSizes) -> Self {
         let config = run.config();
         let (rollout, algorithm) = (&config.rollout, &config.algorithm);
-        let on_cpu = config.model.device == Device::Cpu;
         Self {
             model,
             nodes: 1,
@@ -132,8 +133,9 @@ impl Setup {
                 master: section.optimizer.master,
                 moments: section.optimizer.moments,
             }),
-            cpu_decoder: on_cpu && rollout.cpu_kernels && config.model.dtype != Dtype::F64,
-            on_cpu,
+            steps: config.training.steps,
+            cpu_kernels: rollout.cpu_kernels && config.model.dtype != Dtype::F64,
+            on_cpu: config.model.device == Device::Cpu,
             widens_products: false,
             prompts_per_step: rollout.prompts_per_step,
             group_size: rollout.group_size,
@@ -179,6 +181,11 @@ impl Setup {
         }
         self.model.equal_parts().check(tensor)?;
         Ok(Self { nodes, gpus_per_node, ..self })
+    }
+
+    /// Whether the run's own products decode.
+    pub(super) fn decodes_by_cpu_kernels(&self) -> bool {
+        self.on_cpu && self.cpu_kernels
     }
 
     /// Processes in all.

@@ -5,6 +5,7 @@ use std::fmt::{self, Display, Formatter};
 use super::bytes::ByteCount;
 use super::memory::{Item, MemoryPlan};
 use super::traffic::Traffic;
+use super::whole_run::Digits;
 use super::{Assumptions, Hardware, MoreKept, Plan, Setup, StepTime};
 use crate::config::{Dtype, MasterWeights};
 use crate::counted::counted;
@@ -18,11 +19,14 @@ impl Display for Plan {
         self.write_memory(out)?;
         writeln!(out)?;
         write!(out, "{}", self.traffic)?;
-        if self.setup.on_cpu {
-            return Ok(());
-        }
         writeln!(out)?;
-        self.write_time(out)
+        self.write_time(out)?;
+        let lengths = if self.setup.mean_response_tokens == self.setup.max_response_tokens {
+            "every response as long as allowed; --mean-response-tokens for another length"
+        } else {
+            "responses of the expected length"
+        };
+        writeln!(out, "the whole run, {}; {lengths}", self.whole_run)
     }
 }
 
@@ -84,8 +88,9 @@ impl Plan {
                 let peak = ByteCount(*peak_bytes);
                 writeln!(
                     out,
-                    "faster by {saved_seconds:.1} s a step, by the model below, at a peak of {peak}: \
-                     training.activation_bytes = {activation_bytes}"
+                    "faster by {} s a step, by the model below, at a peak of {peak}: \
+                     training.activation_bytes = {activation_bytes}",
+                    Digits(*saved_seconds)
                 )?;
             }
             return Ok(());
@@ -95,6 +100,16 @@ impl Plan {
         if expected.peak_bytes() <= self.device_memory_bytes {
             writeln!(out, "(it would if responses were no longer than expected)")?;
         }
+        self.write_changes(out)
+    }
+
+    /// What to change where it does not fit, a line each.
+    ///
+    /// # Errors
+    ///
+    /// If `out` cannot be written.
+    pub fn write_changes(&self, out: &mut impl fmt::Write) -> fmt::Result {
+        let longest = &self.memory;
         writeln!(out, "what to change:")?;
         for alternative in &self.alternatives {
             let verdict = if alternative.fits { "fits" } else { "does not fit" };
@@ -104,7 +119,9 @@ impl Plan {
                 let bytes = ByteCount(alternative.host_bytes);
                 let time = match alternative.host_seconds {
                     0.0 => "copied while computing".to_owned(),
-                    seconds => format!("about {seconds:.1} s of a step there and on the way"),
+                    seconds => {
+                        format!("about {} s of a step there and on the way", Digits(seconds))
+                    }
                 };
                 remarks.push(format!("{bytes} of the host's memory for each rank, {time}"));
             }
@@ -120,12 +137,7 @@ impl Plan {
 
     fn write_time(&self, out: &mut Formatter<'_>) -> fmt::Result {
         let StepTime { step_seconds, response_tokens_per_second, update_mfu, .. } = self.time;
-        let name = self.hardware.name.to_uppercase();
-        writeln!(
-            out,
-            "time of a training step on {} {name}, by a model, not measured",
-            self.setup.ranks()
-        )?;
+        self.write_where(out)?;
         let parts = [
             ("sampling", self.time.sampling_seconds),
             ("scoring", self.time.scoring_seconds),
@@ -137,15 +149,16 @@ impl Plan {
         ];
         let offloads = !self.memory.host.is_empty();
         for (name, seconds) in parts.into_iter().filter(|(name, _)| offloads || *name != ON_HOST) {
-            writeln!(out, "  {name:<26}{seconds:>9.1} s")?;
+            writeln!(out, "  {name:<26}{:>9} s", Digits(seconds))?;
         }
         writeln!(
             out,
-            "  {response_tokens_per_second:.0} response tokens/s, {:.0} a device; update at {update_mfu:.2} of the stated bf16 \
-             operations (MFU)",
-            response_tokens_per_second / self.setup.ranks() as f64
+            "  {response_tokens_per_second:.0} response tokens/s, {:.0} a device; update at {update_mfu:.2} of the {} operations \
+             (MFU)",
+            response_tokens_per_second / self.setup.ranks() as f64,
+            if self.setup.on_cpu { "measured" } else { "stated bf16" }
         )?;
-        if offloads {
+        if offloads && !self.setup.on_cpu {
             let Hardware {
                 host_link_bytes_per_second: link,
                 host_memory_bytes_per_second: memory,
@@ -159,6 +172,28 @@ impl Plan {
             )?;
         }
         write!(out, "{}", self.assumptions)
+    }
+
+    /// What the times are of, and what they rest on.
+    fn write_where(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        let Hardware { name, matrix_flops_per_second, memory_bytes_per_second, .. } =
+            &self.hardware;
+        let ranks = self.setup.ranks();
+        if !self.setup.on_cpu {
+            let name = name.to_uppercase();
+            return writeln!(
+                out,
+                "time of a training step on {ranks} {name}, by a model, not measured"
+            );
+        }
+        let (products, memory) =
+            (Digits(matrix_flops_per_second / 1e9), Digits(memory_bytes_per_second / 1e9));
+        writeln!(
+            out,
+            "time of a training step on this CPU ({}), a rough estimate: just now its products reached {products} GFLOP/s a \
+             rank and its memory {memory} GB/s",
+            counted(ranks, "rank")
+        )
     }
 }
 

@@ -94,6 +94,31 @@ impl Hardware {
         })
     }
 
+    /// One of `ranks` equal shares of this machine's processors, of which products reach `flops_per_second` and memory
+    /// `memory_bytes_per_second`, both of all processors together, as measured.
+    ///
+    /// Ranks send each other 1.2 GB/s, what Gloo reached on loopback in `docs/distributed.md`, and wait 0.1 ms: a guess.
+    pub fn of_cpu(
+        memory_bytes: u64,
+        [flops_per_second, memory_bytes_per_second]: [f64; 2],
+        ranks: usize,
+    ) -> Self {
+        let share = |whole: f64| whole / ranks as f64;
+        Self {
+            name: "cpu".to_owned(),
+            memory_bytes: memory_bytes / ranks as u64,
+            matrix_flops_per_second: share(flops_per_second),
+            memory_bytes_per_second: share(memory_bytes_per_second),
+            link_bytes_per_second: 1.2e9,
+            network_bytes_per_second: 1.2e9,
+            link_hop_seconds: 1e-4,
+            network_hop_seconds: 1e-4,
+            start_seconds: 1e-4,
+            host_link_bytes_per_second: share(memory_bytes_per_second),
+            host_memory_bytes_per_second: memory_bytes_per_second,
+        }
+    }
+
     /// Seconds that a kind of operation takes, all of its operations.
     fn seconds(&self, setup: &Setup, collective: &Collective) -> f64 {
         // Ranks that share a copy of the model are on one machine.

@@ -29,7 +29,7 @@ impl Counts<'_> {
         // What is left out of the vocabulary depends on all of it.
         let parts = if setup.truncated_sampling { 1 } else { setup.tensor };
         let vocabulary = setup.model.vocabulary.div_ceil(parts) as u64;
-        let kind = if setup.cpu_decoder { 4 } else { self.element };
+        let kind = if setup.decodes_by_cpu_kernels() { 4 } else { self.element };
         let prompt = self.lengths.prompt_tokens as u64;
         let mut items = vec![
             item(
@@ -50,10 +50,10 @@ impl Counts<'_> {
                 "one at a time",
             ),
         ];
-        if !setup.cpu_decoder {
+        if !setup.decodes_by_cpu_kernels() {
             items.push(item("head in f32", self.widened_head_bytes(), "for its product"));
         }
-        if setup.cpu_decoder && setup.lora.is_some() {
+        if setup.decodes_by_cpu_kernels() && setup.lora.is_some() {
             let bytes = self.element * self.blocks;
             items.push(item("weights with the adapter", bytes, "rollout.cpu_kernels merges them"));
         }

@@ -1,0 +1,199 @@
+//! What this machine is to a plan: its memory, its GPU, and how fast its processors are.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use tch::{Device, Kind, Tensor};
+use trainer_core::plan::Hardware;
+
+/// Memory in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct MemoryRoom {
+    /// All there is.
+    pub(crate) total_bytes: u64,
+    /// What nobody uses now.
+    pub(crate) free_bytes: u64,
+}
+
+/// Memory of the machine, or of the control group that this process is held to, where that is less. `None` where the system says
+/// neither.
+pub(crate) fn host_memory() -> Option<MemoryRoom> {
+    let (total, available) = crate::device::memory_bytes()?;
+    let machine = MemoryRoom { total_bytes: total, free_bytes: available };
+    let groups = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    Some(within(machine, &control_groups(Path::new("/sys/fs/cgroup"), &groups)))
+}
+
+/// The least of the machine's memory and of those of its control groups.
+fn within(machine: MemoryRoom, groups: &[MemoryRoom]) -> MemoryRoom {
+    groups.iter().fold(machine, |room, group| MemoryRoom {
+        total_bytes: room.total_bytes.min(group.total_bytes),
+        free_bytes: room.free_bytes.min(group.free_bytes),
+    })
+}
+
+/// The limits of the control groups that `/proc/self/cgroup` lists, those around them included; of version 1 and 2.
+fn control_groups(root: &Path, listed: &str) -> Vec<MemoryRoom> {
+    let number =
+        |path: PathBuf| -> Option<u64> { std::fs::read_to_string(path).ok()?.trim().parse().ok() };
+    let mut rooms = Vec::new();
+    for line in listed.lines() {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let (Some(controllers), Some(path)) = (fields.next(), fields.next()) else { continue };
+        let (root, limit, usage) = match controllers {
+            "" => (root.to_owned(), "memory.max", "memory.current"),
+            names if names.split(',').any(|name| name == "memory") => {
+                (root.join("memory"), "memory.limit_in_bytes", "memory.usage_in_bytes")
+            }
+            _ => continue,
+        };
+        for group in Path::new(path.trim_start_matches('/')).ancestors() {
+            let folder = root.join(group);
+            // What is cached of files can be given back at any time.
+            let cached = std::fs::read_to_string(folder.join("memory.stat")).ok();
+            let cached = cached.as_deref().and_then(inactive_file_bytes).unwrap_or(0);
+            if let Some(total_bytes) = number(folder.join(limit)) {
+                let used = number(folder.join(usage)).unwrap_or(0).saturating_sub(cached);
+                rooms
+                    .push(MemoryRoom { total_bytes, free_bytes: total_bytes.saturating_sub(used) });
+            }
+        }
+    }
+    rooms
+}
+
+fn inactive_file_bytes(statistics: &str) -> Option<u64> {
+    statistics.lines().find_map(|line| line.strip_prefix("inactive_file "))?.trim().parse().ok()
+}
+
+/// Free and total memory of a device; `None` where nothing says.
+pub(crate) fn memory_of(device: Device) -> Option<MemoryRoom> {
+    match device {
+        Device::Cuda(index) => {
+            let (free, total) = torch_ext::cuda_memory_room(index).ok()?;
+            Some(MemoryRoom { total_bytes: total, free_bytes: free })
+        }
+        _ => host_memory(),
+    }
+}
+
+/// The most memory that this process ever held of the device it computes on, in bytes.
+pub(crate) fn peak_bytes(device: Device) -> Option<u64> {
+    match device {
+        Device::Cuda(index) => {
+            let held = torch_ext::cuda_memory(index).ok()?.peak_reserved_bytes;
+            u64::try_from(held).ok()
+        }
+        _ => crate::device::peak_memory_bytes(),
+    }
+}
+
+/// The GPU of this machine, whose times are those of the known one that it is, or of the slowest known where it is none of them.
+/// `None` without one.
+pub(crate) fn gpu(network_gigabits: f64) -> Option<Hardware> {
+    let room = (tch::Cuda::device_count() > 0).then(|| memory_of(Device::Cuda(0)))??;
+    let model = gpu_model(Path::new("/proc/driver/nvidia/gpus")).unwrap_or_default();
+    let known = known_gpu(&model);
+    let mut hardware = Hardware::named(known.unwrap_or("a100"), network_gigabits)?;
+    if known.is_none() {
+        hardware.name = format!("{} (times as of an A100)", model.trim());
+    }
+    hardware.memory_bytes = room.total_bytes;
+    Some(hardware)
+}
+
+/// What the driver calls the first of its devices.
+fn gpu_model(folder: &Path) -> Option<String> {
+    let first = std::fs::read_dir(folder).ok()?.flatten().next()?;
+    let text = std::fs::read_to_string(first.path().join("information")).ok()?;
+    let model = text.lines().find_map(|line| line.strip_prefix("Model:"))?;
+    Some(model.trim().to_owned())
+}
+
+/// The name that plans know a model by.
+fn known_gpu(model: &str) -> Option<&'static str> {
+    let model = model.to_ascii_lowercase();
+    ["h200", "h100", "a100"].into_iter().find(|name| model.contains(name))
+}
+
+/// What products of this kind reach on all processors, in operations per second, and what memory does, in bytes per second: measured
+/// just now, in a tenth of a second each.
+pub(crate) fn cpu_speed(kind: Kind) -> [f64; 2] {
+    const WIDTH: i64 = 768;
+    const ELEMENTS: i64 = 1 << 24;
+    let _no_grad = tch::no_grad_guard();
+    let factor = Tensor::ones([WIDTH, WIDTH], (kind, Device::Cpu));
+    let products = per_second(|| crate::product::matmul(&factor, &factor));
+    let column = Tensor::ones([ELEMENTS], (Kind::Float, Device::Cpu));
+    let reads = per_second(|| column.sum(Kind::Float));
+    [products * 2.0 * (WIDTH as f64).powi(3), reads * 4.0 * ELEMENTS as f64]
+}
+
+/// How often something is done in a second.
+fn per_second(work: impl Fn() -> Tensor) -> f64 {
+    const SECONDS: f64 = 0.1;
+    let _warm = work();
+    let begin = Instant::now();
+    let mut count = 0.0;
+    loop {
+        let _result = work();
+        count += 1.0;
+        let seconds = begin.elapsed().as_secs_f64();
+        if seconds >= SECONDS {
+            return count / seconds;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GIB: u64 = 1 << 30;
+
+    fn file(folder: &Path, name: &str, text: &str) {
+        std::fs::create_dir_all(folder).unwrap();
+        std::fs::write(folder.join(name), text).unwrap();
+    }
+
+    #[test]
+    fn a_container_has_the_memory_of_its_control_group() {
+        let root = tempfile::tempdir().unwrap();
+        let job = root.path().join("slurm/job");
+        file(root.path().join("slurm").as_path(), "memory.max", "max\n");
+        file(&job, "memory.max", "8589934592\n");
+        file(&job, "memory.current", "4294967296\n");
+        file(&job, "memory.stat", "anon 1\ninactive_file 1073741824\n");
+        let machine = MemoryRoom { total_bytes: 64 * GIB, free_bytes: 60 * GIB };
+        let room = within(machine, &control_groups(root.path(), "0::/slurm/job/step\n"));
+        assert_eq!(room, MemoryRoom { total_bytes: 8 * GIB, free_bytes: 5 * GIB });
+        assert_eq!(within(machine, &control_groups(root.path(), "0::/\n")), machine);
+    }
+
+    #[test]
+    fn control_groups_of_version_1_are_read_too() {
+        let root = tempfile::tempdir().unwrap();
+        let docker = root.path().join("memory/docker");
+        file(&docker, "memory.limit_in_bytes", "2147483648\n");
+        let listed = "12:cpu,cpuacct:/docker\n5:memory:/docker\n1:name=systemd:/docker\n";
+        let room = MemoryRoom { total_bytes: 2 * GIB, free_bytes: 2 * GIB };
+        assert_eq!(control_groups(root.path(), listed), [room]);
+    }
+
+    #[test]
+    fn a_gpu_is_known_by_what_its_driver_calls_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let card = folder.path().join("0000:19:00.0");
+        file(&card, "information", "Model: \t\t NVIDIA H100 80GB HBM3\nIRQ:   \t\t 18\n");
+        let model = gpu_model(folder.path()).unwrap();
+        assert_eq!((model.as_str(), known_gpu(&model)), ("NVIDIA H100 80GB HBM3", Some("h100")));
+        assert_eq!(known_gpu("NVIDIA L40S"), None);
+        assert_eq!(gpu_model(&folder.path().join("absent")), None);
+    }
+
+    #[test]
+    fn the_peak_of_a_cpu_is_that_of_the_process() {
+        let peak = peak_bytes(Device::Cpu).unwrap();
+        assert!(peak > 0 && Some(peak) <= crate::device::peak_memory_bytes());
+    }
+}

@@ -1,0 +1,91 @@
+//! A run and the memory there is: refused before it starts, ended by one line where it runs out.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use crate::fixture::copy_to;
+use crate::ranks::{commands, finish, start};
+use crate::training_run::{assert_success, train_command};
+
+/// The command of a run of so many ranks, whose keys and values are 640 GB a tensor.
+fn endless(ranks: usize, folder: &Path) -> Vec<Command> {
+    let model = folder.join("model");
+    copy_to("tiny_qwen2_tied", &model);
+    let config = std::fs::read_to_string(model.join("config.json")).expect("just copied");
+    let config = config.replace(": 512", ": 1000000008");
+    std::fs::write(model.join("config.json"), config).expect("just copied");
+    let path = format!("model.path={:?}", model.display().to_string());
+    let settings = [
+        path.as_str(),
+        "rollout.max_response_tokens=1000000000",
+        "training.micro_batch_tokens=2000000000",
+        "rollout.cpu_kernels=false",
+        "evaluation.every=0",
+    ];
+    if ranks == 1 {
+        return vec![confined(&train_command(folder, &settings))];
+    }
+    commands(ranks, folder, &settings).iter().map(confined).collect()
+}
+
+/// The same command in a process that may have 8 GiB of addresses; whatever the plan says, it starts.
+fn confined(command: &Command) -> Command {
+    let mut limited = Command::new("bash");
+    limited.args(["-c", "ulimit -v 8388608; exec \"$0\" \"$@\""]).arg(command.get_program());
+    limited.args(command.get_args()).args(["--gpu-memory", "100000TB"]);
+    for (name, value) in command.get_envs() {
+        limited.env(name, value.expect("none is taken away"));
+    }
+    limited
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn a_run_that_needs_more_than_there_is_does_not_start_and_says_what_would() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = train_command(folder.path(), &[]);
+    let output = command.args(["--gpu-memory", "10MB"]).output().unwrap();
+    let said = said(&output);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.starts_with("what to change:\n"), "{said}");
+    let last = said.lines().last().unwrap();
+    assert!(last.starts_with("error: by the plan one rank needs "), "{said}");
+    assert!(last.contains("expected at most 9.54 MiB, as --gpu-memory says: set "), "{said}");
+    assert!(last.contains("; --gpu-memory ") && last.ends_with("starts it all the same"), "{said}");
+    assert!(!folder.path().join("run").exists());
+    // What the line offers does start it.
+    let enough = last.split("--gpu-memory ").nth(2).and_then(|rest| rest.split(' ').next());
+    let mut command = train_command(folder.path(), &["training.steps=1", "evaluation.every=0"]);
+    let output = command.args(["--gpu-memory", enough.expect("an amount")]).output().unwrap();
+    assert_success(&output);
+}
+
+#[test]
+fn libtorch_s_out_of_memory_is_one_line_with_what_to_change() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = endless(1, folder.path()).remove(0).output().unwrap();
+    let said = said(&output);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    let last = said.lines().last().unwrap();
+    assert!(
+        last.starts_with("error: out of memory: DefaultCPUAllocator: can't allocate memory"),
+        "{said}"
+    );
+    assert!(last.contains("; set "), "{said}");
+    assert!(!said.contains("panicked") && !said.contains("frame #"), "{said}");
+}
+
+/// No rank waits for one that is gone, and each says why.
+#[test]
+fn ranks_end_together_where_memory_runs_out() {
+    let folder = tempfile::tempdir().unwrap();
+    for output in finish(start(endless(2, folder.path()))) {
+        let said = said(&output);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("out of memory: DefaultCPUAllocator"), "{said}");
+        assert!(said.contains("rank ") && !said.contains("panicked"), "{said}");
+    }
+}
