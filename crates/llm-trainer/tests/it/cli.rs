@@ -199,7 +199,7 @@ fn an_unknown_device_is_refused() {
     let output = run(&arguments, "");
     assert_eq!(output.status.code(), Some(2));
     let text = String::from_utf8_lossy(&output.stderr);
-    assert!(text.contains(r#"device is "tpu", expected "auto", "cpu" or "cuda:N""#), "{text}");
+    assert!(text.contains(r#"device is "tpu", expected "auto", "cpu", "cuda" or "cuda:N""#), "{text}");
 }
 
 #[test]
