@@ -6,7 +6,7 @@ mod machine;
 use anyhow::Context;
 use tch::{Device, Kind};
 use thiserror::Error;
-use trainer_core::config::Device as Choice;
+use trainer_core::config::{Device as Choice, Dtype, ModelSection};
 use trainer_core::counted::counted;
 
 pub use cuda::NoCuda;
@@ -28,7 +28,7 @@ pub enum DeviceError {
         reason: NoCuda,
     },
     /// A CUDA device is asked for, and there is none.
-    #[error("device is \"{choice}\", but {reason}")]
+    #[error("device is {choice}, but {reason}")]
     NoCuda {
         /// What is asked for.
         choice: String,
@@ -36,7 +36,9 @@ pub enum DeviceError {
         reason: NoCuda,
     },
     /// A CUDA device is asked for, and all are hidden.
-    #[error("device is \"{choice}\", but CUDA_VISIBLE_DEVICES is \"{value}\", expected a device in it, or none such variable")]
+    #[error(
+        "device is {choice}, but CUDA_VISIBLE_DEVICES is \"{value}\", expected a device in it, or none such variable"
+    )]
     Hidden {
         /// What is asked for.
         choice: String,
@@ -44,7 +46,9 @@ pub enum DeviceError {
         value: String,
     },
     /// More ranks than devices.
-    #[error("{ranks} ranks on this machine, expected at most one for each of {devices} CUDA devices")]
+    #[error(
+        "{ranks} ranks on this machine, expected at most one for each of {devices} CUDA devices"
+    )]
     Ranks {
         /// Ranks of this machine.
         ranks: usize,
@@ -52,7 +56,9 @@ pub enum DeviceError {
         devices: usize,
     },
     /// One device for several ranks.
-    #[error("device is cuda:{index} for {ranks} ranks on this machine, expected \"cuda\": a CUDA device each")]
+    #[error(
+        "device is cuda:{index} for {ranks} ranks on this machine, expected \"cuda\": a CUDA device each"
+    )]
     Shared {
         /// The device's number.
         index: usize,
@@ -123,6 +129,23 @@ fn choose(
         _ if local >= devices => Err(DeviceError::Ranks { ranks: count, devices }),
         _ => Ok(Device::Cuda(local)),
     }
+}
+
+/// Where the model of a run lies, and in which kind, for process `local` of `count` on this machine.
+///
+/// # Errors
+///
+/// As [`resolve_beside`].
+pub(crate) fn place(
+    model: &ModelSection,
+    (local, count): (usize, usize),
+) -> Result<(Device, Kind), DeviceError> {
+    let kind = match model.dtype {
+        Dtype::F32 => Kind::Float,
+        Dtype::Bf16 => Kind::BFloat16,
+        Dtype::F64 => Kind::Double,
+    };
+    Ok((resolve_beside(model.device, (local, count))?, kind))
 }
 
 /// Says on standard error, in one line, where and how a command computes; before it loads anything. libtorch's threads are set.
@@ -229,7 +252,7 @@ mod tests {
             );
         }
         let none = said(Choice::CudaOfRank, (0, 1), Err(NO_DEVICE));
-        assert_eq!(none, "device is \"cuda\", but NVIDIA's driver finds no device");
+        assert_eq!(none, "device is cuda, but NVIDIA's driver finds no device");
         let hidden = choose(Choice::CudaOfRank, (0, 1), &machine, Err("-1".to_owned()));
         let hidden = hidden.unwrap_err().to_string();
         assert!(hidden.contains("CUDA_VISIBLE_DEVICES is \"-1\""), "{hidden}");
@@ -248,7 +271,7 @@ mod tests {
             "device is cuda:1 for 2 ranks on this machine, expected \"cuda\": a CUDA device each"
         );
         let none = said(Choice::Cuda(1), (0, 1), Err(NO_DEVICE));
-        assert_eq!(none, "device is \"cuda:1\", but NVIDIA's driver finds no device");
+        assert_eq!(none, "device is cuda:1, but NVIDIA's driver finds no device");
     }
 
     #[test]

@@ -189,7 +189,10 @@ mod tests {
              `CUDA=1 make setup` fetches them"
         );
         let other = said(Facts { loaded: refused("libcublas.so.12"), missing: all, ..facts() });
-        assert!(other.starts_with("libtorch's CUDA half does not load: libcublas.so.12:"), "{other}");
+        assert!(
+            other.starts_with("libtorch's CUDA half does not load: libcublas.so.12:"),
+            "{other}"
+        );
     }
 
     #[test]

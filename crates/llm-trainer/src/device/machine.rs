@@ -43,8 +43,7 @@ impl Machine {
 
 /// The first word of dotted numbers in `NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  Sun Jul 27 …`.
 fn driver_version(text: &str) -> Option<String> {
-    let is_number =
-        |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     let is_version = |word: &&str| word.contains('.') && word.split('.').all(is_number);
     text.lines().next()?.split_whitespace().find(is_version).map(str::to_owned)
 }
