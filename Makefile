@@ -6,7 +6,7 @@ CARGO ?= cargo
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-setup: ## fetch libtorch 2.11.0 into .libtorch/ unless it or LIBTORCH is there
+setup: ## fetch libtorch 2.11.0 into .libtorch/ unless it or LIBTORCH is there; CUDA=1 with what GPUs need, CUDA=0 without
 	@scripts/setup-libtorch.sh
 
 demo: setup ## check the theory, train a small model by GRPO, Clip-Cov and KL-Cov, write runs/demo/report.html

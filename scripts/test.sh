@@ -8,6 +8,8 @@ if ! cargo fetch --locked --offline --target x86_64-unknown-linux-gnu >/dev/null
 fi
 # One OpenMP thread: cargo runs tests in parallel threads already, and teams of spinning threads starve each other.
 export OMP_NUM_THREADS=1
+# The tests are of the CPU, on a machine with a GPU too.
+export CUDA_VISIBLE_DEVICES=
 # A snapshot that differs must fail, not be written.
 export INSTA_UPDATE=no
 if [ -n "${LINT:-}" ]; then

@@ -8,4 +8,5 @@ mod pains;
 mod recorded_best_of;
 mod recorded_schedules;
 mod scripts;
+mod setup;
 mod theorem_through_losses;

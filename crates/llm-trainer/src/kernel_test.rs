@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use tch::{Kind, Tensor};
+use tch::{Device, Kind, Tensor};
 use torch_ext::{Ragged, TorchError};
 
 /// What turns kernels off where it is `no`.
@@ -58,6 +58,7 @@ pub(crate) fn largest_difference(
     const TOLERANCE: f64 = 2e-2;
     let mut largest = 0_f64;
     for (found, exact) in pairs {
+        let (found, exact) = (on_host(&found)?, exact.to_device(Device::Cpu));
         let off = (found.to_kind(Kind::Float) - &exact).abs().max().double_value(&[]);
         let relative = off / exact.abs().max().double_value(&[]);
         if relative.is_nan() || relative >= TOLERANCE {
@@ -70,7 +71,20 @@ pub(crate) fn largest_difference(
     Ok(largest)
 }
 
-/// The largest error of numbers `found` in bf16, relative to the number of `exact`, in f64, that it is of.
+/// Brings what a device has computed to the host.
+///
+/// # Errors
+///
+/// If all of it is zero: nothing was computed, and no expected value is zero everywhere.
+pub(crate) fn on_host(found: &Tensor) -> Result<Tensor, String> {
+    let found = found.to_device(Device::Cpu);
+    if found.abs().max().double_value(&[]) == 0.0 {
+        return Err("answers are zero everywhere: nothing was computed".to_owned());
+    }
+    Ok(found)
+}
+
+/// The largest error of numbers `found` in bf16, relative to the number of `exact`, in f64 on the host, that it is of.
 ///
 /// # Errors
 ///
@@ -80,7 +94,7 @@ pub(crate) fn largest_error(found: &Tensor, exact: &Tensor, roundings: f64) -> R
     const ROUNDING: f64 = 1.0 / 256.0;
     /// Of the largest number: what sums in f32 leave where they nearly cancel, and some more.
     const NEARLY_ZERO: f64 = 1.0 / 4096.0;
-    let off = (found.to_kind(Kind::Double) - exact).abs();
+    let off = (on_host(found)?.to_kind(Kind::Double) - exact).abs();
     let size = exact.abs();
     let relative = (off / (&size + size.max() * NEARLY_ZERO)).max().double_value(&[]);
     let tolerance = roundings * ROUNDING * 1.01;
@@ -142,6 +156,15 @@ pub(crate) fn tiny_config() -> trainer_core::model_config::ModelConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_device_that_computes_nothing_is_not_right() {
+        let zeros = Tensor::zeros([4], (Kind::BFloat16, Device::Cpu));
+        let zero = || largest_error(&zeros, &zeros.to_kind(Kind::Double), 1.0);
+        assert!(zero().unwrap_err().starts_with("answers are zero"));
+        let pair = (zeros.copy(), zeros.to_kind(Kind::Float));
+        assert!(largest_difference([pair]).unwrap_err().starts_with("answers are zero"));
+    }
 
     #[test]
     fn each_is_asked_for_once() {

@@ -6,6 +6,7 @@
 //! [`TorchError`], never an abort.
 
 mod autograd;
+mod cuda_libraries;
 mod device;
 pub mod distributed;
 mod host;
@@ -14,10 +15,11 @@ mod memory;
 mod operator;
 
 pub use autograd::{backward, own_operation, set_gradient, vector_jacobian_product};
+pub use cuda_libraries::{CUDA_LIBRARIES, CudaLibrary, missing_cuda_libraries};
 pub use device::{CudaMemory, Libtorch, cuda_memory, cuda_memory_room, libtorch, load_cuda};
 pub use distributed::{GroupError, GroupOptions, Placement, ProcessGroup, ReduceOp, Store, Work};
 pub use host::{HostNumbers, HostNumbersMut, prefetch};
-pub use kernels::{DecodingKernels, KernelError};
+pub use kernels::{CudaDriver, DecodingKernels, KernelError, cuda_driver};
 pub use memory::{keep_freed_memory, prefer_large_pages};
 pub use operator::{Argument, Ragged, call, fused_adamw, ragged_flash_attention};
 

@@ -2,13 +2,15 @@
 
 use std::io::Write;
 
-use anyhow::{Context, bail};
-use tch::{Cuda, Device, Kind, Tensor};
+use anyhow::{Context, Error, bail, ensure};
+use tch::{Device, Kind, Tensor};
+use torch_ext::{CudaDriver, CudaLibrary, cuda_driver};
+use trainer_core::counted::counted;
 use trainer_core::plan::preset_model;
 
-use crate::device::memory_bytes;
+use crate::device::{self, Machine, NoCuda, memory_bytes};
 use crate::generation::{test_fused_decoding, test_own_kernels};
-use crate::kernel_test::{SWITCH, may_use_kernels};
+use crate::kernel_test::{SWITCH, may_use_kernels, on_host};
 use crate::model::test_fused_training;
 
 /// The shape of Qwen2.5-7B, of which kernels are tested.
@@ -20,14 +22,15 @@ const HEADS: [i64; 3] = [28, 4, 128];
 #[derive(Debug, clap::Args)]
 pub struct Args {}
 
-/// Prints libtorch, CUDA, devices, threads and memory, then the outcome of a self-test on each device.
+/// Prints libtorch, CUDA, driver, devices, threads and memory, then the outcome of a self-test on each device.
 ///
 /// # Errors
 ///
-/// A self-test that fails.
+/// A self-test that fails, or a GPU that cannot be used.
 pub fn run(_args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
+    let machine = Machine::here();
     // Before any question about CUDA: libtorch keeps the first answer.
-    let cuda = torch_ext::load_cuda();
+    let cuda = device::devices(&machine);
     let libtorch = torch_ext::libtorch();
     writeln!(out, "libtorch     built against {}", libtorch.built_against)?;
     for line in libtorch.configuration.lines().map(str::trim).filter(|line| !line.is_empty()) {
@@ -35,12 +38,7 @@ pub fn run(_args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
         let shown: String = line.chars().take(160).collect();
         writeln!(out, "             {shown}")?;
     }
-    let devices = if cuda.is_ok() { Cuda::device_count() } else { 0 };
-    match cuda {
-        Ok(()) if devices > 0 => writeln!(out, "CUDA         yes, {devices} devices")?,
-        Ok(()) => writeln!(out, "CUDA         no: its libraries are there, no device is")?,
-        Err(reason) => writeln!(out, "CUDA         no: {reason}")?,
-    }
+    say_cuda(out, &machine, &cuda)?;
     writeln!(
         out,
         "threads      {} within an operation, {} between, {} cores",
@@ -57,7 +55,7 @@ pub fn run(_args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
         )?,
         None => writeln!(out, "memory       unknown: /proc/meminfo cannot be read")?,
     }
-    let cuda_devices = (0..usize::try_from(devices).unwrap_or(0)).map(Device::Cuda);
+    let cuda_devices = (0..*cuda.as_ref().unwrap_or(&0)).map(Device::Cuda);
     for device in std::iter::once(Device::Cpu).chain(cuda_devices) {
         let error = self_test(device).with_context(|| format!("self-test on {device:?}"))?;
         writeln!(out, "self-test    {device:?}: ok, largest error {error:.1e}")?;
@@ -79,7 +77,40 @@ pub fn run(_args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
             }
         }
     }
-    Ok(())
+    match (cuda, machine.sign) {
+        (Err(reason), Some(sign)) if device::hidden().is_none() => {
+            bail!("{sign} is here, but {reason}")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether CUDA can be used; where not, which libraries are missing and which wheels hold them; and the driver.
+fn say_cuda(
+    out: &mut impl Write,
+    machine: &Machine,
+    cuda: &Result<usize, NoCuda>,
+) -> std::io::Result<()> {
+    match (cuda, device::hidden()) {
+        (Ok(devices), _) => writeln!(out, "CUDA         yes, {}", counted(*devices, "device"))?,
+        (Err(_), Some(value)) => {
+            writeln!(out, "CUDA         no: CUDA_VISIBLE_DEVICES is \"{value}\"")?;
+        }
+        (Err(reason), None) => writeln!(out, "CUDA         no: {reason}")?,
+    }
+    if let Err(NoCuda::Libraries { missing }) = cuda {
+        for CudaLibrary { name, wheel } in missing {
+            writeln!(out, "             missing {name}, in the wheel {wheel}")?;
+        }
+    }
+    match (&machine.driver, cuda_driver()) {
+        (None, Err(error)) => writeln!(out, "driver       none: {error}"),
+        (Some(version), Err(error)) => writeln!(out, "driver       {version}, but {error}"),
+        (version, Ok(CudaDriver { cuda_version: (major, minor), .. })) => {
+            let version = version.as_deref().unwrap_or("of unknown version");
+            writeln!(out, "driver       {version}, runs CUDA {major}.{minor} at most")
+        }
+    }
 }
 
 /// A line that says how `what` is computed: by the kernel, or why by plain operators.
@@ -99,16 +130,18 @@ fn say_which(
     }
 }
 
-/// Product and gradient of two matrices against their closed form; answers with the largest difference.
+/// Product and gradient of two matrices against their closed form on the host; answers with the largest difference.
 ///
 /// With `Y = X W` and cotangent `G`, the gradients are `G Wᵀ` and `Xᵀ G`.
 fn self_test(device: Device) -> anyhow::Result<f64> {
     const TOLERANCE: f64 = 1e-4;
     let wave = |rows: i64, columns: i64, step: f64| {
-        (Tensor::arange(rows * columns, (Kind::Double, device)) * step).sin().view([rows, columns])
+        (Tensor::arange(rows * columns, (Kind::Double, Device::Cpu)) * step)
+            .sin()
+            .view([rows, columns])
     };
     let (exact_x, exact_w, exact_g) = (wave(37, 64, 0.37), wave(64, 29, 0.73), wave(37, 29, 0.11));
-    let single = |tensor: &Tensor| tensor.to_kind(Kind::Float);
+    let single = |tensor: &Tensor| tensor.to_kind(Kind::Float).to_device(device);
     let (x, w) =
         (single(&exact_x).set_requires_grad(true), single(&exact_w).set_requires_grad(true));
     let y = x.f_matmul(&w)?;
@@ -121,15 +154,15 @@ fn self_test(device: Device) -> anyhow::Result<f64> {
         (grad_x, exact_g.f_matmul(&exact_w.f_tr()?)?),
         (grad_w, exact_x.f_tr()?.f_matmul(&exact_g)?),
     ];
-    let error = pairs
-        .iter()
-        .map(|(found, exact)| (found.to_kind(Kind::Double) - exact).abs().max().double_value(&[]))
-        .fold(0.0, f64::max);
-    if error < TOLERANCE {
-        Ok(error)
-    } else {
-        bail!("error is {error}, expected below {TOLERANCE}")
+    let mut largest = 0_f64;
+    for (found, exact) in pairs {
+        let found = on_host(found).map_err(Error::msg)?.to_kind(Kind::Double);
+        let error = (found - exact).abs().max().double_value(&[]);
+        // Asked in this way, NaN is wrong too.
+        ensure!(error < TOLERANCE, "error is {error}, expected below {TOLERANCE}");
+        largest = largest.max(error);
     }
+    Ok(largest)
 }
 
 fn gibibytes(bytes: u64) -> f64 {
@@ -139,6 +172,19 @@ fn gibibytes(bytes: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_missing_library_is_named_with_its_wheel() {
+        let mut out = Vec::new();
+        let missing = torch_ext::CUDA_LIBRARIES.to_vec();
+        let machine = Machine { sign: None, driver: Some("550.54.14".to_owned()) };
+        say_cuda(&mut out, &machine, &Err(NoCuda::Libraries { missing })).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        for CudaLibrary { name, wheel } in torch_ext::CUDA_LIBRARIES {
+            assert!(text.contains(&format!("missing {name}, in the wheel {wheel}\n")), "{text}");
+        }
+        assert!(text.contains("\ndriver       550.54.14, "), "{text}");
+    }
 
     #[test]
     fn of_each_operation_it_says_what_does_it_and_why() {

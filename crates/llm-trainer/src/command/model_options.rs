@@ -27,7 +27,7 @@ pub struct ModelOptions {
 /// Where a model runs, and in which precision.
 #[derive(Debug, Clone, Args)]
 pub struct Placement {
-    /// auto, cpu or cuda:N; auto takes the first CUDA device if there is one
+    /// auto, cpu, cuda or cuda:N; auto takes the first CUDA device, or the CPU where no GPU is
     #[arg(long, default_value = "auto", value_parser = parse_device)]
     pub device: DeviceChoice,
     /// Kind of the weights in memory; auto is f32 on the CPU and bf16 on CUDA
@@ -73,7 +73,9 @@ impl Placement {
             tch::set_num_threads(threads);
         }
         let device = crate::device::resolve(self.device)?;
-        Ok(Decoder::load(model, device, self.dtype.kind(device))?)
+        let kind = self.dtype.kind(device);
+        crate::device::announce(self.device, device, kind, 1);
+        Ok(Decoder::load(model, device, kind)?)
     }
 }
 

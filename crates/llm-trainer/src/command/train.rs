@@ -6,7 +6,7 @@ use std::time::{Instant, SystemTime};
 
 use anyhow::Context;
 use torch_ext::Placement;
-use trainer_core::config::Run;
+use trainer_core::config::{ModelSection, Run};
 use trainer_core::counted::counted;
 use trainer_core::deadline::Deadline;
 use trainer_core::plan::Assumptions;
@@ -15,6 +15,7 @@ use trainer_core::run_directory::{Checkpoint, RunDirectory};
 
 use super::plan_options::PlanOptions;
 use super::run_source::RunSource;
+use crate::device;
 use crate::interruption::Interruption;
 use crate::memory_check::MemoryCheck;
 use crate::out_of_memory;
@@ -164,6 +165,7 @@ fn train_on(
     let warnings = run.warnings();
     let (save, replay) = (args.save_rollouts.as_deref(), args.replay_rollouts.as_deref());
     let rollouts = RolloutSource::open(run.config(), save, replay)?;
+    announce(ranks, &run.config().model)?;
     let started = |run: &Run| create(&root, run, resolved, ranks.count());
     let trainer = Trainer::start(ranks.clone(), run, origin, started)?;
     let mut trainer = trainer.with_rollouts(rollouts);
@@ -187,6 +189,9 @@ fn train_on(
         Progress::logged(&name, steps, &log).with_context(|| log.display().to_string())?
     };
     for warning in warnings.iter().chain(&notes) {
+        progress.say(&format!("warning: {warning}"));
+    }
+    if let Some(warning) = trainer.kernel_warning() {
         progress.say(&format!("warning: {warning}"));
     }
     for note in trainer.notes() {
@@ -215,6 +220,16 @@ fn train_on(
     // Another rank may end first, and a launcher then ends this one.
     out.flush()?;
     Ok(interruption)
+}
+
+/// The first line of a run, by the first rank.
+fn announce(ranks: &Ranks, model: &ModelSection) -> anyhow::Result<()> {
+    device::set_threads(model.threads)?;
+    let (place, kind) = device::place(model, ranks.local())?;
+    if ranks.is_first() {
+        device::announce(model.device, place, kind, ranks.count());
+    }
+    Ok(())
 }
 
 /// What may end a run before its last step.

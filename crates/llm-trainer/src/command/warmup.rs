@@ -3,6 +3,8 @@
 use std::io::Write;
 use std::path::PathBuf;
 
+use trainer_core::config::Device;
+
 use crate::progress::Progress;
 use crate::warmup::{Measurement, WarmupConfig, cached, warm_up};
 
@@ -32,6 +34,8 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
         )?;
         return Ok(());
     }
+    crate::device::set_threads(config.threads)?;
+    crate::device::announce(Device::Cpu, tch::Device::Cpu, tch::Kind::Float, 1);
     let progress = Progress::new("warm-up", config.training.max_steps, 0);
     let record = warm_up(&config, |now| {
         let measured =

@@ -27,6 +27,7 @@ use crate::kept_tokens::KeptTokens;
 use crate::model::Decoder;
 use crate::ranks::RankError;
 
+pub(crate) use own_kernels::kernels_left_out;
 pub use own_kernels::test_own_kernels;
 pub use shared::{Ask, Drawing, SharedBatch};
 pub use slot_attention::test_fused_decoding;

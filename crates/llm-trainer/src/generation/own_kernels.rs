@@ -8,8 +8,8 @@ use trainer_core::model_config::ModelConfig;
 
 use super::GenerationOptions;
 use super::sampler::draw;
-use crate::kernel_test::Asked;
-use crate::model::{FusedOperations, Operation, test_block_kernel};
+use crate::kernel_test::{Asked, may_use_kernels};
+use crate::model::{Decoder, FusedOperations, Operation, test_block_kernel};
 
 /// Runs every kernel of our own on `device` against plain operators, with the sizes of such a model: the largest error, relative to the
 /// number that it is of, or of log-probabilities in nats.
@@ -28,7 +28,7 @@ fn outcomes(
     kernels: &Result<Arc<DecodingKernels>, KernelError>,
     device: Device,
     config: &ModelConfig,
-) -> [(Operation, Result<f64, String>); Operation::ALL.len()] {
+) -> Outcomes {
     let _no_grad = tch::no_grad_guard();
     let outcome = |operation| {
         let kernels = kernels.as_ref().map_err(ToString::to_string)?;
@@ -38,25 +38,47 @@ fn outcomes(
     Operation::ALL.map(|operation| (operation, outcome(operation)))
 }
 
-/// The kernels that were found right: on CUDA, in bf16.
-pub(super) fn own_kernels(device: Device, kind: Kind, config: &ModelConfig) -> FusedOperations {
-    static ASKED: Asked<(Device, ModelConfig), Vec<Operation>> = Asked::new();
-    if kind != Kind::BFloat16 || !matches!(device, Device::Cuda(_)) {
-        return FusedOperations::default();
-    }
-    let kernels = DecodingKernels::on(device);
-    let tested = |(device, config): &(Device, ModelConfig)| right(&kernels, *device, config);
-    let right = ASKED.get((device, config.clone()), tested);
-    kernels
-        .map_or_else(|_| FusedOperations::default(), |kernels| FusedOperations::new(kernels, right))
+/// What came of the test of each.
+type Outcomes = [(Operation, Result<f64, String>); Operation::ALL.len()];
+
+/// Tests the kernels for such a model once a process; `None` where there are none: on the CPU, and in other kinds than bf16.
+fn asked(device: Device, kind: Kind, config: &ModelConfig) -> Option<Outcomes> {
+    static ASKED: Asked<(Device, ModelConfig), Outcomes> = Asked::new();
+    let tested = |(device, config): &(Device, ModelConfig)| {
+        outcomes(&DecodingKernels::on(*device), *device, config)
+    };
+    let is_for = kind == Kind::BFloat16 && matches!(device, Device::Cuda(_));
+    is_for.then(|| ASKED.get((device, config.clone()), tested))
 }
 
-fn right(
-    kernels: &Result<Arc<DecodingKernels>, KernelError>,
-    device: Device,
-    config: &ModelConfig,
-) -> Vec<Operation> {
-    let tested = outcomes(kernels, device, config).into_iter();
+/// Which operations of a model's decoding are not done by kernels of our own, though there are some for it, and why.
+pub(crate) fn kernels_left_out(decoder: &Decoder) -> Option<String> {
+    let asked = || asked(decoder.device(), decoder.kind(), decoder.config());
+    left_out(&may_use_kernels().then(asked)??)
+}
+
+fn left_out(outcomes: &Outcomes) -> Option<String> {
+    let wrong = |(operation, outcome): &(Operation, Result<f64, String>)| {
+        Some((operation.name(), outcome.as_ref().err()?.clone()))
+    };
+    let (names, reasons): (Vec<_>, Vec<_>) = outcomes.iter().filter_map(wrong).unzip();
+    let reason = reasons.first()?.lines().next().unwrap_or_default();
+    Some(format!(
+        "decoding is slower than it could be: plain operators do {}, as {reason}",
+        names.join(", ")
+    ))
+}
+
+/// The kernels that were found right: on CUDA, in bf16.
+pub(super) fn own_kernels(device: Device, kind: Kind, config: &ModelConfig) -> FusedOperations {
+    match (asked(device, kind, config), DecodingKernels::on(device)) {
+        (Some(outcomes), Ok(kernels)) => FusedOperations::new(kernels, right(outcomes)),
+        _ => FusedOperations::default(),
+    }
+}
+
+fn right(outcomes: Outcomes) -> Vec<Operation> {
+    let tested = outcomes.into_iter();
     tested.filter_map(|(operation, outcome)| outcome.is_ok().then_some(operation)).collect()
 }
 
@@ -70,20 +92,22 @@ fn test_drawing(
     const TOLERANCE: f64 = 1e-9;
     const ROWS: i32 = 8;
     let vocabulary = i64::try_from(config.vocab_size).map_err(|error| error.to_string())?;
-    let options = (Kind::Double, device);
+    // What is expected comes from the host: a device that computes nothing would agree with itself.
+    let options = (Kind::Double, Device::Cpu);
     // From nearly even odds to a few tokens that are likely, and some that are impossible.
     let sharpness = Tensor::arange(i64::from(ROWS), options).unsqueeze(1) * 2.5 + 0.1;
     let waves = (Tensor::arange(vocabulary * i64::from(ROWS), options) * 0.37).sin();
     let logits = (waves.view([i64::from(ROWS), vocabulary]) * sharpness).to_kind(Kind::BFloat16);
     let impossible = (Tensor::arange(vocabulary, options) * 0.73).cos().gt(0.9);
     let logits = logits.masked_fill(&impossible, f64::NEG_INFINITY);
+    let logits_there = logits.to_device(device);
     let uniforms: Vec<f64> =
         (0..ROWS).map(|row| (0.5 + f64::from(row)) / f64::from(ROWS)).collect();
     let on_device = Tensor::from_slice(&uniforms).to_device(device);
     let mut largest = 0_f64;
     for temperature in [0.0, 0.7, 1.0] {
         let [tokens, log_prob] =
-            kernel(&logits, &on_device, temperature).map_err(|error| error.to_string())?;
+            kernel(&logits_there, &on_device, temperature).map_err(|error| error.to_string())?;
         let options = GenerationOptions { temperature, ..GenerationOptions::default() };
         let exact = draw(&logits, &uniforms, &options).map_err(|error| error.to_string())?;
         for (row, exact) in (0..).zip(&exact) {
@@ -115,7 +139,8 @@ mod tests {
         for (operation, outcome) in &tested {
             assert!(outcome.is_ok(), "{}: {outcome:?}", operation.name());
         }
-        assert_eq!(right(&DecodingKernels::emulated(), CPU, &tiny_config()), Operation::ALL);
+        assert_eq!(left_out(&tested), None);
+        assert_eq!(right(tested), Operation::ALL);
     }
 
     #[test]
@@ -131,7 +156,13 @@ mod tests {
             );
         }
         let logits = Tensor::zeros([1, 8], (Kind::BFloat16, CPU));
-        assert_eq!(right(&Err(missing), CPU, &tiny_config()), []);
+        let none = outcomes(&Err(missing), CPU, &tiny_config());
+        assert_eq!(
+            left_out(&none).unwrap(),
+            "decoding is slower than it could be: plain operators do rotary positions and the cache, residual and norm, the MLP's gate, \
+             drawing a token, as libnvrtc.so.13 or .12 cannot be used: no such file"
+        );
+        assert_eq!(right(none), []);
         let on_host = own_kernels(CPU, Kind::BFloat16, &tiny_config());
         assert!(on_host.draw(&logits, &[0.5], 1.0).is_none());
         for (_, outcome) in test_own_kernels(CPU, &tiny_config()) {

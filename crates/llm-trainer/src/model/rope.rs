@@ -43,6 +43,12 @@ impl Rope {
 }
 
 impl Angles {
+    /// The same angles on another device.
+    pub(super) fn to_device(&self, device: Device) -> Self {
+        let [cosine, sine] = [&self.cosine, &self.sine].map(|all| all.to_device(device));
+        Self { cosine, sine }
+    }
+
     /// Cosine and sine where each row is one position, `[rows, head_dim / 2]`.
     pub(super) fn of_rows(&self) -> [Tensor; 2] {
         [&self.cosine, &self.sine].map(|all| all.view([all.size()[0], -1]))

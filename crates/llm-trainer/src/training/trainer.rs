@@ -40,7 +40,7 @@ use super::probe::EntropyProbe;
 use super::reward_model::RewardModel;
 use super::rollout::{Answered, Judge, Sample};
 use super::shared_pass::SharedPass;
-use crate::generation::GenerationOptions;
+use crate::generation::{GenerationOptions, kernels_left_out};
 use crate::host_memory::Memory;
 use crate::model::Decoder;
 use crate::ranks::{Grid, Ranks};
@@ -130,6 +130,12 @@ impl Trainer {
     /// What a person should know of the data before the first step: one sentence each.
     pub fn notes(&self) -> &[String] {
         &self.notes
+    }
+
+    /// Which operations of sampling are done by plain operators on CUDA, and why, where a kernel of our own would be faster.
+    pub fn kernel_warning(&self) -> Option<String> {
+        let own = self.engine.is_none();
+        own.then(|| kernels_left_out(&self.model)).flatten()
     }
 
     /// Whether every step is done.

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::fixture::said_beside_the_device;
 use crate::training_run::{assert_success, comparable_metrics, train, train_by, weights};
 
 /// A run of four steps that stands at step 2, and that checkpoint's folder of the trainer.
@@ -25,7 +26,7 @@ fn a_run_whose_only_checkpoint_is_damaged_ends_in_one_line_that_names_the_file()
     let said = || {
         let output = train(folder.path(), &[]);
         assert_eq!(output.status.code(), Some(2));
-        let text = String::from_utf8_lossy(&output.stderr).trim_end().to_owned();
+        let text = said_beside_the_device(&output.stderr).trim_end().to_owned();
         assert_eq!(text.lines().count(), 1, "{text}");
         text
     };

@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-use crate::fixture::{Expected, copy_to, directory};
+use crate::fixture::{Expected, copy_to, directory, said_beside_the_device};
 
 fn run(arguments: &[&str], input: &str) -> Output {
     let mut child = Command::new(env!("CARGO_BIN_EXE_llm-trainer"))
@@ -33,7 +33,7 @@ fn objects(output: &Output) -> Vec<Value> {
 fn refusal(output: &Output, model: &Path) -> String {
     assert_eq!(output.status.code(), Some(2));
     assert!(output.stdout.is_empty(), "{}", String::from_utf8_lossy(&output.stdout));
-    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let text = said_beside_the_device(&output.stderr);
     assert_eq!(text.lines().count(), 1, "{text}");
     text.trim_end().replace(&model.display().to_string(), "DIR")
 }
@@ -44,12 +44,20 @@ fn text_of(path: &Path) -> &str {
 
 #[test]
 fn doctor_tests_itself_and_says_ok() {
-    let output = run(&["doctor"], "");
+    let no_gpu = tempfile::tempdir().unwrap();
+    let mut doctor = Command::new(env!("CARGO_BIN_EXE_llm-trainer"));
+    let output = doctor.arg("doctor").env("LLM_TRAINER_NVIDIA_ROOT", no_gpu.path()).output();
+    let output = output.expect("the binary was built for this test");
     assert_eq!(output.status.code(), Some(0));
     let text = String::from_utf8_lossy(&output.stdout);
-    for expected in
-        ["libtorch     built against 2.", "CUDA  ", "threads  ", "memory  ", "self-test    Cpu: ok"]
-    {
+    for expected in [
+        "libtorch     built against 2.",
+        "CUDA  ",
+        "driver  ",
+        "threads  ",
+        "memory  ",
+        "self-test    Cpu: ok",
+    ] {
         assert!(text.contains(expected), "{expected} in {text}");
     }
 }
@@ -207,7 +215,10 @@ fn an_unknown_device_is_refused() {
     let output = run(&arguments, "");
     assert_eq!(output.status.code(), Some(2));
     let text = String::from_utf8_lossy(&output.stderr);
-    assert!(text.contains(r#"device is "tpu", expected "auto", "cpu" or "cuda:N""#), "{text}");
+    assert!(
+        text.contains(r#"device is "tpu", expected "auto", "cpu", "cuda" or "cuda:N""#),
+        "{text}"
+    );
 }
 
 #[test]

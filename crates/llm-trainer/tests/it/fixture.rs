@@ -66,3 +66,10 @@ pub(crate) fn copy_to(name: &str, target: &Path) {
         std::fs::copy(directory(name).join(file), target.join(file)).expect("the fixture is whole");
     }
 }
+
+/// What a command has written to standard error but the first line, which says where it runs.
+pub(crate) fn said_beside_the_device(stderr: &[u8]) -> String {
+    let text = String::from_utf8_lossy(stderr);
+    let lines = text.split_inclusive('\n');
+    lines.filter(|line| !line.starts_with("llm-trainer: device ")).collect()
+}

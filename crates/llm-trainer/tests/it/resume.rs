@@ -5,6 +5,7 @@ use std::process::Output;
 
 use trainer_core::metrics::StepMetrics;
 
+use crate::fixture::said_beside_the_device;
 use crate::training_run::{
     assert_success, comparable_metrics, steps, train, train_command, weights,
 };
@@ -16,7 +17,7 @@ fn resume(root: &Path, from: &str, overrides: &[&str]) -> Output {
 
 fn refused(output: &Output) -> String {
     assert_eq!(output.status.code(), Some(2));
-    let text = String::from_utf8_lossy(&output.stderr).trim_end().to_owned();
+    let text = said_beside_the_device(&output.stderr).trim_end().to_owned();
     assert_eq!(text.lines().count(), 1, "{text}");
     text
 }

@@ -9,9 +9,10 @@ const CHECKED: &str = "2.11.0";
 /// Fails with the reason unless the CUDA half of the checked libtorch is loaded.
 pub(super) fn require(device: usize) -> Result<(), GroupError> {
     let problem = |problem: String| GroupError::Nccl { device, problem };
+    // First: to describe libtorch is a question about CUDA, whose first answer it keeps.
+    load_cuda().map_err(|error| problem(error.message))?;
     let library = libtorch();
     require_version(&library.built_against, &library.configuration).map_err(problem)?;
-    load_cuda().map_err(|error| problem(error.message))?;
     let found = usize::try_from(tch::Cuda::device_count()).unwrap_or(0);
     if device >= found {
         return Err(problem(format!("{found} CUDA devices found")));

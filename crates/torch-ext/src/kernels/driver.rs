@@ -10,6 +10,8 @@ use super::nvrtc;
 use super::source::{Kernel, Launch, SOURCE};
 use crate::TorchError;
 
+/// The driver's library.
+const LIBRARY: &str = "libcuda.so.1";
 /// `CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR` and `_MINOR`.
 const CAPABILITY: [c_int; 2] = [75, 76];
 
@@ -35,6 +37,43 @@ functions! {
     }
 }
 
+functions! {
+    /// What any driver says of itself.
+    About {
+        version: c"cuDriverGetVersion" (*mut c_int),
+    }
+}
+
+/// CUDA's driver on this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CudaDriver {
+    /// The newest CUDA that it runs, as 13 and 0.
+    pub cuda_version: (c_int, c_int),
+    /// Why it does not start, in its own words; `None` where it does.
+    pub refusal: Option<String>,
+}
+
+/// Asks the driver which CUDA it runs, and starts it.
+///
+/// # Errors
+///
+/// [`KernelError`] if there is no driver, or it does not say.
+pub fn cuda_driver() -> Result<CudaDriver, KernelError> {
+    // SAFETY: the driver's library, which libtorch's CUDA half loads as well.
+    let library = unsafe { Library::open(LIBRARY, &[PathBuf::from(LIBRARY)])? };
+    // SAFETY: the type is that of cuda.h.
+    let about = unsafe { About::of(&library)? };
+    let mut version = 0;
+    // SAFETY: there is room for the number; the driver need not be started.
+    let status = unsafe { (about.version)(&raw mut version) };
+    if status != 0 {
+        let (call, problem) = ("cuDriverGetVersion".to_owned(), format!("answers {status}"));
+        return Err(KernelError::Launch { call, problem });
+    }
+    let refusal = Driver::get().err().map(|error| error.to_string());
+    Ok(CudaDriver { cuda_version: (version / 1000, version % 1000 / 10), refusal })
+}
+
 impl Driver {
     fn get() -> Result<&'static Self, KernelError> {
         static DRIVER: OnceLock<Result<Driver, KernelError>> = OnceLock::new();
@@ -42,9 +81,8 @@ impl Driver {
     }
 
     fn open() -> Result<Self, KernelError> {
-        let name = "libcuda.so.1";
         // SAFETY: the driver's library, which libtorch's CUDA half loads as well.
-        let library = unsafe { Library::open(name, &[PathBuf::from(name)])? };
+        let library = unsafe { Library::open(LIBRARY, &[PathBuf::from(LIBRARY)])? };
         // SAFETY: the types are those of cuda.h.
         let driver = unsafe { Self::of(&library)? };
         // SAFETY: the flags must be 0; asked again, the driver does nothing.

@@ -7,7 +7,7 @@ use super::error::KernelError;
 
 /// A library of the process, loaded for as long as it lives.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Library {
+pub(crate) struct Library {
     handle: *mut c_void,
     name: &'static str,
 }
@@ -24,7 +24,7 @@ impl Library {
     /// # Safety
     ///
     /// The initialisers of the libraries are sound to run.
-    pub(super) unsafe fn open(name: &'static str, paths: &[PathBuf]) -> Result<Self, KernelError> {
+    pub(crate) unsafe fn open(name: &'static str, paths: &[PathBuf]) -> Result<Self, KernelError> {
         let error = |problem: String| KernelError::Library { name: name.to_owned(), problem };
         let mut problem = None;
         for path in paths {

@@ -18,8 +18,10 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tch::Device;
 
 use driver::Module;
+pub use driver::{CudaDriver, cuda_driver};
 use emulation::Emulation;
 pub use error::KernelError;
+pub(crate) use library::Library;
 use source::{Kernel, Launch};
 
 /// The kernels, compiled for one device.

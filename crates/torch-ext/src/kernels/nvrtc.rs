@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 
 use super::error::KernelError;
 use super::library::{Library, functions};
+use crate::cuda_libraries::library_folders;
 use crate::device::library_folder;
 
 /// NVRTC's names, by the versions of CUDA that libtorch comes with.
@@ -47,7 +48,15 @@ pub(super) fn compile(
     (major, minor): (c_int, c_int),
 ) -> Result<Vec<u8>, KernelError> {
     static NVRTC: OnceLock<Result<Nvrtc, KernelError>> = OnceLock::new();
-    let nvrtc = NVRTC.get_or_init(open).as_ref().map_err(Clone::clone)?;
+    let nvrtc = NVRTC.get_or_init(|| open(library_folder().as_deref()));
+    compile_by(nvrtc.as_ref().map_err(Clone::clone)?, source, (major, minor))
+}
+
+fn compile_by(
+    nvrtc: &Nvrtc,
+    source: &str,
+    (major, minor): (c_int, c_int),
+) -> Result<Vec<u8>, KernelError> {
     // A product and a sum are rounded apart, as libtorch's operators and the host do.
     let options = [format!("--gpu-architecture=sm_{major}{minor}"), "--fmad=false".to_owned()];
     let failed = |problem: String| KernelError::Compiler {
@@ -99,26 +108,39 @@ impl Program<'_> {
     }
 }
 
-fn open() -> Result<Nvrtc, KernelError> {
+fn open(libtorch: Option<&Path>) -> Result<Nvrtc, KernelError> {
+    let paths = paths(libtorch);
+    for path in &paths {
+        // NVRTC asks the loader for its second half by name alone, which finds it in this folder only if it is loaded already.
+        for builtins in builtins_beside(path) {
+            // SAFETY: a part of NVRTC, which would load it.
+            let _kept_loaded = unsafe { Library::open("NVRTC's builtins", &[builtins]) };
+        }
+    }
     // SAFETY: NVRTC is a library like libtorch's others, whose initialisers are run as theirs are.
-    let library =
-        unsafe { Library::open("libnvrtc.so.13 or .12", &paths(library_folder().as_deref()))? };
+    let library = unsafe { Library::open("libnvrtc.so.13 or .12", &paths)? };
     // SAFETY: the types are those of nvrtc.h.
     unsafe { Nvrtc::of(&library) }
 }
 
 /// Where NVRTC may lie: beside libtorch, in NVIDIA's wheels beside torch's, and where the loader looks.
 fn paths(libtorch: Option<&Path>) -> Vec<PathBuf> {
-    // `site-packages/torch/lib` and `site-packages/nvidia/*/lib`.
-    let wheels = libtorch.and_then(|own| Some(own.ancestors().nth(2)?.join("nvidia")));
-    let entries = wheels.and_then(|wheels| std::fs::read_dir(wheels).ok()).into_iter().flatten();
-    let mut beside: Vec<PathBuf> =
-        entries.flatten().map(|entry| entry.path().join("lib")).collect();
-    beside.sort();
-    let folders: Vec<PathBuf> = libtorch.map(Path::to_owned).into_iter().chain(beside).collect();
+    let folders = library_folders(libtorch);
     let in_folders =
         NAMES.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
     in_folders.filter(|path| path.exists()).chain(NAMES.iter().map(PathBuf::from)).collect()
+}
+
+/// Files `libnvrtc-builtins.so*` in the folder of an NVRTC; none where the path has no folder.
+fn builtins_beside(nvrtc: &Path) -> Vec<PathBuf> {
+    let folder = nvrtc.parent().filter(|folder| folder.is_absolute());
+    let entries = folder.and_then(|folder| std::fs::read_dir(folder).ok()).into_iter().flatten();
+    let paths = entries.flatten().map(|entry| entry.path());
+    let is_builtins = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with("libnvrtc-builtins.so")
+    };
+    paths.filter(is_builtins).collect()
 }
 
 #[cfg(test)]
@@ -144,6 +166,44 @@ mod tests {
         assert!(error.contains("gatde") && error.contains("gate.cu"), "{error}");
         let unknown = compile(SOURCE, (1, 2)).unwrap_err().to_string();
         assert!(unknown.contains("sm_12"), "{unknown}");
+    }
+
+    /// NVRTC as far as its loading goes: it compiles once the loader finds its second half by name.
+    const FAKE: &str = r#"
+#include <dlfcn.h>
+#include <stddef.h>
+int nvrtcCreateProgram(void **p, const char *s, const char *n, int c, const char *const *h, const char *const *i) { *p = (void *)1; return 0; }
+int nvrtcCompileProgram(void *p, int c, const char *const *o) { return dlopen("libnvrtc-builtins.so.0.test", RTLD_NOW) ? 0 : 7; }
+int nvrtcGetProgramLogSize(void *p, size_t *s) { *s = 1; return 0; }
+int nvrtcGetProgramLog(void *p, char *l) { *l = 0; return 0; }
+int nvrtcGetCUBINSize(void *p, size_t *s) { *s = 3; return 0; }
+int nvrtcGetCUBIN(void *p, char *c) { c[0] = 'b'; c[1] = 'i'; c[2] = 'n'; return 0; }
+int nvrtcDestroyProgram(void **p) { return 0; }
+"#;
+
+    /// As in NVIDIA's wheel: two libraries in a folder that the loader does not search.
+    #[test]
+    fn the_half_that_nvrtc_asks_for_by_name_is_found_beside_it() {
+        let packages = std::env::temp_dir().join(format!("nvrtc-halves-{}", std::process::id()));
+        let (torch, wheel) = (packages.join("torch/lib"), packages.join("nvidia/cu13/lib"));
+        for folder in [&torch, &wheel] {
+            std::fs::create_dir_all(folder).unwrap();
+        }
+        let build = |source: &str, name: &str| {
+            let path = wheel.join(name).with_extension("c");
+            std::fs::write(&path, source).unwrap();
+            let named = format!("-Wl,-soname,{name}");
+            let mut compiler = std::process::Command::new("cc");
+            compiler.args(["-shared", "-fPIC", "-w", "-o"]).arg(wheel.join(name)).arg(&path);
+            assert!(compiler.arg(named).arg("-ldl").status().unwrap().success());
+        };
+        build(FAKE, "libnvrtc.so.13");
+        let alone = compile_by(&open(Some(&torch)).unwrap(), "", (9, 0)).unwrap_err().to_string();
+        build("int builtins;", "libnvrtc-builtins.so.0.test");
+        let whole = compile_by(&open(Some(&torch)).unwrap(), "", (9, 0));
+        std::fs::remove_dir_all(&packages).unwrap();
+        assert!(alone.contains("nvrtcCompileProgram answers 7"), "{alone}");
+        assert_eq!(whole.unwrap(), b"bin");
     }
 
     #[test]

@@ -99,11 +99,13 @@ pub enum Dtype {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Device {
-    /// The first CUDA device where there is one, else the CPU.
+    /// As [`Self::CudaOfRank`] where there is a GPU, else the CPU.
     #[default]
     Auto,
     /// The CPU.
     Cpu,
+    /// A CUDA device for each rank of a machine: the first for one process.
+    CudaOfRank,
     /// The CUDA device of that number.
     Cuda(usize),
 }
@@ -115,12 +117,15 @@ impl TryFrom<String> for Device {
         match text.as_str() {
             "auto" => Ok(Self::Auto),
             "cpu" => Ok(Self::Cpu),
+            "cuda" => Ok(Self::CudaOfRank),
             other => other
                 .strip_prefix("cuda:")
                 .and_then(|number| number.parse().ok())
                 .map(Self::Cuda)
                 .ok_or_else(|| {
-                    format!("device is {text:?}, expected \"auto\", \"cpu\" or \"cuda:N\"")
+                    format!(
+                        "device is {text:?}, expected \"auto\", \"cpu\", \"cuda\" or \"cuda:N\""
+                    )
                 }),
         }
     }
@@ -131,6 +136,7 @@ impl From<Device> for String {
         match device {
             Device::Auto => "auto".to_owned(),
             Device::Cpu => "cpu".to_owned(),
+            Device::CudaOfRank => "cuda".to_owned(),
             Device::Cuda(number) => format!("cuda:{number}"),
         }
     }

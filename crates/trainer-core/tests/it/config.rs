@@ -414,7 +414,8 @@ fn all_problems_are_reported_at_once_under_the_name_of_the_file() {
 fn device_names_are_checked() {
     for name in ["gpu", "cuda", "cuda:x", "cuda:-1"] {
         let text = error(&[&format!("model.device=\"{name}\"")]);
-        let expected = format!("device is \"{name}\", expected \"auto\", \"cpu\" or \"cuda:N\"");
+        let expected =
+            format!("device is \"{name}\", expected \"auto\", \"cpu\", \"cuda\" or \"cuda:N\"");
         assert!(text.contains(&expected), "{text}");
     }
 }

@@ -14,10 +14,9 @@ use trainer_core::text_tokenizer::TextTokenizer;
 
 use super::policy_pass;
 use super::questions::Asked;
-use super::start::{place, start_sandbox};
+use super::start::start_sandbox;
 use crate::generation::GenerationOptions;
 use crate::model::Decoder;
-use crate::ranks::Ranks;
 use crate::training::policy_pass::Sequence;
 use crate::training::rollout::{Judge, Sample, roll_out};
 
@@ -42,7 +41,7 @@ pub fn preflight(
     ensure!(prompts > 0 && group_size > 0, "a preflight of no response, expected at least one");
     let config = run.config();
     crate::device::set_threads(config.model.threads)?;
-    let (device, kind) = place(config, &Ranks::single())?;
+    let (device, kind) = crate::device::place(&config.model, (0, 1))?;
     let tokenizer = TextTokenizer::load(&config.model.path)?;
     let end_ids = tokenizer.eos_ids(&config.model.path)?;
     let (special, stops) = StopStrings::split(&tokenizer, &config.rollout.stop)?;

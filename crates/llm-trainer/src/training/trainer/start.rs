@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::{Context, bail};
 use tch::{Device, Kind};
 use trainer_core::code_tasks::{Helper, Sandbox};
-use trainer_core::config::{Dtype, RolloutEngine, Run, RunConfig};
+use trainer_core::config::{RolloutEngine, Run, RunConfig};
 use trainer_core::counter_rng::{Purpose, purpose_seed};
 use trainer_core::dynamic_sampling::GroupSampler;
 use trainer_core::metrics::{MetricsWriter, StepMetrics, read_metrics};
@@ -46,7 +46,7 @@ impl Trainer {
         let ranks = ranks.overlapping(config.parallel.overlap);
         let grid = Grid::new(&ranks, config.parallel.tensor)?;
         crate::device::set_threads(config.model.threads)?;
-        let (device, kind) = place(config, &ranks)?;
+        let (device, kind) = crate::device::place(&config.model, ranks.local())?;
         let tokenizer = TextTokenizer::load(&config.model.path)?;
         let mut stop_ids = tokenizer.eos_ids(&config.model.path)?;
         stop_ids.extend(&config.rollout.stop_token_ids);
@@ -178,17 +178,6 @@ fn check_stop_ids(config: &RunConfig, vocab_size: usize) -> anyhow::Result<()> {
         }
         None => Ok(()),
     }
-}
-
-/// Where the model lies, and in which kind.
-pub(super) fn place(config: &RunConfig, ranks: &Ranks) -> anyhow::Result<(Device, Kind)> {
-    let device = crate::device::resolve_beside(config.model.device, ranks.local())?;
-    let kind = match config.model.dtype {
-        Dtype::F32 => Kind::Float,
-        Dtype::Bf16 => Kind::BFloat16,
-        Dtype::F64 => Kind::Double,
-    };
-    Ok((device, kind))
 }
 
 fn fresh_optimizer(config: &RunConfig, model: &Decoder, ranks: &Ranks) -> AdamW {

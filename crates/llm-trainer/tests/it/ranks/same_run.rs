@@ -284,6 +284,9 @@ fn the_first_rank_writes_for_all() {
     let outputs = train_on(2, folder.path(), &["evaluation.every=0"]);
     assert!(String::from_utf8_lossy(&outputs[0].stdout).contains("4 steps done"));
     assert!(outputs[1].stdout.is_empty() && outputs[1].stderr.is_empty(), "{outputs:?}");
+    let said = String::from_utf8_lossy(&outputs[0].stderr);
+    let first = "llm-trainer: device cpu; dtype f32; 1 thread; 2 ranks\n";
+    assert!(said.starts_with(first), "{said}");
     let metrics = std::fs::read_to_string(folder.path().join("run/metrics.jsonl")).unwrap();
     assert_eq!(metrics.lines().count(), 4);
     let log = std::fs::read_to_string(folder.path().join("run/logs/rank-1.log")).unwrap();

@@ -23,7 +23,7 @@ pub(super) const SOURCES: &[Field] = &[
     field(
         "model.device",
         "\"auto\"",
-        "`\"auto\"` (the first CUDA device, that of its own for each of several processes, else the CPU), `\"cpu\"` or `\"cuda:N\"`.",
+        "`\"auto\"` (as `\"cuda\"` where a GPU is, else the CPU; an error where a GPU or its driver shows and cannot be used), `\"cpu\"`, `\"cuda\"` (a CUDA device for each rank of a machine, the first for one process) or `\"cuda:N\"`. `CUDA_VISIBLE_DEVICES=` hides all devices: `\"auto\"` is then the CPU.",
     ),
     field(
         "model.threads",

@@ -1,0 +1,104 @@
+//! The libraries that libtorch's CUDA half needs: which wheel holds each, and which are not here.
+
+use std::path::{Path, PathBuf};
+
+use crate::device::library_folder;
+use crate::kernels::Library;
+
+/// A library of NVIDIA's that libtorch's CUDA half loads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CudaLibrary {
+    /// The loader's name for it.
+    pub name: &'static str,
+    /// The wheel on PyPI that holds it.
+    pub wheel: &'static str,
+}
+
+/// Those of libtorch 2.11.0 for CUDA 13, but the two that its CPU half loads as well; `scripts/libtorch-cuda.txt` lists the wheels.
+pub const CUDA_LIBRARIES: [CudaLibrary; 13] = {
+    const fn of(name: &'static str, wheel: &'static str) -> CudaLibrary {
+        CudaLibrary { name, wheel }
+    }
+    [
+        of("libcublas.so.13", "nvidia-cublas"),
+        of("libcublasLt.so.13", "nvidia-cublas"),
+        of("libnvrtc.so.13", "nvidia-cuda-nvrtc"),
+        of("libcudnn.so.9", "nvidia-cudnn-cu13"),
+        of("libcufft.so.12", "nvidia-cufft"),
+        of("libcufile.so.0", "nvidia-cufile"),
+        of("libcurand.so.10", "nvidia-curand"),
+        of("libcusolver.so.12", "nvidia-cusolver"),
+        of("libcusparse.so.12", "nvidia-cusparse"),
+        of("libcusparseLt.so.0", "nvidia-cusparselt-cu13"),
+        of("libnccl.so.2", "nvidia-nccl-cu13"),
+        of("libnvJitLink.so.13", "nvidia-nvjitlink"),
+        of("libnvshmem_host.so.3", "nvidia-nvshmem-cu13"),
+    ]
+};
+
+/// Those of [`CUDA_LIBRARIES`] that are neither beside libtorch nor where the loader looks.
+pub fn missing_cuda_libraries() -> Vec<CudaLibrary> {
+    missing_from(&library_folders(library_folder().as_deref()))
+}
+
+fn missing_from(folders: &[PathBuf]) -> Vec<CudaLibrary> {
+    let is_here = |name: &str| {
+        folders.iter().any(|folder| folder.join(name).exists()) || {
+            // SAFETY: a library of NVIDIA's, whose initialisers libtorch's CUDA half runs as well.
+            unsafe { Library::open("a library of CUDA", &[PathBuf::from(name)]) }.is_ok()
+        }
+    };
+    CUDA_LIBRARIES.into_iter().filter(|library| !is_here(library.name)).collect()
+}
+
+/// Libtorch's own folder, then those of NVIDIA's wheels beside torch's: `torch/lib` and `nvidia/*/lib` of a `site-packages`.
+pub(crate) fn library_folders(libtorch: Option<&Path>) -> Vec<PathBuf> {
+    let wheels = libtorch.and_then(|own| Some(own.ancestors().nth(2)?.join("nvidia")));
+    let entries = wheels.and_then(|wheels| std::fs::read_dir(wheels).ok()).into_iter().flatten();
+    let mut beside: Vec<PathBuf> =
+        entries.flatten().map(|entry| entry.path().join("lib")).collect();
+    beside.sort();
+    libtorch.map(Path::to_owned).into_iter().chain(beside).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn a_library_is_missing_until_a_folder_holds_it() {
+        let packages = std::env::temp_dir().join(format!("cuda-libraries-{}", std::process::id()));
+        let (torch, wheel) = (packages.join("torch/lib"), packages.join("nvidia/cudnn/lib"));
+        for folder in [&torch, &wheel] {
+            std::fs::create_dir_all(folder).unwrap();
+        }
+        let is_missing = |name: &str| {
+            let missing = missing_from(&library_folders(Some(&torch)));
+            missing.iter().any(|library| library.name == name)
+        };
+        let everywhere = missing_from(&[]);
+        std::fs::write(wheel.join("libcudnn.so.9"), "").unwrap();
+        std::fs::write(torch.join("libnccl.so.2"), "").unwrap();
+        let found = ["libcudnn.so.9", "libnccl.so.2"].map(is_missing);
+        std::fs::remove_dir_all(&packages).unwrap();
+        assert_eq!(found, [false, false]);
+        // A machine may have some of them where its loader looks.
+        let is_here = |name| !everywhere.iter().any(|library| library.name == name);
+        assert_eq!(
+            ["libcudnn.so.9", "libnccl.so.2"].map(is_missing),
+            ["libcudnn.so.9", "libnccl.so.2"].map(|name| !is_here(name))
+        );
+    }
+
+    #[test]
+    fn the_setup_script_fetches_the_wheel_of_each() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let list = std::fs::read_to_string(root.join("scripts/libtorch-cuda.txt")).unwrap();
+        let fetched: BTreeSet<&str> =
+            list.lines().filter_map(|line| Some(line.split_once("==")?.0)).collect();
+        let named: BTreeSet<&str> = CUDA_LIBRARIES.iter().map(|library| library.wheel).collect();
+        assert_eq!(named, fetched);
+    }
+}
