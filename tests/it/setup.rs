@@ -111,7 +111,10 @@ impl Checkout {
 fn without_a_gpu_the_half_for_the_cpu_is_fetched_once() {
     let checkout = Checkout::new();
     let said = checkout.says(&[]);
-    assert!(said.starts_with("libtorch: downloading from PyPI (544 MB, 1189 MB on disk)"), "{said}");
+    assert!(
+        said.starts_with("libtorch: downloading from PyPI (544 MB, 1189 MB on disk)"),
+        "{said}"
+    );
     assert_eq!(checkout.asked(), CPU);
     assert_eq!(checkout.says(&[]), "libtorch: 2.11.0, in .libtorch/\n");
     assert!(checkout.asked().is_empty() && checkout.left_behind().is_empty());
@@ -144,10 +147,7 @@ fn the_user_has_the_last_word_on_cuda() {
     assert_eq!(without.asked(), [&CPU[..], &CUDA].concat());
     let output = without.run(&[("CUDA", "yes")]);
     assert_eq!(output.status.code(), Some(2));
-    assert_eq!(
-        String::from_utf8_lossy(&output.stderr),
-        "error: CUDA is yes, expected 1 or 0\n"
-    );
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "error: CUDA is yes, expected 1 or 0\n");
 }
 
 #[test]

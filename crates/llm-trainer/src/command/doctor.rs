@@ -77,6 +77,7 @@ pub fn run(_args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
             }
         }
     }
+    out.flush()?;
     match (cuda, machine.sign) {
         (Err(reason), Some(sign)) if device::hidden().is_none() => {
             bail!("{sign} is here, but {reason}")

@@ -36,7 +36,8 @@ fn a_set_up_that_cannot_learn_is_refused_with_what_to_change() {
         assert!(shown.contains(expected), "{expected} in {shown}");
     }
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.starts_with("preflight 0/2 "), "{said}");
+    let first = "llm-trainer: device cpu; dtype f32; 1 thread; 1 rank\npreflight 0/2 ";
+    assert!(said.starts_with(first), "{said}");
     assert!(said.ends_with("\nerror: tiny: this run cannot learn, see above\n"), "{said}");
 }
 

@@ -412,7 +412,10 @@ fn all_problems_are_reported_at_once_under_the_name_of_the_file() {
 
 #[test]
 fn device_names_are_checked() {
-    for name in ["gpu", "cuda", "cuda:x", "cuda:-1"] {
+    let run = resolve(&["model.device=cuda"]).unwrap();
+    assert_eq!(run.config().model.device, Device::CudaOfRank);
+    assert_eq!(String::from(Device::CudaOfRank), "cuda");
+    for name in ["gpu", "cuda:", "cuda:x", "cuda:-1"] {
         let text = error(&[&format!("model.device=\"{name}\"")]);
         let expected =
             format!("device is \"{name}\", expected \"auto\", \"cpu\", \"cuda\" or \"cuda:N\"");
