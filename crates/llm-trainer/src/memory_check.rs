@@ -38,8 +38,6 @@ pub(crate) struct MemoryCheck {
     memory: MemoryPlan,
     /// What a rank may need, in bytes, and whose that is.
     room: Option<(u64, String)>,
-    /// What of the plan's need is taken already: 0, or what it assumes for the driver, whose context is there once a device is asked.
-    taken_bytes: u64,
     warnings: Vec<String>,
 }
 
@@ -64,7 +62,7 @@ impl MemoryCheck {
         let setup = Setup { on_cpu, widens_products, ..Setup::of_run(run, sizes) };
         let setup = setup.with_ranks(ranks.count() / of_node, of_node).ok()?;
         let memory = MemoryPlan::new(&setup, setup.longest());
-        let mut check = Self { setup, memory, room: None, taken_bytes: 0, warnings: Vec::new() };
+        let mut check = Self { setup, memory, room: None, warnings: Vec::new() };
         match given {
             Some(bytes) => check.room = Some((bytes, "as --gpu-memory says".to_owned())),
             None if on_cpu => check.look_at_host(host_memory(), of_node as u64),
@@ -89,8 +87,9 @@ impl MemoryCheck {
     fn look_at_gpu(&mut self, device: Device, ranks: u64) {
         if let Some(room) = memory_of(device) {
             let Device::Cuda(index) = device else { return };
-            self.room = Some((room.free_bytes, format!("what is free on cuda:{index}")));
-            self.taken_bytes = DRIVER_BYTES;
+            // The driver's context, of which the plan has an assumption, is there once a device is asked.
+            let room = room.free_bytes + DRIVER_BYTES;
+            self.room = Some((room, format!("what is free on cuda:{index} and the driver's part")));
         }
         let on_host = self.memory.host_bytes();
         if let Some(host) = host_memory().filter(|host| on_host > host.free_bytes / ranks) {
@@ -102,11 +101,6 @@ impl MemoryCheck {
         }
     }
 
-    /// What a rank must find free.
-    fn needed_bytes(&self) -> u64 {
-        self.memory.peak_bytes() - self.taken_bytes
-    }
-
     /// What to say of a run that may start.
     ///
     /// # Errors
@@ -114,8 +108,8 @@ impl MemoryCheck {
     /// [`TooLittleMemory`] where it may not.
     pub(crate) fn admit(&self) -> Result<&[String], TooLittleMemory> {
         match &self.room {
-            Some((room, whose)) if self.needed_bytes() > *room => Err(TooLittleMemory {
-                needed: ByteCount(self.needed_bytes()).to_string(),
+            Some((room, whose)) if self.memory.peak_bytes() > *room => Err(TooLittleMemory {
+                needed: ByteCount(self.memory.peak_bytes()).to_string(),
                 enough: format!("{}MiB", self.memory.peak_bytes().div_ceil(1 << 20)),
                 room: ByteCount(*room).to_string(),
                 whose: whose.clone(),
