@@ -167,6 +167,8 @@ impl Ranks {
         let mut command = Command::new(&options.command[0]);
         command.args(&options.command[1..]);
         command.envs(variables(index, options.processes, &options.host, port));
+        // In time for the ranks: they need not begin again.
+        command.envs(crate::openmp::variable());
         if std::env::var_os("OMP_NUM_THREADS").is_none() {
             let processors = std::thread::available_parallelism().map_or(1, usize::from);
             command.env("OMP_NUM_THREADS", threads(processors, options.processes).to_string());

@@ -22,6 +22,7 @@ mod long_runs;
 mod moments;
 mod observability;
 mod offload;
+mod openmp;
 mod parity;
 mod peak_memory;
 mod plain_losses;
