@@ -125,7 +125,8 @@ impl Manifest {
     ///
     /// Never: names and numbers are valid JSON.
     pub fn write(&self, folder: &Path) -> Result<(), WriteError> {
-        let text = serde_json::to_vec_pretty(self).expect("names and numbers are valid JSON");
+        let mut text = serde_json::to_vec_pretty(self).expect("names and numbers are valid JSON");
+        text.push(b'\n');
         let path = folder.join(own_name());
         fs::write(&path, text).map_err(WriteError::of(&path, "write"))
     }

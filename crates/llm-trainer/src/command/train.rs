@@ -10,7 +10,7 @@ use trainer_core::config::{ModelSection, Run};
 use trainer_core::counted::counted;
 use trainer_core::deadline::Deadline;
 use trainer_core::plan::Assumptions;
-use trainer_core::resume::{self, Origin, Resume, Start};
+use trainer_core::resume::{self, Change, Origin, Resume, Start};
 use trainer_core::run_directory::{Checkpoint, RunDirectory};
 
 use super::plan_options::PlanOptions;
@@ -156,22 +156,9 @@ fn train_on(
 ) -> anyhow::Result<Option<Interruption>> {
     let out: &mut dyn Write = if ranks.is_first() { out } else { &mut std::io::sink() };
     let root = run.output_directory();
-    let check = |checkpoint: &Checkpoint| checked(ranks, checkpoint);
-    let Start { origin, notes, changes } = resume::origin_by(&root, resolved, &args.resume, check)?;
-    // Before any of them writes: the first rank makes the folder that all look into.
-    ranks.same("where the run starts", &start_of(&origin))?;
-    let steps = run.config().training.steps;
-    let name = run.config().name.clone();
+    let (steps, name) = (run.config().training.steps, run.config().name.clone());
     let warnings = run.warnings();
-    let (save, replay) = (args.save_rollouts.as_deref(), args.replay_rollouts.as_deref());
-    let rollouts = RolloutSource::open(run.config(), save, replay)?;
-    announce(ranks, &run.config().model)?;
-    let started = |run: &Run| create(&root, run, resolved, ranks.count());
-    let trainer = Trainer::start(ranks.clone(), run, origin, started)?;
-    let mut trainer = trainer.with_rollouts(rollouts);
-    let recorded =
-        if ranks.is_first() { trainer.record_changes(&changes, resolved) } else { Ok(()) };
-    ranks.agree("whether the changed configuration is written", recorded)?;
+    let (mut trainer, changes) = begin(ranks, args, run, resolved)?;
     if trainer.is_finished() {
         writeln!(out, "{name}: all {steps} steps are done; see {}", root.display())?;
         return Ok(None);
@@ -188,7 +175,7 @@ fn train_on(
         let log = RunDirectory::open(&root)?.rank_log(ranks.rank())?;
         Progress::logged(&name, steps, &log).with_context(|| log.display().to_string())?
     };
-    for warning in warnings.iter().chain(&notes) {
+    for warning in &warnings {
         progress.say(&format!("warning: {warning}"));
     }
     if let Some(warning) = trainer.kernel_warning() {
@@ -202,20 +189,14 @@ fn train_on(
     if let (Err(error), false) = (&outcome, ranks.is_first()) {
         progress.say(&format!("error: {error:#}"));
     }
-    let (interruption, root) = (outcome?, root.display());
-    match interruption {
-        Some(reason) => {
-            let step = trainer.step();
-            progress.interrupt();
-            writeln!(
-                out,
-                "{name}: {reason} after step {step} of {steps}, which is saved; see {root}"
-            )?;
-        }
-        None => {
-            progress.finish();
-            writeln!(out, "{name}: {} done; see {root}", counted(steps, "step"))?;
-        }
+    let interruption = outcome?;
+    if let Some(reason) = interruption {
+        let (step, root) = (trainer.step(), root.display());
+        progress.interrupt();
+        writeln!(out, "{name}: {reason} after step {step} of {steps}, which is saved; see {root}")?;
+    } else {
+        progress.finish();
+        writeln!(out, "{name}: {} done; see {}", counted(steps, "step"), root.display())?;
     }
     // Another rank may end first, and a launcher then ends this one.
     out.flush()?;
@@ -230,6 +211,33 @@ fn announce(ranks: &Ranks, model: &ModelSection) -> anyhow::Result<()> {
         device::announce(model.device, place, kind, ranks.count());
     }
     Ok(())
+}
+
+/// The run where it starts, and the fields that it goes on with otherwise than before, which are written down.
+fn begin(
+    ranks: &Ranks,
+    args: &Args,
+    run: Run,
+    resolved: &str,
+) -> anyhow::Result<(Trainer, Vec<Change>)> {
+    let root = run.output_directory();
+    let check = |checkpoint: &Checkpoint| checked(ranks, checkpoint);
+    let Start { origin, notes, changes } = resume::origin_by(&root, resolved, &args.resume, check)?;
+    // Before any of them writes: the first rank makes the folder that all look into.
+    ranks.same("where the run starts", &start_of(&origin))?;
+    // At once: what follows may take long, or fail.
+    for note in notes.iter().filter(|_| ranks.is_first()) {
+        eprintln!("{}: warning: {note}", run.config().name);
+    }
+    let (save, replay) = (args.save_rollouts.as_deref(), args.replay_rollouts.as_deref());
+    let rollouts = RolloutSource::open(run.config(), save, replay)?;
+    announce(ranks, &run.config().model)?;
+    let started = |run: &Run| create(&root, run, resolved, ranks.count());
+    let trainer = Trainer::start(ranks.clone(), run, origin, started)?;
+    let recorded =
+        if ranks.is_first() { trainer.record_changes(&changes, resolved) } else { Ok(()) };
+    ranks.agree("whether the changed configuration is written", recorded)?;
+    Ok((trainer.with_rollouts(rollouts), changes))
 }
 
 /// What may end a run before its last step.

@@ -176,6 +176,8 @@ impl Ranks {
         let record = self.records.as_ref().map(|folder| folder.path().join(rank.to_string()));
         // An empty name asks for no record.
         command.env(record::VARIABLE, record.as_deref().unwrap_or(Path::new("")));
+        // In time for the ranks: they need not begin again.
+        command.envs(crate::openmp::variable());
         if std::env::var_os("OMP_NUM_THREADS").is_none() {
             let processors = std::thread::available_parallelism().map_or(1, usize::from);
             command.env("OMP_NUM_THREADS", threads(processors, options.processes).to_string());

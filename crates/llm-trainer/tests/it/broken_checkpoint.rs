@@ -109,6 +109,8 @@ fn a_damaged_newest_checkpoint_is_named_and_the_one_before_is_taken() {
     let output = train(folder.path(), &[]);
     assert_success(&output);
     assert!(String::from_utf8_lossy(&output.stdout).contains("all 4 steps are done"));
+    let warned = String::from_utf8_lossy(&output.stderr);
+    assert!(warned.contains("latest: is \"\", expected the name of a folder"), "{warned}");
 }
 
 #[test]

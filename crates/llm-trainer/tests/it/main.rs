@@ -24,6 +24,7 @@ mod memory;
 mod moments;
 mod observability;
 mod offload;
+mod openmp;
 mod parity;
 mod peak_memory;
 mod plain_losses;

@@ -72,7 +72,7 @@ fn is_free(Change { field, before, now }: &Change, run: &BTreeMap<String, String
         }
         // One GPU in place of another; `auto` may have been anything.
         "model.device" => [before, now].iter().all(|device| device.starts_with("\"cuda")),
-        _ => FREE.iter().any(|free| lies_in(free)),
+        _ => FREE.iter().any(lies_in),
     }
 }
 
