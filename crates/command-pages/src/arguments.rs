@@ -32,10 +32,10 @@ mod tests {
             Arg::new("file"),
         ]);
         let command = || with_negative_numbers(Command::new("program").subcommand(inner.clone()));
-        let arguments = ["program", "generate", "--temperature", "-1e-3", "--fast", "-2"];
+        let arguments = ["program", "generate", "--temperature", "-0.5", "--fast", "-2"];
         let matches = command().try_get_matches_from(arguments).expect("they are values");
         let matches = matches.subcommand_matches("generate").expect("it was called");
-        assert_eq!(matches.get_one("temperature"), Some(&-1e-3));
+        assert_eq!(matches.get_one("temperature"), Some(&-0.5));
         assert_eq!(matches.get_one("file"), Some(&"-2".to_owned()));
         for arguments in [["program", "generate", "-x"], ["program", "generate", "--help"]] {
             assert!(command().try_get_matches_from(arguments).is_err(), "{arguments:?}");

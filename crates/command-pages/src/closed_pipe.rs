@@ -57,7 +57,8 @@ mod tests {
         drop(reader);
         assert!(watched.write_all(b"unread").is_err());
         assert!(watched.is_closed());
-        let mut full = Watched::new(&mut [0_u8; 2][..]);
+        let mut two_bytes = [0_u8; 2];
+        let mut full = Watched::new(&mut two_bytes[..]);
         assert!(full.write_all(b"abc").is_err());
         assert!(!full.is_closed());
     }

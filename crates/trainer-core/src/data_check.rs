@@ -166,8 +166,9 @@ impl DataReport {
         invalid.sort_unstable();
         if file.bad_rows == BadRows::Error && !invalid.is_empty() {
             let (count, list) = (invalid.len(), table::some(&invalid, REFUSED_ROWS));
+            let named = if count == 1 { "row" } else { "rows" };
             return Some(format!(
-                "{name}: {count} of {rows} rows are invalid, rows {list}: a run refuses the file, unless \
+                "{name}: {count} of {rows} rows are invalid, {named} {list}: a run refuses the file, unless \
                  data.train.file.bad_rows is \"drop\""
             ));
         }

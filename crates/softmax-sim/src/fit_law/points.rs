@@ -70,18 +70,18 @@ impl Points {
             Some(_) => columns.of_csv(bytes)?,
         };
         let mut points = Self::default();
-        let mut problems = Vec::new();
+        let (mut problems, mut passed_over) = (Vec::new(), false);
         for row in rows {
             match row {
                 Ok(Some((entropy, reward))) => {
                     points.entropy.push(entropy);
                     points.reward.push(reward);
                 }
-                Ok(None) => {}
+                Ok(None) => passed_over = true,
                 Err(problem) => problems.push(problem),
             }
         }
-        if points.is_empty() && problems.is_empty() {
+        if passed_over && points.is_empty() && problems.is_empty() {
             let (entropy, reward) = (entropy.to_owned(), reward.to_owned());
             return Err(ReadError::NoValues { entropy, reward });
         }

@@ -118,7 +118,7 @@ pub enum RowProblem {
         byte: u8,
     },
     /// A row of CSV does not fit the header.
-    #[error("the row has {cells} cells, expected {columns} as in the header")]
+    #[error("the number of cells is {cells}, expected {columns} as in the header")]
     Cells {
         /// Cells of the row.
         cells: usize,

@@ -125,7 +125,7 @@ fn a_json_list_and_csv_are_read_as_lines_are() {
 #[test]
 fn bad_rows_of_a_list_and_of_csv_are_named() {
     let list = r#"[{"problem": "p", "answer": "4"}, [1], {"problem": "p"}]"#;
-    let csv = "problem,answer\n\"two\nlines\",4\np\np,4,5\np,\n";
+    let csv = "problem,answer\r\n\"two\nlines\",4\r\n\r\np\r\np,4,5\r\n\r\n\r\np,\r\n";
     let broken = "[{\"problem\": \"p\", \"answer\": \"4\"},\n{\"problem\"]\n";
     let files = [("set.json", list), ("set.csv", csv), ("broken.json", broken)];
     let folder = folder(&files);
@@ -137,10 +137,10 @@ fn bad_rows_of_a_list_and_of_csv_are_named() {
     assert!(text.contains("DIR/set.json: row 3: field `answer` is missing"), "{text}");
     let text = read("set.csv");
     assert!(text.starts_with("DIR/set.csv: 3 of 4 rows are invalid"), "{text}");
-    let cells = "the row has 1 cells, expected 2 as in the header";
-    assert!(text.contains(&format!("DIR/set.csv:4: {cells}")), "{text}");
-    assert!(text.contains("DIR/set.csv:5: the row has 3 cells"), "{text}");
-    assert!(text.contains("DIR/set.csv:6: field `answer` is empty"), "{text}");
+    let cells = "the number of cells is 1, expected 2 as in the header";
+    assert!(text.contains(&format!("DIR/set.csv:5: {cells}")), "{text}");
+    assert!(text.contains("DIR/set.csv:6: the number of cells is 3"), "{text}");
+    assert!(text.contains("DIR/set.csv:9: field `answer` is empty"), "{text}");
     let text = read("broken.json");
     assert!(text.starts_with("DIR/broken.json:2: not a JSON object: expected"), "{text}");
     assert!(text.ends_with(" at column 11"), "{text}");
