@@ -10,7 +10,7 @@ use crate::kernels::Library;
 pub struct CudaLibrary {
     /// The loader's name for it.
     pub name: &'static str,
-    /// The wheel on PyPI that holds it.
+    /// The wheel on `PyPI` that holds it.
     pub wheel: &'static str,
 }
 
