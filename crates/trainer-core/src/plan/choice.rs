@@ -93,7 +93,7 @@ fn variants(setup: &Setup) -> Vec<Setup> {
             for &master in &masters {
                 for &micro_batch_tokens in &micro_batches {
                     let one =
-                        |rows| Setup { zero, master, micro_batch_tokens, rows, ..cut.clone() };
+                        |rows| Setup { zero, master, rows, micro_batch_tokens, ..cut.clone() };
                     variants.push(one(setup.rows));
                     variants.extend(ROWS.map(one));
                 }
