@@ -2,7 +2,7 @@
 
 #![expect(clippy::print_stdout, reason = "the allocations are read by people")]
 
-#[path = "../tests/bombs/answers.rs"]
+#[path = "../tests/it/bombs/answers.rs"]
 mod answers;
 
 use std::hint::black_box;

@@ -6,8 +6,8 @@ use serde_json::Value;
 
 /// Entropies and rewards of one recorded case.
 fn case(name: &str) -> (Vec<f64>, Vec<f64>) {
-    let oracle: Value =
-        serde_json::from_str(include_str!("../data/theory_vectors.json")).expect("the oracle is JSON");
+    let oracle: Value = serde_json::from_str(include_str!("../data/theory_vectors.json"))
+        .expect("the oracle is JSON");
     let cases = oracle["fit_cases"].as_array().expect("cases");
     let case = cases.iter().find(|case| case["name"] == name).expect("the case exists");
     let column = |field: &str| -> Vec<f64> {

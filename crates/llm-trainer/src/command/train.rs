@@ -81,6 +81,7 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     let ranks = Ranks::from_env(run.config().model.device, &run.config().parallel)?;
     let mut check = None;
     let outcome = out_of_memory::caught(|| {
+        announce(&ranks, &run.config().model)?;
         check = admit(&ranks, &run, given_memory)?;
         train_on(&ranks, args, run, &resolved, deadline, out)
     });
@@ -231,7 +232,6 @@ fn begin(
     }
     let (save, replay) = (args.save_rollouts.as_deref(), args.replay_rollouts.as_deref());
     let rollouts = RolloutSource::open(run.config(), save, replay)?;
-    announce(ranks, &run.config().model)?;
     let started = |run: &Run| create(&root, run, resolved, ranks.count());
     let trainer = Trainer::start(ranks.clone(), run, origin, started)?;
     let recorded =

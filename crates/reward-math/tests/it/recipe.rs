@@ -76,7 +76,8 @@ fn verdicts_agree_with_the_recipe_except_where_listed() {
 
 #[test]
 fn the_recipes_grader_is_imitated_except_where_listed() {
-    let vectors: Vectors = serde_json::from_str(include_str!("../data/reward_vectors.json")).unwrap();
+    let vectors: Vectors =
+        serde_json::from_str(include_str!("../data/reward_vectors.json")).unwrap();
     let mut unexpected = Vec::new();
     for (index, case) in vectors.cases.iter().enumerate() {
         let gold =

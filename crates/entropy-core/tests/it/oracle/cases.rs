@@ -1,6 +1,8 @@
 //! Entropy, covariance and the change of entropy along a step.
 
-use crate::oracle::vectors::{check, check_each, extremes, inputs, list, name, number, oracle, policy};
+use crate::oracle::vectors::{
+    check, check_each, extremes, inputs, list, name, number, oracle, policy,
+};
 use entropy_core::{StepDivergence, UpdateEffect, UpdateRule, logit_step};
 use serde_json::Value;
 

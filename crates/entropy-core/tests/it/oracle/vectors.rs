@@ -7,7 +7,8 @@ use serde_json::Value;
 pub(crate) const UNDERFLOW: f64 = 1e-300;
 
 pub(crate) fn oracle() -> Value {
-    serde_json::from_str(include_str!("../../data/theory_vectors.json")).expect("the oracle is JSON")
+    serde_json::from_str(include_str!("../../data/theory_vectors.json"))
+        .expect("the oracle is JSON")
 }
 
 /// Peaked, tiny, huge and nearly uniform cases, recorded by `tests/data/extreme_cases.py`.
