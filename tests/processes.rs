@@ -224,7 +224,8 @@ mod tests {
     fn one_that_fails_ends_the_others() {
         let processes = vec![shell("exec sleep 100000"), shell("echo words; exit 3")];
         let sleeper = processes[0].id();
-        let failed = std::panic::catch_unwind(|| succeed(processes)).unwrap_err();
+        let together = std::panic::AssertUnwindSafe(|| succeed(processes));
+        let failed = std::panic::catch_unwind(together).unwrap_err();
         let message = failed.downcast_ref::<String>().unwrap();
         assert_eq!(message, "process 1 of 2: exit status: 3: words\n");
         assert!(!std::path::Path::new("/proc").join(sleeper.to_string()).exists());
