@@ -86,7 +86,9 @@ fn a_rank_that_is_late_is_named_and_waited_for() {
     wait_for_steps(folder.path(), steps.lines().count() + 2);
     signal(&children[1], "-TERM");
     let outputs = finish(children);
-    outputs.iter().for_each(|output| assert_eq!(output.status.code(), Some(143)));
+    for output in &outputs {
+        assert_eq!(output.status.code(), Some(143));
+    }
     let text = String::from_utf8_lossy(&outputs[0].stderr);
     assert!(text.contains("not there yet:\n  rank 1, step "), "{text}");
 }
