@@ -138,7 +138,7 @@ pub const BLOCKS: &[(&str, &str, Fate)] = &[
         "docs/models.md",
         "import-gguf",
         Elsewhere(
-            "crates/trainer-core/tests/gguf: files made up by the test, and the fetched ones where they are",
+            "crates/trainer-core/tests/it/gguf: files made up by the test, and the fetched ones where they are",
         ),
     ),
     ("docs/models.md", "KEEP_GGUF", DOWNLOADS),

@@ -71,6 +71,9 @@ fn samples(root: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     all
 }
 
+/// A file of the checkpoint, what is done to it, and a part of what is said.
+type Damage = (&'static str, fn(&Path), &'static str);
+
 /// The run goes on after the checkpoint before, and comes to the same end.
 #[test]
 fn a_damaged_newest_checkpoint_is_named_and_the_one_before_is_taken() {
@@ -78,7 +81,7 @@ fn a_damaged_newest_checkpoint_is_named_and_the_one_before_is_taken() {
     assert_success(&train(folder.path(), &[]));
     let checkpoints = folder.path().join("run/checkpoints");
     let end = (comparable_metrics(folder.path()), weights(folder.path()), samples(folder.path()));
-    let damages: [(&str, fn(&Path), &str); 6] = [
+    let damages: [Damage; 6] = [
         ("step-4/model.safetensors", flip_a_bit, "model.safetensors has a SHA-256 of "),
         (
             "step-4/trainer/optimizer.safetensors",

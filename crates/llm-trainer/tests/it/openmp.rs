@@ -25,6 +25,8 @@ fn environment_of(arrange: impl Fn(&mut Command)) -> String {
 fn threads_wait_by_sleeping_unless_the_user_says_otherwise() {
     let bounded = environment_of(|_| ());
     assert!(bounded.lines().any(|line| line == "GOMP_SPINCOUNT=1000"), "{bounded}");
-    let chosen = environment_of(|command| drop(command.env("OMP_WAIT_POLICY", "active")));
+    let chosen = environment_of(|command| {
+        command.env("OMP_WAIT_POLICY", "active");
+    });
     assert!(!chosen.contains("GOMP_SPINCOUNT"), "{chosen}");
 }

@@ -71,9 +71,12 @@ fn a_rank_that_is_late_is_named_and_waited_for() {
     signal(&children[1], "-CONT");
     wait_for_steps(folder.path(), steps.lines().count() + 2);
     signal(&children[1], "-TERM");
-    for output in finish(children) {
-        assert_eq!(output.status.code(), Some(143), "{output:?}");
+    let outputs = finish(children);
+    for output in &outputs {
+        assert_eq!(output.status.code(), Some(143));
     }
+    let text = String::from_utf8_lossy(&outputs[0].stderr);
+    assert!(text.contains("not there yet:\n  rank 1, step "), "{text}");
 }
 
 /// A limit on the size of files makes the first rank fail where it writes the checkpoint.

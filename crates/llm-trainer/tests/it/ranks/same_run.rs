@@ -303,7 +303,9 @@ fn a_signal_to_one_rank_ends_all_with_a_checkpoint() {
     crate::interruption::wait_for_steps(folder.path(), 2);
     crate::interruption::signal(&children[1], "-TERM");
     let outputs = finish(children);
-    outputs.iter().for_each(|output| assert_eq!(output.status.code(), Some(143), "{output:?}"));
+    for output in &outputs {
+        assert_eq!(output.status.code(), Some(143), "{output:?}");
+    }
     let text = String::from_utf8_lossy(&outputs[0].stdout);
     assert!(text.contains("ended by a signal after step"), "{text}");
     assert!(crate::interruption::latest(folder.path()) > 1);
