@@ -91,7 +91,8 @@ fn no_preset(name: &str) -> String {
 }
 
 fn list_presets(presets: &[&RunPreset]) -> String {
-    presets.iter().map(|preset| format!("\n  {:24}{}", preset.name, preset.about())).collect()
+    let line = |preset: &&RunPreset| format!("\n  {:24}{}", preset.name, preset.about());
+    presets.iter().map(line).collect()
 }
 
 fn list(problems: &[Problem]) -> String {
