@@ -158,26 +158,26 @@ mod tests {
 
     #[test]
     fn a_container_has_the_memory_of_its_control_group() {
-        let root = tempfile::tempdir().unwrap();
-        let job = root.path().join("slurm/job");
-        file(root.path().join("slurm").as_path(), "memory.max", "max\n");
+        let folder = tempfile::tempdir().unwrap();
+        let job = folder.path().join("slurm/job");
+        file(folder.path().join("slurm").as_path(), "memory.max", "max\n");
         file(&job, "memory.max", "8589934592\n");
         file(&job, "memory.current", "4294967296\n");
         file(&job, "memory.stat", "anon 1\ninactive_file 1073741824\n");
         let machine = MemoryRoom { total_bytes: 64 * GIB, free_bytes: 60 * GIB };
-        let room = within(machine, &control_groups(root.path(), "0::/slurm/job/step\n"));
+        let room = within(machine, &control_groups(folder.path(), "0::/slurm/job/step\n"));
         assert_eq!(room, MemoryRoom { total_bytes: 8 * GIB, free_bytes: 5 * GIB });
-        assert_eq!(within(machine, &control_groups(root.path(), "0::/\n")), machine);
+        assert_eq!(within(machine, &control_groups(folder.path(), "0::/\n")), machine);
     }
 
     #[test]
     fn control_groups_of_version_1_are_read_too() {
-        let root = tempfile::tempdir().unwrap();
-        let docker = root.path().join("memory/docker");
+        let folder = tempfile::tempdir().unwrap();
+        let docker = folder.path().join("memory/docker");
         file(&docker, "memory.limit_in_bytes", "2147483648\n");
         let listed = "12:cpu,cpuacct:/docker\n5:memory:/docker\n1:name=systemd:/docker\n";
         let room = MemoryRoom { total_bytes: 2 * GIB, free_bytes: 2 * GIB };
-        assert_eq!(control_groups(root.path(), listed), [room]);
+        assert_eq!(control_groups(folder.path(), listed), [room]);
     }
 
     #[test]

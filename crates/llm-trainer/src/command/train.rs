@@ -106,7 +106,9 @@ fn admit(ranks: &Ranks, run: &Run, given: Option<u64>) -> anyhow::Result<Option<
     let warnings =
         ranks.agree("whether memory is enough", admitted.map_err(anyhow::Error::from))?;
     if ranks.is_first() {
-        warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+        for warning in warnings {
+            eprintln!("warning: {warning}");
+        }
     }
     Ok(check)
 }

@@ -57,13 +57,14 @@ pub enum NoCuda {
 
 /// `libcusparse.so.12 (wheel nvidia-cusparse) is missing`, with how many others.
 fn listed(missing: &[CudaLibrary]) -> String {
-    let named = |library: &CudaLibrary| format!("{} (wheel {})", library.name, library.wheel);
-    let names: Vec<String> = missing.iter().take(2).map(named).collect();
-    let others = missing.len().saturating_sub(names.len());
+    let with_wheel = |library: &CudaLibrary| format!("{} (wheel {})", library.name, library.wheel);
+    let names: Vec<String> = missing.iter().take(2).map(with_wheel).collect();
     let verb = if missing.len() == 1 { "is" } else { "are" };
-    let others = if others == 0 { String::new() } else { format!(" and {others} others") };
-    let joint = if others.is_empty() { " and " } else { ", " };
-    format!("{}{others} {verb} missing", names.join(joint))
+    match missing.len().saturating_sub(names.len()) {
+        0 => format!("{} {verb} missing", names.join(" and ")),
+        1 => format!("{} and another are missing", names.join(", ")),
+        others => format!("{} and {others} others {verb} missing", names.join(", ")),
+    }
 }
 
 /// What is known where libtorch has no device.

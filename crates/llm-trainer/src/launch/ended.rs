@@ -1,6 +1,6 @@
 //! How a process ended, and how that is told.
 
-use std::fmt;
+use std::fmt::{self, Write};
 
 use signal_hook::consts::SIGINT;
 use signal_hook::low_level::signal_name;
@@ -64,9 +64,25 @@ pub enum Fault {
     Elsewhere,
 }
 
+impl Fault {
+    /// What the rank did, and how the ranks ended that followed it.
+    fn before(self, followers: &[(usize, Ended)]) -> String {
+        let (mut text, verb) = match self {
+            Self::Ended(how) => (format!("ended with {how}"), ""),
+            Self::Silent => ("stopped answering".to_owned(), " ended"),
+            Self::Elsewhere => ("failed".to_owned(), " ended"),
+        };
+        for (index, (rank, how)) in followers.iter().enumerate() {
+            let [then, verb] = if index == 0 { [" then", verb] } else { ["", ""] };
+            let _ = write!(text, ",{then} rank {rank}{verb} with {how}");
+        }
+        text
+    }
+}
+
 /// The rank that made the others fail, which is why all were ended.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("rank {rank} of {ranks} {}", after(.fault, .followers))]
+#[error("rank {rank} of {ranks} {}", .fault.before(.followers))]
 pub struct RankFailed {
     /// The first that failed, or the one that those who failed first named.
     pub rank: usize,
@@ -108,19 +124,6 @@ impl RankFailed {
 pub struct FailedElsewhere {
     /// Which and how, in words.
     pub message: String,
-}
-
-fn after(fault: &Fault, followers: &[(usize, Ended)]) -> String {
-    let (mut text, verb) = match fault {
-        Fault::Ended(how) => (format!("ended with {how}"), ""),
-        Fault::Silent => ("stopped answering".to_owned(), " ended"),
-        Fault::Elsewhere => ("failed".to_owned(), " ended"),
-    };
-    for (index, (rank, how)) in followers.iter().enumerate() {
-        let [then, verb] = if index == 0 { [" then", verb] } else { ["", ""] };
-        text += &format!(",{then} rank {rank}{verb} with {how}");
-    }
-    text
 }
 
 #[cfg(test)]
