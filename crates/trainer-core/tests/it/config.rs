@@ -48,10 +48,8 @@ pub(crate) fn error(overrides: &[&str]) -> String {
 
 /// Paths of model, training and evaluation questions of a configuration that lies in `configs`.
 fn paths(text: &str, overrides: &[&str]) -> [String; 3] {
-    let run = parse_at("configs/run.toml", text, overrides)
-        .expect("the fields are right")
-        .resolve()
-        .unwrap();
+    let config = parse_at("configs/run.toml", text, overrides).expect("the fields are right");
+    let run = config.resolve().expect("the values are right");
     let config = run.config();
     let of_source = |source: Option<&DataSource>| match source {
         Some(DataSource::File(file)) => file.path.display().to_string(),
