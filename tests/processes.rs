@@ -213,8 +213,11 @@ mod tests {
     fn a_reserved_port_is_given_to_nobody_and_may_be_listened_at() {
         let port = Port::reserve();
         let address = ("127.0.0.1", port.number());
-        let nobody = TcpStream::connect(address).unwrap_err();
-        assert_eq!(nobody.kind(), std::io::ErrorKind::ConnectionRefused);
+        // A process that another test starts holds the listener until it becomes its program.
+        wait_until("nobody listens", || {
+            let refused = TcpStream::connect(address).err().map(|error| error.kind());
+            refused == Some(std::io::ErrorKind::ConnectionRefused)
+        });
         let _listener = TcpListener::bind(address).unwrap();
         TcpStream::connect(address).unwrap();
     }

@@ -365,7 +365,7 @@ fn a_command_that_nobody_reads_ends_quietly() {
         let mut command = Command::new(env!("CARGO_BIN_EXE_llm-trainer"));
         command.args(arguments).env("OMP_NUM_THREADS", "1").stdout(writer).stderr(Stdio::piped());
         let output = command.spawn().unwrap().wait_with_output().unwrap();
-        let text = String::from_utf8_lossy(&output.stderr);
+        let text = said_beside_the_device(&output.stderr);
         assert_eq!((output.status.code(), &*text), (Some(141), ""), "{arguments:?}");
     }
 }

@@ -2,6 +2,7 @@
 
 use trainer_core::metrics::StepMetrics;
 
+use crate::fixture::said_beside_the_device;
 use crate::training_run::{
     assert_success, column, comparable_metrics, goes_on_bit_for_bit, steps, train, weights,
 };
@@ -138,7 +139,7 @@ fn a_method_that_cannot_act_is_said_at_the_start() {
     let folder = tempfile::tempdir().unwrap();
     let output = train(folder.path(), &["algorithm.mini_batch_prompts=4"]);
     assert_success(&output);
-    let text = String::from_utf8_lossy(&output.stderr);
+    let text = said_beside_the_device(&output.stderr);
     assert!(
         text.starts_with("tiny: warning: kl-cov does nothing: with one optimiser step"),
         "{text}"

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 use serde_json::Value;
 use workspace_tests::processes::wait_until;
 
-use crate::fixture::directory;
+use crate::fixture::{directory, said_beside_the_device};
 use crate::training_run::{assert_success, train};
 
 /// Questions with one-digit answers, which a model without training rarely gives.
@@ -373,8 +373,8 @@ fn a_run_stands_for_its_latest_checkpoint_wherever_a_model_is_named() {
     let (of_run, of_checkpoint) = (generate(&run), generate(&checkpoint));
     assert!(!of_run.stdout.is_empty());
     assert_eq!(of_run.stdout, of_checkpoint.stdout);
-    let said = String::from_utf8_lossy(&of_run.stderr);
+    let said = said_beside_the_device(&of_run.stderr);
     let expected = format!("its latest checkpoint is taken: {}", checkpoint.display());
     assert!(said.trim_end().ends_with(&expected), "{said}");
-    assert!(of_checkpoint.stderr.is_empty());
+    assert_eq!(said_beside_the_device(&of_checkpoint.stderr), "");
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use crate::fixture::copy_to;
+use crate::fixture::{copy_to, said_beside_the_device};
 use crate::ranks::{commands, finish, start};
 use crate::training_run::{assert_success, train_command};
 
@@ -40,7 +40,7 @@ fn confined(command: &Command) -> Command {
 }
 
 fn said(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
+    said_beside_the_device(&output.stderr)
 }
 
 #[test]

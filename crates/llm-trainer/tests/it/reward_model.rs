@@ -12,7 +12,7 @@ use tch::{Kind, Tensor};
 use trainer_core::config::OptimizerSection;
 use trainer_core::metrics::StepMetrics;
 
-use crate::fixture::{decoder, directory, distance};
+use crate::fixture::{decoder, directory, distance, said_beside_the_device};
 use crate::training_run::{
     assert_success, column, comparable_metrics, goes_on_bit_for_bit, steps, train,
 };
@@ -320,8 +320,8 @@ fn a_checkpoint_without_the_reward_model_that_learnt_is_refused() {
     std::fs::rename(checkpoint.join("reward_model"), folder.path().join("elsewhere")).unwrap();
     let refused = branch(&[]);
     assert_eq!(refused.status.code(), Some(2));
-    let text = String::from_utf8_lossy(&refused.stderr);
-    assert!(text.contains("step-2/reward_model") && text.lines().count() == 1, "{text}");
+    let text = said_beside_the_device(&refused.stderr);
+    assert!(text.contains("step-2: damaged: reward_model/") && text.lines().count() == 1, "{text}");
     assert!(!folder.path().join("branch").exists(), "nothing is left behind");
 
     std::fs::rename(folder.path().join("elsewhere"), checkpoint.join("reward_model")).unwrap();

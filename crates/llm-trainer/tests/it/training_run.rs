@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 
 use trainer_core::metrics::{StepMetrics, read_metrics};
 
-use crate::fixture::directory;
+use crate::fixture::{directory, said_beside_the_device};
 
 const CONFIG: &str = r#"
 name = "tiny"
@@ -242,7 +242,7 @@ fn bad_input_is_one_line_and_leaves_no_run_behind() {
     for (assignment, expected) in &cases {
         let output = train(folder.path(), &[assignment]);
         assert_eq!(output.status.code(), Some(2), "{assignment}");
-        let text = String::from_utf8_lossy(&output.stderr);
+        let text = said_beside_the_device(&output.stderr);
         assert!(text.contains(expected) && text.lines().count() == 1, "{assignment}: {text}");
         assert!(!folder.path().join("run").exists(), "{assignment} left a run behind");
     }
@@ -283,7 +283,7 @@ fn another_configuration_in_the_same_folder_is_refused() {
     assert_success(&train(folder.path(), &["training.steps=1"]));
     let refused = train(folder.path(), &["training.steps=1", "seed=4"]);
     assert_eq!(refused.status.code(), Some(2));
-    let text = String::from_utf8_lossy(&refused.stderr);
+    let text = said_beside_the_device(&refused.stderr);
     assert!(text.contains("another configuration") && text.lines().count() == 1, "{text}");
 }
 

@@ -59,7 +59,9 @@ fn every_value_has_its_source_beside_it() {
     for text in RUN_PRESETS.iter().map(|preset| preset.text).chain([SHARED_PRESET]) {
         for line in text.lines().filter(|line| line.contains(" = ") && !line.starts_with('#')) {
             let sourced = line.rsplit_once(" # ").is_some_and(|(_, source)| {
-                ["paper", "fork", "verl", "Qwen2.5"].iter().any(|known| source.contains(known))
+                ["paper", "fork", "verl", "Qwen2.5", "ours: "]
+                    .iter()
+                    .any(|known| source.contains(known))
             });
             assert!(sourced || line.starts_with("name = "), "no source: {line}");
         }
