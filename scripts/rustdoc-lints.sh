@@ -11,7 +11,7 @@ if [[ " $* " == *" --test "* ]]; then
       *) pages+=("$1"); shift ;;
     esac
   done
-  rustdoc "${pages[@]}" --out-dir "${CARGO_TARGET_DIR:-target}/doc-lints" -D warnings
+  rustdoc "${pages[@]}" --out-dir "${CARGO_TARGET_DIR:-$(dirname "$0")/../target}/doc-lints" -D warnings
   exit
 fi
 exec rustdoc "$@"
