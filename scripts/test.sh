@@ -10,6 +10,8 @@ fi
 export OMP_NUM_THREADS=1
 # The tests are of the CPU, on a machine with a GPU too.
 export CUDA_VISIBLE_DEVICES=
+# What a program prints is compared: it must not depend on whose shell this is.
+export RUST_BACKTRACE=0
 # A snapshot that differs must fail, not be written.
 export INSTA_UPDATE=no
 if [ -n "${LINT:-}" ]; then
