@@ -140,12 +140,25 @@ pub(crate) fn place(
     model: &ModelSection,
     (local, count): (usize, usize),
 ) -> Result<(Device, Kind), DeviceError> {
-    let kind = match model.dtype {
+    Ok((resolve_beside(model.device, (local, count))?, kind_of(model.dtype)))
+}
+
+/// libtorch's kind of a configured dtype.
+pub(crate) fn kind_of(dtype: Dtype) -> Kind {
+    match dtype {
         Dtype::F32 => Kind::Float,
         Dtype::Bf16 => Kind::BFloat16,
         Dtype::F64 => Kind::Double,
-    };
-    Ok((resolve_beside(model.device, (local, count))?, kind))
+    }
+}
+
+/// Name of a kind of weights, as a configuration writes it.
+pub(crate) fn dtype_name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::BFloat16 => "bf16",
+        Kind::Double => "f64",
+        _ => "f32",
+    }
 }
 
 /// Says on standard error, in one line, where and how a command computes; before it loads anything. libtorch's threads are set.
@@ -169,11 +182,7 @@ fn first_line(
         },
         _ => "cpu".to_owned(),
     };
-    let dtype = match kind {
-        Kind::BFloat16 => "bf16",
-        Kind::Double => "f64",
-        _ => "f32",
-    };
+    let dtype = dtype_name(kind);
     let (threads, ranks) = (counted(threads, "thread"), counted(ranks, "rank"));
     format!("llm-trainer: device {device}; dtype {dtype}; {threads}; {ranks}")
 }

@@ -1,12 +1,12 @@
 //! Devices that a run is planned for, as arguments.
 
 use anyhow::Context;
-use tch::Kind;
-use trainer_core::config::{Device, Dtype};
+use trainer_core::config::Device;
 use trainer_core::plan::{
     Assumptions, Choice, HARDWARE, Hardware, Plan, Setup, parse_bytes, settings_that_fit,
 };
 
+use crate::device::kind_of;
 use crate::machine::{cpu_speed, gpu, host_memory};
 
 /// The devices and what is assumed of them.
@@ -122,12 +122,4 @@ fn named(name: &str, network_gigabits: f64) -> anyhow::Result<Hardware> {
         let known: Vec<&str> = HARDWARE.iter().map(|row| row.0).collect();
         format!("--gpu is {name:?}, expected one of {}", known.join(", "))
     })
-}
-
-fn kind_of(dtype: Dtype) -> Kind {
-    match dtype {
-        Dtype::F32 => Kind::Float,
-        Dtype::Bf16 => Kind::BFloat16,
-        Dtype::F64 => Kind::Double,
-    }
 }

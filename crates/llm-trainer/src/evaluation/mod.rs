@@ -6,7 +6,6 @@ use std::path::Path;
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use tch::Kind;
 use trainer_core::chat_template::ChatTemplate;
 use trainer_core::evaluation::bootstrap::{Bootstrap, Resampled};
 use trainer_core::evaluation::folder::{Results, ResultsFolder};
@@ -18,6 +17,7 @@ use trainer_core::text_tokenizer::TextTokenizer;
 
 use self::prepared::{Client, PreparedSet};
 use crate::cpu_decoder::CpuDecoder;
+use crate::device::dtype_name;
 use crate::interruption::Interruption;
 use crate::model::Decoder;
 use crate::progress::Progress;
@@ -91,7 +91,7 @@ impl Evaluation {
             "model": {
                 "path": directory.canonicalize()?,
                 "sha256_of_pieces": identity::of_model(&directories)?,
-                "dtype": dtype(decoder.kind()),
+                "dtype": dtype_name(decoder.kind()),
                 "device": if decoder.device().is_cuda() { "cuda" } else { "cpu" },
             },
             "rows": rows,
@@ -185,13 +185,5 @@ impl Client for Keeper<'_> {
 
     fn goes_on(&self) -> bool {
         self.signals.asked_to_end().is_none()
-    }
-}
-
-fn dtype(kind: Kind) -> &'static str {
-    match kind {
-        Kind::BFloat16 => "bf16",
-        Kind::Double => "f64",
-        _ => "f32",
     }
 }

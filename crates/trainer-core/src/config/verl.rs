@@ -1,7 +1,7 @@
 //! Keys of verl and the fields they stand for here.
 
 /// Keys of verl's `ppo_trainer.yaml`, and of its entropy recipe, with the field of the same meaning.
-pub(super) const VERL_KEYS: [(&str, &str); KEYS] = [
+const VERL_KEYS: &[(&str, &str)] = &[
     ("data.train_files", "data.train"),
     ("data.val_files", "data.evaluation"),
     ("data.prompt_key", "data.train.file.problem_field"),
@@ -75,8 +75,6 @@ pub(super) const VERL_KEYS: [(&str, &str); KEYS] = [
     ("trainer.default_local_dir", "output_directory"),
     ("trainer.logger", "metrics.tensorboard"),
 ];
-
-const KEYS: usize = 63;
 
 /// Most keys of a file that a message names.
 const NAMED: usize = 3;

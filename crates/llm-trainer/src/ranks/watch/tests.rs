@@ -34,11 +34,8 @@ const LONG: Duration = Duration::from_mins(5);
 
 /// Waits until something is so of what a rank has seen.
 fn wait_until(rank: &Rank, is_so: impl Fn(&Seen) -> bool) {
-    let began = Instant::now();
-    while !is_so(&rank.watch.shared.seen()) {
-        assert!(began.elapsed() < LONG, "{:?}", rank.watch.shared.seen());
-        thread::sleep(Duration::from_millis(5));
-    }
+    let shared = &rank.watch.shared;
+    workspace_tests::processes::wait_until("a rank has seen it", || is_so(&shared.seen()));
 }
 
 #[test]
