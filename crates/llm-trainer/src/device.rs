@@ -10,7 +10,7 @@ use trainer_core::config::{Device as Choice, Dtype, ModelSection};
 use trainer_core::counted::counted;
 
 pub use cuda::NoCuda;
-pub(crate) use cuda::{devices, hidden};
+pub(crate) use cuda::{devices, hidden, is_dealt_one};
 pub(crate) use machine::Machine;
 
 /// Why the device that is asked for cannot be taken.
@@ -84,7 +84,8 @@ pub fn resolve(choice: Choice) -> Result<Device, DeviceError> {
     resolve_beside(choice, (0, 1))
 }
 
-/// As [`resolve`], for process `local` of `count` on this machine: each has a CUDA device of its own.
+/// As [`resolve`], for process `local` of `count` on this machine: each has a CUDA device of its own, device `local` of those that
+/// all see, or the only one that `srun` shows it.
 ///
 /// # Errors
 ///
@@ -96,6 +97,7 @@ pub fn resolve_beside(
     if choice == Choice::Cpu {
         return Ok(Device::Cpu);
     }
+    let (local, count) = if is_dealt_one() { (0, 1) } else { (local, count) };
     let machine = Machine::here();
     // In this order: a GPU is asked about only where one is wanted.
     let hidden = hidden();

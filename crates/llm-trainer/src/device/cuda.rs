@@ -138,6 +138,18 @@ pub(crate) fn hidden() -> Option<String> {
     std::env::var("CUDA_VISIBLE_DEVICES").ok().filter(|devices| hides_all(devices))
 }
 
+/// A launcher has dealt out the devices already: `srun` started this process with one alone, as for `--gpus-per-task=1`.
+pub(crate) fn is_dealt_one() -> bool {
+    shows_one(|name| std::env::var(name).ok())
+}
+
+/// `launch` and torchrun show every process all devices, and say which rank it is on its host; `srun` may do otherwise.
+fn shows_one(variable: impl Fn(&str) -> Option<String>) -> bool {
+    let is_by_srun = variable("SLURM_LOCALID").is_some() && variable("LOCAL_RANK").is_none();
+    let devices = variable("CUDA_VISIBLE_DEVICES").unwrap_or_default();
+    is_by_srun && !hides_all(&devices) && !devices.contains(',')
+}
+
 /// CUDA takes the devices up to the first that there cannot be; Slurm says `NoDevFiles`.
 fn hides_all(devices: &str) -> bool {
     let first = devices.split(',').next().unwrap_or_default().trim();
@@ -220,6 +232,22 @@ mod tests {
     fn libtorch_says_for_which_cuda_it_was_built() {
         assert_eq!(built_for("Build settings: A=1, CUDA_VERSION=12.6, B=2"), Some((12, 6)));
         assert_eq!(built_for("Build settings: A=1"), None);
+    }
+
+    #[test]
+    fn srun_may_show_each_process_one_device() {
+        let shows = |set: &[(&str, &str)]| {
+            shows_one(|name| set.iter().find(|(set, _)| *set == name).map(|(_, v)| (*v).to_owned()))
+        };
+        let task = ("SLURM_LOCALID", "3");
+        assert!(shows(&[task, ("CUDA_VISIBLE_DEVICES", "0")]));
+        assert!(shows(&[task, ("CUDA_VISIBLE_DEVICES", "GPU-8932f937")]));
+        for devices in ["0,1", "", "-1", "NoDevFiles"] {
+            assert!(!shows(&[task, ("CUDA_VISIBLE_DEVICES", devices)]), "{devices:?}");
+        }
+        assert!(!shows(&[task]));
+        assert!(!shows(&[task, ("CUDA_VISIBLE_DEVICES", "0"), ("LOCAL_RANK", "3")]));
+        assert!(!shows(&[("CUDA_VISIBLE_DEVICES", "0"), ("LOCAL_RANK", "3")]));
     }
 
     #[test]
