@@ -8,19 +8,71 @@ use std::{
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package, PackageId};
 
 /// Which crates of ours each may import, in the order of the picture in `docs/architecture.md`.
-const ARROWS: [(&str, &[&str]); 10] = [
+const ARROWS: [(&str, &[&str]); 19] = [
     ("command-pages", &[]),
+    ("counter-rng", &[]),
     ("entropy-core", &[]),
     ("figures", &[]),
-    ("reward-math", &["command-pages"]),
+    ("gguf-import", &[]),
+    ("messages", &[]),
     ("torch-ext", &[]),
+    ("whole-file", &[]),
+    ("reward-math", &["command-pages"]),
     ("rl-losses", &["entropy-core"]),
     ("softmax-sim", &["command-pages", "entropy-core", "figures", "rl-losses"]),
-    ("trainer-core", &["entropy-core", "figures", "reward-math", "rl-losses"]),
     ("entropy-rl", &["entropy-core", "reward-math", "rl-losses"]),
+    ("model-files", &["whole-file"]),
+    ("code-sandbox", &["messages", "reward-math"]),
+    (
+        "question-data",
+        &["code-sandbox", "counter-rng", "messages", "model-files", "reward-math"],
+    ),
+    (
+        "training-run",
+        &[
+            "code-sandbox",
+            "messages",
+            "model-files",
+            "question-data",
+            "reward-math",
+            "rl-losses",
+            "whole-file",
+        ],
+    ),
+    (
+        "run-report",
+        &[
+            "counter-rng",
+            "entropy-core",
+            "figures",
+            "messages",
+            "question-data",
+            "reward-math",
+            "rl-losses",
+            "training-run",
+            "whole-file",
+        ],
+    ),
+    ("run-plan", &["messages", "model-files", "training-run"]),
     (
         "llm-trainer",
-        &["command-pages", "entropy-core", "reward-math", "rl-losses", "torch-ext", "trainer-core"],
+        &[
+            "code-sandbox",
+            "command-pages",
+            "counter-rng",
+            "entropy-core",
+            "gguf-import",
+            "messages",
+            "model-files",
+            "question-data",
+            "reward-math",
+            "rl-losses",
+            "run-plan",
+            "run-report",
+            "torch-ext",
+            "training-run",
+            "whole-file",
+        ],
     ),
 ];
 

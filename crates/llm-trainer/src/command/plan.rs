@@ -4,12 +4,12 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use trainer_core::config::{Run, RunConfig, Zero};
-use trainer_core::model_config::ModelConfig;
-use trainer_core::model_place::advice;
-use trainer_core::plan::{
+use model_files::model_config::ModelConfig;
+use model_files::model_place::advice;
+use run_plan::plan::{
     Assumptions, ByteCount, MODEL_PRESETS, ModelSizes, Setup, preset_model, scaling_page,
 };
+use training_run::config::{Run, RunConfig, Zero};
 
 use super::plan_options::PlanOptions;
 use super::run_source::RunOptions;

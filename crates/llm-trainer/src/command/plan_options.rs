@@ -1,10 +1,10 @@
 //! Devices that a run is planned for, as arguments.
 
 use anyhow::Context;
-use trainer_core::config::Device;
-use trainer_core::plan::{
+use run_plan::plan::{
     Assumptions, Choice, HARDWARE, Hardware, Plan, Setup, parse_bytes, settings_that_fit,
 };
+use training_run::config::Device;
 
 use crate::device::kind_of;
 use crate::machine::{cpu_speed, gpu, host_memory};
