@@ -19,14 +19,11 @@ const ARROWS: [(&str, &[&str]); 19] = [
     ("whole-file", &[]),
     ("reward-math", &["command-pages"]),
     ("rl-losses", &["entropy-core"]),
-    ("softmax-sim", &["command-pages", "entropy-core", "figures", "rl-losses"]),
+    ("softmax-sim", &["command-pages", "entropy-core", "figures", "rl-losses", "whole-file"]),
     ("entropy-rl", &["entropy-core", "reward-math", "rl-losses"]),
     ("model-files", &["whole-file"]),
     ("code-sandbox", &["messages", "reward-math"]),
-    (
-        "question-data",
-        &["code-sandbox", "counter-rng", "messages", "model-files", "reward-math"],
-    ),
+    ("question-data", &["code-sandbox", "counter-rng", "messages", "model-files", "reward-math"]),
     (
         "training-run",
         &[

@@ -2,8 +2,9 @@
 
 use std::fs::{self, File};
 use std::io::Write;
+use std::path::Path;
 
-use whole_file::{DirectoryInProgress, write_atomically, write_atomically_with};
+use whole_file::{DirectoryInProgress, write_atomically, write_atomically_with, write_new};
 use workspace_tests::files::{folder, message, names};
 
 #[test]
@@ -37,6 +38,32 @@ fn a_place_that_cannot_be_written_is_named() {
     assert!(text.starts_with("DIR/file/x: cannot write: "), "{text}");
     let text = message(DirectoryInProgress::begin(&folder.path().join("file/x")), folder.path());
     assert!(text.starts_with("DIR/file/x: cannot create the folder: "), "{text}");
+}
+
+#[test]
+fn a_file_that_is_there_is_not_written_anew() {
+    let folder = folder(&[]);
+    let path = folder.path().join("sweep.toml");
+    assert!(write_new(&path, b"first").unwrap());
+    assert!(!write_new(&path, b"second").unwrap());
+    assert_eq!(fs::read(&path).unwrap(), b"first");
+    assert_eq!(names(folder.path()), ["sweep.toml"]);
+}
+
+#[test]
+fn a_path_without_a_name_is_refused() {
+    let error = write_atomically(Path::new(".."), b"x").unwrap_err();
+    assert_eq!(error.to_string(), "..: cannot write: expected a path that ends in a file name");
+}
+
+#[cfg(unix)]
+#[test]
+fn others_may_read_what_they_may_read_of_any_file() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = folder(&[("plain", "x")]);
+    let mode = |name: &str| fs::metadata(folder.path().join(name)).unwrap().permissions().mode();
+    write_atomically(&folder.path().join("whole"), b"x").unwrap();
+    assert_eq!(mode("whole"), mode("plain"));
 }
 
 #[test]

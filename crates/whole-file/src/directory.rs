@@ -1,67 +1,12 @@
-//! Files and folders that are either whole or not there.
-//!
-//! Everything is built under a temporary name in the folder it will live in, flushed to the disk, then
-//! renamed. A full disk or a killed process leaves the old state, never half of the new one.
+//! Folders that are either whole or not there.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
-use thiserror::Error;
-
-/// A write that did not happen; what was there before is untouched.
-#[derive(Debug, Error)]
-#[error("{}: cannot {action}: {source}", path.display())]
-pub struct WriteError {
-    /// What was to be written.
-    pub path: PathBuf,
-    /// What was tried.
-    pub action: &'static str,
-    /// What the system said.
-    pub source: io::Error,
-}
-
-impl WriteError {
-    /// The error of trying `action` on `path`.
-    pub fn of(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> Self {
-        let path = path.to_path_buf();
-        move |source| Self { path, action, source }
-    }
-}
-
-/// Writes `bytes` to `path`, all or nothing.
-///
-/// # Errors
-///
-/// [`WriteError`], naming the file; the temporary file is gone and `path` is as it was.
-pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
-    write_atomically_with(path, |file| file.write_all(bytes))
-}
-
-/// Like [`write_atomically`], for content that is streamed.
-///
-/// # Errors
-///
-/// [`WriteError`], also where `write` itself fails; the temporary file is gone and `path` is as it was.
-pub fn write_atomically_with(
-    path: &Path,
-    write: impl FnOnce(&mut File) -> io::Result<()>,
-) -> Result<(), WriteError> {
-    let partial = partial_name(path);
-    let written = File::create(&partial)
-        .and_then(|mut file| {
-            write(&mut file)?;
-            file.sync_all()
-        })
-        .and_then(|()| fs::rename(&partial, path));
-    if let Err(source) = written {
-        // Best effort: what failed first is what the user must hear of.
-        let _ = fs::remove_file(&partial);
-        return Err(WriteError { path: path.to_path_buf(), action: "write", source });
-    }
-    sync_folder_of(path)
-}
+use crate::error::WriteError;
+use crate::file::sync_folder_of;
 
 /// A folder under construction; it takes its name on [`DirectoryInProgress::commit`] and vanishes when dropped.
 #[derive(Debug)]
@@ -154,14 +99,4 @@ fn sync_tree(folder: &Path) -> io::Result<()> {
         }
     }
     File::open(folder)?.sync_all()
-}
-
-fn sync_folder_of(path: &Path) -> Result<(), WriteError> {
-    let folder = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    File::open(folder)
-        .and_then(|folder| folder.sync_all())
-        .map_err(WriteError::of(path, "flush the folder of"))
 }
