@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::error::GgufError;
-use super::import::TensorDtype;
 use super::reader::GgufFile;
+use super::tensor_dtype::TensorDtype;
 
 /// The decoder families that can be imported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -19,8 +19,10 @@ pub mod names;
 pub mod reader;
 mod safetensors_stream;
 mod staging;
+mod tensor_dtype;
 pub mod tokenizer;
 
 pub use error::GgufError;
-pub use import::{ImportOptions, ImportProgress, ImportSummary, TensorDtype, TiePolicy, import};
+pub use import::{ImportOptions, ImportProgress, ImportSummary, TiePolicy, import};
 pub use reader::GgufFile;
+pub use tensor_dtype::TensorDtype;

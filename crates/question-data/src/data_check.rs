@@ -14,29 +14,27 @@ mod answers;
 mod lengths;
 mod overlap;
 mod phrases;
+mod placed;
 mod repeats;
+mod report;
+mod row_list;
 mod scripts;
 mod table;
-
-use serde::Serialize;
 
 pub use answers::AnswerKinds;
 pub use lengths::{LengthError, LengthUnit, Lengths};
 pub use overlap::{Overlap, OverlapPair};
 pub use phrases::{Phrase, PhrasePlace};
 pub use repeats::{Conflict, Repeats};
+pub use report::{DataReport, RowFinding};
 pub use scripts::{Script, ScriptRows};
 
-use crate::dataset::{
-    BadRows, DatasetError, Duplicates, Question, QuestionFile, ReadRow, ReadRows, RowProblem,
-    read_rows_for,
-};
+use placed::Placed;
+
+use crate::dataset::{QuestionFile, ReadRow, ReadRows, RowProblem, read_rows_for};
 use crate::ground_truth::RewardKinds;
 #[cfg(doc)]
 use crate::question_key::{letters_key, symbols_key};
-
-/// Most rows that a refusal lists.
-const REFUSED_ROWS: usize = 10;
 
 /// What a check looks at beside the file itself.
 #[derive(Debug, Clone, Copy, Default)]
@@ -49,61 +47,6 @@ pub struct CheckOptions<'a> {
     pub against: Option<&'a QuestionFile>,
     /// What the answers are, by the source of their question; all mathematics where it is absent.
     pub kinds: Option<&'a RewardKinds>,
-}
-
-/// Everything that was found in one file.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct DataReport {
-    /// The file.
-    pub file: String,
-    /// Columns of question and answer.
-    pub layout: String,
-    /// Rows, good and bad.
-    pub rows: usize,
-    /// Rows that are questions.
-    pub questions: usize,
-    /// Rows that are none, and why.
-    pub unusable: Vec<RowFinding>,
-    /// Rows whose answer is there but cannot be read: no response could be right.
-    pub unreadable_answers: Vec<RowFinding>,
-    /// Rows that share their name with an earlier one.
-    pub repeated_ids: usize,
-    /// Lengths of the questions; absent where there are none.
-    pub lengths: Option<Lengths>,
-    /// What the answers look like.
-    pub answers: AnswerKinds,
-    /// The same text, character for character.
-    pub exact_duplicates: Repeats,
-    /// The same question, whatever its typesetting.
-    pub same_question: Repeats,
-    /// Of these, those with answers that contradict each other.
-    pub conflicts: Vec<Conflict>,
-    /// Equal but for signs such as `+` and `-`.
-    pub signs_apart: Repeats,
-    /// Rows with a control character where a backslash and a letter stood, or with a character that was lost.
-    pub broken_escapes: Vec<usize>,
-    /// Scripts other than Latin and Greek.
-    pub scripts: Vec<ScriptRows>,
-    /// Beginnings and endings that many questions share, and phrases that ask for a form of answer.
-    pub phrases: Vec<Phrase>,
-    /// Shared with the questions that must not be trained on.
-    pub overlap: Option<Overlap>,
-}
-
-/// One row and what is wrong with it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct RowFinding {
-    /// Line or row of the file, counted from 1.
-    pub row: usize,
-    /// What is wrong.
-    pub problem: String,
-}
-
-/// A question and where it stands.
-#[derive(Debug, Clone, Copy)]
-struct Placed<'a> {
-    row: usize,
-    question: &'a Question,
 }
 
 /// Reads a file and looks for everything in the table above.
@@ -155,50 +98,6 @@ pub fn check_data(
         phrases: phrases::phrases(&questions, &texts),
         overlap,
     })
-}
-
-impl DataReport {
-    /// Why a run refuses the file, under the rules of `file`; `None` where it starts.
-    pub fn refusal(&self, file: &QuestionFile) -> Option<String> {
-        let Self { file: name, rows, .. } = self;
-        let bad = self.unusable.iter().chain(&self.unreadable_answers);
-        let mut invalid: Vec<usize> = bad.map(|finding| finding.row).collect();
-        invalid.sort_unstable();
-        if file.bad_rows == BadRows::Error && !invalid.is_empty() {
-            let (count, list) = (invalid.len(), table::some(&invalid, REFUSED_ROWS));
-            let named = if count == 1 { "row" } else { "rows" };
-            return Some(format!(
-                "{name}: {count} of {rows} rows are invalid, {named} {list}: a run refuses the file, unless \
-                 data.train.file.bad_rows is \"drop\""
-            ));
-        }
-        if self.questions == 0 {
-            return Some(format!("{name}: no questions, expected at least one"));
-        }
-        let repeated = &self.same_question.groups;
-        if file.duplicates == Duplicates::Error && !repeated.is_empty() {
-            let list: Vec<String> =
-                repeated.iter().take(REFUSED_ROWS).map(|group| table::equal(group)).collect();
-            let more = if repeated.len() > REFUSED_ROWS { ", …" } else { "" };
-            return Some(format!(
-                "{name}: {} questions stand there more than once, rows {}{more}: a run refuses the file where \
-                 duplicates is \"error\"",
-                repeated.len(),
-                list.join(", ")
-            ));
-        }
-        None
-    }
-
-    /// Whether nothing was found that makes rewards wrong or evaluation unfair: bad rows, broken escapes,
-    /// contradictions, overlap.
-    pub fn is_clean(&self) -> bool {
-        self.unusable.is_empty()
-            && self.unreadable_answers.is_empty()
-            && self.conflicts.is_empty()
-            && self.broken_escapes.is_empty()
-            && self.overlap.as_ref().is_none_or(|overlap| overlap.rows_to_drop.is_empty())
-    }
 }
 
 fn placed(rows: &[ReadRow]) -> Vec<Placed<'_>> {

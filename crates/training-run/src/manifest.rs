@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use whole_file::WriteError;
 use whole_file::{LONGEST_TEXT_BYTES, read_at_most};
 
-use crate::resume::{STATE_FILE, TRAINER_FOLDER};
+use crate::run_directory::{STATE_FILE, TRAINER_FOLDER};
 
 /// The manifest's file, within [`TRAINER_FOLDER`].
 pub const MANIFEST_FILE: &str = "manifest.json";

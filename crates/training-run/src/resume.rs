@@ -10,15 +10,11 @@ use std::str::FromStr;
 use thiserror::Error;
 
 use crate::manifest::{self, Checked};
-use crate::run_directory::{Checkpoint, RunDirectory, RunDirectoryError};
+use crate::run_directory::{
+    Checkpoint, RunDirectory, RunDirectoryError, STATE_FILE, TRAINER_FOLDER,
+};
 
 pub use changes::Change;
-
-/// Where the trainer's own files lie within a checkpoint.
-pub const TRAINER_FOLDER: &str = "trainer";
-
-/// The file that makes a folder a checkpoint of a run, within [`TRAINER_FOLDER`].
-pub const STATE_FILE: &str = "state.json";
 
 /// What the user asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

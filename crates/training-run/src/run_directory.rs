@@ -61,6 +61,12 @@ pub enum RunDirectoryError {
     Write(#[from] WriteError),
 }
 
+/// Where the trainer's own files lie within a checkpoint.
+pub const TRAINER_FOLDER: &str = "trainer";
+
+/// The file that makes a folder a checkpoint of a run, within [`TRAINER_FOLDER`].
+pub const STATE_FILE: &str = "state.json";
+
 /// A checkpoint on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkpoint {

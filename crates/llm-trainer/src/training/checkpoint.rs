@@ -15,9 +15,9 @@ use training_run::config::{
 use training_run::dynamic_sampling::GroupSampler;
 use training_run::manifest::Manifest;
 use training_run::metrics::read_metrics;
-use training_run::resume::{STATE_FILE, TRAINER_FOLDER};
 use training_run::retention::scores;
 use training_run::run_directory::RunDirectory;
+use training_run::run_directory::{STATE_FILE, TRAINER_FOLDER};
 use whole_file::{LONGEST_TEXT_BYTES, read_at_most};
 
 use super::adamw::{AdamW, WHOLE};

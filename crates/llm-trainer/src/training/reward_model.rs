@@ -14,7 +14,7 @@ use tch::{Device, Kind};
 use thiserror::Error;
 use torch_ext::TorchError;
 use training_run::config::{RewardModelSection, RewardModelUpdate, Run, RunConfig};
-use training_run::resume::TRAINER_FOLDER;
+use training_run::run_directory::TRAINER_FOLDER;
 use training_run::schedule::Schedule;
 
 use super::adamw::AdamW;

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::Placed;
+use super::placed::Placed;
 
 /// How many answers are of which kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]

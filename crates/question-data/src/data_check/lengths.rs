@@ -4,7 +4,7 @@ use model_files::text_tokenizer::{TextTokenizer, TokenizerError};
 use serde::Serialize;
 use thiserror::Error;
 
-use super::DatasetError;
+use crate::dataset::DatasetError;
 
 /// Why a check cannot be made.
 #[derive(Debug, Error)]

@@ -6,8 +6,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde::Serialize;
 
+use super::lengths::LengthError;
+use super::placed::Placed;
 use super::scripts::is_word_by_itself;
-use super::{LengthError, Placed};
 use crate::dataset::{QuestionFile, read_rows_for};
 use crate::ground_truth::RewardKinds;
 use crate::question_key::letters_key;

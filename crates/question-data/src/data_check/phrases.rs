@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use super::Placed;
+use super::placed::Placed;
 
 /// Words that must be the same for a beginning or ending to count.
 const FEWEST_WORDS: usize = 4;

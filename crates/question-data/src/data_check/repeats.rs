@@ -5,7 +5,7 @@ use std::hash::Hash;
 
 use serde::Serialize;
 
-use super::Placed;
+use super::placed::Placed;
 use crate::dataset::same_answer;
 use crate::ground_truth::RewardKinds;
 use crate::question_key::{letters_key, symbols_key};

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::Placed;
+use super::placed::Placed;
 
 /// A script other than Latin and Greek, which mathematics uses in every language.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -2,7 +2,9 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use super::{DataReport, PhrasePlace, RowFinding};
+use super::phrases::PhrasePlace;
+use super::report::{DataReport, RowFinding};
+use super::row_list::{equal, some};
 
 /// Most examples of one finding that are printed; `--json` holds all of them.
 const SHOWN: usize = 5;
@@ -103,17 +105,6 @@ fn findings(out: &mut Formatter<'_>, name: &str, findings: &[RowFinding]) -> fmt
         writeln!(out, "{:32}row {}: {}", "", finding.row, finding.problem)?;
     }
     Ok(())
-}
-
-pub(super) fn equal(rows: &[usize]) -> String {
-    let rows: Vec<String> = rows.iter().map(usize::to_string).collect();
-    rows.join(" = ")
-}
-
-/// The first `most` of the rows.
-pub(super) fn some(rows: &[usize], most: usize) -> String {
-    let shown: Vec<String> = rows.iter().take(most).map(usize::to_string).collect();
-    shown.join(", ") + if rows.len() > most { ", …" } else { "" }
 }
 
 fn shortened(text: &str) -> String {

@@ -7,7 +7,7 @@ use std::path::Path;
 use csv::{ByteRecord, ReaderBuilder};
 use serde_json::Value;
 
-use super::rows::{Row, Rows, read_error, utf8};
+use super::row::{Row, Rows, read_error, utf8};
 use super::{BadRow, DatasetError, RowPlace, RowProblem};
 
 pub(super) fn csv_rows(path: &Path, mut file: File) -> Result<Rows, DatasetError> {

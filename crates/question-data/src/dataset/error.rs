@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use code_sandbox::UnitTestsError;
 use thiserror::Error;
 
-use super::KINDS_OF_FILE;
+/// Kinds of file that can be read, for messages.
+pub const KINDS_OF_FILE: &str = ".jsonl, .jsonl.zst, .json, .csv or .parquet";
 
 /// Most rows that a message lists.
 const LISTED: usize = 10;

@@ -5,7 +5,7 @@ use std::fmt;
 use model_files::chat_template::Message;
 use serde_json::Value;
 
-use super::rows::Row;
+use super::row::Row;
 use super::{Question, QuestionFile, RowPlace, RowProblem};
 use crate::ground_truth::{RewardKind, RewardKinds};
 

@@ -9,7 +9,7 @@ use parquet::file::serialized_reader::SerializedFileReader;
 use parquet::record::Field;
 use serde_json::{Number, Value};
 
-use super::rows::{Row, Rows, read_error};
+use super::row::{Row, Rows, read_error};
 use super::{DatasetError, RowPlace};
 
 pub(super) fn parquet_rows(path: &Path, file: File) -> Result<Rows, DatasetError> {

@@ -4,20 +4,12 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Cursor, Read};
 use std::path::Path;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::csv_rows::csv_rows;
 use super::parquet_rows::parquet_rows;
+use super::row::{Row, Rows, read_error, utf8};
 use super::{BadRow, DatasetError, RowPlace, RowProblem};
-
-/// Columns of one row.
-pub(super) type Row = Map<String, Value>;
-
-/// What is read of one row: the columns, or why there are none.
-pub(super) type RawRow = (RowPlace, Result<Row, RowProblem>);
-
-/// The rows of a file, in order. An error of the outer kind ends the file: what follows cannot be read.
-pub(super) type Rows = Box<dyn Iterator<Item = Result<RawRow, DatasetError>>>;
 
 /// The rows of a file; blank lines are passed over.
 pub(super) fn rows(path: &Path) -> Result<Rows, DatasetError> {
@@ -98,14 +90,6 @@ fn in_line(error: &serde_json::Error) -> String {
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// The text of a line or cell.
-pub(super) fn utf8(bytes: &[u8]) -> Result<&str, RowProblem> {
-    std::str::from_utf8(bytes).map_err(|error| {
-        let index = error.valid_up_to();
-        RowProblem::NotUtf8 { place: index + 1, byte: bytes[index] }
-    })
-}
-
 fn unpack(path: &Path, file: File) -> Result<Cursor<Vec<u8>>, DatasetError> {
     let mut text = Vec::new();
     ruzstd::decoding::StreamingDecoder::new(BufReader::new(file))
@@ -113,8 +97,4 @@ fn unpack(path: &Path, file: File) -> Result<Cursor<Vec<u8>>, DatasetError> {
         .read_to_end(&mut text)
         .map_err(|source| read_error(path, source))?;
     Ok(Cursor::new(text))
-}
-
-pub(super) fn read_error(path: &Path, source: std::io::Error) -> DatasetError {
-    DatasetError::Read { path: path.to_path_buf(), source }
 }

@@ -11,27 +11,12 @@ use serde::Serialize;
 use training_run::config::Dtype;
 
 pub(super) use self::host::BLOCK_INPUTS;
+use super::lengths::Lengths;
 use super::setup::{Setup, size_of};
 use super::sizes::ModelSizes;
 
 /// Assumed for the driver and libtorch on a GPU: context, kernels, workspaces and communication buffers.
 pub const DRIVER_BYTES: u64 = 3 << 29;
-
-/// Length of every prompt and every response, in tokens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Lengths {
-    /// Of a prompt.
-    pub prompt_tokens: usize,
-    /// Of a response.
-    pub response_tokens: usize,
-}
-
-impl Lengths {
-    /// Of both.
-    pub fn sequence_tokens(self) -> usize {
-        self.prompt_tokens + self.response_tokens
-    }
-}
 
 /// One buffer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -5,7 +5,7 @@ use serde::Serialize;
 use thiserror::Error;
 use training_run::config::{Device, Dtype, LoraSection, MasterWeights, Run, Zero};
 
-use super::memory::Lengths;
+use super::lengths::Lengths;
 use super::sizes::ModelSizes;
 
 /// Model, batches, and how they are cut over the ranks.

@@ -1,22 +1,9 @@
 //! What is wrong with what was seen, and the setting that changes it.
 
-use serde::Serialize;
 use training_run::config::Run;
 
-use super::Preflight;
-
-/// Something that keeps a run from learning, or makes it learn slowly.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Finding {
-    /// Whether no step of the run could have a gradient.
-    pub fatal: bool,
-    /// What was seen.
-    pub seen: String,
-    /// The settings to change, the likeliest first.
-    pub settings: Vec<&'static str>,
-    /// How.
-    pub advice: String,
-}
+use super::finding::Finding;
+use super::seen::Preflight;
 
 /// Settings of a run that findings turn on.
 #[derive(Debug, Clone, PartialEq)]

@@ -7,7 +7,7 @@ use figures::{Block, Figure, Section};
 use super::Report;
 use super::curves::{Metric, not_recorded, over_steps};
 use super::metric::{COVARIANCE, series};
-use super::summary::name_cell;
+use super::name_cell::name_cell;
 
 const TOPS: [(&str, &str); 6] = [
     ("cov/top_0.0002", "top 0.0002"),

@@ -5,7 +5,7 @@ use figures::moving_average::first_and_last_tenth;
 use figures::number_format::significant;
 
 use super::metric::{ENTROPY, REWARD, STEP_SECONDS, accuracies, accuracy_source, values};
-use super::summary::name_cell;
+use super::name_cell::name_cell;
 use super::{Report, ReportRun};
 
 /// A row a run after the first; `None` of fewer than two runs.

@@ -9,7 +9,7 @@ use figures::{Block, Figure, Section};
 use super::curves::{Metric, not_recorded, over_steps};
 use super::line_fit::LineFit;
 use super::metric::{COVARIANCE, MEASURED_CHANGE, PREDICTED_CHANGE, pairs, series};
-use super::summary::name_cell;
+use super::name_cell::name_cell;
 use super::{Report, ReportRun};
 
 /// More points than this of one run are thinned evenly in a scatter.

@@ -10,7 +10,7 @@ use training_run::metrics::StepMetrics;
 use super::curves::not_recorded;
 use super::entropy_change::thinned;
 use super::metric::{ENTROPY, REWARD, pairs};
-use super::summary::name_cell;
+use super::name_cell::name_cell;
 use super::{Report, ReportRun};
 use crate::run_law::{CONFIDENCE, LawOutlook, LawSource, RunLaw};
 

@@ -3,7 +3,8 @@
 use figures::html::escape;
 use figures::{Block, Page, Section};
 
-use super::summary::{headline, name_cell};
+use super::name_cell::name_cell;
+use super::summary::headline;
 use super::{
     Report, covariance_tail, curves, entropy_change, glossary, outlook, reward_entropy, samples,
     summary, verification,

@@ -11,7 +11,7 @@ use super::Report;
 use super::curves::not_recorded;
 use super::entropy_change::thinned;
 use super::metric::{ENTROPY, REWARD, pairs};
-use super::summary::name_cell;
+use super::name_cell::name_cell;
 
 /// Points along a fitted curve.
 const CURVE_POINTS: usize = 41;

@@ -5,7 +5,7 @@ use figures::number_format::significant;
 use figures::{Block, Section};
 use training_run::token_record::{TokenRecord, covariance_thresholds, strength};
 
-use super::summary::name_cell;
+use super::name_cell::name_cell;
 use super::{Report, ReportRun, SampleRecord};
 
 /// Longer responses are cut here, and the cut is said.

@@ -8,6 +8,7 @@ use figures::{Block, Section};
 use super::metric::{
     ENTROPY, REWARD, STEP_SECONDS, accuracies, accuracy_source, last_step, values,
 };
+use super::name_cell::name_cell;
 use super::{Report, ReportRun};
 
 /// First and last tenth of a metric; NaN where it was not recorded.
@@ -118,11 +119,6 @@ pub(super) fn section(report: &Report) -> Section {
         html += &format!("<ul class=\"plain\">\n{items}</ul>\n");
     }
     Section::new("summary", "Summary", vec![Block::Html(html)])
-}
-
-/// A run's name with its colour.
-pub(super) fn name_cell(colour: usize, name: &str) -> String {
-    format!("<span class=\"run c{}\">{}</span>", colour % 6, escape(name))
 }
 
 fn change_cell((first, last): (f64, f64)) -> String {

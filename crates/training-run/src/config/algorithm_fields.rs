@@ -7,8 +7,7 @@ use rl_losses::{AdvantageEstimator, Column, PolicyLoss, Standing, estimators, re
 use serde::Serialize;
 use toml::{Table, Value};
 
-use super::fields::Field;
-use super::page::table;
+use super::field::{Field, table};
 
 const POLICY_LOSS: &str = "algorithm.policy_loss";
 const ADVANTAGE: &str = "algorithm.advantage";

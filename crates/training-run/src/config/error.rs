@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use messages::Problem;
 use thiserror::Error;
 
-use super::RunPreset;
+use super::run_preset::RunPreset;
 
 /// Why a configuration does not become a run.
 #[derive(Debug, Error)]

@@ -6,25 +6,10 @@ mod rollout;
 mod sources;
 mod training;
 
-use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use super::algorithm_fields::algorithm_fields;
-
-/// One field.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Field {
-    /// Dotted path.
-    pub path: Cow<'static, str>,
-    /// Its default as TOML; `required` where there is none.
-    pub default: Cow<'static, str>,
-    /// What it is, and what is allowed.
-    pub meaning: &'static str,
-}
-
-const fn field(path: &'static str, default: &'static str, meaning: &'static str) -> Field {
-    Field { path: Cow::Borrowed(path), default: Cow::Borrowed(default), meaning }
-}
+use super::field::Field;
 
 /// Every field: the run's own, then the settings of every policy loss and advantage estimator.
 pub fn fields() -> &'static [Field] {
@@ -32,9 +17,6 @@ pub fn fields() -> &'static [Field] {
         LazyLock::new(|| own_fields().cloned().chain(algorithm_fields()).collect());
     &FIELDS
 }
-
-/// The mark of a field without a default.
-pub(super) const REQUIRED: &str = "required";
 
 /// The fields that are the run's own, section after section.
 pub(super) fn own_fields() -> impl Iterator<Item = &'static Field> {

@@ -6,8 +6,11 @@ mod algorithm_fields;
 mod batch_arithmetic;
 mod by_name;
 mod control;
+mod device;
+mod dtype;
 mod engine;
 mod error;
+mod field;
 mod fields;
 mod load;
 mod lora;
@@ -18,24 +21,29 @@ mod preset;
 mod problems;
 mod resolve;
 mod reward_model;
+mod run_preset;
 mod sections;
 mod thermostat;
 mod verl;
 
 pub use batch_arithmetic::BatchArithmetic;
 pub use control::{GuardAction, GuardSection, KlPlacement, ReferenceKl};
+pub use device::Device;
+pub use dtype::Dtype;
 pub use engine::{OpenaiEngine, RolloutEngine};
 pub use error::ConfigError;
-pub use fields::{Field, fields};
+pub use field::Field;
+pub use fields::fields;
 pub use lora::{LoraSection, LoraTarget};
 pub use optimizer::{MasterWeights, OptimizerSection};
 pub use page::configuration_page;
 pub use parallel::{ParallelSection, Zero};
-pub use preset::{RUN_PRESETS, RunPreset, SHARED_PRESET, preset};
+pub use preset::preset;
 pub use resolve::Run;
 pub use reward_model::{RewardModelSection, RewardModelUpdate};
+pub use run_preset::{RUN_PRESETS, RunPreset, SHARED_PRESET};
 pub use sections::{
-    AlgorithmSection, CheckpointSection, DataSection, Device, Dtype, EvaluationSection,
-    MetricsSection, ModelSection, RewardSection, RolloutSection, RunConfig, TrainingSection,
+    AlgorithmSection, CheckpointSection, DataSection, EvaluationSection, MetricsSection,
+    ModelSection, RewardSection, RolloutSection, RunConfig, TrainingSection,
 };
 pub use thermostat::ThermostatSection;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Dtype;
+use super::dtype::Dtype;
 use super::problems::Problems;
 use crate::schedule::Decay;
 

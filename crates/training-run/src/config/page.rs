@@ -1,9 +1,10 @@
 //! `docs/configuration.md`, printed.
 
 use super::algorithm_fields::algorithm_section;
+use super::field::{Field, table};
 #[cfg(doc)]
 use super::fields;
-use super::fields::{Field, REQUIRED, own_fields};
+use super::fields::own_fields;
 use super::verl::verl_table;
 
 /// `docs/configuration.md`, printed from [`fields`].
@@ -35,17 +36,6 @@ A key of verl in `--set` or in a file is refused with its name here. The values 
 /// Where the page stands in the book, as `docs/README.md` has it.
 const FOOTER: &str = "\n---\n\n← [Choosing a method](choosing-a-method.md) · \
                        [Contents](README.md) · [Rollouts](rollout.md) →\n";
-
-/// Rows of a page.
-pub(super) fn table(rows: &[Field]) -> String {
-    let mut table = String::from("| field | default | meaning |\n|---|---|---|\n");
-    for Field { path, default, meaning } in rows {
-        let default =
-            if *default == REQUIRED { REQUIRED.to_owned() } else { format!("`{default}`") };
-        table.extend(["| `", path, "` | ", &default, " | ", meaning, " |\n"]);
-    }
-    table
-}
 
 const INTRODUCTION: &str = "# Configuration of a run
 

@@ -1,42 +1,11 @@
-//! The published runs, by name: `configs/presets`, embedded.
+//! A published run, by name.
 
-use toml::{Table, Value};
+use messages::Problem;
+use toml::Table;
 
 use super::load::{apply_all, from_table};
+use super::run_preset::{RUN_PRESETS, RunPreset};
 use super::{ConfigError, Run, RunConfig};
-
-/// A published run: everything but the model and the questions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RunPreset {
-    /// Its name, and that of the run.
-    pub name: &'static str,
-    /// What differs from [`SHARED_PRESET`], as TOML, each value with its source beside it.
-    pub text: &'static str,
-}
-
-/// What all presets share, as TOML, each value with its source beside it.
-pub const SHARED_PRESET: &str = include_str!("../../../../configs/presets/shared.toml");
-
-macro_rules! preset {
-    ($name:literal) => {
-        RunPreset {
-            name: $name,
-            text: include_str!(concat!("../../../../configs/presets/", $name, ".toml")),
-        }
-    };
-}
-
-/// Every published run.
-pub const RUN_PRESETS: [RunPreset; 8] = [
-    preset!("qwen2.5-7b-grpo"),
-    preset!("qwen2.5-7b-clip-higher"),
-    preset!("qwen2.5-7b-clip-cov"),
-    preset!("qwen2.5-7b-kl-cov"),
-    preset!("qwen2.5-32b-grpo"),
-    preset!("qwen2.5-32b-clip-higher"),
-    preset!("qwen2.5-32b-clip-cov"),
-    preset!("qwen2.5-32b-kl-cov"),
-];
 
 /// Fields that a preset leaves open: what they are, and what stands in while everything else is checked.
 const OPEN: [(&str, &str, &str); 2] = [
@@ -91,31 +60,6 @@ impl Run {
                 Err(ConfigError::Invalid { origin, problems: missing })
             }
             Err(other) => Err(other),
-        }
-    }
-}
-
-impl RunPreset {
-    /// What was published, in a few words: the first line of its file.
-    pub fn about(&self) -> &'static str {
-        let line = self.text.lines().next().unwrap_or_default();
-        line.trim_start_matches("# ").split(". ").next().unwrap_or_default()
-    }
-
-    /// Its values over the shared ones.
-    fn table(&self) -> Table {
-        let parse = |text: &str| text.parse::<Table>().expect("every preset is tested to be TOML");
-        let mut table = parse(SHARED_PRESET);
-        overlay(&mut table, parse(self.text));
-        table
-    }
-}
-
-fn overlay(under: &mut Table, over: Table) {
-    for (key, value) in over {
-        match (under.get_mut(&key), value) {
-            (Some(Value::Table(under)), Value::Table(over)) => overlay(under, over),
-            (_, value) => drop(under.insert(key, value)),
         }
     }
 }

@@ -141,7 +141,8 @@ impl RunConfig {
         }
         if let Some(reward_model) = &self.reward_model {
             let prompts = self.rollout.prompts_per_step;
-            reward_model.check(&self.algorithm, &self.model, prompts, &mut problems);
+            let policy = (self.model.path.as_path(), self.model.dtype);
+            reward_model.check(&self.algorithm.advantage, policy, prompts, &mut problems);
         }
         self.check_evaluation(&mut problems);
         problems.0.extend(self.dynamic_sampling.problems());

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use rl_losses::AdvantageEstimator;
 use serde::{Deserialize, Serialize};
 
+use super::dtype::Dtype;
+use super::optimizer::OptimizerSection;
 use super::problems::Problems;
-use super::{AlgorithmSection, ModelSection, OptimizerSection};
 
 /// When the reward model learns from a step's responses; verl's names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -55,12 +56,12 @@ impl RewardModelSection {
 
     pub(super) fn check(
         &self,
-        algorithm: &AlgorithmSection,
-        policy: &ModelSection,
+        advantage: &AdvantageEstimator,
+        (policy, dtype): (&Path, Dtype),
         prompts_per_step: usize,
         problems: &mut Problems,
     ) {
-        let AdvantageEstimator::Prime(prime) = &algorithm.advantage else {
+        let AdvantageEstimator::Prime(prime) = advantage else {
             let expected = "absent unless algorithm.advantage is \"prime\"";
             return problems.add("reward_model", "given".to_owned(), expected);
         };
@@ -68,9 +69,9 @@ impl RewardModelSection {
         let divides = mini_batch == 0 || prompts_per_step.is_multiple_of(mini_batch);
         let expected = format!("0 or a divisor of rollout.prompts_per_step = {prompts_per_step}");
         problems.require(divides, "reward_model.mini_batch_prompts", mini_batch, &expected);
-        self.optimizer.check("reward_model.optimizer", policy.dtype, problems);
+        self.optimizer.check("reward_model.optimizer", dtype, problems);
         let or_policy = |path: &PathBuf| {
-            if path.as_os_str().is_empty() { policy.path.clone() } else { path.clone() }
+            if path.as_os_str().is_empty() { policy.to_path_buf() } else { path.clone() }
         };
         let path = or_policy(&self.path);
         let says_something = self.learns() || path != or_policy(&self.reference);

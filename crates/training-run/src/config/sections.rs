@@ -12,6 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use super::by_name;
 use super::control::{GuardSection, ReferenceKl};
+use super::device::Device;
+use super::dtype::Dtype;
 use super::engine::RolloutEngine;
 use super::lora::LoraSection;
 use super::optimizer::OptimizerSection;
@@ -80,66 +82,6 @@ pub struct RunConfig {
 
 fn default_output_directory() -> String {
     "runs/{name}".to_owned()
-}
-
-/// Number format of weights and activations, or of the optimiser's moments.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Dtype {
-    /// 32-bit floating point.
-    #[default]
-    F32,
-    /// bfloat16.
-    Bf16,
-    /// 64-bit floating point, for comparisons to the last digits.
-    F64,
-}
-
-/// Where the model runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub enum Device {
-    /// As [`Self::CudaOfRank`] where there is a GPU, else the CPU.
-    #[default]
-    Auto,
-    /// The CPU.
-    Cpu,
-    /// A CUDA device for each rank of a machine: the first for one process.
-    CudaOfRank,
-    /// The CUDA device of that number.
-    Cuda(usize),
-}
-
-impl TryFrom<String> for Device {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        match text.as_str() {
-            "auto" => Ok(Self::Auto),
-            "cpu" => Ok(Self::Cpu),
-            "cuda" => Ok(Self::CudaOfRank),
-            other => other
-                .strip_prefix("cuda:")
-                .and_then(|number| number.parse().ok())
-                .map(Self::Cuda)
-                .ok_or_else(|| {
-                    format!(
-                        "device is {text:?}, expected \"auto\", \"cpu\", \"cuda\" or \"cuda:N\""
-                    )
-                }),
-        }
-    }
-}
-
-impl From<Device> for String {
-    fn from(device: Device) -> Self {
-        match device {
-            Device::Auto => "auto".to_owned(),
-            Device::Cpu => "cpu".to_owned(),
-            Device::CudaOfRank => "cuda".to_owned(),
-            Device::Cuda(number) => format!("cuda:{number}"),
-        }
-    }
 }
 
 /// `[model]`

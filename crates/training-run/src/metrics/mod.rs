@@ -6,10 +6,12 @@
 mod file;
 mod step;
 mod table;
+mod validation;
 
 pub use file::{MetricsError, MetricsWriter, read_metrics};
-pub use step::{MetricName, StepMetrics, Validation};
+pub use step::{MetricName, StepMetrics};
 pub use table::{METRICS, Metric, metrics_page};
+pub use validation::Validation;
 
 /// The name of a metric, checked against [`METRICS`] when the crate is compiled.
 ///

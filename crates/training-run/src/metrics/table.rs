@@ -1,6 +1,6 @@
 //! Name, unit and definition of every metric, once.
 
-use super::step::Validation;
+use super::validation::Validation;
 
 /// One metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

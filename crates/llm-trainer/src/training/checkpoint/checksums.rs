@@ -5,8 +5,8 @@ use std::path::Path;
 
 use anyhow::Context;
 use training_run::manifest::{self, Checked, FileSum};
-use training_run::resume::TRAINER_FOLDER;
 use training_run::run_directory::Checkpoint;
+use training_run::run_directory::TRAINER_FOLDER;
 
 use crate::ranks::{Grid, Ranks};
 use crate::training::adamw::{AdamW, shard_name};

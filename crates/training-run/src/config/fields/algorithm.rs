@@ -1,6 +1,6 @@
 //! `[algorithm]`, but the settings of losses and estimators.
 
-use super::{Field, field};
+use crate::config::field::{Field, field};
 
 pub(super) const ALGORITHM: &[Field] = &[
     field(

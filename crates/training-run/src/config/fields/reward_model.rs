@@ -1,6 +1,6 @@
 //! The implicit process reward model of PRIME.
 
-use super::{Field, field};
+use crate::config::field::{Field, field};
 
 pub(super) const REWARD_MODEL: &[Field] = &[
     field(

@@ -1,6 +1,6 @@
 //! How responses are sampled, what they earn, and which of them count.
 
-use super::{Field, field};
+use crate::config::field::{Field, field};
 
 pub(super) const ROLLOUT: &[Field] = &[
     field("rollout.prompts_per_step", "32", "Questions asked in one training step."),

@@ -1,6 +1,6 @@
 //! The run, its model and its questions.
 
-use super::{Field, field};
+use crate::config::field::{Field, field};
 
 pub(super) const SOURCES: &[Field] = &[
     field("name", "required", "Name of the run: letters, digits, `.`, `_`, `-`."),

@@ -1,6 +1,6 @@
 //! The optimiser, how long, and what is measured and kept.
 
-use super::{Field, field};
+use crate::config::field::{Field, field};
 
 pub(super) const TRAINING: &[Field] = &[
     field("optimizer.learning_rate", "1e-6", "Peak learning rate of AdamW, above 0."),
