@@ -43,6 +43,7 @@ const ARROWS: [(&str, &[&str]); 19] = [
             "entropy-core",
             "figures",
             "messages",
+            "model-files",
             "question-data",
             "reward-math",
             "rl-losses",

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use counter_rng::{Purpose, named_seed};
-use entropy_core::EntropyBand;
 use model_files::chat_template::ChatTemplate;
 use model_files::stop_strings::StopStrings;
 use model_files::text_tokenizer::TextTokenizer;
@@ -94,8 +93,6 @@ impl PreparedSet {
         let truths = prompts.iter().map(read).collect::<anyhow::Result<Vec<_>>>()?;
         let sampling = &set.sampling;
         let (special, stop_strings) = StopStrings::split(tokenizer, &sampling.stop)?;
-        let (floor, ceiling) = (sampling.entropy_floor, sampling.entropy_ceiling);
-        let banded = floor.is_some() || ceiling.is_some();
         let options = GenerationOptions {
             samples: sampling.samples,
             max_new_tokens: sampling.max_response_tokens,
@@ -108,7 +105,7 @@ impl PreparedSet {
             rows,
             cpu_kernels,
             cuda_kernels: true,
-            band: banded.then(|| EntropyBand::new(floor, ceiling)).transpose()?,
+            band: sampling.band()?,
             measure_entropy: true,
         };
         let seed = named_seed(seed, Purpose::Evaluation, &set.name);

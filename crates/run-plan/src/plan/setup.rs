@@ -146,7 +146,7 @@ impl Setup {
             mean_prompt_tokens: config.data.max_prompt_tokens.div_ceil(4),
             mean_response_tokens: rollout.max_response_tokens,
             rows: rollout.rows,
-            truncated_sampling: rollout.truncates(),
+            truncated_sampling: rollout.sampling().truncates(),
             second_scoring_pass: (rollout.temperature - 1.0).abs() > 0.0,
             micro_batch_tokens: config.training.micro_batch_tokens,
             activation_bytes: config.training.activation_bytes,

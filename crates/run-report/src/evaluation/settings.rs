@@ -1,12 +1,14 @@
 //! Which sets are evaluated, and how.
 
-mod check;
 mod error;
+mod sampling;
+mod set_entry;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use messages::plain_words;
-use question_data::dataset::{BadRows, DataSource, QuestionFile};
+use question_data::dataset::DataSource;
 use question_data::ground_truth::RewardKind;
 use question_data::prompt::PromptFormat;
 use reward_math::Options;
@@ -15,6 +17,10 @@ use toml::{Table, Value};
 use whole_file::{LONGEST_TEXT_BYTES, read_text_at_most};
 
 pub use error::SettingsError;
+pub use sampling::SetSampling;
+pub use set_entry::SetEntry;
+
+use error::fault;
 
 use super::bootstrap::Bootstrap;
 
@@ -35,7 +41,7 @@ use super::bootstrap::Bootstrap;
 pub struct EvaluationFile {
     /// Seed of the sampling noise.
     pub seed: u64,
-    /// Fields of [`Sampling`] for the sets that do not say.
+    /// Fields of [`SetSampling`] for the sets that do not say.
     pub sampling: Table,
     /// How a question becomes text; where it is left out, as the run did, or as [`PromptFormat`] does by default.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -49,76 +55,6 @@ pub struct EvaluationFile {
     pub sets: Vec<SetEntry>,
 }
 
-/// One set as written.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SetEntry {
-    /// Its name in the results: letters, digits, `.`, `_`, `-`.
-    pub name: String,
-    /// Its questions; a path is relative to the file that names it.
-    pub questions: DataSource,
-    /// How a response is compared with the known answer.
-    #[serde(default)]
-    pub kind: RewardKind,
-    /// Fields of [`Sampling`] that this set has for itself.
-    #[serde(default)]
-    pub sampling: Table,
-}
-
-/// How the responses to a set are drawn.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Sampling {
-    /// Responses to each problem.
-    pub samples: usize,
-    /// Logits are divided by it; 0 takes the likeliest token.
-    pub temperature: f64,
-    /// Only the likeliest tokens whose probabilities first add up to this are drawn; 1 is all.
-    pub top_p: f64,
-    /// Only this many of the likeliest tokens are drawn; 0 is all.
-    pub top_k: usize,
-    /// Only tokens at least this times as likely as the likeliest are drawn; 0 is all.
-    pub min_p: f64,
-    /// Longest response, in tokens.
-    pub max_response_tokens: usize,
-    /// Texts that end a response, beside the model's own end-of-sequence tokens.
-    pub stop: Vec<String>,
-    /// Least entropy of the distribution a token is drawn from, in nats: its temperature is raised to it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub entropy_floor: Option<f64>,
-    /// Largest entropy, in nats: the temperature is lowered to it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub entropy_ceiling: Option<f64>,
-}
-
-impl Default for Sampling {
-    fn default() -> Self {
-        Self {
-            samples: 1,
-            temperature: 0.0,
-            top_p: 1.0,
-            top_k: 0,
-            min_p: 0.0,
-            max_response_tokens: 1024,
-            stop: Vec::new(),
-            entropy_floor: None,
-            entropy_ceiling: None,
-        }
-    }
-}
-
-/// Fields of [`Sampling`] that are one number.
-const OPTIONS: [&str; 8] = [
-    "samples",
-    "temperature",
-    "top_p",
-    "top_k",
-    "min_p",
-    "max_response_tokens",
-    "entropy_floor",
-    "entropy_ceiling",
-];
-
 /// One set, every field with its value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -130,7 +66,7 @@ pub struct EvaluationSet {
     /// How a response is compared with the known answer.
     pub kind: RewardKind,
     /// How responses are drawn.
-    pub sampling: Sampling,
+    pub sampling: SetSampling,
 }
 
 impl EvaluationFile {
@@ -162,7 +98,7 @@ impl EvaluationFile {
     ///
     /// [`SettingsError`], naming set and field.
     pub fn resolve(&self, overrides: &Table) -> Result<Vec<EvaluationSet>, SettingsError> {
-        check::names(&self.sets)?;
+        check_names(&self.sets)?;
         if let Some(fault) = self.bootstrap.fault() {
             return Err(SettingsError::Sets(fault));
         }
@@ -171,12 +107,12 @@ impl EvaluationFile {
             for table in [&self.sampling, overrides, &entry.sampling] {
                 fields.extend(table.clone());
             }
-            let sampling: Sampling =
+            let sampling: SetSampling =
                 Value::Table(fields).try_into().map_err(|error: toml::de::Error| {
                     let problem = plain_words(error.message());
                     SettingsError::Sampling { set: entry.name.clone(), problem }
                 })?;
-            check::sampling(&entry.name, &sampling)?;
+            sampling.check(&entry.name)?;
             let SetEntry { name, questions, kind, .. } = entry.clone();
             Ok(EvaluationSet { name, questions, kind, sampling })
         };
@@ -184,61 +120,31 @@ impl EvaluationFile {
     }
 }
 
-impl SetEntry {
-    /// Reads `NAME=FILE[:KEY=VALUE,...]`: keys of [`Sampling`], `n` for `samples`, `limit` and
-    /// `bad_rows=drop` of the file, and `kind`.
-    ///
-    /// # Errors
-    ///
-    /// [`SettingsError::Set`].
-    pub fn parse(text: &str) -> Result<Self, SettingsError> {
-        let wrong = |problem: String| SettingsError::Set { text: text.to_owned(), problem };
-        let (name, rest) =
-            text.split_once('=').ok_or_else(|| wrong("there is no `=`".to_owned()))?;
-        // A colon may stand in a path: what follows the last one is options only if it has a value.
-        let (path, options) = match rest.rsplit_once(':') {
-            Some((path, options)) if options.contains('=') => (path, options),
-            _ => (rest, ""),
-        };
-        if name.is_empty() || path.is_empty() {
-            return Err(wrong("name or file is empty".to_owned()));
-        }
-        let (mut sampling, mut kind) = (Table::new(), RewardKind::default());
-        let mut file = QuestionFile::new(path);
-        for option in options.split(',').filter(|option| !option.is_empty()) {
-            let (key, value) =
-                option.split_once('=').ok_or_else(|| wrong(format!("{option:?} has no value")))?;
-            let key = if key == "n" { "samples" } else { key };
-            match (key, value) {
-                ("kind", _) => {
-                    kind = value.parse().map_err(&wrong)?;
-                    continue;
-                }
-                ("bad_rows", "drop") => {
-                    file.bad_rows = BadRows::Drop;
-                    continue;
-                }
-                _ => {}
-            }
-            let value: Table = toml::from_str(&format!("value = {value}"))
-                .map_err(|_| wrong(format!("{option:?} is no number")))?;
-            match value.get("value") {
-                Some(Value::Integer(limit)) if key == "limit" => {
-                    file.limit = usize::try_from(*limit)
-                        .map_err(|_| wrong(format!("{option:?} is negative")))?;
-                }
-                Some(value) if OPTIONS.contains(&key) => {
-                    sampling.insert(key.to_owned(), value.clone());
-                }
-                _ => return Err(wrong(format!("{key:?} is no option"))),
-            }
-        }
-        Ok(Self { name: name.to_owned(), questions: DataSource::File(file), kind, sampling })
+/// Names become names of files, and of columns.
+fn check_names(sets: &[SetEntry]) -> Result<(), SettingsError> {
+    if sets.is_empty() {
+        let problem = "no set, expected --set NAME=FILE or [[set]] in a file";
+        return Err(SettingsError::Sets(problem.to_owned()));
     }
+    let mut seen = BTreeSet::new();
+    for SetEntry { name, .. } in sets {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+        if name.is_empty() || name.starts_with('.') || !name.chars().all(plain) {
+            let expected = "letters, digits, `.`, `_`, `-`, not beginning with a `.`";
+            return Err(fault(name, "name", format!("{name:?}"), expected));
+        }
+        if !seen.insert(name) {
+            let problem = format!("two sets are named `{name}`, expected different names");
+            return Err(SettingsError::Sets(problem));
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
+    use question_data::dataset::{BadRows, QuestionFile};
+
     use super::*;
 
     fn sets(file: &str, arguments: &[&str], overrides: &str) -> Result<Vec<EvaluationSet>, String> {
@@ -261,7 +167,7 @@ mod tests {
         let set = &sets("", &[text], "").unwrap()[0];
         assert_eq!((set.name.as_str(), set.kind), ("aime", RewardKind::MultipleChoice));
         assert_eq!((file(set).path.as_path(), file(set).limit), (Path::new("a:b/c.jsonl"), 7));
-        let expected = Sampling { samples: 32, temperature: 0.6, top_k: 5, ..Sampling::default() };
+        let expected = SetSampling { samples: 32, temperature: 0.6, top_k: 5, ..SetSampling::default() };
         assert_eq!(set.sampling, expected);
         let plain = &sets("", &["x=C:\\x.jsonl:bad_rows=drop"], "").unwrap()[0];
         assert_eq!(file(plain).path, Path::new("C:\\x.jsonl"));

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use model_files::model_place;
+use model_files::sampling::RangeCheck;
 use question_data::dataset::{DataSource, KINDS_OF_FILE};
 use rl_losses::{AdvantageEstimator, KlController, Scope, Thermostat};
 use serde::Serialize;
@@ -150,7 +151,7 @@ impl RunConfig {
         self.check_offload(&mut problems);
         problems.0.extend(self.lora.iter().flat_map(LoraSection::problems));
         let (rollout, has_adapter) = (&self.rollout, self.lora.is_some());
-        problems.0.extend(rollout.engine.problems(rollout.truncates(), has_adapter));
+        problems.0.extend(rollout.engine.problems(rollout.sampling().truncates(), has_adapter));
         problems.0.extend(self.reward.code.problems(self.reward.kinds().run_programs()));
         problems.0.extend(self.reward.overlong.problems(self.rollout.max_response_tokens));
         let metric = &self.checkpoint.best_metric;
@@ -226,12 +227,11 @@ impl RunConfig {
         problems.at_least_one("rollout.max_response_tokens", rollout.max_response_tokens);
         problems.at_least_one("rollout.rows", rollout.rows);
         problems.positive("rollout.temperature", rollout.temperature);
-        let top_p = rollout.top_p;
-        let good = top_p > 0.0 && top_p <= 1.0;
-        problems.require(good, "rollout.top_p", top_p, "above 0 and at most 1");
-        let min_p = rollout.min_p;
-        let expected = "at least 0 and below 1";
-        problems.require((0.0..1.0).contains(&min_p), "rollout.min_p", min_p, expected);
+        // Of temperatures, training takes none but those that have a gradient.
+        let shares = rollout.sampling().checks();
+        for RangeCheck { field, value, holds, expected } in &shares[1..] {
+            problems.require(*holds, &format!("rollout.{field}"), value, expected);
+        }
         let unclear = |text: &String| text.is_empty() || text.contains(char::REPLACEMENT_CHARACTER);
         if let Some(text) = rollout.stop.iter().find(|text| unclear(text)) {
             let expected = "texts of at least one character, without U+FFFD";

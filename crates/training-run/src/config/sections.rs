@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use code_sandbox::CodeSection;
+use model_files::sampling::Sampling;
 use question_data::dataset::DataSource;
 use question_data::ground_truth::{RewardKind, RewardKinds};
 use question_data::prompt::{OverLongPrompt, PromptFormat};
@@ -157,22 +158,24 @@ pub struct RolloutSection {
 }
 
 impl RolloutSection {
-    /// Whether some tokens of the vocabulary are never drawn, so that a response must remember which.
-    pub fn truncates(&self) -> bool {
-        self.top_k > 0 || self.top_p < 1.0 || self.min_p > 0.0
+    /// The distribution that tokens are drawn from.
+    pub fn sampling(&self) -> Sampling {
+        let &Self { temperature, top_k, top_p, min_p, .. } = self;
+        Sampling { temperature, top_k, top_p, min_p }
     }
 }
 
 impl Default for RolloutSection {
     fn default() -> Self {
+        let Sampling { temperature, top_k, top_p, min_p } = Sampling::DEFAULT;
         Self {
             prompts_per_step: 32,
             group_size: 8,
             max_response_tokens: 1024,
-            temperature: 1.0,
-            top_k: 0,
-            top_p: 1.0,
-            min_p: 0.0,
+            temperature,
+            top_k,
+            top_p,
+            min_p,
             stop: Vec::new(),
             stop_token_ids: Vec::new(),
             rows: 64,
@@ -302,7 +305,7 @@ pub struct EvaluationSection {
 
 impl Default for EvaluationSection {
     fn default() -> Self {
-        Self { every: 0, questions: 0, samples: 1, temperature: 0.0 }
+        Self { every: 0, questions: 0, samples: 1, temperature: Sampling::GREEDY.temperature }
     }
 }
 
