@@ -51,7 +51,7 @@ const ARROWS: [(&str, &[&str]); 19] = [
             "whole-file",
         ],
     ),
-    ("run-plan", &["messages", "model-files", "training-run"]),
+    ("run-plan", &["messages", "model-files", "reward-math", "training-run"]),
     (
         "llm-trainer",
         &[

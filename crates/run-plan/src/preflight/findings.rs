@@ -1,68 +1,10 @@
 //! What is wrong with what was seen, and the setting that changes it.
 
-use training_run::config::Run;
+use reward_math::Options;
+use training_run::config::RunConfig;
 
 use super::finding::Finding;
 use super::seen::Preflight;
-
-/// Settings of a run that findings turn on.
-#[derive(Debug, Clone, PartialEq)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a setting, or a property of the model's files"
-)]
-pub struct Settings {
-    /// `rollout.max_response_tokens`.
-    pub max_response_tokens: usize,
-    /// `data.max_prompt_tokens`.
-    pub max_prompt_tokens: usize,
-    /// `rollout.temperature`.
-    pub temperature: f64,
-    /// `rollout.group_size`.
-    pub group_size: usize,
-    /// `rollout.prompts_per_step`.
-    pub prompts_per_step: usize,
-    /// `data.prompt.chat`.
-    pub chat: bool,
-    /// Whether the model has a chat template.
-    pub has_chat_template: bool,
-    /// Whether the chat template ends the prompt where the answer begins, so that asked for it or not makes a difference.
-    pub has_generation_prompt: bool,
-    /// Whether `rollout.stop` or `rollout.stop_token_ids` end responses too.
-    pub has_stops: bool,
-    /// `reward.grading.strict`.
-    pub strict: bool,
-    /// `reward.grading.last_number`.
-    pub last_number: bool,
-    /// Whether rewards are compared with those of the same group, so that equal ones teach nothing.
-    pub compares_groups: bool,
-    /// Tokens of the vocabulary.
-    pub vocabulary: usize,
-}
-
-impl Settings {
-    /// Those of a run, with what is known of its model's files.
-    pub fn of_run(run: &Run, model: ModelFacts) -> Self {
-        let config = run.config();
-        let grading = &config.reward.grading;
-        let rollout = &config.rollout;
-        Self {
-            max_response_tokens: rollout.max_response_tokens,
-            max_prompt_tokens: config.data.max_prompt_tokens,
-            temperature: rollout.temperature,
-            group_size: rollout.group_size,
-            prompts_per_step: rollout.prompts_per_step,
-            chat: config.data.prompt.chat,
-            has_chat_template: model.has_chat_template,
-            has_generation_prompt: model.has_generation_prompt,
-            has_stops: !(rollout.stop.is_empty() && rollout.stop_token_ids.is_empty()),
-            strict: grading.strict,
-            last_number: grading.last_number,
-            compares_groups: config.algorithm.advantage.smallest_group() > 1,
-            vocabulary: model.vocabulary,
-        }
-    }
-}
 
 /// What is known of a model's files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,13 +45,13 @@ impl Findings {
 }
 
 /// Everything that is wrong, the fatal first.
-pub(super) fn findings(seen: &Preflight, settings: &Settings) -> Vec<Finding> {
+pub(super) fn findings(seen: &Preflight, run: &RunConfig, model: ModelFacts) -> Vec<Finding> {
     let mut found = Findings(Vec::new());
-    prompts(seen, settings, &mut found);
-    endings(seen, settings, &mut found);
-    answers(seen, settings, &mut found);
-    groups(seen, settings, &mut found);
-    entropy(seen, settings, &mut found);
+    prompts(seen, run, model, &mut found);
+    endings(seen, run, &mut found);
+    answers(seen, &run.reward.grading, &mut found);
+    groups(seen, run, &mut found);
+    entropy(seen, run.rollout.temperature, model.vocabulary, &mut found);
     found.0.sort_by_key(|finding| !finding.fatal);
     found.0
 }
@@ -122,8 +64,9 @@ fn none(fraction: f64) -> bool {
     fraction <= 0.0
 }
 
-fn prompts(seen: &Preflight, settings: &Settings, found: &mut Findings) {
-    if settings.chat && !settings.has_generation_prompt {
+fn prompts(seen: &Preflight, run: &RunConfig, model: ModelFacts, found: &mut Findings) {
+    let data = &run.data;
+    if data.prompt.chat && !model.has_generation_prompt {
         found.add(
             false,
             "the chat template does not open the assistant's turn: it ignores add_generation_prompt".to_owned(),
@@ -132,7 +75,7 @@ fn prompts(seen: &Preflight, settings: &Settings, found: &mut Findings) {
              data.prompt.chat = false",
         );
     }
-    if !settings.chat && settings.has_chat_template {
+    if !data.prompt.chat && model.has_chat_template {
         found.add(
             false,
             "the model has a chat template that is not used".to_owned(),
@@ -140,21 +83,20 @@ fn prompts(seen: &Preflight, settings: &Settings, found: &mut Findings) {
             "true asks as the model was taught to be asked; right as it is for a base model",
         );
     }
-    if seen.longest_prompt_tokens >= settings.max_prompt_tokens {
+    if seen.longest_prompt_tokens >= data.max_prompt_tokens {
         found.add(
             false,
-            format!(
-                "a prompt has all of the {} tokens that it may have",
-                settings.max_prompt_tokens
-            ),
+            format!("a prompt has all of the {} tokens that it may have", data.max_prompt_tokens),
             &["data.max_prompt_tokens"],
             "longer ones are left out or shortened: raise it",
         );
     }
 }
 
-fn endings(seen: &Preflight, settings: &Settings, found: &mut Findings) {
-    let longest = settings.max_response_tokens;
+fn endings(seen: &Preflight, run: &RunConfig, found: &mut Findings) {
+    let rollout = &run.rollout;
+    let longest = rollout.max_response_tokens;
+    let has_stops = !(rollout.stop.is_empty() && rollout.stop_token_ids.is_empty());
     if all(seen.truncated_fraction) {
         let fatal = none(seen.right_fraction);
         let mut names = vec!["rollout.max_response_tokens"];
@@ -174,7 +116,7 @@ fn endings(seen: &Preflight, settings: &Settings, found: &mut Findings) {
             &["rollout.max_response_tokens", "reward.overlong"],
             "raise it until most responses end by themselves, or choose what becomes of those that are cut",
         );
-    } else if none(seen.ended_by_token_fraction) && !settings.has_stops {
+    } else if none(seen.ended_by_token_fraction) && !has_stops {
         found.add(
             false,
             "no response ended by an end-of-sequence token".to_owned(),
@@ -192,18 +134,18 @@ fn endings(seen: &Preflight, settings: &Settings, found: &mut Findings) {
     }
 }
 
-fn answers(seen: &Preflight, settings: &Settings, found: &mut Findings) {
-    let form = if settings.strict {
+fn answers(seen: &Preflight, grading: &Options, found: &mut Findings) {
+    let form = if grading.strict {
         "ask for \\boxed{} in data.prompt.template, or set reward.grading.strict = false, and reward.grading.last_number = true \
          where a bare number is the answer"
-    } else if settings.last_number {
+    } else if grading.last_number {
         "ask for an answer in data.prompt.template; the responses hold no number at all"
     } else {
         "ask for \\boxed{} in data.prompt.template, or set reward.grading.last_number = true"
     };
     let names = [
         "data.prompt.template",
-        if settings.strict { "reward.grading.strict" } else { "reward.grading.last_number" },
+        if grading.strict { "reward.grading.strict" } else { "reward.grading.last_number" },
     ];
     if all(seen.unparsed_fraction) {
         found.add(true, "no answer was found in any response".to_owned(), &names, form);
@@ -236,15 +178,15 @@ fn answers(seen: &Preflight, settings: &Settings, found: &mut Findings) {
     }
 }
 
-fn groups(seen: &Preflight, settings: &Settings, found: &mut Findings) {
-    if !settings.compares_groups {
+fn groups(seen: &Preflight, run: &RunConfig, found: &mut Findings) {
+    if run.algorithm.advantage.smallest_group() <= 1 {
         return;
     }
     let share = seen.teaching_group_fraction;
     let mixed = !none(seen.right_fraction) && !all(seen.right_fraction);
     if none(share) && mixed {
         found.add(
-            seen.group_size >= settings.group_size,
+            seen.group_size >= run.rollout.group_size,
             "the rewards of each group are all the same: no comparison teaches anything".to_owned(),
             &["rollout.group_size", "rollout.temperature", "data.train"],
             "take larger groups, a higher temperature, or questions that are neither too easy nor too hard",
@@ -254,8 +196,8 @@ fn groups(seen: &Preflight, settings: &Settings, found: &mut Findings) {
             false,
             format!(
                 "{share:.2} of the groups have rewards that differ, about {:.1} of the {} of a step",
-                share * settings.prompts_per_step as f64,
-                settings.prompts_per_step
+                share * run.rollout.prompts_per_step as f64,
+                run.rollout.prompts_per_step
             ),
             &["dynamic_sampling.enabled", "rollout.group_size", "data.train"],
             "the rest of a step is sampled in vain: choose questions by pass rate, or sample until enough teach",
@@ -274,8 +216,8 @@ fn groups(seen: &Preflight, settings: &Settings, found: &mut Findings) {
     }
 }
 
-fn entropy(seen: &Preflight, settings: &Settings, found: &mut Findings) {
-    let most = (settings.vocabulary.max(2) as f64).ln();
+fn entropy(seen: &Preflight, temperature: f64, vocabulary: usize, found: &mut Findings) {
+    let most = (vocabulary.max(2) as f64).ln();
     if seen.mean_entropy < FROZEN_NATS {
         found.add(
             false,
@@ -284,10 +226,7 @@ fn entropy(seen: &Preflight, settings: &Settings, found: &mut Findings) {
                 seen.mean_entropy
             ),
             &["rollout.temperature", "model.path"],
-            format!(
-                "raise the temperature above {}, or begin from an earlier model",
-                settings.temperature
-            ),
+            format!("raise the temperature above {temperature}, or begin from an earlier model"),
         );
     } else if seen.mean_entropy > NOISE_FRACTION * most {
         found.add(

@@ -8,17 +8,24 @@ mod findings;
 mod seen;
 mod text;
 
+use training_run::config::Run;
+
 pub use finding::Finding;
-pub use findings::{MOST, ModelFacts, Settings};
+pub use findings::{MOST, ModelFacts};
 pub use seen::{GroupSeen, Outcome, Preflight, QUANTILES, SampleSeen};
 
 impl Preflight {
-    /// Counts and judges; every group has the same number of responses.
+    /// Counts and judges the samples of a run; every group has the same number of responses.
     ///
     /// # Panics
     ///
     /// If there is no response.
-    pub fn new(rendered_prompt: String, groups: Vec<GroupSeen>, settings: &Settings) -> Self {
+    pub fn new(
+        rendered_prompt: String,
+        groups: Vec<GroupSeen>,
+        run: &Run,
+        model: ModelFacts,
+    ) -> Self {
         let samples = || groups.iter().flat_map(|group| &group.samples);
         let count = samples().count();
         assert!(count > 0, "a response to look at");
@@ -58,7 +65,7 @@ impl Preflight {
             findings: Vec::new(),
             groups,
         };
-        seen.findings = findings::findings(&seen, settings);
+        seen.findings = findings::findings(&seen, run.config(), model);
         seen
     }
 

@@ -167,7 +167,8 @@ mod tests {
         let set = &sets("", &[text], "").unwrap()[0];
         assert_eq!((set.name.as_str(), set.kind), ("aime", RewardKind::MultipleChoice));
         assert_eq!((file(set).path.as_path(), file(set).limit), (Path::new("a:b/c.jsonl"), 7));
-        let expected = SetSampling { samples: 32, temperature: 0.6, top_k: 5, ..SetSampling::default() };
+        let expected =
+            SetSampling { samples: 32, temperature: 0.6, top_k: 5, ..SetSampling::default() };
         assert_eq!(set.sampling, expected);
         let plain = &sets("", &["x=C:\\x.jsonl:bad_rows=drop"], "").unwrap()[0];
         assert_eq!(file(plain).path, Path::new("C:\\x.jsonl"));

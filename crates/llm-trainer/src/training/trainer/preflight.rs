@@ -9,7 +9,7 @@ use model_files::text_tokenizer::TextTokenizer;
 use question_data::prompt::Prompt;
 use question_data::question_order::{DataCursor, QuestionOrder};
 use reward_math::Verdict;
-use run_plan::preflight::{GroupSeen, ModelFacts, Outcome, Preflight, SampleSeen, Settings};
+use run_plan::preflight::{GroupSeen, ModelFacts, Outcome, Preflight, SampleSeen};
 use training_run::config::Run;
 
 use super::policy_pass;
@@ -116,7 +116,7 @@ pub fn preflight(
         Some(prompt) => config.data.prompt.question_text(&prompt.question, template.as_ref())?,
         None => String::new(),
     };
-    Ok(Preflight::new(rendered, groups, &Settings::of_run(run, facts)))
+    Ok(Preflight::new(rendered, groups, run, facts))
 }
 
 /// Whether a prompt that asks for an answer is another than one that does not.

@@ -60,6 +60,11 @@ pub enum SettingsError {
 }
 
 /// A field of set `set` that is out of range.
-pub(super) fn fault(set: &str, field: &'static str, found: String, expected: &str) -> SettingsError {
+pub(super) fn fault(
+    set: &str,
+    field: &'static str,
+    found: String,
+    expected: &str,
+) -> SettingsError {
     SettingsError::Field { set: set.to_owned(), field, found, expected: expected.to_owned() }
 }
