@@ -87,9 +87,11 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     let on_cpu = args.options.is_on_cpu(run.config().model.device);
     let mut setup = setup(&run, model, on_cpu);
     if let Some(stage) = args.zero {
-        setup.zero = Zero::try_from(stage).map_err(|error| anyhow::anyhow!("--{error}"))?;
+        setup.run.parallel.zero = Zero::try_from(stage).map_err(|error| anyhow::anyhow!("--{error}"))?;
     }
-    setup.tensor = args.tensor.unwrap_or(setup.tensor);
+    if let Some(tensor) = args.tensor {
+        setup.run.parallel.tensor = tensor;
+    }
     let setup = setup.with_ranks(args.nodes, args.gpus)?;
     let assumptions = Assumptions {
         matrix_fraction: fraction("--matrix-fraction", args.matrix_fraction)?,

@@ -101,13 +101,14 @@ pub fn more_kept(
     assumptions: &Assumptions,
 ) -> Option<MoreKept> {
     const GIGABYTE: usize = 1_000_000_000;
-    let with = |gigabytes: usize| Setup { activation_bytes: gigabytes * GIGABYTE, ..setup.clone() };
+    let with =
+        |gigabytes: usize| setup.with(|run| run.training.activation_bytes = gigabytes * GIGABYTE);
     let peak = |setup: &Setup| MemoryPlan::new(setup, setup.longest()).peak_bytes();
     let seconds = |setup: &Setup| {
         StepTime::new(setup, hardware, assumptions, &Traffic::new(setup)).step_seconds
     };
     let (first, last) = (
-        setup.activation_bytes / GIGABYTE + 1,
+        setup.run.training.activation_bytes / GIGABYTE + 1,
         usize::try_from(hardware.memory_bytes).unwrap_or(usize::MAX) / GIGABYTE,
     );
     // Both the peak and the time are monotone.
@@ -120,7 +121,7 @@ pub fn more_kept(
     let now = seconds(setup);
     let saved_seconds = now - shortest;
     (!setup.on_cpu && saved_seconds >= 0.01 * now).then(|| MoreKept {
-        activation_bytes: best.activation_bytes,
+        activation_bytes: best.run.training.activation_bytes,
         peak_bytes: peak(&best),
         saved_seconds,
     })
@@ -155,8 +156,8 @@ fn neutral_steps(setup: &Setup, device_memory_bytes: u64) -> Option<Step> {
 /// The fewest machines, up to 64 times as many, on which the setup fits at stage 3.
 fn more_devices(setup: &Setup, device_memory_bytes: u64) -> Option<Step> {
     let mut wider = setup.clone();
-    if setup.lora.is_none() {
-        wider.zero = Zero::Parameters;
+    if setup.run.lora.is_none() {
+        wider.run.parallel.zero = Zero::Parameters;
     }
     for _ in 0..6 {
         if wider.gpus_per_node < 8 {
@@ -166,7 +167,7 @@ fn more_devices(setup: &Setup, device_memory_bytes: u64) -> Option<Step> {
         }
         let plan = MemoryPlan::new(&wider, wider.longest());
         if plan.peak_bytes() <= device_memory_bytes {
-            let cut = if setup.lora.is_none() { ", parallel.zero = 3" } else { "" };
+            let cut = if setup.run.lora.is_none() { ", parallel.zero = 3" } else { "" };
             let (nodes, gpus) = (wider.nodes, wider.gpus_per_node);
             let change = format!("--nodes {nodes} --gpus {gpus}{cut}");
             return Some(Step { change, remark: "more devices", setup: wider });
@@ -182,91 +183,108 @@ fn single_steps(setup: &Setup) -> Vec<Step> {
     let mut add = |change: String, remark: &'static str, setup: Setup| {
         steps.push(Step { change, remark, setup });
     };
-    if setup.data_ranks() > 1 && setup.lora.is_none() {
+    if setup.data_ranks() > 1 && setup.run.lora.is_none() {
         for stage in 1..=3u8 {
             if let Ok(zero) = Zero::try_from(stage)
-                && stage > u8::from(setup.zero)
+                && stage > u8::from(setup.run.parallel.zero)
             {
-                add(format!("parallel.zero = {stage}"), "", Setup { zero, ..setup.clone() });
+                add(
+                    format!("parallel.zero = {stage}"),
+                    "",
+                    setup.with(|run| run.parallel.zero = zero),
+                );
             }
         }
     }
-    for tensor in [2, 4, 8].into_iter().filter(|&tensor| tensor > setup.tensor) {
-        let wider = Setup { tensor, ..setup.clone() };
+    for tensor in [2, 4, 8].into_iter().filter(|&tensor| tensor > setup.run.parallel.tensor) {
+        let wider = setup.with(|run| run.parallel.tensor = tensor);
         if let Ok(wider) = wider.with_ranks(setup.nodes, setup.gpus_per_node) {
             add(format!("parallel.tensor = {tensor}"), "", wider);
         }
     }
-    if setup.rows > 1 {
-        let rows = setup.rows.div_ceil(2);
-        add(format!("rollout.rows = {rows}"), "", Setup { rows, ..setup.clone() });
+    if setup.run.rollout.rows > 1 {
+        let rows = setup.run.rollout.rows.div_ceil(2);
+        add(format!("rollout.rows = {rows}"), "", setup.with(|run| run.rollout.rows = rows));
     }
     let longest = setup.longest().sequence_tokens();
-    let fewer = (setup.micro_batch_tokens / 2).max(longest);
-    if fewer < setup.micro_batch_tokens {
+    let fewer = (setup.run.training.micro_batch_tokens / 2).max(longest);
+    if fewer < setup.run.training.micro_batch_tokens {
         let change = format!("training.micro_batch_tokens = {fewer}");
-        add(change, "", Setup { micro_batch_tokens: fewer, ..setup.clone() });
+        add(change, "", setup.with(|run| run.training.micro_batch_tokens = fewer));
     }
-    if setup.activation_bytes > 0 {
+    if setup.run.training.activation_bytes > 0 {
         let change = "training.activation_bytes = 0".to_owned();
-        add(change, "", Setup { activation_bytes: 0, ..setup.clone() });
+        add(change, "", setup.with(|run| run.training.activation_bytes = 0));
     }
-    if !setup.on_cpu && !setup.offload_optimizer {
+    if !setup.on_cpu && !setup.run.parallel.offload_optimizer {
         let change = "parallel.offload_optimizer = true".to_owned();
-        add(change, "", Setup { offload_optimizer: true, ..setup.clone() });
+        add(change, "", setup.with(|run| run.parallel.offload_optimizer = true));
     }
-    if !setup.on_cpu && !setup.offload_block_inputs {
+    if !setup.on_cpu && !setup.run.parallel.offload_block_inputs {
         let change = "parallel.offload_block_inputs = true".to_owned();
-        add(change, "", Setup { offload_block_inputs: true, ..setup.clone() });
+        add(change, "", setup.with(|run| run.parallel.offload_block_inputs = true));
     }
-    if setup.probe_bytes > 0 {
+    if setup.run.metrics.probe_bytes > 0 {
         let change = "metrics.probe_bytes = 0".to_owned();
         let remark = "the change of entropy is not measured";
-        add(change, remark, Setup { probe_bytes: 0, ..setup.clone() });
+        add(change, remark, setup.with(|run| run.metrics.probe_bytes = 0));
     }
-    if setup.moments != Dtype::Bf16 {
+    if setup.run.optimizer.moments != Dtype::Bf16 {
         let remark = "rounded stochastically";
-        let moments = Dtype::Bf16;
-        add("optimizer.moments = \"bf16\"".to_owned(), remark, Setup { moments, ..setup.clone() });
+        let narrow = setup.with(|run| run.optimizer.moments = Dtype::Bf16);
+        add("optimizer.moments = \"bf16\"".to_owned(), remark, narrow);
     }
-    if setup.dtype == Dtype::Bf16 && setup.master == MasterWeights::F32 {
-        let master = MasterWeights::Split;
-        add("optimizer.master = \"split\"".to_owned(), "", Setup { master, ..setup.clone() });
+    if setup.run.model.dtype == Dtype::Bf16 && setup.run.optimizer.master == MasterWeights::F32 {
+        let split = setup.with(|run| run.optimizer.master = MasterWeights::Split);
+        add("optimizer.master = \"split\"".to_owned(), "", split);
     }
-    if setup.dtype == Dtype::Bf16 && setup.master != MasterWeights::None {
-        let (master, remark) = (MasterWeights::None, "weights are rounded stochastically");
-        add("optimizer.master = \"none\"".to_owned(), remark, Setup { master, ..setup.clone() });
+    if setup.run.model.dtype == Dtype::Bf16 && setup.run.optimizer.master != MasterWeights::None {
+        let remark = "weights are rounded stochastically";
+        let none = setup.with(|run| run.optimizer.master = MasterWeights::None);
+        add("optimizer.master = \"none\"".to_owned(), remark, none);
     }
-    if setup.dtype != Dtype::Bf16 {
-        let dtype = Dtype::Bf16;
+    if setup.run.model.dtype != Dtype::Bf16 {
         let remark = "master weights stay in f32";
-        add("model.dtype = \"bf16\"".to_owned(), remark, Setup { dtype, ..setup.clone() });
+        let narrow = setup.with(|run| run.model.dtype = Dtype::Bf16);
+        add("model.dtype = \"bf16\"".to_owned(), remark, narrow);
     }
-    if setup.mini_batch_prompts > 1 && setup.mini_batch_prompts.is_multiple_of(2) {
-        let mini_batch_prompts = setup.mini_batch_prompts / 2;
+    if setup.run.algorithm.mini_batch_prompts > 1
+        && setup.run.algorithm.mini_batch_prompts.is_multiple_of(2)
+    {
+        let mini_batch_prompts = setup.run.algorithm.mini_batch_prompts / 2;
         let change = format!("algorithm.mini_batch_prompts = {mini_batch_prompts}");
         let remark = "twice as many optimiser steps, each over half as much";
-        add(change, remark, Setup { mini_batch_prompts, ..setup.clone() });
+        add(
+            change,
+            remark,
+            setup.with(|run| run.algorithm.mini_batch_prompts = mini_batch_prompts),
+        );
     }
-    let shorter = setup.max_response_tokens / 2;
+    let shorter = setup.run.rollout.max_response_tokens / 2;
     if shorter > 0 {
         let mean = setup.mean_response_tokens.min(shorter);
         let change = format!("rollout.max_response_tokens = {shorter}");
         let remark = "longer responses are cut";
-        let setup =
-            Setup { max_response_tokens: shorter, mean_response_tokens: mean, ..setup.clone() };
-        add(change, remark, setup);
+        let setup = setup.with(|run| run.rollout.max_response_tokens = shorter);
+        add(change, remark, Setup { mean_response_tokens: mean, ..setup });
     }
-    if setup.lora.is_none() {
-        let lora = Some(LoraSection::default());
-        let zero = if setup.zero.shards_parameters() { Zero::Optimizer } else { setup.zero };
+    if setup.run.lora.is_none() {
+        let zero = if setup.run.parallel.zero.shards_parameters() {
+            Zero::Optimizer
+        } else {
+            setup.run.parallel.zero
+        };
         let remark = "low-rank corrections are trained in place of the weights";
-        add("lora = {}".to_owned(), remark, Setup { zero, lora, ..setup.clone() });
+        add(
+            "lora = {}".to_owned(),
+            remark,
+            setup.with(|run| (run.parallel.zero, run.lora) = (zero, Some(LoraSection::default()))),
+        );
     }
-    if setup.reference && setup.lora.is_none() {
+    if setup.has_reference() && setup.run.lora.is_none() {
         let remark = "no pull to the policy before the run";
         let change = "algorithm.reference_kl absent".to_owned();
-        add(change, remark, Setup { reference: false, ..setup.clone() });
+        add(change, remark, setup.with(|run| run.algorithm.reference_kl = None));
     }
     steps
 }

@@ -30,17 +30,21 @@ pub fn settings_that_fit(
     hardware: &Hardware,
     assumptions: &Assumptions,
 ) -> Option<Choice> {
-    let moments = [setup.moments, Dtype::Bf16];
+    let moments = [setup.run.optimizer.moments, Dtype::Bf16];
     let offloads = [(false, false), (false, true), (true, false), (true, true)];
     for (index, moments) in moments.into_iter().enumerate() {
-        if index > 0 && moments == setup.moments {
+        if index > 0 && moments == setup.run.optimizer.moments {
             continue;
         }
         for (offload_optimizer, offload_block_inputs) in offloads {
             if setup.on_cpu && (offload_optimizer || offload_block_inputs) {
                 continue;
             }
-            let kept = Setup { moments, offload_optimizer, offload_block_inputs, ..setup.clone() };
+            let kept = setup.with(|run| {
+                run.optimizer.moments = moments;
+                run.parallel.offload_optimizer = offload_optimizer;
+                run.parallel.offload_block_inputs = offload_block_inputs;
+            });
             let best = variants(&kept)
                 .into_iter()
                 .filter(|one| {
@@ -69,17 +73,17 @@ fn seconds(setup: &Setup, hardware: &Hardware, assumptions: &Assumptions) -> f64
 /// Those that are tried; of equally fast ones the first is taken.
 fn variants(setup: &Setup) -> Vec<Setup> {
     let ranks = setup.ranks();
-    let shards = ranks > 1 && setup.lora.is_none();
-    let mut zeros = vec![setup.zero];
+    let shards = ranks > 1 && setup.run.lora.is_none();
+    let mut zeros = vec![setup.run.parallel.zero];
     if shards {
         zeros.extend([Zero::Parameters, Zero::Optimizer]);
     }
-    let masters = match (setup.dtype, setup.master) {
+    let masters = match (setup.run.model.dtype, setup.run.optimizer.master) {
         (Dtype::Bf16, MasterWeights::F32) => vec![MasterWeights::F32, MasterWeights::Split],
         (_, master) => vec![master],
     };
     let longest = setup.longest().sequence_tokens();
-    let mut micro_batches = vec![setup.micro_batch_tokens];
+    let mut micro_batches = vec![setup.run.training.micro_batch_tokens];
     while let Some(&last) = micro_batches.last()
         && (last / 2).max(longest) < last
     {
@@ -87,14 +91,19 @@ fn variants(setup: &Setup) -> Vec<Setup> {
     }
     let mut variants = Vec::new();
     for tensor in [1, 2, 4, 8] {
-        let cut = Setup { tensor, ..setup.clone() };
+        let cut = setup.with(|run| run.parallel.tensor = tensor);
         let Ok(cut) = cut.with_ranks(setup.nodes, setup.gpus_per_node) else { continue };
         for &zero in &zeros {
             for &master in &masters {
                 for &micro_batch_tokens in &micro_batches {
-                    let one =
-                        |rows| Setup { zero, master, rows, micro_batch_tokens, ..cut.clone() };
-                    variants.push(one(setup.rows));
+                    let one = |rows| {
+                        cut.with(|run| {
+                            (run.parallel.zero, run.optimizer.master) = (zero, master);
+                            run.rollout.rows = rows;
+                            run.training.micro_batch_tokens = micro_batch_tokens;
+                        })
+                    };
+                    variants.push(one(setup.run.rollout.rows));
                     variants.extend(ROWS.map(one));
                 }
             }
@@ -105,25 +114,30 @@ fn variants(setup: &Setup) -> Vec<Setup> {
 
 /// What of `chosen` is not as in `setup`.
 fn differences(setup: &Setup, chosen: &Setup) -> Vec<String> {
+    let (before, after) = (&setup.run, &chosen.run);
+    let (from, to) = (&before.parallel, &after.parallel);
     let mut settings = Vec::new();
     let mut add = |differs: bool, setting: String| settings.extend(differs.then_some(setting));
-    let (before, after) = (u8::from(setup.zero), u8::from(chosen.zero));
-    add(before != after, format!("parallel.zero={after}"));
-    add(setup.tensor != chosen.tensor, format!("parallel.tensor={}", chosen.tensor));
-    add(setup.master != chosen.master, "optimizer.master=split".to_owned());
-    add(setup.moments != chosen.moments, "optimizer.moments=bf16".to_owned());
+    add(from.zero != to.zero, format!("parallel.zero={}", u8::from(to.zero)));
+    add(from.tensor != to.tensor, format!("parallel.tensor={}", to.tensor));
+    let is_split = before.optimizer.master != after.optimizer.master;
+    add(is_split, "optimizer.master=split".to_owned());
+    let is_narrow = before.optimizer.moments != after.optimizer.moments;
+    add(is_narrow, "optimizer.moments=bf16".to_owned());
     add(
-        setup.offload_optimizer != chosen.offload_optimizer,
-        format!("parallel.offload_optimizer={}", chosen.offload_optimizer),
+        from.offload_optimizer != to.offload_optimizer,
+        format!("parallel.offload_optimizer={}", to.offload_optimizer),
     );
     add(
-        setup.offload_block_inputs != chosen.offload_block_inputs,
-        format!("parallel.offload_block_inputs={}", chosen.offload_block_inputs),
+        from.offload_block_inputs != to.offload_block_inputs,
+        format!("parallel.offload_block_inputs={}", to.offload_block_inputs),
     );
-    add(setup.rows != chosen.rows, format!("rollout.rows={}", chosen.rows));
+    let rows = after.rollout.rows;
+    add(before.rollout.rows != rows, format!("rollout.rows={rows}"));
+    let tokens = after.training.micro_batch_tokens;
     add(
-        setup.micro_batch_tokens != chosen.micro_batch_tokens,
-        format!("training.micro_batch_tokens={}", chosen.micro_batch_tokens),
+        before.training.micro_batch_tokens != tokens,
+        format!("training.micro_batch_tokens={tokens}"),
     );
     settings
 }

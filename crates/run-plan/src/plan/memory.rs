@@ -99,17 +99,17 @@ pub fn activation_bytes_per_token(config: &ModelConfig, element_bytes: usize) ->
 
 fn bytes_per_token(setup: &Setup) -> u64 {
     let ModelSizes { hidden, query_width, key_width, intermediate, .. } = setup.model;
-    let shared = |width: usize| width.div_ceil(setup.tensor);
+    let shared = |width: usize| width.div_ceil(setup.run.parallel.tensor);
     let widths = Widths {
         hidden,
         query: shared(query_width),
         key: key_width.div_ceil(setup.key_parts()),
         intermediate: shared(intermediate),
     };
-    let element = size_of(setup.dtype);
+    let element = size_of(setup.run.model.dtype);
     // Ranks that hold a block together sum behind its norms, whose graphs are autograd's: what two of them make, in f32 where elements
     // are narrower.
-    let vectors = match setup.tensor {
+    let vectors = match setup.run.parallel.tensor {
         1 => 0,
         _ if element < 4 => 9,
         _ => 4,
@@ -125,8 +125,8 @@ pub(super) fn kept_activation_bytes(setup: &Setup, lengths: Lengths) -> (u64, u6
     let per_token = bytes_per_token(setup);
     let wanted = tokens * per_token * setup.model.blocks as u64;
     // A graph that is kept would keep its block whole, and what the ranks of a model exchange is outside of it.
-    let is_cut = setup.cuts_blocks() || setup.tensor > 1;
-    let room = if is_cut { 0 } else { setup.activation_bytes as u64 };
+    let is_cut = setup.cuts_blocks() || setup.run.parallel.tensor > 1;
+    let room = if is_cut { 0 } else { setup.run.training.activation_bytes as u64 };
     // That of a block on a micro-batch is kept whole or not at all.
     let graph = tokens_of(sequences.min(setup.micro_batch_sequences(lengths))) * per_token;
     ((room / graph.max(1) * graph).min(wanted), wanted)
@@ -137,7 +137,7 @@ impl MemoryPlan {
     pub fn new(setup: &Setup, lengths: Lengths) -> Self {
         let count = Counts::new(setup, lengths);
         let mut phases = vec![count.rollout(), count.scoring(), count.update(), count.optimizer()];
-        if setup.probe_bytes > 0 {
+        if setup.run.metrics.probe_bytes > 0 {
             phases.push(count.probe());
         }
         for phase in &mut phases {
@@ -217,13 +217,13 @@ impl<'a> Counts<'a> {
     fn new(setup: &'a Setup, lengths: Lengths) -> Self {
         let ModelSizes { blocks, outer_parameters, .. } = setup.model;
         let held = |blocks: usize| setup.block_parameters_held(blocks) as u64;
-        let tensor = setup.tensor as u64;
+        let tensor = setup.run.parallel.tensor as u64;
         let shared = |count: usize| (count as u64).div_ceil(tensor);
         Self {
             lengths,
-            element: size_of(setup.dtype),
-            wide: if setup.dtype == Dtype::F64 { 8 } else { 4 },
-            narrow: setup.dtype == Dtype::Bf16,
+            element: size_of(setup.run.model.dtype),
+            wide: if setup.run.model.dtype == Dtype::F64 { 8 } else { 4 },
+            narrow: setup.run.model.dtype == Dtype::Bf16,
             data_ranks: setup.data_ranks() as u64,
             blocks: held(blocks),
             block: held(1),
@@ -245,15 +245,16 @@ impl<'a> Counts<'a> {
             let bytes = element * self.shard(blocks + outer);
             return item("parameters", bytes, "the rank's shard");
         }
-        let adapter = if self.setup.lora.is_some() { self.trained } else { 0 };
+        let adapter = if self.setup.run.lora.is_some() { self.trained } else { 0 };
         item("parameters", element * (blocks + outer + adapter), "whole")
     }
 
     fn master(&self) -> Item {
-        let Setup { master, dtype, .. } = *self.setup;
+        let run = &self.setup.run;
+        let (master, dtype) = (run.optimizer.master, run.model.dtype);
         let cuts = self.setup.cuts_optimizer();
         let count = if cuts { self.shard(self.trained) } else { self.trained };
-        if self.setup.offload_optimizer {
+        if self.setup.run.parallel.offload_optimizer {
             let because = "beside the parameters on the device";
             return item("master weights", self.wide * count, because);
         }
@@ -274,7 +275,7 @@ impl<'a> Counts<'a> {
     }
 
     fn moments(&self) -> Item {
-        let size = match self.setup.moments {
+        let size = match self.setup.run.optimizer.moments {
             Dtype::Bf16 => 2,
             Dtype::F32 | Dtype::F64 => self.wide,
         };
@@ -306,11 +307,11 @@ impl<'a> Counts<'a> {
 
     fn resident(&self) -> Vec<Item> {
         let mut items = vec![self.parameters()];
-        if !self.setup.offload_optimizer {
+        if !self.setup.run.parallel.offload_optimizer {
             items.extend(self.optimizer_state());
         }
         let whole = self.blocks + self.outer;
-        if self.setup.reference && self.setup.lora.is_none() {
+        if self.setup.has_reference() && self.setup.run.lora.is_none() {
             let mut bytes = self.element * whole;
             if self.setup.cuts_blocks() {
                 bytes = self.element * self.shard(whole);
@@ -323,20 +324,20 @@ impl<'a> Counts<'a> {
 
     /// Never cut over the ranks.
     fn reward_model(&self) -> Vec<Item> {
-        let Some(copies) = self.setup.reward_model else { return Vec::new() };
+        let Some(reward_model) = &self.setup.run.reward_model else { return Vec::new() };
         let whole = self.setup.model.parameters() as u64;
         let trained = self.setup.trained_parameters() as u64;
-        let lora = self.setup.lora.is_some();
-        let is_whole = !self.setup.cuts_blocks() && self.setup.tensor == 1;
-        let shares_reference = (self.setup.reference || lora) && is_whole;
+        let lora = self.setup.run.lora.is_some();
+        let is_whole = !self.setup.cuts_blocks() && self.setup.run.parallel.tensor == 1;
+        let shares_reference = (self.setup.has_reference() || lora) && is_whole;
         let reference = if shares_reference { 0 } else { self.element * whole };
         let own = if lora { trained } else { whole };
         let mut items = vec![
             item("reward model", self.element * own, "whole on each rank"),
             item("its reference", reference, "whole on each rank; the policy's where there is one"),
         ];
-        if copies.learns {
-            if !self.setup.offload_optimizer {
+        if reward_model.learns() {
+            if !self.setup.run.parallel.offload_optimizer {
                 items.extend(self.reward_optimizer());
             }
             items.push(item("its gradients", trained * self.element, "whole on each rank"));

@@ -28,7 +28,7 @@ pub use choice::{Choice, settings_that_fit};
 pub use lengths::Lengths;
 pub use memory::{DRIVER_BYTES, Item, MemoryPlan, Phase, activation_bytes_per_token};
 pub use scaling::scaling_page;
-pub use setup::{RewardModelCopies, Setup, SetupError};
+pub use setup::{Setup, SetupError};
 pub use sizes::{MODEL_PRESETS, ModelSizes, preset_model};
 pub use time::{Assumptions, HARDWARE, Hardware, StepTime};
 pub use traffic::{Collective, Traffic};

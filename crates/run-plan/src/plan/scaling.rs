@@ -139,7 +139,8 @@ fn setup(size: &str, zero: Zero, gpus: usize, tensor: usize) -> Setup {
     let config = preset_model(size).expect("a known shape");
     let model = ModelSizes::of(&format!("Qwen2.5-{}", size.to_uppercase()), &config);
     let setup = Setup::of_run(&run.expect("a published run"), model);
-    let setup = Setup { zero, tensor, mean_response_tokens: RESPONSE_TOKENS, ..setup };
+    let setup = setup.with(|run| (run.parallel.zero, run.parallel.tensor) = (zero, tensor));
+    let setup = Setup { mean_response_tokens: RESPONSE_TOKENS, ..setup };
     setup.with_ranks(gpus / GPUS_PER_NODE, GPUS_PER_NODE).expect("counts in range")
 }
 

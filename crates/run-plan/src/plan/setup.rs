@@ -3,91 +3,31 @@
 use model_files::model_config::UncutError;
 use serde::Serialize;
 use thiserror::Error;
-use training_run::config::{Device, Dtype, LoraSection, MasterWeights, Run, Zero};
+use training_run::config::{Device, Dtype, Run, RunConfig};
 
 use super::lengths::Lengths;
 use super::sizes::ModelSizes;
 
-/// Model, batches, and how they are cut over the ranks.
+/// A run and its model, and the machines that it would run on.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a buffer that is there or not")]
 pub struct Setup {
+    /// The run's configuration.
+    pub run: RunConfig,
     /// The model.
     pub model: ModelSizes,
     /// Machines.
     pub nodes: usize,
     /// Ranks of each, one a device.
     pub gpus_per_node: usize,
-    /// What is cut over the ranks that hold the same part of the model.
-    pub zero: Zero,
-    /// Ranks that share one copy of the model, matrix by matrix.
-    pub tensor: usize,
-    /// Number format of weights and activations.
-    pub dtype: Dtype,
-    /// What stands behind each parameter in bf16.
-    pub master: MasterWeights,
-    /// Number format of the optimiser's moments.
-    pub moments: Dtype,
-    /// Low-rank corrections in place of the weights.
-    pub lora: Option<LoraSection>,
-    /// Whether a frozen copy of the policy is kept beside it.
-    pub reference: bool,
-    /// The process reward model, where there is one.
-    pub reward_model: Option<RewardModelCopies>,
-    /// Training steps of the whole run.
-    pub steps: u64,
-    /// Whether a CPU decodes by its own products, which keep keys and values in f32.
-    pub cpu_kernels: bool,
     /// Whether the ranks run on CPUs.
     pub on_cpu: bool,
     /// Whether products of bf16 are taken in f32, as on CPUs that libtorch has no kernels for them for; which these are, the
     /// engine knows.
     pub widens_products: bool,
-    /// Prompts of one training step, of all ranks.
-    pub prompts_per_step: usize,
-    /// Responses to each.
-    pub group_size: usize,
-    /// Prompts of one optimiser step, of all ranks.
-    pub mini_batch_prompts: usize,
-    /// Passes over the responses of a step.
-    pub epochs: usize,
-    /// Longest prompt, in tokens.
-    pub max_prompt_tokens: usize,
-    /// Longest response, in tokens.
-    pub max_response_tokens: usize,
     /// Expected length of a prompt, in tokens.
     pub mean_prompt_tokens: usize,
     /// Expected length of a response, in tokens.
     pub mean_response_tokens: usize,
-    /// Sequences of one rank that decode together.
-    pub rows: usize,
-    /// Whether sampling leaves out a part of the vocabulary.
-    pub truncated_sampling: bool,
-    /// Whether entropy at temperature 1 takes a pass of its own.
-    pub second_scoring_pass: bool,
-    /// Tokens that run through a block at once.
-    pub micro_batch_tokens: usize,
-    /// Memory, in bytes, for what blocks computed and the backward pass needs.
-    pub activation_bytes: usize,
-    /// Whether master weights and moments lie in the host's memory.
-    pub offload_optimizer: bool,
-    /// Whether inputs of blocks wait in the host's memory for the backward pass.
-    pub offload_block_inputs: bool,
-    /// Memory, in bytes, for the distributions that the change of entropy is measured with.
-    pub probe_bytes: usize,
-    /// Whether the entropy has a gradient of its own.
-    pub entropy_gradient: bool,
-}
-
-/// What a process reward model adds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct RewardModelCopies {
-    /// Whether it learns, so that it has gradients and an optimiser of its own.
-    pub learns: bool,
-    /// What stands behind each of its parameters in bf16.
-    pub master: MasterWeights,
-    /// Number format of its moments.
-    pub moments: Dtype,
 }
 
 /// Why a setup cannot be planned.
@@ -116,46 +56,24 @@ impl Setup {
     /// change `mean_prompt_tokens` and `mean_response_tokens` where more is known.
     pub fn of_run(run: &Run, model: ModelSizes) -> Self {
         let config = run.config();
-        let (rollout, algorithm) = (&config.rollout, &config.algorithm);
         Self {
+            run: config.clone(),
             model,
             nodes: 1,
             gpus_per_node: 1,
-            zero: config.parallel.zero,
-            tensor: config.parallel.tensor,
-            dtype: config.model.dtype,
-            master: config.optimizer.master,
-            moments: config.optimizer.moments,
-            lora: config.lora.clone(),
-            reference: algorithm.reference_kl.is_some(),
-            reward_model: config.reward_model.as_ref().map(|section| RewardModelCopies {
-                learns: section.learns(),
-                master: section.optimizer.master,
-                moments: section.optimizer.moments,
-            }),
-            steps: config.training.steps,
-            cpu_kernels: rollout.cpu_kernels && config.model.dtype != Dtype::F64,
             on_cpu: config.model.device == Device::Cpu,
             widens_products: false,
-            prompts_per_step: rollout.prompts_per_step,
-            group_size: rollout.group_size,
-            mini_batch_prompts: algorithm.mini_batch_prompts,
-            epochs: algorithm.epochs,
-            max_prompt_tokens: config.data.max_prompt_tokens,
-            max_response_tokens: rollout.max_response_tokens,
             mean_prompt_tokens: config.data.max_prompt_tokens.div_ceil(4),
-            mean_response_tokens: rollout.max_response_tokens,
-            rows: rollout.rows,
-            truncated_sampling: rollout.sampling().truncates(),
-            second_scoring_pass: (rollout.temperature - 1.0).abs() > 0.0,
-            micro_batch_tokens: config.training.micro_batch_tokens,
-            activation_bytes: config.training.activation_bytes,
-            offload_optimizer: config.parallel.offload_optimizer,
-            offload_block_inputs: config.parallel.offload_block_inputs,
-            probe_bytes: config.metrics.probe_bytes,
-            entropy_gradient: algorithm.entropy_coefficient.abs() > 0.0
-                || algorithm.adaptive_entropy.is_some(),
+            mean_response_tokens: config.rollout.max_response_tokens,
         }
+    }
+
+    /// The same with other settings of the run.
+    #[must_use]
+    pub fn with(&self, change: impl FnOnce(&mut RunConfig)) -> Self {
+        let mut changed = self.clone();
+        change(&mut changed.run);
+        changed
     }
 
     /// The same on so many machines with so many devices each.
@@ -165,7 +83,7 @@ impl Setup {
     /// [`SetupError`] if a count is 0, or the ranks that share one copy of the model are not those of one machine or cannot cut
     /// it.
     pub fn with_ranks(self, nodes: usize, gpus_per_node: usize) -> Result<Self, SetupError> {
-        let tensor = self.tensor;
+        let tensor = self.run.parallel.tensor;
         let fault = |what, found, expected: &str| {
             Err(SetupError::Count { what, found, expected: expected.to_owned() })
         };
@@ -185,7 +103,28 @@ impl Setup {
 
     /// Whether the run's own products decode.
     pub(super) fn decodes_by_cpu_kernels(&self) -> bool {
-        self.on_cpu && self.cpu_kernels
+        self.on_cpu && self.run.rollout.cpu_kernels && self.run.model.dtype != Dtype::F64
+    }
+
+    /// Whether a frozen copy of the policy is kept beside it.
+    pub(super) fn has_reference(&self) -> bool {
+        self.run.algorithm.reference_kl.is_some()
+    }
+
+    /// Whether sampling leaves out a part of the vocabulary.
+    pub(super) fn truncates(&self) -> bool {
+        self.run.rollout.sampling().truncates()
+    }
+
+    /// Whether entropy at temperature 1 takes a pass of its own.
+    pub(super) fn scores_twice(&self) -> bool {
+        (self.run.rollout.temperature - 1.0).abs() > 0.0
+    }
+
+    /// Whether the entropy has a gradient of its own.
+    pub(super) fn has_entropy_gradient(&self) -> bool {
+        let algorithm = &self.run.algorithm;
+        algorithm.entropy_coefficient.abs() > 0.0 || algorithm.adaptive_entropy.is_some()
     }
 
     /// Processes in all.
@@ -195,12 +134,13 @@ impl Setup {
 
     /// Ranks, or groups of them, that hold a copy of the model and work on sequences of their own.
     pub fn data_ranks(&self) -> usize {
-        self.ranks() / self.tensor
+        self.ranks() / self.run.parallel.tensor
     }
 
     /// Every prompt and response as long as allowed.
     pub fn longest(&self) -> Lengths {
-        let (prompt, response) = (self.max_prompt_tokens, self.max_response_tokens);
+        let (prompt, response) =
+            (self.run.data.max_prompt_tokens, self.run.rollout.max_response_tokens);
         Lengths { prompt_tokens: prompt, response_tokens: response }
     }
 
@@ -214,22 +154,25 @@ impl Setup {
 
     /// Sequences of one optimiser step that one rank works on, the most of any.
     pub fn mini_batch_sequences_per_rank(&self) -> usize {
-        (self.mini_batch_prompts * self.group_size).div_ceil(self.data_ranks())
+        (self.run.algorithm.mini_batch_prompts * self.run.rollout.group_size)
+            .div_ceil(self.data_ranks())
     }
 
     /// Sequences of one training step that one rank works on, the most of any.
     pub fn sequences_per_rank(&self) -> usize {
-        (self.prompts_per_step * self.group_size).div_ceil(self.data_ranks())
+        (self.run.rollout.prompts_per_step * self.run.rollout.group_size)
+            .div_ceil(self.data_ranks())
     }
 
     /// Prompts of one training step that one rank samples responses to, the most of any.
     pub fn prompts_per_rank(&self) -> usize {
-        self.prompts_per_step.div_ceil(self.data_ranks())
+        self.run.rollout.prompts_per_step.div_ceil(self.data_ranks())
     }
 
     /// Optimiser steps of one training step.
     pub fn optimizer_steps(&self) -> usize {
-        self.prompts_per_step.div_ceil(self.mini_batch_prompts) * self.epochs
+        self.run.rollout.prompts_per_step.div_ceil(self.run.algorithm.mini_batch_prompts)
+            * self.run.algorithm.epochs
     }
 
     /// Micro-batches that one rank makes of its part of an optimiser step.
@@ -239,12 +182,12 @@ impl Setup {
 
     /// Sequences of a micro-batch that is full.
     pub(super) fn micro_batch_sequences(&self, lengths: Lengths) -> usize {
-        (self.micro_batch_tokens / lengths.sequence_tokens().max(1)).max(1)
+        (self.run.training.micro_batch_tokens / lengths.sequence_tokens().max(1)).max(1)
     }
 
     /// Parameters that are trained, on the ranks of one copy of the model together.
     pub fn trained_parameters(&self) -> usize {
-        match &self.lora {
+        match &self.run.lora {
             Some(lora) => self.model.adapter_parameters(lora),
             None => self.model.parameters(),
         }
@@ -252,7 +195,7 @@ impl Setup {
 
     /// Equal parts that keys and values are cut into; where they have fewer heads than a model has ranks, some ranks hold the same.
     pub(super) fn key_parts(&self) -> usize {
-        self.tensor.min(self.model.key_width / self.model.head_dim).max(1)
+        self.run.parallel.tensor.min(self.model.key_width / self.model.head_dim).max(1)
     }
 
     /// Weights of keys and values in one block, on the ranks of one copy of the model together, each once.
@@ -263,32 +206,35 @@ impl Setup {
     /// Parameters of so many blocks on one rank of a model.
     pub(super) fn block_parameters_held(&self, blocks: usize) -> usize {
         let keys = blocks * self.key_parameters();
-        let twice = keys / self.key_parts() - keys / self.tensor;
-        (blocks * self.model.block_parameters).div_ceil(self.tensor) + twice
+        let twice = keys / self.key_parts() - keys / self.run.parallel.tensor;
+        (blocks * self.model.block_parameters).div_ceil(self.run.parallel.tensor) + twice
     }
 
     /// Parameters that are trained, on one rank of a model.
     pub(super) fn trained_parameters_held(&self) -> usize {
-        match &self.lora {
+        match &self.run.lora {
             Some(lora) => {
-                let factors = self.model.adapter_factors(lora, (self.tensor, self.key_parts()));
+                let factors =
+                    self.model.adapter_factors(lora, (self.run.parallel.tensor, self.key_parts()));
                 factors.whole + factors.cut
             }
             None => {
                 self.block_parameters_held(self.model.blocks)
-                    + self.model.outer_parameters.div_ceil(self.tensor)
+                    + self.model.outer_parameters.div_ceil(self.run.parallel.tensor)
             }
         }
     }
 
     /// Trained parameters of which a rank of a model has a part of the gradient alone, and the ranks that have the others.
     pub(super) fn shared_gradient(&self) -> (usize, usize) {
-        let copies = self.tensor / self.key_parts();
-        match &self.lora {
-            _ if self.tensor == 1 => (0, 1),
+        let copies = self.run.parallel.tensor / self.key_parts();
+        match &self.run.lora {
+            _ if self.run.parallel.tensor == 1 => (0, 1),
             Some(lora) => (
-                self.model.adapter_factors(lora, (self.tensor, self.key_parts())).whole,
-                self.tensor,
+                self.model
+                    .adapter_factors(lora, (self.run.parallel.tensor, self.key_parts()))
+                    .whole,
+                self.run.parallel.tensor,
             ),
             None if copies == 1 => (0, 1),
             None => (self.model.blocks * self.key_parameters() / self.key_parts(), copies),
@@ -297,17 +243,17 @@ impl Setup {
 
     /// Whether gradients are cut over the ranks as they come.
     pub fn cuts_gradients(&self) -> bool {
-        self.data_ranks() > 1 && u8::from(self.zero) >= 2
+        self.data_ranks() > 1 && u8::from(self.run.parallel.zero) >= 2
     }
 
     /// Whether the blocks' parameters are cut over the ranks.
     pub fn cuts_blocks(&self) -> bool {
-        self.data_ranks() > 1 && self.zero.shards_parameters()
+        self.data_ranks() > 1 && self.run.parallel.zero.shards_parameters()
     }
 
     /// Whether the optimiser's state is cut over the ranks.
     pub fn cuts_optimizer(&self) -> bool {
-        self.data_ranks() > 1 && self.zero.shards_optimizer()
+        self.data_ranks() > 1 && self.run.parallel.zero.shards_optimizer()
     }
 }
 

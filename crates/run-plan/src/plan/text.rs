@@ -22,11 +22,12 @@ impl Display for Plan {
         write!(out, "{}", self.traffic)?;
         writeln!(out)?;
         self.write_time(out)?;
-        let lengths = if self.setup.mean_response_tokens == self.setup.max_response_tokens {
-            "every response as long as allowed; --mean-response-tokens for another length"
-        } else {
-            "responses of the expected length"
-        };
+        let lengths =
+            if self.setup.mean_response_tokens == self.setup.run.rollout.max_response_tokens {
+                "every response as long as allowed; --mean-response-tokens for another length"
+            } else {
+                "responses of the expected length"
+            };
         writeln!(out, "the whole run, {}; {lengths}", self.whole_run)
     }
 }
@@ -211,43 +212,44 @@ fn row(
 
 impl Display for Setup {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        let run = &self.run;
         let billions = self.model.parameters() as f64 / 1e9;
         let (name, ranks) = (&self.model.name, self.ranks());
         writeln!(
             out,
             "{name}: {billions:.2} billion parameters in {}, moments in {}{}{}",
-            dtype(self.dtype),
-            dtype(self.moments),
-            match (self.dtype, self.master) {
+            dtype(run.model.dtype),
+            dtype(run.optimizer.moments),
+            match (run.model.dtype, run.optimizer.master) {
                 (Dtype::F32 | Dtype::F64, _) | (Dtype::Bf16, MasterWeights::F32) => "",
                 (Dtype::Bf16, MasterWeights::Split) => ", master weights split",
                 (Dtype::Bf16, MasterWeights::None) => ", no master weights",
             },
-            match &self.lora {
+            match &run.lora {
                 Some(lora) => format!("; corrections of rank {} are trained", lora.rank),
                 None => String::new(),
             }
         )?;
-        let zero = u8::from(self.zero);
+        let zero = u8::from(run.parallel.zero);
         writeln!(
             out,
             "{}: {} of {}; parallel.zero = {zero}; {} to a copy of the model",
             counted(ranks, "rank"),
             counted(self.nodes, "node"),
             counted(self.gpus_per_node, "device"),
-            self.tensor
+            run.parallel.tensor
         )?;
         write!(
             out,
             "a step: {} prompts × {}; of one rank {} responses at a time, {} an optimiser step; prompts of {} tokens at most, \
              {} expected, responses of {}, {} expected",
-            self.prompts_per_step,
-            self.group_size,
-            self.rows.min(self.prompts_per_rank() * self.group_size),
+            run.rollout.prompts_per_step,
+            run.rollout.group_size,
+            run.rollout.rows.min(self.prompts_per_rank() * run.rollout.group_size),
             self.mini_batch_sequences_per_rank(),
-            self.max_prompt_tokens,
+            run.data.max_prompt_tokens,
             self.mean_prompt_tokens,
-            self.max_response_tokens,
+            run.rollout.max_response_tokens,
             self.mean_response_tokens,
         )
     }

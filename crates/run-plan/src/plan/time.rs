@@ -192,14 +192,16 @@ impl StepTime {
         traffic: &Traffic,
     ) -> Self {
         let work = Work::of(setup);
-        let rate =
-            hardware.matrix_flops_per_second * assumptions.matrix_fraction * setup.tensor as f64;
+        let rate = hardware.matrix_flops_per_second
+            * assumptions.matrix_fraction
+            * setup.run.parallel.tensor as f64;
         let sampling_seconds =
             work.prompts / rate + decode_seconds(setup, hardware) / assumptions.decode_fraction;
         let scoring_seconds = work.scoring / rate;
         let update_seconds = work.update / rate;
         let away = Offloaded::of(setup);
-        let on_device = if setup.offload_optimizer { 0.0 } else { optimizer_bytes(setup) };
+        let on_device =
+            if setup.run.parallel.offload_optimizer { 0.0 } else { optimizer_bytes(setup) };
         let optimizer_seconds =
             on_device / (hardware.memory_bytes_per_second * assumptions.decode_fraction);
         let (mut communication_seconds, mut exposed) = (0.0, 0.0);
@@ -222,8 +224,9 @@ impl StepTime {
             + optimizer_seconds
             + host_seconds
             + exposed;
-        let responses =
-            (setup.prompts_per_step * setup.group_size * setup.mean_response_tokens) as f64;
+        let responses = (setup.run.rollout.prompts_per_step
+            * setup.run.rollout.group_size
+            * setup.mean_response_tokens) as f64;
         let updating = update_seconds.max(f64::MIN_POSITIVE);
         Self {
             sampling_seconds,
@@ -236,7 +239,7 @@ impl StepTime {
             step_seconds,
             response_tokens_per_second: responses / step_seconds,
             update_mfu: work.update_once
-                / (updating * hardware.matrix_flops_per_second * setup.tensor as f64),
+                / (updating * hardware.matrix_flops_per_second * setup.run.parallel.tensor as f64),
         }
     }
 }
@@ -265,9 +268,9 @@ impl Work {
         let of_blocks = tokens * blocks(prompt + response);
         let of_head = sequences * response * head;
         let passes = 1.0
-            + f64::from(u8::from(setup.second_scoring_pass))
-            + f64::from(u8::from(setup.reference));
-        let epochs = setup.epochs as f64;
+            + f64::from(u8::from(setup.scores_twice()))
+            + f64::from(u8::from(setup.has_reference()));
+        let epochs = setup.run.algorithm.epochs as f64;
         let (kept, wanted) = kept_activation_bytes(setup, lengths);
         let again = 1.0 - kept as f64 / wanted.max(1) as f64;
         // The head's logits are computed once for the statistics and again for the gradient.
@@ -285,18 +288,18 @@ impl Work {
 /// The roofline of decoding a rank's responses: slots are full until the last response has begun; the longest goes on alone.
 fn decode_seconds(setup: &Setup, hardware: &Hardware) -> f64 {
     let model = &setup.model;
-    let element = size_of(setup.dtype) as f64;
+    let element = size_of(setup.run.model.dtype) as f64;
     let sequences = setup.sequences_per_rank() as f64;
-    let rows = (setup.rows as f64).min(sequences).max(1.0);
+    let rows = (setup.run.rollout.rows as f64).min(sequences).max(1.0);
     let (prompt, response) = (setup.mean_prompt_tokens as f64, setup.mean_response_tokens as f64);
-    let weights = model.matrix_parameters() as f64 / setup.tensor as f64;
+    let weights = model.matrix_parameters() as f64 / setup.run.parallel.tensor as f64;
     let cached = model.cached_elements_per_token() as f64 * element / setup.key_parts() as f64;
     let step = |rows: f64, context: f64| {
         let read = weights * element / hardware.memory_bytes_per_second;
         let multiplied = 2.0 * rows * weights / hardware.matrix_flops_per_second;
         read.max(multiplied) + rows * context * cached / hardware.memory_bytes_per_second
     };
-    let tail = (setup.max_response_tokens as f64 - response).max(0.0);
+    let tail = (setup.run.rollout.max_response_tokens as f64 - response).max(0.0);
     sequences * response / rows * step(rows, prompt + response / 2.0)
         + tail * step(1.0, prompt + response + tail / 2.0)
 }
@@ -317,13 +320,13 @@ impl Offloaded {
     fn of(setup: &Setup) -> Self {
         let (mut optimizer_copies, mut optimizer_memory) = (0.0, 0.0);
         let steps = setup.optimizer_steps() as f64;
-        if setup.offload_optimizer {
-            let element = size_of(setup.dtype) as f64;
-            let wide = if setup.dtype == Dtype::F64 { 8.0 } else { 4.0 };
+        if setup.run.parallel.offload_optimizer {
+            let element = size_of(setup.run.model.dtype) as f64;
+            let wide = if setup.run.model.dtype == Dtype::F64 { 8.0 } else { 4.0 };
             let (ranks, gradient) =
                 if setup.cuts_optimizer() { (setup.data_ranks(), wide) } else { (1, element) };
             let stepped = steps * (setup.trained_parameters_held() as f64 / ranks as f64).ceil();
-            let moments = 4.0 * size_of(setup.moments) as f64;
+            let moments = 4.0 * size_of(setup.run.optimizer.moments) as f64;
             optimizer_copies = stepped * (gradient + element);
             let of_one = stepped * (wide + 2.0 * wide + moments + element);
             optimizer_memory = setup.gpus_per_node as f64 * of_one;
@@ -338,13 +341,14 @@ impl Offloaded {
 /// Bytes that all optimiser steps of a training step read and write on one rank: gradient, master weight and moments, and the
 /// parameter.
 fn optimizer_bytes(setup: &Setup) -> f64 {
-    let element = size_of(setup.dtype) as f64;
-    let moment = size_of(setup.moments) as f64;
-    let beside = setup.master.bytes_beside(setup.dtype) as f64;
+    let element = size_of(setup.run.model.dtype) as f64;
+    let moment = size_of(setup.run.optimizer.moments) as f64;
+    let beside = setup.run.optimizer.master.bytes_beside(setup.run.model.dtype) as f64;
     // A whole master weight is read in place of the parameter; a lower half, or none, beside it.
     let weight = 2.0 * beside + if beside > element { element } else { 2.0 * element };
     let per_parameter = 4.0 + weight + 4.0 * moment;
-    let ranks = if setup.cuts_optimizer() { setup.data_ranks() } else { 1 } * setup.tensor;
+    let ranks =
+        if setup.cuts_optimizer() { setup.data_ranks() } else { 1 } * setup.run.parallel.tensor;
     let trained = setup.trained_parameters() as f64 / ranks as f64;
     setup.optimizer_steps() as f64 * trained * per_parameter
 }

@@ -46,9 +46,9 @@ impl Traffic {
     /// The traffic of a setup at its expected lengths.
     pub fn new(setup: &Setup) -> Self {
         let data_ranks = setup.data_ranks() as u64;
-        let tensor = setup.tensor as u64;
-        let element = size_of(setup.dtype);
-        let wide = if setup.dtype == Dtype::F64 { 8 } else { 4 };
+        let tensor = setup.run.parallel.tensor as u64;
+        let element = size_of(setup.run.model.dtype);
+        let wide = if setup.run.model.dtype == Dtype::F64 { 8 } else { 4 };
         let model = &setup.model;
         let blocks = setup.block_parameters_held(model.blocks) as u64;
         let outer = model.outer_parameters as u64 / tensor;
@@ -69,9 +69,10 @@ impl Traffic {
         if setup.cuts_blocks() {
             // All together for sampling. A pass opens embedding and head one after the other, be they tied or not: for scoring,
             // and one before and after the update for the probe.
-            let passes =
-                1 + u64::from(setup.second_scoring_pass) + 2 * u64::from(setup.probe_bytes > 0);
-            let passes = passes + u64::from(setup.reference);
+            let passes = 1
+                + u64::from(setup.scores_twice())
+                + 2 * u64::from(setup.run.metrics.probe_bytes > 0);
+            let passes = passes + u64::from(setup.has_reference());
             let head = model.head_parameters() as u64 / tensor;
             let bytes =
                 sent(element * (blocks + outer)) + passes * sent(element * (blocks + 2 * head));
@@ -85,7 +86,7 @@ impl Traffic {
             add("parameters, for updates", data_ranks, operations, bytes, true);
             let bytes = sent(wide * trained);
             add("gradients to shards", data_ranks, updates * units, updates * bytes, true);
-            if setup.lora.is_some() {
+            if setup.run.lora.is_some() {
                 // What is cut are the blocks beneath; the corrections are whole.
                 let bytes = updates * sent(element * trained);
                 add("parameters from shards", data_ranks, updates * units, bytes, false);
@@ -137,13 +138,13 @@ impl Traffic {
 
 /// What the ranks that hold a model together send each other.
 fn within_model(setup: &Setup) -> Vec<Collective> {
-    let ranks = setup.tensor;
+    let ranks = setup.run.parallel.tensor;
     if ranks == 1 {
         return Vec::new();
     }
     let (shared, holders) = setup.shared_gradient();
     let own = if setup.cuts_optimizer() { setup.data_ranks() } else { 1 };
-    let wide = if setup.dtype == Dtype::F64 { 8 } else { 4 };
+    let wide = if setup.run.model.dtype == Dtype::F64 { 8 } else { 4 };
     let bytes = wide * shared.div_ceil(own) as u64;
     let updates = setup.optimizer_steps() as u64;
     let gradients = (
@@ -172,20 +173,20 @@ fn tensor_traffic(setup: &Setup) -> (u64, u64) {
     let tokens = sequences * lengths.sequence_tokens() as u64;
     let drawn = sequences * lengths.response_tokens as u64;
     let prompts = setup.prompts_per_rank() as u64;
-    let epochs = setup.epochs as u64;
+    let epochs = setup.run.algorithm.epochs as u64;
     let (forward, update) = (2 * blocks + 1, 5 * blocks + 1);
-    let passes = 1 + u64::from(setup.second_scoring_pass) + u64::from(setup.reference);
+    let passes = 1 + u64::from(setup.scores_twice()) + u64::from(setup.has_reference());
     // A prompt is read once for all its responses, and the last token of each is not read again.
     let sampled = prompts * lengths.prompt_tokens as u64 + drawn - sequences;
     let (kept, all) = probed_bytes(setup);
     let probed = u64::try_from(u128::from(2 * tokens) * u128::from(kept) / u128::from(all.max(1)));
     let read = passes * tokens + probed.unwrap_or(u64::MAX) + sampled;
     let vectors = read * forward + epochs * (tokens * update + drawn);
-    let bytes = vectors * setup.model.hidden as u64 * size_of(setup.dtype);
-    let micro = tokens.div_ceil(setup.micro_batch_tokens as u64);
-    let rows = (setup.rows as u64).min(sequences).max(1);
+    let bytes = vectors * setup.model.hidden as u64 * size_of(setup.run.model.dtype);
+    let micro = tokens.div_ceil(setup.run.training.micro_batch_tokens as u64);
+    let rows = (setup.run.rollout.rows as u64).min(sequences).max(1);
     let operations = (passes * micro + drawn / rows + prompts) * forward;
-    let ranks = setup.tensor as u64;
+    let ranks = setup.run.parallel.tensor as u64;
     (operations + epochs * micro * (update + 1), 2 * bytes * (ranks - 1) / ranks)
 }
 
@@ -193,18 +194,18 @@ fn tensor_traffic(setup: &Setup) -> (u64, u64) {
 fn probed_bytes(setup: &Setup) -> (u64, u64) {
     let drawn = setup.sequences_per_rank() as u64 * setup.expected().response_tokens as u64;
     let all = drawn * setup.model.vocabulary as u64 * 4;
-    ((setup.probe_bytes as u64).min(all), all)
+    ((setup.run.metrics.probe_bytes as u64).min(all), all)
 }
 
 /// What is gathered of the parts of the vocabulary: distributions before and after an update, to measure the change of entropy, and
 /// the logits of each token that is drawn, in f64, where some of them are left out.
 fn vocabulary_traffic(setup: &Setup) -> (u64, u64) {
     let (kept, all) = probed_bytes(setup);
-    let drawn = if setup.truncated_sampling { 2 * all } else { 0 };
+    let drawn = if setup.truncates() { 2 * all } else { 0 };
     let sequences = setup.sequences_per_rank() as u64;
-    let rows = (setup.rows as u64).min(sequences).max(1);
+    let rows = (setup.run.rollout.rows as u64).min(sequences).max(1);
     let steps = sequences * setup.expected().response_tokens as u64 / rows;
     let operations = 2 * u64::from(kept > 0) + if drawn > 0 { steps } else { 0 };
-    let ranks = setup.tensor as u64;
+    let ranks = setup.run.parallel.tensor as u64;
     (operations, (2 * kept + drawn) * (ranks - 1) / ranks)
 }

@@ -23,9 +23,9 @@ pub struct WholeRun {
 
 impl WholeRun {
     pub(super) fn new(setup: &Setup, time: &StepTime) -> Self {
-        let seconds = setup.steps as f64 * time.step_seconds;
+        let seconds = setup.run.training.steps as f64 * time.step_seconds;
         let device_hours = setup.ranks() as f64 * seconds / 3600.0;
-        Self { steps: setup.steps, seconds, device_hours, on_gpus: !setup.on_cpu }
+        Self { steps: setup.run.training.steps, seconds, device_hours, on_gpus: !setup.on_cpu }
     }
 }
 

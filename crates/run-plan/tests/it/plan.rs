@@ -19,7 +19,7 @@ fn setup(size: &str, more: &[&str]) -> Setup {
 
 fn on(setup: Setup, nodes: usize, gpus: usize, zero: u8) -> Setup {
     let zero = Zero::try_from(zero).expect("a stage of the trainer");
-    Setup { zero, ..setup }.with_ranks(nodes, gpus).expect("counts in range")
+    setup.with(|run| run.parallel.zero = zero).with_ranks(nodes, gpus).expect("counts in range")
 }
 
 fn gigabytes(bytes: u64) -> f64 {
@@ -192,15 +192,11 @@ fn decoding_is_bound_by_memory_and_then_by_products() {
     };
     let ideal = Assumptions { matrix_fraction: 1.0, decode_fraction: 1.0, overlap_fraction: 1.0 };
     for (rows, milliseconds) in [(64, 4.38), (256, 8.95)] {
-        let setup = Setup {
-            prompts_per_step: rows / 8,
-            rows,
-            max_prompt_tokens: 256,
-            mean_prompt_tokens: 256,
-            max_response_tokens: 2048,
-            mean_response_tokens: 2048,
-            ..setup("7b", &[])
-        };
+        let setup = setup("7b", &[]).with(|run| {
+            (run.rollout.prompts_per_step, run.rollout.rows) = (rows / 8, rows);
+            (run.data.max_prompt_tokens, run.rollout.max_response_tokens) = (256, 2048);
+        });
+        let setup = Setup { mean_prompt_tokens: 256, mean_response_tokens: 2048, ..setup };
         let time = StepTime::new(&setup, &hardware, &ideal, &Traffic::new(&setup));
         let prompts = (rows / 8 * 256) as f64 * 2.0 * 6.525e9 / 790e12;
         let found = (time.sampling_seconds - prompts) / 2048.0 * 1e3;
@@ -220,14 +216,16 @@ fn utilisation_does_not_count_what_is_computed_again() {
     // The head's share of the weights is 0.077 and has 3.875 passes on average in place of three.
     let found = mfu(&cut) / assumptions.matrix_fraction;
     assert!((found - 0.75).abs() < 0.003, "{found}");
-    let kept = Setup { activation_bytes: usize::MAX, zero: Zero::Nothing, ..cut };
+    let kept = cut.with(|run| {
+        (run.training.activation_bytes, run.parallel.zero) = (usize::MAX, Zero::Nothing);
+    });
     assert!(mfu(&kept) / assumptions.matrix_fraction > 0.97);
 }
 
 #[test]
 fn counts_that_cannot_be_are_named() {
     let refused = |nodes, gpus, tensor| {
-        let setup = Setup { tensor, ..setup("7b", &[]) };
+        let setup = setup("7b", &[]).with(|run| run.parallel.tensor = tensor);
         setup.with_ranks(nodes, gpus).expect_err("refused").to_string()
     };
     assert_eq!(refused(1, 0, 1), "gpus is 0, expected 1 to 1048576");
@@ -249,7 +247,8 @@ fn counts_that_cannot_be_are_named() {
 #[test]
 fn ranks_beyond_the_key_heads_hold_them_again() {
     let on = |tensor| {
-        Setup { tensor, ..setup("3b", &["optimizer.moments=bf16"]) }
+        setup("3b", &["optimizer.moments=bf16"])
+            .with(|run| run.parallel.tensor = tensor)
             .with_ranks(1, 8)
             .expect("eight")
     };
@@ -355,15 +354,17 @@ fn settings_are_chosen_by_the_memory_there_is() {
         })
     };
     let large = choose("7b", &[], "h200", 1).expect("fits");
-    assert_eq!((large.remark.as_str(), large.setup.moments), ("", Dtype::F32));
-    assert!(!large.setup.offload_block_inputs && !large.setup.offload_optimizer, "{large:?}");
+    assert_eq!((large.remark.as_str(), large.setup.run.optimizer.moments), ("", Dtype::F32));
+    let parallel = large.setup.run.parallel;
+    assert!(!parallel.offload_block_inputs && !parallel.offload_optimizer, "{large:?}");
     let small = choose("7b", &[], "h100", 1).expect("fits");
-    assert_eq!((small.remark.as_str(), small.setup.moments), ("", Dtype::F32));
-    assert!(small.setup.offload_block_inputs && !small.setup.offload_optimizer, "{small:?}");
+    assert_eq!((small.remark.as_str(), small.setup.run.optimizer.moments), ("", Dtype::F32));
+    let parallel = small.setup.run.parallel;
+    assert!(parallel.offload_block_inputs && !parallel.offload_optimizer, "{small:?}");
     assert!(small.settings.contains(&"parallel.offload_block_inputs=true".to_owned()));
     // Two ranks that share a copy of the model have room for more rows.
     let pairs = choose("32b", &[], "h200", 4).expect("fits");
-    assert_eq!(pairs.setup.tensor, 2, "{:?}", pairs.settings);
+    assert_eq!(pairs.setup.run.parallel.tensor, 2, "{:?}", pairs.settings);
 }
 
 /// Gradients and parameters over PCI Express 5, and 4 + 8 + 16 + 2 bytes a parameter in the host's memory, which all devices of
@@ -411,12 +412,12 @@ fn the_host_s_memory_is_offered_where_it_makes_a_setup_fit() {
     let away = [
         (
             "parallel.offload_optimizer = true",
-            Setup { offload_optimizer: true, ..own.clone() },
+            own.with(|run| run.parallel.offload_optimizer = true),
             " s of a step there and on the way)",
         ),
         (
             "parallel.offload_block_inputs = true",
-            Setup { offload_block_inputs: true, ..own.clone() },
+            own.with(|run| run.parallel.offload_block_inputs = true),
             "copied while computing)",
         ),
     ];
@@ -436,7 +437,9 @@ fn the_host_s_memory_is_offered_where_it_makes_a_setup_fit() {
     }
     // What takes no memory of the host comes first; nothing of it is wanted here.
     let whole = on(setup("7b", &[]), 1, 8, 0);
-    let cut = Setup { zero: Zero::Parameters, master: MasterWeights::Split, ..whole.clone() };
+    let cut = whole.with(|run| {
+        (run.parallel.zero, run.optimizer.master) = (Zero::Parameters, MasterWeights::Split);
+    });
     let enough = MemoryPlan::new(&cut, cut.longest()).peak_bytes();
     let (offered, _) = alternatives(&whole, enough);
     let together = offered.iter().find(|one| one.remark == "together").expect("several");
@@ -460,7 +463,10 @@ fn the_host_s_memory_is_offered_where_it_makes_a_setup_fit() {
 #[test]
 fn ranks_that_share_a_model_share_its_bytes() {
     let memory = |tensor| {
-        let setup = Setup { tensor, ..setup("7b", &[]) }.with_ranks(1, 4).expect("four devices");
+        let setup = setup("7b", &[])
+            .with(|run| run.parallel.tensor = tensor)
+            .with_ranks(1, 4)
+            .expect("four devices");
         MemoryPlan::new(&setup, setup.longest())
     };
     let (whole, cut) = (memory(1), memory(4));
@@ -475,8 +481,10 @@ fn ranks_that_share_a_model_share_its_bytes() {
 #[test]
 fn ranks_of_a_model_send_the_residual_stream() {
     let settings = ["metrics.probe_bytes=0"];
-    let own =
-        Setup { tensor: 4, ..setup("7b", &settings) }.with_ranks(1, 8).expect("eight devices");
+    let own = setup("7b", &settings)
+        .with(|run| run.parallel.tensor = 4)
+        .with_ranks(1, 8)
+        .expect("eight devices");
     let bytes = |setup: &Setup, name: &str| {
         let traffic = Traffic::new(setup);
         let found = traffic.collectives.iter().find(|one| one.name.starts_with(name));
@@ -491,7 +499,7 @@ fn ranks_of_a_model_send_the_residual_stream() {
     assert!((found / expected - 1.0).abs() < 1e-9, "{found} {expected}");
     assert!(bytes(&own, "statistics of tensor").abs() < 1e-9);
     // The whole rows of logits, in f64, where some are left out.
-    let truncated = Setup { truncated_sampling: true, ..own };
+    let truncated = own.with(|run| run.rollout.top_k = 50);
     let rows = sequences * 8192.0 * 152_064.0 * 8.0 * 3.0 / 4.0;
     let found = bytes(&truncated, "statistics of tensor");
     assert!((found / rows - 1.0).abs() < 1e-9, "{found} {rows}");
@@ -512,7 +520,7 @@ fn low_rank_corrections_have_small_gradients_and_moments() {
     let trained = 28 * 32 * (2 * 7168 + 2 * 4096 + 3 * 22_528);
     assert_eq!(setup.trained_parameters(), trained);
     assert_eq!(bytes_of(&memory, "optimiser moments"), 8 * trained as u64);
-    assert_eq!(setup.moments, Dtype::F32);
+    assert_eq!(setup.run.optimizer.moments, Dtype::F32);
 }
 
 /// One H200 with weights split and narrow moments has tens of gigabytes left; a rank that gathers blocks cannot keep their graphs.
@@ -529,7 +537,7 @@ fn memory_that_is_left_is_offered_to_activations() {
     let plan = Plan::new(one.clone(), hardware.clone(), assumptions);
     let more = plan.more_kept.as_ref().expect("memory is left");
     let seconds = |activation_bytes: usize| {
-        let setup = Setup { activation_bytes, ..one.clone() };
+        let setup = one.with(|run| run.training.activation_bytes = activation_bytes);
         StepTime::new(&setup, &hardware, &assumptions, &Traffic::new(&setup)).step_seconds
     };
     let saved = plan.time.step_seconds - seconds(more.activation_bytes);
@@ -543,7 +551,7 @@ fn memory_that_is_left_is_offered_to_activations() {
         "{line}"
     );
     // What is offered is the most: with it there is nothing more to offer.
-    let best = Setup { activation_bytes: more.activation_bytes, ..one };
+    let best = one.with(|run| run.training.activation_bytes = more.activation_bytes);
     assert_eq!(Plan::new(best, hardware.clone(), assumptions).more_kept, None);
     let cut = on(setup("7b", &shorter), 1, 8, 3);
     assert_eq!(Plan::new(cut, hardware, assumptions).more_kept, None);

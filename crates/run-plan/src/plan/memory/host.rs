@@ -10,7 +10,7 @@ impl Counts<'_> {
     /// What lies there.
     pub(super) fn host(&self) -> Vec<Item> {
         let mut items = Vec::new();
-        if self.setup.offload_optimizer {
+        if self.setup.run.parallel.offload_optimizer {
             items.extend(self.optimizer_state());
             items.extend(self.reward_optimizer());
         }
@@ -37,10 +37,10 @@ impl Counts<'_> {
     /// they are cut over the ranks. Vectors are left out; the small matrices of an adapter count twice.
     fn pinned_masters(&self) -> u64 {
         let setup = self.setup;
-        if !setup.offload_optimizer {
+        if !setup.run.parallel.offload_optimizer {
             return 0;
         }
-        if setup.lora.is_some() {
+        if setup.run.lora.is_some() {
             return if setup.on_cpu { 0 } else { self.wide * self.trained };
         }
         let model = &setup.model;
@@ -53,7 +53,7 @@ impl Counts<'_> {
         let of_block = |(inputs, outputs, parts): (usize, usize, usize)| {
             self.lost(self.wide * (inputs * outputs.div_ceil(parts)) as u64)
         };
-        let (hidden, tensor, keys) = (model.hidden, setup.tensor, setup.key_parts());
+        let (hidden, tensor, keys) = (model.hidden, setup.run.parallel.tensor, setup.key_parts());
         let query = of_block((hidden, model.query_width, tensor));
         let key = of_block((hidden, model.key_width, keys));
         let gate = of_block((hidden, model.intermediate, tensor));
@@ -76,7 +76,7 @@ impl Counts<'_> {
         let tokens =
             (setup.mini_batch_sequences_per_rank() * self.lengths.sequence_tokens()) as u64;
         let all = self.residual_bytes(tokens) * setup.model.blocks as u64;
-        if !setup.offload_block_inputs {
+        if !setup.run.parallel.offload_block_inputs {
             return (all, 0);
         }
         // Those of graphs that are kept stay, and those of the micro-batch that is worked on.
@@ -88,12 +88,13 @@ impl Counts<'_> {
 
     /// What the reward model learns with, where it learns.
     pub(super) fn reward_optimizer(&self) -> Option<Item> {
-        let copies = self.setup.reward_model.filter(|copies| copies.learns)?;
-        let moment = if copies.moments == Dtype::Bf16 { 2 } else { self.wide };
-        let master = if self.setup.offload_optimizer {
+        let section = self.setup.run.reward_model.as_ref().filter(|section| section.learns())?;
+        let optimizer = &section.optimizer;
+        let moment = if optimizer.moments == Dtype::Bf16 { 2 } else { self.wide };
+        let master = if self.setup.run.parallel.offload_optimizer {
             self.wide
         } else {
-            copies.master.bytes_beside(self.setup.dtype)
+            optimizer.master.bytes_beside(self.setup.run.model.dtype)
         };
         let bytes = self.setup.trained_parameters() as u64 * (2 * moment + master);
         Some(item("its optimiser", bytes, "the reward model's, whole on each rank"))

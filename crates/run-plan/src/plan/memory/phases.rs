@@ -23,11 +23,13 @@ impl Counts<'_> {
     pub(super) fn rollout(&self) -> Phase {
         let setup = self.setup;
         // What is in slots is reserved for the longest, however short it stays.
-        let capacity = (setup.max_prompt_tokens.min(self.lengths.prompt_tokens.max(1))
-            + setup.max_response_tokens) as u64;
-        let rows = setup.rows.min(setup.prompts_per_rank() * setup.group_size) as u64;
+        let capacity = (setup.run.data.max_prompt_tokens.min(self.lengths.prompt_tokens.max(1))
+            + setup.run.rollout.max_response_tokens) as u64;
+        let rows =
+            setup.run.rollout.rows.min(setup.prompts_per_rank() * setup.run.rollout.group_size)
+                as u64;
         // What is left out of the vocabulary depends on all of it.
-        let parts = if setup.truncated_sampling { 1 } else { setup.tensor };
+        let parts = if setup.truncates() { 1 } else { setup.run.parallel.tensor };
         let vocabulary = setup.model.vocabulary.div_ceil(parts) as u64;
         let kind = if setup.decodes_by_cpu_kernels() { 4 } else { self.element };
         let prompt = self.lengths.prompt_tokens as u64;
@@ -39,7 +41,7 @@ impl Counts<'_> {
             ),
             item(
                 "logits and sampling",
-                rows * vocabulary * (kind + if setup.truncated_sampling { 56 } else { 32 }),
+                rows * vocabulary * (kind + if setup.truncates() { 56 } else { 32 }),
                 "logits, and four columns in f64",
             ),
             item(
@@ -53,7 +55,7 @@ impl Counts<'_> {
         if !setup.decodes_by_cpu_kernels() {
             items.push(item("head in f32", self.widened_head_bytes(), "for its product"));
         }
-        if setup.decodes_by_cpu_kernels() && setup.lora.is_some() {
+        if setup.decodes_by_cpu_kernels() && setup.run.lora.is_some() {
             let bytes = self.element * self.blocks;
             items.push(item("weights with the adapter", bytes, "rollout.cpu_kernels merges them"));
         }
@@ -71,7 +73,7 @@ impl Counts<'_> {
     /// One block without a graph: three vectors of the residual's width and four of the MLP's.
     pub(super) fn forward_bytes(&self, tokens: u64) -> u64 {
         let ModelSizes { hidden, intermediate, .. } = self.setup.model;
-        let shared = (4 * intermediate).div_ceil(self.setup.tensor);
+        let shared = (4 * intermediate).div_ceil(self.setup.run.parallel.tensor);
         tokens * self.element * (3 * hidden + shared) as u64
     }
 
@@ -83,7 +85,7 @@ impl Counts<'_> {
     /// The widest matrix of a block in f32, what it is multiplied with, and the product.
     fn widened_block_bytes(&self, tokens: u64) -> u64 {
         let ModelSizes { hidden, intermediate, .. } = self.setup.model;
-        let shared = (intermediate as u64).div_ceil(self.setup.tensor as u64);
+        let shared = (intermediate as u64).div_ceil(self.setup.run.parallel.tensor as u64);
         let hidden = hidden as u64;
         let numbers = hidden * shared + tokens * (hidden + shared);
         if self.setup.widens_products { self.wide * numbers } else { 0 }
@@ -99,12 +101,13 @@ impl Counts<'_> {
     }
 
     pub(super) fn micro_batch(&self, of: u64) -> u64 {
-        of.min(self.setup.micro_batch_tokens as u64)
+        of.min(self.setup.run.training.micro_batch_tokens as u64)
     }
 
     /// Chunk after chunk: logits, log-probabilities, and what becomes of them.
     pub(super) fn chunk_bytes(&self, tokens: u64, buffers: u64) -> u64 {
-        let vocabulary = (self.setup.model.vocabulary as u64).div_ceil(self.setup.tensor as u64);
+        let vocabulary =
+            (self.setup.model.vocabulary as u64).div_ceil(self.setup.run.parallel.tensor as u64);
         let logits = u64::from(CHUNK_LOGITS).max(vocabulary).min(tokens.saturating_mul(vocabulary));
         logits * (buffers * self.wide + if self.narrow { self.element } else { 0 })
     }
@@ -146,7 +149,7 @@ impl Counts<'_> {
         let (kept, wanted) = kept_activation_bytes(setup, self.lengths);
         let recomputed = if kept < wanted { micro * bytes_per_token(setup) } else { 0 };
         let inputs = self.block_inputs().0 + self.residual_bytes(tokens) + self.angle_bytes(tokens);
-        let head = self.chunk_bytes(responses, if setup.entropy_gradient { 5 } else { 4 })
+        let head = self.chunk_bytes(responses, if setup.has_entropy_gradient() { 5 } else { 4 })
             + 3 * self.residual_bytes(micro)
             + self.head_gradient_bytes(responses)
             + self.widened_head_bytes();
@@ -165,7 +168,7 @@ impl Counts<'_> {
             item("activations that are kept", kept, "training.activation_bytes at most"),
             self.whole_gradients(),
         ];
-        if setup.offload_optimizer && setup.cuts_gradients() {
+        if setup.run.parallel.offload_optimizer && setup.cuts_gradients() {
             // Those that the host will have.
             items.push(self.gradient_shards());
         }
@@ -190,16 +193,17 @@ impl Counts<'_> {
     /// Gradients of what a block computes: of the MLP's three wide vectors, and a few of the residual's width.
     pub(super) fn pulled_back_bytes(&self, tokens: u64) -> u64 {
         let ModelSizes { hidden, intermediate, .. } = self.setup.model;
-        let shared = (3 * intermediate).div_ceil(self.setup.tensor);
+        let shared = (3 * intermediate).div_ceil(self.setup.run.parallel.tensor);
         tokens * self.element * (2 * hidden + shared) as u64
     }
 
     /// The head's gradient before it is added to the rest, or sent, and the gradients of logits that wait to become one product.
     pub(super) fn head_gradient_bytes(&self, responses: u64) -> u64 {
-        if self.setup.lora.is_some() {
+        if self.setup.run.lora.is_some() {
             return 0;
         }
-        let vocabulary = (self.setup.model.vocabulary as u64).div_ceil(self.setup.tensor as u64);
+        let vocabulary =
+            (self.setup.model.vocabulary as u64).div_ceil(self.setup.run.parallel.tensor as u64);
         let room = (u64::from(WAITING_LOGITS) / vocabulary).max(1);
         let waiting = if self.narrow { responses.min(room) * vocabulary * self.element } else { 0 };
         if self.setup.cuts_gradients() {
@@ -218,7 +222,7 @@ impl Counts<'_> {
     /// A block's gradient where it is summed over the ranks: the sum, what is sent of it and of the block before, and what
     /// autograd gives for one micro-batch. Elsewhere that of the widest matrix, before it is added to the rest.
     pub(super) fn block_gradient_bytes(&self) -> u64 {
-        if self.setup.lora.is_some() {
+        if self.setup.run.lora.is_some() {
             return 0;
         }
         if self.setup.cuts_gradients() {
@@ -227,12 +231,13 @@ impl Counts<'_> {
             return head + self.block * ((3 + self.received()) * self.wide + self.element);
         }
         let ModelSizes { hidden, intermediate, .. } = self.setup.model;
-        self.element * ((hidden * intermediate) as u64).div_ceil(self.setup.tensor as u64)
+        self.element
+            * ((hidden * intermediate) as u64).div_ceil(self.setup.run.parallel.tensor as u64)
     }
 
     pub(super) fn optimizer(&self) -> Phase {
         let widest =
-            if self.setup.lora.is_some() { self.trained } else { self.head.max(self.block) };
+            if self.setup.run.lora.is_some() { self.trained } else { self.head.max(self.block) };
         let mut items = vec![self.whole_gradients()];
         if self.setup.cuts_gradients() {
             let bytes = self.wide * self.shard(self.trained);
@@ -259,7 +264,7 @@ impl Counts<'_> {
     pub(super) fn probe(&self) -> Phase {
         let vocabulary = self.setup.model.vocabulary as u64 * 4;
         let tokens = self.setup.sequences_per_rank() * self.lengths.response_tokens;
-        let kept = (self.setup.probe_bytes as u64).min(tokens as u64 * vocabulary);
+        let kept = (self.setup.run.metrics.probe_bytes as u64).min(tokens as u64 * vocabulary);
         let because = "metrics.probe_bytes, and what is computed from it in f64";
         Phase {
             name: "measuring the entropy's change",
