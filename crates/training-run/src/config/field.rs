@@ -13,12 +13,21 @@ pub struct Field {
     pub meaning: &'static str,
 }
 
-pub(super) const fn field(
-    path: &'static str,
-    default: &'static str,
-    meaning: &'static str,
-) -> Field {
-    Field { path: Cow::Borrowed(path), default: Cow::Borrowed(default), meaning }
+/// What is written of a field by hand; its default is read off the code.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Row {
+    pub(super) path: &'static str,
+    pub(super) is_required: bool,
+    pub(super) meaning: &'static str,
+}
+
+pub(super) const fn field(path: &'static str, meaning: &'static str) -> Row {
+    Row { path, is_required: false, meaning }
+}
+
+/// A field without a default.
+pub(super) const fn required(path: &'static str, meaning: &'static str) -> Row {
+    Row { path, is_required: true, meaning }
 }
 
 /// The mark of a field without a default.

@@ -6,6 +6,7 @@ mod algorithm_fields;
 mod batch_arithmetic;
 mod by_name;
 mod control;
+mod defaults;
 mod device;
 mod dtype;
 mod engine;
@@ -28,6 +29,7 @@ mod verl;
 
 pub use batch_arithmetic::BatchArithmetic;
 pub use control::{GuardAction, GuardSection, KlPlacement, ReferenceKl};
+pub use defaults::{SHAPES, shaped};
 pub use device::Device;
 pub use dtype::Dtype;
 pub use engine::{OpenaiEngine, RolloutEngine};

@@ -13,7 +13,7 @@ pub fn configuration_page() -> String {
     let section = |field: &Field| {
         field.path.split_once('.').map_or_else(String::new, |(own, _)| own.to_owned())
     };
-    let own: Vec<Field> = own_fields().cloned().collect();
+    let own = own_fields();
     for rows in own.chunk_by(|a, b| section(a) == section(b)) {
         let own = section(&rows[0]);
         let title = if own.is_empty() { "The run".to_owned() } else { format!("`[{own}]`") };

@@ -5,50 +5,21 @@ use std::path::Path;
 
 use rl_losses::{estimators, registry};
 use toml::{Table, Value};
-use training_run::config::{RunConfig, configuration_page, fields};
+use training_run::config::{RunConfig, SHAPES, configuration_page, fields, shaped};
 use training_run::metrics::{METRICS, metrics_page};
 use workspace_tests::book::compare_page;
 
-const REQUIRED: &str = "name = \"x\"\nmodel = { path = \"m\" }\ntraining = { steps = 1 }\n";
-
-/// Configurations that together hold every field: one for each source of questions and aggregation, each policy loss and
-/// each estimator that a trainer can use.
-fn choices() -> Vec<String> {
-    let source = "train = { arithmetic = {} }";
-    let mut choices = vec![
-        "data = { train = { arithmetic = {} }, evaluation = { arithmetic = {} } }".to_owned(),
-        "data = { train = { file = { path = \"f\" } }, evaluation = { file = { path = \"f\" } } }"
-            .to_owned(),
-        format!(
-            "data = {{ {source} }}\nalgorithm.aggregation.seq-mean-token-sum-norm.divisor = 7.0"
-        ),
-    ];
-    choices.push(format!(
-        "data = {{ {source} }}\nrollout.max_response_tokens = 8192\nreward.overlong.soft-buffer = {{}}"
-    ));
-    choices.push(format!("lora = {{}}\ndata = {{ {source} }}"));
-    choices.push(format!(
-        "reward_model = {{}}\ndata = {{ {source} }}\nalgorithm.advantage = \"prime\""
-    ));
-    choices.extend(
-        [
-            "reference_kl = {}",
-            "adaptive_entropy = {}",
-            "reference_kl.coefficient.adaptive = {}",
-            "policy_loss = \"kl-cov\"\nalgorithm.thermostat = { knob = \"fraction\", low = 1e-4, high = 0.2, target = \
-             { start = 1.0, end = 0.5, steps = 10 } }",
-        ]
-        .map(|choice| format!("data = {{ {source} }}\nalgorithm.{choice}")),
-    );
+/// Configurations that together hold every field: one for each choice with fields of its own, each policy loss and each
+/// estimator that a trainer can use.
+fn configurations() -> Vec<RunConfig> {
     let fed = |column: &str| column == "process_log_ratio";
     let usable =
         estimators().into_iter().filter(|entry| entry.default.required_column().is_none_or(fed));
-    let losses = registry().iter().map(|method| format!("policy_loss = \"{}\"", method.name));
-    let estimators = usable.map(|entry| format!("advantage = \"{}\"", entry.name));
-    choices.push(format!("data = {{ {source} }}\nrollout.engine = \"openai\""));
-    let chosen = losses.chain(estimators);
-    choices.extend(chosen.map(|choice| format!("data = {{ {source} }}\nalgorithm.{choice}")));
-    choices
+    let losses =
+        registry().iter().map(|method| format!("algorithm.policy_loss = \"{}\"", method.name));
+    let estimators = usable.map(|entry| format!("algorithm.advantage = \"{}\"", entry.name));
+    let shapes = SHAPES.into_iter().map(str::to_owned);
+    shapes.chain(losses).chain(estimators).map(|choice| shaped(&choice)).collect()
 }
 
 /// Dotted paths of all values that are not tables, with their TOML.
@@ -68,9 +39,7 @@ fn leaves(table: &Table, prefix: &str, found: &mut Vec<(String, String)>) {
 
 fn all_leaves() -> Vec<(String, String)> {
     let mut found = Vec::new();
-    for choice in choices() {
-        let config: RunConfig =
-            toml::from_str(&format!("{REQUIRED}{choice}")).expect("the choice is a configuration");
+    for config in configurations() {
         config.clone().resolve().expect("the defaults of every choice are in range");
         let table = Table::try_from(&config).expect("a configuration is a table");
         leaves(&table, "", &mut found);
