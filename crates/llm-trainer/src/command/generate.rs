@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context;
+use model_files::chat_template::{ChatTemplate, Message};
+use model_files::stop_strings::StopStrings;
 use serde::{Deserialize, Serialize};
-use trainer_core::chat_template::{ChatTemplate, Message};
-use trainer_core::stop_strings::StopStrings;
 
 use super::json_lines;
 use super::model_options::{LoadedModel, ModelOptions};

@@ -19,9 +19,9 @@ mod slots;
 use std::sync::Arc;
 
 use entropy_core::{EntropyBand, LogitsError};
+use model_files::stop_strings::StopStrings;
+use model_files::text_tokenizer::TokenizerError;
 use thiserror::Error;
-use trainer_core::stop_strings::StopStrings;
-use trainer_core::text_tokenizer::TokenizerError;
 
 use crate::kept_tokens::KeptTokens;
 use crate::model::Decoder;

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use model_files::model_config::ModelConfig;
 use tch::{Device, Kind, Tensor};
-use trainer_core::model_config::ModelConfig;
 
 use super::adapter::Adapter;
 use super::attention::causal_attention;

@@ -12,7 +12,7 @@ mod saved;
 
 use tch::{Device, Kind, Tensor};
 use torch_ext::{TorchError, fused_adamw};
-use trainer_core::config::{Dtype, MasterWeights, OptimizerSection};
+use training_run::config::{Dtype, MasterWeights, OptimizerSection};
 
 use self::cut_model::CutModel;
 use self::over_ranks::Sharding;

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use tch::{Device, Tensor};
 use torch_ext::TorchError;
-use trainer_core::packing::pack;
+use training_run::packing::pack;
 
 use super::policy_pass::Sequence;
 use crate::head::statistics_kind;

@@ -4,17 +4,17 @@ use std::sync::OnceLock;
 use std::time::Instant;
 
 use anyhow::Context;
+use code_sandbox::Sandbox;
+use model_files::stop_strings::StopStrings;
+use model_files::text_tokenizer::{TextTokenizer, TokenizerError};
+use question_data::dataset::Question;
+use question_data::ground_truth::{GroundTruth, RewardKinds};
+use question_data::prompt::Prompt;
 use rayon::{Scope, ThreadPool};
 use reward_math::{Options, Reward, Side, Verdict};
 use rl_losses::OverlongPenalty;
 use serde::{Deserialize, Serialize};
-use trainer_core::code_tasks::Sandbox;
-use trainer_core::dataset::Question;
-use trainer_core::dealing::run_of;
-use trainer_core::ground_truth::{GroundTruth, RewardKinds};
-use trainer_core::prompt::Prompt;
-use trainer_core::stop_strings::StopStrings;
-use trainer_core::text_tokenizer::{TextTokenizer, TokenizerError};
+use training_run::dealing::run_of;
 
 use super::external::{ExternalEngine, Wanted};
 use super::grading::{Graded, Grader, Places, RateOfProgress};

@@ -12,21 +12,21 @@ mod tokens;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
-use trainer_core::code_tasks::Sandbox;
-use trainer_core::config::{Run, RunConfig};
-use trainer_core::dynamic_sampling::GroupSampler;
-use trainer_core::ground_truth::RewardKinds;
-use trainer_core::metric;
-use trainer_core::metrics::{MetricsWriter, StepMetrics};
-use trainer_core::prompt::{Prompt, Prompts};
-use trainer_core::question_order::QuestionOrder;
-use trainer_core::resume::Change;
-use trainer_core::run_directory::RunDirectory;
-use trainer_core::run_law::{LawSource, RunLaw};
-use trainer_core::schedule::Schedule;
-use trainer_core::stop_strings::StopStrings;
-use trainer_core::tensorboard::{EventWriter, histogram};
-use trainer_core::text_tokenizer::TextTokenizer;
+use code_sandbox::Sandbox;
+use model_files::stop_strings::StopStrings;
+use model_files::text_tokenizer::TextTokenizer;
+use question_data::ground_truth::RewardKinds;
+use question_data::prompt::{Prompt, Prompts};
+use question_data::question_order::QuestionOrder;
+use run_report::run_law::{LawSource, RunLaw};
+use run_report::tensorboard::{EventWriter, histogram};
+use training_run::config::{Run, RunConfig};
+use training_run::dynamic_sampling::GroupSampler;
+use training_run::metric;
+use training_run::metrics::{MetricsWriter, StepMetrics};
+use training_run::resume::Change;
+use training_run::run_directory::RunDirectory;
+use training_run::schedule::Schedule;
 
 use super::adamw::AdamW;
 use super::checkpoint::{self, TrainerState};
@@ -181,10 +181,7 @@ impl Trainer {
         // Before the update, so that what made it fail can be read.
         if self.ranks.is_first() {
             let lines = describe_samples(&prompts, &scored.samples, &scored.advantage)?;
-            trainer_core::atomic_write::write_atomically(
-                &self.directory.step_samples(step),
-                lines.as_bytes(),
-            )?;
+            whole_file::write_atomically(&self.directory.step_samples(step), lines.as_bytes())?;
         }
 
         self.record_tokens(step, &scored, None)?;

@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 use std::time::Instant;
 
+use counter_rng::{Purpose, step_rng};
 use rl_losses::{
     Aggregation, BatchError, ColumnError, KlEstimator, LossOutput, LossSums, PlanError, PolicyLoss,
     TokenBatch, TokenColumns, entropy_bonus, kl_loss,
 };
 use thiserror::Error;
 use torch_ext::TorchError;
-use trainer_core::counter_rng::{Purpose, step_rng};
 
 use super::adamw::AdamW;
 use super::held::Held;

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use anyhow::ensure;
+use model_files::chat_template::{ChatTemplate, Message};
+use model_files::stop_strings::StopStrings;
+use model_files::text_tokenizer::TextTokenizer;
+use question_data::prompt::Prompt;
+use question_data::question_order::{DataCursor, QuestionOrder};
 use reward_math::Verdict;
-use trainer_core::chat_template::{ChatTemplate, Message};
-use trainer_core::config::Run;
-use trainer_core::preflight::{GroupSeen, ModelFacts, Outcome, Preflight, SampleSeen, Settings};
-use trainer_core::prompt::Prompt;
-use trainer_core::question_order::{DataCursor, QuestionOrder};
-use trainer_core::stop_strings::StopStrings;
-use trainer_core::text_tokenizer::TextTokenizer;
+use run_plan::preflight::{GroupSeen, ModelFacts, Outcome, Preflight, SampleSeen};
+use training_run::config::Run;
 
 use super::policy_pass;
 use super::questions::Asked;
@@ -116,7 +116,7 @@ pub fn preflight(
         Some(prompt) => config.data.prompt.question_text(&prompt.question, template.as_ref())?,
         None => String::new(),
     };
-    Ok(Preflight::new(rendered, groups, &Settings::of_run(run, facts)))
+    Ok(Preflight::new(rendered, groups, run, facts))
 }
 
 /// Whether a prompt that asks for an answer is another than one that does not.

@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use rl_losses::implicit_process_rewards;
-use trainer_core::metric;
-use trainer_core::metrics::StepMetrics;
+use training_run::metric;
+use training_run::metrics::StepMetrics;
 
 use super::Trainer;
 use crate::training::policy_pass::Sequence;

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use anyhow::ensure;
-use trainer_core::config::RunConfig;
-use trainer_core::dynamic_sampling::{SampledGroup, StepGroups};
-use trainer_core::metrics::StepMetrics;
-use trainer_core::question_order::QuestionOrder;
-use trainer_core::saved_rollouts::{RolloutOrigin, SavedRollouts, SavedStep};
+use question_data::question_order::QuestionOrder;
+use training_run::config::RunConfig;
+use training_run::dynamic_sampling::{SampledGroup, StepGroups};
+use training_run::metrics::StepMetrics;
+use training_run::saved_rollouts::{RolloutOrigin, SavedRollouts, SavedStep};
 
 use super::Trainer;
 use crate::training::measurement::Timings;

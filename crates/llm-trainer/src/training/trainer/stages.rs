@@ -1,11 +1,11 @@
 //! The stages of a step: sample, score, update, control.
 
 use anyhow::Context;
-use trainer_core::config::KlPlacement;
-use trainer_core::dynamic_sampling::{Demand, NextBatch, SampledGroup, StepGroups};
-use trainer_core::metric;
-use trainer_core::metrics::StepMetrics;
-use trainer_core::prompt::Prompt;
+use question_data::prompt::Prompt;
+use training_run::config::KlPlacement;
+use training_run::dynamic_sampling::{Demand, NextBatch, SampledGroup, StepGroups};
+use training_run::metric;
+use training_run::metrics::StepMetrics;
 
 use super::{Trainer, policy_pass};
 use crate::generation::GenerationOptions;

@@ -1,8 +1,8 @@
 //! Some responses of a step, token by token.
 
 use entropy_core::token_covariances;
-use trainer_core::atomic_write::write_atomically;
-use trainer_core::token_record::{TokenRecord, recorded_groups, selected_by_sample, token_lines};
+use training_run::token_record::{TokenRecord, recorded_groups, selected_by_sample, token_lines};
+use whole_file::write_atomically;
 
 use super::Trainer;
 use crate::training::scored::ScoredRollout;
