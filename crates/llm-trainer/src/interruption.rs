@@ -1,7 +1,5 @@
 //! Runs that were asked to end before their last step, and the exit codes that say so.
 
-use std::process::ExitCode;
-
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::low_level::emulate_default_handler;
 use thiserror::Error;
@@ -39,7 +37,7 @@ impl Interruption {
 
     /// The exit code of this process. After SIGINT a process that is no rank of several ends by that signal and does not
     /// return: a shell goes on with a loop unless its command died of SIGINT itself.
-    pub fn end(self) -> ExitCode {
+    pub fn end(self) -> u8 {
         let is_rank = std::env::var("WORLD_SIZE").is_ok_and(|count| count.trim() != "1");
         // The kernel drops a signal that the first process of a container sends itself.
         let can_raise = std::process::id() != 1 && !is_rank;
@@ -48,7 +46,7 @@ impl Interruption {
         if self == Self::Interrupt && code != 0 && can_raise {
             let _ = emulate_default_handler(SIGINT);
         }
-        ExitCode::from(code)
+        code
     }
 
     /// The exit code where a launcher starts failed ranks `restarts` times. It would start a rank again that ended as it was

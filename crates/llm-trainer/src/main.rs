@@ -3,7 +3,6 @@
 //! [codes of its own](Interruption).
 
 use std::io::{self, BufWriter, Write};
-use std::process::ExitCode;
 
 use command_pages::{CLOSED_PIPE, Watched};
 use llm_trainer::cli::Cli;
@@ -12,7 +11,12 @@ use llm_trainer::interruption::Interruption;
 use llm_trainer::launch::RankFailed;
 use llm_trainer::{openmp, out_of_memory};
 
-fn main() -> ExitCode {
+fn main() {
+    torch_ext::leave(exit_code())
+}
+
+/// Runs the command.
+fn exit_code() -> u8 {
     let cli: Cli = command_pages::parse();
     if cli.command.computes() {
         openmp::bound_spinning();
@@ -30,15 +34,15 @@ fn main() -> ExitCode {
     // Not locked for good: the ranks that `launch` starts write by threads of their own.
     let mut out = Watched::new(BufWriter::new(io::stdout()));
     match out_of_memory::caught(|| cli.command.run(&mut out)).and_then(|()| Ok(out.flush()?)) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => 0,
         // `… | head` has read enough: that is no error to tell.
-        Err(_) if out.is_closed() => ExitCode::from(CLOSED_PIPE),
+        Err(_) if out.is_closed() => CLOSED_PIPE,
         Err(error) => end(&error),
     }
 }
 
 /// Says the error and gives the exit code. Work that was asked to end has said so itself.
-fn end(error: &anyhow::Error) -> ExitCode {
+fn end(error: &anyhow::Error) -> u8 {
     if let Some(interruption) = error.downcast_ref::<Interruption>() {
         return interruption.end();
     }
@@ -48,7 +52,7 @@ fn end(error: &anyhow::Error) -> ExitCode {
         return interruption.end();
     }
     let _ = writeln!(io::stderr(), "error: {}", one_line(error));
-    ExitCode::from(failed.map_or(2, RankFailed::exit_code))
+    failed.map_or(2, RankFailed::exit_code)
 }
 
 /// The error and its causes; a cause that the line ends with already is not said twice.

@@ -11,6 +11,7 @@ mod device;
 pub mod distributed;
 mod host;
 mod kernels;
+mod leave;
 mod memory;
 mod operator;
 
@@ -20,6 +21,7 @@ pub use device::{CudaMemory, Libtorch, cuda_memory, cuda_memory_room, libtorch, 
 pub use distributed::{GroupError, GroupOptions, Placement, ProcessGroup, ReduceOp, Store, Work};
 pub use host::{HostNumbers, HostNumbersMut, prefetch};
 pub use kernels::{CudaDriver, DecodingKernels, KernelError, cuda_driver};
+pub use leave::leave;
 pub use memory::{keep_freed_memory, prefer_large_pages};
 pub use operator::{Argument, Ragged, call, fused_adamw, ragged_flash_attention};
 

@@ -1,5 +1,6 @@
 //! What runs the model: libtorch, or the CPU's own products.
 
+use cpu_products::KeyValueCache;
 use entropy_core::LogitsError;
 use tch::Tensor;
 use torch_ext::HostNumbers;
@@ -10,7 +11,7 @@ use super::kv_cache::KvCache;
 use super::measured::Measured;
 use super::own_kernels::own_kernels;
 use super::sampler::{Drawn, draw, drawn};
-use crate::cpu_decoder::{CpuDecoder, CpuMemory, numbers};
+use crate::cpu_decoder::{CpuDecoder, numbers};
 use crate::kernel_test::may_use_kernels;
 use crate::model::{Decoder, FusedOperations, Residual, causal_attention};
 use crate::product::linear;
@@ -71,7 +72,7 @@ pub(super) struct Prefilled {
     /// Keys and values of each block, `[1, kv_heads, len, head_dim]`.
     cache: Vec<(Tensor, Tensor)>,
     /// The same for the CPU's own products.
-    memory: Option<CpuMemory>,
+    memory: Option<KeyValueCache>,
 }
 
 /// Rows that decode together, each after what it has read.
@@ -89,7 +90,7 @@ pub(super) enum Engine<'a> {
     Cpu {
         decoder: &'a Decoder,
         own: Box<CpuDecoder>,
-        rows: Vec<CpuMemory>,
+        rows: Vec<KeyValueCache>,
         /// `[rows, hidden]`.
         hidden: Vec<f32>,
         /// Most tokens of a row.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 ///
 /// The thread that works never comes to look for work itself, which would be for ever: it waits for a piece only if another
 /// thread took that, and these take the oldest first, the watches before any piece.
-pub(super) fn awake<T: Send>(pool: &rayon::ThreadPool, work: impl FnOnce() -> T + Send) -> T {
+pub fn awake<T: Send>(pool: &rayon::ThreadPool, work: impl FnOnce() -> T + Send) -> T {
     /// Says that the work is over, also when it panics: the scope waits for those who look for work.
     struct Over<'a>(&'a AtomicBool);
     impl Drop for Over<'_> {

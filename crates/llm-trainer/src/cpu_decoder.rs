@@ -5,21 +5,13 @@
 //! Activations are rounded to the model's kind where libtorch rounds them, so sampling and training differ by the order of
 //! sums alone.
 
-mod attention;
-mod awake;
-mod matrix;
-mod rows;
-
+use cpu_products::{Heads, KeyValueCache, Matrix, WAIT_FOR_WEIGHTS, awake, each_row};
 use pulp::Arch;
 use rayon::prelude::*;
 use tch::{Device, Kind, Tensor};
 
 use crate::device::memory_bytes;
 use crate::model::{BlockParts, Decoder};
-use attention::{Heads, Memory};
-use awake::awake;
-use matrix::Matrix;
-use rows::each_row;
 
 /// Fewer bytes of weights stay in the processor's caches from token to token, where nothing is won by packing them.
 const LEAVES_CACHES: usize = 64 << 20;
@@ -62,10 +54,6 @@ pub(crate) struct CpuBlock {
     gate_up: Matrix,
     down: Matrix,
 }
-
-/// What a sequence has read; see [`CpuDecoder::read`].
-#[derive(Debug, Clone, Default)]
-pub(crate) struct CpuMemory(Memory);
 
 impl CpuDecoder {
     /// Whether the model is on the CPU, and in f32 or bf16.
@@ -124,17 +112,17 @@ impl CpuDecoder {
     }
 
     /// What a prompt leaves: `prefilled` are keys and values of each block, `[1, kv_heads, tokens, head_dim]`.
-    pub(crate) fn read(prefilled: &[(Tensor, Tensor)]) -> CpuMemory {
+    pub(crate) fn read(prefilled: &[(Tensor, Tensor)]) -> KeyValueCache {
         let by_head = |tensor: &Tensor| -> Vec<Vec<f32>> {
             let heads = tensor.squeeze_dim(0);
             (0..heads.size()[0]).map(|head| numbers(&heads.get(head))).collect()
         };
         let tokens = prefilled.first().map_or(0, |(key, _)| key.size()[2]);
-        CpuMemory(Memory {
+        KeyValueCache {
             keys: prefilled.iter().flat_map(|(key, _)| by_head(key)).collect(),
             values: prefilled.iter().flat_map(|(_, value)| by_head(value)).collect(),
             tokens: usize::try_from(tokens).expect("a length"),
-        })
+        }
     }
 
     /// Logits `[rows, vocab]` of final-normed hidden states `[rows, hidden]`.
@@ -150,16 +138,16 @@ impl CpuDecoder {
     }
 
     /// Reads one token a row and answers with the final-normed hidden states, `[rows, hidden]`.
-    pub(crate) fn step(&self, token_ids: &[u32], rows: &mut [CpuMemory]) -> Vec<f32> {
+    pub(crate) fn step(&self, token_ids: &[u32], rows: &mut [KeyValueCache]) -> Vec<f32> {
         awake(&self.threads, || {
             let mut x = Vec::new();
             for &token_id in token_ids {
                 self.embedding.push_row(token_id as usize, &mut x);
             }
             let angles: Vec<Vec<(f32, f32)>> =
-                rows.iter().map(|row| self.angles(row.0.tokens)).collect();
+                rows.iter().map(|row| self.angles(row.tokens)).collect();
             for row in &mut *rows {
-                row.0.tokens += 1;
+                row.tokens += 1;
             }
             for (index, block) in self.blocks.iter().enumerate() {
                 self.attention(index, block, &mut x, rows, &angles);
@@ -174,7 +162,7 @@ impl CpuDecoder {
         index: usize,
         block: &CpuBlock,
         x: &mut [f32],
-        rows: &mut [CpuMemory],
+        rows: &mut [KeyValueCache],
         angles: &[Vec<(f32, f32)>],
     ) {
         let Heads { queries, keys, width } = self.heads;
@@ -193,19 +181,19 @@ impl CpuDecoder {
             for head in turned.chunks_exact_mut(width) {
                 self.rotate(head, angles);
             }
-            let places = row.0.keys[index * keys..].iter_mut();
+            let places = row.keys[index * keys..].iter_mut();
             for (place, head) in places.zip(own_key.chunks_exact(width)) {
                 let read = place.len();
                 place.extend_from_slice(head);
                 self.rotate(&mut place[read..], angles);
             }
-            let places = row.0.values[index * keys..].iter_mut();
+            let places = row.values[index * keys..].iter_mut();
             for (place, head) in places.zip(own_value.chunks_exact(width)) {
                 place.extend_from_slice(head);
             }
         });
-        let memories: Vec<&Memory> = rows.iter().map(|row| &row.0).collect();
-        let mut mixed = self.heads.attend(self.arch, index, &query, &memories);
+        let caches: Vec<&KeyValueCache> = rows.iter().collect();
+        let mut mixed = self.heads.attend(self.arch, index, &query, &caches);
         self.round(&mut mixed, queries * width);
         let output = block.output.multiply(self.arch, &mixed);
         self.add(x, &self.with_bias(output, &block.output, block.output_bias.as_deref()));
@@ -300,7 +288,7 @@ impl CpuDecoder {
 
 /// Whether a packed copy of the weights pays for so many rows that decode together for so many steps.
 pub(crate) fn packing_pays(rows: usize, steps: usize) -> bool {
-    rows <= matrix::WAIT_FOR_WEIGHTS && steps >= REPAYS_PACKING
+    rows <= WAIT_FOR_WEIGHTS && steps >= REPAYS_PACKING
 }
 
 /// Whether a packed copy of a bf16 model would be faster to read, and leaves half of the memory that is available.
@@ -323,17 +311,6 @@ impl CpuBlock {
             mlp_norm: numbers(&tensors.mlp_norm),
             gate_up: Matrix::new(&tensors.gate_up),
             down: Matrix::new(&[tensors.down]),
-        }
-    }
-}
-
-impl CpuMemory {
-    /// Makes room for so many tokens in all.
-    pub(crate) fn reserve(&mut self, tokens: usize) {
-        let Memory { keys, values, tokens: read } = &mut self.0;
-        for own in keys.iter_mut().chain(values) {
-            let width = own.len() / (*read).max(1);
-            own.reserve_exact(tokens.saturating_sub(*read) * width);
         }
     }
 }
@@ -383,11 +360,11 @@ mod tests {
             let mut own = CpuDecoder::new(&decoder, false).unwrap();
             let read = |own: &CpuDecoder, rows: usize| -> Vec<u32> {
                 let mut memories = vec![
-                    CpuMemory(Memory {
+                    KeyValueCache {
                         keys: vec![Vec::new(); 2],
                         values: vec![Vec::new(); 2],
                         tokens: 0,
-                    });
+                    };
                     rows
                 ];
                 let mut last = Vec::new();

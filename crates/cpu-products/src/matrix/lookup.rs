@@ -24,11 +24,11 @@ mod processor {
 
     /// Proof that the processor has AVX2.
     #[derive(Debug, Clone, Copy)]
-    pub(in super::super) struct Lookup(V3);
+    pub(crate) struct Lookup(V3);
 
     impl Lookup {
         /// `None` where the processor lacks the instructions.
-        pub(in super::super) fn new() -> Option<Self> {
+        pub(crate) fn new() -> Option<Self> {
             V3::try_new().map(Self)
         }
 
@@ -37,7 +37,7 @@ mod processor {
         ///
         /// In the order in which [`Lookup::unpack`] has least to do: the lower byte of the number `32 v + 16 h + 8 l + i` lies
         /// at `p = 32 v + 16 l + 8 h + i`, its code in the byte `p % 32`, upper half for the later 32.
-        pub(in super::super) fn pack(
+        pub(crate) fn pack(
             self,
             table: &[u8; CODES],
             words: &[i32; WORDS],
@@ -49,7 +49,7 @@ mod processor {
 
         /// The words that [`Lookup::pack`] has parted. For a function that runs with these instructions.
         #[inline(always)]
-        pub(in super::super) fn unpack(
+        pub(crate) fn unpack(
             self,
             table: &[u8; CODES],
             codes: &[u8; GROUP / 2],
@@ -131,14 +131,14 @@ mod processor {
 
     /// Of no processor here.
     #[derive(Debug, Clone, Copy)]
-    pub(in super::super) enum Lookup {}
+    pub(crate) enum Lookup {}
 
     impl Lookup {
-        pub(in super::super) fn new() -> Option<Self> {
+        pub(crate) fn new() -> Option<Self> {
             None
         }
 
-        pub(in super::super) fn pack(
+        pub(crate) fn pack(
             self,
             _: &[u8; CODES],
             _: &[i32; WORDS],
@@ -148,7 +148,7 @@ mod processor {
             match self {}
         }
 
-        pub(in super::super) fn unpack(
+        pub(crate) fn unpack(
             self,
             _: &[u8; CODES],
             _: &[u8; GROUP / 2],

@@ -6,11 +6,7 @@ use rayon::prelude::*;
 const WORTH_A_THREAD: usize = 1 << 14;
 
 /// Calls `work` with the index of each row of `numbers`, `[rows, width]`, and the row.
-pub(super) fn each_row(
-    numbers: &mut [f32],
-    width: usize,
-    work: impl Fn(usize, &mut [f32]) + Send + Sync,
-) {
+pub fn each_row(numbers: &mut [f32], width: usize, work: impl Fn(usize, &mut [f32]) + Send + Sync) {
     let run = |(index, row): (usize, &mut [f32])| work(index, row);
     if numbers.len() < WORTH_A_THREAD || numbers.len() == width {
         numbers.chunks_exact_mut(width).enumerate().for_each(run);
@@ -20,7 +16,7 @@ pub(super) fn each_row(
 }
 
 /// `[outputs, rows]` to `[rows, outputs]`.
-pub(super) fn transposed(product: &[f32], rows: usize) -> Vec<f32> {
+pub(crate) fn transposed(product: &[f32], rows: usize) -> Vec<f32> {
     /// Numbers of a cache line.
     const LINE: usize = 16;
     let outputs = product.len() / rows;

@@ -15,23 +15,23 @@ use torch_ext::HostNumbers;
 use lookup::{GROUP, WORDS};
 use packed::Packed;
 use tile::{Block, WEIGHT_ROWS};
-pub(super) use tile::{MultiplyRows, multiply_rows};
+pub(crate) use tile::{MultiplyRows, multiply_rows};
 
-use super::rows::{each_row, transposed};
+use crate::rows::{each_row, transposed};
 
 /// Inputs are filled up with zeros to a multiple of this, so that no instruction set has a rest.
 const PADDING: usize = GROUP;
 
-/// So few rows wait for the weights to come from memory, which packed ones do sooner; more rows wait for the products, and packed
+/// Most rows whose product waits for the weights to come from memory, which packed ones do sooner; more rows wait for the products, and packed
 /// weights would have to be unpacked besides.
-pub(super) const WAIT_FOR_WEIGHTS: usize = 2;
+pub const WAIT_FOR_WEIGHTS: usize = 2;
 
 /// Fewer products than this are not worth waking a thread for.
 const WORTH_A_THREAD: usize = 1 << 16;
 
 /// A weight `[outputs, inputs]` in the model's own precision, where the model keeps it, and packed where asked for.
 #[derive(Debug)]
-pub(super) struct Matrix {
+pub struct Matrix {
     /// The rows of one weight after another.
     parts: Vec<Part>,
     packed: Option<Packed>,
@@ -97,7 +97,11 @@ impl Part {
 
 impl Matrix {
     /// The rows of several weights `[.., inputs]` of one kind, f32 or bf16, on the CPU, one after another.
-    pub(super) fn new(weights: &[Tensor]) -> Self {
+    ///
+    /// # Panics
+    ///
+    /// If there is no weight, or one is of another kind or elsewhere.
+    pub fn new(weights: &[Tensor]) -> Self {
         let inputs = size(weights[0].size()[1]);
         let width = inputs.next_multiple_of(PADDING);
         let parts: Vec<Part> = weights.iter().map(|weight| Part::new(weight, width)).collect();
@@ -107,7 +111,7 @@ impl Matrix {
     }
 
     /// Keeps a copy of bf16 weights that is faster to read from memory, where they lend themselves to it. Products keep their bits.
-    pub(super) fn pack(&mut self, threads: &rayon::ThreadPool) {
+    pub fn pack(&mut self, threads: &rayon::ThreadPool) {
         let words = self.parts.iter().filter_map(|part| match part.numbers() {
             Numbers::F32(_) => None,
             Numbers::Bf16(words) => Some(words),
@@ -117,12 +121,17 @@ impl Matrix {
         self.packed = Packed::new(&rows, threads);
     }
 
-    pub(super) fn outputs(&self) -> usize {
+    /// Rows of all weights.
+    pub fn outputs(&self) -> usize {
         self.outputs
     }
 
     /// Adds row `index`, `[inputs]`, to the end of `rows`.
-    pub(super) fn push_row(&self, index: usize, rows: &mut Vec<f32>) {
+    ///
+    /// # Panics
+    ///
+    /// If there are not so many rows.
+    pub fn push_row(&self, index: usize, rows: &mut Vec<f32>) {
         let mut index = index;
         let mut parts = self.parts.iter();
         let part = parts.find(|part| {
@@ -145,8 +154,8 @@ impl Matrix {
         }
     }
 
-    /// `x` is `[rows, inputs]`; the product is `[rows, outputs]`.
-    pub(super) fn multiply(&self, arch: Arch, x: &[f32]) -> Vec<f32> {
+    /// Product `[rows, outputs]` with `x`, `[rows, inputs]`.
+    pub fn multiply(&self, arch: Arch, x: &[f32]) -> Vec<f32> {
         let inputs = self.lay_out(x);
         let rows = inputs.len() / self.width;
         // By output, so that threads write to places of their own.
@@ -220,7 +229,7 @@ impl Matrix {
 /// Dot products of `left`, `[lefts, width]`, with `right`, `[rights, width]`: `[lefts, rights]`, into numbers that are there already.
 #[expect(clippy::inline_always, reason = "inlined, the code takes on its caller's instructions")]
 #[inline(always)]
-pub(super) fn dot_products<S: Simd>(
+pub(crate) fn dot_products<S: Simd>(
     simd: S,
     left: &[f32],
     right: &[f32],

@@ -6,17 +6,27 @@ use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 use rl_losses::Real;
 
-use super::matrix::{MultiplyRows, dot_products, multiply_rows};
+use crate::matrix::{MultiplyRows, dot_products, multiply_rows};
 
-/// Keys and values of one sequence.
+/// Keys and values of the tokens that one sequence has read: its KV cache.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Memory {
-    /// `[tokens, head_dim]` of each block's key heads, one block after another.
-    pub(super) keys: Vec<Vec<f32>>,
-    /// The same of the values.
-    pub(super) values: Vec<Vec<f32>>,
+pub struct KeyValueCache {
+    /// Keys, `[tokens, head_dim]` of each block's key heads, one block after another.
+    pub keys: Vec<Vec<f32>>,
+    /// Values, laid out as the keys.
+    pub values: Vec<Vec<f32>>,
     /// Tokens read.
-    pub(super) tokens: usize,
+    pub tokens: usize,
+}
+
+impl KeyValueCache {
+    /// Makes room for so many tokens in all.
+    pub fn reserve(&mut self, tokens: usize) {
+        for own in self.keys.iter_mut().chain(&mut self.values) {
+            let width = own.len() / self.tokens.max(1);
+            own.reserve_exact(tokens.saturating_sub(self.tokens) * width);
+        }
+    }
 }
 
 /// Fewer products than this are not worth waking a thread for.
@@ -24,20 +34,23 @@ const WORTH_A_THREAD: usize = 1 << 16;
 
 /// The heads of a model.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Heads {
-    pub(super) queries: usize,
-    pub(super) keys: usize,
-    pub(super) width: usize,
+pub struct Heads {
+    /// Query heads.
+    pub queries: usize,
+    /// Key heads, and as many of values.
+    pub keys: usize,
+    /// Numbers of a head.
+    pub width: usize,
 }
 
 impl Heads {
     /// Mixes the values of block `block` for each row: `query` and the answer are `[rows, queries · width]`.
-    pub(super) fn attend(
+    pub fn attend(
         self,
         arch: Arch,
         block: usize,
         query: &[f32],
-        rows: &[&Memory],
+        rows: &[&KeyValueCache],
     ) -> Vec<f32> {
         let group = self.queries / self.keys * self.width;
         let mut mixed = vec![0.0; query.len()];
@@ -236,7 +249,7 @@ mod tests {
                         .map(|head| wave(tokens * width, step + head as f32 / 10.0))
                         .collect()
                 };
-                Memory { keys: own(step), values: own(step / 3.0), tokens }
+                KeyValueCache { keys: own(step), values: own(step / 3.0), tokens }
             };
             let rows = [memory(0.7), memory(1.3)];
             let query: Vec<f32> = wave(2 * heads.queries * width, 0.31)

@@ -269,18 +269,14 @@ impl<E: Stored, const W: usize> MultiplyRows for Tile<'_, E, W> {
 }
 
 /// Some outputs of a product with `rows` rows.
-pub(in crate::cpu_decoder) trait MultiplyRows {
+pub(crate) trait MultiplyRows {
     /// Those of `X` rows from `row` on.
     fn multiply<S: Simd, const X: usize>(&mut self, simd: S, rows: usize, row: usize);
 }
 
 /// Outputs of all rows, of as many at once as there are registers for.
 #[inline(always)]
-pub(in crate::cpu_decoder) fn multiply_rows<S: Simd>(
-    simd: S,
-    rows: usize,
-    outputs: &mut impl MultiplyRows,
-) {
+pub(crate) fn multiply_rows<S: Simd>(simd: S, rows: usize, outputs: &mut impl MultiplyRows) {
     let mut row = 0;
     if WEIGHT_ROWS * 4 < S::REGISTER_COUNT {
         while row + 4 <= rows {
