@@ -87,7 +87,8 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     let on_cpu = args.options.is_on_cpu(run.config().model.device);
     let mut setup = setup(&run, model, on_cpu);
     if let Some(stage) = args.zero {
-        setup.run.parallel.zero = Zero::try_from(stage).map_err(|error| anyhow::anyhow!("--{error}"))?;
+        setup.run.parallel.zero =
+            Zero::try_from(stage).map_err(|error| anyhow::anyhow!("--{error}"))?;
     }
     if let Some(tensor) = args.tensor {
         setup.run.parallel.tensor = tensor;

@@ -81,7 +81,11 @@ impl PlanOptions {
     fn with_lengths(&self, mut setup: Setup) -> anyhow::Result<Setup> {
         let lengths = [
             ("--mean-prompt-tokens", self.mean_prompt_tokens, setup.run.data.max_prompt_tokens),
-            ("--mean-response-tokens", self.mean_response_tokens, setup.run.rollout.max_response_tokens),
+            (
+                "--mean-response-tokens",
+                self.mean_response_tokens,
+                setup.run.rollout.max_response_tokens,
+            ),
         ];
         for (option, tokens, longest) in lengths {
             let fits = tokens.is_none_or(|tokens| (1..=longest).contains(&tokens));
