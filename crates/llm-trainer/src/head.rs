@@ -17,7 +17,7 @@
 //! Derivations: `docs/theory.md#lemma-1`; the same formulas for one state in `f64` are
 //! [`entropy_core::Categorical::pull_back`] and [`entropy_core::Categorical::pull_back_entropy`].
 
-use tch::{Device, Kind, Tensor};
+use tch::{Device, Tensor};
 use trainer_core::plan::CHUNK_LOGITS;
 
 mod shards;
@@ -25,6 +25,7 @@ mod weight_sum;
 
 pub(crate) use self::weight_sum::WeightGradient;
 use self::weight_sum::WeightSum;
+pub use self::weight_sum::statistics_kind;
 use crate::kept_tokens::KeptTokens;
 use crate::model::TensorGroup;
 use crate::product::matmul;
@@ -178,11 +179,6 @@ pub(crate) fn pull_back(
 
 fn join(parts: &[Tensor], empty: impl FnOnce() -> Tensor) -> Tensor {
     if parts.is_empty() { empty() } else { Tensor::cat(parts, 0) }
-}
-
-/// What statistics of a model and sums of its gradients are taken in: `f32` at least, whatever the model's own kind.
-pub fn statistics_kind(hidden: &Tensor) -> Kind {
-    if hidden.kind() == Kind::Double { Kind::Double } else { Kind::Float }
 }
 
 /// Runs of tokens whose logits fit [`CHUNK_LOGITS`].

@@ -1,5 +1,6 @@
 //! `generate`: responses to one prompt or to a file of them.
 
+mod answer;
 mod readable;
 
 use std::io::Write;
@@ -7,10 +8,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use trainer_core::chat_template::{ChatTemplate, Message};
 use trainer_core::stop_strings::StopStrings;
 
+use self::answer::{Answer, EntropyColumns};
 use super::json_lines;
 use super::model_options::{LoadedModel, ModelOptions};
 use super::sampling_options::BandOptions;
@@ -82,48 +84,6 @@ struct Source {
 #[serde(deny_unknown_fields)]
 struct Request {
     prompt: String,
-}
-
-/// One response.
-#[derive(Debug, Serialize)]
-struct Answer<'a> {
-    prompt: usize,
-    sample: usize,
-    text: &'a str,
-    token_ids: &'a [u32],
-    /// Nats, over the tokens that each was drawn from.
-    log_prob: &'a [f64],
-    /// Which distribution the log-probabilities are of.
-    log_prob_of: &'a str,
-    finish: &'static str,
-    #[serde(flatten)]
-    entropy: Option<EntropyColumns>,
-}
-
-/// One value a token.
-#[derive(Debug, Serialize)]
-struct EntropyColumns {
-    /// Of the distribution the token was drawn from, in nats.
-    entropy: Vec<f64>,
-    /// Of the whole vocabulary at temperature 1, in nats.
-    entropy_at_temperature_1: Vec<f64>,
-    /// `-log_prob`, in nats.
-    surprise: Vec<f64>,
-    /// Logits were divided by it.
-    temperature: Vec<f64>,
-}
-
-impl EntropyColumns {
-    /// Of a response whose entropies were measured.
-    fn of(response: &Generated) -> Option<Self> {
-        let Generated { entropy, log_prob, .. } = response;
-        (!entropy.is_empty()).then(|| Self {
-            entropy: entropy.iter().map(|token| token.drawn_from).collect(),
-            entropy_at_temperature_1: entropy.iter().map(|token| token.at_temperature_1).collect(),
-            surprise: log_prob.iter().map(|log_prob| -log_prob).collect(),
-            temperature: entropy.iter().map(|token| token.temperature).collect(),
-        })
-    }
 }
 
 /// Writes one JSON object a line and response, or the same for people.

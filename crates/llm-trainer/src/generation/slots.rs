@@ -3,12 +3,11 @@
 use trainer_core::counter_rng::{NoiseKey, uniform};
 
 use super::engine::{Engine, Kernels, Prefilled, Products};
+use super::error::GenerationError;
 use super::part_sampler::draw_from_parts;
+use super::request::{GenerationOptions, PromptRequest, SamplingKey};
+use super::response::{Finish, Generated, Listener, Tally, TokenEntropy};
 use super::sampler::Drawn;
-use super::{
-    Finish, Generated, GenerationError, GenerationOptions, Listener, PromptRequest, SamplingKey,
-    Tally, TokenEntropy,
-};
 use crate::cpu_decoder::packing_pays;
 use crate::kept_tokens::KeptTokens;
 use crate::model::Decoder;

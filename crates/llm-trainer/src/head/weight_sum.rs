@@ -1,13 +1,17 @@
 //! The gradient of the head's weight, from the gradients of its logits.
 
-use tch::Tensor;
+use tch::{Kind, Tensor};
 use trainer_core::plan::WAITING_LOGITS;
 
-use super::statistics_kind;
 use crate::product::matmul;
 
 /// Most rows of a product that is widened before it is added: few enough that its buffers are small.
 const WIDENED_ROWS: i64 = 1 << 13;
+
+/// The kind in which statistics of a model and sums of its gradients are taken: `f32` at least.
+pub fn statistics_kind(hidden: &Tensor) -> Kind {
+    if hidden.kind() == Kind::Double { Kind::Double } else { Kind::Float }
+}
 
 /// The gradient of the head's weight, `[vocab, hidden]`, summed over micro-batches.
 ///
@@ -142,7 +146,7 @@ impl<'a> WeightSum<'a> {
 
 #[cfg(test)]
 mod tests {
-    use tch::{Device, Kind};
+    use tch::Device;
 
     use super::*;
 

@@ -18,8 +18,9 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::flag;
 use tempfile::TempDir;
 
-use super::ended::{Ended, FailedElsewhere};
-use super::hosts::{Host, Hosts};
+use super::ended::{Ended, Event, FailedElsewhere};
+use super::host::Host;
+use super::hosts::Hosts;
 use super::output::copy_lines;
 use super::supervision::{Step, Supervision};
 use super::variables::{threads, variables};
@@ -43,15 +44,6 @@ pub struct LaunchOptions {
     pub log_directory: Option<PathBuf>,
     /// The program and its arguments.
     pub command: Vec<OsString>,
-}
-
-/// What the launcher waits for.
-#[derive(Debug)]
-pub(super) enum Event {
-    /// A rank of this host, counted here, has ended; the rank of the run that it blames.
-    Ended(usize, Ended, Option<usize>),
-    /// A rank of another host has failed, in words.
-    Elsewhere(String),
 }
 
 impl LaunchOptions {

@@ -6,7 +6,6 @@ use trainer_core::config::LoraTarget;
 use trainer_core::model_config::ModelConfig;
 
 use super::attention::{Attention, Heads};
-use super::decoder::size;
 use super::fused::FusedOperations;
 use super::mlp::Mlp;
 use super::operand::Operand;
@@ -14,6 +13,7 @@ use super::projection::Projection;
 use super::residual::Residual;
 use super::rms_norm::RmsNorm;
 use super::rope::Angles;
+use super::shape::size;
 use super::stacked::stack;
 use super::tensor_group::TensorGroup;
 

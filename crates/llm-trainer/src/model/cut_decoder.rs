@@ -9,11 +9,12 @@ use tch::{Device, Kind, Tensor};
 use torch_ext::TorchError;
 use trainer_core::model_config::ModelConfig;
 
-use super::adapter::Adapter;
+use super::adapter_config::base_of;
 use super::block_gradients::block_of;
-use super::decoder::{Decoder, EMBEDDING, HEAD, place};
+use super::decoder::{Decoder, EMBEDDING, HEAD};
 use super::error::DecoderError;
 use super::rope::Angles;
+use super::shape::place;
 use super::tensor_group::TensorGroup;
 use super::weights::WeightFiles;
 use crate::head::Head;
@@ -39,7 +40,7 @@ impl Decoder {
         if ranks.count() == 1 {
             return Self::load(directory, device, kind);
         }
-        if let Some(base) = Adapter::base_of(directory)? {
+        if let Some(base) = base_of(directory)? {
             let mut decoder = Self::load_part(&base, device, kind, ranks)?;
             decoder.load_adapter(directory)?;
             return Ok(decoder);

@@ -31,6 +31,8 @@ pub use status::Status;
 pub use tensors::Exchange;
 use watch::{Culprit, Watch};
 
+use crate::one_line::one_line;
+
 /// This process among those of the run.
 #[derive(Debug, Clone)]
 pub struct Ranks {
@@ -140,11 +142,11 @@ impl Ranks {
             },
             _ => {
                 let (rank, status) = (self.rank(), self.status());
-                watch.tell(&Culprit { rank, message: format!("{status}: {error:#}") });
+                watch.tell(&Culprit { rank, message: format!("{status}: {}", one_line(&error)) });
                 error.context(status.to_string())
             }
         };
-        Record::new(format!("{error:#}"), error::culprit(&error)).leave();
+        Record::new(one_line(&error), error::culprit(&error)).leave();
         Err(error)
     }
 

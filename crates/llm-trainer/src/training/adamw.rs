@@ -8,15 +8,18 @@ mod host_step;
 mod in_pieces;
 mod layout;
 mod over_ranks;
+mod precision;
 mod saved;
+mod sharding;
 
 use tch::{Device, Kind, Tensor};
 use torch_ext::{TorchError, fused_adamw};
 use trainer_core::config::{Dtype, MasterWeights, OptimizerSection};
 
 use self::cut_model::CutModel;
-use self::over_ranks::Sharding;
+use self::precision::{is_narrow, wide_kind};
 pub(super) use self::saved::{WHOLE, shard_name};
+use self::sharding::Sharding;
 use crate::host_memory::Memory;
 use crate::model::Decoder;
 
@@ -286,14 +289,4 @@ fn pieces(flat: &Tensor, longest: i64) -> impl Iterator<Item = (i64, i64)> + use
         let start = piece * longest;
         (start, longest.min(elements - start))
     })
-}
-
-/// Kinds too coarse to take small steps in.
-fn is_narrow(tensor: &Tensor) -> bool {
-    tensor.kind() == Kind::BFloat16
-}
-
-/// The kind that a parameter's step is computed in.
-fn wide_kind(parameter: &Tensor) -> Kind {
-    if parameter.kind() == Kind::Double { Kind::Double } else { Kind::Float }
 }

@@ -9,9 +9,7 @@ use anyhow::Context;
 use rl_losses::{AdaptiveEntropyController, KlController, Thermostat};
 use serde::{Deserialize, Serialize};
 use trainer_core::bounded_read::{LONGEST_TEXT_BYTES, read_at_most};
-use trainer_core::config::{
-    AlgorithmSection, CheckpointSection, GuardAction, GuardSection, LoraSection,
-};
+use trainer_core::config::{AlgorithmSection, CheckpointSection, GuardAction, GuardSection};
 use trainer_core::dynamic_sampling::GroupSampler;
 use trainer_core::manifest::Manifest;
 use trainer_core::metrics::read_metrics;
@@ -211,33 +209,6 @@ pub(super) fn save(
     let score = |step| scores.get(&step).copied();
     directory.finish_checkpoint_keeping(state.step, folder, settings.retention(), score)?;
     Ok(())
-}
-
-/// `model` with the adapter of the PEFT directory `saved`, which must have these settings, else with a fresh one.
-///
-/// # Errors
-///
-/// If `saved` cannot be read, or holds an adapter of other settings.
-pub(super) fn adapted(
-    mut model: Decoder,
-    settings: &LoraSection,
-    saved: Option<&Path>,
-    seed: u64,
-) -> anyhow::Result<Decoder> {
-    let Some(saved) = saved else {
-        model.add_adapter(settings, seed);
-        return Ok(model);
-    };
-    model.load_adapter(saved)?;
-    let found = model.adapter_settings();
-    let mut expected = settings.clone();
-    expected.targets.sort_unstable();
-    anyhow::ensure!(
-        found == Some(&expected),
-        "{}: holds the adapter {found:?}, expected {expected:?} by [lora]",
-        saved.display()
-    );
-    Ok(model)
 }
 
 /// What the parts of a checkpoint must fit.

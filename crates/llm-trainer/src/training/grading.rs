@@ -10,7 +10,7 @@ use trainer_core::code_tasks::SandboxError;
 use trainer_core::ground_truth::GroundTruth;
 use trainer_core::text_tokenizer::TokenizerError;
 
-use super::rollout::Judge;
+use super::judge::Judge;
 use crate::generation::{Finish, Generated, Listener, Tally};
 
 /// How often progress is told.

@@ -10,7 +10,7 @@ use rl_losses::{
 use trainer_core::dealing::{deal, sequence_cost};
 
 use super::policy_pass::{Sequence, Statistics, column_of_sequences};
-use super::update::UpdateError;
+use super::update_error::UpdateError;
 use crate::model::Decoder;
 use crate::ranks::Ranks;
 

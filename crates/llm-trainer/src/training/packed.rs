@@ -6,7 +6,7 @@ use tch::{Device, Tensor};
 use torch_ext::TorchError;
 use trainer_core::packing::pack;
 
-use super::policy_pass::Sequence;
+use super::sequence::Sequence;
 use crate::head::statistics_kind;
 use crate::kept_tokens::KeptTokens;
 use crate::model::{Angles, Decoder, PackedLengths, TensorGroup};

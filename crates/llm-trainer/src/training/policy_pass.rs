@@ -2,39 +2,13 @@
 
 use std::ops::Range;
 
-use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
-use torch_ext::TorchError;
 
 use super::packed::{PackedSequences, first_tokens};
-use super::recording::{Recording, statistics_of};
+pub use super::sequence::Sequence;
+use crate::head::{TokenStatistics, token_statistics};
 use crate::host_memory::Memory;
-use crate::kept_tokens::KeptTokens;
 use crate::model::Decoder;
-
-/// A prompt and what followed it. Only response tokens are trained.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sequence {
-    /// Token ids of the prompt; at least one.
-    pub prompt: Vec<u32>,
-    /// Token ids of the response, its end-of-sequence token included where it has one.
-    pub response: Vec<u32>,
-    /// What each response token was drawn from, where that was not the whole vocabulary; one list a token.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kept: Option<KeptTokens>,
-}
-
-impl Sequence {
-    /// A response drawn from, or scored over, the whole vocabulary.
-    pub fn new(prompt: Vec<u32>, response: Vec<u32>) -> Self {
-        Self { prompt, response, kept: None }
-    }
-
-    /// Tokens of prompt and response.
-    pub(super) fn len(&self) -> usize {
-        self.prompt.len() + self.response.len()
-    }
-}
 
 /// Statistics of every response token, laid end to end in the order of the sequences.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -100,16 +74,11 @@ pub struct PolicyPass<'a> {
     pub block_inputs: Memory,
 }
 
-impl<'a> PolicyPass<'a> {
+impl PolicyPass<'_> {
     /// Log-probability and entropy of every response token, without a graph.
     pub fn statistics(&self, sequences: &[&Sequence]) -> Statistics {
         let (micro_batches, last) = self.forward(sequences);
         statistics_of(self, &micro_batches, &last, response_tokens(sequences))
-    }
-
-    /// A forward pass that can be differentiated.
-    pub fn record(&self, sequences: &[&Sequence]) -> Recording<'a> {
-        Recording::new(*self, self.micro_batches(sequences), response_tokens(sequences))
     }
 
     /// Full log-probabilities `[tokens, vocab]` (`f32`, at the sampling temperature) of each micro-batch.
@@ -126,25 +95,7 @@ impl<'a> PolicyPass<'a> {
         micro_batches.iter().zip(&last).map(distribution).collect()
     }
 
-    /// Adds the gradient of `Σ_t cotangent_t · statistic_t` to `.grad` of every trainable parameter, and returns the
-    /// log-probabilities met on the way.
-    ///
-    /// # Errors
-    ///
-    /// As [`Recording::backward`].
-    ///
-    /// # Panics
-    ///
-    /// If a cotangent does not hold one value per response token.
-    pub fn accumulate_gradient(
-        &self,
-        sequences: &[&Sequence],
-        cotangent: &Cotangent,
-    ) -> Result<Vec<f64>, TorchError> {
-        self.record(sequences).backward(cotangent)
-    }
-
-    fn micro_batches(&self, sequences: &[&Sequence]) -> Vec<PackedSequences> {
+    pub(super) fn micro_batches(&self, sequences: &[&Sequence]) -> Vec<PackedSequences> {
         PackedSequences::split(self.model, sequences, self.micro_batch_tokens)
     }
 
@@ -166,7 +117,30 @@ impl<'a> PolicyPass<'a> {
     }
 }
 
-fn response_tokens(sequences: &[&Sequence]) -> usize {
+/// Log-probability and entropy of every response token, from what the last block leaves of each micro-batch.
+pub(super) fn statistics_of(
+    pass: &PolicyPass<'_>,
+    micro_batches: &[PackedSequences],
+    last: &[Tensor],
+    response_tokens: usize,
+) -> Statistics {
+    let _no_grad = tch::no_grad_guard();
+    let _open = pass.model.open_head(false);
+    let mut all =
+        Statistics { log_prob: vec![0.0; response_tokens], entropy: vec![0.0; response_tokens] };
+    for (part, x) in micro_batches.iter().zip(last) {
+        let hidden = part.predicting_states(pass.model, x);
+        let targets = (&part.targets, part.kept.as_ref());
+        let TokenStatistics { log_prob, entropy } =
+            token_statistics(&hidden, pass.model.whole_head(), targets, pass.temperature);
+        part.scatter(&to_f64(&log_prob), &mut all.log_prob);
+        part.scatter(&to_f64(&entropy), &mut all.entropy);
+    }
+    all
+}
+
+/// Response tokens of all sequences.
+pub(super) fn response_tokens(sequences: &[&Sequence]) -> usize {
     sequences.iter().map(|sequence| sequence.response.len()).sum()
 }
 

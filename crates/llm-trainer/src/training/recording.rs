@@ -4,8 +4,10 @@ use tch::Tensor;
 use torch_ext::TorchError;
 
 use super::packed::PackedSequences;
-use super::policy_pass::{Cotangent, PolicyPass, Statistics, to_f64};
-use crate::head::{TokenStatistics, WeightGradient, pull_back, statistics_kind, token_statistics};
+use super::policy_pass::{
+    Cotangent, PolicyPass, Sequence, Statistics, response_tokens, statistics_of, to_f64,
+};
+use crate::head::{WeightGradient, pull_back, statistics_kind};
 use crate::host_memory::{bring_back, send_away};
 use crate::model::Decoder;
 
@@ -35,8 +37,33 @@ struct BlockRun {
     output: Option<Tensor>,
 }
 
+impl<'a> PolicyPass<'a> {
+    /// A forward pass that can be differentiated.
+    pub fn record(&self, sequences: &[&Sequence]) -> Recording<'a> {
+        Recording::new(*self, self.micro_batches(sequences), response_tokens(sequences))
+    }
+
+    /// Adds the gradient of `Σ_t cotangent_t · statistic_t` to `.grad` of every trainable parameter, and returns the
+    /// log-probabilities met on the way.
+    ///
+    /// # Errors
+    ///
+    /// As [`Recording::backward`].
+    ///
+    /// # Panics
+    ///
+    /// If a cotangent does not hold one value per response token.
+    pub fn accumulate_gradient(
+        &self,
+        sequences: &[&Sequence],
+        cotangent: &Cotangent,
+    ) -> Result<Vec<f64>, TorchError> {
+        self.record(sequences).backward(cotangent)
+    }
+}
+
 impl<'a> Recording<'a> {
-    pub(super) fn new(
+    fn new(
         pass: PolicyPass<'a>,
         micro_batches: Vec<PackedSequences>,
         response_tokens: usize,
@@ -233,28 +260,6 @@ fn add_embedding_gradients(
         blocks.reduce(model.embedding_unit(), &[table]);
     }
     Ok(())
-}
-
-/// Log-probability and entropy of every response token, from what the last block leaves of each micro-batch.
-pub(super) fn statistics_of(
-    pass: &PolicyPass<'_>,
-    micro_batches: &[PackedSequences],
-    last: &[Tensor],
-    response_tokens: usize,
-) -> Statistics {
-    let _no_grad = tch::no_grad_guard();
-    let _open = pass.model.open_head(false);
-    let mut all =
-        Statistics { log_prob: vec![0.0; response_tokens], entropy: vec![0.0; response_tokens] };
-    for (part, x) in micro_batches.iter().zip(last) {
-        let hidden = part.predicting_states(pass.model, x);
-        let targets = (&part.targets, part.kept.as_ref());
-        let TokenStatistics { log_prob, entropy } =
-            token_statistics(&hidden, pass.model.whole_head(), targets, pass.temperature);
-        part.scatter(&to_f64(&log_prob), &mut all.log_prob);
-        part.scatter(&to_f64(&entropy), &mut all.entropy);
-    }
-    all
 }
 
 fn leaf(x: &Tensor) -> Tensor {

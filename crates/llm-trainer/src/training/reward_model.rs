@@ -18,11 +18,11 @@ use trainer_core::resume::TRAINER_FOLDER;
 use trainer_core::schedule::Schedule;
 
 use super::adamw::AdamW;
-use super::checkpoint::adapted;
+use super::adapter::adapted;
 use super::held::Held;
 use super::policy_pass::{Cotangent, PolicyPass, Sequence};
 use super::shared_pass::SharedPass;
-use super::update::UpdateError;
+use super::update_error::UpdateError;
 use crate::host_memory::Memory;
 use crate::model::Decoder;
 use crate::ranks::{RankError, Ranks};
@@ -45,7 +45,7 @@ pub enum RewardModelError {
     #[error(transparent)]
     Torch(#[from] TorchError),
     /// The ranks cannot go on together.
-    #[error(transparent)]
+    #[error("{0}")]
     Ranks(#[from] RankError),
     /// An optimiser step failed.
     #[error(transparent)]

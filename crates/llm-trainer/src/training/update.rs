@@ -4,59 +4,16 @@ use std::borrow::Cow;
 use std::time::Instant;
 
 use rl_losses::{
-    Aggregation, BatchError, ColumnError, KlEstimator, LossOutput, LossSums, PlanError, PolicyLoss,
-    TokenBatch, TokenColumns, entropy_bonus, kl_loss,
+    Aggregation, BatchError, KlEstimator, LossOutput, LossSums, PolicyLoss, TokenBatch,
+    TokenColumns, entropy_bonus, kl_loss,
 };
-use thiserror::Error;
-use torch_ext::TorchError;
 use trainer_core::counter_rng::{Purpose, step_rng};
 
 use super::adamw::AdamW;
 use super::held::Held;
 use super::policy_pass::{Cotangent, PolicyPass, Sequence, Statistics};
-use crate::ranks::{RankError, Ranks};
-
-/// Why an update failed.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum UpdateError {
-    /// The statistics of a mini-batch do not form a batch, because the model's output is not finite.
-    #[error("mini-batch {mini_batch} of step {step}: {source}")]
-    Batch {
-        /// Training step.
-        step: u64,
-        /// Mini-batch within the step, all epochs counted.
-        mini_batch: usize,
-        /// What is wrong with it.
-        source: BatchError,
-    },
-    /// The loss cannot be planned over a mini-batch.
-    #[error("mini-batch {mini_batch} of step {step}: {source}")]
-    Plan {
-        /// Training step.
-        step: u64,
-        /// Mini-batch within the step, all epochs counted.
-        mini_batch: usize,
-        /// What the loss misses.
-        source: PlanError,
-    },
-    /// The divergence from the reference is not one.
-    #[error("mini-batch {mini_batch} of step {step}: divergence from the reference: {source}")]
-    Reference {
-        /// Training step.
-        step: u64,
-        /// Mini-batch within the step, all epochs counted.
-        mini_batch: usize,
-        /// What is wrong with its columns.
-        source: ColumnError,
-    },
-    /// libtorch refused.
-    #[error(transparent)]
-    Torch(#[from] TorchError),
-    /// The ranks cannot go on together.
-    #[error(transparent)]
-    Ranks(#[from] RankError),
-}
+pub use super::update_error::UpdateError;
+use crate::ranks::Ranks;
 
 /// One rollout batch as the update sees it; sequences in groups, group after group.
 #[derive(Debug, Clone, Copy)]

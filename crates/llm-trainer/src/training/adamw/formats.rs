@@ -3,7 +3,8 @@
 use tch::{Device, Kind, Tensor};
 use trainer_core::config::{Dtype, MasterWeights, OptimizerSection};
 
-use super::{AdamW, Behind, is_narrow};
+use super::precision::is_narrow;
+use super::{AdamW, Behind};
 use crate::training::split_weight::{joined, nearest, split};
 
 /// Enough for two threads, and no multiple of any block.

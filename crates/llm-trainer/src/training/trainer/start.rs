@@ -25,6 +25,7 @@ use crate::host_memory::Memory;
 use crate::model::Decoder;
 use crate::ranks::{Grid, Ranks};
 use crate::training::adamw::AdamW;
+use crate::training::adapter::adapted;
 use crate::training::checkpoint::{self, Bounds, TrainerState};
 use crate::training::external::ExternalEngine;
 use crate::training::reward_model::RewardModel;
@@ -183,7 +184,7 @@ fn check_stop_ids(config: &RunConfig, vocab_size: usize) -> anyhow::Result<()> {
 fn fresh_optimizer(config: &RunConfig, model: &Decoder, ranks: &Ranks) -> AdamW {
     let memory = Memory::offloaded(config.parallel.offload_optimizer);
     if ranks.count() > 1 && config.parallel.zero.shards_optimizer() {
-        AdamW::sharded_in(memory, model, &config.optimizer, config.seed, ranks)
+        AdamW::sharded(memory, model, &config.optimizer, config.seed, ranks)
     } else {
         AdamW::new_in(memory, model, &config.optimizer, config.seed)
     }
@@ -298,5 +299,5 @@ fn load_policy(
         return Ok(Decoder::load_part(path, device, kind, together)?);
     };
     let model = Decoder::load_part(&config.model.path, device, kind, together)?;
-    checkpoint::adapted(model, lora, saved, purpose_seed(config.seed, Purpose::Adapter))
+    adapted(model, lora, saved, purpose_seed(config.seed, Purpose::Adapter))
 }
