@@ -11,6 +11,7 @@ use anyhow::Context;
 use serde::Deserialize;
 use trainer_core::chat_template::{ChatTemplate, Message};
 use trainer_core::stop_strings::StopStrings;
+use trainer_core::text_tokenizer::TextTokenizer;
 
 use self::answer::{Answer, EntropyColumns};
 use super::json_lines;
@@ -86,19 +87,27 @@ struct Request {
     prompt: String,
 }
 
+impl Source {
+    /// The prompts, as they were given.
+    fn texts(&self) -> anyhow::Result<Vec<String>> {
+        let mut texts: Vec<String> = self.prompt.iter().cloned().collect();
+        if let Some(path) = &self.input {
+            json_lines::for_each(path, |request: Request| {
+                texts.push(request.prompt);
+                Ok(())
+            })?;
+        }
+        Ok(texts)
+    }
+}
+
 /// Writes one JSON object a line and response, or the same for people.
 ///
 /// # Errors
 ///
 /// A model, tokenizer, prompt or option that cannot be used.
 pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
-    let mut texts: Vec<String> = args.source.prompt.iter().cloned().collect();
-    if let Some(path) = &args.source.input {
-        json_lines::for_each(path, |request: Request| {
-            texts.push(request.prompt);
-            Ok(())
-        })?;
-    }
+    let mut texts = args.source.texts()?;
     let LoadedModel { directory, decoder, tokenizer } = args.model.load()?;
     if args.chat {
         let template = ChatTemplate::load(&directory)?.with_context(|| {
@@ -136,6 +145,17 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
         measure_entropy: args.entropy,
     };
     let generated = generate(&decoder, &prompts, &options)?;
+    write(args, &options, &generated, &tokenizer, out)
+}
+
+/// Writes the responses, prompt after prompt.
+fn write(
+    args: &Args,
+    options: &GenerationOptions,
+    generated: &[Generated],
+    tokenizer: &TextTokenizer,
+    out: &mut impl Write,
+) -> anyhow::Result<()> {
     let log_prob_of = options.distribution();
     for (index, response) in generated.iter().enumerate() {
         let Generated { token_ids, log_prob, finish, .. } = response;
@@ -152,7 +172,7 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
             entropy: EntropyColumns::of(response),
         };
         if args.readable {
-            readable::write(&answer, &tokenizer, out)?;
+            readable::write(&answer, tokenizer, out)?;
         } else {
             serde_json::to_writer(&mut *out, &answer)?;
             writeln!(out)?;

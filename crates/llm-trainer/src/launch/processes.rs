@@ -244,30 +244,36 @@ impl Ranks {
             {
                 hosts.tell(&failed.to_string());
             }
-            match step.or_else(|| supervision.on_time(now)) {
-                None => {}
-                Some(Step::Terminate) => {
-                    if let Err(failed) = supervision.outcome() {
-                        eprintln!("{failed}: ending the others");
-                    }
-                    self.signal(&supervision, Signal::TERM);
-                    supervision.on_told_to_end();
-                }
-                Some(Step::Kill) => {
-                    for index in supervision.running() {
-                        let rank = options.first() + index;
-                        let seconds = options.grace.as_secs_f64();
-                        eprintln!("rank {rank} did not end within {seconds} s and is killed");
-                    }
-                    self.signal(&supervision, Signal::KILL);
-                    supervision.on_told_to_end();
-                }
+            if let Some(step) = step.or_else(|| supervision.on_time(now)) {
+                self.take(step, options, &mut supervision);
             }
         }
         if supervision.has_failed() {
             self.kill_all();
         }
         (supervision.outcome(), elsewhere)
+    }
+
+    /// Tells the ranks that have not ended to end.
+    fn take(&self, step: Step, options: &LaunchOptions, supervision: &mut Supervision) {
+        let signal = match step {
+            Step::Terminate => {
+                if let Err(failed) = supervision.outcome() {
+                    eprintln!("{failed}: ending the others");
+                }
+                Signal::TERM
+            }
+            Step::Kill => {
+                for index in supervision.running() {
+                    let rank = options.first() + index;
+                    let seconds = options.grace.as_secs_f64();
+                    eprintln!("rank {rank} did not end within {seconds} s and is killed");
+                }
+                Signal::KILL
+            }
+        };
+        self.signal(supervision, signal);
+        supervision.on_told_to_end();
     }
 
     /// To the process groups of all that have not ended.

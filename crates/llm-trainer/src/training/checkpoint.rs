@@ -9,7 +9,7 @@ use anyhow::Context;
 use rl_losses::{AdaptiveEntropyController, KlController, Thermostat};
 use serde::{Deserialize, Serialize};
 use trainer_core::bounded_read::{LONGEST_TEXT_BYTES, read_at_most};
-use trainer_core::config::{AlgorithmSection, CheckpointSection, GuardAction, GuardSection};
+use trainer_core::config::{AlgorithmSection, GuardAction, GuardSection, RunConfig};
 use trainer_core::dynamic_sampling::GroupSampler;
 use trainer_core::manifest::Manifest;
 use trainer_core::metrics::read_metrics;
@@ -98,6 +98,11 @@ impl TrainerState {
         Ok(Self { kl, thermostat, adaptive_entropy, ..self })
     }
 
+    /// What the guard leaves of the learning rate, above 0 and at most 1.
+    pub(super) fn rate_factor(&self) -> f64 {
+        0.5f64.powi(self.back_offs.cast_signed())
+    }
+
     /// What no run leaves behind, with what was expected.
     fn first_fault(&self) -> Option<String> {
         // Far beyond any run, and far from where counting on would overflow.
@@ -169,17 +174,27 @@ fn kept_or<C: Serialize>(kept: Option<C>, fresh: C, settings: &impl Serialize) -
 /// The learning rate is halved no more often than this: beyond it nothing moves anyway.
 const MOST_BACK_OFFS: u32 = 20;
 
-/// Writes the checkpoint of `state.step`, with checksums of its files, and points `latest` at it. On the first rank; where the optimiser is cut the others
-/// [write their shards](save_shard).
+/// What a checkpoint holds.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Snapshot<'a> {
+    pub(super) model: &'a Decoder,
+    pub(super) optimizer: &'a AdamW,
+    pub(super) reward_model: Option<&'a RewardModel>,
+    pub(super) state: &'a TrainerState,
+    /// Groups that wait for a later step.
+    pub(super) waiting: &'a GroupSampler<Answered>,
+}
+
+/// Writes the checkpoint of the snapshot's step, with checksums of its files, and points `latest` at it. On the first rank;
+/// where the optimiser's state is sharded the others [write their shards](save_shard).
 pub(super) fn save(
+    snapshot: Snapshot<'_>,
     grid: &Grid,
     directory: &RunDirectory,
-    (model, optimizer): (&Decoder, &AdamW),
-    reward_model: Option<&RewardModel>,
-    (state, sampler): (&TrainerState, &GroupSampler<Answered>),
-    tokenizer_source: &Path,
-    settings: &CheckpointSection,
+    config: &RunConfig,
 ) -> anyhow::Result<()> {
+    let Snapshot { model, optimizer, reward_model, state, waiting } = snapshot;
+    let (tokenizer_source, settings) = (&config.model.path, &config.checkpoint);
     let folder = directory.begin_checkpoint(state.step)?;
     model.save(folder.path(), tokenizer_source)?;
     let trainer = folder.path().join(TRAINER_FOLDER);
@@ -196,9 +211,9 @@ pub(super) fn save(
     let text = serde_json::to_string_pretty(&TrainerState { has_manifest: true, ..*state })?;
     let path = trainer.join(STATE_FILE);
     std::fs::write(&path, text).with_context(|| path.display().to_string())?;
-    if sampler.waiting() > 0 {
+    if waiting.waiting() > 0 {
         let path = trainer.join(WAITING);
-        let text = serde_json::to_string(sampler)?;
+        let text = serde_json::to_string(waiting)?;
         std::fs::write(&path, text).with_context(|| path.display().to_string())?;
     }
     manifest.complete(folder.path())?.write(folder.path())?;

@@ -1,8 +1,6 @@
 //! Sequences laid end to end, without padding.
 
-use std::ops::Range;
-
-use tch::{Device, Tensor};
+use tch::Tensor;
 use torch_ext::TorchError;
 use trainer_core::packing::pack;
 
@@ -26,38 +24,31 @@ pub(super) struct PackedSequences {
     pub(super) targets: Tensor,
     /// What each of them was drawn from; `None` where all were drawn from the whole vocabulary.
     pub(super) kept: Option<KeptTokens>,
-    /// Runs of response tokens of the whole batch that this micro-batch holds, in its order.
-    runs: Vec<Range<usize>>,
+    /// Which sequences of the batch these are, in the order of the micro-batch.
+    pub(super) rows: Vec<usize>,
 }
 
 impl PackedSequences {
     /// Micro-batches of at most `budget` tokens that together hold every sequence with a response.
     pub(super) fn split(model: &Decoder, sequences: &[&Sequence], budget: usize) -> Vec<Self> {
-        let first_token = first_tokens(sequences);
         let trained: Vec<usize> =
             (0..sequences.len()).filter(|&row| !sequences[row].response.is_empty()).collect();
         let lengths: Vec<usize> = trained.iter().map(|&row| sequences[row].len()).collect();
         pack(&lengths, budget)
             .into_iter()
             .map(|part| {
-                let rows: Vec<usize> = part.rows.iter().map(|&row| trained[row]).collect();
-                Self::new(model, sequences, &rows, &first_token)
+                Self::new(model, sequences, part.rows.iter().map(|&row| trained[row]).collect())
             })
             .collect()
     }
 
-    fn new(
-        model: &Decoder,
-        sequences: &[&Sequence],
-        rows: &[usize],
-        first_token: &[usize],
-    ) -> Self {
+    fn new(model: &Decoder, sequences: &[&Sequence], rows: Vec<usize>) -> Self {
         let (mut token_ids, mut positions) = (Vec::<i64>::new(), Vec::<i64>::new());
         let (mut predicting, mut targets) = (Vec::<i64>::new(), Vec::<i64>::new());
-        let (mut lengths, mut runs) = (Vec::new(), Vec::new());
+        let mut lengths = Vec::new();
         let truncated = rows.iter().any(|&row| sequences[row].kept.is_some());
         let mut all_kept = truncated.then(KeptTokens::default);
-        for &row in rows {
+        for &row in &rows {
             let Sequence { prompt, response, kept } = sequences[row];
             if let Some(all) = &mut all_kept {
                 (0..response.len())
@@ -70,18 +61,17 @@ impl PackedSequences {
             token_ids.extend(prompt.iter().chain(response).map(|&token| i64::from(token)));
             positions.extend(0..length);
             lengths.push(length);
-            runs.push(first_token[row]..first_token[row] + response.len());
         }
         let device = model.device();
-        let row = |column: &[i64]| Tensor::from_slice(column).to_device(device);
+        let tensor = |column: &[i64]| Tensor::from_slice(column).to_device(device);
         Self {
-            token_ids: row(&token_ids).unsqueeze(0),
+            token_ids: tensor(&token_ids).unsqueeze(0),
             lengths: PackedLengths::new(lengths, device, model.kind()),
-            angles: model.angles(&row(&positions).unsqueeze(0)),
-            predicting: row(&predicting),
-            targets: row(&targets),
+            angles: model.angles(&tensor(&positions).unsqueeze(0)),
+            predicting: tensor(&predicting),
+            targets: tensor(&targets),
             kept: all_kept,
-            runs,
+            rows,
         }
     }
 
@@ -150,34 +140,6 @@ impl PackedSequences {
     pub(super) fn predicting_states(&self, model: &Decoder, x: &Tensor) -> Tensor {
         model.final_norm(&x.squeeze_dim(0).index_select(0, &self.predicting))
     }
-
-    /// Puts one value a response token of this micro-batch in its place among those of the whole batch.
-    pub(super) fn scatter(&self, values: &[f64], into: &mut [f64]) {
-        let mut rest = values;
-        for run in &self.runs {
-            let (own, after) = rest.split_at(run.len());
-            into[run.clone()].copy_from_slice(own);
-            rest = after;
-        }
-    }
-
-    /// The values of this micro-batch's response tokens among those of the whole batch.
-    pub(super) fn gather(&self, values: &[f64], device: Device) -> Tensor {
-        let own: Vec<f64> =
-            self.runs.iter().flat_map(|run| values[run.clone()].iter().copied()).collect();
-        Tensor::from_slice(&own).to_device(device)
-    }
-}
-
-/// Where each sequence's response begins among all response tokens.
-pub(super) fn first_tokens(sequences: &[&Sequence]) -> Vec<usize> {
-    let mut next = 0;
-    let begin = |sequence: &&Sequence| {
-        let first = next;
-        next += sequence.response.len();
-        first
-    };
-    sequences.iter().map(begin).collect()
 }
 
 fn index_of(count: usize) -> i64 {

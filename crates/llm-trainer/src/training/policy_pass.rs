@@ -3,9 +3,11 @@
 use std::ops::Range;
 
 use tch::{Device, Kind, Tensor};
+use trainer_core::config::RunConfig;
 
-use super::packed::{PackedSequences, first_tokens};
+use super::packed::PackedSequences;
 pub use super::sequence::Sequence;
+use super::token_layout::TokenLayout;
 use crate::head::{TokenStatistics, token_statistics};
 use crate::host_memory::Memory;
 use crate::model::Decoder;
@@ -34,20 +36,12 @@ impl Statistics {
         self.entropy.iter().sum::<f64>() / self.entropy.len() as f64
     }
 
-    /// The statistics of some of `sequences`, in the order of `chosen`.
+    /// The statistics of `chosen` sequences, in their order.
     #[must_use]
-    pub fn of_sequences(&self, sequences: &[&Sequence], chosen: &[usize]) -> Self {
-        let of = |column| column_of_sequences(column, sequences, chosen);
+    pub fn select(&self, layout: &TokenLayout, chosen: &[usize]) -> Self {
+        let of = |column: &[f64]| layout.select(column, chosen);
         Self { log_prob: of(&self.log_prob), entropy: of(&self.entropy) }
     }
-}
-
-/// The part of a column of response tokens that belongs to some of `sequences`, in the order of `chosen`.
-pub fn column_of_sequences(column: &[f64], sequences: &[&Sequence], chosen: &[usize]) -> Vec<f64> {
-    let first_token = first_tokens(sequences);
-    let tokens =
-        |&index: &usize| first_token[index]..first_token[index] + sequences[index].response.len();
-    chosen.iter().flat_map(|index| column[tokens(index)].iter().copied()).collect()
 }
 
 /// `∂L/∂(statistic)` of every response token, laid out as [`Statistics`].
@@ -74,11 +68,23 @@ pub struct PolicyPass<'a> {
     pub block_inputs: Memory,
 }
 
-impl PolicyPass<'_> {
+impl<'a> PolicyPass<'a> {
+    /// A pass of a model as a run is configured.
+    pub(super) fn of_run(model: &'a Decoder, config: &RunConfig) -> Self {
+        Self {
+            model,
+            temperature: config.rollout.temperature,
+            micro_batch_tokens: config.training.micro_batch_tokens,
+            activation_bytes: config.training.activation_bytes,
+            block_inputs: Memory::offloaded(config.parallel.offload_block_inputs),
+        }
+    }
+
     /// Log-probability and entropy of every response token, without a graph.
     pub fn statistics(&self, sequences: &[&Sequence]) -> Statistics {
         let (micro_batches, last) = self.forward(sequences);
-        statistics_of(self, &micro_batches, &last, response_tokens(sequences))
+        let layout = TokenLayout::of(sequences.iter().copied());
+        statistics_of(self, &micro_batches, &last, &layout)
     }
 
     /// Full log-probabilities `[tokens, vocab]` (`f32`, at the sampling temperature) of each micro-batch.
@@ -122,26 +128,21 @@ pub(super) fn statistics_of(
     pass: &PolicyPass<'_>,
     micro_batches: &[PackedSequences],
     last: &[Tensor],
-    response_tokens: usize,
+    layout: &TokenLayout,
 ) -> Statistics {
     let _no_grad = tch::no_grad_guard();
     let _open = pass.model.open_head(false);
     let mut all =
-        Statistics { log_prob: vec![0.0; response_tokens], entropy: vec![0.0; response_tokens] };
+        Statistics { log_prob: vec![0.0; layout.tokens()], entropy: vec![0.0; layout.tokens()] };
     for (part, x) in micro_batches.iter().zip(last) {
         let hidden = part.predicting_states(pass.model, x);
         let targets = (&part.targets, part.kept.as_ref());
         let TokenStatistics { log_prob, entropy } =
             token_statistics(&hidden, pass.model.whole_head(), targets, pass.temperature);
-        part.scatter(&to_f64(&log_prob), &mut all.log_prob);
-        part.scatter(&to_f64(&entropy), &mut all.entropy);
+        layout.scatter(&to_f64(&log_prob), &part.rows, &mut all.log_prob);
+        layout.scatter(&to_f64(&entropy), &part.rows, &mut all.entropy);
     }
     all
-}
-
-/// Response tokens of all sequences.
-pub(super) fn response_tokens(sequences: &[&Sequence]) -> usize {
-    sequences.iter().map(|sequence| sequence.response.len()).sum()
 }
 
 pub(super) fn to_f64(column: &Tensor) -> Vec<f64> {

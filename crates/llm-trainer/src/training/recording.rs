@@ -4,9 +4,8 @@ use tch::Tensor;
 use torch_ext::TorchError;
 
 use super::packed::PackedSequences;
-use super::policy_pass::{
-    Cotangent, PolicyPass, Sequence, Statistics, response_tokens, statistics_of, to_f64,
-};
+use super::policy_pass::{Cotangent, PolicyPass, Sequence, Statistics, statistics_of, to_f64};
+use super::token_layout::TokenLayout;
 use crate::head::{WeightGradient, pull_back, statistics_kind};
 use crate::host_memory::{bring_back, send_away};
 use crate::model::Decoder;
@@ -25,7 +24,8 @@ pub struct Recording<'a> {
     blocks: Vec<Vec<BlockRun>>,
     /// What the last block leaves, of each micro-batch.
     last: Vec<Tensor>,
-    response_tokens: usize,
+    /// Where the tokens of each sequence lie in columns of the mini-batch.
+    layout: TokenLayout,
 }
 
 /// One block on one micro-batch.
@@ -40,7 +40,8 @@ struct BlockRun {
 impl<'a> PolicyPass<'a> {
     /// A forward pass that can be differentiated.
     pub fn record(&self, sequences: &[&Sequence]) -> Recording<'a> {
-        Recording::new(*self, self.micro_batches(sequences), response_tokens(sequences))
+        let layout = TokenLayout::of(sequences.iter().copied());
+        Recording::new(*self, self.micro_batches(sequences), layout)
     }
 
     /// Adds the gradient of `Σ_t cotangent_t · statistic_t` to `.grad` of every trainable parameter, and returns the
@@ -63,11 +64,7 @@ impl<'a> PolicyPass<'a> {
 }
 
 impl<'a> Recording<'a> {
-    fn new(
-        pass: PolicyPass<'a>,
-        micro_batches: Vec<PackedSequences>,
-        response_tokens: usize,
-    ) -> Self {
+    fn new(pass: PolicyPass<'a>, micro_batches: Vec<PackedSequences>, layout: TokenLayout) -> Self {
         let model = pass.model;
         let bytes_per_token = activation_bytes_per_token(model);
         // A graph that is kept would keep its block whole.
@@ -99,12 +96,12 @@ impl<'a> Recording<'a> {
             };
             blocks.push(micro_batches.iter().zip(&mut last).map(run).collect());
         }
-        Self { pass, micro_batches, blocks, last, response_tokens }
+        Self { pass, micro_batches, blocks, last, layout }
     }
 
     /// Log-probability and entropy of every response token.
     pub fn statistics(&self) -> Statistics {
-        statistics_of(&self.pass, &self.micro_batches, &self.last, self.response_tokens)
+        statistics_of(&self.pass, &self.micro_batches, &self.last, &self.layout)
     }
 
     /// Adds the gradient of `Σ_t cotangent_t · statistic_t` to `.grad` of every trainable parameter, and returns the
@@ -120,17 +117,19 @@ impl<'a> Recording<'a> {
     ///
     /// If a cotangent does not hold one value per response token.
     pub fn backward(self, cotangent: &Cotangent) -> Result<Vec<f64>, TorchError> {
-        let Self { pass, micro_batches, mut blocks, last, response_tokens } = self;
+        let Self { pass, micro_batches, mut blocks, last, layout } = self;
         let model = pass.model;
-        assert_eq!(cotangent.log_prob.len(), response_tokens, "one value per response token");
-        let mut log_prob = vec![0.0; response_tokens];
+        assert_eq!(cotangent.log_prob.len(), layout.tokens(), "one value per response token");
+        let mut log_prob = vec![0.0; layout.tokens()];
         let mut gradients = Vec::with_capacity(last.len());
         let open_head = model.open_head(true);
         let mut head = HeadSum::of(model)?;
         for (part, x) in micro_batches.iter().zip(last) {
             let input = leaf(&x);
             let hidden = part.predicting_states(model, &input);
-            let column = |values: &[f64]| part.gather(values, model.device());
+            let column = |values: &[f64]| {
+                Tensor::from_slice(&layout.select(values, &part.rows)).to_device(model.device())
+            };
             let gradient = pull_back(
                 &hidden.detach(),
                 model.whole_head(),
@@ -139,7 +138,7 @@ impl<'a> Recording<'a> {
                 (&column(&cotangent.log_prob), cotangent.entropy.as_deref().map(column).as_ref()),
                 head.as_mut().map(|head| &mut head.sum),
             );
-            part.scatter(&to_f64(&gradient.log_prob), &mut log_prob);
+            layout.scatter(&to_f64(&gradient.log_prob), &part.rows, &mut log_prob);
             torch_ext::backward(&[&hidden], &[&gradient.hidden])?;
             gradients.push(input.grad());
         }
