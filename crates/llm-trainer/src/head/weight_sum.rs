@@ -18,7 +18,7 @@ pub fn statistics_kind(hidden: &Tensor) -> Kind {
 /// A sum of products of a narrow model is taken in `f32`, twice as wide as all its other gradients are together with it: the first
 /// product waits in its own kind for a second, which a small mini-batch has none of.
 #[derive(Debug)]
-pub(crate) struct WeightGradient {
+pub struct WeightGradient {
     state: State,
 }
 
@@ -39,7 +39,7 @@ impl WeightGradient {
     }
 
     /// Over the memory of `sum`.
-    pub(crate) fn over(sum: &Tensor) -> Self {
+    pub fn over(sum: &Tensor) -> Self {
         Self { state: State::Sum(sum.shallow_clone()) }
     }
 

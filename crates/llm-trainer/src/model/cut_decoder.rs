@@ -6,14 +6,12 @@ use std::rc::Rc;
 
 use sha2::{Digest, Sha256};
 use tch::{Device, Kind, Tensor};
-use torch_ext::TorchError;
 use trainer_core::model_config::ModelConfig;
 
 use super::adapter_config::base_of;
 use super::block_gradients::block_of;
 use super::decoder::{Decoder, EMBEDDING, HEAD};
 use super::error::DecoderError;
-use super::rope::Angles;
 use super::shape::place;
 use super::tensor_group::TensorGroup;
 use super::weights::WeightFiles;
@@ -185,23 +183,6 @@ impl Decoder {
         };
         let places = taught.nonzero().squeeze_dim(1);
         Some((places.shallow_clone(), rows.index_select(0, &places)))
-    }
-
-    /// Pulls a cotangent of the output of block `index`, `[rows, len, hidden]`, back to its input `x`, over the ranks that hold the
-    /// block together. `pull` takes `(output, cotangent)` to the gradient of an input, and keeps those of parameters.
-    ///
-    /// # Errors
-    ///
-    /// That of `pull`.
-    pub(crate) fn pull_back_block(
-        &self,
-        (index, group): (usize, &TensorGroup),
-        (x, angles): (&Tensor, &Angles),
-        attend: impl FnOnce(&Tensor, &Tensor, &Tensor) -> Tensor,
-        cotangent: &Tensor,
-        pull: impl FnMut((&Tensor, &Tensor), &Tensor) -> Result<Tensor, TorchError>,
-    ) -> Result<Tensor, TorchError> {
-        self.blocks()[index].pull_back(x, angles, attend, (cotangent, group), pull)
     }
 
     /// The head, of which other ranks may hold the rest.

@@ -149,23 +149,6 @@ impl AdamW {
         }
     }
 
-    /// Memory of both moments, in bytes.
-    pub fn moment_bytes(&self) -> usize {
-        let bytes = |moment: &Tensor| moment.numel() * moment.kind().elt_size_in_bytes();
-        self.first_moments.iter().chain(&self.second_moments).map(bytes).sum()
-    }
-
-    /// Memory of what stands behind the parameters, in bytes.
-    pub fn master_bytes(&self) -> usize {
-        let bytes = |behind: &Behind| match behind {
-            Behind::Nothing => 0,
-            Behind::Master(own) | Behind::Lower(own) => {
-                own.numel() * own.kind().elt_size_in_bytes()
-            }
-        };
-        self.behind.iter().map(bytes).sum()
-    }
-
     /// Clips the accumulated gradients to the configured norm, steps, and clears them.
     ///
     /// # Errors

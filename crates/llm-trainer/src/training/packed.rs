@@ -5,9 +5,9 @@ use torch_ext::TorchError;
 use trainer_core::packing::pack;
 
 use super::sequence::Sequence;
-use crate::head::statistics_kind;
+use crate::head::Targets;
 use crate::kept_tokens::KeptTokens;
-use crate::model::{Angles, Decoder, PackedLengths, TensorGroup};
+use crate::model::{Angles, BlockBackward, Decoder, EmbeddingSum, PackedLengths};
 
 /// A micro-batch: whole sequences in one row, each attending to itself alone.
 #[derive(Debug)]
@@ -21,9 +21,9 @@ pub(super) struct PackedSequences {
     /// Where among the tokens the state stands that predicts each response token.
     predicting: Tensor,
     /// The response tokens, i64 `[response tokens]`.
-    pub(super) targets: Tensor,
+    targets: Tensor,
     /// What each of them was drawn from; `None` where all were drawn from the whole vocabulary.
-    pub(super) kept: Option<KeptTokens>,
+    kept: Option<KeptTokens>,
     /// Which sequences of the batch these are, in the order of the micro-batch.
     pub(super) rows: Vec<usize>,
 }
@@ -75,6 +75,11 @@ impl PackedSequences {
         }
     }
 
+    /// The response tokens, with what they were drawn from.
+    pub(super) fn targets(&self) -> Targets<'_> {
+        Targets { ids: &self.targets, kept: self.kept.as_ref() }
+    }
+
     /// Tokens of prompts and responses.
     pub(super) fn tokens(&self) -> usize {
         usize::try_from(self.lengths.tokens()).expect("lengths are positive")
@@ -85,47 +90,34 @@ impl PackedSequences {
         model.embed(&self.token_ids)
     }
 
-    /// Adds the gradient of the embedding table, from that of the embedding vectors, to `table`, `[vocab, hidden]` of
-    /// [`statistics_kind`]; where it is none such, as before a first backward pass, to the embedding's `.grad`.
+    /// Adds the gradient of the embedding vectors, `[1, tokens, hidden]`, to that of the table.
     ///
     /// # Errors
     ///
     /// [`TorchError`] if libtorch refuses.
-    pub(super) fn add_embedding_gradient(
+    pub(super) fn embedding_backward(
         &self,
-        model: &Decoder,
+        sum: &EmbeddingSum<'_>,
         gradient: &Tensor,
-        table: &Tensor,
     ) -> Result<(), TorchError> {
-        if !table.defined() || table.kind() != statistics_kind(table) {
-            let embedded = model.embed_own(&self.token_ids);
-            return torch_ext::backward(&[&embedded], &[gradient]);
-        }
-        // Only the rows of these tokens; autograd would make a table of zeros around them.
-        let _no_grad = tch::no_grad_guard();
-        let (ids, rows) = (self.token_ids.squeeze_dim(0), gradient.squeeze_dim(0));
-        let (ids, rows) = match model.taught_rows(&ids) {
-            None => (ids, rows),
-            Some((places, own)) => (own, rows.index_select(0, &places)),
-        };
-        let rows = rows.to_kind(table.kind());
-        let _same = table.shallow_clone().index_add_(0, &ids, &rows);
-        Ok(())
+        sum.add(&self.token_ids, gradient)
     }
 
-    /// Pulls the gradient of what block `index` makes of `x` back to `x`, where ranks hold the block together; `pull` as in
-    /// [`Decoder::pull_back_block`].
-    pub(super) fn pull_back(
+    /// Pulls a cotangent of a block's output back to its `input`, both `[1, tokens, hidden]`; as [`BlockBackward::pull_back`].
+    ///
+    /// # Errors
+    ///
+    /// [`TorchError`] if libtorch refuses.
+    pub(super) fn block_backward(
         &self,
-        model: &Decoder,
-        block: (usize, &TensorGroup),
-        x: &Tensor,
+        block: &mut BlockBackward<'_>,
+        input: &Tensor,
+        output: Option<Tensor>,
         cotangent: &Tensor,
-        pull: impl FnMut((&Tensor, &Tensor), &Tensor) -> Result<Tensor, TorchError>,
     ) -> Result<Tensor, TorchError> {
         let attend =
             |query: &Tensor, key: &Tensor, value: &Tensor| self.lengths.attend(query, key, value);
-        model.pull_back_block(block, (x, &self.angles), attend, cotangent, pull)
+        block.pull_back(input, output, &self.angles, attend, cotangent)
     }
 
     /// Block `index` applied to `x`, `[1, tokens, hidden]`.

@@ -136,7 +136,7 @@ pub(super) fn statistics_of(
         Statistics { log_prob: vec![0.0; layout.tokens()], entropy: vec![0.0; layout.tokens()] };
     for (part, x) in micro_batches.iter().zip(last) {
         let hidden = part.predicting_states(pass.model, x);
-        let targets = (&part.targets, part.kept.as_ref());
+        let targets = part.targets();
         let TokenStatistics { log_prob, entropy } =
             token_statistics(&hidden, pass.model.whole_head(), targets, pass.temperature);
         layout.scatter(&to_f64(&log_prob), &part.rows, &mut all.log_prob);
