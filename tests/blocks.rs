@@ -139,7 +139,7 @@ pub const BLOCKS: &[(&str, &str, Fate)] = &[
         "docs/models.md",
         "import-gguf",
         Elsewhere(
-            "crates/trainer-core/tests/it/gguf: files made up by the test, and the fetched ones where they are",
+            "crates/gguf-import/tests/it: files made up by the test, and the fetched ones where they are",
         ),
     ),
     ("docs/models.md", "KEEP_GGUF", DOWNLOADS),
@@ -148,7 +148,7 @@ pub const BLOCKS: &[(&str, &str, Fate)] = &[
     (
         "docs/observability.md",
         "--logdir exported",
-        Elsewhere("crates/trainer-core/tests/it/tensorboard.rs: where Python has the package"),
+        Elsewhere("crates/run-report/tests/it/tensorboard.rs: where Python has the package"),
     ),
     ("docs/observability.md", "wandb sync", Not("sends a run to a server of others")),
     ("docs/observability.md", "llm-trainer inspect", trainer("KL-Cov: 80 steps")),

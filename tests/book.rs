@@ -57,6 +57,20 @@ pub fn block(page: &str, text: &str) -> (usize, String) {
     block
 }
 
+/// Compares a page of `docs/` with what the code prints; `UPDATE_DOCS=1` rewrites the page first.
+///
+/// # Panics
+///
+/// If the page differs.
+pub fn compare_page(name: &str, printed: &str) {
+    let path = root().join("docs").join(name);
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(&path, printed).expect("docs/ can be written");
+    }
+    let found = std::fs::read_to_string(&path).expect("the page is there");
+    assert!(found == printed, "docs/{name} is out of date: UPDATE_DOCS=1 rewrites it");
+}
+
 /// The commands of `program` that `parse` refuses, with what it says.
 pub fn faults(program: &str, parse: impl Fn(&[String]) -> Result<(), String>) -> Vec<String> {
     let mut faults = Vec::new();

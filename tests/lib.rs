@@ -2,5 +2,6 @@
 
 pub mod blocks;
 pub mod book;
+pub mod files;
 pub mod processes;
 pub mod shell;

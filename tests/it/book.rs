@@ -221,11 +221,11 @@ fn every_pain_is_a_question_with_an_answer() {
 /// which are printed from the tables.
 #[test]
 fn fields_and_metrics_that_the_book_names_exist() {
-    let fields = trainer_core::config::fields();
+    let fields = training_run::config::fields();
     let sections: BTreeSet<&str> =
         fields.iter().filter_map(|field| field.path.split_once('.').map(|(own, _)| own)).collect();
     let metrics: BTreeSet<&str> =
-        trainer_core::metrics::METRICS.iter().map(|metric| metric.name).collect();
+        training_run::metrics::METRICS.iter().map(|metric| metric.name).collect();
     let families: BTreeSet<&str> =
         metrics.iter().filter_map(|name| name.split_once('/').map(|(family, _)| family)).collect();
     let own = ["first-run.md", "choosing-a-method.md", "reading-results.md", "faq.md"];

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use trainer_core::config::Run;
+use training_run::config::Run;
 
 #[test]
 fn every_run_configuration_resolves() {

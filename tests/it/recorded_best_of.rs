@@ -1,7 +1,7 @@
 //! The recorded best@k of verl: its thousand draws, drawn again, and the mean that they estimate, which is ours.
 
+use run_report::evaluation::repeated_draws::{Moments, best_of_draws, worst_of_draws};
 use serde_json::Value;
-use trainer_core::evaluation::repeated_draws::{Moments, best_of_draws, worst_of_draws};
 
 const VECTORS: &str = include_str!(concat!(
     env!("CARGO_MANIFEST_DIR"),

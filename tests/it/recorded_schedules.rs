@@ -1,7 +1,7 @@
 //! The recorded learning rates of the published codes: ours are theirs without the step that runs at 0.
 
 use serde_json::Value;
-use trainer_core::schedule::{Decay, Schedule};
+use training_run::schedule::{Decay, Schedule};
 
 const VECTORS: &str = include_str!(concat!(
     env!("CARGO_MANIFEST_DIR"),

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
-use trainer_core::config::{Run, Zero};
+use training_run::config::{Run, Zero};
 
 use crate::architecture::root;
 

@@ -10,9 +10,9 @@ use anyhow::Context;
 use llm_trainer::ranks::Ranks;
 use llm_trainer::training::{Judged, OwnReward, Trainer};
 use reward_math::Verdict;
-use trainer_core::config::Run;
-use trainer_core::resume::{self, Resume};
-use trainer_core::run_directory::RunDirectory;
+use training_run::config::Run;
+use training_run::resume::{self, Resume};
+use training_run::run_directory::RunDirectory;
 
 /// 1 for a right answer and 0.1 for a wrong one, a thousandth of that less for each token; -0.5 where none was found.
 pub(crate) fn brief_and_right(judged: Judged<'_>) -> f64 {

@@ -24,10 +24,10 @@ use llm_trainer::host_memory::Memory;
 use llm_trainer::model::Decoder;
 use llm_trainer::training::adamw::AdamW;
 use llm_trainer::training::policy_pass::{Cotangent, PolicyPass, Sequence};
+use model_files::model_config::{Architecture, ModelConfig, ModelShape};
+use run_plan::plan::{parse_bytes, preset_model};
 use tch::{Device, Kind};
-use trainer_core::config::{Dtype, MasterWeights, OptimizerSection, TrainingSection};
-use trainer_core::model_config::{Architecture, ModelConfig, ModelShape};
-use trainer_core::plan::{parse_bytes, preset_model};
+use training_run::config::{Dtype, MasterWeights, OptimizerSection, TrainingSection};
 
 const THREADS: i32 = 2;
 const TOKENS: usize = 512;
@@ -80,7 +80,7 @@ fn measure(measurement: &str) -> Result<()> {
         name => (preset_model(name).with_context(|| format!("no model `{name}`"))?, 1, 64),
     };
     let device = match std::env::var("LM_BENCH_DEVICE").as_deref() {
-        Ok("cuda") => llm_trainer::device::resolve(trainer_core::config::Device::Cuda(0))?,
+        Ok("cuda") => llm_trainer::device::resolve(training_run::config::Device::Cuda(0))?,
         Ok("cpu") | Err(_) => Device::Cpu,
         Ok(other) => bail!("LM_BENCH_DEVICE is `{other}`, expected cpu or cuda"),
     };

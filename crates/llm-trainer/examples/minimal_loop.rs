@@ -13,6 +13,7 @@ use llm_trainer::host_memory::Memory;
 use llm_trainer::model::Decoder;
 use llm_trainer::training::adamw::AdamW;
 use llm_trainer::training::policy_pass::{Cotangent, PolicyPass, Sequence};
+use model_files::text_tokenizer::TextTokenizer;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rl_losses::{
@@ -20,8 +21,7 @@ use rl_losses::{
     broadcast_to_tokens, group_relative_advantages,
 };
 use tch::{Device, Kind};
-use trainer_core::config::OptimizerSection;
-use trainer_core::text_tokenizer::TextTokenizer;
+use training_run::config::OptimizerSection;
 
 const QUESTIONS: [&str; 4] = ["Name a number:", "How many?", "2+3=", "A year:"];
 const GROUP_SIZE: usize = 16;

@@ -4,10 +4,10 @@ mod cuda;
 mod machine;
 
 use anyhow::Context;
+use messages::counted;
 use tch::{Device, Kind};
 use thiserror::Error;
-use trainer_core::config::{Device as Choice, Dtype, ModelSection};
-use trainer_core::counted::counted;
+use training_run::config::{Device as Choice, Dtype, ModelSection};
 
 pub use cuda::NoCuda;
 pub(crate) use cuda::{devices, hidden};

@@ -17,8 +17,8 @@
 //! Derivations: `docs/theory.md#lemma-1`; the same formulas for one state in `f64` are
 //! [`entropy_core::Categorical::pull_back`] and [`entropy_core::Categorical::pull_back_entropy`].
 
+use run_plan::plan::CHUNK_LOGITS;
 use tch::{Device, Tensor};
-use trainer_core::plan::CHUNK_LOGITS;
 
 mod shards;
 mod weight_sum;

@@ -147,9 +147,9 @@ pub(crate) fn reference(
 
 /// A model's sizes, small ones.
 #[cfg(test)]
-pub(crate) fn tiny_config() -> trainer_core::model_config::ModelConfig {
+pub(crate) fn tiny_config() -> model_files::model_config::ModelConfig {
     let tiny = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/tiny_qwen2_tied/config.json");
-    let config = trainer_core::model_config::ModelConfig::read(std::path::Path::new(tiny));
+    let config = model_files::model_config::ModelConfig::read(std::path::Path::new(tiny));
     config.expect("a fixture")
 }
 

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use run_plan::plan::Hardware;
 use tch::{Device, Kind, Tensor};
-use trainer_core::plan::Hardware;
 
 /// Memory in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,14 +2,14 @@
 
 use std::fmt::Write;
 
-use tch::Device;
-use thiserror::Error;
-use trainer_core::config::Run;
-use trainer_core::model_config::ModelConfig;
-use trainer_core::plan::{
+use model_files::model_config::ModelConfig;
+use run_plan::plan::{
     Alternative, Assumptions, ByteCount, DRIVER_BYTES, Hardware, MemoryPlan, ModelSizes, Plan,
     Setup,
 };
+use tch::Device;
+use thiserror::Error;
+use training_run::config::Run;
 
 use crate::machine::{MemoryRoom, host_memory, memory_of};
 use crate::out_of_memory::OutOfMemory;

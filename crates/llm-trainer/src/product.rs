@@ -6,7 +6,7 @@
 
 use tch::{Device, Kind, Tensor};
 use torch_ext::own_operation;
-use trainer_core::config::{Dtype, ModelSection};
+use training_run::config::{Dtype, ModelSection};
 
 /// Rows that repay widening the weights of a map, of which libtorch takes fewer by dot products of bf16, in vectors.
 const REPAY_LINEAR: usize = 32;

@@ -18,12 +18,12 @@ pub mod policy_table;
 pub mod population;
 mod report;
 pub mod reproduce;
+pub mod result_file;
 pub mod statement;
 pub mod sweep;
 pub mod training;
 mod verification;
-pub mod whole_file;
 
 pub use report::{Report, Row};
+pub use result_file::FileError;
 pub use verification::{Settings, Stage, verify, verify_watched};
-pub use whole_file::FileError;

@@ -1,8 +1,8 @@
 //! What a verification found: rows, a table, a file.
 
 use crate::mean_interval::mean_interval;
+use crate::result_file::{FileError, write_whole};
 use crate::statement::claim;
-use crate::whole_file::{FileError, write_whole};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 use std::io;

@@ -15,8 +15,8 @@ pub struct Args {
 pub fn run(args: &Args) -> anyhow::Result<()> {
     #[cfg(target_os = "linux")]
     {
-        let _refused = trainer_core::code_tasks::confine::confine(&args.confinement);
-        std::process::exit(i32::from(trainer_core::code_tasks::confine::REFUSED));
+        let _refused = code_sandbox::confine::confine(&args.confinement);
+        std::process::exit(i32::from(code_sandbox::confine::REFUSED));
     }
     #[cfg(not(target_os = "linux"))]
     anyhow::bail!("programs of responses are run on Linux only, found {:?}", args.confinement.len())

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 
 use anyhow::{bail, ensure};
 use clap::Subcommand;
-use trainer_core::config::RunConfig;
-use trainer_core::data_check::{CheckOptions, LengthUnit, check_data};
-use trainer_core::dataset::{DataSource, QuestionFile};
-use trainer_core::ground_truth::RewardKinds;
-use trainer_core::text_tokenizer::TextTokenizer;
+use model_files::text_tokenizer::TextTokenizer;
+use question_data::data_check::{CheckOptions, LengthUnit, check_data};
+use question_data::dataset::{DataSource, QuestionFile};
+use question_data::ground_truth::RewardKinds;
+use training_run::config::RunConfig;
 
 /// Arguments of `data`.
 #[derive(Debug, clap::Args)]

@@ -3,10 +3,10 @@
 use std::io::Write;
 
 use anyhow::{Context, Error, bail, ensure};
+use messages::counted;
+use run_plan::plan::preset_model;
 use tch::{Device, Kind, Tensor};
 use torch_ext::{CudaDriver, CudaLibrary, cuda_driver};
-use trainer_core::counted::counted;
-use trainer_core::plan::preset_model;
 
 use crate::device::{self, Machine, NoCuda, memory_bytes};
 use crate::generation::{test_fused_decoding, test_own_kernels};

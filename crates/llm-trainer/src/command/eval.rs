@@ -8,13 +8,13 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use clap::Subcommand;
+use question_data::dataset::DataSource;
 use reward_math::Options;
+use run_plan::preflight::MOST;
+use run_report::evaluation::folder::{Results, ResultsFolder};
+use run_report::evaluation::settings::{EvaluationFile, SetEntry};
+use run_report::evaluation::table::page;
 use toml::{Table, Value};
-use trainer_core::dataset::DataSource;
-use trainer_core::evaluation::folder::{Results, ResultsFolder};
-use trainer_core::evaluation::settings::{EvaluationFile, SetEntry};
-use trainer_core::evaluation::table::page;
-use trainer_core::preflight::MOST;
 
 use self::subject::Subject;
 use super::model_options::Placement;

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use anyhow::Context;
-use trainer_core::export::write_csv;
-use trainer_core::metrics::read_metrics;
-use trainer_core::run_directory::RunDirectory;
-use trainer_core::tensorboard::EventWriter;
+use run_report::export::write_csv;
+use run_report::tensorboard::EventWriter;
+use training_run::metrics::read_metrics;
+use training_run::run_directory::RunDirectory;
 
 /// Arguments of `export`.
 #[derive(Debug, clap::Args)]

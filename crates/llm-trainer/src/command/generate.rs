@@ -8,10 +8,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context;
+use model_files::chat_template::{ChatTemplate, Message};
+use model_files::stop_strings::StopStrings;
+use model_files::text_tokenizer::TextTokenizer;
 use serde::Deserialize;
-use trainer_core::chat_template::{ChatTemplate, Message};
-use trainer_core::stop_strings::StopStrings;
-use trainer_core::text_tokenizer::TextTokenizer;
 
 use self::answer::{Answer, EntropyColumns};
 use super::json_lines;

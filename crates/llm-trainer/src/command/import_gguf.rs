@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use trainer_core::gguf::{ImportOptions, TensorDtype, TiePolicy, import};
+use gguf_import::{ImportOptions, TensorDtype, TiePolicy, import};
 
 use crate::progress::Progress;
 

@@ -3,8 +3,8 @@
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 
-use trainer_core::inspect::{Inspector, Palette, summary};
-use trainer_core::run_view::RunView;
+use run_report::inspect::{Inspector, Palette, summary};
+use run_report::run_view::RunView;
 
 /// Arguments of `inspect`.
 #[derive(Debug, clap::Args)]
@@ -28,5 +28,5 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
         return Ok(());
     }
     let palette = Palette::from_variables(|name| std::env::var(name).ok());
-    Ok(trainer_core::inspect::run(Inspector::new(view, palette))?)
+    Ok(run_report::inspect::run(Inspector::new(view, palette))?)
 }

@@ -5,8 +5,8 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 use anyhow::{Context, anyhow};
+use messages::plain_words;
 use serde::de::DeserializeOwned;
-use trainer_core::plain_words::plain_words;
 
 /// Calls `each` with every object of `path`, `-` for standard input; blank lines are passed over.
 ///

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
+use model_files::text_tokenizer::TextTokenizer;
 use tch::{Device, Kind};
-use trainer_core::config::Device as DeviceChoice;
-use trainer_core::run_directory::RunDirectory;
-use trainer_core::text_tokenizer::TextTokenizer;
+use training_run::config::Device as DeviceChoice;
+use training_run::run_directory::RunDirectory;
 
 use crate::model::Decoder;
 

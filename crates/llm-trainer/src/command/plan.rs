@@ -4,12 +4,12 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use trainer_core::config::{Run, RunConfig, Zero};
-use trainer_core::model_config::ModelConfig;
-use trainer_core::model_place::advice;
-use trainer_core::plan::{
+use model_files::model_config::ModelConfig;
+use model_files::model_place::advice;
+use run_plan::plan::{
     Assumptions, ByteCount, MODEL_PRESETS, ModelSizes, Setup, preset_model, scaling_page,
 };
+use training_run::config::{Run, RunConfig, Zero};
 
 use super::plan_options::PlanOptions;
 use super::run_source::RunOptions;
@@ -87,9 +87,12 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     let on_cpu = args.options.is_on_cpu(run.config().model.device);
     let mut setup = setup(&run, model, on_cpu);
     if let Some(stage) = args.zero {
-        setup.zero = Zero::try_from(stage).map_err(|error| anyhow::anyhow!("--{error}"))?;
+        setup.run.parallel.zero =
+            Zero::try_from(stage).map_err(|error| anyhow::anyhow!("--{error}"))?;
     }
-    setup.tensor = args.tensor.unwrap_or(setup.tensor);
+    if let Some(tensor) = args.tensor {
+        setup.run.parallel.tensor = tensor;
+    }
     let setup = setup.with_ranks(args.nodes, args.gpus)?;
     let assumptions = Assumptions {
         matrix_fraction: fraction("--matrix-fraction", args.matrix_fraction)?,

@@ -1,10 +1,10 @@
 //! Devices that a run is planned for, as arguments.
 
 use anyhow::Context;
-use trainer_core::config::Device;
-use trainer_core::plan::{
+use run_plan::plan::{
     Assumptions, Choice, HARDWARE, Hardware, Plan, Setup, parse_bytes, settings_that_fit,
 };
+use training_run::config::Device;
 
 use crate::device::kind_of;
 use crate::machine::{cpu_speed, gpu, host_memory};
@@ -80,8 +80,12 @@ impl PlanOptions {
     /// If one is longer than the longest.
     fn with_lengths(&self, mut setup: Setup) -> anyhow::Result<Setup> {
         let lengths = [
-            ("--mean-prompt-tokens", self.mean_prompt_tokens, setup.max_prompt_tokens),
-            ("--mean-response-tokens", self.mean_response_tokens, setup.max_response_tokens),
+            ("--mean-prompt-tokens", self.mean_prompt_tokens, setup.run.data.max_prompt_tokens),
+            (
+                "--mean-response-tokens",
+                self.mean_response_tokens,
+                setup.run.rollout.max_response_tokens,
+            ),
         ];
         for (option, tokens, longest) in lengths {
             let fits = tokens.is_none_or(|tokens| (1..=longest).contains(&tokens));
@@ -104,7 +108,7 @@ impl PlanOptions {
             let memory = host_memory().map(|room| room.total_bytes).or(given);
             let memory =
                 memory.context("the memory of this machine is unknown: give --gpu-memory")?;
-            Hardware::of_cpu(memory, cpu_speed(kind_of(setup.dtype)), setup.gpus_per_node)
+            Hardware::of_cpu(memory, cpu_speed(kind_of(setup.run.model.dtype)), setup.gpus_per_node)
         } else if let Some(name) = &self.gpu {
             named(name, speed)?
         } else {

@@ -4,8 +4,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use trainer_core::report::{Report, ReportRun, Verification};
-use trainer_core::run_directory::RunDirectory;
+use run_report::report::{Report, ReportRun, Verification};
+use training_run::run_directory::RunDirectory;
 
 /// Arguments of `report`.
 #[derive(Debug, clap::Args)]

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use trainer_core::config::Run;
+use training_run::config::Run;
 
 /// A run: a file or a published one, and what is changed in it.
 #[derive(Debug, Clone, clap::Args)]

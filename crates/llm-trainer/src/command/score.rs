@@ -4,8 +4,8 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::bail;
+use model_files::text_tokenizer::TextTokenizer;
 use serde::{Deserialize, Serialize};
-use trainer_core::text_tokenizer::TextTokenizer;
 
 use super::json_lines;
 use super::model_options::{LoadedModel, ModelOptions};

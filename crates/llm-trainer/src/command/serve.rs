@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{bail, ensure};
-use trainer_core::chat_template::ChatTemplate;
+use model_files::chat_template::ChatTemplate;
 
 use super::model_options::{LoadedModel, ModelOptions, Placement};
 use crate::serve::{Room, Settings, listen};

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
 
 use anyhow::Context;
+use messages::counted;
+use run_plan::plan::Assumptions;
 use torch_ext::Placement;
-use trainer_core::config::{ModelSection, Run};
-use trainer_core::counted::counted;
-use trainer_core::deadline::Deadline;
-use trainer_core::plan::Assumptions;
-use trainer_core::resume::{self, Change, Origin, Resume, Start};
-use trainer_core::run_directory::{Checkpoint, RunDirectory};
+use training_run::config::{ModelSection, Run};
+use training_run::deadline::Deadline;
+use training_run::resume::{self, Change, Origin, Resume, Start};
+use training_run::run_directory::{Checkpoint, RunDirectory};
 
 use super::plan_options::PlanOptions;
 use super::run_source::RunSource;

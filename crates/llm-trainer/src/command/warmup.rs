@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use trainer_core::config::Device;
+use training_run::config::Device;
 
 use crate::progress::Progress;
 use crate::warmup::{Measurement, WarmupConfig, cached, warm_up};

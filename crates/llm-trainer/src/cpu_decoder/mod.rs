@@ -346,7 +346,7 @@ pub(crate) fn numbers(tensor: &Tensor) -> Vec<f32> {
 
 #[cfg(test)]
 mod tests {
-    use trainer_core::model_config::{Architecture, ModelConfig, ModelShape};
+    use model_files::model_config::{Architecture, ModelConfig, ModelShape};
 
     use super::*;
 

@@ -5,15 +5,15 @@ mod prepared;
 use std::path::Path;
 
 use anyhow::Context;
+use model_files::chat_template::ChatTemplate;
+use model_files::text_tokenizer::TextTokenizer;
+use run_report::evaluation::bootstrap::{Bootstrap, Resampled};
+use run_report::evaluation::folder::{Results, ResultsFolder};
+use run_report::evaluation::identity;
+use run_report::evaluation::measures::summarise;
+use run_report::evaluation::response::Response;
+use run_report::evaluation::settings::{EvaluationFile, EvaluationSet};
 use serde_json::{Value, json};
-use trainer_core::chat_template::ChatTemplate;
-use trainer_core::evaluation::bootstrap::{Bootstrap, Resampled};
-use trainer_core::evaluation::folder::{Results, ResultsFolder};
-use trainer_core::evaluation::identity;
-use trainer_core::evaluation::measures::summarise;
-use trainer_core::evaluation::response::Response;
-use trainer_core::evaluation::settings::{EvaluationFile, EvaluationSet};
-use trainer_core::text_tokenizer::TextTokenizer;
 
 use self::prepared::{Client, PreparedSet};
 use crate::cpu_decoder::CpuDecoder;

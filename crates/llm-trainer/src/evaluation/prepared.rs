@@ -4,22 +4,21 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use entropy_core::EntropyBand;
+use counter_rng::{Purpose, named_seed};
+use model_files::chat_template::ChatTemplate;
+use model_files::stop_strings::StopStrings;
+use model_files::text_tokenizer::TextTokenizer;
+use question_data::arithmetic::Split;
+use question_data::dataset::DataSource;
+use question_data::ground_truth::{GroundTruth, RewardKinds};
+use question_data::prompt::{OverLongPrompt, Prompt, PromptFormat};
 use rayon::prelude::*;
 use reward_math::Options;
+use run_report::evaluation::folder::ResultsFolder;
+use run_report::evaluation::identity;
+use run_report::evaluation::response::{Judged, Response, judge};
+use run_report::evaluation::settings::EvaluationSet;
 use serde_json::Value;
-use trainer_core::arithmetic::Split;
-use trainer_core::chat_template::ChatTemplate;
-use trainer_core::counter_rng::{Purpose, named_seed};
-use trainer_core::dataset::DataSource;
-use trainer_core::evaluation::folder::ResultsFolder;
-use trainer_core::evaluation::identity;
-use trainer_core::evaluation::response::{Judged, Response, judge};
-use trainer_core::evaluation::settings::EvaluationSet;
-use trainer_core::ground_truth::{GroundTruth, RewardKinds};
-use trainer_core::prompt::{OverLongPrompt, Prompt, PromptFormat};
-use trainer_core::stop_strings::StopStrings;
-use trainer_core::text_tokenizer::TextTokenizer;
 
 use crate::generation::{
     Finish, Generated, GenerationOptions, Listener, PromptRequest, SamplingKey, Tally,
@@ -94,8 +93,6 @@ impl PreparedSet {
         let truths = prompts.iter().map(read).collect::<anyhow::Result<Vec<_>>>()?;
         let sampling = &set.sampling;
         let (special, stop_strings) = StopStrings::split(tokenizer, &sampling.stop)?;
-        let (floor, ceiling) = (sampling.entropy_floor, sampling.entropy_ceiling);
-        let banded = floor.is_some() || ceiling.is_some();
         let options = GenerationOptions {
             samples: sampling.samples,
             max_new_tokens: sampling.max_response_tokens,
@@ -108,7 +105,7 @@ impl PreparedSet {
             rows,
             cpu_kernels,
             cuda_kernels: true,
-            band: banded.then(|| EntropyBand::new(floor, ceiling)).transpose()?,
+            band: sampling.band()?,
             measure_entropy: true,
         };
         let seed = named_seed(seed, Purpose::Evaluation, &set.name);

@@ -1,8 +1,8 @@
 //! Why nothing can be generated, and the check of what was asked for.
 
 use entropy_core::LogitsError;
+use model_files::text_tokenizer::TokenizerError;
 use thiserror::Error;
-use trainer_core::text_tokenizer::TokenizerError;
 
 use super::request::{GenerationOptions, PromptRequest};
 use crate::model::Decoder;

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use model_files::model_config::ModelConfig;
 use tch::{Device, Kind, Tensor};
 use torch_ext::{DecodingKernels, KernelError};
-use trainer_core::model_config::ModelConfig;
 
 use super::request::GenerationOptions;
 use super::sampler::draw;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use entropy_core::EntropyBand;
-use trainer_core::stop_strings::StopStrings;
+use model_files::stop_strings::StopStrings;
 
 /// What the noise of one prompt's samples is keyed by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Continuous batching: a fixed number of slots decode together, and as one sequence ends the next takes its place.
 
-use trainer_core::counter_rng::{NoiseKey, uniform};
+use counter_rng::{NoiseKey, uniform};
 
 use super::engine::{Engine, Kernels, Prefilled, Products};
 use super::error::GenerationError;

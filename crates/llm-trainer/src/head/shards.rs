@@ -101,7 +101,7 @@ mod tests {
     fn one_part_says_what_the_whole_says() {
         let config =
             concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/tiny_qwen2_tied/config.json");
-        let config = trainer_core::model_config::ModelConfig::read(std::path::Path::new(config));
+        let config = model_files::model_config::ModelConfig::read(std::path::Path::new(config));
         let group = TensorGroup::new(&Ranks::single(), &config.unwrap()).unwrap();
         let (hidden, weight) = (draw([5, 4], 1), draw([9, 4], 2));
         let targets = Tensor::from_slice(&[0i64, 8, 3, 3, 7]);

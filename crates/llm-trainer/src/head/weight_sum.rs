@@ -1,7 +1,7 @@
 //! The gradient of the head's weight, from the gradients of its logits.
 
+use run_plan::plan::WAITING_LOGITS;
 use tch::{Kind, Tensor};
-use trainer_core::plan::WAITING_LOGITS;
 
 use crate::product::matmul;
 

@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::rc::Rc;
 
+use model_files::model_config::ModelConfig;
 use tch::{Kind, Tensor};
-use trainer_core::atomic_write::WriteError;
-use trainer_core::config::{LoraSection, LoraTarget};
-use trainer_core::model_config::ModelConfig;
+use training_run::config::{LoraSection, LoraTarget};
+use whole_file::WriteError;
 
 use super::adapter_config::{CONFIG, config_json, read_settings};
 use super::decoder::Decoder;

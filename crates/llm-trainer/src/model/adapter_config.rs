@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
-use trainer_core::bounded_read::{LONGEST_TEXT_BYTES, read_at_most};
-use trainer_core::config::{LoraSection, LoraTarget};
+use training_run::config::{LoraSection, LoraTarget};
+use whole_file::{LONGEST_TEXT_BYTES, read_at_most};
 
 use crate::tensor_file::TensorFileError;
 

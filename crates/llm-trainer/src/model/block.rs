@@ -1,9 +1,9 @@
 //! One pre-norm residual block.
 
+use model_files::model_config::ModelConfig;
 use tch::Tensor;
 use torch_ext::TorchError;
-use trainer_core::config::LoraTarget;
-use trainer_core::model_config::ModelConfig;
+use training_run::config::LoraTarget;
 
 use super::attention::{Attention, Heads};
 use super::fused::FusedOperations;
@@ -253,7 +253,7 @@ mod tests {
     use std::path::Path;
 
     use tch::{Device, Kind};
-    use trainer_core::config::LoraSection;
+    use training_run::config::LoraSection;
 
     use super::*;
     use crate::model::Decoder;

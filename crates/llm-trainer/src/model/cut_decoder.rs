@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::rc::Rc;
 
+use model_files::model_config::ModelConfig;
 use sha2::{Digest, Sha256};
 use tch::{Device, Kind, Tensor};
-use trainer_core::model_config::ModelConfig;
 
 use super::adapter_config::base_of;
 use super::block_gradients::block_of;

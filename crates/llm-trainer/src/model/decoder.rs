@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use model_files::model_config::ModelConfig;
 use tch::{Device, Kind, Tensor};
-use trainer_core::config::LoraSection;
-use trainer_core::model_config::ModelConfig;
+use training_run::config::LoraSection;
 
 use super::adapter_config::base_of;
 use super::attention::causal_attention;

@@ -1,7 +1,7 @@
 //! What can be wrong with a model.
 
+use model_files::model_config::{ModelConfigError, UncutError};
 use thiserror::Error;
-use trainer_core::model_config::{ModelConfigError, UncutError};
 
 use crate::ranks::RankError;
 use crate::tensor_file::TensorFileError;

@@ -1,8 +1,8 @@
 //! Rotary position embedding, in the "half" layout of Hugging Face checkpoints.
 
+use model_files::model_config::{ModelConfig, RopeScaling};
 use tch::{Device, Kind, Tensor};
 use torch_ext::own_operation;
-use trainer_core::model_config::{ModelConfig, RopeScaling};
 
 /// The frequencies of the rotary embedding.
 #[derive(Debug)]
@@ -117,7 +117,7 @@ fn frequencies(config: &ModelConfig) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use trainer_core::model_config::{Architecture, ModelShape};
+    use model_files::model_config::{Architecture, ModelShape};
 
     fn config(rope_scaling: Option<RopeScaling>) -> ModelConfig {
         ModelConfig::new(ModelShape {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::json;
 use tch::{Kind, Tensor};
-use trainer_core::atomic_write::{DirectoryInProgress, WriteError};
+use whole_file::{DirectoryInProgress, WriteError};
 
 use super::decoder::Decoder;
 use crate::tensor_file::{at, byte_count, write_json, write_tensors};

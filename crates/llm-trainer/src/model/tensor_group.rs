@@ -10,9 +10,9 @@
 
 use std::cell::RefCell;
 
+use model_files::model_config::ModelConfig;
 use tch::Tensor;
 use torch_ext::ReduceOp;
-use trainer_core::model_config::ModelConfig;
 
 use super::error::DecoderError;
 use super::part::{Cut, Part};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use tch::{Kind, Tensor};
-use trainer_core::bounded_read::read_at_most;
+use whole_file::read_at_most;
 
 use crate::tensor_file::{TensorFile, TensorFileError, weight_kinds};
 

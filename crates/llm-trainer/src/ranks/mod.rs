@@ -20,7 +20,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use torch_ext::distributed::{Operation, Traffic};
 use torch_ext::{GroupError, GroupOptions, Placement, ProcessGroup};
-use trainer_core::config::{Device as DeviceChoice, ParallelSection};
+use training_run::config::{Device as DeviceChoice, ParallelSection};
 
 pub use error::RankError;
 pub(crate) use error::between_ranks;

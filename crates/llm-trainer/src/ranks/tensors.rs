@@ -1,8 +1,8 @@
 //! Tensors that ranks add up, cut and put together.
 
+use run_plan::plan::BUCKET_BYTES;
 use tch::{Kind, Tensor};
 use torch_ext::{GroupError, ProcessGroup, ReduceOp, Work};
-use trainer_core::plan::BUCKET_BYTES;
 
 use super::{RankError, Ranks};
 

@@ -1,7 +1,7 @@
 //! What is told of a request: one object, or one for each token.
 
+use model_files::text_tokenizer::{TextTokenizer, TokenizerError};
 use serde_json::{Value, json};
-use trainer_core::text_tokenizer::{TextTokenizer, TokenizerError};
 
 use super::request::{Request, Style};
 use super::text::TextSoFar;

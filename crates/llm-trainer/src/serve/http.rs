@@ -9,12 +9,12 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
+use model_files::chat_template::ChatTemplate;
+use model_files::text_tokenizer::TextTokenizer;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::channel;
-use trainer_core::chat_template::ChatTemplate;
-use trainer_core::text_tokenizer::TextTokenizer;
 
 use super::Settings;
 use super::request::Reader;

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use model_files::chat_template::{ChatTemplate, Message};
+use model_files::stop_strings::StopStrings;
+use model_files::text_tokenizer::TextTokenizer;
 use serde_json::Value;
-use trainer_core::chat_template::{ChatTemplate, Message};
-use trainer_core::stop_strings::StopStrings;
-use trainer_core::text_tokenizer::TextTokenizer;
 
 use super::error::ApiError;
 use super::fields::Fields;

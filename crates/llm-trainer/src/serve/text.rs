@@ -1,7 +1,7 @@
 //! The text of a response while its tokens come.
 
-use trainer_core::stop_strings::StopStrings;
-use trainer_core::text_tokenizer::{TextTokenizer, TokenizerError};
+use model_files::stop_strings::StopStrings;
+use model_files::text_tokenizer::{TextTokenizer, TokenizerError};
 
 /// Tells text as soon as no later token can change it: whole characters, and nothing that may become a stop string.
 #[derive(Debug, Default)]

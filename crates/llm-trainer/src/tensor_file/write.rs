@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use tch::{Device, Tensor};
-use trainer_core::atomic_write::WriteError;
+use whole_file::WriteError;
 
 use super::dtype_name;
 

@@ -14,7 +14,7 @@ mod sharding;
 
 use tch::{Device, Kind, Tensor};
 use torch_ext::{TorchError, fused_adamw};
-use trainer_core::config::{Dtype, MasterWeights, OptimizerSection};
+use training_run::config::{Dtype, MasterWeights, OptimizerSection};
 
 use self::cut_model::CutModel;
 use self::precision::{is_narrow, wide_kind};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use trainer_core::config::LoraSection;
+use training_run::config::LoraSection;
 
 use crate::model::Decoder;
 

@@ -6,17 +6,17 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::Context;
+use question_data::question_order::DataCursor;
 use rl_losses::{AdaptiveEntropyController, KlController, Thermostat};
 use serde::{Deserialize, Serialize};
-use trainer_core::bounded_read::{LONGEST_TEXT_BYTES, read_at_most};
-use trainer_core::config::{AlgorithmSection, GuardAction, GuardSection, RunConfig};
-use trainer_core::dynamic_sampling::GroupSampler;
-use trainer_core::manifest::Manifest;
-use trainer_core::metrics::read_metrics;
-use trainer_core::question_order::DataCursor;
-use trainer_core::resume::{STATE_FILE, TRAINER_FOLDER};
-use trainer_core::retention::scores;
-use trainer_core::run_directory::RunDirectory;
+use training_run::config::{AlgorithmSection, GuardAction, GuardSection, RunConfig};
+use training_run::dynamic_sampling::GroupSampler;
+use training_run::manifest::Manifest;
+use training_run::metrics::read_metrics;
+use training_run::retention::scores;
+use training_run::run_directory::RunDirectory;
+use training_run::run_directory::{STATE_FILE, TRAINER_FOLDER};
+use whole_file::{LONGEST_TEXT_BYTES, read_at_most};
 
 use super::adamw::{AdamW, WHOLE};
 use super::reward_model::RewardModel;

@@ -7,11 +7,11 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail, ensure};
+use counter_rng::{NoiseKey, uniform};
+use model_files::text_tokenizer::TextTokenizer;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use trainer_core::config::OpenaiEngine;
-use trainer_core::counter_rng::{NoiseKey, uniform};
-use trainer_core::text_tokenizer::TextTokenizer;
+use training_run::config::OpenaiEngine;
 
 use crate::generation::{Finish, Generated, GenerationOptions, Listener, PromptRequest, Tally};
 use crate::model::Decoder;

@@ -3,12 +3,12 @@
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use code_sandbox::SandboxError;
+use model_files::text_tokenizer::TokenizerError;
+use question_data::ground_truth::GroundTruth;
 use rayon::Scope;
 use reward_math::Verdict;
 use thiserror::Error;
-use trainer_core::code_tasks::SandboxError;
-use trainer_core::ground_truth::GroundTruth;
-use trainer_core::text_tokenizer::TokenizerError;
 
 use super::judge::Judge;
 use crate::generation::{Finish, Generated, Listener, Tally};

@@ -1,14 +1,14 @@
 //! How a response is turned to text, judged and rewarded.
 
 use anyhow::Context;
+use code_sandbox::Sandbox;
+use model_files::stop_strings::StopStrings;
+use model_files::text_tokenizer::{TextTokenizer, TokenizerError};
+use question_data::dataset::Question;
+use question_data::ground_truth::{GroundTruth, RewardKinds};
 use rayon::ThreadPool;
 use reward_math::{Options, Reward};
 use rl_losses::OverlongPenalty;
-use trainer_core::code_tasks::Sandbox;
-use trainer_core::dataset::Question;
-use trainer_core::ground_truth::{GroundTruth, RewardKinds};
-use trainer_core::stop_strings::StopStrings;
-use trainer_core::text_tokenizer::{TextTokenizer, TokenizerError};
 
 use super::own_reward::{Judged, OwnReward};
 

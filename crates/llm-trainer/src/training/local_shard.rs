@@ -6,7 +6,7 @@ use rl_losses::{
     Aggregation, Candidates, PlanError, PlanSummary, PolicyLoss, Serial, Share, StepPlan,
     TokenBatch,
 };
-use trainer_core::dealing::{deal, sequence_cost};
+use training_run::dealing::{deal, sequence_cost};
 
 use super::policy_pass::Statistics;
 use super::sequence::Sequence;

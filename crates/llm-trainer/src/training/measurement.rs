@@ -1,14 +1,14 @@
 //! From the columns of a step to its metrics. Sums first, one division at the end.
 
 use entropy_core::{CovarianceSummary, Quadrant, UpdateRule, token_covariances};
+use question_data::prompt::Prompt;
 use reward_math::Verdict;
 use rl_losses::{Correction, EntropyChangeColumns, EntropyChangeSums, QuadrantCentre, quadrants};
 use serde::Serialize;
 use torch_ext::distributed::{Operation, Traffic};
-use trainer_core::config::RunConfig;
-use trainer_core::metric;
-use trainer_core::metrics::StepMetrics;
-use trainer_core::prompt::Prompt;
+use training_run::config::RunConfig;
+use training_run::metric;
+use training_run::metrics::StepMetrics;
 
 use super::policy_pass::{Sequence, Statistics};
 use super::rollout::Rollout;

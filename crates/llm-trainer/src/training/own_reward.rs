@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use question_data::dataset::Question;
 use reward_math::Verdict;
-use trainer_core::dataset::Question;
 
 /// A response as a reward of one's own sees it.
 #[derive(Debug, Clone, Copy)]

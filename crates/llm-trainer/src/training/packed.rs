@@ -2,7 +2,7 @@
 
 use tch::Tensor;
 use torch_ext::TorchError;
-use trainer_core::packing::pack;
+use training_run::packing::pack;
 
 use super::sequence::Sequence;
 use crate::head::Targets;

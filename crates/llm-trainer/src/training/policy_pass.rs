@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use tch::{Device, Kind, Tensor};
-use trainer_core::config::RunConfig;
+use training_run::config::RunConfig;
 
 use super::packed::PackedSequences;
 pub use super::sequence::Sequence;

@@ -170,5 +170,5 @@ fn leaf(x: &Tensor) -> Tensor {
 }
 
 fn activation_bytes_per_token(model: &Decoder) -> usize {
-    trainer_core::plan::activation_bytes_per_token(model.config(), model.kind().elt_size_in_bytes())
+    run_plan::plan::activation_bytes_per_token(model.config(), model.kind().elt_size_in_bytes())
 }

@@ -5,6 +5,7 @@
 use std::iter::zip;
 use std::path::{Path, PathBuf};
 
+use counter_rng::{Purpose, purpose_seed};
 use rl_losses::{
     AdvantageEstimator, ColumnError, OutcomeAgreement, OutcomeLoss, outcome_agreement,
     outcome_cross_entropy,
@@ -12,10 +13,9 @@ use rl_losses::{
 use tch::{Device, Kind};
 use thiserror::Error;
 use torch_ext::TorchError;
-use trainer_core::config::{RewardModelSection, RewardModelUpdate, Run, RunConfig};
-use trainer_core::counter_rng::{Purpose, purpose_seed};
-use trainer_core::resume::TRAINER_FOLDER;
-use trainer_core::schedule::Schedule;
+use training_run::config::{RewardModelSection, RewardModelUpdate, Run, RunConfig};
+use training_run::run_directory::TRAINER_FOLDER;
+use training_run::schedule::Schedule;
 
 use super::adamw::AdamW;
 use super::adapter::adapted;

@@ -3,12 +3,12 @@
 use std::sync::OnceLock;
 use std::time::Instant;
 
+use question_data::ground_truth::GroundTruth;
+use question_data::prompt::Prompt;
 use rayon::{Scope, ThreadPool};
 use reward_math::{Side, Verdict};
 use serde::{Deserialize, Serialize};
-use trainer_core::dealing::run_of;
-use trainer_core::ground_truth::GroundTruth;
-use trainer_core::prompt::Prompt;
+use training_run::dealing::run_of;
 
 use super::external::{ExternalEngine, Wanted};
 use super::grading::{Graded, Grader, Places, RateOfProgress};

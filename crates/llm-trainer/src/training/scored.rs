@@ -4,7 +4,7 @@ use rl_losses::{
     AdvantageEstimator, Correction, KlController, RolloutColumns, RolloutCorrection,
     informative_groups, kl_rewards, kl_sums,
 };
-use trainer_core::config::{KlPlacement, ReferenceKl};
+use training_run::config::{KlPlacement, ReferenceKl};
 
 use super::policy_pass::{Sequence, Statistics};
 use super::rollout::Sample;

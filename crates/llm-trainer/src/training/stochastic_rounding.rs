@@ -30,7 +30,7 @@ pub struct RoundingNoise {
 
 impl RoundingNoise {
     /// The noise of elements `first..first + count` of the parameter that `key` belongs to
-    /// ([`rounding_key`](trainer_core::counter_rng::rounding_key)). Elements `2^32` apart share theirs.
+    /// ([`rounding_key`](counter_rng::rounding_key)). Elements `2^32` apart share theirs.
     ///
     /// ```text
     /// bits_i = mix(mix(i ⊕ key_0) ⊕ key_1)

@@ -19,11 +19,11 @@ mod update_plan;
 use std::rc::Rc;
 use std::time::Instant;
 
-use trainer_core::config::{Run, RunConfig};
-use trainer_core::dynamic_sampling::SampledGroup;
-use trainer_core::metric;
-use trainer_core::metrics::StepMetrics;
-use trainer_core::resume::Change;
+use training_run::config::{Run, RunConfig};
+use training_run::dynamic_sampling::SampledGroup;
+use training_run::metric;
+use training_run::metrics::StepMetrics;
+use training_run::resume::Change;
 
 use super::checkpoint::{self, Snapshot, TrainerState};
 use super::measurement::{record_rollout, record_update};

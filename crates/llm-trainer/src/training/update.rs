@@ -4,11 +4,11 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::time::Instant;
 
+use counter_rng::{Purpose, step_rng};
 use rl_losses::{
     Aggregation, BatchError, KlEstimator, LossOutput, LossSums, PolicyLoss, TokenBatch,
     TokenColumns, entropy_bonus, kl_loss,
 };
-use trainer_core::counter_rng::{Purpose, step_rng};
 
 use super::adamw::{AdamW, StepOutcome};
 use super::local_shard::LocalShard;

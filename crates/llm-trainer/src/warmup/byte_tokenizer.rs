@@ -47,7 +47,7 @@ fn spelling(byte: u8) -> char {
 
 #[cfg(test)]
 mod tests {
-    use trainer_core::text_tokenizer::TextTokenizer;
+    use model_files::text_tokenizer::TextTokenizer;
 
     use super::*;
 

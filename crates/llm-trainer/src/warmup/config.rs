@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use question_data::arithmetic::ArithmeticTask;
 use serde::{Deserialize, Serialize};
-use trainer_core::arithmetic::ArithmeticTask;
 
 use super::teacher::Teacher;
 

@@ -7,7 +7,7 @@ use llm_trainer::model::Decoder;
 use llm_trainer::training::adamw::AdamW;
 use llm_trainer::training::policy_pass::{Cotangent, Sequence};
 use tch::{Device, Kind, Tensor};
-use trainer_core::config::{LoraSection, LoraTarget, OptimizerSection};
+use training_run::config::{LoraSection, LoraTarget, OptimizerSection};
 
 use crate::fixture::{MODELS, decoder, directory, distance, logits, one_thread};
 use crate::moments::moment_bytes;

@@ -6,7 +6,7 @@ use std::path::Path;
 use clap::{CommandFactory, Parser};
 use command_pages::help_faults;
 use llm_trainer::command::Cli;
-use trainer_core::config::{Run, RunConfig};
+use training_run::config::{Run, RunConfig};
 use workspace_tests::blocks::{copy, faults_of_blocks};
 use workspace_tests::book::{faults, root};
 use workspace_tests::shell::{accepts, completions, output, rendered};

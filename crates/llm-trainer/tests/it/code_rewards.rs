@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::Output;
 
+use code_sandbox::{CodeSection, Helper, Sandbox, SandboxError, UnitTests};
 use serde_json::Value;
-use trainer_core::code_tasks::{CodeSection, Helper, Sandbox, SandboxError, UnitTests};
 
 use crate::training_run::{assert_success, train};
 

@@ -1,6 +1,6 @@
 //! Reference, thermostat and guards in whole runs.
 
-use trainer_core::metrics::StepMetrics;
+use training_run::metrics::StepMetrics;
 
 use crate::fixture::said_beside_the_device;
 use crate::training_run::{

@@ -239,7 +239,7 @@ fn a_finished_run_is_evaluated_with_its_own_prompts_and_lengths() {
     let folder = tempfile::tempdir().unwrap();
     let settings = ["training.steps=2", "evaluation.samples=2", "evaluation.every=1"];
     assert_success(&train(folder.path(), &settings));
-    let metrics = trainer_core::metrics::read_metrics(&folder.path().join("run/metrics.jsonl"));
+    let metrics = training_run::metrics::read_metrics(&folder.path().join("run/metrics.jsonl"));
     for step in metrics.expect("a run leaves metrics") {
         let get = |name: &str| {
             step.get(&format!("val-{name}"))

@@ -7,9 +7,9 @@ use llm_trainer::generation::{
     Tally, generate, generate_each,
 };
 use llm_trainer::model::Decoder;
+use model_files::stop_strings::StopStrings;
+use model_files::text_tokenizer::TextTokenizer;
 use tch::{Device, Kind, Tensor};
-use trainer_core::stop_strings::StopStrings;
-use trainer_core::text_tokenizer::TextTokenizer;
 
 use crate::fixture::{MODELS, decoder, directory, logits};
 

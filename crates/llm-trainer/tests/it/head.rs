@@ -49,7 +49,7 @@ fn by_definition(case: &Case, temperature: f64) -> (Tensor, Tensor) {
 #[test]
 fn chunks_give_the_statistics_of_the_whole_matrix() {
     let case = case();
-    assert!(37 * case.weight.size()[0] > i64::from(trainer_core::plan::CHUNK_LOGITS));
+    assert!(37 * case.weight.size()[0] > i64::from(run_plan::plan::CHUNK_LOGITS));
     for temperature in [1.0, 0.6] {
         let (log_prob, entropy) = by_definition(&case, temperature);
         let found = token_statistics(&case.hidden, &case.weight, &case.targets, temperature);

@@ -309,7 +309,7 @@ fn adapters_of_another_kind_are_refused_by_field() {
     let (base, adapter) = (folder.path().join("base"), folder.path().join("adapter"));
     copy_to("tiny_qwen2_tied", &base);
     let mut model = Decoder::load(&base, Device::Cpu, Kind::Float).unwrap();
-    model.add_adapter(&trainer_core::config::LoraSection { rank: 2, ..Default::default() }, 0);
+    model.add_adapter(&training_run::config::LoraSection { rank: 2, ..Default::default() }, 0);
     model.save(&adapter, &base).unwrap();
     load(&adapter).unwrap();
     let config = adapter.join("adapter_config.json");

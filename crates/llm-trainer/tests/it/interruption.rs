@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use llm_trainer::model::Decoder;
 use tch::{Device, Kind};
-use trainer_core::run_directory::RunDirectory;
+use training_run::run_directory::RunDirectory;
 use workspace_tests::processes::wait_until;
 
 use crate::training_run::{assert_success, comparable_metrics, train, train_command, weights};

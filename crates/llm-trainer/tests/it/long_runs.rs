@@ -4,8 +4,8 @@ use std::path::Path;
 use std::process::Command;
 
 use llm_trainer::model::Decoder;
+use model_files::model_config::{Architecture, ModelConfig, ModelShape};
 use tch::{Device, Kind};
-use trainer_core::model_config::{Architecture, ModelConfig, ModelShape};
 
 use crate::fixture::{directory, one_thread};
 use crate::training_run::{assert_success, column, steps, train, train_by};

@@ -6,7 +6,7 @@ use llm_trainer::host_memory::Memory;
 use llm_trainer::training::adamw::AdamW;
 use llm_trainer::training::policy_pass::{Cotangent, PolicyPass, Sequence};
 use tch::{Device, Kind, Tensor};
-use trainer_core::config::{Dtype, OptimizerSection};
+use training_run::config::{Dtype, OptimizerSection};
 
 use crate::fixture::{decoder, one_thread};
 use crate::training_run::{

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-use trainer_core::metrics::read_metrics;
-use trainer_core::tensorboard::{ValueKind, What, event_files, read_events};
-use trainer_core::token_record::TokenRecord;
+use run_report::tensorboard::{ValueKind, What, event_files, read_events};
+use training_run::metrics::read_metrics;
+use training_run::token_record::TokenRecord;
 
 use crate::training_run::{assert_success, train, train_by};
 
@@ -14,9 +14,9 @@ use crate::training_run::{assert_success, train, train_by};
 fn events(folder: &Path) -> Vec<(i64, BTreeMap<String, f32>)> {
     let files = event_files(folder).expect("a folder of events");
     let events = files.iter().flat_map(|path| read_events(path).expect("whole files"));
-    let summary = |event: trainer_core::tensorboard::Event| {
+    let summary = |event: run_report::tensorboard::Event| {
         let Some(What::Summary(summary)) = event.what else { return None };
-        let scalar = |value: trainer_core::tensorboard::Value| match value.kind {
+        let scalar = |value: run_report::tensorboard::Value| match value.kind {
             Some(ValueKind::SimpleValue(number)) => Some((value.tag, number)),
             _ => None,
         };

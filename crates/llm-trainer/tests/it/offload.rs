@@ -5,9 +5,9 @@ use std::path::Path;
 use llm_trainer::host_memory::Memory;
 use llm_trainer::model::Decoder;
 use llm_trainer::training::adamw::AdamW;
+use model_files::model_config::{ModelConfig, ModelShape};
 use tch::{Device, Kind, Tensor};
-use trainer_core::config::{Dtype, OptimizerSection};
-use trainer_core::model_config::{ModelConfig, ModelShape};
+use training_run::config::{Dtype, OptimizerSection};
 
 use crate::fixture::{decoder, one_thread};
 use crate::ranks::{commands, start, succeed};

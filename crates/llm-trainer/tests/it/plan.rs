@@ -4,9 +4,9 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use llm_trainer::model::Decoder;
+use model_files::model_config::{Architecture, ModelConfig, ModelShape};
 use serde_json::Value;
 use tch::{Device, Kind};
-use trainer_core::model_config::{Architecture, ModelConfig, ModelShape};
 
 use crate::fixture::{directory, one_thread};
 use crate::ranks::{commands, start, succeed};

@@ -1,8 +1,8 @@
 //! A Llama-architecture model against the same arithmetic written out with plain loops in f64.
 
 use llm_trainer::model::Decoder;
+use model_files::model_config::{Architecture, ModelConfig, ModelShape};
 use tch::{Device, Kind, Tensor};
-use trainer_core::model_config::{Architecture, ModelConfig, ModelShape};
 
 use crate::fixture::{logits, one_thread};
 

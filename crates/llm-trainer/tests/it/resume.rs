@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Output;
 
-use trainer_core::metrics::StepMetrics;
+use training_run::metrics::StepMetrics;
 
 use crate::fixture::said_beside_the_device;
 use crate::training_run::{

@@ -10,8 +10,8 @@ use llm_trainer::training::policy_pass::{PolicyPass, Sequence};
 use llm_trainer::training::reward_model::{Learnt, OutcomeBatch, learn_outcomes};
 use rl_losses::outcome_agreement;
 use tch::{Kind, Tensor};
-use trainer_core::config::OptimizerSection;
-use trainer_core::metrics::StepMetrics;
+use training_run::config::OptimizerSection;
+use training_run::metrics::StepMetrics;
 
 use crate::fixture::{decoder, directory, distance, said_beside_the_device};
 use crate::training_run::{

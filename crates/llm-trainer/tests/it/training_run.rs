@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use trainer_core::metrics::{StepMetrics, read_metrics};
+use training_run::metrics::{StepMetrics, read_metrics};
 
 use crate::fixture::{directory, said_beside_the_device};
 

@@ -7,10 +7,10 @@ use llm_trainer::training::StepKey;
 use llm_trainer::training::adamw::AdamW;
 use llm_trainer::training::policy_pass::{Cotangent, PolicyPass, Sequence, Statistics};
 use llm_trainer::training::update::{Objective, UpdateBatch, update};
+use model_files::model_config::{Architecture, ModelConfig, ModelShape};
 use rl_losses::{Aggregation, KlEstimator, PolicyLoss, PpoClip};
 use tch::{Device, Kind, Tensor};
-use trainer_core::config::OptimizerSection;
-use trainer_core::model_config::{Architecture, ModelConfig, ModelShape};
+use training_run::config::OptimizerSection;
 
 use crate::fixture::{distance, one_thread};
 use crate::plain_losses::{Columns, SETTINGS, terms};

@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 use softmax_sim::fit_law::{LawFit, Points, figure};
-use softmax_sim::whole_file::write_whole;
+use softmax_sim::result_file::write_whole;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

@@ -8,7 +8,7 @@ use super::page::{kept_text, options};
 use super::revision::ENGINE;
 use super::run::Finished;
 use super::{FINDINGS, Finding, Measure, Setting, Verdict};
-use crate::whole_file::{FileError, write_whole};
+use crate::result_file::{FileError, write_whole};
 use figures::chart_svg::standalone_svg;
 use serde::{Deserialize, Serialize};
 use std::fs;

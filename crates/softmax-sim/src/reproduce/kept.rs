@@ -1,7 +1,7 @@
 //! Training runs that several findings look at: done once, and kept on disk under their content.
 
 use super::revision::ENGINE;
-use crate::whole_file::write_whole;
+use crate::result_file::write_whole;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

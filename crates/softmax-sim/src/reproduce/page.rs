@@ -3,7 +3,7 @@
 use super::kept::KeptShare;
 use super::run::Finished;
 use super::{Cell, Measure, Scale, Setting, Table, Verdict};
-use crate::whole_file::{FileError, write_whole};
+use crate::result_file::{FileError, write_whole};
 use figures::chart_svg::standalone_svg;
 use figures::html::{self, Column, escape, paragraph};
 use figures::number_format::significant;

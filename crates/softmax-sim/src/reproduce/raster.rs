@@ -1,7 +1,7 @@
 //! Charts as PNG, in a font of this machine.
 
 use super::run::Finished;
-use crate::whole_file::{FileError, write_whole};
+use crate::result_file::{FileError, write_whole};
 use figures::Chart;
 use figures::chart_svg::plain_svg;
 use resvg::tiny_skia::{Pixmap, Transform};

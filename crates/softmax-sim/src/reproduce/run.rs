@@ -4,7 +4,7 @@ use super::kept::KeptRuns;
 use super::revision::revision;
 use super::store::{PROGRAM, Record, read_record, write_record};
 use super::{FINDINGS, Finding, Progress, Setting};
-use crate::whole_file::FileError;
+use crate::result_file::FileError;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;

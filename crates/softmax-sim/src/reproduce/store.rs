@@ -3,7 +3,7 @@
 use super::kept::KeptShare;
 use super::revision::revision;
 use super::{Finding, Outcome, Setting};
-use crate::whole_file::{FileError, write_whole};
+use crate::result_file::{FileError, write_whole};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io;

@@ -2,7 +2,7 @@
 
 use super::plan::PlanError;
 use super::shard::ShardError;
-use crate::whole_file::FileError;
+use crate::result_file::FileError;
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;

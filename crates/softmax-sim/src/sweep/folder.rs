@@ -3,12 +3,13 @@
 use super::failure::{DamagedLine, SweepError};
 use super::plan::Plan;
 use super::shard::Shard;
-use crate::whole_file::{sync_folder, write_new};
+use crate::result_file::write_new;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use whole_file::sync_folder;
 
 /// The configuration, as it was given.
 const CONFIGURATION: &str = "sweep.toml";

@@ -3,7 +3,7 @@
 use super::failure::SweepError;
 use super::folder::{Contents, Folder, Outcome, Record};
 use super::plan::{Cell, Plan};
-use crate::whole_file::write_whole;
+use crate::result_file::write_whole;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};

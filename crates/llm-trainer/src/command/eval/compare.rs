@@ -4,11 +4,11 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
+use run_report::evaluation::bootstrap::{Bootstrap, Estimate, Resampled};
+use run_report::evaluation::comparison::{SetComparison, SetResponses, compare};
+use run_report::evaluation::folder::{FolderError, Results, ResultsFolder};
+use run_report::evaluation::table::{comparison_table, main_table};
 use serde::Serialize;
-use trainer_core::evaluation::bootstrap::{Bootstrap, Estimate, Resampled};
-use trainer_core::evaluation::comparison::{SetComparison, SetResponses, compare};
-use trainer_core::evaluation::folder::{FolderError, Results, ResultsFolder};
-use trainer_core::evaluation::table::{comparison_table, main_table};
 
 /// Arguments of `eval compare`.
 #[derive(Debug, clap::Args)]
@@ -106,7 +106,7 @@ fn open(path: &Path) -> Result<Finished, FolderError> {
 fn responses(
     (folder, results): &Finished,
     set: &str,
-) -> anyhow::Result<(Vec<trainer_core::evaluation::response::Response>, usize)> {
+) -> anyhow::Result<(Vec<run_report::evaluation::response::Response>, usize)> {
     let Some(set) = results.set(set) else { bail!("set `{set}` is not there") };
     let responses = folder.responses(&set.name, set.samples, 1, set.problems)?;
     if responses.len() != set.problems * set.samples {

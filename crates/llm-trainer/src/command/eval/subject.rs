@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
+use model_files::model_place::advice;
+use run_report::evaluation::settings::EvaluationFile;
 use toml::Value;
-use trainer_core::config::RunConfig;
-use trainer_core::evaluation::settings::EvaluationFile;
-use trainer_core::model_place::advice;
-use trainer_core::resume::TRAINER_FOLDER;
-use trainer_core::run_directory::RunDirectory;
+use training_run::config::RunConfig;
+use training_run::run_directory::RunDirectory;
+use training_run::run_directory::TRAINER_FOLDER;
 
 use crate::command::model_options::latest_checkpoint;
 

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use trainer_core::text_tokenizer::TextTokenizer;
+use model_files::text_tokenizer::TextTokenizer;
 
 use super::answer::{Answer, EntropyColumns};
 

@@ -4,10 +4,10 @@ mod self_test;
 
 use std::sync::Arc;
 
+use model_files::model_config::ModelConfig;
 use self_test::{test_gate, test_norm, test_rotation};
 use tch::{Device, Tensor};
 use torch_ext::{DecodingKernels, KernelError};
-use trainer_core::model_config::ModelConfig;
 
 use super::attention::Heads;
 use super::rms_norm::RmsNorm;

@@ -1,9 +1,9 @@
 //! Whether a kernel of our own computes what libtorch's operators do: these in f64 on the host, from the same numbers in bf16. A device that
 //! computes nothing would agree with itself.
 
+use model_files::model_config::ModelConfig;
 use tch::{Device, Kind, Tensor};
 use torch_ext::KernelError;
-use trainer_core::model_config::ModelConfig;
 
 use crate::kernel_test::{largest_error, on_host};
 use crate::model::attention::Heads;

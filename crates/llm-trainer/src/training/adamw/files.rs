@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use tch::{Kind, Tensor};
-use trainer_core::atomic_write::WriteError;
+use whole_file::WriteError;
 
 use super::layout::Piece;
 use super::precision::{is_narrow, wide_kind};

@@ -1,7 +1,7 @@
 //! Formats of the state against each other, by our own loops and by libtorch's operators.
 
 use tch::{Device, Kind, Tensor};
-use trainer_core::config::{Dtype, MasterWeights, OptimizerSection};
+use training_run::config::{Dtype, MasterWeights, OptimizerSection};
 
 use super::precision::is_narrow;
 use super::{AdamW, Behind};

@@ -1,8 +1,8 @@
 //! Steps with narrow parameters or moments: what is narrow is widened, stepped and rounded a piece at a time.
 
+use counter_rng::{Purpose, rounding_key};
 use tch::{Kind, Tensor};
 use torch_ext::{HostNumbers, HostNumbersMut, TorchError};
-use trainer_core::counter_rng::{Purpose, rounding_key};
 
 use super::host_step::{Factors, Gradient, Moment, Run, Weight};
 use super::precision::{is_narrow, wide_kind};

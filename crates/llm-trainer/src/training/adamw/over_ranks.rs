@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use tch::{Kind, Tensor};
-use trainer_core::config::{MasterWeights, OptimizerSection};
+use training_run::config::{MasterWeights, OptimizerSection};
 
 use super::cut_model::CutModel;
 use super::layout::units;

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::Context;
-use trainer_core::manifest::{self, Checked, FileSum};
-use trainer_core::resume::TRAINER_FOLDER;
-use trainer_core::run_directory::Checkpoint;
+use training_run::manifest::{self, Checked, FileSum};
+use training_run::run_directory::Checkpoint;
+use training_run::run_directory::TRAINER_FOLDER;
 
 use crate::ranks::{Grid, Ranks};
 use crate::training::adamw::{AdamW, shard_name};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use tch::{Device, Kind, Tensor};
-use trainer_core::config::OptimizerSection;
+use training_run::config::OptimizerSection;
 
 use super::*;
 

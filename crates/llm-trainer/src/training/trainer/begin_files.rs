@@ -5,12 +5,12 @@ use std::rc::Rc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
-use trainer_core::config::{Run, RunConfig};
-use trainer_core::metrics::{MetricsWriter, StepMetrics, read_metrics};
-use trainer_core::resume::Origin;
-use trainer_core::run_directory::RunDirectory;
-use trainer_core::run_law::RunLaw;
-use trainer_core::tensorboard::EventWriter;
+use run_report::run_law::RunLaw;
+use run_report::tensorboard::EventWriter;
+use training_run::config::{Run, RunConfig};
+use training_run::metrics::{MetricsWriter, StepMetrics, read_metrics};
+use training_run::resume::Origin;
+use training_run::run_directory::RunDirectory;
 
 use super::recorder::Recorder;
 

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use trainer_core::config::{KlPlacement, RunConfig};
-use trainer_core::metric;
+use training_run::config::{KlPlacement, RunConfig};
+use training_run::metric;
 
 use super::step_record::StepRecord;
 use crate::training::checkpoint::TrainerState;

@@ -1,12 +1,12 @@
 //! Accuracy on questions that are not trained on.
 
 use anyhow::Context;
-use trainer_core::counter_rng::{Purpose, purpose_seed};
-use trainer_core::evaluation::bootstrap::{Bootstrap, Estimate};
-use trainer_core::evaluation::measures::{Votes, counts_below, pass_at_k};
-use trainer_core::evaluation::response::judge;
-use trainer_core::metrics::{MetricName, StepMetrics, Validation};
-use trainer_core::prompt::Prompt;
+use counter_rng::{Purpose, purpose_seed};
+use question_data::prompt::Prompt;
+use run_report::evaluation::bootstrap::{Bootstrap, Estimate};
+use run_report::evaluation::measures::{Votes, counts_below, pass_at_k};
+use run_report::evaluation::response::judge;
+use training_run::metrics::{MetricName, StepMetrics, Validation};
 
 use super::policy::Policy;
 use super::sampler::Sampler;

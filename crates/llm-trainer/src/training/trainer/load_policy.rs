@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::rc::Rc;
 
+use counter_rng::{Purpose, purpose_seed};
 use tch::{Device, Kind};
-use trainer_core::config::{Run, RunConfig};
-use trainer_core::counter_rng::{Purpose, purpose_seed};
+use training_run::config::{Run, RunConfig};
 
 use super::policy::Policy;
 use crate::host_memory::Memory;

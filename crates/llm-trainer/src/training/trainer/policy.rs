@@ -4,9 +4,9 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use rl_losses::{KlController, implicit_process_rewards};
-use trainer_core::config::Run;
-use trainer_core::metric;
-use trainer_core::schedule::Schedule;
+use training_run::config::Run;
+use training_run::metric;
+use training_run::schedule::Schedule;
 
 use super::step_record::StepRecord;
 use super::update_plan::UpdatePlan;

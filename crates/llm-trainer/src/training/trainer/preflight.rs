@@ -1,12 +1,12 @@
 //! The first responses of a run, without the run.
 
 use anyhow::ensure;
+use model_files::chat_template::{ChatTemplate, Message};
+use question_data::prompt::Prompt;
+use question_data::question_order::{DataCursor, QuestionOrder};
 use reward_math::Verdict;
-use trainer_core::chat_template::{ChatTemplate, Message};
-use trainer_core::config::Run;
-use trainer_core::preflight::{GroupSeen, ModelFacts, Outcome, Preflight, SampleSeen, Settings};
-use trainer_core::prompt::Prompt;
-use trainer_core::question_order::{DataCursor, QuestionOrder};
+use run_plan::preflight::{GroupSeen, ModelFacts, Outcome, Preflight, SampleSeen};
+use training_run::config::Run;
 
 use super::questions::Asked;
 use super::response_text::ResponseText;
@@ -88,7 +88,7 @@ pub fn preflight(
         Some(prompt) => config.data.prompt.question_text(&prompt.question, template.as_ref())?,
         None => String::new(),
     };
-    Ok(Preflight::new(rendered, groups, &Settings::of_run(run, facts)))
+    Ok(Preflight::new(rendered, groups, run, facts))
 }
 
 /// Whether a prompt that asks for an answer is another than one that does not.

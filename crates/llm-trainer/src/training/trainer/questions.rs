@@ -1,12 +1,12 @@
 //! The questions of a run as prompts, and what is odd about them.
 
 use anyhow::Context;
-use trainer_core::arithmetic::Split;
-use trainer_core::chat_template::ChatTemplate;
-use trainer_core::config::RunConfig;
-use trainer_core::dataset::{DataSource, Question};
-use trainer_core::prompt::Prompts;
-use trainer_core::text_tokenizer::TextTokenizer;
+use model_files::chat_template::ChatTemplate;
+use model_files::text_tokenizer::TextTokenizer;
+use question_data::arithmetic::Split;
+use question_data::dataset::{DataSource, Question};
+use question_data::prompt::Prompts;
+use training_run::config::RunConfig;
 
 /// What a run asks.
 #[derive(Debug)]

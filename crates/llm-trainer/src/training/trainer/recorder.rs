@@ -4,15 +4,15 @@ use std::rc::Rc;
 use std::time::SystemTime;
 
 use entropy_core::token_covariances;
-use trainer_core::atomic_write::write_atomically;
-use trainer_core::config::Run;
-use trainer_core::metrics::{MetricsWriter, StepMetrics};
-use trainer_core::prompt::Prompt;
-use trainer_core::run_directory::RunDirectory;
-use trainer_core::run_law::{LawSource, RunLaw};
-use trainer_core::tensorboard::{EventWriter, histogram};
-use trainer_core::text_tokenizer::TextTokenizer;
-use trainer_core::token_record::{TokenRecord, recorded_groups, selected_by_sample, token_lines};
+use model_files::text_tokenizer::TextTokenizer;
+use question_data::prompt::Prompt;
+use run_report::run_law::{LawSource, RunLaw};
+use run_report::tensorboard::{EventWriter, histogram};
+use training_run::config::Run;
+use training_run::metrics::{MetricsWriter, StepMetrics};
+use training_run::run_directory::RunDirectory;
+use training_run::token_record::{TokenRecord, recorded_groups, selected_by_sample, token_lines};
+use whole_file::write_atomically;
 
 use crate::training::measurement::describe_samples;
 use crate::training::scored::ScoredRollout;

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use trainer_core::config::RunConfig;
-use trainer_core::prompt::Prompt;
-use trainer_core::saved_rollouts::{RolloutOrigin, SavedRollouts};
+use question_data::prompt::Prompt;
+use training_run::config::RunConfig;
+use training_run::saved_rollouts::{RolloutOrigin, SavedRollouts};
 
 use crate::training::rollout::{Answered, Sample};
 

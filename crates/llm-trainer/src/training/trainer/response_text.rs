@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use trainer_core::config::{RolloutSection, RunConfig};
-use trainer_core::stop_strings::StopStrings;
-use trainer_core::text_tokenizer::TextTokenizer;
+use model_files::stop_strings::StopStrings;
+use model_files::text_tokenizer::TextTokenizer;
+use training_run::config::{RolloutSection, RunConfig};
 
 use crate::generation::GenerationOptions;
 

@@ -1,8 +1,8 @@
 //! What judges and rewards the responses of a run.
 
-use trainer_core::code_tasks::{Helper, Sandbox};
-use trainer_core::config::RunConfig;
-use trainer_core::ground_truth::RewardKinds;
+use code_sandbox::{Helper, Sandbox};
+use question_data::ground_truth::RewardKinds;
+use training_run::config::RunConfig;
 
 use super::response_text::ResponseText;
 use crate::training::judge::Judge;

@@ -3,11 +3,11 @@
 use std::rc::Rc;
 
 use anyhow::{Context, ensure};
-use trainer_core::config::Run;
-use trainer_core::dynamic_sampling::{Demand, GroupSampler, NextBatch, SampledGroup, StepGroups};
-use trainer_core::prompt::Prompt;
-use trainer_core::question_order::QuestionOrder;
-use trainer_core::saved_rollouts::{SavedRollouts, SavedStep};
+use question_data::prompt::Prompt;
+use question_data::question_order::QuestionOrder;
+use training_run::config::Run;
+use training_run::dynamic_sampling::{Demand, GroupSampler, NextBatch, SampledGroup, StepGroups};
+use training_run::saved_rollouts::{SavedRollouts, SavedStep};
 
 use super::policy::Policy;
 use super::questions::Asked;

@@ -3,11 +3,11 @@
 use std::rc::Rc;
 
 use anyhow::bail;
-use trainer_core::config::{RolloutEngine, Run, RunConfig};
-use trainer_core::dynamic_sampling::GroupSampler;
-use trainer_core::question_order::QuestionOrder;
-use trainer_core::resume::Origin;
-use trainer_core::run_directory::RunDirectory;
+use question_data::question_order::QuestionOrder;
+use training_run::config::{RolloutEngine, Run, RunConfig};
+use training_run::dynamic_sampling::GroupSampler;
+use training_run::resume::Origin;
+use training_run::run_directory::RunDirectory;
 
 use super::begin_files::directory_of;
 use super::load_policy::load_policy;

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use torch_ext::distributed::{Operation, Traffic};
-use trainer_core::metrics::StepMetrics;
+use training_run::metrics::StepMetrics;
 
 use crate::ranks::Ranks;
 use crate::training::measurement::{Timings, record_traffic};

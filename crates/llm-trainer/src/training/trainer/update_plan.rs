@@ -1,7 +1,7 @@
 //! What the updates of a step descend, and on which tokens.
 
 use rl_losses::PolicyLoss;
-use trainer_core::config::{KlPlacement, RunConfig};
+use training_run::config::{KlPlacement, RunConfig};
 
 use crate::training::checkpoint::TrainerState;
 use crate::training::policy_pass::{Sequence, Statistics};

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use llm_trainer::model::Decoder;
 use tch::{Device, Kind};
-use trainer_core::metrics::{StepMetrics, read_metrics};
+use training_run::metrics::{StepMetrics, read_metrics};
 
 use super::{commands, finish, start, succeed, train_on};
 use crate::training_run::{assert_success, comparable_metrics, train};

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use llm_trainer::model::Decoder;
+use model_files::model_config::{Architecture, ModelConfig, ModelShape};
 use tch::{Device, Kind, Tensor};
-use trainer_core::model_config::{Architecture, ModelConfig, ModelShape};
 
 use super::same_run::{WIDE, goes_on_as_one, is_the_run_of_one};
 use super::{commands, finish, start, train_on};

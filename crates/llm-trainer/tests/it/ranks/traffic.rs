@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use trainer_core::config::Run;
-use trainer_core::model_config::ModelConfig;
-use trainer_core::plan::{ModelSizes, Setup, Traffic};
+use model_files::model_config::ModelConfig;
+use run_plan::plan::{ModelSizes, Setup, Traffic};
+use training_run::config::Run;
 
 use super::train_on;
 use crate::fixture::directory;

@@ -23,11 +23,11 @@ use self::recorded::Case;
 const ELSEWHERE: [(&str, &str); 2] = [
     (
         "bootstrap",
-        "best@n of an evaluation is trainer-core's; tests/it/recorded_best_of.rs runs the case",
+        "best@n of an evaluation is run-report's; tests/it/recorded_best_of.rs runs the case",
     ),
     (
         "lr",
-        "the learning rate of a step is trainer-core's; tests/it/recorded_schedules.rs runs the case",
+        "the learning rate of a step is training-run's; tests/it/recorded_schedules.rs runs the case",
     ),
 ];
 

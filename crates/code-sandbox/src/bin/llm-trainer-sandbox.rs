@@ -1,0 +1,18 @@
+//! Restricts itself and becomes the interpreter of a program: what `llm-trainer` starts to run a model's programs
+//! (`docs/code-rewards.md`). It takes one argument, what the program is allowed, in JSON.
+
+use std::process::ExitCode;
+
+#[cfg(target_os = "linux")]
+fn main() -> ExitCode {
+    match std::env::args().nth(1) {
+        Some(confinement) => code_sandbox::confine::confine(&confinement),
+        None => ExitCode::from(2),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn main() -> ExitCode {
+    eprintln!("programs of responses are run on Linux only");
+    ExitCode::from(2)
+}

@@ -1,0 +1,240 @@
+//! Programs that want out, or want everything.
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use code_sandbox::{CodeSection, Sandbox};
+use serde_json::json;
+use workspace_tests::processes::wait_until;
+
+use crate::{fault, helper, holds, judge, sandbox, settings};
+
+#[test]
+fn time_memory_output_and_files_are_bounded() {
+    let Some(sandbox) = sandbox() else { return };
+    for (program, expected) in [
+        ("while True: pass", "killed after 2 s of processor time"),
+        ("x = bytearray(1 << 40)", "MemoryError"),
+        ("x = []\nwhile True: x.append(bytearray(1 << 20))", "MemoryError"),
+        ("import os\nwhile True: os.write(1, b'x' * 4096)", "killed"),
+        (
+            "import sys\nwhile True: sys.stderr.write('x' * 4096)",
+            "killed: over 65536 bytes of output",
+        ),
+        ("raise Exception('x' * 10_000_000)", "Exception: xxx"),
+        ("def f(): f()\nf()", "RecursionError"),
+        // Either the write itself is refused, or what it has written by then is seen first.
+        ("open('big', 'wb').write(b'x' * (1 << 22))", "OSError|killed: files of over"),
+        (
+            "import signal\nsignal.signal(signal.SIGXFSZ, signal.SIG_DFL)\nopen('big', 'wb').write(b'x' * (1 << 22))",
+            "a file of over 1048576 bytes|killed: files of over",
+        ),
+        (
+            "n = 0\nwhile True:\n    open(str(n), 'wb').write(b'x' * (1 << 19))\n    n += 1",
+            "killed: files of over",
+        ),
+        ("import os\nwhile True:\n    os.mkdir('d')\n    os.chdir('d')", "killed: files of over"),
+        ("n = [open('/dev/null') for _ in range(1000)]", "Too many open files"),
+        (
+            "import threading, time\nwhile True: threading.Thread(target=time.sleep, args=(99,)).start()",
+            "can't start new thread",
+        ),
+        ("import ctypes\nctypes.string_at(0)", "killed by signal 11"),
+        ("import os\nos.abort()", "killed by signal 6"),
+        ("exec('(' * 100_000)", "the program does not run"),
+    ] {
+        let words = fault(sandbox, program);
+        assert!(expected.split('|').any(|one| words.contains(one)), "{program}: {words}");
+    }
+    let hasty = CodeSection { wall_seconds: 20.0, ..settings() };
+    let words = fault(&Sandbox::start(&hasty, helper()).unwrap(), "import time\ntime.sleep(1e6)");
+    assert!(words.contains("killed after 20 s of wall time"), "{words}");
+    let tests = json!({"inputs": [""], "outputs": ["x"]});
+    let (right, words) = judge(sandbox, "while True: print('x' * 4096)", &tests);
+    assert!(!right && words.contains("killed: over 65536 bytes of output"), "{words}");
+}
+
+#[test]
+fn files_of_others_are_neither_read_nor_written() {
+    let Some(sandbox) = sandbox() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let secret = folder.path().join("secret");
+    fs::write(&secret, "gold").unwrap();
+    let program = format!(
+        "import os, pathlib
+place = pathlib.Path({:?})
+def refused(action):
+    try:
+        action()
+    except PermissionError:
+        return True
+    except OSError as error:
+        return error.errno == 18  # what Landlock says of a link or a name into another folder
+    return False
+pathlib.Path('own').write_text('mine')
+assert pathlib.Path('own').read_text() == 'mine'
+os.symlink(place, 'way')
+secret = place / 'secret'
+for action in [
+    lambda: secret.read_text(), lambda: secret.write_text(''), lambda: secret.unlink(),
+    lambda: (place / 'new').write_text(''), lambda: os.listdir(place), lambda: os.listdir('..'),
+    lambda: pathlib.Path('way/secret').read_text(), lambda: os.link(secret, 'copy'),
+    lambda: os.rename(secret, 'copy'), lambda: os.rename('own', place / 'own'), lambda: os.mkdir(place / 'x'),
+    lambda: os.truncate(secret, 0), lambda: os.chmod(secret, 0), lambda: os.utime(secret), lambda: os.chown(secret, 0, 0),
+    lambda: open('/etc/passwd'), lambda: open('/proc/self/environ'), lambda: open('/proc/1/cmdline'),
+    lambda: open('/dev/tty'), lambda: os.mknod('pipe'), lambda: os.chroot('.'),
+    lambda: os.setxattr(secret, 'user.x', b'1'), lambda: open('/usr/new', 'w'), lambda: open('/tmp/new', 'w'),
+]:
+    assert refused(action), action.__code__.co_firstlineno",
+        folder.path()
+    );
+    holds(sandbox, &program);
+    assert_eq!(fs::read_to_string(&secret).unwrap(), "gold");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn the_environment_is_empty_and_nothing_is_left_open() {
+    let Some(sandbox) = sandbox() else { return };
+    holds(
+        sandbox,
+        "import os\nassert set(os.environ) <= {'LANG', 'LC_CTYPE', 'OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS', 'PATH', \
+         'PYTHONHASHSEED', 'HOME', 'TMPDIR'}, os.environ\nopen_files = []\nfor fd in range(3, 64):\n    try: open_files.append(os.fstat(fd))\n    except OSError: pass\n\
+         # The harness's own two, to say how the tests went and to say nothing.\nassert len(open_files) <= 3, open_files",
+    );
+}
+
+#[test]
+fn there_is_no_network() {
+    let Some(sandbox) = sandbox() else { return };
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let program = format!(
+        "import socket, urllib.request
+def refused(action):
+    try:
+        action()
+    except OSError:
+        return True
+    return False
+for action in [
+    lambda: socket.create_connection(('127.0.0.1', {port}), 2), lambda: urllib.request.urlopen('http://127.0.0.1:{port}', timeout=2),
+    lambda: socket.socket(socket.AF_UNIX), lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM),
+    lambda: socket.socket(socket.AF_NETLINK), lambda: socket.getaddrinfo('example.org', 80),
+    lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)[0].sendto(b'x', '/run/systemd/journal/dev-log'),
+]:
+    assert refused(action), action.__code__.co_firstlineno
+left, right = socket.socketpair()
+left.send(b'within')
+assert right.recv(9) == b'within'
+import asyncio
+asyncio.run(asyncio.sleep(0))"
+    );
+    holds(sandbox, &program);
+    assert!(listener.accept().is_err(), "somebody has connected");
+}
+
+#[test]
+fn there_are_no_other_processes() {
+    let Some(sandbox) = sandbox() else { return };
+    holds(
+        sandbox,
+        "import os, subprocess, multiprocessing, signal, ctypes, fcntl
+def refused(action):
+    try:
+        action()
+    except OSError:
+        return True
+    return False
+def daemon():
+    if os.fork() == 0:
+        while True: pass
+pipe, other = os.pipe()
+for action in [
+    daemon, lambda: os.forkpty(), lambda: subprocess.run(['/bin/sh', '-c', 'sleep 9']), lambda: os.posix_spawn('/bin/sh', ['sh'], {}),
+    lambda: multiprocessing.Process(target=print).start(), lambda: os.kill(os.getppid() or 1, signal.SIGKILL), lambda: os.kill(1, 9),
+    lambda: os.kill(-1, signal.SIGKILL), lambda: os.kill(0, signal.SIGKILL), lambda: os.killpg(os.getpgrp(), 9), lambda: os.setsid(),
+    lambda: os.setpgid(0, 0), lambda: os.nice(-5), lambda: os.setpriority(os.PRIO_PROCESS, 0, -5), lambda: os.setuid(0),
+    lambda: fcntl.fcntl(pipe, fcntl.F_SETOWN, 1),
+]:
+    assert refused(action), action.__code__.co_firstlineno
+libc = ctypes.CDLL(None, use_errno=True)
+for call in [101, 272, 308, 425, 319, 298, 321, 165, 250, 29, 240]:  # ptrace, unshare, setns, io_uring_setup, memfd_create, ...
+    ctypes.set_errno(0)
+    assert libc.syscall(call, 0, 0, 0, 0, 0) == -1 and ctypes.get_errno() == 1, (call, ctypes.get_errno())
+# The numbers of the x32 interface.
+for call in [0x40000000 + 57, 0x40000000 + 41]:
+    assert libc.syscall(call, 0, 0, 0, 0, 0) == -1
+import resource
+try: resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
+except (ValueError, OSError): pass
+else: raise AssertionError('limits can be raised')
+import threading
+thread = threading.Thread(target=os.getpid)
+thread.start()
+thread.join()",
+    );
+}
+
+/// A fork bomb and its like are refused at the first fork: the machine has as many processes as before.
+#[test]
+fn a_fork_bomb_does_not_go_off() {
+    let Some(sandbox) = sandbox() else { return };
+    let words = fault(sandbox, "import os\nwhile True: os.fork()");
+    assert!(words.contains("PermissionError"), "{words}");
+    let bomb = "import ctypes\nlibc = ctypes.CDLL(None)\nwhile True: libc.fork()";
+    assert!(fault(sandbox, bomb).contains("killed"));
+}
+
+#[test]
+fn nothing_is_left_on_the_disk() {
+    let Some(sandbox) = sandbox() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let mark = folder.path().file_name().unwrap().to_string_lossy().into_owned();
+    holds(
+        sandbox,
+        &format!(
+            "import os\nopen({mark:?}, 'w').write('x')\nos.makedirs('a/b')\nos.symlink('/', 'root')\nos.mkdir('closed', 0)"
+        ),
+    );
+    let left = fs::read_dir(std::env::temp_dir()).unwrap().flatten().filter(|entry| {
+        entry.file_name().to_string_lossy().starts_with("code-")
+            && entry.path().join(&mark).exists()
+    });
+    assert_eq!(left.count(), 0);
+}
+
+/// A program ends with the process that judges it, even where that is killed.
+#[test]
+fn a_program_dies_with_its_judge() {
+    if sandbox().is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let confinement = json!({
+        "interpreter": "/bin/sleep", "arguments": ["71.25"], "folder": folder.path(),
+        "readable": ["/usr", "/lib", "/lib64", "/bin", "/etc/ld.so.cache"], "namespaces": false, "weak": false, "token": "",
+        "limits": {"cpu_seconds": 5, "memory_bytes": 1 << 28, "file_bytes": 4096, "open_files": 16},
+    });
+    // The judge is a shell here, which does not become its child.
+    let mut judge = Command::new("/bin/sh")
+        .args(["-c", "\"$0\" \"$1\" & echo $!; wait", env!("CARGO_BIN_EXE_llm-trainer-sandbox")])
+        .arg(confinement.to_string())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let mut stdout = std::io::BufReader::new(judge.stdout.take().unwrap());
+    std::io::BufRead::read_line(&mut stdout, &mut line).unwrap();
+    let process = Path::new("/proc").join(line.trim());
+    let named = || fs::read_to_string(process.join("cmdline")).unwrap_or_default();
+    wait_until("it becomes the program", || {
+        named().contains("71.25\0") && !named().contains("limits")
+    });
+    judge.kill().unwrap();
+    judge.wait().unwrap();
+    wait_until("it ends", || !named().contains("71.25"));
+}

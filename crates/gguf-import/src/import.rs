@@ -1,0 +1,228 @@
+//! One GGUF file to one Hugging Face directory.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use super::error::GgufError;
+use super::hyperparameters::Hyperparameters;
+use super::names::{PlannedTensor, plan, unpermute};
+use super::reader::GgufFile;
+use super::safetensors_stream::{Entry, SafetensorsStream};
+use super::staging::Staging;
+use super::tensor_dtype::TensorDtype;
+use super::tokenizer;
+
+/// What to do when the file has an output matrix beside the embedding.
+///
+/// Conversion tools write a second, differently quantised copy of a matrix that the model shares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum TiePolicy {
+    /// [`TiePolicy::Output`] if both agree (cosine above 0.99), else [`TiePolicy::Keep`].
+    #[default]
+    Auto,
+    /// Write both; the model is not tied.
+    Keep,
+    /// Share the output matrix, as a rule the finer copy.
+    Output,
+    /// Share the embedding.
+    Embedding,
+}
+
+/// How to import.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ImportOptions {
+    /// What the weights are written as.
+    pub dtype: TensorDtype,
+    /// What becomes of an output matrix.
+    pub tie: TiePolicy,
+}
+
+/// Where an import stands; reported before each tensor and once at the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ImportProgress<'a> {
+    /// Hugging Face name of the next tensor; empty at the end.
+    pub tensor: &'a str,
+    /// Bytes of `model.safetensors` written.
+    pub written_bytes: u64,
+    /// Bytes of the tensors altogether.
+    pub total_bytes: u64,
+}
+
+/// What was written.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ImportSummary {
+    /// The finished directory.
+    pub directory: PathBuf,
+    /// `model_type` of its `config.json`.
+    pub architecture: &'static str,
+    /// Tensors in `model.safetensors`.
+    pub tensors: usize,
+    /// Size of `model.safetensors`.
+    pub bytes: u64,
+    /// SHA-256 of `model.safetensors`, in hexadecimal.
+    pub sha256: String,
+    /// Whether embedding and output share a matrix.
+    pub tied: bool,
+    /// Cosine between embedding and output matrix, where it decided.
+    pub cosine: Option<f64>,
+}
+
+/// Writes `config.json`, `generation_config.json`, `model.safetensors`, `tokenizer.json` and
+/// `tokenizer_config.json` into `directory`, which must be new or empty.
+///
+/// Memory stays near the size of the largest attention matrix. Until everything is written and
+/// flushed, the files stand in a temporary directory beside the target, which is removed on failure.
+///
+/// # Errors
+///
+/// [`GgufError`]: the input is not readable, not a whole GGUF file, not a model that can be
+/// represented, or the output cannot be written.
+pub fn import(
+    gguf: &Path,
+    directory: &Path,
+    options: &ImportOptions,
+    progress: &mut dyn FnMut(ImportProgress<'_>),
+) -> Result<ImportSummary, GgufError> {
+    let gguf = GgufFile::open(gguf)?;
+    let model = Hyperparameters::read(&gguf)?;
+    let files = tokenizer::build(gguf.metadata(), &model)?;
+    let (embedding, tied, cosine) = choose_embedding(&gguf, &model, options.tie)?;
+    let planned = plan(&gguf, &model, embedding, tied)?;
+
+    let staging = Staging::create(directory)?;
+    let json = |value: &serde_json::Value| format!("{value:#}\n").into_bytes();
+    staging.write("config.json", &json(&model.config_json(tied, options.dtype)))?;
+    staging.write("generation_config.json", &json(&model.generation_config_json()))?;
+    staging.write("tokenizer.json", files.tokenizer.as_bytes())?;
+    staging.write("tokenizer_config.json", &json(&files.tokenizer_config))?;
+
+    let path = staging.path("model.safetensors");
+    let file = File::create(&path).map_err(GgufError::io(&path, "create"))?;
+    let (file, bytes, sha256) =
+        write_tensors(file, &path, &gguf, &planned, options.dtype, progress)?;
+    file.sync_all().map_err(GgufError::io(&path, "write"))?;
+    Ok(ImportSummary {
+        directory: staging.publish()?,
+        architecture: model.architecture.name(),
+        tensors: planned.len(),
+        bytes,
+        sha256,
+        tied,
+        cosine,
+    })
+}
+
+/// The tensor that becomes the embedding, and whether the output shares it.
+fn choose_embedding(
+    gguf: &GgufFile,
+    model: &Hyperparameters,
+    tie: TiePolicy,
+) -> Result<(&'static str, bool, Option<f64>), GgufError> {
+    const EMBEDDING: &str = "token_embd.weight";
+    const OUTPUT: &str = "output.weight";
+    if gguf.tensor(OUTPUT).is_none() {
+        return Ok((EMBEDDING, true, None));
+    }
+    Ok(match tie {
+        TiePolicy::Keep => (EMBEDDING, false, None),
+        TiePolicy::Output => (OUTPUT, true, None),
+        TiePolicy::Embedding => (EMBEDDING, true, None),
+        TiePolicy::Auto => {
+            let cosine = cosine(gguf, model, EMBEDDING, OUTPUT)?;
+            if cosine > 0.99 {
+                (OUTPUT, true, Some(cosine))
+            } else {
+                (EMBEDDING, false, Some(cosine))
+            }
+        }
+    })
+}
+
+/// Cosine between about 4,096 evenly spaced rows of two `[vocabulary, hidden]` matrices.
+fn cosine(
+    gguf: &GgufFile,
+    model: &Hyperparameters,
+    left: &str,
+    right: &str,
+) -> Result<f64, GgufError> {
+    let shape = [model.vocab_size, model.hidden_size];
+    let matrix = |name: &str| match gguf.tensor(name) {
+        Some(tensor) if tensor.shape == shape => Ok(tensor),
+        found => {
+            let found = found.map(|tensor| tensor.shape.clone());
+            let problem = format!("has shape {found:?}, expected {shape:?}");
+            Err(GgufError::tensor(gguf.path(), name, problem))
+        }
+    };
+    let (left, right) = (matrix(left)?, matrix(right)?);
+    let (mut a, mut b) = (Vec::new(), Vec::new());
+    let (mut product, mut squares) = (0.0, [0.0, 0.0]);
+    let step = (model.vocab_size / 4096).max(1);
+    let mut row = 0;
+    while row < model.vocab_size {
+        gguf.read_run(left, row * model.hidden_size, model.hidden_size, &mut a)?;
+        gguf.read_run(right, row * model.hidden_size, model.hidden_size, &mut b)?;
+        for (a, b) in a.iter().zip(&b) {
+            let (a, b) = (f64::from(*a), f64::from(*b));
+            product += a * b;
+            squares[0] += a * a;
+            squares[1] += b * b;
+        }
+        row += step;
+    }
+    Ok(product / (squares[0] * squares[1]).sqrt())
+}
+
+/// Streams header and tensors into `writer`; returns it with byte count and SHA-256.
+fn write_tensors<W: Write>(
+    writer: W,
+    path: &Path,
+    gguf: &GgufFile,
+    planned: &[PlannedTensor],
+    dtype: TensorDtype,
+    progress: &mut dyn FnMut(ImportProgress<'_>),
+) -> Result<(W, u64, String), GgufError> {
+    let entries = planned.iter().map(|tensor| Entry {
+        name: tensor.name.clone(),
+        dtype: dtype.safetensors_name(),
+        shape: tensor.source.shape.clone(),
+        bytes: tensor.source.elements() * dtype.element_bytes(),
+    });
+    let entries = entries.collect::<Vec<_>>();
+    let total_bytes = entries.iter().map(|entry| entry.bytes).sum();
+    let mut stream =
+        SafetensorsStream::start(writer, &entries).map_err(GgufError::io(path, "write"))?;
+    let mut encoded = Vec::new();
+    for tensor in planned {
+        let written_bytes = stream.written_bytes;
+        progress(ImportProgress { tensor: &tensor.name, written_bytes, total_bytes });
+        let mut before = 0;
+        let mut put = |elements: &[f32]| {
+            dtype.encode(elements, &mut encoded).map_err(|index| {
+                let problem = format!(
+                    "element {} is {} as {}, expected a finite number",
+                    before + index,
+                    elements[index],
+                    dtype.torch_name()
+                );
+                GgufError::tensor(gguf.path(), &tensor.source.name, problem)
+            })?;
+            before += elements.len();
+            stream.write(&encoded).map_err(GgufError::io(path, "write"))
+        };
+        match tensor.permuted_heads {
+            None => gguf.read_elements(&tensor.source, put)?,
+            Some(heads) => {
+                let mut elements = Vec::new();
+                gguf.read_run(&tensor.source, 0, tensor.source.elements(), &mut elements)?;
+                let columns = tensor.source.shape.get(1).map_or(1, |columns| *columns);
+                put(&unpermute(&elements, heads, columns))?;
+            }
+        }
+    }
+    let written_bytes = stream.written_bytes;
+    progress(ImportProgress { tensor: "", written_bytes, total_bytes });
+    let (writer, sha256) = stream.finish();
+    Ok((writer, written_bytes, sha256))
+}

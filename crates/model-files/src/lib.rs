@@ -1,0 +1,17 @@
+//! A model's directory beside its weights.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`model_config`] | `config.json` as a checked type |
+//! | [`model_place`] | the advice where a path holds no model |
+//! | [`text_tokenizer`] | `tokenizer.json` and the end-of-sequence tokens |
+//! | [`chat_template`] | a conversation as text |
+//! | [`sampling`] | the distribution that a token is drawn from |
+//! | [`stop_strings`] | the texts that end a response |
+
+pub mod chat_template;
+pub mod model_config;
+pub mod model_place;
+pub mod sampling;
+pub mod stop_strings;
+pub mod text_tokenizer;

@@ -1,0 +1,335 @@
+//! `config.json` → [`ModelConfig`].
+
+use std::io::ErrorKind;
+use std::path::Path;
+
+use serde_json::{Map, Value};
+use whole_file::{LONGEST_TEXT_BYTES, read_text_at_most};
+
+use super::{Architecture, ModelConfig, ModelConfigError, ModelShape, RopeScaling};
+
+impl ModelConfig {
+    /// Reads and checks `path`, a `config.json`.
+    ///
+    /// # Errors
+    ///
+    /// [`ModelConfigError`], which names file, field, found and expected value.
+    pub fn read(path: &Path) -> Result<Self, ModelConfigError> {
+        let text = read_text_at_most(path, LONGEST_TEXT_BYTES).map_err(|source| {
+            match (source.kind(), path.parent()) {
+                (ErrorKind::NotFound | ErrorKind::NotADirectory, Some(directory)) => {
+                    ModelConfigError::NoModel { directory: directory.to_owned() }
+                }
+                _ => ModelConfigError::Io { path: path.to_owned(), source },
+            }
+        })?;
+        Self::parse(&text, path)
+    }
+
+    /// As [`read`](Self::read), from text; `path` is for the messages only.
+    ///
+    /// # Errors
+    ///
+    /// As [`read`](Self::read).
+    pub fn parse(text: &str, path: &Path) -> Result<Self, ModelConfigError> {
+        let object: Map<String, Value> = serde_json::from_str(text).map_err(|error| {
+            ModelConfigError::Json { path: path.to_owned(), message: error.to_string() }
+        })?;
+        let shape = Fields { path, object: &object }.shape()?;
+        match shape.first_fault() {
+            None => Ok(Self(shape)),
+            Some((field, found, expected)) => Err(ModelConfigError::Field {
+                path: path.to_owned(),
+                field,
+                found,
+                expected: expected.to_owned(),
+            }),
+        }
+    }
+}
+
+struct Fields<'a> {
+    path: &'a Path,
+    object: &'a Map<String, Value>,
+}
+
+impl Fields<'_> {
+    fn shape(&self) -> Result<ModelShape, ModelConfigError> {
+        let architecture = self.architecture()?;
+        self.only("hidden_act", &Value::from("silu"))?;
+        self.only("use_sliding_window", &Value::from(false))?;
+        self.only("mlp_bias", &Value::from(false))?;
+        self.only("attention_dropout", &Value::from(0.0))?;
+        self.only("quantization_config", &Value::Null)?;
+        let hidden_size = self.count("hidden_size")?;
+        let num_attention_heads = self.count("num_attention_heads")?;
+        let attention_bias = self.flag("attention_bias", false)?;
+        Ok(ModelShape {
+            architecture,
+            hidden_size,
+            intermediate_size: self.count("intermediate_size")?,
+            num_hidden_layers: self.count("num_hidden_layers")?,
+            num_attention_heads,
+            num_key_value_heads: self.count_or("num_key_value_heads", num_attention_heads)?,
+            head_dim: match self.present("head_dim") {
+                Some(_) => self.count("head_dim")?,
+                None if num_attention_heads > 0
+                    && hidden_size.is_multiple_of(num_attention_heads) =>
+                {
+                    hidden_size / num_attention_heads
+                }
+                None => {
+                    return Err(self.fault("hidden_size", "a multiple of num_attention_heads"));
+                }
+            },
+            rms_norm_eps: self.number_or("rms_norm_eps", 1e-6)?,
+            rope_theta: self.rope_theta()?,
+            rope_scaling: self.rope_scaling()?,
+            vocab_size: self.count("vocab_size")?,
+            max_position_embeddings: self.count("max_position_embeddings")?,
+            tie_word_embeddings: self.flag("tie_word_embeddings", false)?,
+            query_key_value_bias: match architecture {
+                Architecture::Qwen2 => true,
+                Architecture::Llama => attention_bias,
+            },
+            attention_output_bias: match architecture {
+                Architecture::Qwen2 => false,
+                Architecture::Llama => attention_bias,
+            },
+            initializer_range: self.number_or("initializer_range", 0.02)?,
+            bos_token_id: self.token_ids("bos_token_id")?.first().copied(),
+            eos_token_ids: self.token_ids("eos_token_id")?,
+            pad_token_id: self.token_ids("pad_token_id")?.first().copied(),
+        })
+    }
+
+    fn architecture(&self) -> Result<Architecture, ModelConfigError> {
+        let name = match self.present("architectures") {
+            Some(Value::Array(names)) if names.len() == 1 => names[0].as_str(),
+            _ => None,
+        };
+        match name {
+            Some("Qwen2ForCausalLM") => Ok(Architecture::Qwen2),
+            Some("LlamaForCausalLM") => Ok(Architecture::Llama),
+            _ => {
+                Err(self.fault("architectures", r#"["Qwen2ForCausalLM"] or ["LlamaForCausalLM"]"#))
+            }
+        }
+    }
+
+    /// `rope_theta`, which newer files keep inside `rope_parameters`.
+    fn rope_theta(&self) -> Result<f64, ModelConfigError> {
+        let nested = self.present("rope_parameters").and_then(|inner| inner.get("rope_theta"));
+        match nested {
+            Some(value) => value
+                .as_f64()
+                .ok_or_else(|| self.fault("rope_parameters", "an object with a number rope_theta")),
+            None => self.number_or("rope_theta", 10_000.0),
+        }
+    }
+
+    fn rope_scaling(&self) -> Result<Option<RopeScaling>, ModelConfigError> {
+        const EXPECTED: &str = "null, or rope_type \"llama3\" with factor, low_freq_factor, high_freq_factor \
+                                and original_max_position_embeddings";
+        let field = if self.present("rope_parameters").is_some() {
+            "rope_parameters"
+        } else {
+            "rope_scaling"
+        };
+        let Some(value) = self.present(field) else { return Ok(None) };
+        let kind = value.get("rope_type").or_else(|| value.get("type")).and_then(Value::as_str);
+        let number = |name| value.get(name).and_then(Value::as_f64);
+        let original = value
+            .get("original_max_position_embeddings")
+            .and_then(Value::as_u64)
+            .and_then(|tokens| usize::try_from(tokens).ok());
+        match (kind, number("factor"), number("low_freq_factor"), number("high_freq_factor")) {
+            (Some("default"), ..) => Ok(None),
+            (Some("llama3"), Some(factor), Some(low_freq_factor), Some(high_freq_factor)) => {
+                let original_max_position_embeddings =
+                    original.ok_or_else(|| self.fault(field, EXPECTED))?;
+                Ok(Some(RopeScaling::Llama3 {
+                    factor,
+                    low_freq_factor,
+                    high_freq_factor,
+                    original_max_position_embeddings,
+                }))
+            }
+            _ => Err(self.fault(field, EXPECTED)),
+        }
+    }
+
+    /// A token id, a list of them, or nothing.
+    fn token_ids(&self, field: &'static str) -> Result<Vec<u32>, ModelConfigError> {
+        let one = |value: &Value| value.as_u64().and_then(|id| u32::try_from(id).ok());
+        let ids = match self.present(field) {
+            None => Some(Vec::new()),
+            // How some Llama files say that there is none.
+            Some(value) if value.as_i64() == Some(-1) => Some(Vec::new()),
+            Some(Value::Array(values)) => values.iter().map(one).collect(),
+            Some(value) => one(value).map(|id| vec![id]),
+        };
+        ids.ok_or_else(|| self.fault(field, "a token id or a list of token ids"))
+    }
+
+    fn only(&self, field: &'static str, supported: &Value) -> Result<(), ModelConfigError> {
+        let same = |found: &Value| match (found.as_f64(), supported.as_f64()) {
+            (Some(found), Some(supported)) => found.total_cmp(&supported).is_eq(),
+            _ => found == supported,
+        };
+        match self.present(field) {
+            Some(found) if !same(found) => Err(self.fault(field, &supported.to_string())),
+            _ => Ok(()),
+        }
+    }
+
+    fn count(&self, field: &'static str) -> Result<usize, ModelConfigError> {
+        self.present(field)
+            .and_then(Value::as_u64)
+            .and_then(|value| usize::try_from(value).ok())
+            .ok_or_else(|| self.fault(field, "a whole number"))
+    }
+
+    fn count_or(&self, field: &'static str, default: usize) -> Result<usize, ModelConfigError> {
+        if self.present(field).is_some() { self.count(field) } else { Ok(default) }
+    }
+
+    fn number_or(&self, field: &'static str, default: f64) -> Result<f64, ModelConfigError> {
+        match self.present(field) {
+            None => Ok(default),
+            Some(value) => value.as_f64().ok_or_else(|| self.fault(field, "a number")),
+        }
+    }
+
+    fn flag(&self, field: &'static str, default: bool) -> Result<bool, ModelConfigError> {
+        match self.present(field) {
+            None => Ok(default),
+            Some(value) => value.as_bool().ok_or_else(|| self.fault(field, "true or false")),
+        }
+    }
+
+    fn present(&self, field: &str) -> Option<&Value> {
+        self.object.get(field).filter(|value| !value.is_null())
+    }
+
+    fn fault(&self, field: &'static str, expected: &str) -> ModelConfigError {
+        ModelConfigError::Field {
+            path: self.path.to_owned(),
+            field,
+            found: self.object.get(field).map_or_else(|| "missing".to_owned(), Value::to_string),
+            expected: expected.to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const QWEN: &str = r#"{"architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2", "hidden_size": 64,
+        "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+        "max_position_embeddings": 512, "rms_norm_eps": 1e-06, "rope_theta": 1000000.0, "vocab_size": 256,
+        "tie_word_embeddings": true, "hidden_act": "silu", "use_sliding_window": false, "rope_scaling": null,
+        "attention_dropout": 0.0, "initializer_range": 0.02, "eos_token_id": [0, 5], "pad_token_id": 0}"#;
+
+    fn parse(text: &str) -> Result<ModelConfig, ModelConfigError> {
+        ModelConfig::parse(text, Path::new("m/config.json"))
+    }
+
+    fn message(text: &str) -> String {
+        parse(text).expect_err("must not be accepted").to_string()
+    }
+
+    #[test]
+    fn qwen2_has_biases_on_query_key_and_value_only() {
+        let config = parse(QWEN).unwrap();
+        assert!(config.query_key_value_bias && !config.attention_output_bias);
+        assert_eq!((config.head_dim, config.eos_token_ids.as_slice()), (16, [0, 5].as_slice()));
+    }
+
+    #[test]
+    fn llama_has_biases_only_where_the_file_says_so() {
+        let llama = QWEN.replace("Qwen2", "Llama");
+        assert!(!parse(&llama).unwrap().query_key_value_bias);
+        let biased = llama.replacen('{', r#"{"attention_bias": true, "#, 1);
+        assert!(parse(&biased).unwrap().attention_output_bias);
+    }
+
+    #[test]
+    fn a_padding_token_of_minus_one_is_none() {
+        let without = QWEN.replace(r#""pad_token_id": 0"#, r#""pad_token_id": -1"#);
+        assert_eq!(parse(&without).unwrap().pad_token_id, None);
+        let field = message(&QWEN.replace(r#""pad_token_id": 0"#, r#""pad_token_id": -2"#));
+        assert_eq!(
+            field,
+            "m/config.json: field `pad_token_id` is -2, expected a token id or a list of token ids"
+        );
+    }
+
+    #[test]
+    fn written_and_read_again_is_the_same() {
+        let scaled = QWEN.replace(
+            r#""rope_scaling": null"#,
+            r#""rope_scaling": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0,
+                "high_freq_factor": 4.0, "original_max_position_embeddings": 64}"#,
+        );
+        for text in [QWEN.to_owned(), QWEN.replace("Qwen2", "Llama"), scaled] {
+            let config = parse(&text).unwrap();
+            let again = parse(&config.to_json("bfloat16").to_string()).unwrap();
+            assert_eq!(again, config);
+        }
+    }
+
+    #[test]
+    fn rope_parameters_of_newer_files_are_understood() {
+        let newer = QWEN.replace(r#""rope_theta": 1000000.0, "#, "").replace(
+            r#""rope_scaling": null"#,
+            r#""rope_parameters": {"rope_theta": 5e5, "rope_type": "default"}"#,
+        );
+        assert!((parse(&newer).unwrap().rope_theta - 5e5).abs() < 1e-9);
+    }
+
+    #[test]
+    fn messages_name_file_field_found_and_expected() {
+        assert_eq!(
+            message(&QWEN.replace("Qwen2ForCausalLM", "MambaForCausalLM")),
+            r#"m/config.json: field `architectures` is ["MambaForCausalLM"], expected ["Qwen2ForCausalLM"] or ["LlamaForCausalLM"]"#
+        );
+        assert_eq!(
+            message(&QWEN.replace(r#""vocab_size": 256,"#, "")),
+            "m/config.json: field `vocab_size` is missing, expected a whole number"
+        );
+        assert_eq!(
+            message(&QWEN.replace(r#""num_key_value_heads": 2"#, r#""num_key_value_heads": 3"#)),
+            "m/config.json: field `num_key_value_heads` is 3, expected a divisor of num_attention_heads"
+        );
+        assert_eq!(
+            message(&QWEN.replace("silu", "gelu")),
+            r#"m/config.json: field `hidden_act` is "gelu", expected "silu""#
+        );
+        assert!(
+            message(
+                &QWEN.replace(r#""rope_scaling": null"#, r#""rope_scaling": {"type": "yarn"}"#)
+            )
+            .starts_with(
+                r#"m/config.json: field `rope_scaling` is {"type":"yarn"}, expected null"#
+            )
+        );
+        assert!(message("[1]").starts_with("m/config.json: not JSON: "));
+    }
+
+    #[test]
+    fn parameters_of_qwen2_5_0_5b_are_counted() {
+        let config = parse(
+            &QWEN
+                .replace(r#""hidden_size": 64"#, r#""hidden_size": 896"#)
+                .replace(r#""intermediate_size": 128"#, r#""intermediate_size": 4864"#)
+                .replace(r#""num_hidden_layers": 2"#, r#""num_hidden_layers": 24"#)
+                .replace(r#""num_attention_heads": 4"#, r#""num_attention_heads": 14"#)
+                .replace(r#""vocab_size": 256"#, r#""vocab_size": 151936"#),
+        )
+        .unwrap();
+        // The model card: 0.49B parameters, 0.36B without the embedding.
+        assert_eq!(config.parameter_count(), 494_032_768);
+    }
+}

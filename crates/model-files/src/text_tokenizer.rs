@@ -1,0 +1,263 @@
+//! Text to token ids and back, by the model's own `tokenizer.json`.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+use tokenizers::Tokenizer;
+use whole_file::{LONGEST_TEXT_BYTES, read_at_most};
+
+/// Longest `tokenizer.json` accepted: several times that of the largest vocabularies.
+const LONGEST_TOKENIZER_BYTES: u64 = 128 << 20;
+
+/// Why a tokenizer cannot be used.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum TokenizerError {
+    /// The file is not there or cannot be read.
+    #[error("{}: cannot read: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The file is not what its name promises.
+    #[error("{}: {problem}", path.display())]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong and what was expected.
+        problem: String,
+    },
+    /// A text did not become tokens.
+    #[error("cannot tokenize {text:?}: {problem}")]
+    Encode {
+        /// The first 40 characters of the text.
+        text: String,
+        /// What the tokenizer said.
+        problem: String,
+    },
+    /// Token ids did not become a text.
+    #[error("cannot decode token ids: {problem}")]
+    Decode {
+        /// What is wrong.
+        problem: String,
+    },
+    /// The tokenizer has more tokens than the model has rows of the embedding.
+    #[error(
+        "{}: token id {largest} is outside the model's vocabulary, expected ids below vocab_size = {vocabulary}",
+        path.display()
+    )]
+    Vocabulary {
+        /// The tokenizer's file.
+        path: PathBuf,
+        /// The largest id the tokenizer can give.
+        largest: u32,
+        /// The `vocab_size` of `config.json`.
+        vocabulary: usize,
+    },
+}
+
+/// A loaded `tokenizer.json`.
+#[derive(Debug, Clone)]
+pub struct TextTokenizer {
+    tokenizer: Tokenizer,
+    path: PathBuf,
+}
+
+impl TextTokenizer {
+    /// Reads `tokenizer.json` in the model directory `dir`.
+    ///
+    /// # Errors
+    ///
+    /// [`TokenizerError::Read`] or [`TokenizerError::Malformed`], naming the file.
+    pub fn load(dir: &Path) -> Result<Self, TokenizerError> {
+        let path = dir.join("tokenizer.json");
+        let bytes = read_at_most(&path, LONGEST_TOKENIZER_BYTES)
+            .map_err(|source| TokenizerError::Read { path: path.clone(), source })?;
+        let malformed = |problem: String| TokenizerError::Malformed { path: path.clone(), problem };
+        let mut tokenizer = parse(&bytes).map_err(malformed)?;
+        // A file may carry the limits of the run it was saved in; here every token counts.
+        tokenizer.with_padding(None);
+        tokenizer.with_truncation(None).map_err(|error| TokenizerError::Malformed {
+            path: path.clone(),
+            problem: format!("cannot switch truncation off: {error}"),
+        })?;
+        Ok(Self { tokenizer, path })
+    }
+
+    /// The token ids of `text`; no special token is added, special-token text is recognised.
+    ///
+    /// # Errors
+    ///
+    /// [`TokenizerError::Encode`] where the tokenizer has no token for a part of the text.
+    pub fn encode(&self, text: &str) -> Result<Vec<u32>, TokenizerError> {
+        match self.tokenizer.encode_fast(text, false) {
+            Ok(encoding) => Ok(encoding.get_ids().to_vec()),
+            Err(error) => Err(TokenizerError::Encode {
+                text: text.chars().take(40).collect(),
+                problem: error.to_string(),
+            }),
+        }
+    }
+
+    /// The text of `ids` without special tokens.
+    ///
+    /// # Errors
+    ///
+    /// [`TokenizerError::Decode`] where the decoder fails.
+    pub fn decode(&self, ids: &[u32]) -> Result<String, TokenizerError> {
+        self.decode_with(ids, true)
+    }
+
+    /// The text of `ids` with special tokens spelled out.
+    ///
+    /// # Errors
+    ///
+    /// [`TokenizerError::Decode`] where the decoder fails.
+    pub fn decode_raw(&self, ids: &[u32]) -> Result<String, TokenizerError> {
+        self.decode_with(ids, false)
+    }
+
+    /// What each of `ids` adds to the text, special tokens spelled out. A character that several tokens make up stands with
+    /// the last of them; bytes that make up none stand as `\u{fffd}` with the last token.
+    ///
+    /// # Errors
+    ///
+    /// [`TokenizerError::Decode`] where the decoder fails.
+    pub fn pieces(&self, ids: &[u32]) -> Result<Vec<String>, TokenizerError> {
+        let mut pieces = vec![String::new(); ids.len()];
+        // Decoded in windows from the last whole character on, with that one's tokens before them: some decoders treat the
+        // first token of a text in a way of its own.
+        let (mut context, mut start) = (0, 0);
+        for end in 1..=ids.len() {
+            let before = self.decode_raw(&ids[context..start])?;
+            let text = self.decode_raw(&ids[context..end])?;
+            let is_whole = !text.ends_with('\u{fffd}') || end == ids.len();
+            if is_whole {
+                let added = text.strip_prefix(&before).unwrap_or_default();
+                added.clone_into(&mut pieces[end - 1]);
+                (context, start) = (start, end);
+            }
+        }
+        Ok(pieces)
+    }
+
+    fn decode_with(&self, ids: &[u32], skip_special: bool) -> Result<String, TokenizerError> {
+        self.tokenizer
+            .decode(ids, skip_special)
+            .map_err(|error| TokenizerError::Decode { problem: error.to_string() })
+    }
+
+    /// Number of tokens, added ones included. The model's own `vocab_size` may be larger (padding).
+    pub fn vocab_size(&self) -> usize {
+        self.tokenizer.get_vocab_size(true)
+    }
+
+    /// The id of one token, spelled as in the vocabulary (`<|im_end|>`).
+    pub fn token_id(&self, token: &str) -> Option<u32> {
+        self.tokenizer.token_to_id(token)
+    }
+
+    /// Ids of the special tokens, which [`decode`](Self::decode) leaves out.
+    pub fn special_ids(&self) -> BTreeSet<u32> {
+        let added = self.tokenizer.get_added_tokens_decoder();
+        added.into_iter().filter(|(_, token)| token.special).map(|(id, _)| id).collect()
+    }
+
+    /// Checks that every id this tokenizer can give has a row in the model's embedding.
+    ///
+    /// # Errors
+    ///
+    /// [`TokenizerError::Vocabulary`], naming the file and both numbers.
+    pub fn check_vocabulary(&self, model_vocab_size: usize) -> Result<(), TokenizerError> {
+        let largest = self.tokenizer.get_vocab(true).into_values().max().unwrap_or(0);
+        if (largest as usize) < model_vocab_size {
+            return Ok(());
+        }
+        let path = self.path.clone();
+        Err(TokenizerError::Vocabulary { path, largest, vocabulary: model_vocab_size })
+    }
+
+    /// The ids that end a response: all those of `generation_config.json`, else of `config.json`, else
+    /// the `eos_token` of `tokenizer_config.json`; ascending.
+    ///
+    /// # Errors
+    ///
+    /// A file that is there but malformed, or no file that names one.
+    pub fn eos_ids(&self, dir: &Path) -> Result<Vec<u32>, TokenizerError> {
+        for name in ["generation_config.json", "config.json"] {
+            let path = dir.join(name);
+            let Some(json) = read_json(&path)? else { continue };
+            let ids = eos_token_id(&json).map_err(|found| TokenizerError::Malformed {
+                path,
+                problem: format!("eos_token_id is {found}, expected a token id or a list of them"),
+            })?;
+            if !ids.is_empty() {
+                return Ok(ids.into_iter().collect());
+            }
+        }
+        let path = dir.join("tokenizer_config.json");
+        let json = read_json(&path)?.unwrap_or_default();
+        match token_text(&json["eos_token"]).map(|token| (token, self.token_id(token))) {
+            Some((_, Some(id))) => Ok(vec![id]),
+            Some((token, None)) => Err(TokenizerError::Malformed {
+                path,
+                problem: format!("eos_token is {token:?}, expected a token of tokenizer.json"),
+            }),
+            None => Err(TokenizerError::Malformed {
+                path: dir.to_path_buf(),
+                problem:
+                    "no end-of-sequence token, expected eos_token_id in generation_config.json or \
+                          config.json, or eos_token in tokenizer_config.json"
+                        .to_owned(),
+            }),
+        }
+    }
+}
+
+/// The library panics on some files that are no tokenizers; most of those are not JSON.
+fn parse(bytes: &[u8]) -> Result<Tokenizer, String> {
+    serde_json::from_slice::<serde::de::IgnoredAny>(bytes)
+        .map_err(|error| format!("not a tokenizer: {error}"))?;
+    match std::panic::catch_unwind(|| Tokenizer::from_bytes(bytes)) {
+        Ok(Ok(tokenizer)) => Ok(tokenizer),
+        Ok(Err(error)) => Err(format!("not a tokenizer: {error}")),
+        Err(_) => Err("not a tokenizer that can be read".to_owned()),
+    }
+}
+
+/// A JSON file, `None` where there is none.
+pub(crate) fn read_json(path: &Path) -> Result<Option<serde_json::Value>, TokenizerError> {
+    let bytes = match read_at_most(path, LONGEST_TEXT_BYTES) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(source) => return Err(TokenizerError::Read { path: path.to_path_buf(), source }),
+    };
+    match serde_json::from_slice(&bytes) {
+        Ok(json) => Ok(Some(json)),
+        Err(error) => Err(TokenizerError::Malformed {
+            path: path.to_path_buf(),
+            problem: format!("not JSON: {error}"),
+        }),
+    }
+}
+
+/// A special token is written as a string or as an object with `content`.
+pub(crate) fn token_text(value: &serde_json::Value) -> Option<&str> {
+    value.as_str().or_else(|| value["content"].as_str())
+}
+
+fn eos_token_id(json: &serde_json::Value) -> Result<BTreeSet<u32>, String> {
+    use serde_json::Value;
+    let value = &json["eos_token_id"];
+    let id = |value: &Value| {
+        value.as_u64().and_then(|id| u32::try_from(id).ok()).ok_or_else(|| value.to_string())
+    };
+    match value {
+        Value::Null => Ok(BTreeSet::new()),
+        Value::Array(ids) => ids.iter().map(id).collect(),
+        one => Ok(BTreeSet::from([id(one)?])),
+    }
+}

@@ -1,0 +1,119 @@
+use model_files::text_tokenizer::TextTokenizer;
+use workspace_tests::files::{folder, message};
+
+use crate::data;
+
+fn tiny() -> TextTokenizer {
+    TextTokenizer::load(&data("tiny_qwen2")).expect("the tiny tokenizer loads")
+}
+
+/// The tiny model's vocabulary is the 256 bytes, id = byte.
+#[test]
+fn ids_of_the_byte_tokenizer_are_the_bytes() {
+    let tokenizer = tiny();
+    for text in ["", "47+38=", " Ünïcode 漢字\n\t😀 "] {
+        let expected: Vec<u32> = text.bytes().map(u32::from).collect();
+        assert_eq!(tokenizer.encode(text).unwrap(), expected);
+        assert_eq!(tokenizer.decode(&expected).unwrap(), text);
+    }
+    assert_eq!(tokenizer.vocab_size(), 256);
+    assert_eq!(tokenizer.token_id("A"), Some(65));
+    assert_eq!(tokenizer.token_id("<|im_end|>"), None);
+}
+
+#[test]
+fn special_text_becomes_one_token_which_decode_skips() {
+    let text = std::fs::read_to_string(data("tiny_qwen2/tokenizer.json")).unwrap();
+    let special = r#""added_tokens": [{"id": 256, "content": "<|im_end|>", "single_word": false, "lstrip": false,
+        "rstrip": false, "normalized": false, "special": true}]"#;
+    let text = text.replace("\"added_tokens\": []", special);
+    let folder = folder(&[("tokenizer.json", &text)]);
+    let tokenizer = TextTokenizer::load(folder.path()).unwrap();
+    let ids = tokenizer.encode("a<|im_end|>b").unwrap();
+    assert_eq!(ids, [97, 256, 98]);
+    assert_eq!(tokenizer.decode(&ids).unwrap(), "ab");
+    assert_eq!(tokenizer.decode_raw(&ids).unwrap(), "a<|im_end|>b");
+    assert_eq!(tokenizer.vocab_size(), 257);
+    assert_eq!(
+        message(tokenizer.check_vocabulary(256), folder.path()),
+        "DIR/tokenizer.json: token id 256 is outside the model's vocabulary, expected ids below vocab_size = 256"
+    );
+    tokenizer.check_vocabulary(257).unwrap();
+}
+
+#[test]
+fn a_missing_or_broken_tokenizer_names_the_file() {
+    let missing = folder(&[]);
+    let text = message(TextTokenizer::load(missing.path()), missing.path());
+    assert!(text.starts_with("DIR/tokenizer.json: cannot read: "), "{text}");
+    let broken = folder(&[("tokenizer.json", "{\"model\": 3")]);
+    let text = message(TextTokenizer::load(broken.path()), broken.path());
+    assert!(text.starts_with("DIR/tokenizer.json: not a tokenizer: "), "{text}");
+}
+
+#[test]
+fn end_of_sequence_ids_come_from_the_first_file_that_names_them() {
+    type Files<'a> = &'a [(&'a str, &'a str)];
+    let tokenizer = tiny();
+    assert_eq!(tokenizer.eos_ids(&data("tiny_qwen2")).unwrap(), [0]);
+    let cases: [(Files, &[u32]); 3] = [
+        (
+            &[
+                ("generation_config.json", r#"{"eos_token_id": [9, 7]}"#),
+                ("config.json", r#"{"eos_token_id": 1}"#),
+            ],
+            &[7, 9],
+        ),
+        (&[("generation_config.json", "{}"), ("config.json", r#"{"eos_token_id": 1}"#)], &[1]),
+        (&[("tokenizer_config.json", r#"{"eos_token": {"content": "A"}}"#)], &[65]),
+    ];
+    for (files, expected) in cases {
+        assert_eq!(tokenizer.eos_ids(folder(files).path()).unwrap(), expected);
+    }
+}
+
+#[test]
+fn an_end_of_sequence_id_that_is_none_names_file_and_value() {
+    let tokenizer = tiny();
+    let wrong = folder(&[("config.json", r#"{"eos_token_id": -1}"#)]);
+    assert_eq!(
+        message(tokenizer.eos_ids(wrong.path()), wrong.path()),
+        "DIR/config.json: eos_token_id is -1, expected a token id or a list of them"
+    );
+    let absent = folder(&[("config.json", "{}")]);
+    let text = message(tokenizer.eos_ids(absent.path()), absent.path());
+    assert!(text.starts_with("DIR: no end-of-sequence token, expected eos_token_id in "), "{text}");
+}
+
+/// Any byte of the file may be any other: it loads and works, or says in a line why not.
+#[test]
+fn a_damaged_tokenizer_never_panics() {
+    let whole = std::fs::read(data("tiny_qwen2/tokenizer.json")).unwrap();
+    let mut state = 1_u64;
+    let mut random = |below: usize| {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(state >> 33).expect("31 bits") % below
+    };
+    let (mut refused, folder) = (0, folder(&[]));
+    for _ in 0..400 {
+        let mut bytes = whole.clone();
+        // Settings stand at the beginning and after the vocabulary; most of the file is the latter.
+        let place =
+            if random(2) == 0 { random(bytes.len().min(1200)) } else { random(bytes.len()) };
+        bytes[place] = b" \"{}[],:0129eE-.\\nulx\xff"[random(22)];
+        std::fs::write(folder.path().join("tokenizer.json"), bytes).unwrap();
+        match TextTokenizer::load(folder.path()) {
+            Ok(tokenizer) => {
+                let ids = tokenizer.encode("47+38= Ünï").unwrap_or_default();
+                let _text = tokenizer.decode(&ids);
+            }
+            Err(error) => {
+                let said = error.to_string();
+                assert!(said.contains("tokenizer.json") && said.lines().count() == 1, "{said}");
+                refused += 1;
+            }
+        }
+    }
+    assert!(refused > 100, "{refused}");
+}

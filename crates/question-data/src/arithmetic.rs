@@ -1,0 +1,194 @@
+//! Made-up arithmetic questions: endless, exact, and different in training and evaluation.
+
+use std::collections::HashSet;
+
+use counter_rng::{Purpose, hash, step_rng};
+use messages::Problem;
+use rand::Rng;
+use rand::seq::IndexedRandom;
+use serde::{Deserialize, Serialize};
+
+use crate::dataset::{DatasetError, Question};
+
+/// One operation between two non-negative integers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Operation {
+    /// `a + b`.
+    Add,
+    /// `a - b`, with the larger first: the answer is never negative.
+    Subtract,
+    /// `a × b`.
+    Multiply,
+}
+
+/// Which of two disjoint halves of all questions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Split {
+    /// Nine tenths of all questions.
+    Train,
+    /// One tenth, never trained on.
+    HeldOut,
+}
+
+/// A family of arithmetic questions.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ArithmeticTask {
+    /// Operations to choose from, each as likely as another.
+    pub operations: Vec<Operation>,
+    /// Digits of the operands, `[fewest, most]`, each count as likely as another; at most 9.
+    pub digits: (u32, u32),
+    /// A short story about each sum in place of `47+38=`.
+    pub word_problems: bool,
+    /// How many questions to make.
+    pub count: usize,
+    /// Seed of the questions; the run's own seed does not change them.
+    pub seed: u64,
+}
+
+impl Default for ArithmeticTask {
+    fn default() -> Self {
+        Self {
+            operations: vec![Operation::Add, Operation::Subtract],
+            digits: (1, 2),
+            word_problems: false,
+            count: 2048,
+            seed: 0,
+        }
+    }
+}
+
+impl ArithmeticTask {
+    /// What is wrong with the task; `prefix` is the dotted path it stands at. Empty where nothing is.
+    pub fn problems(&self, prefix: &str) -> Vec<Problem> {
+        let (fewest, most) = self.digits;
+        let checks = [
+            (
+                !self.operations.is_empty(),
+                "operations",
+                format!("{:?}", self.operations),
+                "at least one operation",
+            ),
+            (
+                1 <= fewest && fewest <= most && most <= 9,
+                "digits",
+                format!("[{fewest}, {most}]"),
+                "[fewest, most] with 1 ≤ fewest ≤ most ≤ 9",
+            ),
+            (self.count > 0, "count", self.count.to_string(), "at least 1"),
+        ];
+        let problem = |(good, field, value, expected): (bool, &str, String, &str)| {
+            let field = format!("{prefix}.arithmetic.{field}");
+            (!good).then(|| Problem { field, value, expected: expected.to_owned() })
+        };
+        checks.into_iter().filter_map(problem).collect()
+    }
+
+    /// `count` questions of a split, the same for the same task.
+    ///
+    /// No question occurs twice unless the family is too small, in which case what there is comes back: fewer
+    /// than `count`, but at least one.
+    ///
+    /// # Errors
+    ///
+    /// [`DatasetError::Arithmetic`] where [`ArithmeticTask::problems`] finds any, or the split is empty.
+    pub fn questions(&self, split: Split) -> Result<Vec<Question>, DatasetError> {
+        if let Some(problem) = self.problems("data").first() {
+            return Err(DatasetError::Arithmetic { problem: problem.to_string() });
+        }
+        let mut seen = HashSet::new();
+        let mut questions = Vec::new();
+        let attempts = self.count as u64 * 40 + 1000;
+        for index in 0..attempts {
+            if questions.len() == self.count {
+                break;
+            }
+            let question = self.question(index);
+            if split_of(&question.problem) == split && seen.insert(question.problem.clone()) {
+                questions.push(question);
+            }
+        }
+        if questions.is_empty() {
+            let problem =
+                format!("no {split:?} question among the family, expected larger `digits`");
+            return Err(DatasetError::Arithmetic { problem });
+        }
+        Ok(questions)
+    }
+
+    /// Question number `index` of the family, in either split.
+    ///
+    /// # Panics
+    ///
+    /// If `operations` is empty or `digits` is not an ascending range within 1..=9.
+    pub fn question(&self, index: u64) -> Question {
+        let rng = &mut step_rng(self.seed, index, Purpose::Arithmetic);
+        let operation = *self.operations.choose(rng).expect("a task has an operation");
+        let mut operand = || {
+            let digits = rng.random_range(self.digits.0..=self.digits.1);
+            let low = if digits == 1 { 0 } else { 10_u64.pow(digits - 1) };
+            rng.random_range(low..10_u64.pow(digits))
+        };
+        let (mut left, mut right) = (operand(), operand());
+        let (symbol, answer) = match operation {
+            Operation::Add => ('+', left + right),
+            Operation::Subtract => {
+                (left, right) = (left.max(right), left.min(right));
+                ('-', left - right)
+            }
+            Operation::Multiply => ('*', left * right),
+        };
+        let problem = if self.word_problems {
+            story(operation, left, right, rng)
+        } else {
+            format!("{left}{symbol}{right}=")
+        };
+        let source = if self.word_problems { "arithmetic-words" } else { "arithmetic" };
+        Question {
+            id: format!("{source}-{}-{index}", self.seed),
+            problem,
+            answer: answer.to_string(),
+            source: source.to_owned(),
+            context: Vec::new(),
+        }
+    }
+}
+
+/// The split depends on the text alone, so a question never stands in both, whatever the seeds.
+fn split_of(problem: &str) -> Split {
+    let word = problem.bytes().fold(0, |state, byte| hash([state, u64::from(byte)]));
+    if word % 10 == 0 { Split::HeldOut } else { Split::Train }
+}
+
+fn story(operation: Operation, left: u64, right: u64, rng: &mut impl Rng) -> String {
+    const NAMES: [&str; 8] = ["Tom", "Anna", "Ben", "Lily", "Sam", "Mia", "Jack", "Emma"];
+    const THINGS: [&str; 8] =
+        ["apples", "marbles", "books", "pencils", "stickers", "coins", "cards", "shells"];
+    let name = NAMES.choose(rng).expect("the list is not empty");
+    let things = THINGS.choose(rng).expect("the list is not empty");
+    let form = rng.random_range(0..2);
+    match (operation, form) {
+        (Operation::Add, 0) => format!(
+            "{name} has {left} {things} and buys {right} more. How many {things} does {name} have now?"
+        ),
+        (Operation::Add, _) => format!(
+            "{name} finds {left} {things} on Monday and {right} {things} on Tuesday. How many {things} does \
+             {name} find in all?"
+        ),
+        (Operation::Subtract, 0) => format!(
+            "{name} has {left} {things} and gives away {right}. How many {things} does {name} have left?"
+        ),
+        (Operation::Subtract, _) => format!(
+            "There are {left} {things} in a box. {name} takes out {right}. How many {things} are left in the \
+             box?"
+        ),
+        (Operation::Multiply, 0) => format!(
+            "{name} has {left} bags with {right} {things} in each bag. How many {things} does {name} have?"
+        ),
+        (Operation::Multiply, _) => format!(
+            "{name} puts {right} {things} in each of {left} boxes. How many {things} are in the boxes?"
+        ),
+    }
+}

@@ -1,0 +1,128 @@
+//! What is wrong with a file of questions, before a run is spent on it.
+//!
+//! | finding | rule |
+//! |---|---|
+//! | unusable rows, unreadable answers | as at load time, each by the kind of its source: [`read_rows_for`] |
+//! | exact duplicates | the same text |
+//! | same question | [`symbols_key`] is the same; conflicting where the verifier holds two answers apart |
+//! | signs apart | [`letters_key`] is the same, [`symbols_key`] is not: mostly different questions, worth a look |
+//! | overlap | [`Overlap`] |
+//! | broken escapes | a control character, as `\f` left of `\frac` by a careless writer of JSON, or U+FFFD |
+//! | scripts, boilerplate | [`Script`], [`Phrase`] |
+
+mod answers;
+mod lengths;
+mod overlap;
+mod phrases;
+mod placed;
+mod repeats;
+mod report;
+mod row_list;
+mod scripts;
+mod table;
+
+pub use answers::AnswerKinds;
+pub use lengths::{LengthError, LengthUnit, Lengths};
+pub use overlap::{Overlap, OverlapPair};
+pub use phrases::{Phrase, PhrasePlace};
+pub use repeats::{Conflict, Repeats};
+pub use report::{DataReport, RowFinding};
+pub use scripts::{Script, ScriptRows};
+
+use placed::Placed;
+
+use crate::dataset::{QuestionFile, ReadRow, ReadRows, RowProblem, read_rows_for};
+use crate::ground_truth::RewardKinds;
+#[cfg(doc)]
+use crate::question_key::{letters_key, symbols_key};
+
+/// What a check looks at beside the file itself.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct CheckOptions<'a> {
+    /// How long a question is.
+    pub unit: LengthUnit<'a>,
+    /// Longest question, in that unit; 0 is no limit.
+    pub max_length: usize,
+    /// Questions that must not be trained on.
+    pub against: Option<&'a QuestionFile>,
+    /// What the answers are, by the source of their question; all mathematics where it is absent.
+    pub kinds: Option<&'a RewardKinds>,
+}
+
+/// Reads a file and looks for everything in the table above.
+///
+/// `limit` of the file holds; its rules for bad and repeated rows do not: all are reported.
+///
+/// # Errors
+///
+/// [`LengthError`] where a file cannot be read at all or the tokenizer refuses.
+pub fn check_data(
+    file: &QuestionFile,
+    options: CheckOptions<'_>,
+) -> Result<DataReport, LengthError> {
+    let mathematics = RewardKinds::default();
+    let kinds = options.kinds.unwrap_or(&mathematics);
+    let ReadRows { layout, rows } = read_rows_for(file, kinds)?;
+    let questions = placed(&rows);
+    let texts: Vec<String> = questions.iter().map(|placed| placed.question.text()).collect();
+    let overlap = match options.against {
+        Some(against) => Some(overlap::overlap(&questions, &texts, against, kinds)?),
+        None => None,
+    };
+    let (exact_duplicates, same_question, conflicts, signs_apart) =
+        repeats::repeats(&questions, &texts, kinds);
+    let findings = |wanted: fn(&RowProblem) -> bool| -> Vec<RowFinding> {
+        rows.iter().filter_map(|row| finding(row, wanted)).collect()
+    };
+    Ok(DataReport {
+        file: file.path.display().to_string(),
+        layout: layout.to_string(),
+        rows: rows.len(),
+        questions: questions.len(),
+        unusable: findings(|problem| !is_answer(problem)),
+        unreadable_answers: findings(is_answer),
+        repeated_ids: repeated_ids(&questions),
+        lengths: lengths::lengths(&texts, options.unit, options.max_length)?,
+        answers: answers::answer_kinds(&questions),
+        exact_duplicates,
+        same_question,
+        conflicts,
+        signs_apart,
+        broken_escapes: questions
+            .iter()
+            .zip(&texts)
+            .filter(|(_, text)| has_broken_escape(text))
+            .map(|(placed, _)| placed.row)
+            .collect(),
+        scripts: scripts::scripts(&questions, &texts),
+        phrases: phrases::phrases(&questions, &texts),
+        overlap,
+    })
+}
+
+fn placed(rows: &[ReadRow]) -> Vec<Placed<'_>> {
+    let good = rows.iter().filter_map(|row| Some((row.place, row.question.as_ref().ok()?)));
+    good.map(|(place, question)| Placed { row: place.number(), question }).collect()
+}
+
+fn finding(row: &ReadRow, wanted: fn(&RowProblem) -> bool) -> Option<RowFinding> {
+    let problem = row.question.as_ref().err().filter(|problem| wanted(problem))?;
+    Some(RowFinding { row: row.place.number(), problem: problem.to_string() })
+}
+
+/// `\frac`, `\boxed`, `\times` and the like after `\f`, `\b` and `\t` were taken for escapes of JSON; U+FFFD.
+fn has_broken_escape(text: &str) -> bool {
+    const AFTER_TAB: [&str; 5] = ["\text", "\times", "\theta", "\triangle", "\tfrac"];
+    let odd = |c: char| c == '\u{fffd}' || (c.is_control() && !matches!(c, '\n' | '\r' | '\t'));
+    text.contains(odd) || AFTER_TAB.iter().any(|word| text.contains(word))
+}
+
+fn repeated_ids(questions: &[Placed<'_>]) -> usize {
+    let mut seen = std::collections::HashSet::new();
+    questions.iter().filter(|placed| !seen.insert(placed.question.id.as_str())).count()
+}
+
+/// Whether a row has an answer, but one that cannot be used.
+fn is_answer(problem: &RowProblem) -> bool {
+    matches!(problem, RowProblem::Answer { .. } | RowProblem::Tests { .. })
+}

@@ -1,0 +1,103 @@
+//! How long questions are.
+
+use model_files::text_tokenizer::{TextTokenizer, TokenizerError};
+use serde::Serialize;
+use thiserror::Error;
+
+use crate::dataset::DatasetError;
+
+/// Why a check cannot be made.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum LengthError {
+    /// A file cannot be read at all.
+    #[error(transparent)]
+    Dataset(#[from] DatasetError),
+    /// The tokenizer refused a text.
+    #[error(transparent)]
+    Tokenizer(#[from] TokenizerError),
+}
+
+/// What a length counts.
+#[derive(Debug, Clone, Copy, Default)]
+pub enum LengthUnit<'a> {
+    /// Unicode characters.
+    #[default]
+    Characters,
+    /// Tokens of the bare question, without chat template.
+    Tokens(&'a TextTokenizer),
+}
+
+/// Lengths of the questions.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Lengths {
+    /// `characters` or `tokens`.
+    pub unit: &'static str,
+    /// The shortest.
+    pub min: usize,
+    /// Half are at most this long.
+    pub median: usize,
+    /// Nine tenths are at most this long.
+    pub p90: usize,
+    /// Ninety-nine hundredths are at most this long.
+    pub p99: usize,
+    /// The longest.
+    pub max: usize,
+    /// Sum over all questions.
+    pub total: usize,
+    /// The limit asked about; 0 is none.
+    pub limit: usize,
+    /// Questions longer than the limit.
+    pub over_limit: usize,
+}
+
+pub(super) fn lengths(
+    texts: &[String],
+    unit: LengthUnit<'_>,
+    limit: usize,
+) -> Result<Option<Lengths>, LengthError> {
+    let mut sorted = Vec::with_capacity(texts.len());
+    for text in texts {
+        sorted.push(match unit {
+            LengthUnit::Characters => text.chars().count(),
+            LengthUnit::Tokens(tokenizer) => tokenizer.encode(text)?.len(),
+        });
+    }
+    sorted.sort_unstable();
+    let (Some(&min), Some(&max)) = (sorted.first(), sorted.last()) else { return Ok(None) };
+    // The smallest length that at least `percent` hundredths of the questions do not exceed.
+    let at = |percent: usize| sorted[(sorted.len() * percent).div_ceil(100).max(1) - 1];
+    let within = sorted.partition_point(|&length| length <= limit);
+    Ok(Some(Lengths {
+        unit: match unit {
+            LengthUnit::Characters => "characters",
+            LengthUnit::Tokens(_) => "tokens",
+        },
+        min,
+        median: at(50),
+        p90: at(90),
+        p99: at(99),
+        max,
+        total: sorted.iter().sum(),
+        limit,
+        over_limit: if limit == 0 { 0 } else { sorted.len() - within },
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_lengths_that_occur() {
+        let texts: Vec<String> = (1..=200).rev().map(|n| "é".repeat(n)).collect();
+        let found = lengths(&texts, LengthUnit::Characters, 150).unwrap().unwrap();
+        assert_eq!(
+            (found.min, found.median, found.p90, found.p99, found.max),
+            (1, 100, 180, 198, 200)
+        );
+        assert_eq!((found.total, found.over_limit), (20_100, 50));
+        assert_eq!(lengths(&texts[..1], LengthUnit::Characters, 0).unwrap().unwrap().over_limit, 0);
+        assert_eq!(lengths(&[], LengthUnit::Characters, 9).unwrap(), None);
+    }
+}

@@ -1,0 +1,108 @@
+//! Instructions that stand in the questions themselves.
+//!
+//! A file with a template baked in asks twice where the configuration has one too; one that asks for `Answer:` under
+//! a grader that reads boxes earns nothing.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+use super::placed::Placed;
+
+/// Words that must be the same for a beginning or ending to count.
+const FEWEST_WORDS: usize = 4;
+/// One in so many questions must have it.
+const ONE_IN: usize = 50;
+/// Fewest questions that must have it, in files too small for a share to say anything.
+const FEWEST_ROWS: usize = 3;
+/// Most beginnings, and most endings, reported.
+const MOST: usize = 5;
+/// Phrases that ask for a form of answer, wherever they stand.
+const ASKING: [&str; 4] = ["\\boxed", "Answer:", "step by step", "<think>"];
+
+/// Where a phrase stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PhrasePlace {
+    /// The questions begin with it.
+    Beginning,
+    /// The questions end in it.
+    Ending,
+    /// It stands anywhere.
+    Anywhere,
+}
+
+/// Words that many questions share.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Phrase {
+    /// The words; spaces as single blanks.
+    pub text: String,
+    /// Where they stand.
+    pub place: PhrasePlace,
+    /// Rows that have it, in order.
+    pub rows: Vec<usize>,
+}
+
+/// Beginnings and endings of at least four words that at least 2 % of the questions share, longest form, and known
+/// phrases that ask for a form of answer.
+pub(super) fn phrases(questions: &[Placed<'_>], texts: &[String]) -> Vec<Phrase> {
+    let words: Vec<Vec<&str>> =
+        texts.iter().map(|text| text.split_whitespace().collect()).collect();
+    let backwards: Vec<Vec<&str>> =
+        words.iter().map(|words| words.iter().rev().copied().collect()).collect();
+    let mut found = Vec::new();
+    let sides = [(PhrasePlace::Beginning, &words), (PhrasePlace::Ending, &backwards)];
+    for (place, words) in sides {
+        for (mut phrase, members) in shared_starts(words) {
+            if place == PhrasePlace::Ending {
+                phrase.reverse();
+            }
+            let rows = members.iter().map(|&index| questions[index].row).collect();
+            found.push(Phrase { text: phrase.join(" "), place, rows });
+        }
+    }
+    for asking in ASKING {
+        let asks =
+            |(placed, text): (&Placed<'_>, &String)| text.contains(asking).then_some(placed.row);
+        let rows: Vec<usize> = questions.iter().zip(texts).filter_map(asks).collect();
+        if !rows.is_empty() {
+            found.push(Phrase { text: asking.to_owned(), place: PhrasePlace::Anywhere, rows });
+        }
+    }
+    found
+}
+
+/// Starts that many lists share, most members first, each with the positions of its members.
+fn shared_starts<'a>(lists: &[Vec<&'a str>]) -> Vec<(Vec<&'a str>, Vec<usize>)> {
+    let mut members_of: HashMap<&[&str], Vec<usize>> = HashMap::new();
+    for (index, words) in lists.iter().enumerate() {
+        if let Some(start) = words.get(..FEWEST_WORDS) {
+            members_of.entry(start).or_default().push(index);
+        }
+    }
+    let enough = lists.len().div_ceil(ONE_IN).max(FEWEST_ROWS);
+    let mut starts: Vec<Vec<usize>> =
+        members_of.into_values().filter(|members| members.len() >= enough).collect();
+    starts.sort_by_key(|members| (std::cmp::Reverse(members.len()), members[0]));
+    starts.truncate(MOST);
+    starts.into_iter().map(|members| grown(lists, members)).collect()
+}
+
+/// Grows the start by a word as long as nine in ten of its members agree on that word.
+fn grown<'a>(lists: &[Vec<&'a str>], mut members: Vec<usize>) -> (Vec<&'a str>, Vec<usize>) {
+    let mut length = FEWEST_WORDS;
+    loop {
+        let mut count: HashMap<&str, usize> = HashMap::new();
+        for word in members.iter().filter_map(|&index| lists[index].get(length)) {
+            *count.entry(word).or_default() += 1;
+        }
+        let most = count.into_iter().max_by_key(|&(word, count)| (count, word));
+        let Some((word, count)) = most else { break };
+        if count * 10 < members.len() * 9 {
+            break;
+        }
+        members.retain(|&index| lists[index].get(length) == Some(&word));
+        length += 1;
+    }
+    (lists[members[0]][..length].to_vec(), members)
+}

@@ -1,0 +1,107 @@
+//! Everything that was found in one file.
+
+use serde::Serialize;
+
+use super::answers::AnswerKinds;
+use super::lengths::Lengths;
+use super::overlap::Overlap;
+use super::phrases::Phrase;
+use super::repeats::{Conflict, Repeats};
+use super::row_list::{equal, some};
+use super::scripts::ScriptRows;
+use crate::dataset::{BadRows, Duplicates, QuestionFile};
+
+/// Most rows that a refusal lists.
+const REFUSED_ROWS: usize = 10;
+
+/// Everything that was found in one file.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DataReport {
+    /// The file.
+    pub file: String,
+    /// Columns of question and answer.
+    pub layout: String,
+    /// Rows, good and bad.
+    pub rows: usize,
+    /// Rows that are questions.
+    pub questions: usize,
+    /// Rows that are none, and why.
+    pub unusable: Vec<RowFinding>,
+    /// Rows whose answer is there but cannot be read: no response could be right.
+    pub unreadable_answers: Vec<RowFinding>,
+    /// Rows that share their name with an earlier one.
+    pub repeated_ids: usize,
+    /// Lengths of the questions; absent where there are none.
+    pub lengths: Option<Lengths>,
+    /// What the answers look like.
+    pub answers: AnswerKinds,
+    /// The same text, character for character.
+    pub exact_duplicates: Repeats,
+    /// The same question, whatever its typesetting.
+    pub same_question: Repeats,
+    /// Of these, those with answers that contradict each other.
+    pub conflicts: Vec<Conflict>,
+    /// Equal but for signs such as `+` and `-`.
+    pub signs_apart: Repeats,
+    /// Rows with a control character where a backslash and a letter stood, or with a character that was lost.
+    pub broken_escapes: Vec<usize>,
+    /// Scripts other than Latin and Greek.
+    pub scripts: Vec<ScriptRows>,
+    /// Beginnings and endings that many questions share, and phrases that ask for a form of answer.
+    pub phrases: Vec<Phrase>,
+    /// Shared with the questions that must not be trained on.
+    pub overlap: Option<Overlap>,
+}
+
+/// One row and what is wrong with it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RowFinding {
+    /// Line or row of the file, counted from 1.
+    pub row: usize,
+    /// What is wrong.
+    pub problem: String,
+}
+
+impl DataReport {
+    /// Why a run refuses the file, under the rules of `file`; `None` where it starts.
+    pub fn refusal(&self, file: &QuestionFile) -> Option<String> {
+        let Self { file: name, rows, .. } = self;
+        let bad = self.unusable.iter().chain(&self.unreadable_answers);
+        let mut invalid: Vec<usize> = bad.map(|finding| finding.row).collect();
+        invalid.sort_unstable();
+        if file.bad_rows == BadRows::Error && !invalid.is_empty() {
+            let (count, list) = (invalid.len(), some(&invalid, REFUSED_ROWS));
+            let named = if count == 1 { "row" } else { "rows" };
+            return Some(format!(
+                "{name}: {count} of {rows} rows are invalid, {named} {list}: a run refuses the file, unless \
+                 data.train.file.bad_rows is \"drop\""
+            ));
+        }
+        if self.questions == 0 {
+            return Some(format!("{name}: no questions, expected at least one"));
+        }
+        let repeated = &self.same_question.groups;
+        if file.duplicates == Duplicates::Error && !repeated.is_empty() {
+            let list: Vec<String> =
+                repeated.iter().take(REFUSED_ROWS).map(|group| equal(group)).collect();
+            let more = if repeated.len() > REFUSED_ROWS { ", …" } else { "" };
+            return Some(format!(
+                "{name}: {} questions stand there more than once, rows {}{more}: a run refuses the file where \
+                 duplicates is \"error\"",
+                repeated.len(),
+                list.join(", ")
+            ));
+        }
+        None
+    }
+
+    /// Whether nothing was found that makes rewards wrong or evaluation unfair: bad rows, broken escapes,
+    /// contradictions, overlap.
+    pub fn is_clean(&self) -> bool {
+        self.unusable.is_empty()
+            && self.unreadable_answers.is_empty()
+            && self.conflicts.is_empty()
+            && self.broken_escapes.is_empty()
+            && self.overlap.as_ref().is_none_or(|overlap| overlap.rows_to_drop.is_empty())
+    }
+}

@@ -1,0 +1,81 @@
+//! Which scripts the questions are written in: a model that reads one may not read another.
+
+use serde::Serialize;
+
+use super::placed::Placed;
+
+/// A script other than Latin and Greek, which mathematics uses in every language.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Script {
+    /// Chinese characters, of Chinese or Japanese.
+    Han,
+    /// Hiragana and katakana.
+    Kana,
+    /// Korean.
+    Hangul,
+    /// Russian and others.
+    Cyrillic,
+    /// Arabic and Persian.
+    Arabic,
+    /// Hindi and others.
+    Devanagari,
+    /// Hebrew.
+    Hebrew,
+    /// Thai.
+    Thai,
+}
+
+/// Letters of each script, as ranges of code points. The Han block is the basic one: the others hold rare signs.
+const RANGES: [(Script, u32, u32); 9] = [
+    (Script::Han, 0x4e00, 0x9fff),
+    (Script::Kana, 0x3041, 0x30ff),
+    (Script::Hangul, 0xac00, 0xd7a3),
+    (Script::Hangul, 0x1100, 0x11ff),
+    (Script::Cyrillic, 0x0400, 0x04ff),
+    (Script::Arabic, 0x0620, 0x064a),
+    (Script::Devanagari, 0x0904, 0x0939),
+    (Script::Hebrew, 0x05d0, 0x05ea),
+    (Script::Thai, 0x0e01, 0x0e30),
+];
+
+/// Rows that hold a letter of a script.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ScriptRows {
+    /// The script.
+    pub script: Script,
+    /// Rows, in order.
+    pub rows: Vec<usize>,
+}
+
+/// The scripts that occur, most rows first.
+pub(super) fn scripts(questions: &[Placed<'_>], texts: &[String]) -> Vec<ScriptRows> {
+    let mut found: Vec<ScriptRows> = Vec::new();
+    for (placed, text) in questions.iter().zip(texts) {
+        for script in scripts_of(text) {
+            match found.iter_mut().find(|rows| rows.script == script) {
+                Some(rows) => rows.rows.push(placed.row),
+                None => found.push(ScriptRows { script, rows: vec![placed.row] }),
+            }
+        }
+    }
+    found.sort_by_key(|rows| std::cmp::Reverse(rows.rows.len()));
+    found
+}
+
+fn scripts_of(text: &str) -> Vec<Script> {
+    let mut found = Vec::new();
+    for letter in text.chars().map(u32::from).filter(|&letter| letter >= 0x0400) {
+        for (script, first, last) in RANGES {
+            if (first..=last).contains(&letter) && !found.contains(&script) {
+                found.push(script);
+            }
+        }
+    }
+    found
+}
+
+/// Whether a letter is a word of its own: scripts written without spaces.
+pub(super) fn is_word_by_itself(letter: char) -> bool {
+    ('\u{3400}'..='\u{9fff}').contains(&letter)
+}

@@ -1,0 +1,56 @@
+//! Rows of a CSV file, whose first line names the columns.
+
+use std::fs::File;
+use std::io::{Cursor, Read};
+use std::path::Path;
+
+use csv::{ByteRecord, ReaderBuilder};
+use serde_json::Value;
+
+use super::row::{Row, Rows, read_error, utf8};
+use super::{BadRow, DatasetError, RowPlace, RowProblem};
+
+pub(super) fn csv_rows(path: &Path, mut file: File) -> Result<Rows, DatasetError> {
+    let name = path.to_path_buf();
+    let failed = move |error: std::io::Error| read_error(&name, error);
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).map_err(&failed)?;
+    // Rows of another length are bad rows, not the end of the file.
+    let mut reader = ReaderBuilder::new().flexible(true).from_reader(Cursor::new(bytes));
+    let header = reader.byte_headers().map_err(|error| failed(error.into()))?;
+    let names: Result<Vec<String>, RowProblem> =
+        header.iter().map(|name| Ok(utf8(name)?.trim().to_owned())).collect();
+    let names = names.map_err(|problem| {
+        let row = BadRow { place: RowPlace::Line(1), problem };
+        DatasetError::Rows { path: path.to_path_buf(), rows: vec![row], of: 1 }
+    })?;
+    Ok(Box::new(std::iter::from_fn(move || {
+        let mut record = ByteRecord::new();
+        match reader.read_byte_record(&mut record) {
+            Err(error) => Some(Err(failed(error.into()))),
+            Ok(false) => None,
+            Ok(true) => {
+                let place = RowPlace::Line(line(&record, reader.get_ref().get_ref()));
+                Some(Ok((place, row(&names, &record))))
+            }
+        }
+    })))
+}
+
+/// The line that a row begins on: its position is that of the blank lines before it.
+fn line(record: &ByteRecord, file: &[u8]) -> usize {
+    let Some(position) = record.position() else { return 0 };
+    let number = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
+    let rest = file.get(number(position.byte())..).unwrap_or_default();
+    let blank = rest.iter().take_while(|byte| matches!(byte, b'\r' | b'\n'));
+    number(position.line()) + blank.filter(|&&byte| byte == b'\n').count()
+}
+
+fn row(names: &[String], record: &ByteRecord) -> Result<Row, RowProblem> {
+    let (cells, columns) = (record.len(), names.len());
+    if cells != columns {
+        return Err(RowProblem::Cells { cells, columns });
+    }
+    let cell = |(name, cell): (&String, &[u8])| Ok((name.clone(), Value::from(utf8(cell)?)));
+    names.iter().zip(record).map(cell).collect()
+}

@@ -1,0 +1,256 @@
+//! Which columns of a file hold question, answer, name and source.
+
+use std::fmt;
+
+use model_files::chat_template::Message;
+use serde_json::Value;
+
+use super::row::Row;
+use super::{Question, QuestionFile, RowPlace, RowProblem};
+use crate::ground_truth::{RewardKind, RewardKinds};
+
+/// Columns that may hold the problem, the first one present.
+const PROBLEM_COLUMNS: [&str; 4] = ["problem", "question", "prompt", "messages"];
+/// Columns that may hold the answer, the first one present.
+const ANSWER_COLUMNS: [&str; 7] = [
+    "answer",
+    "reward_model.ground_truth",
+    "ground_truth",
+    "tests",
+    "test_list",
+    "test_cases",
+    "input_output",
+];
+/// Columns that may hold the name of the data set, the first one present.
+const SOURCE_COLUMNS: [&str; 3] = ["source", "data_source", "dataset"];
+/// Columns that may hold the name of the row, the first one present.
+const ID_COLUMNS: [&str; 2] = ["id", "extra_info.index"];
+
+/// Which columns of a file hold what: those that [`QuestionFile`] names, else those recognised in its first row.
+///
+/// | columns | known from |
+/// |---|---|
+/// | `prompt` + `reward_model.ground_truth` (+ `data_source`, `extra_info`) | verl |
+/// | `problem` + `answer` | MATH, DAPO and most others |
+/// | `question` + `answer`, the answer after `####` | GSM8K |
+/// | `prompt` + `answer` or `ground_truth` | TRL |
+/// | a problem + `tests`, `test_list`, `test_cases` or `input_output` | sets of programming tasks |
+/// | `messages` + `ground_truth` or `answer`, else their last turn is the answer | open-instruct |
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layout {
+    /// Column of the problem: text, or a conversation that ends in the user's turn.
+    problem: String,
+    answer: AnswerColumn,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum AnswerColumn {
+    Column(String),
+    /// The conversation ends in the assistant's turn, which is the solution.
+    LastTurn,
+}
+
+impl fmt::Display for Layout {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.answer {
+            AnswerColumn::Column(answer) => write!(formatter, "{} + {answer}", self.problem),
+            AnswerColumn::LastTurn => {
+                write!(formatter, "{}, answered in the last turn", self.problem)
+            }
+        }
+    }
+}
+
+impl Layout {
+    /// The columns that the file names, else those its first row is recognised by.
+    ///
+    /// # Errors
+    ///
+    /// A text with the columns found, where question or answer are not among them.
+    pub(super) fn recognise(file: &QuestionFile, first: &Row) -> Result<Self, String> {
+        let verl =
+            at(first, "prompt").is_some() && at(first, "reward_model.ground_truth").is_some();
+        let present =
+            |known: &[&'static str]| known.iter().copied().find(|&c| at(first, c).is_some());
+        let problem = match file.problem_field.as_str() {
+            "" if verl => Some("prompt"),
+            "" => present(&PROBLEM_COLUMNS),
+            named => Some(named),
+        };
+        let answer = match file.answer_field.as_str() {
+            "" if verl && problem == Some("prompt") => Some("reward_model.ground_truth"),
+            "" => present(&ANSWER_COLUMNS),
+            named => Some(named),
+        };
+        let answer = match answer {
+            Some(column) => Some(AnswerColumn::Column(column.to_owned())),
+            None => (problem == Some("messages")).then_some(AnswerColumn::LastTurn),
+        };
+        match (problem, answer) {
+            (Some(problem), Some(answer)) => Ok(Self { problem: problem.to_owned(), answer }),
+            (problem, _) => {
+                let (what, known, field) = match problem {
+                    None => ("question", PROBLEM_COLUMNS.join(", "), "problem_field"),
+                    Some(_) => ("answer", ANSWER_COLUMNS.join(", "), "answer_field"),
+                };
+                Err(format!(
+                    "no column holds the {what}: found {}, expected one of {known} ({field} names another)",
+                    names(first)
+                ))
+            }
+        }
+    }
+
+    /// The question of a row; `stem` is the name of the file, for what the row does not name. Of tests, any value is taken.
+    pub(super) fn question(
+        &self,
+        row: &Row,
+        place: RowPlace,
+        stem: &str,
+        kinds: &RewardKinds,
+    ) -> Result<Question, RowProblem> {
+        let problem = at(row, &self.problem).ok_or_else(|| missing(&self.problem, row))?;
+        let mut turns = turns(&self.problem, problem)?;
+        let optional = |columns: &[&str]| {
+            columns
+                .iter()
+                .filter_map(|column| at(row, column))
+                .find_map(|value| name(single(value)))
+        };
+        let source = optional(&SOURCE_COLUMNS).unwrap_or_else(|| stem.to_owned());
+        let is_code = kinds.of(&source) == RewardKind::Code;
+        let answer = match &self.answer {
+            AnswerColumn::Column(column) if is_code => {
+                let value = at(row, column).ok_or_else(|| missing(column, row))?;
+                if value.is_string() { text(column, value)? } else { value.to_string() }
+            }
+            AnswerColumn::Column(column) => {
+                text(column, single(at(row, column).ok_or_else(|| missing(column, row))?))?
+            }
+            AnswerColumn::LastTurn => {
+                let answer = turns.pop_if(|turn| turn.role == "assistant");
+                answer.ok_or_else(|| ends_wrongly(&self.problem, &turns, "assistant"))?.content
+            }
+        };
+        let last = turns.pop_if(|turn| turn.role == "user");
+        let problem = last.ok_or_else(|| ends_wrongly(&self.problem, &turns, "user"))?.content;
+        Ok(Question {
+            id: optional(&ID_COLUMNS).unwrap_or_else(|| format!("{stem}-{}", place.number())),
+            problem,
+            answer: if is_code { answer } else { final_answer(&self.answer, answer)? },
+            source,
+            context: turns,
+        })
+    }
+}
+
+/// The value at a column, dots lead inside; null is as good as absent.
+fn at<'a>(row: &'a Row, path: &str) -> Option<&'a Value> {
+    let found = row.get(path).or_else(|| {
+        let (first, rest) = path.split_once('.')?;
+        rest.split('.').try_fold(row.get(first)?, |value, key| value.get(key))
+    });
+    found.filter(|value| !value.is_null())
+}
+
+/// A list of one is what stands in it: some files keep one answer a verifier.
+fn single(value: &Value) -> &Value {
+    match value.as_array().map(Vec::as_slice) {
+        Some([only]) => only,
+        _ => value,
+    }
+}
+
+fn names(row: &Row) -> String {
+    let mut names = Vec::new();
+    for (name, value) in row {
+        match value {
+            Value::Object(inner) => names.extend(inner.keys().map(|key| format!("{name}.{key}"))),
+            _ => names.push(name.clone()),
+        }
+    }
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+}
+
+fn field_problem(field: &str, problem: String) -> RowProblem {
+    RowProblem::Field { field: field.to_owned(), problem }
+}
+
+fn missing(field: &str, row: &Row) -> RowProblem {
+    field_problem(field, format!("is missing, the row has {}", names(row)))
+}
+
+fn text(field: &str, value: &Value) -> Result<String, RowProblem> {
+    match value {
+        Value::String(text) if text.trim().is_empty() => {
+            Err(field_problem(field, "is empty, expected text".to_owned()))
+        }
+        Value::String(text) => Ok(text.clone()),
+        Value::Number(number) => Ok(number.to_string()),
+        other => {
+            Err(field_problem(field, format!("is {}, expected text or a number", shortened(other))))
+        }
+    }
+}
+
+fn name(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) if !text.is_empty() => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+/// The turns of a conversation; plain text is one turn of the user.
+fn turns(field: &str, value: &Value) -> Result<Vec<Message>, RowProblem> {
+    let Value::Array(list) = value else {
+        return Ok(vec![Message::new("user", text(field, value)?)]);
+    };
+    let turn = |(index, turn): (usize, &Value)| {
+        let inner = |key: &str| {
+            let field = format!("{field}[{index}].{key}");
+            let value = turn.get(key).filter(|value| !value.is_null());
+            text(&field, value.ok_or_else(|| field_problem(&field, "is missing".to_owned()))?)
+        };
+        let (role, content) = (inner("role")?, inner("content")?);
+        if matches!(role.as_str(), "system" | "user" | "assistant") {
+            return Ok(Message { role, content });
+        }
+        let problem = format!("is {role:?}, expected \"system\", \"user\" or \"assistant\"");
+        Err(field_problem(&format!("{field}[{index}].role"), problem))
+    };
+    list.iter().enumerate().map(turn).collect()
+}
+
+fn ends_wrongly(field: &str, turns: &[Message], expected: &str) -> RowProblem {
+    let found = match turns.last() {
+        Some(turn) => format!("ends in a turn of {:?}", turn.role),
+        None => "has no turn".to_owned(),
+    };
+    field_problem(field, format!("{found}, expected one of {expected:?} there"))
+}
+
+/// What follows the last `####` of a worked solution; without the marks, the text as it stands.
+fn final_answer(column: &AnswerColumn, answer: String) -> Result<String, RowProblem> {
+    match answer.rsplit_once("####") {
+        Some((_, tail)) if !tail.trim().is_empty() => Ok(tail.trim().to_owned()),
+        Some(_) => {
+            let field = match column {
+                AnswerColumn::Column(column) => column,
+                AnswerColumn::LastTurn => "messages",
+            };
+            Err(field_problem(field, "ends in ####, expected the answer after it".to_owned()))
+        }
+        None => Ok(answer),
+    }
+}
+
+/// Values can be pages long; a message is not.
+fn shortened(value: &Value) -> String {
+    const MOST: usize = 80;
+    let text = value.to_string();
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}

@@ -1,0 +1,240 @@
+//! A file to its questions, under the rules for bad rows and duplicates.
+
+use std::collections::HashMap;
+
+use code_sandbox::UnitTests;
+use reward_math::Options;
+
+use super::rows::rows;
+use super::{
+    BadRow, BadRows, DatasetError, Duplicates, Layout, Question, QuestionFile, RowPlace, RowProblem,
+};
+use crate::ground_truth::{RewardKind, RewardKinds};
+use crate::question_key::symbols_key;
+
+/// Questions, and what is to be known of how they were read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QuestionSet {
+    /// Those to ask.
+    pub questions: Vec<Question>,
+    /// Rows left out by [`BadRows::Drop`].
+    pub bad_rows: Vec<BadRow>,
+    /// Questions that stood there more than once, whether they were kept or not.
+    pub repeated: usize,
+    /// Of these, how many had different answers.
+    pub conflicting: usize,
+    /// Rows left out by [`Duplicates::Drop`].
+    pub dropped: usize,
+}
+
+impl QuestionSet {
+    /// Questions of which nothing needs to be said.
+    pub(super) fn of(questions: Vec<Question>) -> Self {
+        Self { questions, bad_rows: Vec::new(), repeated: 0, conflicting: 0, dropped: 0 }
+    }
+
+    /// What a person should know before training on them: one sentence each, none where all is well.
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if let Some(first) = self.bad_rows.first() {
+            let (count, number) = (self.bad_rows.len(), first.place.number());
+            let problem = &first.problem;
+            notes.push(format!("{count} bad rows were left out, the first is {number}: {problem}"));
+        }
+        if self.repeated > 0 {
+            let Self { repeated, conflicting, dropped, .. } = self;
+            notes.push(format!(
+                "{repeated} questions stand there more than once, {conflicting} of them with different answers; \
+                 {dropped} rows were left out for it"
+            ));
+        }
+        notes
+    }
+}
+
+/// One row of a file: the question, or why there is none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReadRow {
+    /// Where it stands.
+    pub place: RowPlace,
+    /// The question, its answer readable.
+    pub question: Result<Question, RowProblem>,
+}
+
+/// All rows of a file, good and bad.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReadRows {
+    /// Which columns hold what.
+    pub layout: Layout,
+    /// The rows in order; blank lines are none.
+    pub rows: Vec<ReadRow>,
+}
+
+/// Reads every row of a file; a bad row is not an error here.
+///
+/// Reading stops after `limit` good rows. [`QuestionFile::bad_rows`] and [`QuestionFile::duplicates`] are not applied.
+///
+/// # Errors
+///
+/// [`DatasetError`] where the file cannot be read, its columns are not known, or it has no row.
+pub fn read_rows(file: &QuestionFile) -> Result<ReadRows, DatasetError> {
+    read_rows_for(file, &RewardKinds::default())
+}
+
+/// As [`read_rows`], for answers that are not all mathematics.
+///
+/// # Errors
+///
+/// As for [`read_rows`].
+pub fn read_rows_for(file: &QuestionFile, kinds: &RewardKinds) -> Result<ReadRows, DatasetError> {
+    let path = &file.path;
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let stem = name.split('.').next().unwrap_or_default();
+    let limit = if file.limit == 0 { usize::MAX } else { file.limit };
+    let mut layout: Option<Layout> = None;
+    let mut read: Vec<ReadRow> = Vec::new();
+    let mut good = 0;
+    for row in rows(path)? {
+        if good == limit {
+            break;
+        }
+        let (place, row) = row?;
+        let question = match (row, &mut layout) {
+            (Err(problem), _) => Err(problem),
+            (Ok(row), Some(layout)) => layout.question(&row, place, stem, kinds),
+            (Ok(row), unknown) => {
+                let layout = Layout::recognise(file, &row).map_err(|problem| {
+                    DatasetError::Columns { path: path.clone(), place, problem }
+                })?;
+                unknown.insert(layout).question(&row, place, stem, kinds)
+            }
+        };
+        let question = question.and_then(|question| readable(question, kinds));
+        good += usize::from(question.is_ok());
+        read.push(ReadRow { place, question });
+    }
+    match layout {
+        Some(layout) => Ok(ReadRows { layout, rows: read }),
+        None if read.is_empty() => Err(DatasetError::Empty { path: path.clone() }),
+        None => Err(DatasetError::Rows {
+            path: path.clone(),
+            of: read.len(),
+            rows: read.into_iter().filter_map(bad_row).collect(),
+        }),
+    }
+}
+
+/// Reads the questions of a file.
+///
+/// Columns are recognised as [`Layout`] says; a solution in GSM8K's raw form (`… #### N`) gives `N`. An
+/// answer must be mathematics that [`reward_math::Gold`] reads: no response to it could be right otherwise. `id` defaults to
+/// `name-row`, `source` to the file's name up to the first dot.
+///
+/// # Errors
+///
+/// [`DatasetError`], with all bad rows in one; a file without questions is an error.
+pub fn read_questions(file: &QuestionFile) -> Result<QuestionSet, DatasetError> {
+    read_questions_for(file, &RewardKinds::default())
+}
+
+/// As [`read_questions`], for answers that are not all mathematics: each must be one of the kind of its source.
+///
+/// # Errors
+///
+/// As for [`read_questions`].
+pub fn read_questions_for(
+    file: &QuestionFile,
+    kinds: &RewardKinds,
+) -> Result<QuestionSet, DatasetError> {
+    let ReadRows { rows, .. } = read_rows_for(file, kinds)?;
+    let (path, of) = (file.path.clone(), rows.len());
+    let mut places = Vec::with_capacity(of);
+    let mut set = QuestionSet::of(Vec::with_capacity(of));
+    for ReadRow { place, question } in rows {
+        match question {
+            Ok(question) => {
+                places.push(place);
+                set.questions.push(question);
+            }
+            Err(problem) => set.bad_rows.push(BadRow { place, problem }),
+        }
+    }
+    if !set.bad_rows.is_empty() && file.bad_rows == BadRows::Error {
+        return Err(DatasetError::Rows { path, rows: set.bad_rows, of });
+    }
+    if set.questions.is_empty() {
+        return Err(DatasetError::Empty { path });
+    }
+    let repeated = repeated(&set.questions);
+    let conflicts = |group: &Vec<usize>| {
+        let first = &set.questions[group[0]];
+        group.iter().any(|&row| !same_answer(&set.questions[row], first, kinds))
+    };
+    let conflicting: Vec<bool> = repeated.iter().map(conflicts).collect();
+    set.repeated = repeated.len();
+    set.conflicting = conflicting.iter().filter(|&&conflict| conflict).count();
+    match file.duplicates {
+        Duplicates::Keep => {}
+        Duplicates::Error if repeated.is_empty() => {}
+        Duplicates::Error => {
+            let rows = |group: &Vec<usize>| group.iter().map(|&row| places[row]).collect();
+            let groups = repeated.iter().map(rows).collect();
+            return Err(DatasetError::Duplicates { path, groups });
+        }
+        Duplicates::Drop => {
+            let mut kept = vec![true; set.questions.len()];
+            for (group, conflict) in repeated.iter().zip(conflicting) {
+                for &row in &group[usize::from(!conflict)..] {
+                    kept[row] = false;
+                }
+            }
+            let mut flags = kept.into_iter();
+            let before = set.questions.len();
+            set.questions.retain(|_| flags.next().unwrap_or(true));
+            set.dropped = before - set.questions.len();
+            if set.questions.is_empty() {
+                return Err(DatasetError::Empty { path });
+            }
+        }
+    }
+    Ok(set)
+}
+
+/// Indices of the questions that stand there more than once, one group each, in order of the first.
+fn repeated(questions: &[Question]) -> Vec<Vec<usize>> {
+    let mut rows_of: HashMap<String, Vec<usize>> = HashMap::new();
+    for (row, question) in questions.iter().enumerate() {
+        rows_of.entry(symbols_key(&question.text())).or_default().push(row);
+    }
+    let mut groups: Vec<Vec<usize>> = rows_of.into_values().filter(|rows| rows.len() > 1).collect();
+    groups.sort_unstable();
+    groups
+}
+
+/// Whether two answers are the same to the verifier: as mathematics `025` and `25` are, `1/2` and `0.5` are.
+pub(crate) fn same_answer(left: &Question, right: &Question, kinds: &RewardKinds) -> bool {
+    let right_by_left = || {
+        let truth = kinds.of(&left.source).read(&left.answer, &Options::default());
+        truth.is_ok_and(|truth| truth.verify_answer(&right.answer).is_right())
+    };
+    left.answer == right.answer || right_by_left()
+}
+
+/// Refuses an answer that no response, or only its own spelling, could match.
+fn readable(question: Question, kinds: &RewardKinds) -> Result<Question, RowProblem> {
+    let kind = kinds.of(&question.source);
+    if kind == RewardKind::Code {
+        return match UnitTests::read(&question.answer) {
+            Err(why) => Err(RowProblem::Tests { why }),
+            Ok(_) => Ok(question),
+        };
+    }
+    match kind.check(&question.answer) {
+        Err(why) => Err(RowProblem::Answer { answer: question.answer, why }),
+        Ok(()) => Ok(question),
+    }
+}
+
+fn bad_row(row: ReadRow) -> Option<BadRow> {
+    Some(BadRow { place: row.place, problem: row.question.err()? })
+}

@@ -1,0 +1,28 @@
+//! One row of a file, whatever the file is.
+
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+use super::{DatasetError, RowPlace, RowProblem};
+
+/// Columns of one row.
+pub(super) type Row = Map<String, Value>;
+
+/// What is read of one row: the columns, or why there are none.
+pub(super) type RawRow = (RowPlace, Result<Row, RowProblem>);
+
+/// The rows of a file, in order. An error of the outer kind ends the file: what follows cannot be read.
+pub(super) type Rows = Box<dyn Iterator<Item = Result<RawRow, DatasetError>>>;
+
+/// The text of a line or cell.
+pub(super) fn utf8(bytes: &[u8]) -> Result<&str, RowProblem> {
+    std::str::from_utf8(bytes).map_err(|error| {
+        let index = error.valid_up_to();
+        RowProblem::NotUtf8 { place: index + 1, byte: bytes[index] }
+    })
+}
+
+pub(super) fn read_error(path: &Path, source: std::io::Error) -> DatasetError {
+    DatasetError::Read { path: path.to_path_buf(), source }
+}

@@ -1,0 +1,100 @@
+//! A file to its rows, each one JSON object.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Cursor, Read};
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::csv_rows::csv_rows;
+use super::parquet_rows::parquet_rows;
+use super::row::{Row, Rows, read_error, utf8};
+use super::{BadRow, DatasetError, RowPlace, RowProblem};
+
+/// The rows of a file; blank lines are passed over.
+pub(super) fn rows(path: &Path) -> Result<Rows, DatasetError> {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let ends_in = |ending: &str| name.strip_suffix(ending).is_some();
+    let open = || File::open(path).map_err(|source| read_error(path, source));
+    if ends_in(".jsonl.zst") {
+        Ok(lines(path, unpack(path, open()?)?))
+    } else if ends_in(".jsonl") {
+        Ok(lines(path, BufReader::new(open()?)))
+    } else if ends_in(".json") {
+        json(path, open()?)
+    } else if ends_in(".csv") {
+        csv_rows(path, open()?)
+    } else if ends_in(".parquet") {
+        parquet_rows(path, open()?)
+    } else {
+        Err(DatasetError::Extension { path: path.to_path_buf() })
+    }
+}
+
+/// One object a line.
+fn lines(path: &Path, reader: impl BufRead + 'static) -> Rows {
+    let path = path.to_path_buf();
+    let parse = move |(index, line): (usize, std::io::Result<Vec<u8>>)| match line {
+        Err(source) => Some(Err(read_error(&path, source))),
+        Ok(line) if line.trim_ascii().is_empty() => None,
+        Ok(line) => Some(Ok((RowPlace::Line(index + 1), object_of(&line)))),
+    };
+    Box::new(reader.split(b'\n').enumerate().filter_map(parse))
+}
+
+/// One list of objects; where the text does not begin as a list, one object a line.
+fn json(path: &Path, mut file: File) -> Result<Rows, DatasetError> {
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).map_err(|source| read_error(path, source))?;
+    let text = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&bytes);
+    if text.trim_ascii_start().first() != Some(&b'[') {
+        return Ok(lines(path, Cursor::new(bytes)));
+    }
+    let refused = |line: usize, problem: RowProblem| {
+        let row = BadRow { place: RowPlace::Line(line), problem };
+        DatasetError::Rows { path: path.to_path_buf(), rows: vec![row], of: 1 }
+    };
+    for (index, line) in text.split(|&byte| byte == b'\n').enumerate() {
+        utf8(line).map_err(|problem| refused(index + 1, problem))?;
+    }
+    let list: Vec<Value> = serde_json::from_slice(text)
+        .map_err(|error| refused(error.line(), RowProblem::NotAnObject(in_line(&error))))?;
+    let row = |(index, value)| Ok((RowPlace::Row(index + 1), object(value)));
+    Ok(Box::new(list.into_iter().enumerate().map(row)))
+}
+
+fn object_of(line: &[u8]) -> Result<Row, RowProblem> {
+    let text = utf8(line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line))?;
+    if text.trim_start().starts_with('[') {
+        return object(Value::Array(Vec::new()));
+    }
+    object(serde_json::from_str(text).map_err(|error| RowProblem::NotAnObject(in_line(&error)))?)
+}
+
+fn object(value: Value) -> Result<Row, RowProblem> {
+    let kind = match value {
+        Value::Object(row) => return Ok(row),
+        Value::Array(_) => "a list; a file that is one list of objects is named .json",
+        Value::String(_) => "a text",
+        Value::Number(_) => "a number",
+        Value::Bool(_) => "true or false",
+        Value::Null => "null",
+    };
+    Err(RowProblem::NotAnObject(kind.to_owned()))
+}
+
+/// The line is named beside it.
+fn in_line(error: &serde_json::Error) -> String {
+    error.to_string().replace(&format!(" at line {} column ", error.line()), " at column ")
+}
+
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+fn unpack(path: &Path, file: File) -> Result<Cursor<Vec<u8>>, DatasetError> {
+    let mut text = Vec::new();
+    ruzstd::decoding::StreamingDecoder::new(BufReader::new(file))
+        .map_err(|error| read_error(path, std::io::Error::other(format!("not zstd: {error}"))))?
+        .read_to_end(&mut text)
+        .map_err(|source| read_error(path, source))?;
+    Ok(Cursor::new(text))
+}

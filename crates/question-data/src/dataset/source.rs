@@ -1,0 +1,96 @@
+//! Where questions come from.
+
+use std::fmt;
+
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Error, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::error::DatasetError;
+use super::load::{QuestionSet, read_questions_for};
+use super::question::Question;
+use super::question_file::QuestionFile;
+use crate::arithmetic::{ArithmeticTask, Split};
+use crate::ground_truth::RewardKinds;
+
+/// Where questions come from. A text in its place is read by [`DataSource::named`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum DataSource {
+    /// Rows of a file.
+    File(QuestionFile),
+    /// Made-up arithmetic.
+    Arithmetic(ArithmeticTask),
+}
+
+impl Serialize for DataSource {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        Self::serialize(self, to)
+    }
+}
+
+impl<'de> Deserialize<'de> for DataSource {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(NameOrTable)
+    }
+}
+
+struct NameOrTable;
+
+impl<'de> Visitor<'de> for NameOrTable {
+    type Value = DataSource;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            "the name of a file, \"arithmetic\", or a table of one of them and its settings",
+        )
+    }
+
+    fn visit_str<E: Error>(self, name: &str) -> Result<DataSource, E> {
+        Ok(DataSource::named(name))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, table: A) -> Result<DataSource, A::Error> {
+        DataSource::deserialize(MapAccessDeserializer::new(table))
+    }
+}
+
+impl DataSource {
+    /// `"arithmetic"` is made-up questions, anything else a file; all settings have their defaults.
+    pub fn named(name: &str) -> Self {
+        match name {
+            "arithmetic" => Self::Arithmetic(ArithmeticTask::default()),
+            path => Self::File(QuestionFile::new(path)),
+        }
+    }
+
+    /// The questions of this source for one split. A file is one split and gives the same for both.
+    ///
+    /// # Errors
+    ///
+    /// [`DatasetError`], naming file, row and field.
+    pub fn questions(&self, split: Split) -> Result<Vec<Question>, DatasetError> {
+        Ok(self.load(split)?.questions)
+    }
+
+    /// As [`DataSource::questions`], with what was left out.
+    ///
+    /// # Errors
+    ///
+    /// As for [`DataSource::questions`].
+    pub fn load(&self, split: Split) -> Result<QuestionSet, DatasetError> {
+        self.load_for(split, &RewardKinds::default())
+    }
+
+    /// As [`DataSource::load`], for answers that are not all mathematics.
+    ///
+    /// # Errors
+    ///
+    /// As for [`DataSource::questions`]; an answer that is none of the kind of its source is a bad row.
+    pub fn load_for(&self, split: Split, kinds: &RewardKinds) -> Result<QuestionSet, DatasetError> {
+        match self {
+            Self::File(file) => read_questions_for(file, kinds),
+            Self::Arithmetic(task) => task.questions(split).map(QuestionSet::of),
+        }
+    }
+}

@@ -1,0 +1,345 @@
+//! What a response is held against: mathematics, the letter of a choice, a text, or the tests of a program.
+
+use std::collections::BTreeMap;
+use std::str::FromStr;
+
+use code_sandbox::{Sandbox, SandboxError, UnitTests, program_of};
+use reward_math::{Gold, How, Options, ParseError, Rung, Side, Verdict, extract, normal_form};
+use serde::{Deserialize, Serialize};
+
+/// How a response is compared with the known answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RewardKind {
+    /// Mathematics, by `reward-math`.
+    #[default]
+    Math,
+    /// One letter of several choices.
+    MultipleChoice,
+    /// The same text, once both are normalised.
+    ExactMatch(ExactMatch),
+    /// Unit tests, run against the program in the response.
+    Code,
+}
+
+impl FromStr for RewardKind {
+    type Err = String;
+
+    /// A kind by its name in a configuration; its settings have their defaults.
+    fn from_str(name: &str) -> Result<Self, String> {
+        match name {
+            "math" => Ok(Self::Math),
+            "multiple-choice" => Ok(Self::MultipleChoice),
+            "exact-match" => Ok(Self::ExactMatch(ExactMatch::default())),
+            "code" => Ok(Self::Code),
+            other => Err(format!(
+                "kind of reward is {other:?}, expected \"math\", \"multiple-choice\", \"exact-match\" or \"code\""
+            )),
+        }
+    }
+}
+
+/// Settings of [`RewardKind::ExactMatch`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ExactMatch {
+    /// What does not count.
+    pub normalisation: Normalisation,
+}
+
+/// Differences between two texts that do not count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Normalisation {
+    /// None: byte for byte.
+    None,
+    /// White space: at the ends it is cut off, between words it is one blank.
+    #[default]
+    Whitespace,
+    /// White space and case.
+    Case,
+    /// White space, case, ASCII punctuation and the articles a, an, the.
+    ///
+    /// Source: the official evaluation of `SQuAD` (arXiv:1606.05250), `normalize_answer`.
+    Words,
+}
+
+impl Normalisation {
+    /// The text with what does not count taken out.
+    pub fn apply(self, text: &str) -> String {
+        let joined = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        match self {
+            Self::None => text.to_owned(),
+            Self::Whitespace => joined(text),
+            Self::Case => joined(&text.to_lowercase()),
+            Self::Words => {
+                let plain: String =
+                    text.to_lowercase().chars().filter(|c| !c.is_ascii_punctuation()).collect();
+                let words =
+                    plain.split_whitespace().filter(|word| !["a", "an", "the"].contains(word));
+                words.collect::<Vec<_>>().join(" ")
+            }
+        }
+    }
+}
+
+/// A kind for each source of questions.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RewardKinds {
+    /// That of sources that are not named.
+    pub otherwise: RewardKind,
+    /// By [`Question::source`](crate::dataset::Question::source).
+    pub by_source: BTreeMap<String, RewardKind>,
+}
+
+impl RewardKinds {
+    /// The kind of this source.
+    pub fn of(&self, source: &str) -> RewardKind {
+        self.by_source.get(source).copied().unwrap_or(self.otherwise)
+    }
+
+    /// Whether programs have to be run.
+    pub fn run_programs(&self) -> bool {
+        self.otherwise == RewardKind::Code
+            || self.by_source.values().any(|kind| *kind == RewardKind::Code)
+    }
+}
+
+/// A known answer, read.
+#[derive(Debug, Clone)]
+pub struct GroundTruth {
+    kind: Kind,
+    options: Options,
+}
+
+#[derive(Debug, Clone)]
+enum Kind {
+    Math(Gold),
+    Choice(Gold),
+    Text { answer: String, normalisation: Normalisation },
+    Code { text: String, tests: UnitTests },
+}
+
+impl RewardKind {
+    /// Reads a known answer.
+    ///
+    /// # Errors
+    ///
+    /// If it is none of this kind: no response could be right.
+    pub fn read(self, answer: &str, options: &Options) -> Result<GroundTruth, ParseError> {
+        let kind = match self {
+            Self::Math => Kind::Math(Gold::parse(answer, options)?),
+            Self::MultipleChoice => {
+                let inner = extract(answer, &Options::strict());
+                let text = inner.as_ref().map_or(answer, |extracted| extracted.text.as_str());
+                let (_, gold) = letter(text).ok_or_else(|| not_a_letter(text))?;
+                Kind::Choice(gold)
+            }
+            Self::ExactMatch(ExactMatch { normalisation }) => {
+                let answer = normalisation.apply(answer);
+                if answer.is_empty() {
+                    return Err(ParseError::Empty);
+                }
+                Kind::Text { answer, normalisation }
+            }
+            Self::Code => {
+                let tests = UnitTests::read(answer).map_err(|error| {
+                    let found = answer.chars().take(40).collect();
+                    ParseError::Syntax { at: 0, found, expected: format!("unit tests: {error}") }
+                })?;
+                Kind::Code { text: answer.to_owned(), tests }
+            }
+        };
+        Ok(GroundTruth { kind, options: options.clone() })
+    }
+
+    /// Refuses a known answer that no response, or only its own spelling, could match.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it.
+    pub fn check(self, answer: &str) -> Result<(), ParseError> {
+        match self.read(answer, &Options::default())?.kind {
+            Kind::Math(gold) => check_readable(&gold),
+            Kind::Choice(_) | Kind::Text { .. } | Kind::Code { .. } => Ok(()),
+        }
+    }
+}
+
+impl GroundTruth {
+    /// Compares a response with this answer. Where its own answer stands is found as for mathematics: in a box, after
+    /// "answer is" and so on, as the options say. Programs are not run: [`GroundTruth::judge`] does.
+    pub fn verify(&self, response: &str) -> Verdict {
+        if let Kind::Math(gold) = &self.kind {
+            return gold.verify(response);
+        }
+        if let Kind::Code { .. } = &self.kind {
+            let why = ParseError::Undefined { what: "a program that is not run".to_owned() };
+            return Verdict::Unparsed { which: Side::GroundTruth, why };
+        }
+        match extract(response, &self.options) {
+            Some(extracted) => self.verify_answer(&extracted.text),
+            None => Verdict::Unparsed { which: Side::Response, why: ParseError::NoAnswer },
+        }
+    }
+
+    /// The answer that [`GroundTruth::verify`] finds in a response, as written.
+    pub fn answer_in(&self, response: &str) -> Option<String> {
+        let found = match &self.kind {
+            Kind::Math(gold) => gold.extract(response),
+            Kind::Choice(_) | Kind::Text { .. } => extract(response, &self.options),
+            Kind::Code { .. } => return program_of(response).map(str::to_owned),
+        };
+        found.map(|extracted| extracted.text)
+    }
+
+    /// What two answers of this kind have in common when they are the same: the normal form of `reward-math`, the letter
+    /// of a choice, the normalised text. An answer that cannot be read stands for itself.
+    pub fn normal_form(&self, answer: &str) -> String {
+        match &self.kind {
+            Kind::Math(_) => normal_form(answer, &self.options)
+                .unwrap_or_else(|_| Normalisation::Whitespace.apply(answer)),
+            Kind::Choice(_) => {
+                letter(answer).map_or_else(|| upper_case(answer), |(letter, _)| letter.to_string())
+            }
+            Kind::Text { normalisation, .. } => normalisation.apply(answer),
+            Kind::Code { .. } => answer.to_owned(),
+        }
+    }
+
+    /// As [`GroundTruth::verify`]; where this answer is unit tests, they are run in `sandbox`.
+    ///
+    /// # Errors
+    ///
+    /// [`SandboxError`] where a program cannot be run, which is nothing that a program can bring about.
+    pub fn judge(
+        &self,
+        response: &str,
+        sandbox: Option<&Sandbox>,
+    ) -> Result<Verdict, SandboxError> {
+        match (&self.kind, sandbox) {
+            (Kind::Code { tests, .. }, Some(sandbox)) => sandbox.judge(tests, response),
+            _ => Ok(self.verify(response)),
+        }
+    }
+
+    /// Compares a bare answer with this one; unit tests as texts.
+    pub fn verify_answer(&self, answer: &str) -> Verdict {
+        let right = match &self.kind {
+            Kind::Math(gold) => return gold.verify_answer(answer),
+            Kind::Choice(gold) => return gold.verify_answer(&upper_case(answer)),
+            Kind::Text { answer: expected, normalisation } => {
+                normalisation.apply(answer) == *expected
+            }
+            Kind::Code { text, .. } => answer == text,
+        };
+        let how = How { rung: Rung::Spelling, response: None, ground_truth: None };
+        if right { Verdict::Right { how } } else { Verdict::Wrong { how } }
+    }
+}
+
+/// Refuses an answer that only its own spelling could match: compared with a plain number and with a letter of a
+/// choice, the ground truth is named as the side at fault where it cannot be read, has no value or costs too much.
+fn check_readable(gold: &Gold) -> Result<(), ParseError> {
+    const PROBES: [&str; 2] = ["0", "B"];
+    let faults = PROBES.map(|probe| match gold.verify_answer(probe) {
+        Verdict::Unparsed { which: Side::GroundTruth, why } => Some(why),
+        _ => None,
+    });
+    // One that can be compared with either is readable.
+    faults.into_iter().reduce(Option::and).flatten().map_or(Ok(()), Err)
+}
+
+/// The letter that an answer of a multiple choice is, in any spelling that `reward-math` reads: `B`, `(B)`, `\text{B}`.
+fn letter(answer: &str) -> Option<(char, Gold)> {
+    ('A'..='J').find_map(|letter| {
+        let gold = Gold::parse(&letter.to_string(), &Options::default()).ok()?;
+        gold.verify_answer(&upper_case(answer)).is_right().then_some((letter, gold))
+    })
+}
+
+/// `b` and `(b)` as `B` and `(B)`; longer texts are words.
+fn upper_case(answer: &str) -> String {
+    let answer = answer.trim();
+    let letters = answer.chars().filter(char::is_ascii_alphabetic).count();
+    if letters == 1 { answer.to_ascii_uppercase() } else { answer.to_owned() }
+}
+
+fn not_a_letter(found: &str) -> ParseError {
+    let found = found.trim().chars().take(40).collect();
+    ParseError::Syntax { at: 0, found, expected: "the letter of a choice, A to J".to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(kind: RewardKind, answer: &str) -> GroundTruth {
+        kind.read(answer, &Options::default()).unwrap()
+    }
+
+    fn exact(normalisation: Normalisation) -> RewardKind {
+        RewardKind::ExactMatch(ExactMatch { normalisation })
+    }
+
+    #[test]
+    fn letters_of_a_choice_are_read_in_their_usual_spellings() {
+        let truth = read(RewardKind::MultipleChoice, "(B)");
+        for spelling in
+            ["B", "b", " (B) ", "B.", "B)", "(b)", "B: 12", "\\text{B}", "\\text{(B)}", "option B"]
+        {
+            assert!(truth.verify_answer(spelling).is_right(), "{spelling}");
+            RewardKind::MultipleChoice.check(spelling).unwrap();
+        }
+        for wrong in ["A", "(c)", "12", "Beta", "AB", "é"] {
+            assert!(!truth.verify_answer(wrong).is_right(), "{wrong}");
+        }
+        for none in ["12", "Beta", "AB", "é", "Z"] {
+            let refused = RewardKind::MultipleChoice.check(none).unwrap_err();
+            assert!(refused.to_string().contains("expected the letter of a choice"), "{refused}");
+        }
+    }
+
+    #[test]
+    fn a_choice_is_right_wrong_or_unread() {
+        let truth = read(RewardKind::MultipleChoice, "\\boxed{B}");
+        assert!(truth.verify("so \\boxed{(b)}").is_right());
+        let wrong = truth.verify("The answer is C.");
+        assert!(matches!(wrong, Verdict::Wrong { how } if how.rung == Rung::Choice));
+        let (which, why) = (Side::Response, ParseError::NoAnswer);
+        assert_eq!(truth.verify("I do not know"), Verdict::Unparsed { which, why });
+    }
+
+    #[test]
+    fn texts_are_the_same_up_to_their_normalisation() {
+        use Normalisation::{Case, None, Whitespace, Words};
+        let pairs = [
+            ("New York", "New York", [true, true, true, true]),
+            ("New York", " New\n York ", [false, true, true, true]),
+            ("New York", "new york", [false, false, true, true]),
+            ("New York", "The New-York", [false, false, false, false]),
+            ("New York", "the \"New York\".", [false, false, false, true]),
+            ("New York", "York", [false, false, false, false]),
+        ];
+        for (truth, answer, expected) in pairs {
+            let found = [None, Whitespace, Case, Words].map(|normalisation| {
+                read(exact(normalisation), truth).verify_answer(answer).is_right()
+            });
+            assert_eq!(found, expected, "{answer}");
+        }
+        let boxed = read(exact(Case), "Paris").verify("It is \\boxed{paris}");
+        assert!(matches!(boxed, Verdict::Right { how } if how.rung == Rung::Spelling));
+        assert_eq!(exact(Words).read("the.", &Options::default()).unwrap_err(), ParseError::Empty);
+    }
+
+    #[test]
+    fn each_source_has_its_kind() {
+        let by_source = [("letters".to_owned(), RewardKind::MultipleChoice)].into();
+        let kinds = RewardKinds { otherwise: RewardKind::Math, by_source };
+        assert_eq!(kinds.of("letters"), RewardKind::MultipleChoice);
+        assert_eq!(kinds.of("gsm8k"), RewardKind::Math);
+        let answer = "\\boxed{1/2}";
+        assert!(read(kinds.of("gsm8k"), "0.5").verify(answer).is_right());
+        assert!(!read(exact(Normalisation::Words), "0.5").verify(answer).is_right());
+    }
+}

@@ -1,0 +1,19 @@
+//! Questions of files and made-up ones, through the public interface.
+
+mod data_check;
+mod dataset;
+mod prompt;
+mod row_layouts;
+mod row_rules;
+
+use std::path::{Path, PathBuf};
+
+/// A file of `tests/data`.
+fn data(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
+}
+
+/// A model's directory without weights: that of the tests of `model-files`.
+fn tiny_model() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../model-files/tests/data/tiny_qwen2")
+}

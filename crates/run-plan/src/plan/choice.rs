@@ -1,0 +1,143 @@
+//! Settings for the memory there is.
+
+use serde::Serialize;
+use training_run::config::{Dtype, MasterWeights, Zero};
+
+use super::memory::MemoryPlan;
+use super::setup::Setup;
+use super::time::{Assumptions, Hardware, StepTime};
+use super::traffic::Traffic;
+
+/// Sequences that decode together, as they are tried.
+const ROWS: [usize; 8] = [256, 128, 64, 48, 32, 24, 16, 8];
+
+/// Settings that a run fits with.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Choice {
+    /// Assignments that differ from the run's own, as `rollout.rows=64`.
+    pub settings: Vec<String>,
+    /// What they change of the result, beyond rounding; empty where nothing.
+    pub remark: String,
+    /// The setup with them.
+    pub setup: Setup,
+}
+
+/// The settings that a run fits with and is fastest by the model of [`StepTime`]. Only those are tried that leave the result as it
+/// is but for rounding: what is cut over the ranks, rows, micro-batches, how a master weight is kept. The host's memory is used
+/// where nothing fits without it. Moments in bf16, which are rounded at random, come last. `None` where nothing fits.
+pub fn settings_that_fit(
+    setup: &Setup,
+    hardware: &Hardware,
+    assumptions: &Assumptions,
+) -> Option<Choice> {
+    let moments = [setup.run.optimizer.moments, Dtype::Bf16];
+    let offloads = [(false, false), (false, true), (true, false), (true, true)];
+    for (index, moments) in moments.into_iter().enumerate() {
+        if index > 0 && moments == setup.run.optimizer.moments {
+            continue;
+        }
+        for (offload_optimizer, offload_block_inputs) in offloads {
+            if setup.on_cpu && (offload_optimizer || offload_block_inputs) {
+                continue;
+            }
+            let kept = setup.with(|run| {
+                run.optimizer.moments = moments;
+                run.parallel.offload_optimizer = offload_optimizer;
+                run.parallel.offload_block_inputs = offload_block_inputs;
+            });
+            let best = variants(&kept)
+                .into_iter()
+                .filter(|one| {
+                    let memory = MemoryPlan::new(one, one.longest());
+                    memory.peak_bytes() <= hardware.memory_bytes
+                })
+                .map(|one| (seconds(&one, hardware, assumptions), one))
+                .min_by(|(a, _), (b, _)| a.total_cmp(b));
+            if let Some((_, best)) = best {
+                let remark = if index > 0 { "moments are rounded at random to bf16" } else { "" };
+                return Some(Choice {
+                    settings: differences(setup, &best),
+                    remark: remark.to_owned(),
+                    setup: best,
+                });
+            }
+        }
+    }
+    None
+}
+
+fn seconds(setup: &Setup, hardware: &Hardware, assumptions: &Assumptions) -> f64 {
+    StepTime::new(setup, hardware, assumptions, &Traffic::new(setup)).step_seconds
+}
+
+/// Those that are tried; of equally fast ones the first is taken.
+fn variants(setup: &Setup) -> Vec<Setup> {
+    let ranks = setup.ranks();
+    let shards = ranks > 1 && setup.run.lora.is_none();
+    let mut zeros = vec![setup.run.parallel.zero];
+    if shards {
+        zeros.extend([Zero::Parameters, Zero::Optimizer]);
+    }
+    let masters = match (setup.run.model.dtype, setup.run.optimizer.master) {
+        (Dtype::Bf16, MasterWeights::F32) => vec![MasterWeights::F32, MasterWeights::Split],
+        (_, master) => vec![master],
+    };
+    let longest = setup.longest().sequence_tokens();
+    let mut micro_batches = vec![setup.run.training.micro_batch_tokens];
+    while let Some(&last) = micro_batches.last()
+        && (last / 2).max(longest) < last
+    {
+        micro_batches.push((last / 2).max(longest));
+    }
+    let mut variants = Vec::new();
+    for tensor in [1, 2, 4, 8] {
+        let cut = setup.with(|run| run.parallel.tensor = tensor);
+        let Ok(cut) = cut.with_ranks(setup.nodes, setup.gpus_per_node) else { continue };
+        for &zero in &zeros {
+            for &master in &masters {
+                for &micro_batch_tokens in &micro_batches {
+                    let one = |rows| {
+                        cut.with(|run| {
+                            (run.parallel.zero, run.optimizer.master) = (zero, master);
+                            run.rollout.rows = rows;
+                            run.training.micro_batch_tokens = micro_batch_tokens;
+                        })
+                    };
+                    variants.push(one(setup.run.rollout.rows));
+                    variants.extend(ROWS.map(one));
+                }
+            }
+        }
+    }
+    variants
+}
+
+/// What of `chosen` is not as in `setup`.
+fn differences(setup: &Setup, chosen: &Setup) -> Vec<String> {
+    let (before, after) = (&setup.run, &chosen.run);
+    let (from, to) = (&before.parallel, &after.parallel);
+    let mut settings = Vec::new();
+    let mut add = |differs: bool, setting: String| settings.extend(differs.then_some(setting));
+    add(from.zero != to.zero, format!("parallel.zero={}", u8::from(to.zero)));
+    add(from.tensor != to.tensor, format!("parallel.tensor={}", to.tensor));
+    let is_split = before.optimizer.master != after.optimizer.master;
+    add(is_split, "optimizer.master=split".to_owned());
+    let is_narrow = before.optimizer.moments != after.optimizer.moments;
+    add(is_narrow, "optimizer.moments=bf16".to_owned());
+    add(
+        from.offload_optimizer != to.offload_optimizer,
+        format!("parallel.offload_optimizer={}", to.offload_optimizer),
+    );
+    add(
+        from.offload_block_inputs != to.offload_block_inputs,
+        format!("parallel.offload_block_inputs={}", to.offload_block_inputs),
+    );
+    let rows = after.rollout.rows;
+    add(before.rollout.rows != rows, format!("rollout.rows={rows}"));
+    let tokens = after.training.micro_batch_tokens;
+    add(
+        before.training.micro_batch_tokens != tokens,
+        format!("training.micro_batch_tokens={tokens}"),
+    );
+    settings
+}

@@ -1,0 +1,102 @@
+//! What lies in the host's memory in place of the device's.
+
+use super::{Counts, Item, item, kept_activation_bytes};
+use training_run::config::Dtype;
+
+/// The name of those that wait there.
+pub(in crate::plan) const BLOCK_INPUTS: &str = "block inputs";
+
+impl Counts<'_> {
+    /// What lies there.
+    pub(super) fn host(&self) -> Vec<Item> {
+        let mut items = Vec::new();
+        if self.setup.run.parallel.offload_optimizer {
+            items.extend(self.optimizer_state());
+            items.extend(self.reward_optimizer());
+        }
+        let (_, away) = self.block_inputs();
+        items.push(item(BLOCK_INPUTS, away, "of the rank's part of an optimiser step"));
+        let rounded = self.pinned_block_inputs(away) + self.pinned_masters();
+        items.push(item("rounding of it", rounded, "libtorch pins powers of two"));
+        items
+    }
+
+    /// What is lost where block inputs, one micro-batch of one block each, are pinned.
+    fn pinned_block_inputs(&self, away: u64) -> u64 {
+        let setup = self.setup;
+        let tokens =
+            (setup.mini_batch_sequences_per_rank() * self.lengths.sequence_tokens()) as u64;
+        // Whole sequences alone share a micro-batch.
+        let sequences = setup.micro_batch_sequences(self.lengths) as u64;
+        let full = sequences * self.lengths.sequence_tokens() as u64;
+        let one = self.residual_bytes(full.min(tokens)).max(1);
+        away.div_ceil(one) * self.lost(one)
+    }
+
+    /// The same of master weights, which are pinned for their way back: tensor by tensor where they are whole, block by block where
+    /// they are cut over the ranks. Vectors are left out; the small matrices of an adapter count twice.
+    fn pinned_masters(&self) -> u64 {
+        let setup = self.setup;
+        if !setup.run.parallel.offload_optimizer {
+            return 0;
+        }
+        if setup.run.lora.is_some() {
+            return if setup.on_cpu { 0 } else { self.wide * self.trained };
+        }
+        let model = &setup.model;
+        let tables =
+            if model.tied { 1 } else { 2 } * self.lost(self.wide * self.shard_of(self.head));
+        let blocks = model.blocks as u64;
+        if setup.cuts_optimizer() {
+            return tables + blocks * self.lost(self.wide * self.shard(self.block));
+        }
+        let of_block = |(inputs, outputs, parts): (usize, usize, usize)| {
+            self.lost(self.wide * (inputs * outputs.div_ceil(parts)) as u64)
+        };
+        let (hidden, tensor, keys) = (model.hidden, setup.run.parallel.tensor, setup.key_parts());
+        let query = of_block((hidden, model.query_width, tensor));
+        let key = of_block((hidden, model.key_width, keys));
+        let gate = of_block((hidden, model.intermediate, tensor));
+        tables + blocks * (2 * query + 2 * key + 3 * gate)
+    }
+
+    /// What one rank keeps of so many numbers, cut over the ranks or not.
+    fn shard_of(&self, count: u64) -> u64 {
+        if self.setup.cuts_optimizer() { self.shard(count) } else { count }
+    }
+
+    /// What libtorch's pinned memory takes beyond `bytes`: its blocks are powers of two. A CPU's memory is not pinned.
+    fn lost(&self, bytes: u64) -> u64 {
+        if self.setup.on_cpu { 0 } else { bytes.next_power_of_two() - bytes }
+    }
+
+    /// Inputs of blocks that stay on the device, and that lie in the host's memory, of the rank's part of an optimiser step.
+    pub(super) fn block_inputs(&self) -> (u64, u64) {
+        let setup = self.setup;
+        let tokens =
+            (setup.mini_batch_sequences_per_rank() * self.lengths.sequence_tokens()) as u64;
+        let all = self.residual_bytes(tokens) * setup.model.blocks as u64;
+        if !setup.run.parallel.offload_block_inputs {
+            return (all, 0);
+        }
+        // Those of graphs that are kept stay, and those of the micro-batch that is worked on.
+        let (kept, wanted) = kept_activation_bytes(setup, self.lengths);
+        let stay = u128::from(all) * u128::from(kept) / u128::from(wanted.max(1));
+        let stay = u64::try_from(stay).unwrap_or(all);
+        (stay + self.residual_bytes(self.micro_batch(tokens)), all - stay)
+    }
+
+    /// What the reward model learns with, where it learns.
+    pub(super) fn reward_optimizer(&self) -> Option<Item> {
+        let section = self.setup.run.reward_model.as_ref().filter(|section| section.learns())?;
+        let optimizer = &section.optimizer;
+        let moment = if optimizer.moments == Dtype::Bf16 { 2 } else { self.wide };
+        let master = if self.setup.run.parallel.offload_optimizer {
+            self.wide
+        } else {
+            optimizer.master.bytes_beside(self.setup.run.model.dtype)
+        };
+        let bytes = self.setup.trained_parameters() as u64 * (2 * moment + master);
+        Some(item("its optimiser", bytes, "the reward model's, whole on each rank"))
+    }
+}

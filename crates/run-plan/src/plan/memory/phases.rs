@@ -1,0 +1,274 @@
+//! What comes and goes: each phase of a step, and what it is made of.
+
+use super::{Counts, Item, Phase, bytes_per_token, item, kept_activation_bytes};
+use crate::plan::{BUCKET_BYTES, CHUNK_LOGITS, ModelSizes, WAITING_LOGITS};
+
+/// Buffers of the size of the probe's that are alive while the change of entropy is measured: the distributions before and
+/// after, in f32 and f64, and the products of Lemma 1.
+const PROBE_COPIES: u64 = 12;
+
+impl Counts<'_> {
+    pub(super) fn cached_bytes(&self, element: u64, rows: u64, tokens: u64) -> u64 {
+        let per_token = self.setup.model.cached_elements_per_token() as u64;
+        (per_token * element * rows * tokens).div_ceil(self.setup.key_parts() as u64)
+    }
+
+    /// Of what is gathered from the ranks: the block, embedding or head that is open, and the block on its way.
+    pub(super) fn gathered(&self) -> Item {
+        let count =
+            if self.setup.cuts_blocks() { self.block + self.block.max(self.head) } else { 0 };
+        item("gathered parameters", self.element * count, "what is open, and what is on its way")
+    }
+
+    pub(super) fn rollout(&self) -> Phase {
+        let setup = self.setup;
+        // What is in slots is reserved for the longest, however short it stays.
+        let capacity = (setup.run.data.max_prompt_tokens.min(self.lengths.prompt_tokens.max(1))
+            + setup.run.rollout.max_response_tokens) as u64;
+        let rows =
+            setup.run.rollout.rows.min(setup.prompts_per_rank() * setup.run.rollout.group_size)
+                as u64;
+        // What is left out of the vocabulary depends on all of it.
+        let parts = if setup.truncates() { 1 } else { setup.run.parallel.tensor };
+        let vocabulary = setup.model.vocabulary.div_ceil(parts) as u64;
+        let kind = if setup.decodes_by_cpu_kernels() { 4 } else { self.element };
+        let prompt = self.lengths.prompt_tokens as u64;
+        let mut items = vec![
+            item(
+                "KV cache",
+                self.cached_bytes(kind, rows, capacity),
+                format!("{rows} rows of {capacity} tokens"),
+            ),
+            item(
+                "logits and sampling",
+                rows * vocabulary * (kind + if setup.truncates() { 56 } else { 32 }),
+                "logits, and four columns in f64",
+            ),
+            item(
+                "reading a prompt",
+                self.forward_bytes(prompt)
+                    + self.widened_block_bytes(prompt)
+                    + self.cached_bytes(self.element, 1, prompt),
+                "one at a time",
+            ),
+        ];
+        if !setup.decodes_by_cpu_kernels() {
+            items.push(item("head in f32", self.widened_head_bytes(), "for its product"));
+        }
+        if setup.decodes_by_cpu_kernels() && setup.run.lora.is_some() {
+            let bytes = self.element * self.blocks;
+            items.push(item("weights with the adapter", bytes, "rollout.cpu_kernels merges them"));
+        }
+        if self.setup.cuts_blocks() {
+            let bytes = self.element * (self.blocks + self.outer);
+            items.push(item(
+                "gathered parameters",
+                bytes,
+                "all of them, for as long as is sampled",
+            ));
+        }
+        Phase { name: "sampling", items }
+    }
+
+    /// One block without a graph: three vectors of the residual's width and four of the MLP's.
+    pub(super) fn forward_bytes(&self, tokens: u64) -> u64 {
+        let ModelSizes { hidden, intermediate, .. } = self.setup.model;
+        let shared = (4 * intermediate).div_ceil(self.setup.run.parallel.tensor);
+        tokens * self.element * (3 * hidden + shared) as u64
+    }
+
+    /// The head in f32, where products of bf16 are taken so.
+    fn widened_head_bytes(&self) -> u64 {
+        if self.setup.widens_products { self.wide * self.head } else { 0 }
+    }
+
+    /// The widest matrix of a block in f32, what it is multiplied with, and the product.
+    fn widened_block_bytes(&self, tokens: u64) -> u64 {
+        let ModelSizes { hidden, intermediate, .. } = self.setup.model;
+        let shared = (intermediate as u64).div_ceil(self.setup.run.parallel.tensor as u64);
+        let hidden = hidden as u64;
+        let numbers = hidden * shared + tokens * (hidden + shared);
+        if self.setup.widens_products { self.wide * numbers } else { 0 }
+    }
+
+    /// Rotary angles of so many tokens, in f32.
+    pub(super) fn angle_bytes(&self, tokens: u64) -> u64 {
+        tokens * self.setup.model.head_dim as u64 * 4
+    }
+
+    pub(super) fn residual_bytes(&self, tokens: u64) -> u64 {
+        tokens * self.setup.model.hidden as u64 * self.element
+    }
+
+    pub(super) fn micro_batch(&self, of: u64) -> u64 {
+        of.min(self.setup.run.training.micro_batch_tokens as u64)
+    }
+
+    /// Chunk after chunk: logits, log-probabilities, and what becomes of them.
+    pub(super) fn chunk_bytes(&self, tokens: u64, buffers: u64) -> u64 {
+        let vocabulary =
+            (self.setup.model.vocabulary as u64).div_ceil(self.setup.run.parallel.tensor as u64);
+        let logits = u64::from(CHUNK_LOGITS).max(vocabulary).min(tokens.saturating_mul(vocabulary));
+        logits * (buffers * self.wide + if self.narrow { self.element } else { 0 })
+    }
+
+    pub(super) fn scoring(&self) -> Phase {
+        let sequences = self.setup.sequences_per_rank() as u64;
+        let tokens = sequences * self.lengths.sequence_tokens() as u64;
+        let micro = self.micro_batch(tokens);
+        let responses = micro.min(sequences * self.lengths.response_tokens as u64);
+        let items = vec![
+            item(
+                "residual stream",
+                self.residual_bytes(tokens) + self.angle_bytes(tokens),
+                format!("of all {tokens} tokens of the rank's part of the step"),
+            ),
+            item("one block", self.forward_bytes(micro), format!("{micro} tokens at a time")),
+            item(
+                "head",
+                self.chunk_bytes(responses, 3) + 3 * self.residual_bytes(micro),
+                "in chunks of 2^24 logits",
+            ),
+            item(
+                "weights in f32",
+                self.widened_head_bytes().max(self.widened_block_bytes(micro)),
+                "of one product, of the head or a block",
+            ),
+            self.gathered(),
+        ];
+        Phase { name: "scoring", items }
+    }
+
+    pub(super) fn update(&self) -> Phase {
+        let setup = self.setup;
+        let blocks = setup.model.blocks as u64;
+        let sequences = setup.mini_batch_sequences_per_rank() as u64;
+        let tokens = sequences * self.lengths.sequence_tokens() as u64;
+        let micro = self.micro_batch(tokens);
+        let responses = micro.min(sequences * self.lengths.response_tokens as u64);
+        let (kept, wanted) = kept_activation_bytes(setup, self.lengths);
+        let recomputed = if kept < wanted { micro * bytes_per_token(setup) } else { 0 };
+        let inputs = self.block_inputs().0 + self.residual_bytes(tokens) + self.angle_bytes(tokens);
+        let head = self.chunk_bytes(responses, if setup.has_entropy_gradient() { 5 } else { 4 })
+            + 3 * self.residual_bytes(micro)
+            + self.head_gradient_bytes(responses)
+            + self.widened_head_bytes();
+        let block = recomputed
+            + self.pulled_back_bytes(micro)
+            + self.block_gradient_bytes()
+            + self.widened_block_bytes(micro);
+        let mut items = vec![
+            item(
+                "block inputs",
+                inputs,
+                format!(
+                    "{tokens} tokens of the rank's part of an optimiser step, {blocks} blocks and the head"
+                ),
+            ),
+            item("activations that are kept", kept, "training.activation_bytes at most"),
+            self.whole_gradients(),
+        ];
+        if setup.run.parallel.offload_optimizer && setup.cuts_gradients() {
+            // Those that the host will have.
+            items.push(self.gradient_shards());
+        }
+        // The head is done before the blocks are.
+        if head >= block {
+            items.push(item(
+                "head, forward and back",
+                head,
+                "in chunks of 2^24 logits, whose gradients wait for one product; the sum of several in f32",
+            ));
+        } else {
+            items.push(item(
+                "one block, again and back",
+                block,
+                format!("{micro} tokens, with their gradients and the block's"),
+            ));
+        }
+        items.push(self.gathered());
+        Phase { name: "updating", items }
+    }
+
+    /// Gradients of what a block computes: of the MLP's three wide vectors, and a few of the residual's width.
+    pub(super) fn pulled_back_bytes(&self, tokens: u64) -> u64 {
+        let ModelSizes { hidden, intermediate, .. } = self.setup.model;
+        let shared = (3 * intermediate).div_ceil(self.setup.run.parallel.tensor);
+        tokens * self.element * (2 * hidden + shared) as u64
+    }
+
+    /// The head's gradient before it is added to the rest, or sent, and the gradients of logits that wait to become one product.
+    pub(super) fn head_gradient_bytes(&self, responses: u64) -> u64 {
+        if self.setup.run.lora.is_some() {
+            return 0;
+        }
+        let vocabulary =
+            (self.setup.model.vocabulary as u64).div_ceil(self.setup.run.parallel.tensor as u64);
+        let room = (u64::from(WAITING_LOGITS) / vocabulary).max(1);
+        let waiting = if self.narrow { responses.min(room) * vocabulary * self.element } else { 0 };
+        if self.setup.cuts_gradients() {
+            return waiting + self.head * (2 + self.received()) * self.wide;
+        }
+        // In the parameters' own kind it is summed in place; the first product is the gradient, a second makes it a sum in f32.
+        let is_one = self.setup.micro_batches(self.lengths) == 1 && responses <= room;
+        waiting + if self.narrow && !is_one { self.head * self.wide } else { 0 }
+    }
+
+    /// Buffers that Gloo adds up from, on the CPU: what it has received of all ranks, and a sum.
+    pub(super) fn received(&self) -> u64 {
+        if self.setup.on_cpu { 2 } else { 0 }
+    }
+
+    /// A block's gradient where it is summed over the ranks: the sum, what is sent of it and of the block before, and what
+    /// autograd gives for one micro-batch. Elsewhere that of the widest matrix, before it is added to the rest.
+    pub(super) fn block_gradient_bytes(&self) -> u64 {
+        if self.setup.run.lora.is_some() {
+            return 0;
+        }
+        if self.setup.cuts_gradients() {
+            // The head's goes on its way, or waits for the embedding's.
+            let head = self.wide * self.head;
+            return head + self.block * ((3 + self.received()) * self.wide + self.element);
+        }
+        let ModelSizes { hidden, intermediate, .. } = self.setup.model;
+        self.element
+            * ((hidden * intermediate) as u64).div_ceil(self.setup.run.parallel.tensor as u64)
+    }
+
+    pub(super) fn optimizer(&self) -> Phase {
+        let widest =
+            if self.setup.run.lora.is_some() { self.trained } else { self.head.max(self.block) };
+        let mut items = vec![self.whole_gradients()];
+        if self.setup.cuts_gradients() {
+            let bytes = self.wide * self.shard(self.trained);
+            items.push(item("gradients", bytes, "as they came from the ranks"));
+            let updated = if self.setup.cuts_blocks() { 0 } else { 2 * self.element * widest };
+            items.push(item("exchange", updated, "the widest matrix or block, gathered again"));
+        } else if self.setup.cuts_optimizer() {
+            let bytes = widest * ((2 + self.received()) * self.wide + self.element)
+                + self.wide * self.shard(widest);
+            let because = "the widest matrix or block: sum, shard, gathered again";
+            items.push(item("exchange", bytes, because));
+        } else if self.data_ranks > 1 {
+            let bucket = (u64::from(BUCKET_BYTES) / self.element).max(self.head).min(self.trained);
+            let wide = if self.narrow { self.wide } else { 0 };
+            items.push(item(
+                "exchange",
+                bucket * (self.element + wide),
+                "64 MiB or the widest matrix",
+            ));
+        }
+        Phase { name: "optimiser step", items }
+    }
+
+    pub(super) fn probe(&self) -> Phase {
+        let vocabulary = self.setup.model.vocabulary as u64 * 4;
+        let tokens = self.setup.sequences_per_rank() * self.lengths.response_tokens;
+        let kept = (self.setup.run.metrics.probe_bytes as u64).min(tokens as u64 * vocabulary);
+        let because = "metrics.probe_bytes, and what is computed from it in f64";
+        Phase {
+            name: "measuring the entropy's change",
+            items: vec![item("distributions", PROBE_COPIES * kept, because), self.gathered()],
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! `docs/scaling.md`, printed: the model of [`time`](super::time) for machines that are not at hand.
+
+use std::fmt::Write;
+
+use training_run::config::{Run, Zero};
+
+use super::bytes::ByteCount;
+use super::sizes::{ModelSizes, preset_model};
+use super::time::Hardware;
+use super::{Assumptions, Plan, Setup};
+
+/// Expected length of a response, in tokens: a quarter of the longest.
+const RESPONSE_TOKENS: usize = 2048;
+
+/// Devices of a machine.
+const GPUS_PER_NODE: usize = 8;
+
+const INTRODUCTION: &str = "\
+# Scaling
+
+What a published run needs and how long its steps take on machines that were not at hand. **Nothing on this page is measured**:
+it is arithmetic, printed by
+
+```sh
+llm-trainer plan --table scaling
+```
+
+and a test compares the two. For another model, machine or assumption: `llm-trainer plan --model DIR --gpus 8 --nodes 4 …`,
+or `llm-trainer train CONFIG --dry-run --ranks 32`. What was measured stands in [Hardware](hardware.md).
+
+## The model
+
+- **Memory** is the sum of the buffers that the trainer keeps, at the longest prompts and responses, on the rank that has most
+  to do; its sums are compared with measured peaks by `cargo test -p llm-trainer --test it plan`.
+- **Operations** of a token's forward pass: `2 · W + 2 · L · d · blocks`, with `W` the weights of the blocks, `L` the tokens of its
+  sequence and `d` the width of the query heads; the head's `2 · V · h` for response tokens. Backwards twice that, and the blocks
+  once more where they are computed again, which at stage 3 is everywhere.
+- **Decoding** a token of `B` rows: `max(weight bytes / memory, 2 · B · W / operations) + cached bytes · B / memory`.
+- **Communication**: an all-gather or reduce-scatter of `S` bytes over `N` ranks makes each send `S (N - 1) / N`; it takes
+  that over the bandwidth, and `(N - 1)` hops. Blocks are gathered once a pass and their gradients scattered once an optimiser
+  step, whatever the number of micro-batches; *usual* is `3 · P · (N - 1) / N` for every micro-batch. With one or two of them
+  the usual way sends less: gradients are summed in f32 here, and *usual* is counted in bf16.
+";
+
+/// The page.
+///
+/// # Panics
+///
+/// Never: the published runs are tested to be runs.
+pub fn scaling_page() -> String {
+    let mut page = INTRODUCTION.to_owned();
+    let hardware = Hardware::named("h200", 3200.0).expect("a known device");
+    let assumptions = Assumptions::default();
+    assumed(&mut page, &hardware, assumptions).expect("a string takes everything");
+    for size in ["7b", "32b"] {
+        runs(&mut page, size, assumptions).expect("a string takes everything");
+    }
+    stages(&mut page).expect("a string takes everything");
+    page + FOOTER
+}
+
+/// Where the page stands in the book, as `docs/README.md` has it.
+const FOOTER: &str = "\n---\n\n← [Hardware](hardware.md) · \
+                      [Contents](README.md) · [Several processes](distributed.md) →\n";
+
+fn assumed(page: &mut String, hardware: &Hardware, assumptions: Assumptions) -> std::fmt::Result {
+    let Assumptions { matrix_fraction, decode_fraction, overlap_fraction } = assumptions;
+    writeln!(page, "\n## What is assumed\n\n| what | value | source |\n|---|---|---|")?;
+    let rows = [
+        (
+            "bf16 operations of an H200",
+            format!("{:.0} TFLOP/s", hardware.matrix_flops_per_second / 1e12),
+            "NVIDIA's data sheet, dense",
+        ),
+        (
+            "of which passes over many tokens reach",
+            format!("{matrix_fraction}"),
+            "0.39: torchtitan, Llama-3.1-8B on 8 H100; 0.41 to 0.48: Megatron-LM's README",
+        ),
+        (
+            "its memory",
+            format!(
+                "{}, {:.1} TB/s",
+                ByteCount(hardware.memory_bytes),
+                hardware.memory_bytes_per_second / 1e12
+            ),
+            "what a process can have of 141 GB; data sheet",
+        ),
+        (
+            "of whose roofline decoding reaches",
+            format!("{decode_fraction}"),
+            "a mature engine: 0.7 (TensorRT-LLM, Llama-3.1-8B on H200, by the same formula)",
+        ),
+        (
+            "between the GPUs of a machine",
+            format!("{:.0} GB/s", hardware.link_bytes_per_second / 1e9),
+            "bus bandwidth of nccl-tests over NVLink 4, eight GPUs",
+        ),
+        (
+            "between machines",
+            "3200 or 400 Gbit/s, 0.9 of it".to_owned(),
+            "eight cards a machine, or one",
+        ),
+        (
+            "a hop, and the start of a collective",
+            "3.4 µs (NVLink), 14 µs (network), 8.4 µs".to_owned(),
+            "NCCL, `src/graph/tuning.cc`, rings of the Simple protocol",
+        ),
+        (
+            "hidden behind computation",
+            format!("{overlap_fraction} of it at most"),
+            "a guess; blocks and their gradients travel while their neighbours are computed",
+        ),
+        (
+            "lengths",
+            format!("512 tokens a prompt, {RESPONSE_TOKENS} a response, one of them 8192"),
+            "a quarter of the longest; the longest finishes alone",
+        ),
+        (
+            "dynamic sampling",
+            "nothing is sampled in vain".to_owned(),
+            "a run that drops half of its groups samples twice as long",
+        ),
+    ];
+    rows.into_iter()
+        .try_for_each(|(what, value, source)| writeln!(page, "| {what} | {value} | {source} |"))
+}
+
+/// The published run with KL-Cov, with moments in bf16 and half a master weight beside each parameter.
+fn setup(size: &str, zero: Zero, gpus: usize, tensor: usize) -> Setup {
+    let rows = if size == "7b" { "rollout.rows=64" } else { "rollout.rows=16" };
+    let (master, moments) = ("optimizer.master=split", "optimizer.moments=bf16");
+    let mut overrides = vec!["model.path=m", "data.train.arithmetic={}", master, moments, rows];
+    if size == "32b" {
+        overrides.push("training.micro_batch_tokens=10240");
+    }
+    let overrides: Vec<String> = overrides.into_iter().map(str::to_owned).collect();
+    let run = Run::from_preset(&format!("qwen2.5-{size}-kl-cov"), &overrides);
+    let config = preset_model(size).expect("a known shape");
+    let model = ModelSizes::of(&format!("Qwen2.5-{}", size.to_uppercase()), &config);
+    let setup = Setup::of_run(&run.expect("a published run"), model);
+    let setup = setup.with(|run| (run.parallel.zero, run.parallel.tensor) = (zero, tensor));
+    let setup = Setup { mean_response_tokens: RESPONSE_TOKENS, ..setup };
+    setup.with_ranks(gpus / GPUS_PER_NODE, GPUS_PER_NODE).expect("counts in range")
+}
+
+fn runs(page: &mut String, size: &str, assumptions: Assumptions) -> std::fmt::Result {
+    writeln!(page, "\n## Qwen2.5-{}, KL-Cov, `parallel.zero = 3`\n", size.to_uppercase())?;
+    writeln!(
+        page,
+        "256 prompts × 8 responses a step, 8 optimiser steps. Peak: of one rank, at the longest lengths. Bytes: of parameters and gradients, sent by one rank in \
+         an optimiser step. Seconds: of a training step. To a model: `parallel.tensor`. \
+         Moments are in bf16, master weights split, `rollout.rows` is {}; `scripts/train-{size}.sh` chooses settings by the memory there is.\n",
+        if size == "7b" { 64 } else { 16 }
+    )?;
+    writeln!(
+        page,
+        "| GPUs | to a model | between machines | peak | fits | sent | usual | sampling | scoring and updates | communication | not hidden | \
+         step, s | tokens/s | a GPU |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|"
+    )?;
+    // A 32B model is drawn from by two ranks together as well.
+    let wholes = [(8, 1), (32, 1), (128, 1)].into_iter();
+    let pairs = [(8, 2), (32, 2), (128, 2)].into_iter().filter(|_| size == "32b");
+    for (gpus, tensor) in wholes.chain(pairs) {
+        let networks: &[f64] = if gpus == GPUS_PER_NODE { &[3200.0] } else { &[3200.0, 400.0] };
+        for &network in networks {
+            let hardware = Hardware::named("h200", network).expect("a known device");
+            let plan =
+                Plan::new(setup(size, Zero::Parameters, gpus, tensor), hardware, assumptions);
+            let between =
+                if gpus == GPUS_PER_NODE { "none".to_owned() } else { format!("{network} Gbit/s") };
+            let (time, traffic) = (&plan.time, &plan.traffic);
+            writeln!(
+                page,
+                "| {gpus} | {tensor} | {between} | {} | {} | {} | {} | {:.0} | {:.0} | {:.1} | {:.1} | {:.0} | {:.0} | {:.0} |",
+                ByteCount(plan.memory.peak_bytes()),
+                if plan.fits { "yes" } else { "no" },
+                ByteCount(traffic.bytes_sent_per_optimizer_step),
+                ByteCount(traffic.usual_bytes_sent_per_optimizer_step),
+                time.sampling_seconds,
+                time.scoring_seconds + time.update_seconds + time.optimizer_seconds,
+                time.communication_seconds,
+                time.exposed_communication_seconds,
+                time.step_seconds,
+                time.response_tokens_per_second,
+                time.response_tokens_per_second / gpus as f64
+            )?;
+        }
+    }
+    writeln!(page)?;
+    let remark = match size {
+        "7b" => {
+            "The step stops getting shorter where a rank has few sequences left: the longest response, which goes on alone, and the \
+             gathering of blocks cost the same on any number of GPUs."
+        }
+        _ => {
+            "While responses are sampled each copy of the model is whole, 61 GiB in bf16 on one rank or 31 on each of two, which leaves \
+             room for few rows on one, so that sampling reads the weights often for little. The published run needs the memory of four machines; what one machine \
+             can do is in `scripts/train-32b.sh`, with shorter responses and smaller optimiser steps."
+        }
+    };
+    writeln!(page, "{remark}")
+}
+
+/// What each stage keeps and sends.
+fn stages(page: &mut String) -> std::fmt::Result {
+    writeln!(page, "\n## Stages, 7B on 8 GPUs\n")?;
+    writeln!(
+        page,
+        "| `parallel.zero` | all the time | peak | sent in an optimiser step | of it while computing |\n|---|---|---|---|---|"
+    )?;
+    for stage in 0..=3u8 {
+        let Ok(zero) = Zero::try_from(stage) else { continue };
+        let hardware = Hardware::named("h200", 3200.0).expect("a known device");
+        let plan = Plan::new(setup("7b", zero, 8, 1), hardware, Assumptions::default());
+        let updates = plan.setup.optimizer_steps() as u64;
+        let hidden: u64 = plan
+            .traffic
+            .collectives
+            .iter()
+            .filter(|collective| collective.overlapped && !collective.name.ends_with("scoring"))
+            .map(|collective| collective.bytes_sent / updates)
+            .sum();
+        writeln!(
+            page,
+            "| {stage} | {} | {} | {} | {} |",
+            ByteCount(plan.memory.resident_bytes()),
+            ByteCount(plan.memory.peak_bytes()),
+            ByteCount(plan.traffic.bytes_sent_per_optimizer_step),
+            ByteCount(hidden)
+        )?;
+    }
+    Ok(())
+}

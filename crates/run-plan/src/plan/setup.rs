@@ -1,0 +1,267 @@
+//! What would run where.
+
+use model_files::model_config::UncutError;
+use serde::Serialize;
+use thiserror::Error;
+use training_run::config::{Device, Dtype, Run, RunConfig};
+
+use super::lengths::Lengths;
+use super::sizes::ModelSizes;
+
+/// A run and its model, and the machines that it would run on.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Setup {
+    /// The run's configuration.
+    pub run: RunConfig,
+    /// The model.
+    pub model: ModelSizes,
+    /// Machines.
+    pub nodes: usize,
+    /// Ranks of each, one a device.
+    pub gpus_per_node: usize,
+    /// Whether the ranks run on CPUs.
+    pub on_cpu: bool,
+    /// Whether products of bf16 are taken in f32, as on CPUs that libtorch has no kernels for them for; which these are, the
+    /// engine knows.
+    pub widens_products: bool,
+    /// Expected length of a prompt, in tokens.
+    pub mean_prompt_tokens: usize,
+    /// Expected length of a response, in tokens.
+    pub mean_response_tokens: usize,
+}
+
+/// Why a setup cannot be planned.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum SetupError {
+    /// A count is 0 or does not divide another.
+    #[error("{what} is {found}, expected {expected}")]
+    Count {
+        /// Which.
+        what: &'static str,
+        /// Its value.
+        found: usize,
+        /// What would have been accepted.
+        expected: String,
+    },
+    /// The model cannot be cut over so many ranks.
+    #[error(transparent)]
+    Uncut(#[from] UncutError),
+}
+
+impl Setup {
+    /// The setup of a checked run for a model; one rank, unless [`with_ranks`](Self::with_ranks) says otherwise.
+    ///
+    /// Prompts are expected to be a quarter of their longest, as those of mathematics are, responses as long as allowed:
+    /// change `mean_prompt_tokens` and `mean_response_tokens` where more is known.
+    pub fn of_run(run: &Run, model: ModelSizes) -> Self {
+        let config = run.config();
+        Self {
+            run: config.clone(),
+            model,
+            nodes: 1,
+            gpus_per_node: 1,
+            on_cpu: config.model.device == Device::Cpu,
+            widens_products: false,
+            mean_prompt_tokens: config.data.max_prompt_tokens.div_ceil(4),
+            mean_response_tokens: config.rollout.max_response_tokens,
+        }
+    }
+
+    /// The same with other settings of the run.
+    #[must_use]
+    pub fn with(&self, change: impl FnOnce(&mut RunConfig)) -> Self {
+        let mut changed = self.clone();
+        change(&mut changed.run);
+        changed
+    }
+
+    /// The same on so many machines with so many devices each.
+    ///
+    /// # Errors
+    ///
+    /// [`SetupError`] if a count is 0, or the ranks that share one copy of the model are not those of one machine or cannot cut
+    /// it.
+    pub fn with_ranks(self, nodes: usize, gpus_per_node: usize) -> Result<Self, SetupError> {
+        let tensor = self.run.parallel.tensor;
+        let fault = |what, found, expected: &str| {
+            Err(SetupError::Count { what, found, expected: expected.to_owned() })
+        };
+        let counts = [("nodes", nodes), ("gpus", gpus_per_node), ("parallel.tensor", tensor)];
+        for (what, found) in counts {
+            if !(1..=1 << 20).contains(&found) {
+                return fault(what, found, "1 to 1048576");
+            }
+        }
+        if !gpus_per_node.is_multiple_of(tensor) {
+            let expected = format!("a divisor of the {gpus_per_node} devices of a node");
+            return fault("parallel.tensor", tensor, &expected);
+        }
+        self.model.equal_parts().check(tensor)?;
+        Ok(Self { nodes, gpus_per_node, ..self })
+    }
+
+    /// Whether the run's own products decode.
+    pub(super) fn decodes_by_cpu_kernels(&self) -> bool {
+        self.on_cpu && self.run.rollout.cpu_kernels && self.run.model.dtype != Dtype::F64
+    }
+
+    /// Whether a frozen copy of the policy is kept beside it.
+    pub(super) fn has_reference(&self) -> bool {
+        self.run.algorithm.reference_kl.is_some()
+    }
+
+    /// Whether sampling leaves out a part of the vocabulary.
+    pub(super) fn truncates(&self) -> bool {
+        self.run.rollout.sampling().truncates()
+    }
+
+    /// Whether entropy at temperature 1 takes a pass of its own.
+    pub(super) fn scores_twice(&self) -> bool {
+        (self.run.rollout.temperature - 1.0).abs() > 0.0
+    }
+
+    /// Whether the entropy has a gradient of its own.
+    pub(super) fn has_entropy_gradient(&self) -> bool {
+        let algorithm = &self.run.algorithm;
+        algorithm.entropy_coefficient.abs() > 0.0 || algorithm.adaptive_entropy.is_some()
+    }
+
+    /// Processes in all.
+    pub fn ranks(&self) -> usize {
+        self.nodes * self.gpus_per_node
+    }
+
+    /// Ranks, or groups of them, that hold a copy of the model and work on sequences of their own.
+    pub fn data_ranks(&self) -> usize {
+        self.ranks() / self.run.parallel.tensor
+    }
+
+    /// Every prompt and response as long as allowed.
+    pub fn longest(&self) -> Lengths {
+        let (prompt, response) =
+            (self.run.data.max_prompt_tokens, self.run.rollout.max_response_tokens);
+        Lengths { prompt_tokens: prompt, response_tokens: response }
+    }
+
+    /// Every prompt and response as long as expected.
+    pub fn expected(&self) -> Lengths {
+        Lengths {
+            prompt_tokens: self.mean_prompt_tokens,
+            response_tokens: self.mean_response_tokens,
+        }
+    }
+
+    /// Sequences of one optimiser step that one rank works on, the most of any.
+    pub fn mini_batch_sequences_per_rank(&self) -> usize {
+        (self.run.algorithm.mini_batch_prompts * self.run.rollout.group_size)
+            .div_ceil(self.data_ranks())
+    }
+
+    /// Sequences of one training step that one rank works on, the most of any.
+    pub fn sequences_per_rank(&self) -> usize {
+        (self.run.rollout.prompts_per_step * self.run.rollout.group_size)
+            .div_ceil(self.data_ranks())
+    }
+
+    /// Prompts of one training step that one rank samples responses to, the most of any.
+    pub fn prompts_per_rank(&self) -> usize {
+        self.run.rollout.prompts_per_step.div_ceil(self.data_ranks())
+    }
+
+    /// Optimiser steps of one training step.
+    pub fn optimizer_steps(&self) -> usize {
+        self.run.rollout.prompts_per_step.div_ceil(self.run.algorithm.mini_batch_prompts)
+            * self.run.algorithm.epochs
+    }
+
+    /// Micro-batches that one rank makes of its part of an optimiser step.
+    pub fn micro_batches(&self, lengths: Lengths) -> usize {
+        self.mini_batch_sequences_per_rank().div_ceil(self.micro_batch_sequences(lengths))
+    }
+
+    /// Sequences of a micro-batch that is full.
+    pub(super) fn micro_batch_sequences(&self, lengths: Lengths) -> usize {
+        (self.run.training.micro_batch_tokens / lengths.sequence_tokens().max(1)).max(1)
+    }
+
+    /// Parameters that are trained, on the ranks of one copy of the model together.
+    pub fn trained_parameters(&self) -> usize {
+        match &self.run.lora {
+            Some(lora) => self.model.adapter_parameters(lora),
+            None => self.model.parameters(),
+        }
+    }
+
+    /// Equal parts that keys and values are cut into; where they have fewer heads than a model has ranks, some ranks hold the same.
+    pub(super) fn key_parts(&self) -> usize {
+        self.run.parallel.tensor.min(self.model.key_width / self.model.head_dim).max(1)
+    }
+
+    /// Weights of keys and values in one block, on the ranks of one copy of the model together, each once.
+    fn key_parameters(&self) -> usize {
+        2 * self.model.hidden * self.model.key_width
+    }
+
+    /// Parameters of so many blocks on one rank of a model.
+    pub(super) fn block_parameters_held(&self, blocks: usize) -> usize {
+        let keys = blocks * self.key_parameters();
+        let twice = keys / self.key_parts() - keys / self.run.parallel.tensor;
+        (blocks * self.model.block_parameters).div_ceil(self.run.parallel.tensor) + twice
+    }
+
+    /// Parameters that are trained, on one rank of a model.
+    pub(super) fn trained_parameters_held(&self) -> usize {
+        match &self.run.lora {
+            Some(lora) => {
+                let factors =
+                    self.model.adapter_factors(lora, (self.run.parallel.tensor, self.key_parts()));
+                factors.whole + factors.cut
+            }
+            None => {
+                self.block_parameters_held(self.model.blocks)
+                    + self.model.outer_parameters.div_ceil(self.run.parallel.tensor)
+            }
+        }
+    }
+
+    /// Trained parameters of which a rank of a model has a part of the gradient alone, and the ranks that have the others.
+    pub(super) fn shared_gradient(&self) -> (usize, usize) {
+        let copies = self.run.parallel.tensor / self.key_parts();
+        match &self.run.lora {
+            _ if self.run.parallel.tensor == 1 => (0, 1),
+            Some(lora) => (
+                self.model
+                    .adapter_factors(lora, (self.run.parallel.tensor, self.key_parts()))
+                    .whole,
+                self.run.parallel.tensor,
+            ),
+            None if copies == 1 => (0, 1),
+            None => (self.model.blocks * self.key_parameters() / self.key_parts(), copies),
+        }
+    }
+
+    /// Whether gradients are cut over the ranks as they come.
+    pub fn cuts_gradients(&self) -> bool {
+        self.data_ranks() > 1 && u8::from(self.run.parallel.zero) >= 2
+    }
+
+    /// Whether the blocks' parameters are cut over the ranks.
+    pub fn cuts_blocks(&self) -> bool {
+        self.data_ranks() > 1 && self.run.parallel.zero.shards_parameters()
+    }
+
+    /// Whether the optimiser's state is cut over the ranks.
+    pub fn cuts_optimizer(&self) -> bool {
+        self.data_ranks() > 1 && self.run.parallel.zero.shards_optimizer()
+    }
+}
+
+/// Bytes of one number.
+pub(super) fn size_of(dtype: Dtype) -> u64 {
+    match dtype {
+        Dtype::Bf16 => 2,
+        Dtype::F32 => 4,
+        Dtype::F64 => 8,
+    }
+}

@@ -1,0 +1,214 @@
+//! How many numbers a model is made of, by where they stand.
+
+use model_files::model_config::{Architecture, EqualParts, ModelConfig, ModelShape};
+use serde::Serialize;
+use training_run::config::{LoraSection, LoraTarget};
+
+/// Counts of one model. All are numbers of parameters or elements, not bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ModelSizes {
+    /// What it is called.
+    pub name: String,
+    /// Tokens of the vocabulary.
+    pub vocabulary: usize,
+    /// Width of the residual stream.
+    pub hidden: usize,
+    /// Width of the feed-forward layer.
+    pub intermediate: usize,
+    /// Blocks.
+    pub blocks: usize,
+    /// Width of all query heads together.
+    pub query_width: usize,
+    /// Width of all key heads together; that of the values is the same.
+    pub key_width: usize,
+    /// Width of a head.
+    pub head_dim: usize,
+    /// Whether the head is the embedding.
+    pub tied: bool,
+    /// Parameters of one block.
+    pub block_parameters: usize,
+    /// Weights of one block that are multiplied with: all but norms and biases.
+    pub block_matrix_parameters: usize,
+    /// Parameters outside of blocks: embedding, head where it is another, last norm.
+    pub outer_parameters: usize,
+}
+
+impl ModelSizes {
+    /// The counts of a model.
+    pub fn of(name: &str, config: &ModelConfig) -> Self {
+        let query_width = config.num_attention_heads * config.head_dim;
+        let key_width = config.num_key_value_heads * config.head_dim;
+        let attention = config.hidden_size * (2 * query_width + 2 * key_width);
+        let block_matrix_parameters = attention + 3 * config.hidden_size * config.intermediate_size;
+        let tables = if config.tie_word_embeddings { 1 } else { 2 };
+        let outer_parameters = tables * config.vocab_size * config.hidden_size + config.hidden_size;
+        let block_parameters =
+            (config.parameter_count() - outer_parameters) / config.num_hidden_layers;
+        Self {
+            name: name.to_owned(),
+            vocabulary: config.vocab_size,
+            hidden: config.hidden_size,
+            intermediate: config.intermediate_size,
+            blocks: config.num_hidden_layers,
+            query_width,
+            key_width,
+            head_dim: config.head_dim,
+            tied: config.tie_word_embeddings,
+            block_parameters,
+            block_matrix_parameters,
+            outer_parameters,
+        }
+    }
+
+    /// What parts of the model share out.
+    pub fn equal_parts(&self) -> EqualParts {
+        EqualParts {
+            query_heads: self.query_width / self.head_dim,
+            key_heads: self.key_width / self.head_dim,
+            intermediate: self.intermediate,
+            vocabulary: self.vocabulary,
+        }
+    }
+
+    /// All parameters, a tied head counted once.
+    pub fn parameters(&self) -> usize {
+        self.blocks * self.block_parameters + self.outer_parameters
+    }
+
+    /// Weights of the head, which are the embedding's where it is tied.
+    pub fn head_parameters(&self) -> usize {
+        self.vocabulary * self.hidden
+    }
+
+    /// Weights that every token is multiplied with when the next one is predicted: the blocks' and the head's.
+    pub fn matrix_parameters(&self) -> usize {
+        self.blocks * self.block_matrix_parameters + self.head_parameters()
+    }
+
+    /// Keys and values that one token leaves in all blocks.
+    pub fn cached_elements_per_token(&self) -> usize {
+        2 * self.blocks * self.key_width
+    }
+
+    /// Parameters of a low-rank correction of these widths in every block: `rank · (inputs + outputs)` each.
+    pub(super) fn adapter_parameters(&self, lora: &LoraSection) -> usize {
+        let Factors { whole, cut } = self.adapter_factors(lora, (1, 1));
+        whole + cut
+    }
+
+    /// The same of one rank of `tensor` that hold a model together, keys and values in `key_parts`: the factors that every rank has
+    /// whole, and its parts of the others.
+    pub(super) fn adapter_factors(
+        &self,
+        lora: &LoraSection,
+        (tensor, key_parts): (usize, usize),
+    ) -> Factors {
+        // Of inputs and outputs one is the residual stream, which is not cut.
+        let factors = |target: &LoraTarget| match target {
+            LoraTarget::QProj | LoraTarget::OProj => {
+                (self.hidden, self.query_width.div_ceil(tensor))
+            }
+            LoraTarget::KProj | LoraTarget::VProj => {
+                (self.hidden, self.key_width.div_ceil(key_parts))
+            }
+            LoraTarget::GateProj | LoraTarget::UpProj | LoraTarget::DownProj => {
+                (self.hidden, self.intermediate.div_ceil(tensor))
+            }
+        };
+        let of_all = |count: usize| self.blocks * lora.rank * count;
+        let (whole, cut): (Vec<usize>, Vec<usize>) = lora.targets.iter().map(factors).unzip();
+        Factors { whole: of_all(whole.iter().sum()), cut: of_all(cut.iter().sum()) }
+    }
+}
+
+/// Parameters of an adapter on one rank.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Factors {
+    /// Of the factors that every rank has.
+    pub(super) whole: usize,
+    /// Of the rank's parts of the others.
+    pub(super) cut: usize,
+}
+
+/// Shapes that can be planned without their files: name, then hidden, intermediate, blocks, query heads, key heads,
+/// vocabulary, tied. Source: `config.json` of `Qwen/Qwen2.5-{0.5B,…,72B}` on Hugging Face.
+type Row = (&'static str, usize, usize, usize, usize, usize, usize, bool);
+
+/// Every such shape.
+pub const MODEL_PRESETS: [Row; 7] = [
+    ("0.5b", 896, 4864, 24, 14, 2, 151_936, true),
+    ("1.5b", 1536, 8960, 28, 12, 2, 151_936, true),
+    ("3b", 2048, 11_008, 36, 16, 2, 151_936, true),
+    ("7b", 3584, 18_944, 28, 28, 4, 152_064, false),
+    ("14b", 5120, 13_824, 48, 40, 8, 152_064, false),
+    ("32b", 5120, 27_648, 64, 40, 8, 152_064, false),
+    ("72b", 8192, 29_568, 80, 64, 8, 152_064, false),
+];
+
+/// The shape of Qwen2.5 of that size: `0.5b`, `1.5b`, `3b`, `7b`, `14b`, `32b` or `72b`; `None` for another name.
+///
+/// # Panics
+///
+/// Never: every row is tested to be a valid shape.
+pub fn preset_model(name: &str) -> Option<ModelConfig> {
+    let wanted = name.to_ascii_lowercase();
+    let (_, hidden, intermediate, blocks, heads, key_heads, vocabulary, tied) =
+        MODEL_PRESETS.into_iter().find(|row| row.0 == wanted)?;
+    let config = ModelConfig::new(ModelShape {
+        architecture: Architecture::Qwen2,
+        hidden_size: hidden,
+        intermediate_size: intermediate,
+        num_hidden_layers: blocks,
+        num_attention_heads: heads,
+        num_key_value_heads: key_heads,
+        head_dim: hidden / heads,
+        rms_norm_eps: 1e-6,
+        rope_theta: 1e6,
+        rope_scaling: None,
+        vocab_size: vocabulary,
+        max_position_embeddings: 32_768,
+        tie_word_embeddings: tied,
+        query_key_value_bias: true,
+        attention_output_bias: false,
+        initializer_range: 0.02,
+        bos_token_id: None,
+        eos_token_ids: vec![151_643],
+        pad_token_id: None,
+    });
+    Some(config.expect("every row of the table is tested"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Number of parameters as Hugging Face counts the published weights.
+    #[test]
+    fn presets_have_the_parameters_of_the_published_models() {
+        let published: [usize; 7] = [
+            494_032_768,
+            1_543_714_304,
+            3_085_938_688,
+            7_615_616_512,
+            14_770_033_664,
+            32_763_876_352,
+            72_706_203_648,
+        ];
+        for (row, published) in MODEL_PRESETS.iter().zip(published) {
+            let config = preset_model(row.0).unwrap();
+            let sizes = ModelSizes::of(row.0, &config);
+            assert_eq!(sizes.parameters(), published, "{}", row.0);
+            assert_eq!(config.parameter_count(), published);
+        }
+        assert_eq!(preset_model("9b"), None);
+    }
+
+    #[test]
+    fn weights_and_cache_of_7b_are_those_of_its_shape() {
+        let sizes = ModelSizes::of("7b", &preset_model("7B").unwrap());
+        // 28 · (3584 · (2 · 3584 + 2 · 512) + 3 · 3584 · 18944) + 152064 · 3584
+        assert_eq!(sizes.matrix_parameters(), 7_070_285_824);
+        // In bf16: 2 · 28 · 4 · 128 · 2 bytes.
+        assert_eq!(2 * sizes.cached_elements_per_token(), 57_344);
+    }
+}

@@ -1,0 +1,354 @@
+//! How long a training step takes, by floating-point operations, bytes read and bytes sent.
+//!
+//! ```text
+//! forward pass of a token = 2 · W + 2 · L · d · blocks        W weights of the blocks, L tokens of its sequence, d width of the
+//!                                                             query heads; causal attention looks at half of L on average
+//! decoding one token of B = max(weight bytes / memory, 2 · B · W / matrix) + cached bytes · B / memory
+//! a collective            = bytes sent / bandwidth + (ranks - 1) · hop + start
+//! ```
+//!
+//! The backward pass is twice the forward pass, and one more where blocks are computed again. Communication that overlaps
+//! hides behind the computation but for the fraction that does not. What is offloaded goes over the link to the host, and the
+//! optimiser there reads and writes its state at the speed of the host's memory, which all devices of a machine share.
+
+use serde::Serialize;
+use training_run::config::Dtype;
+
+use super::memory::{BLOCK_INPUTS, MemoryPlan, kept_activation_bytes};
+use super::setup::{Setup, size_of};
+use super::traffic::{Collective, Traffic};
+
+/// A kind of device and how its machines are wired.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Hardware {
+    /// What it is called.
+    pub name: String,
+    /// Memory that a process can have, in bytes.
+    pub memory_bytes: u64,
+    /// Dense matrix products in bf16, floating-point operations per second, as the maker states them.
+    pub matrix_flops_per_second: f64,
+    /// Memory bandwidth, bytes per second, as the maker states it.
+    pub memory_bytes_per_second: f64,
+    /// What each device sends to others of its machine in a collective, bytes per second.
+    pub link_bytes_per_second: f64,
+    /// What a machine sends to others, bytes per second.
+    pub network_bytes_per_second: f64,
+    /// From device to device of a machine, seconds.
+    pub link_hop_seconds: f64,
+    /// From machine to machine, seconds.
+    pub network_hop_seconds: f64,
+    /// Before a collective begins, seconds.
+    pub start_seconds: f64,
+    /// Between a device and its host, each way, bytes per second.
+    pub host_link_bytes_per_second: f64,
+    /// What the optimiser reaches of a host's memory, of all its devices together, bytes per second.
+    pub host_memory_bytes_per_second: f64,
+}
+
+/// Known devices: name, memory, matrix operations, memory bandwidth, bandwidth to others of the machine; of PCI Express each
+/// way and of the host's memory, as stated.
+///
+/// Sources: NVIDIA data sheets of H200, H100 SXM and A100 SXM for operations and memory (nvidia-smi for what of it a process
+/// can have); 370 and 230 GB/s are what nccl-tests calls bus bandwidth on machines of eight with `NVLink` 4 and 3.
+/// Sixteen lanes of PCI Express 5 and 4. Hosts are those of NVIDIA's own machines: two sockets of eight channels, DDR5-4800 or
+/// DDR4-3200.
+type Row = (&'static str, u64, f64, f64, f64, f64, f64);
+
+/// Every known device.
+pub const HARDWARE: [Row; 3] = [
+    ("h200", 139 << 30, 989e12, 4.8e12, 370e9, 64e9, 614e9),
+    ("h100", 79 << 30, 989e12, 3.35e12, 370e9, 64e9, 614e9),
+    ("a100", 79 << 30, 312e12, 2.04e12, 230e9, 32e9, 410e9),
+];
+
+/// Share of its nominal bandwidth that a network gives a collective.
+const NETWORK_FRACTION: f64 = 0.9;
+
+/// Share of PCI Express that a copy from or to pinned memory reaches: 55 of 64 GB/s is what is usually seen.
+const HOST_LINK_FRACTION: f64 = 0.85;
+
+/// Share of the host's memory bandwidth that its optimiser reaches: a guess.
+const HOST_MEMORY_FRACTION: f64 = 0.5;
+
+impl Hardware {
+    /// The device of that name, in machines with `network_gigabits` per second to others; `None` if it is not known.
+    ///
+    /// Latencies are those of NCCL's own model for rings of its `Simple` protocol: 3.4 µs over `NVLink`, 14 µs over the network,
+    /// 8.4 µs at the start (`src/graph/tuning.cc`).
+    pub fn named(name: &str, network_gigabits: f64) -> Option<Self> {
+        let wanted = name.to_ascii_lowercase();
+        let (name, memory_bytes, matrix, memory, link, host_link, host_memory) =
+            HARDWARE.into_iter().find(|row| row.0 == wanted)?;
+        Some(Self {
+            name: name.to_owned(),
+            memory_bytes,
+            matrix_flops_per_second: matrix,
+            memory_bytes_per_second: memory,
+            link_bytes_per_second: link,
+            network_bytes_per_second: NETWORK_FRACTION * network_gigabits * 1e9 / 8.0,
+            link_hop_seconds: 3.4e-6,
+            network_hop_seconds: 14e-6,
+            start_seconds: 8.4e-6,
+            host_link_bytes_per_second: HOST_LINK_FRACTION * host_link,
+            host_memory_bytes_per_second: HOST_MEMORY_FRACTION * host_memory,
+        })
+    }
+
+    /// One of `ranks` equal shares of this machine's processors, of which products reach `flops_per_second` and memory
+    /// `memory_bytes_per_second`, both of all processors together, as measured.
+    ///
+    /// Ranks send each other 1.2 GB/s, what Gloo reached on loopback in `docs/distributed.md`, and wait 0.1 ms: a guess.
+    pub fn of_cpu(
+        memory_bytes: u64,
+        [flops_per_second, memory_bytes_per_second]: [f64; 2],
+        ranks: usize,
+    ) -> Self {
+        let share = |whole: f64| whole / ranks as f64;
+        Self {
+            name: "cpu".to_owned(),
+            memory_bytes: memory_bytes / ranks as u64,
+            matrix_flops_per_second: share(flops_per_second),
+            memory_bytes_per_second: share(memory_bytes_per_second),
+            link_bytes_per_second: 1.2e9,
+            network_bytes_per_second: 1.2e9,
+            link_hop_seconds: 1e-4,
+            network_hop_seconds: 1e-4,
+            start_seconds: 1e-4,
+            host_link_bytes_per_second: share(memory_bytes_per_second),
+            host_memory_bytes_per_second: memory_bytes_per_second,
+        }
+    }
+
+    /// Seconds that a kind of operation takes, all of its operations.
+    fn seconds(&self, setup: &Setup, collective: &Collective) -> f64 {
+        // Ranks that share a copy of the model are on one machine.
+        let stays = setup.nodes == 1 || collective.name.ends_with("tensor parallelism");
+        let (bandwidth, hops) = if stays {
+            (self.link_bytes_per_second, (collective.ranks as f64 - 1.0) * self.link_hop_seconds)
+        } else {
+            // Rings, one through each network card, cross every boundary between machines once.
+            let nodes = setup.nodes as f64;
+            let within = collective.ranks as f64 - nodes;
+            let hops = nodes * self.network_hop_seconds + within.max(0.0) * self.link_hop_seconds;
+            (self.link_bytes_per_second.min(self.network_bytes_per_second), hops)
+        };
+        collective.bytes_sent as f64 / bandwidth
+            + collective.operations as f64 * (self.start_seconds + hops)
+    }
+}
+
+/// What the times rest on, beside the hardware. Fractions.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Assumptions {
+    /// Of the stated matrix operations that passes over many tokens reach, recomputation counted as work.
+    pub matrix_fraction: f64,
+    /// Of its roofline that decoding reaches.
+    pub decode_fraction: f64,
+    /// Of the computation beside it that communication can hide behind.
+    pub overlap_fraction: f64,
+}
+
+impl Default for Assumptions {
+    /// 0.45: between 0.39 (torchtitan, Llama-3.1-8B on eight H100) and 0.41 to 0.48 (Megatron-LM's README). 0.6: a mature
+    /// engine reaches about 0.7 (TensorRT-LLM's figures for Llama-3.1-8B against the same formula). 0.8: a guess.
+    fn default() -> Self {
+        Self { matrix_fraction: 0.45, decode_fraction: 0.6, overlap_fraction: 0.8 }
+    }
+}
+
+/// Seconds of one training step and what comes of them.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StepTime {
+    /// Sampling the responses.
+    pub sampling_seconds: f64,
+    /// Log-probabilities before the update.
+    pub scoring_seconds: f64,
+    /// Forward, again, and backward passes of all optimiser steps.
+    pub update_seconds: f64,
+    /// Reading and writing the optimiser's state, where that is on the device.
+    pub optimizer_seconds: f64,
+    /// What is offloaded: the optimiser's step on the host, its gradients and parameters on their way, and block inputs that
+    /// nothing hides.
+    pub host_seconds: f64,
+    /// Communication, all of it.
+    pub communication_seconds: f64,
+    /// Communication that nothing hides.
+    pub exposed_communication_seconds: f64,
+    /// All of the step.
+    pub step_seconds: f64,
+    /// Response tokens per second, of all ranks.
+    pub response_tokens_per_second: f64,
+    /// Model FLOPs utilisation of the update: six operations a weight and token, attention beside it, over what the maker
+    /// states. Recomputation does not count here.
+    pub update_mfu: f64,
+}
+
+impl StepTime {
+    /// The time of a training step at its expected lengths.
+    pub fn new(
+        setup: &Setup,
+        hardware: &Hardware,
+        assumptions: &Assumptions,
+        traffic: &Traffic,
+    ) -> Self {
+        let work = Work::of(setup);
+        let rate = hardware.matrix_flops_per_second
+            * assumptions.matrix_fraction
+            * setup.run.parallel.tensor as f64;
+        let sampling_seconds =
+            work.prompts / rate + decode_seconds(setup, hardware) / assumptions.decode_fraction;
+        let scoring_seconds = work.scoring / rate;
+        let update_seconds = work.update / rate;
+        let away = Offloaded::of(setup);
+        let on_device =
+            if setup.run.parallel.offload_optimizer { 0.0 } else { optimizer_bytes(setup) };
+        let optimizer_seconds =
+            on_device / (hardware.memory_bytes_per_second * assumptions.decode_fraction);
+        let (mut communication_seconds, mut exposed) = (0.0, 0.0);
+        let mut room = assumptions.overlap_fraction * (scoring_seconds + update_seconds);
+        for collective in &traffic.collectives {
+            let seconds = hardware.seconds(setup, collective);
+            communication_seconds += seconds;
+            let hidden = if collective.overlapped { seconds.min(room) } else { 0.0 };
+            room -= hidden;
+            exposed += seconds - hidden;
+        }
+        // Copies of block inputs hide behind what communication has left of the computation.
+        let inputs = away.block_inputs / hardware.host_link_bytes_per_second;
+        let host_seconds = away.optimizer_copies / hardware.host_link_bytes_per_second
+            + away.optimizer_memory / hardware.host_memory_bytes_per_second
+            + (inputs - room).max(0.0);
+        let step_seconds = sampling_seconds
+            + scoring_seconds
+            + update_seconds
+            + optimizer_seconds
+            + host_seconds
+            + exposed;
+        let responses = (setup.run.rollout.prompts_per_step
+            * setup.run.rollout.group_size
+            * setup.mean_response_tokens) as f64;
+        let updating = update_seconds.max(f64::MIN_POSITIVE);
+        Self {
+            sampling_seconds,
+            scoring_seconds,
+            update_seconds,
+            optimizer_seconds,
+            host_seconds,
+            communication_seconds,
+            exposed_communication_seconds: exposed,
+            step_seconds,
+            response_tokens_per_second: responses / step_seconds,
+            update_mfu: work.update_once
+                / (updating * hardware.matrix_flops_per_second * setup.run.parallel.tensor as f64),
+        }
+    }
+}
+
+/// Floating-point operations of one data rank in one training step.
+struct Work {
+    prompts: f64,
+    scoring: f64,
+    update: f64,
+    /// Those of the update without recomputation.
+    update_once: f64,
+}
+
+impl Work {
+    fn of(setup: &Setup) -> Self {
+        let model = &setup.model;
+        let lengths = setup.expected();
+        let sequences = setup.sequences_per_rank() as f64;
+        let (prompt, response) = (lengths.prompt_tokens as f64, lengths.response_tokens as f64);
+        let block_weights = (model.blocks * model.block_matrix_parameters) as f64;
+        let attention = 2.0 * (model.query_width * model.blocks) as f64;
+        // One token's forward pass through the blocks, in a sequence of so many.
+        let blocks = |length: f64| 2.0 * block_weights + attention * length;
+        let head = 2.0 * model.head_parameters() as f64;
+        let tokens = sequences * (prompt + response);
+        let of_blocks = tokens * blocks(prompt + response);
+        let of_head = sequences * response * head;
+        let passes = 1.0
+            + f64::from(u8::from(setup.scores_twice()))
+            + f64::from(u8::from(setup.has_reference()));
+        let epochs = setup.run.algorithm.epochs as f64;
+        let (kept, wanted) = kept_activation_bytes(setup, lengths);
+        let again = 1.0 - kept as f64 / wanted.max(1) as f64;
+        // The head's logits are computed once for the statistics and again for the gradient.
+        let first = 1.0 / setup.optimizer_steps().max(1) as f64;
+        let head_passes = 4.0 - first;
+        Self {
+            prompts: setup.prompts_per_rank() as f64 * prompt * blocks(prompt),
+            scoring: passes * (of_blocks + of_head),
+            update: epochs * ((3.0 + again) * of_blocks + head_passes * of_head),
+            update_once: epochs * 3.0 * (of_blocks + of_head),
+        }
+    }
+}
+
+/// The roofline of decoding a rank's responses: slots are full until the last response has begun; the longest goes on alone.
+fn decode_seconds(setup: &Setup, hardware: &Hardware) -> f64 {
+    let model = &setup.model;
+    let element = size_of(setup.run.model.dtype) as f64;
+    let sequences = setup.sequences_per_rank() as f64;
+    let rows = (setup.run.rollout.rows as f64).min(sequences).max(1.0);
+    let (prompt, response) = (setup.mean_prompt_tokens as f64, setup.mean_response_tokens as f64);
+    let weights = model.matrix_parameters() as f64 / setup.run.parallel.tensor as f64;
+    let cached = model.cached_elements_per_token() as f64 * element / setup.key_parts() as f64;
+    let step = |rows: f64, context: f64| {
+        let read = weights * element / hardware.memory_bytes_per_second;
+        let multiplied = 2.0 * rows * weights / hardware.matrix_flops_per_second;
+        read.max(multiplied) + rows * context * cached / hardware.memory_bytes_per_second
+    };
+    let tail = (setup.run.rollout.max_response_tokens as f64 - response).max(0.0);
+    sequences * response / rows * step(rows, prompt + response / 2.0)
+        + tail * step(1.0, prompt + response + tail / 2.0)
+}
+
+/// Bytes of one training step that offloading moves.
+struct Offloaded {
+    /// Of one rank, gradients to the host and parameters back: the sum's kind where it was cut over the ranks, else the
+    /// parameters'.
+    optimizer_copies: f64,
+    /// Of all ranks of a machine, read and written by the host's optimiser: the gradient in f32, master weight and moments, and
+    /// what is sent back.
+    optimizer_memory: f64,
+    /// Of one rank, there and back.
+    block_inputs: f64,
+}
+
+impl Offloaded {
+    fn of(setup: &Setup) -> Self {
+        let (mut optimizer_copies, mut optimizer_memory) = (0.0, 0.0);
+        let steps = setup.optimizer_steps() as f64;
+        if setup.run.parallel.offload_optimizer {
+            let element = size_of(setup.run.model.dtype) as f64;
+            let wide = if setup.run.model.dtype == Dtype::F64 { 8.0 } else { 4.0 };
+            let (ranks, gradient) =
+                if setup.cuts_optimizer() { (setup.data_ranks(), wide) } else { (1, element) };
+            let stepped = steps * (setup.trained_parameters_held() as f64 / ranks as f64).ceil();
+            let moments = 4.0 * size_of(setup.run.optimizer.moments) as f64;
+            optimizer_copies = stepped * (gradient + element);
+            let of_one = stepped * (wide + 2.0 * wide + moments + element);
+            optimizer_memory = setup.gpus_per_node as f64 * of_one;
+        }
+        let away = MemoryPlan::new(setup, setup.expected());
+        let inputs = away.host.iter().find(|item| item.name == BLOCK_INPUTS);
+        let block_inputs = 2.0 * steps * inputs.map_or(0.0, |item| item.bytes as f64);
+        Self { optimizer_copies, optimizer_memory, block_inputs }
+    }
+}
+
+/// Bytes that all optimiser steps of a training step read and write on one rank: gradient, master weight and moments, and the
+/// parameter.
+fn optimizer_bytes(setup: &Setup) -> f64 {
+    let element = size_of(setup.run.model.dtype) as f64;
+    let moment = size_of(setup.run.optimizer.moments) as f64;
+    let beside = setup.run.optimizer.master.bytes_beside(setup.run.model.dtype) as f64;
+    // A whole master weight is read in place of the parameter; a lower half, or none, beside it.
+    let weight = 2.0 * beside + if beside > element { element } else { 2.0 * element };
+    let per_parameter = 4.0 + weight + 4.0 * moment;
+    let ranks =
+        if setup.cuts_optimizer() { setup.data_ranks() } else { 1 } * setup.run.parallel.tensor;
+    let trained = setup.trained_parameters() as f64 / ranks as f64;
+    setup.optimizer_steps() as f64 * trained * per_parameter
+}

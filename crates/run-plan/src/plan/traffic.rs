@@ -1,0 +1,211 @@
+//! What one rank sends, in bytes.
+//!
+//! An all-gather or reduce-scatter of `S` bytes over `N` ranks makes each send `S (N - 1) / N`, an all-reduce twice that: no
+//! algorithm sends less (Patarasuk and Yuan 2009, *Bandwidth optimal all-reduce algorithms*). Numbers and words that ranks
+//! agree on are a few kilobytes and left out.
+
+use serde::Serialize;
+use training_run::config::Dtype;
+
+use super::BUCKET_BYTES;
+use super::setup::{Setup, size_of};
+
+/// One kind of operation of one training step.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Collective {
+    /// What is sent.
+    pub name: &'static str,
+    /// Ranks that take part.
+    pub ranks: usize,
+    /// Operations in one training step.
+    pub operations: u64,
+    /// Bytes that each rank sends in one training step.
+    pub bytes_sent: u64,
+    /// Whether it goes on while the rank computes.
+    pub overlapped: bool,
+}
+
+/// The traffic of one rank.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Traffic {
+    /// Every kind of operation.
+    pub collectives: Vec<Collective>,
+    /// Bytes sent in one optimiser step, scoring and sampling apart.
+    pub bytes_sent_per_optimizer_step: u64,
+    /// What an implementation that has micro-batches outside and blocks inside sends in one optimiser step at `ZeRO` stage 3:
+    /// parameters gathered twice and gradients scattered once for every micro-batch, all in the parameters' kind.
+    pub usual_bytes_sent_per_optimizer_step: u64,
+    /// Micro-batches of an optimiser step on one rank.
+    pub micro_batches: usize,
+}
+
+/// Apart from what belongs to an optimiser step.
+const SCORING: &str = "parameters, for sampling and scoring";
+
+impl Traffic {
+    /// The traffic of a setup at its expected lengths.
+    pub fn new(setup: &Setup) -> Self {
+        let data_ranks = setup.data_ranks() as u64;
+        let tensor = setup.run.parallel.tensor as u64;
+        let element = size_of(setup.run.model.dtype);
+        let wide = if setup.run.model.dtype == Dtype::F64 { 8 } else { 4 };
+        let model = &setup.model;
+        let blocks = setup.block_parameters_held(model.blocks) as u64;
+        let outer = model.outer_parameters as u64 / tensor;
+        let trained = setup.trained_parameters_held() as u64;
+        let sent = |bytes: u64| bytes * (data_ranks - 1) / data_ranks;
+        let count = model.blocks as u64;
+        let updates = setup.optimizer_steps() as u64;
+        let micro_batches = setup.micro_batches(setup.expected());
+        let mut collectives = Vec::new();
+        let mut add = |name, ranks: u64, operations, bytes_sent, overlapped| {
+            let ranks = usize::try_from(ranks).unwrap_or(usize::MAX);
+            if ranks > 1 {
+                collectives.push(Collective { name, ranks, operations, bytes_sent, overlapped });
+            }
+        };
+        // Blocks, and embedding and head as if they were blocks.
+        let units = count + 1 + u64::from(!model.tied);
+        if setup.cuts_blocks() {
+            // All together for sampling. A pass opens embedding and head one after the other, be they tied or not: for scoring,
+            // and one before and after the update for the probe.
+            let passes = 1
+                + u64::from(setup.scores_twice())
+                + 2 * u64::from(setup.run.metrics.probe_bytes > 0);
+            let passes = passes + u64::from(setup.has_reference());
+            let head = model.head_parameters() as u64 / tensor;
+            let bytes =
+                sent(element * (blocks + outer)) + passes * sent(element * (blocks + 2 * head));
+            add(SCORING, data_ranks, units + passes * (count + 2), bytes, true);
+            // Embedding and blocks, the head for the statistics and again for their gradient, and the blocks backwards. Before the
+            // first update of a step the statistics are known.
+            let heads = 2 * updates - 1;
+            let bytes =
+                updates * sent(element * (2 * blocks + head)) + heads * sent(element * head);
+            let operations = updates * (2 * count + 1) + heads;
+            add("parameters, for updates", data_ranks, operations, bytes, true);
+            let bytes = sent(wide * trained);
+            add("gradients to shards", data_ranks, updates * units, updates * bytes, true);
+            if setup.run.lora.is_some() {
+                // What is cut are the blocks beneath; the corrections are whole.
+                let bytes = updates * sent(element * trained);
+                add("parameters from shards", data_ranks, updates * units, bytes, false);
+            }
+        } else if setup.cuts_optimizer() {
+            let overlapped = setup.cuts_gradients();
+            add(
+                "gradients to shards",
+                data_ranks,
+                updates * units,
+                updates * sent(wide * trained),
+                overlapped,
+            );
+            add(
+                "parameters from shards",
+                data_ranks,
+                updates * units,
+                updates * sent(element * trained),
+                false,
+            );
+        } else {
+            let buckets = (element * trained).div_ceil(BUCKET_BYTES.into()).max(1);
+            add(
+                "sum of gradients",
+                data_ranks,
+                updates * buckets,
+                updates * 2 * sent(wide * trained),
+                false,
+            );
+        }
+        let within: u64 =
+            collectives.iter().filter(|c| c.name != SCORING).map(|c| c.bytes_sent).sum();
+        collectives.extend(within_model(setup));
+        Self {
+            collectives,
+            bytes_sent_per_optimizer_step: within / updates.max(1),
+            usual_bytes_sent_per_optimizer_step: 3
+                * sent(element * (blocks + outer))
+                * micro_batches as u64,
+            micro_batches,
+        }
+    }
+
+    /// Bytes that each rank sends in one training step.
+    pub fn bytes_sent_per_step(&self) -> u64 {
+        self.collectives.iter().map(|collective| collective.bytes_sent).sum()
+    }
+}
+
+/// What the ranks that hold a model together send each other.
+fn within_model(setup: &Setup) -> Vec<Collective> {
+    let ranks = setup.run.parallel.tensor;
+    if ranks == 1 {
+        return Vec::new();
+    }
+    let (shared, holders) = setup.shared_gradient();
+    let own = if setup.cuts_optimizer() { setup.data_ranks() } else { 1 };
+    let wide = if setup.run.model.dtype == Dtype::F64 { 8 } else { 4 };
+    let bytes = wide * shared.div_ceil(own) as u64;
+    let updates = setup.optimizer_steps() as u64;
+    let gradients = (
+        updates * bytes.div_ceil(BUCKET_BYTES.into()),
+        updates * 2 * bytes * (holders as u64 - 1) / holders as u64,
+    );
+    let kinds = [
+        ("activations of tensor parallelism", ranks, tensor_traffic(setup)),
+        ("statistics of tensor parallelism", ranks, vocabulary_traffic(setup)),
+        ("gradients of tensor parallelism", holders, gradients),
+    ];
+    let sent = kinds.into_iter().filter(|(.., (_, bytes_sent))| *bytes_sent > 0);
+    sent.map(|(name, ranks, (operations, bytes_sent))| {
+        let overlapped = false;
+        Collective { name, ranks, operations, bytes_sent, overlapped }
+    })
+    .collect()
+}
+
+/// All-reduces of the residual stream (Shoeybi et al. 2019, *Megatron-LM*, arXiv:1909.08053, Sec. 3), in vectors of a token each:
+/// the embedding's and two a block forwards, one a block as it is computed again, two backwards, and the head's for what was drawn.
+fn tensor_traffic(setup: &Setup) -> (u64, u64) {
+    let lengths = setup.expected();
+    let blocks = setup.model.blocks as u64;
+    let sequences = setup.sequences_per_rank() as u64;
+    let tokens = sequences * lengths.sequence_tokens() as u64;
+    let drawn = sequences * lengths.response_tokens as u64;
+    let prompts = setup.prompts_per_rank() as u64;
+    let epochs = setup.run.algorithm.epochs as u64;
+    let (forward, update) = (2 * blocks + 1, 5 * blocks + 1);
+    let passes = 1 + u64::from(setup.scores_twice()) + u64::from(setup.has_reference());
+    // A prompt is read once for all its responses, and the last token of each is not read again.
+    let sampled = prompts * lengths.prompt_tokens as u64 + drawn - sequences;
+    let (kept, all) = probed_bytes(setup);
+    let probed = u64::try_from(u128::from(2 * tokens) * u128::from(kept) / u128::from(all.max(1)));
+    let read = passes * tokens + probed.unwrap_or(u64::MAX) + sampled;
+    let vectors = read * forward + epochs * (tokens * update + drawn);
+    let bytes = vectors * setup.model.hidden as u64 * size_of(setup.run.model.dtype);
+    let micro = tokens.div_ceil(setup.run.training.micro_batch_tokens as u64);
+    let rows = (setup.run.rollout.rows as u64).min(sequences).max(1);
+    let operations = (passes * micro + drawn / rows + prompts) * forward;
+    let ranks = setup.run.parallel.tensor as u64;
+    (operations + epochs * micro * (update + 1), 2 * bytes * (ranks - 1) / ranks)
+}
+
+/// Bytes of the distributions that the change of entropy is measured with, and of all there are.
+fn probed_bytes(setup: &Setup) -> (u64, u64) {
+    let drawn = setup.sequences_per_rank() as u64 * setup.expected().response_tokens as u64;
+    let all = drawn * setup.model.vocabulary as u64 * 4;
+    ((setup.run.metrics.probe_bytes as u64).min(all), all)
+}
+
+/// What is gathered of the parts of the vocabulary: distributions before and after an update, to measure the change of entropy, and
+/// the logits of each token that is drawn, in f64, where some of them are left out.
+fn vocabulary_traffic(setup: &Setup) -> (u64, u64) {
+    let (kept, all) = probed_bytes(setup);
+    let drawn = if setup.truncates() { 2 * all } else { 0 };
+    let sequences = setup.sequences_per_rank() as u64;
+    let rows = (setup.run.rollout.rows as u64).min(sequences).max(1);
+    let steps = sequences * setup.expected().response_tokens as u64 / rows;
+    let operations = 2 * u64::from(kept > 0) + if drawn > 0 { steps } else { 0 };
+    let ranks = setup.run.parallel.tensor as u64;
+    (operations, (2 * kept + drawn) * (ranks - 1) / ranks)
+}

@@ -1,0 +1,242 @@
+//! What is wrong with what was seen, and the setting that changes it.
+
+use reward_math::Options;
+use training_run::config::RunConfig;
+
+use super::finding::Finding;
+use super::seen::Preflight;
+
+/// What is known of a model's files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ModelFacts {
+    /// Whether there is a chat template.
+    pub has_chat_template: bool,
+    /// Whether it ends where the answer begins.
+    pub has_generation_prompt: bool,
+    /// Tokens of the vocabulary.
+    pub vocabulary: usize,
+}
+
+/// From this share on, something happens to most responses.
+pub const MOST: f64 = 0.5;
+
+/// From this share on, responses that are cut at the length limit are worth a warning.
+const MANY_CUT: f64 = 0.2;
+
+/// Mean entropy below which sampling repeats itself, in nats a token.
+const FROZEN_NATS: f64 = 0.01;
+
+/// Share of the largest entropy there is from which on tokens are drawn about evenly.
+const NOISE_FRACTION: f64 = 0.8;
+
+struct Findings(Vec<Finding>);
+
+impl Findings {
+    fn add(
+        &mut self,
+        fatal: bool,
+        seen: String,
+        settings: &[&'static str],
+        advice: impl Into<String>,
+    ) {
+        let (settings, advice) = (settings.to_vec(), advice.into());
+        self.0.push(Finding { fatal, seen, settings, advice });
+    }
+}
+
+/// Everything that is wrong, the fatal first.
+pub(super) fn findings(seen: &Preflight, run: &RunConfig, model: ModelFacts) -> Vec<Finding> {
+    let mut found = Findings(Vec::new());
+    prompts(seen, run, model, &mut found);
+    endings(seen, run, &mut found);
+    answers(seen, &run.reward.grading, &mut found);
+    groups(seen, run, &mut found);
+    entropy(seen, run.rollout.temperature, model.vocabulary, &mut found);
+    found.0.sort_by_key(|finding| !finding.fatal);
+    found.0
+}
+
+fn all(fraction: f64) -> bool {
+    fraction >= 1.0
+}
+
+fn none(fraction: f64) -> bool {
+    fraction <= 0.0
+}
+
+fn prompts(seen: &Preflight, run: &RunConfig, model: ModelFacts, found: &mut Findings) {
+    let data = &run.data;
+    if data.prompt.chat && !model.has_generation_prompt {
+        found.add(
+            false,
+            "the chat template does not open the assistant's turn: it ignores add_generation_prompt".to_owned(),
+            &["data.prompt.chat", "model.path"],
+            "mend chat_template in the model's directory, or write the turns in data.prompt.template with \
+             data.prompt.chat = false",
+        );
+    }
+    if !data.prompt.chat && model.has_chat_template {
+        found.add(
+            false,
+            "the model has a chat template that is not used".to_owned(),
+            &["data.prompt.chat"],
+            "true asks as the model was taught to be asked; right as it is for a base model",
+        );
+    }
+    if seen.longest_prompt_tokens >= data.max_prompt_tokens {
+        found.add(
+            false,
+            format!("a prompt has all of the {} tokens that it may have", data.max_prompt_tokens),
+            &["data.max_prompt_tokens"],
+            "longer ones are left out or shortened: raise it",
+        );
+    }
+}
+
+fn endings(seen: &Preflight, run: &RunConfig, found: &mut Findings) {
+    let rollout = &run.rollout;
+    let longest = rollout.max_response_tokens;
+    let has_stops = !(rollout.stop.is_empty() && rollout.stop_token_ids.is_empty());
+    if all(seen.truncated_fraction) {
+        let fatal = none(seen.right_fraction);
+        let mut names = vec!["rollout.max_response_tokens"];
+        let mut advice = "raise it until responses end by themselves".to_owned();
+        if none(seen.ended_by_token_fraction) {
+            names.extend(["data.prompt.chat", "rollout.stop"]);
+            advice.push_str(
+                "; the end-of-sequence token is never drawn: a base model needs a text that stops it, an instructed one its \
+                 chat template",
+            );
+        }
+        found.add(fatal, format!("every response was cut at {longest} tokens"), &names, advice);
+    } else if seen.truncated_fraction >= MANY_CUT {
+        found.add(
+            false,
+            format!("{:.2} of the responses were cut at {longest} tokens", seen.truncated_fraction),
+            &["rollout.max_response_tokens", "reward.overlong"],
+            "raise it until most responses end by themselves, or choose what becomes of those that are cut",
+        );
+    } else if none(seen.ended_by_token_fraction) && !has_stops {
+        found.add(
+            false,
+            "no response ended by an end-of-sequence token".to_owned(),
+            &["data.prompt.chat", "rollout.stop"],
+            "a base model needs a text that stops it, an instructed one its chat template",
+        );
+    }
+    if seen.length_quantiles[2] <= 2.0 && longest > 8 {
+        found.add(
+            false,
+            format!("half of the responses have at most {} tokens", seen.length_quantiles[2]),
+            &["data.prompt.chat", "data.prompt.template"],
+            "the prompt may end the turn itself: look at it above",
+        );
+    }
+}
+
+fn answers(seen: &Preflight, grading: &Options, found: &mut Findings) {
+    let form = if grading.strict {
+        "ask for \\boxed{} in data.prompt.template, or set reward.grading.strict = false, and reward.grading.last_number = true \
+         where a bare number is the answer"
+    } else if grading.last_number {
+        "ask for an answer in data.prompt.template; the responses hold no number at all"
+    } else {
+        "ask for \\boxed{} in data.prompt.template, or set reward.grading.last_number = true"
+    };
+    let names = [
+        "data.prompt.template",
+        if grading.strict { "reward.grading.strict" } else { "reward.grading.last_number" },
+    ];
+    if all(seen.unparsed_fraction) {
+        found.add(true, "no answer was found in any response".to_owned(), &names, form);
+        return;
+    }
+    if seen.unparsed_fraction > MOST {
+        let share = seen.unparsed_fraction;
+        found.add(
+            false,
+            format!("no answer was found in {share:.2} of the responses"),
+            &names,
+            form,
+        );
+    }
+    if none(seen.right_fraction) {
+        found.add(
+            true,
+            format!("not one of {} responses is right", seen.prompts * seen.group_size),
+            &["data.train", "model.path", "reward.kind"],
+            "take easier questions or a model that is right now and then; see above whether right answers are judged wrong",
+        );
+    }
+    if all(seen.right_fraction) {
+        found.add(
+            true,
+            "every response is right".to_owned(),
+            &["data.train", "reward.kind"],
+            "take harder questions: there is nothing to learn from these",
+        );
+    }
+}
+
+fn groups(seen: &Preflight, run: &RunConfig, found: &mut Findings) {
+    if run.algorithm.advantage.smallest_group() <= 1 {
+        return;
+    }
+    let share = seen.teaching_group_fraction;
+    let mixed = !none(seen.right_fraction) && !all(seen.right_fraction);
+    if none(share) && mixed {
+        found.add(
+            seen.group_size >= run.rollout.group_size,
+            "the rewards of each group are all the same: no comparison teaches anything".to_owned(),
+            &["rollout.group_size", "rollout.temperature", "data.train"],
+            "take larger groups, a higher temperature, or questions that are neither too easy nor too hard",
+        );
+    } else if share < 0.2 && mixed {
+        found.add(
+            false,
+            format!(
+                "{share:.2} of the groups have rewards that differ, about {:.1} of the {} of a step",
+                share * run.rollout.prompts_per_step as f64,
+                run.rollout.prompts_per_step
+            ),
+            &["dynamic_sampling.enabled", "rollout.group_size", "data.train"],
+            "the rest of a step is sampled in vain: choose questions by pass rate, or sample until enough teach",
+        );
+    }
+    if seen.repeated_group_fraction > MOST {
+        found.add(
+            false,
+            format!(
+                "the responses of {:.2} of the groups are all the same text",
+                seen.repeated_group_fraction
+            ),
+            &["rollout.temperature", "rollout.top_p", "rollout.top_k"],
+            "sampling leaves nothing to choose from: raise the temperature or keep more tokens",
+        );
+    }
+}
+
+fn entropy(seen: &Preflight, temperature: f64, vocabulary: usize, found: &mut Findings) {
+    let most = (vocabulary.max(2) as f64).ln();
+    if seen.mean_entropy < FROZEN_NATS {
+        found.add(
+            false,
+            format!(
+                "the entropy is {:.4} nats a token: there is hardly any left to spend",
+                seen.mean_entropy
+            ),
+            &["rollout.temperature", "model.path"],
+            format!("raise the temperature above {temperature}, or begin from an earlier model"),
+        );
+    } else if seen.mean_entropy > NOISE_FRACTION * most {
+        found.add(
+            false,
+            format!(
+                "the entropy is {:.2} nats a token of at most {most:.2}: the text is noise",
+                seen.mean_entropy
+            ),
+            &["model.path", "rollout.temperature"],
+            "the weights may be random, or of another tokenizer",
+        );
+    }
+}

@@ -1,0 +1,90 @@
+//! Whether a run can learn at all, seen from a few dozen of its own samples before it is started.
+//!
+//! [`Preflight`] counts what was sampled; [`Finding`]s say what is wrong and which setting changes it. A finding is
+//! [fatal](Finding::fatal) where no step of the run could have a gradient.
+
+mod finding;
+mod findings;
+mod seen;
+mod text;
+
+use training_run::config::Run;
+
+pub use finding::Finding;
+pub use findings::{MOST, ModelFacts};
+pub use seen::{GroupSeen, Outcome, Preflight, QUANTILES, SampleSeen};
+
+impl Preflight {
+    /// Counts and judges the samples of a run; every group has the same number of responses.
+    ///
+    /// # Panics
+    ///
+    /// If there is no response.
+    pub fn new(
+        rendered_prompt: String,
+        groups: Vec<GroupSeen>,
+        run: &Run,
+        model: ModelFacts,
+    ) -> Self {
+        let samples = || groups.iter().flat_map(|group| &group.samples);
+        let count = samples().count();
+        assert!(count > 0, "a response to look at");
+        let share = |is: &dyn Fn(&SampleSeen) -> bool| {
+            samples().filter(|sample| is(sample)).count() as f64 / count as f64
+        };
+        let share_of_groups = |is: &dyn Fn(&GroupSeen) -> bool| {
+            groups.iter().filter(|group| is(group)).count() as f64 / groups.len() as f64
+        };
+        let group_size = groups.iter().map(|group| group.samples.len()).max().unwrap_or(0);
+        let mut groups_by_right = vec![0; group_size + 1];
+        for group in &groups {
+            groups_by_right[group.right()] += 1;
+        }
+        let mut lengths: Vec<usize> = samples().map(|sample| sample.tokens).collect();
+        lengths.sort_unstable();
+        let tokens: usize = lengths.iter().sum();
+        let entropy: f64 = samples().map(|sample| sample.entropy_sum).sum();
+        let mut seen = Self {
+            prompts: groups.len(),
+            group_size,
+            rendered_prompt,
+            right_fraction: share(&|sample| sample.outcome == Outcome::Right),
+            unparsed_fraction: share(&|sample| sample.outcome == Outcome::Unparsed),
+            truncated_fraction: share(&|sample| sample.truncated),
+            ended_by_token_fraction: share(&|sample| sample.ended_by_token),
+            ended_by_stop_fraction: share(&|sample| !sample.truncated && !sample.ended_by_token),
+            teaching_group_fraction: share_of_groups(&GroupSeen::teaches),
+            groups_by_right,
+            length_quantiles: QUANTILES.map(|level| quantile(&lengths, level)),
+            longest_prompt_tokens: groups.iter().map(|g| g.prompt_tokens).max().unwrap_or(0),
+            mean_entropy: entropy / tokens.max(1) as f64,
+            repeated_group_fraction: share_of_groups(&|group| {
+                group.samples.len() > 1
+                    && group.samples.windows(2).all(|pair| pair[0].text == pair[1].text)
+            }),
+            findings: Vec::new(),
+            groups,
+        };
+        seen.findings = findings::findings(&seen, run.config(), model);
+        seen
+    }
+
+    /// Whether no step of the run could have a gradient.
+    pub fn cannot_learn(&self) -> bool {
+        self.findings.iter().any(|finding| finding.fatal)
+    }
+}
+
+/// The quantile of ascending values, linear between neighbours.
+fn quantile(ascending: &[usize], level: f64) -> f64 {
+    let place = level * (ascending.len() - 1) as f64;
+    let below = place.floor();
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a place among values that are in memory"
+    )]
+    let index = below as usize;
+    let (low, high) = (ascending[index], ascending[(index + 1).min(ascending.len() - 1)]);
+    low as f64 + (place - below) * (high as f64 - low as f64)
+}

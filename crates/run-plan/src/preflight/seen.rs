@@ -1,0 +1,104 @@
+//! What was sampled, and what it comes to.
+
+use serde::Serialize;
+
+use super::finding::Finding;
+
+/// What became of one response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// Its answer is right.
+    Right,
+    /// Its answer is wrong.
+    Wrong,
+    /// No answer was found in it.
+    Unparsed,
+}
+
+/// One response to one of the prompts.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SampleSeen {
+    /// Its text.
+    pub text: String,
+    /// Its length in tokens.
+    pub tokens: usize,
+    /// Whether it was cut at the length limit.
+    pub truncated: bool,
+    /// Whether it ended by an end-of-sequence token.
+    pub ended_by_token: bool,
+    /// What the verifier says.
+    pub outcome: Outcome,
+    /// Why, in words.
+    pub reason: String,
+    /// What it earns.
+    pub reward: f64,
+    /// Sum of the exact entropies of its tokens' distributions, in nats.
+    pub entropy_sum: f64,
+}
+
+/// The responses to one prompt.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct GroupSeen {
+    /// Name of the question.
+    pub question: String,
+    /// What is asked.
+    pub problem: String,
+    /// The known answer.
+    pub answer: String,
+    /// Length of the prompt in tokens.
+    pub prompt_tokens: usize,
+    /// The responses.
+    pub samples: Vec<SampleSeen>,
+}
+
+impl GroupSeen {
+    pub(super) fn right(&self) -> usize {
+        self.samples.iter().filter(|sample| sample.outcome == Outcome::Right).count()
+    }
+
+    /// Whether its rewards differ, so that they teach something by comparison.
+    pub(super) fn teaches(&self) -> bool {
+        self.samples.windows(2).any(|pair| (pair[0].reward - pair[1].reward).abs() > 0.0)
+    }
+}
+
+/// What was seen of a run before its first step. Shares are fractions.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Preflight {
+    /// Prompts asked.
+    pub prompts: usize,
+    /// Responses to each.
+    pub group_size: usize,
+    /// The first prompt as the model reads it.
+    pub rendered_prompt: String,
+    /// Share of responses that are right.
+    pub right_fraction: f64,
+    /// Share of responses in which no answer was found.
+    pub unparsed_fraction: f64,
+    /// Share of responses that were cut at the length limit.
+    pub truncated_fraction: f64,
+    /// Share of responses that an end-of-sequence token ended.
+    pub ended_by_token_fraction: f64,
+    /// Share of responses that `rollout.stop` or `rollout.stop_token_ids` ended.
+    pub ended_by_stop_fraction: f64,
+    /// Share of groups whose rewards differ.
+    pub teaching_group_fraction: f64,
+    /// Number of groups by how many of their responses are right, from none to all, `[group_size + 1]`.
+    pub groups_by_right: Vec<usize>,
+    /// Lengths of responses in tokens, at [`QUANTILES`].
+    pub length_quantiles: [f64; 5],
+    /// Longest prompt in tokens.
+    pub longest_prompt_tokens: usize,
+    /// Mean entropy of a token's distribution over the whole vocabulary, in nats.
+    pub mean_entropy: f64,
+    /// Share of groups whose responses are all the same text.
+    pub repeated_group_fraction: f64,
+    /// What is wrong, the fatal first.
+    pub findings: Vec<Finding>,
+    /// Every response.
+    pub groups: Vec<GroupSeen>,
+}
+
+/// Where the quantiles of the lengths are taken.
+pub const QUANTILES: [f64; 5] = [0.0, 0.25, 0.5, 0.9, 1.0];

@@ -1,0 +1,5 @@
+//! Plans and preflights, through the public interface.
+
+mod documents;
+mod plan;
+mod preflight;

@@ -1,0 +1,558 @@
+//! Plans against arithmetic done by hand.
+
+use run_plan::plan::{
+    Assumptions, Hardware, MemoryPlan, ModelSizes, Plan, Setup, StepTime, Traffic, preset_model,
+    settings_that_fit,
+};
+use training_run::config::{Dtype, MasterWeights, Run, Zero};
+
+/// Parameters of Qwen2.5-7B.
+const P: f64 = 7_615_616_512.0;
+
+fn setup(size: &str, more: &[&str]) -> Setup {
+    let open = ["model.path=m", "data.train.arithmetic={}"];
+    let overrides: Vec<String> = open.iter().chain(more).map(|&one| one.to_owned()).collect();
+    let run = Run::from_preset("qwen2.5-7b-grpo", &overrides).expect("a run");
+    let config = preset_model(size).expect("a known shape");
+    Setup::of_run(&run, ModelSizes::of(size, &config))
+}
+
+fn on(setup: Setup, nodes: usize, gpus: usize, zero: u8) -> Setup {
+    let zero = Zero::try_from(zero).expect("a stage of the trainer");
+    setup.with(|run| run.parallel.zero = zero).with_ranks(nodes, gpus).expect("counts in range")
+}
+
+fn gigabytes(bytes: u64) -> f64 {
+    bytes as f64 / 1e9
+}
+
+fn bytes_of(memory: &MemoryPlan, name: &str) -> u64 {
+    let resident = memory.resident.iter();
+    let mut items = resident.chain(memory.phases.iter().flat_map(|phase| &phase.items));
+    items.find(|item| item.name == name).map_or(0, |item| item.bytes)
+}
+
+/// bf16 weights and gradients, f32 master weights and moments: 2 + 2 + 4 + 8 bytes a parameter.
+#[test]
+fn one_rank_keeps_sixteen_bytes_a_parameter_and_twelve_with_narrow_moments() {
+    let plan = |more: &[&str]| {
+        let setup = setup("7b", more);
+        let plan = MemoryPlan::new(&setup, setup.longest());
+        (plan.resident_bytes() + bytes_of(&plan, "gradients")) as f64 / P
+    };
+    assert!((plan(&[]) - 16.0).abs() < 1e-9);
+    assert!((plan(&["optimizer.moments=bf16"]) - 12.0).abs() < 1e-9);
+    // Half a master weight, the parameter being the other half; or none.
+    let narrow = "optimizer.moments=bf16";
+    assert!((plan(&["optimizer.master=split", narrow]) - 10.0).abs() < 1e-9);
+    assert!((plan(&["optimizer.master=none", narrow]) - 8.0).abs() < 1e-9);
+    // In f32 the parameters are the master weights: 4 + 4 + 8.
+    assert!((plan(&["model.dtype=f32"]) - 16.0).abs() < 1e-9);
+}
+
+/// The head of the 0.5B model is its widest matrix, of 151,936 × 896; four bytes of each number, and no other difference.
+#[test]
+fn where_products_are_taken_in_f32_the_head_is_there_once_more() {
+    let short = ["rollout.max_response_tokens=16", "training.micro_batch_tokens=2064"];
+    let narrow = setup("0.5b", &short);
+    let lengths = narrow.longest();
+    let widened = MemoryPlan::new(&Setup { widens_products: true, ..narrow.clone() }, lengths);
+    let narrow = MemoryPlan::new(&narrow, lengths);
+    let head = 4 * 151_936 * 896;
+    for phase in ["sampling", "scoring", "updating"] {
+        let bytes = |plan: &MemoryPlan| {
+            let found = plan.phases.iter().find(|other| other.name == phase);
+            found.expect("a phase of every plan").bytes()
+        };
+        let more = bytes(&widened) - bytes(&narrow);
+        // Sampling reads prompts besides, by blocks whose widest matrix is 896 × 4,864.
+        let block = if phase == "sampling" {
+            4 * (896 * 4864 + lengths.prompt_tokens as u64 * (896 + 4864))
+        } else {
+            0
+        };
+        assert_eq!(more, head + block, "{phase}");
+    }
+    assert_eq!(widened.resident, narrow.resident);
+}
+
+#[test]
+fn each_stage_cuts_what_it_says() {
+    let resident = |zero| {
+        let setup = on(setup("7b", &[]), 1, 8, zero);
+        gigabytes(MemoryPlan::new(&setup, setup.longest()).resident_bytes())
+    };
+    let all = P * 1e-9;
+    // Whole gradients are there from the updates to the optimiser's step alone.
+    assert!((resident(0) - 14.0 * all).abs() < 0.01);
+    // Parameters whole; master weights, moments and f32 gradients of an eighth.
+    assert!((resident(1) - (2.0 + 16.0 / 8.0) * all).abs() < 0.01, "{}", resident(1));
+    assert!((resident(2) - (2.0 + 16.0 / 8.0) * all).abs() < 0.01, "{}", resident(2));
+    // Parameters are cut at stage 3.
+    let cut = 18.0 / 8.0 * all;
+    assert!((resident(3) - cut).abs() < 0.01, "{} {cut}", resident(3));
+}
+
+/// Whole parameters of two bytes; of an eighth the summed gradient in f32 and what is stepped: a copy of the parameters, their
+/// lower halves, and moments of two bytes. At stage 3 the parameters' own shard is stepped.
+#[test]
+fn a_split_master_is_cut_as_a_whole_one() {
+    let resident = |master: &str, zero| {
+        let master = format!("optimizer.master={master}");
+        let setup = on(setup("7b", &[&master, "optimizer.moments=bf16"]), 1, 8, zero);
+        let parameters = if zero == 3 { 2.0 / 8.0 } else { 2.0 };
+        MemoryPlan::new(&setup, setup.longest()).resident_bytes() as f64 / P - parameters
+    };
+    for (zero, copied) in [(1, 2.0), (2, 2.0), (3, 0.0)] {
+        let split = (4.0 + copied + 2.0 + 4.0) / 8.0;
+        let none = (4.0 + copied + 4.0) / 8.0;
+        assert!((resident("split", zero) - split).abs() < 1e-6, "{zero}");
+        assert!((resident("none", zero) - none).abs() < 1e-6, "{zero}");
+    }
+}
+
+#[test]
+fn the_cache_is_that_of_the_longest_sequences() {
+    let setup = setup(
+        "7b",
+        &["rollout.rows=256", "rollout.max_response_tokens=2048", "data.max_prompt_tokens=256"],
+    );
+    let memory = MemoryPlan::new(&setup, setup.longest());
+    // 57344 bytes a token, 256 slots, 2304 tokens.
+    assert_eq!(bytes_of(&memory, "KV cache"), 57_344 * 256 * 2304);
+}
+
+/// 28 blocks and what the last one leaves, 3584 numbers of two bytes, and the angles of 64 pairs in f32.
+#[test]
+fn block_inputs_are_of_the_whole_optimiser_step() {
+    let setup = on(setup("7b", &[]), 4, 8, 3);
+    let tokens = 32 * 8 / 32 * (2048 + 8192);
+    let memory = MemoryPlan::new(&setup, setup.longest());
+    assert_eq!(bytes_of(&memory, "block inputs"), tokens * (29 * 3584 * 2 + 128 * 4));
+    let shorter = Setup { mean_prompt_tokens: 512, mean_response_tokens: 1024, ..setup };
+    let memory = MemoryPlan::new(&shorter, shorter.expected());
+    assert_eq!(bytes_of(&memory, "block inputs"), 8 * 1536 * (29 * 3584 * 2 + 128 * 4));
+}
+
+#[test]
+fn what_does_not_fit_is_answered_with_what_does() {
+    let hardware = Hardware::named("h200", 3200.0).expect("known");
+    let plan = Plan::new(setup("7b", &[]), hardware.clone(), Assumptions::default());
+    assert!(!plan.fits, "the paper's mini-batch on one device");
+    let first = plan.alternatives.iter().find(|one| one.fits).expect("something does");
+    assert!(first.change.contains("--nodes") || first.change.contains(", "), "{first:?}");
+    for alternative in &plan.alternatives {
+        assert!(alternative.peak_bytes < plan.memory.peak_bytes(), "{alternative:?}");
+        assert_eq!(alternative.fits, alternative.peak_bytes <= hardware.memory_bytes);
+    }
+    let eight = on(setup("7b", &[]), 1, 8, 3);
+    let plan = Plan::new(eight, hardware, Assumptions::default());
+    assert!(plan.fits && plan.alternatives.is_empty(), "{plan}");
+}
+
+#[test]
+fn a_fit_needs_every_byte_of_the_peak() {
+    let setup = on(setup("7b", &[]), 1, 8, 3);
+    let peak = MemoryPlan::new(&setup, setup.longest()).peak_bytes();
+    for (memory_bytes, fits) in [(peak, true), (peak - 1, false)] {
+        let hardware = Hardware { memory_bytes, ..Hardware::named("h200", 3200.0).expect("known") };
+        assert_eq!(Plan::new(setup.clone(), hardware, Assumptions::default()).fits, fits);
+    }
+}
+
+/// One optimiser step sends each block twice in bf16 and its gradient once in f32, whatever the micro-batches.
+#[test]
+fn stage_3_sends_each_block_twice_and_its_gradient_once() {
+    let setup = on(setup("7b", &[]), 1, 8, 3);
+    let outer = 2.0 * 152_064.0 * 3584.0 + 3584.0;
+    let blocks = P - outer;
+    let sent = Traffic::new(&setup);
+    // Embedding and head are as blocks. Backwards the embedding is not asked for, nor at the first of eight steps the head's
+    // statistics.
+    let head = 152_064.0 * 3584.0;
+    let expected = 7.0 / 8.0 * (2.0 * P + 2.0 * (blocks + head - head / 8.0) + 4.0 * P);
+    let found = sent.bytes_sent_per_optimizer_step as f64;
+    assert!((found / expected - 1.0).abs() < 1e-6, "{found} {expected}");
+    // 32 sequences of 8192 + 512 tokens, three at a time: eleven micro-batches, and 3 P (N - 1) / N bytes·2 for each.
+    assert_eq!(sent.micro_batches, 11);
+    let usual = 11.0 * 3.0 * 7.0 / 8.0 * 2.0 * P;
+    let found = sent.usual_bytes_sent_per_optimizer_step as f64;
+    assert!((found / usual - 1.0).abs() < 1e-6, "{found} {usual}");
+    assert!(Traffic::new(&on(setup, 1, 1, 3)).collectives.is_empty());
+}
+
+/// 14.14 GB of weights at 4.3 TB/s are 3.29 ms, 64 rows of 1280 tokens 1.09 ms; from 181 rows on the products take longer than
+/// the weights: 256 rows take 4.58 + 4.37 ms.
+#[test]
+fn decoding_is_bound_by_memory_and_then_by_products() {
+    let hardware = Hardware {
+        memory_bytes_per_second: 4.3e12,
+        matrix_flops_per_second: 790e12,
+        ..Hardware::named("h200", 3200.0).expect("known")
+    };
+    let ideal = Assumptions { matrix_fraction: 1.0, decode_fraction: 1.0, overlap_fraction: 1.0 };
+    for (rows, milliseconds) in [(64, 4.38), (256, 8.95)] {
+        let setup = setup("7b", &[]).with(|run| {
+            (run.rollout.prompts_per_step, run.rollout.rows) = (rows / 8, rows);
+            (run.data.max_prompt_tokens, run.rollout.max_response_tokens) = (256, 2048);
+        });
+        let setup = Setup { mean_prompt_tokens: 256, mean_response_tokens: 2048, ..setup };
+        let time = StepTime::new(&setup, &hardware, &ideal, &Traffic::new(&setup));
+        let prompts = (rows / 8 * 256) as f64 * 2.0 * 6.525e9 / 790e12;
+        let found = (time.sampling_seconds - prompts) / 2048.0 * 1e3;
+        assert!((found - milliseconds).abs() < 0.02, "{rows} rows: {found} ms");
+    }
+}
+
+/// Six operations a weight and token are a share of 6/8 of those that are done where every block is computed again.
+#[test]
+fn utilisation_does_not_count_what_is_computed_again() {
+    let hardware = Hardware::named("h200", 3200.0).expect("known");
+    let assumptions = Assumptions::default();
+    let mfu = |setup: &Setup| {
+        StepTime::new(setup, &hardware, &assumptions, &Traffic::new(setup)).update_mfu
+    };
+    let cut = on(setup("7b", &["data.max_prompt_tokens=1"]), 1, 8, 3);
+    // The head's share of the weights is 0.077 and has 3.875 passes on average in place of three.
+    let found = mfu(&cut) / assumptions.matrix_fraction;
+    assert!((found - 0.75).abs() < 0.003, "{found}");
+    let kept = cut.with(|run| {
+        (run.training.activation_bytes, run.parallel.zero) = (usize::MAX, Zero::Nothing);
+    });
+    assert!(mfu(&kept) / assumptions.matrix_fraction > 0.97);
+}
+
+#[test]
+fn counts_that_cannot_be_are_named() {
+    let refused = |nodes, gpus, tensor| {
+        let setup = setup("7b", &[]).with(|run| run.parallel.tensor = tensor);
+        setup.with_ranks(nodes, gpus).expect_err("refused").to_string()
+    };
+    assert_eq!(refused(1, 0, 1), "gpus is 0, expected 1 to 1048576");
+    let start = "parallel.tensor is";
+    assert_eq!(
+        refused(1, 8, 3),
+        format!("{start} 3, expected a divisor of the 8 devices of a node")
+    );
+    let of_model = refused(1, 8, 8);
+    assert!(
+        of_model
+            .starts_with("`num_attention_heads` is 28, expected a multiple of parallel.tensor = 8")
+            && of_model.ends_with("can be cut in 1, 2 or 4"),
+        "{of_model}"
+    );
+}
+
+/// Of 3B's two key heads eight ranks hold one each; four have the same and send each other its gradient.
+#[test]
+fn ranks_beyond_the_key_heads_hold_them_again() {
+    let on = |tensor| {
+        setup("3b", &["optimizer.moments=bf16"])
+            .with(|run| run.parallel.tensor = tensor)
+            .with_ranks(1, 8)
+            .expect("eight")
+    };
+    let (two, eight) = (on(2), on(8));
+    let memory = |setup: &Setup| MemoryPlan::new(setup, setup.longest());
+    let (in_two, in_eight) = (memory(&two), memory(&eight));
+    // Four times the sequences of a rank, and the same keys of each.
+    let cached = |memory| bytes_of(memory, "KV cache");
+    assert_eq!(cached(&in_eight), cached(&in_two));
+    let keys = 36 * 2 * 2048 * 256u64;
+    let whole = 3_085_938_688u64;
+    let of_eight = whole / 8 + keys / 2 - keys / 8;
+    assert!(bytes_of(&in_eight, "parameters").abs_diff(2 * of_eight) < 64);
+    let traffic = Traffic::new(&eight);
+    let shared = traffic.collectives.iter().find(|c| c.name.starts_with("gradients of tensor"));
+    let shared = shared.expect("copies of key heads");
+    assert_eq!(
+        (shared.ranks, shared.bytes_sent),
+        (4, eight.optimizer_steps() as u64 * 4 * keys / 2 * 6 / 4)
+    );
+    assert!(Traffic::new(&two).collectives.iter().all(|c| c.name != shared.name));
+}
+
+/// 12 bytes a parameter leave the device with the optimiser, in f32 too, where the parameters are then other memory; of the
+/// inputs of blocks those of a micro-batch stay.
+#[test]
+fn what_lies_in_the_host_s_memory_is_counted_apart() {
+    const AWAY: [&str; 2] =
+        ["parallel.offload_optimizer=true", "parallel.offload_block_inputs=true"];
+    for (more, wide) in [(vec![], 12.0), (vec!["model.dtype=f32"], 8.0)] {
+        let memory = |further: &[&str]| {
+            let settings = [&more[..], further, &["training.activation_bytes=0"]].concat();
+            let setup = setup("7b", &settings);
+            MemoryPlan::new(&setup, setup.longest())
+        };
+        let (own, away) = (memory(&[]), memory(&AWAY));
+        assert!(own.host.is_empty());
+        let left = (own.resident_bytes() - away.resident_bytes()) as f64 / P;
+        assert!((left - wide).abs() < 1e-9, "{left}");
+        let host =
+            |name: &str| away.host.iter().find(|item| item.name == name).expect("there").bytes;
+        let state = host("master weights") + host("optimiser moments");
+        assert!((state as f64 / P - 12.0).abs() < 1e-9);
+        let inputs = [&own, &away].map(|memory| bytes_of(memory, "block inputs"));
+        assert!(host("block inputs") * 29 / 28 > inputs[0] * 99 / 100);
+        assert!(inputs[1] < inputs[0] / 8, "{inputs:?}");
+        let rounding = host("rounding of it");
+        assert_eq!(away.host_bytes(), state + host("block inputs") + rounding);
+    }
+}
+
+/// libtorch's pinned memory comes in powers of two: of 259 MiB 512 are taken, of 2,079 MiB 4,096.
+#[test]
+fn what_is_lost_by_pinning_is_counted() {
+    const MIB: f64 = 1_048_576.0;
+    let rounding = |setup: Setup| {
+        let memory = MemoryPlan::new(&setup, setup.longest());
+        memory.host.iter().find(|item| item.name == "rounding of it").map_or(0, |item| item.bytes)
+    };
+    let lost = |mebibytes: f64| mebibytes.log2().ceil().exp2() - mebibytes;
+    let whole = setup("7b", &["parallel.offload_optimizer=true"]);
+    let of = |inputs: f64, outputs: f64| lost(4.0 * inputs * outputs / MIB);
+    let blocks =
+        28.0 * (2.0 * of(3584.0, 3584.0) + 2.0 * of(3584.0, 512.0) + 3.0 * of(3584.0, 18_944.0));
+    let expected = blocks + 2.0 * of(3584.0, 152_064.0);
+    assert!(expected > 20.0 * 1024.0, "it is no trifle: {expected} MiB");
+    let found = rounding(whole.clone()) as f64 / MIB;
+    assert!((found - expected).abs() < 1e-6, "{found} {expected}");
+    // A shard of each block, and of embedding and head.
+    let cut = rounding(on(whole.clone(), 1, 8, 3)) as f64 / MIB;
+    let block = 4.0 * 233_057_792.0 / 8.0 / MIB;
+    let expected = 28.0 * lost(block) + 2.0 * lost(4.0 * 3584.0 * 152_064.0 / 8.0 / MIB);
+    assert!((cut - expected).abs() < 1e-3, "{cut} {expected}");
+    // 30,720 tokens hold three sequences of 10,240; 28 blocks of eleven micro-batches of 32 sequences, one of them not full.
+    let inputs = on(setup("7b", &["parallel.offload_block_inputs=true"]), 1, 8, 3);
+    let found = rounding(inputs) as f64 / MIB;
+    let one = 30_720.0 * 7168.0 / MIB;
+    assert!((found / lost(one) - 28.0 * 32.0 / 3.0).abs() < 2.0, "{found}");
+    let on_cpu = Setup { on_cpu: true, ..whole };
+    assert_eq!(rounding(on_cpu), 0);
+}
+
+/// What is tried leaves the result as it is; moments in bf16 are the last resort, and said.
+#[test]
+fn settings_are_chosen_by_the_memory_there_is() {
+    let choose = |size: &str, more: &[&str], gpu: &str, nodes| {
+        let preset = format!("qwen2.5-{size}-kl-cov");
+        let open = ["model.path=m", "data.train.arithmetic={}"];
+        let overrides: Vec<String> = open.iter().chain(more).map(|&one| one.to_owned()).collect();
+        let run = Run::from_preset(&preset, &overrides).expect("a run");
+        let config = preset_model(size).expect("a known shape");
+        let setup = Setup {
+            mean_response_tokens: 3000,
+            ..Setup::of_run(&run, ModelSizes::of(size, &config))
+        };
+        let setup = setup.with_ranks(nodes, 8).expect("counts in range");
+        let hardware = Hardware::named(gpu, 3200.0).expect("known");
+        let choice = settings_that_fit(&setup, &hardware, &Assumptions::default());
+        choice.map(|choice| {
+            let peak = MemoryPlan::new(&choice.setup, choice.setup.longest()).peak_bytes();
+            assert!(peak <= hardware.memory_bytes, "{choice:?}");
+            choice
+        })
+    };
+    let large = choose("7b", &[], "h200", 1).expect("fits");
+    assert_eq!((large.remark.as_str(), large.setup.run.optimizer.moments), ("", Dtype::F32));
+    let parallel = large.setup.run.parallel;
+    assert!(!parallel.offload_block_inputs && !parallel.offload_optimizer, "{large:?}");
+    let small = choose("7b", &[], "h100", 1).expect("fits");
+    assert_eq!((small.remark.as_str(), small.setup.run.optimizer.moments), ("", Dtype::F32));
+    let parallel = small.setup.run.parallel;
+    assert!(parallel.offload_block_inputs && !parallel.offload_optimizer, "{small:?}");
+    assert!(small.settings.contains(&"parallel.offload_block_inputs=true".to_owned()));
+    // Two ranks that share a copy of the model have room for more rows.
+    let pairs = choose("32b", &[], "h200", 4).expect("fits");
+    assert_eq!(pairs.setup.run.parallel.tensor, 2, "{:?}", pairs.settings);
+}
+
+/// Gradients and parameters over PCI Express 5, and 4 + 8 + 16 + 2 bytes a parameter in the host's memory, which all devices of
+/// a machine share: cut over eight, each has an eighth to send, of gradients in f32, and the host as much to do as for one.
+#[test]
+fn what_is_offloaded_takes_its_time() {
+    let hardware = Hardware::named("h200", 3200.0).expect("known");
+    let seconds = |setup: &Setup, hardware: &Hardware| {
+        let time = StepTime::new(setup, hardware, &Assumptions::default(), &Traffic::new(setup));
+        assert!(time.step_seconds >= time.host_seconds);
+        (time.host_seconds, time.optimizer_seconds)
+    };
+    let away = setup("7b", &["parallel.offload_optimizer=true"]);
+    let steps = away.optimizer_steps() as f64;
+    let (link, memory) = (0.85 * 64e9, 0.5 * 614e9);
+    for (setup, copied) in [(away.clone(), 4.0), (on(away, 1, 8, 1), 6.0 / 8.0)] {
+        let (found, on_device) = seconds(&setup, &hardware);
+        let expected = steps * P * (copied / link + 30.0 / memory);
+        assert!((found / expected - 1.0).abs() < 1e-6, "{found} {expected}");
+        assert!(on_device.abs() < 1e-12, "nothing is stepped on the device");
+    }
+    // Inputs of 28 blocks hide behind the computation, where that takes time.
+    let settings = ["parallel.offload_block_inputs=true", "training.activation_bytes=0"];
+    let away = setup("7b", &settings);
+    assert!(seconds(&away, &hardware).0.abs() < 1e-12);
+    let quick = Hardware { matrix_flops_per_second: 1e30, ..hardware };
+    let tokens = 32.0 * 8.0 * (512.0 + 8192.0);
+    let expected = steps * 2.0 * tokens * 28.0 * 3584.0 * 2.0 / link;
+    let found = seconds(&away, &quick).0;
+    assert!((found / expected - 1.0).abs() < 0.01, "{found} {expected}");
+    assert!(seconds(&setup("7b", &[]), &quick).0.abs() < 1e-12);
+}
+
+/// Where moments and master weights are what is too much, and where block inputs are; and not where something else helps.
+#[test]
+fn the_host_s_memory_is_offered_where_it_makes_a_setup_fit() {
+    let known = Hardware::named("h100", 3200.0).expect("known");
+    let alternatives = |setup: &Setup, memory_bytes: u64| {
+        let hardware = Hardware { memory_bytes, ..known.clone() };
+        let plan = Plan::new(setup.clone(), hardware, Assumptions::default());
+        assert!(!plan.fits);
+        (plan.alternatives.clone(), plan.to_string())
+    };
+    let own = on(setup("7b", &["optimizer.moments=bf16"]), 1, 8, 3);
+    let away = [
+        (
+            "parallel.offload_optimizer = true",
+            own.with(|run| run.parallel.offload_optimizer = true),
+            " s of a step there and on the way)",
+        ),
+        (
+            "parallel.offload_block_inputs = true",
+            own.with(|run| run.parallel.offload_block_inputs = true),
+            "copied while computing)",
+        ),
+    ];
+    for (change, offloaded, how) in away {
+        let needed = MemoryPlan::new(&offloaded, offloaded.longest());
+        let (offered, text) = alternatives(&own, needed.peak_bytes());
+        let one = offered.iter().find(|one| one.change == change).expect("it takes less");
+        assert!(one.fits, "{one:?}");
+        assert_eq!(one.host_bytes, needed.host_bytes());
+        let time =
+            StepTime::new(&offloaded, &known, &Assumptions::default(), &Traffic::new(&offloaded));
+        assert!((one.host_seconds - time.host_seconds).abs() < 1e-9);
+        let line = text.lines().find(|line| line.contains(&format!("  {change} (")));
+        let line = line.expect("every change has a line");
+        assert!(line.contains("GiB of the host's memory for each rank, "), "{line}");
+        assert!(line.ends_with(how), "{line}");
+    }
+    // What takes no memory of the host comes first; nothing of it is wanted here.
+    let whole = on(setup("7b", &[]), 1, 8, 0);
+    let cut = whole.with(|run| {
+        (run.parallel.zero, run.optimizer.master) = (Zero::Parameters, MasterWeights::Split);
+    });
+    let enough = MemoryPlan::new(&cut, cut.longest()).peak_bytes();
+    let (offered, _) = alternatives(&whole, enough);
+    let together = offered.iter().find(|one| one.remark == "together").expect("several");
+    assert!(together.fits && !together.change.contains("offload"), "{together:?}");
+    // With less, it is the last resort.
+    let one = on(setup("7b", &[]), 1, 1, 0);
+    let (offered, _) = alternatives(&one, known.memory_bytes);
+    let together = offered.iter().find(|one| one.remark == "together").expect("several");
+    assert!(together.change.contains("parallel.offload_optimizer = true"), "{together:?}");
+    assert!(
+        together.host_bytes > 12 * 7_000_000_000 && together.host_seconds > 0.0,
+        "{together:?}"
+    );
+    // On a CPU the host is the device.
+    let on_cpu = Setup { on_cpu: true, ..one };
+    let (offered, _) = alternatives(&on_cpu, 8 << 30);
+    assert!(offered.iter().all(|one| !one.change.contains("offload")));
+}
+
+/// Everything but the norms is cut; each rank holds the rows of twice as many sequences as without.
+#[test]
+fn ranks_that_share_a_model_share_its_bytes() {
+    let memory = |tensor| {
+        let setup = setup("7b", &[])
+            .with(|run| run.parallel.tensor = tensor)
+            .with_ranks(1, 4)
+            .expect("four devices");
+        MemoryPlan::new(&setup, setup.longest())
+    };
+    let (whole, cut) = (memory(1), memory(4));
+    let ratio = whole.resident_bytes() as f64 / cut.resident_bytes() as f64;
+    assert!((ratio - 4.0).abs() < 0.01, "{ratio}");
+    assert_eq!(bytes_of(&whole, "KV cache"), 4 * bytes_of(&cut, "KV cache"));
+    assert_eq!(4 * bytes_of(&whole, "block inputs"), bytes_of(&cut, "block inputs"));
+    assert_eq!(bytes_of(&cut, "activations that are kept"), 0);
+}
+
+/// 28 blocks: of each token the embedding and two sums a block forwards, one again, two backwards, and the head's of what was drawn.
+#[test]
+fn ranks_of_a_model_send_the_residual_stream() {
+    let settings = ["metrics.probe_bytes=0"];
+    let own = setup("7b", &settings)
+        .with(|run| run.parallel.tensor = 4)
+        .with_ranks(1, 8)
+        .expect("eight devices");
+    let bytes = |setup: &Setup, name: &str| {
+        let traffic = Traffic::new(setup);
+        let found = traffic.collectives.iter().find(|one| one.name.starts_with(name));
+        found.map_or(0.0, |one| one.bytes_sent as f64)
+    };
+    // Half of 2048 responses of 8192 tokens to half of 256 prompts of 512, which are read once each.
+    let (sequences, tokens) = (1024.0, 1024.0 * 8704.0);
+    let sampled = 128.0 * 512.0 + sequences * 8191.0;
+    let vectors = (tokens + sampled) * 57.0 + tokens * 141.0 + sequences * 8192.0;
+    let expected = vectors * 3584.0 * 2.0 * 2.0 * 3.0 / 4.0;
+    let found = bytes(&own, "activations of tensor");
+    assert!((found / expected - 1.0).abs() < 1e-9, "{found} {expected}");
+    assert!(bytes(&own, "statistics of tensor").abs() < 1e-9);
+    // The whole rows of logits, in f64, where some are left out.
+    let truncated = own.with(|run| run.rollout.top_k = 50);
+    let rows = sequences * 8192.0 * 152_064.0 * 8.0 * 3.0 / 4.0;
+    let found = bytes(&truncated, "statistics of tensor");
+    assert!((found / rows - 1.0).abs() < 1e-9, "{found} {rows}");
+}
+
+#[test]
+fn a_plan_is_written_out() {
+    let setup = Setup { mean_response_tokens: 1500, ..on(setup("32b", &[]), 4, 8, 3) };
+    let hardware = Hardware::named("h100", 3200.0).expect("known");
+    insta::assert_snapshot!(Plan::new(setup, hardware, Assumptions::default()).to_string());
+}
+
+#[test]
+fn low_rank_corrections_have_small_gradients_and_moments() {
+    let setup = setup("7b", &["lora.rank=32"]);
+    let memory = MemoryPlan::new(&setup, setup.longest());
+    // rank · (inputs + outputs): 2 · (3584 + 3584) + 2 · (3584 + 512) + 3 · (3584 + 18944), in 28 blocks.
+    let trained = 28 * 32 * (2 * 7168 + 2 * 4096 + 3 * 22_528);
+    assert_eq!(setup.trained_parameters(), trained);
+    assert_eq!(bytes_of(&memory, "optimiser moments"), 8 * trained as u64);
+    assert_eq!(setup.run.optimizer.moments, Dtype::F32);
+}
+
+/// One H200 with weights split and narrow moments has tens of gigabytes left; a rank that gathers blocks cannot keep their graphs.
+#[test]
+fn memory_that_is_left_is_offered_to_activations() {
+    let hardware = Hardware::named("h200", 400.0).expect("a known device");
+    let assumptions = Assumptions::default();
+    let more =
+        ["optimizer.moments=bf16", "optimizer.master=split", "algorithm.mini_batch_prompts=2"];
+    let mut shorter: Vec<&str> = more.to_vec();
+    shorter.extend(["rollout.max_response_tokens=2048", "data.max_prompt_tokens=512"]);
+    shorter.extend(["rollout.rows=16", "training.micro_batch_tokens=8192"]);
+    let one = setup("7b", &shorter);
+    let plan = Plan::new(one.clone(), hardware.clone(), assumptions);
+    let more = plan.more_kept.as_ref().expect("memory is left");
+    let seconds = |activation_bytes: usize| {
+        let setup = one.with(|run| run.training.activation_bytes = activation_bytes);
+        StepTime::new(&setup, &hardware, &assumptions, &Traffic::new(&setup)).step_seconds
+    };
+    let saved = plan.time.step_seconds - seconds(more.activation_bytes);
+    assert!((saved - more.saved_seconds).abs() < 1e-9 && saved > 0.0);
+    assert!(more.peak_bytes <= hardware.memory_bytes && more.peak_bytes > plan.memory.peak_bytes());
+    assert!(seconds(more.activation_bytes - 1_000_000_000) > seconds(more.activation_bytes));
+    let said = plan.to_string();
+    let line = said.lines().find(|line| line.starts_with("faster by")).expect("a line");
+    assert!(
+        line.ends_with(&format!("training.activation_bytes = {}", more.activation_bytes)),
+        "{line}"
+    );
+    // What is offered is the most: with it there is nothing more to offer.
+    let best = one.with(|run| run.training.activation_bytes = more.activation_bytes);
+    assert_eq!(Plan::new(best, hardware.clone(), assumptions).more_kept, None);
+    let cut = on(setup("7b", &shorter), 1, 8, 3);
+    assert_eq!(Plan::new(cut, hardware, assumptions).more_kept, None);
+}

@@ -1,0 +1,318 @@
+//! The folder of one evaluation.
+//!
+//! ```text
+//! settings.json      everything that decides what is sampled, written first
+//! samples/SET.jsonl  one response a line, problem after problem, as they come
+//! results.json       settings, measures and intervals, written when all is done
+//! table.md           the same for people
+//! ```
+
+use std::fs::{self, File, TryLockError};
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use thiserror::Error;
+use training_run::saved_rollouts::first_difference;
+use whole_file::{LONGEST_TEXT_BYTES, read_text_at_most};
+use whole_file::{WriteError, write_atomically};
+
+use super::bootstrap::Estimate;
+use super::measures::SetResult;
+use super::response::Response;
+
+/// Version of the files.
+const FORMAT: u32 = 1;
+
+/// Why a folder of results cannot be used.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum FolderError {
+    /// It holds an evaluation with other settings.
+    #[error(
+        "{}: holds an evaluation with other settings, expected the same (choose another --output, or remove the folder): {difference}",
+        path.display()
+    )]
+    OtherSettings {
+        /// The folder.
+        path: PathBuf,
+        /// The first field that differs.
+        difference: String,
+    },
+    /// Another process writes to it.
+    #[error("{}: another process evaluates into it, expected one at a time", path.display())]
+    InUse {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// It holds no finished evaluation.
+    #[error("{}: holds no finished evaluation, expected results.json", path.display())]
+    Unfinished {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A file is not what it should be.
+    #[error("{}: {problem}", path.display())]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong and what was expected.
+        problem: String,
+    },
+    /// Something cannot be read.
+    #[error("{}: cannot read: {source}", path.display())]
+    Read {
+        /// What.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Something cannot be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
+/// A finished evaluation: `results.json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Results {
+    /// Version of the file.
+    pub format: u32,
+    /// What was evaluated, and how: everything in `settings.json`.
+    pub settings: Value,
+    /// The sets, in the order they were asked for.
+    pub sets: Vec<SetResult>,
+    /// Plain mean of the sets' avg@n, each set with the same weight.
+    pub plain_mean: Estimate,
+}
+
+impl Results {
+    /// Results of these settings.
+    pub fn new(settings: Value, sets: Vec<SetResult>, plain_mean: Estimate) -> Self {
+        Self { format: FORMAT, settings, sets, plain_mean }
+    }
+
+    /// A set by name.
+    pub fn set(&self, name: &str) -> Option<&SetResult> {
+        self.sets.iter().find(|set| set.name == name)
+    }
+}
+
+/// The folder of one evaluation.
+#[derive(Debug)]
+pub struct ResultsFolder {
+    root: PathBuf,
+    /// Held by whoever writes; the system lets go of it with the process.
+    _lock: Option<File>,
+}
+
+impl ResultsFolder {
+    /// Makes the folder, or goes on in it where it holds the same settings, and keeps others from writing to it.
+    ///
+    /// # Errors
+    ///
+    /// [`FolderError::OtherSettings`], [`FolderError::InUse`], or what cannot be read or written.
+    pub fn begin(root: &Path, settings: &Value) -> Result<Self, FolderError> {
+        let samples = root.join("samples");
+        fs::create_dir_all(&samples).map_err(WriteError::of(&samples, "create the folder"))?;
+        let folder = Self { root: root.to_path_buf(), _lock: Some(lock(root)?) };
+        let path = folder.settings();
+        if path.exists() {
+            let earlier: Value = read_json(&path)?;
+            return match first_difference("", &earlier, settings) {
+                None => Ok(folder),
+                Some(difference) => {
+                    Err(FolderError::OtherSettings { path: root.to_path_buf(), difference })
+                }
+            };
+        }
+        write_atomically(&path, &pretty(settings))?;
+        Ok(folder)
+    }
+
+    /// The folder of a finished evaluation.
+    ///
+    /// # Errors
+    ///
+    /// [`FolderError::Unfinished`].
+    pub fn open(root: &Path) -> Result<Self, FolderError> {
+        let folder = Self { root: root.to_path_buf(), _lock: None };
+        if !folder.results_file().is_file() {
+            return Err(FolderError::Unfinished { path: root.to_path_buf() });
+        }
+        Ok(folder)
+    }
+
+    /// The folder itself.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The table for people.
+    pub fn table(&self) -> PathBuf {
+        self.root.join("table.md")
+    }
+
+    fn settings(&self) -> PathBuf {
+        self.root.join("settings.json")
+    }
+
+    fn results_file(&self) -> PathBuf {
+        self.root.join("results.json")
+    }
+
+    fn samples(&self) -> PathBuf {
+        self.root.join("samples")
+    }
+
+    fn set_file(&self, set: &str) -> PathBuf {
+        self.samples().join(format!("{set}.jsonl"))
+    }
+
+    /// The results, once there are any.
+    ///
+    /// # Errors
+    ///
+    /// [`FolderError::Read`] or [`FolderError::Malformed`].
+    pub fn results(&self) -> Result<Option<Results>, FolderError> {
+        let path = self.results_file();
+        if !path.exists() {
+            return Ok(None);
+        }
+        let results: Results = read_json(&path)?;
+        if results.format != FORMAT {
+            let problem = format!("format is {}, expected {FORMAT}", results.format);
+            return Err(FolderError::Malformed { path, problem });
+        }
+        Ok(Some(results))
+    }
+
+    /// The responses to a set so far: whole groups of problems. What was written of the next one is cut off the file.
+    ///
+    /// `group` is the number of problems that are sampled together, `problems` how many there are.
+    ///
+    /// # Errors
+    ///
+    /// [`FolderError::Read`], [`FolderError::Write`], or [`FolderError::Malformed`] if the lines are not those of this
+    /// evaluation.
+    pub fn responses(
+        &self,
+        set: &str,
+        samples: usize,
+        group: usize,
+        problems: usize,
+    ) -> Result<Vec<Response>, FolderError> {
+        let path = self.set_file(set);
+        let (mut responses, ends) = read_lines(&path, samples)?;
+        let whole = responses.len() / samples;
+        let kept = if whole >= problems { problems } else { whole / group * group } * samples;
+        if kept < responses.len() || ends.last().is_some_and(|end| *end < length(&path)) {
+            responses.truncate(kept);
+            let end = kept.checked_sub(1).map_or(0, |last| ends[last]);
+            let cut = || File::options().write(true).open(&path)?.set_len(end);
+            cut().map_err(WriteError::of(&path, "cut"))?;
+        }
+        Ok(responses)
+    }
+
+    /// Adds responses to a set's file; they are on disk when this returns.
+    ///
+    /// # Errors
+    ///
+    /// [`FolderError::Write`].
+    ///
+    /// # Panics
+    ///
+    /// If a response cannot be serialised: a bug in its type.
+    pub fn append(&self, set: &str, responses: &[Response]) -> Result<(), FolderError> {
+        let path = self.set_file(set);
+        let mut lines = Vec::new();
+        for response in responses {
+            serde_json::to_writer(&mut lines, response).expect("a response is JSON");
+            lines.push(b'\n');
+        }
+        let write = || {
+            let mut file = File::options().create(true).append(true).open(&path)?;
+            file.write_all(&lines)?;
+            file.sync_all()
+        };
+        Ok(write().map_err(WriteError::of(&path, "write"))?)
+    }
+
+    /// Writes table and results, each whole or not at all; with the second the evaluation is finished.
+    ///
+    /// # Errors
+    ///
+    /// [`FolderError::Write`].
+    pub fn finish(&self, results: &Results, table: &str) -> Result<(), FolderError> {
+        write_atomically(&self.table(), table.as_bytes())?;
+        Ok(write_atomically(&self.results_file(), &pretty(results))?)
+    }
+}
+
+/// The lock of a folder, which no other process holds.
+fn lock(root: &Path) -> Result<File, FolderError> {
+    let path = root.join(".lock");
+    let file = File::create(&path).map_err(WriteError::of(&path, "create"))?;
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => Err(FolderError::InUse { path: root.to_path_buf() }),
+        // Some file systems have no locks.
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(file),
+    }
+}
+
+/// The responses of a file, and where each ends in it; a torn last line is left out, and no file is no response.
+fn read_lines(path: &Path, samples: usize) -> Result<(Vec<Response>, Vec<u64>), FolderError> {
+    let fault = |source| FolderError::Read { path: path.to_path_buf(), source };
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Ok((Vec::new(), Vec::new()));
+        }
+        Err(error) => return Err(fault(error)),
+    };
+    let (mut reader, mut responses, mut ends) = (BufReader::new(file), Vec::new(), Vec::new());
+    let (mut line, mut end) = (Vec::new(), 0);
+    loop {
+        line.clear();
+        end += reader.read_until(b'\n', &mut line).map_err(fault)? as u64;
+        if line.last() != Some(&b'\n') {
+            return Ok((responses, ends));
+        }
+        let index = responses.len();
+        let malformed = |problem: String| {
+            let problem = format!("line {}: {problem}", index + 1);
+            FolderError::Malformed { path: path.to_path_buf(), problem }
+        };
+        let response: Response =
+            serde_json::from_slice(&line).map_err(|error| malformed(error.to_string()))?;
+        let expected = (index / samples, index % samples);
+        if (response.problem, response.sample) != expected {
+            let (problem, sample) = expected;
+            let found = format!("problem {} sample {}", response.problem, response.sample);
+            return Err(malformed(format!("{found}, expected problem {problem} sample {sample}")));
+        }
+        responses.push(response);
+        ends.push(end);
+    }
+}
+
+fn length(path: &Path) -> u64 {
+    fs::metadata(path).map_or(0, |metadata| metadata.len())
+}
+
+fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, FolderError> {
+    let text = read_text_at_most(path, LONGEST_TEXT_BYTES)
+        .map_err(|source| FolderError::Read { path: path.to_path_buf(), source })?;
+    serde_json::from_str(&text).map_err(|error| FolderError::Malformed {
+        path: path.to_path_buf(),
+        problem: error.to_string(),
+    })
+}
+
+fn pretty(value: &impl Serialize) -> Vec<u8> {
+    let mut text = serde_json::to_vec_pretty(value).expect("results are JSON");
+    text.push(b'\n');
+    text
+}

@@ -1,0 +1,77 @@
+//! Whether two evaluations are of the same model and the same questions.
+
+use std::path::{Path, PathBuf};
+
+use question_data::prompt::Prompt;
+use sha2::{Digest, Sha256};
+use training_run::saved_rollouts::{SavedRolloutError, fingerprint, weight_files};
+
+/// SHA-256 over configuration, tokenizer and weights of a model, which lies in one directory, or in two where one is an
+/// adapter: of files above 1 MiB the length and pieces, evenly spaced.
+///
+/// # Errors
+///
+/// [`SavedRolloutError::Read`] where a file cannot be read.
+pub fn of_model(directories: &[&Path]) -> Result<String, SavedRolloutError> {
+    let mut files: Vec<PathBuf> = Vec::new();
+    for directory in directories {
+        let texts = ["config.json", "adapter_config.json", "tokenizer.json"];
+        files.extend(
+            texts.map(|name| directory.join(name)).into_iter().filter(|path| path.exists()),
+        );
+        files.extend(weight_files(directory)?);
+    }
+    fingerprint(&files)
+}
+
+/// SHA-256 over what is asked and what is right: tokens of the prompts, and names and answers of the questions.
+pub fn of_prompts(prompts: &[Prompt]) -> String {
+    let mut hash = Sha256::new();
+    let mut add = |bytes: &[u8]| {
+        hash.update((bytes.len() as u64).to_le_bytes());
+        hash.update(bytes);
+    };
+    for Prompt { question, tokens } in prompts {
+        add(question.id.as_bytes());
+        add(question.answer.as_bytes());
+        add(&tokens.iter().flat_map(|token| token.to_le_bytes()).collect::<Vec<u8>>());
+    }
+    format!("{:x}", hash.finalize())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use question_data::dataset::Question;
+
+    fn prompt(id: &str, answer: &str, tokens: &[u32]) -> Prompt {
+        let [id, answer, problem, source] = [id, answer, "p", "s"].map(str::to_owned);
+        let question = Question { id, problem, answer, source, context: Vec::new() };
+        Prompt { question, tokens: tokens.to_vec() }
+    }
+
+    #[test]
+    fn another_question_answer_or_prompt_is_another_set() {
+        let of = |prompt: Prompt| of_prompts(&[prompt]);
+        let one = of(prompt("a", "1", &[1, 2]));
+        assert_eq!(one, of(prompt("a", "1", &[1, 2])));
+        for other in [prompt("b", "1", &[1, 2]), prompt("a", "2", &[1, 2]), prompt("a", "1", &[1])]
+        {
+            assert_ne!(one, of(other));
+        }
+        assert_ne!(of(prompt("a1", "", &[])), of(prompt("a", "1", &[])));
+    }
+
+    #[test]
+    fn other_weights_are_another_model() {
+        let folder = tempfile::tempdir().unwrap();
+        let write =
+            |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+        write("config.json", "{}");
+        write("model.safetensors", "one");
+        let first = of_model(&[folder.path()]).unwrap();
+        write("model.safetensors", "two");
+        assert_ne!(of_model(&[folder.path()]).unwrap(), first);
+        assert!(of_model(&[&folder.path().join("none")]).is_err());
+    }
+}

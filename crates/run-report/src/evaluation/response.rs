@@ -1,0 +1,100 @@
+//! One response to one problem, as it was judged.
+
+use question_data::ground_truth::GroundTruth;
+use reward_math::Verdict;
+use serde::{Deserialize, Serialize};
+
+/// One response; a line of `samples/SET.jsonl`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Response {
+    /// Place of the problem in its set, counted from 0.
+    pub problem: usize,
+    /// Name of the problem.
+    pub id: String,
+    /// Place of the response among those to its problem, counted from 0.
+    pub sample: usize,
+    /// The known answer.
+    pub ground_truth: String,
+    /// The answer found, as written; nothing where there is none.
+    pub answer: Option<String>,
+    /// That answer in normal form, where it can be read: two responses vote for the same where it is equal, or where
+    /// both are right.
+    pub normal_form: Option<String>,
+    /// What the verifier says.
+    pub verdict: Verdict,
+    /// Whether it was cut at the longest length.
+    pub truncated: bool,
+    /// Its length in tokens, the end-of-sequence token included.
+    pub tokens: usize,
+    /// Mean over its tokens of the entropy of the distribution each was drawn from, in nats.
+    pub entropy: f64,
+    /// Mean over its tokens of `-log π(y_t)` under that distribution, in nats.
+    pub surprise: f64,
+    /// The response, up to a stop string.
+    pub text: String,
+}
+
+/// What a verifier finds in a response.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judged {
+    /// Whether it is right.
+    pub verdict: Verdict,
+    /// The answer, as written.
+    pub answer: Option<String>,
+    /// The answer in normal form, where it can be read.
+    pub normal_form: Option<String>,
+}
+
+impl Response {
+    /// Whether the verifier found it right.
+    pub fn is_right(&self) -> bool {
+        self.verdict.is_right()
+    }
+
+    /// Whether an answer was found that can be read.
+    pub fn is_extracted(&self) -> bool {
+        !matches!(self.verdict, Verdict::Unparsed { .. })
+    }
+}
+
+/// Judges a response, and finds what it votes for.
+pub fn judge(truth: &GroundTruth, text: &str) -> Judged {
+    let verdict = truth.verify(text);
+    let answer = truth.answer_in(text);
+    let readable = !matches!(verdict, Verdict::Unparsed { .. });
+    let normal_form = answer.as_deref().filter(|_| readable).map(|a| truth.normal_form(a));
+    Judged { verdict, answer, normal_form }
+}
+
+#[cfg(test)]
+mod tests {
+    use reward_math::Options;
+
+    use super::*;
+    use question_data::ground_truth::RewardKind;
+
+    #[test]
+    fn answers_that_are_equal_vote_for_the_same() {
+        let truth = RewardKind::Math.read("7", &Options::default()).unwrap();
+        let form = |text: &str| judge(&truth, text).normal_form;
+        assert_eq!(form(r"so \boxed{\frac{2}{4}}"), form("The answer is 0.5."));
+        assert_ne!(form(r"\boxed{\frac{2}{4}}"), form(r"\boxed{0.25}"));
+        assert_eq!(form("I do not know"), None);
+        assert!(judge(&truth, r"\boxed{7.0}").verdict.is_right());
+        assert_eq!(judge(&truth, r"\boxed{7.0}").answer.as_deref(), Some("7.0"));
+    }
+
+    #[test]
+    fn choices_and_texts_vote_too() {
+        let options = Options::default();
+        let choice = RewardKind::MultipleChoice.read("C", &options).unwrap();
+        let form = |text: &str| judge(&choice, text).normal_form;
+        assert_eq!(form(r"\boxed{(b)}"), form("The answer is B."));
+        assert_ne!(form(r"\boxed{a}"), form(r"\boxed{b}"));
+        let text = RewardKind::ExactMatch(question_data::ground_truth::ExactMatch::default());
+        let text = text.read("New York", &options).unwrap();
+        let form = |answer: &str| judge(&text, answer).normal_form;
+        assert_eq!(form(r"\boxed{Los  Angeles}"), form(r"\boxed{ Los Angeles}"));
+    }
+}

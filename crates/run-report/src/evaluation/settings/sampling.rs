@@ -1,0 +1,111 @@
+//! How the responses to a set are drawn.
+
+use entropy_core::{EntropyBand, InputError};
+use model_files::sampling::{RangeCheck, Sampling};
+use serde::{Deserialize, Serialize};
+
+use super::error::{SettingsError, fault};
+use crate::evaluation::majority::MOST_SAMPLES;
+
+/// How the responses to a set are drawn.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SetSampling {
+    /// Responses to each problem.
+    pub samples: usize,
+    /// Logits are divided by it; 0 takes the likeliest token.
+    pub temperature: f64,
+    /// Only the likeliest tokens whose probabilities first add up to this are drawn; 1 is all.
+    pub top_p: f64,
+    /// Only this many of the likeliest tokens are drawn; 0 is all.
+    pub top_k: usize,
+    /// Only tokens at least this times as likely as the likeliest are drawn; 0 is all.
+    pub min_p: f64,
+    /// Longest response, in tokens.
+    pub max_response_tokens: usize,
+    /// Texts that end a response, beside the model's own end-of-sequence tokens.
+    pub stop: Vec<String>,
+    /// Least entropy of the distribution a token is drawn from, in nats: its temperature is raised to it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entropy_floor: Option<f64>,
+    /// Largest entropy, in nats: the temperature is lowered to it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entropy_ceiling: Option<f64>,
+}
+
+impl Default for SetSampling {
+    fn default() -> Self {
+        let Sampling { temperature, top_k, top_p, min_p } = Sampling::GREEDY;
+        Self {
+            samples: 1,
+            temperature,
+            top_p,
+            top_k,
+            min_p,
+            max_response_tokens: 1024,
+            stop: Vec::new(),
+            entropy_floor: None,
+            entropy_ceiling: None,
+        }
+    }
+}
+
+impl SetSampling {
+    /// The distribution that tokens are drawn from, before an entropy band moves its temperature.
+    pub fn sampling(&self) -> Sampling {
+        let &Self { temperature, top_k, top_p, min_p, .. } = self;
+        Sampling { temperature, top_k, top_p, min_p }
+    }
+
+    /// The entropy band; `None` where neither bound is given.
+    ///
+    /// # Errors
+    ///
+    /// Bounds that are no band.
+    pub fn band(&self) -> Result<Option<EntropyBand>, InputError> {
+        let (floor, ceiling) = (self.entropy_floor, self.entropy_ceiling);
+        let banded = floor.is_some() || ceiling.is_some();
+        banded.then(|| EntropyBand::new(floor, ceiling)).transpose()
+    }
+
+    /// Refuses the first field of set `set` that is out of range.
+    pub(super) fn check(&self, set: &str) -> Result<(), SettingsError> {
+        let &Self { samples, temperature, max_response_tokens, .. } = self;
+        let drawn = |holds, expected: String| ("temperature", temperature, holds, expected);
+        let range = |RangeCheck { field, value, holds, expected }: RangeCheck| {
+            (field, value, holds, expected.to_owned())
+        };
+        let band = self.band().map_err(|error| SettingsError::Sampling {
+            set: set.to_owned(),
+            problem: error.to_string(),
+        });
+        let banded = !matches!(band, Ok(None));
+        let [is_temperature, is_top_p, is_min_p] = self.sampling().checks().map(range);
+        let identical = format!("above 0 with {samples} samples, which would all be the same");
+        let checks = [
+            (
+                "samples",
+                samples as f64,
+                (1..=MOST_SAMPLES).contains(&samples),
+                format!("1 to {MOST_SAMPLES}"),
+            ),
+            is_temperature,
+            drawn(samples == 1 || temperature > 0.0, identical),
+            drawn(!banded || temperature > 0.0, "above 0 with an entropy band".to_owned()),
+            is_top_p,
+            is_min_p,
+            (
+                "max_response_tokens",
+                max_response_tokens as f64,
+                max_response_tokens > 0,
+                "at least 1".to_owned(),
+            ),
+        ];
+        match checks.into_iter().find(|(_, _, holds, _)| !holds) {
+            Some((field, found, _, expected)) => {
+                Err(fault(set, field, found.to_string(), &expected))
+            }
+            None => band.map(drop),
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Results as Markdown.
+
+use super::bootstrap::Estimate;
+use super::comparison::SetComparison;
+use super::folder::Results;
+use super::measures::{MEASURES, SetResult};
+use messages::counted;
+
+/// Label of the last column: unlike the "Avg" of some papers it is the plain mean of the columns before it.
+pub const PLAIN_MEAN: &str = "plain mean of the columns";
+
+/// One row an evaluation and one column a set, with avg@n and its interval; the last column is the plain mean.
+///
+/// All evaluations have the sets of the first, or an empty cell.
+pub fn main_table(rows: &[(&str, &Results)]) -> String {
+    let Some((_, first)) = rows.first() else { return String::new() };
+    let mut table = String::from("| model |");
+    for set in &first.sets {
+        table.extend([" ", &set.name, " (", &set.average_name(), ") |"]);
+    }
+    table.extend([" ", PLAIN_MEAN, " |\n|---|"]);
+    table.push_str(&"---|".repeat(first.sets.len() + 1));
+    table.push('\n');
+    for (name, results) in rows {
+        table.extend(["| ", name, " |"]);
+        for set in &first.sets {
+            let found = results.set(&set.name);
+            let cell = found.and_then(|set| set.get(&set.average_name())).map(cell);
+            table.extend([" ", &cell.unwrap_or_default(), " |"]);
+        }
+        table.extend([" ", &cell(results.plain_mean), " |\n"]);
+    }
+    table
+}
+
+/// Every measure of every set: one row a measure, one column a set.
+pub fn all_measures(results: &Results) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for measure in results.sets.iter().flat_map(|set| &set.measures) {
+        if !names.contains(&measure.name.as_str()) {
+            names.push(&measure.name);
+        }
+    }
+    // pass@32 of one set stands after pass@16 of another.
+    names.sort_by_key(|name| place(name));
+    let mut table = String::from("| measure |");
+    for set in &results.sets {
+        table.extend([" ", &set.name, " |"]);
+    }
+    table.extend(["\n|---|", &"---|".repeat(results.sets.len()), "\n"]);
+    for name in names {
+        table.extend(["| ", name, " |"]);
+        for set in &results.sets {
+            table.extend([" ", &set.get(name).map(cell).unwrap_or_default(), " |"]);
+        }
+        table.push('\n');
+    }
+    table
+}
+
+/// The page of one evaluation: both tables, and what their numbers are.
+pub fn page(name: &str, results: &Results) -> String {
+    let mut page = format!("# Evaluation of {name}\n\n{}\n", main_table(&[(name, results)]));
+    page.push_str("Means over problems, fractions, with percentile intervals of the bootstrap over problems.\n\n");
+    page.push_str(&all_measures(results));
+    page.push('\n');
+    let size = |set: &SetResult| {
+        let (problems, samples) =
+            (counted(set.problems, "problem"), counted(set.samples, "sample"));
+        format!("{}: {problems}, {samples} each.\n", set.name)
+    };
+    page.extend(results.sets.iter().map(size));
+    page
+}
+
+/// Three digits, of small ones the first three that are not 0.
+fn probability(p: f64) -> String {
+    if p < 0.001 { format!("{p:.2e}") } else { format!("{p:.3}") }
+}
+
+/// One row a set: both means, the difference with its interval, and the sign test.
+pub fn comparison_table(comparisons: &[SetComparison], mean: Option<Estimate>) -> String {
+    let row = |one: &SetComparison| {
+        let SetComparison { set, measure, first, second, higher, lower, sign_test_p, .. } = one;
+        let (equal, difference) = (one.problems - higher - lower, signed(one.difference));
+        format!(
+            "| {set} | {measure} | {first:.3} | {second:.3} | {difference} | {higher} : {lower} : {equal} | \
+             {} |\n",
+            probability(*sign_test_p)
+        )
+    };
+    let mut table = String::from(
+        "| set | measure | first | second | difference | higher : lower : equal | sign test p |\n\
+         |---|---|---|---|---|---|---|\n",
+    );
+    table.extend(comparisons.iter().map(row));
+    table.extend(mean.map(|mean| format!("| {PLAIN_MEAN} | | | | {} | | |\n", signed(mean))));
+    table
+}
+
+fn cell(estimate: Estimate) -> String {
+    let Estimate { value, interval } = estimate;
+    let digits = if value.abs() < 10.0 { 3 } else { 1 };
+    format!("{value:.digits$} [{:.digits$}, {:.digits$}]", interval.low, interval.high)
+}
+
+fn signed(estimate: Estimate) -> String {
+    let Estimate { value, interval } = estimate;
+    format!("{value:+.3} [{:+.3}, {:+.3}]", interval.low, interval.high)
+}
+
+/// Where a measure stands: its row in [`MEASURES`], then its number.
+fn place(name: &str) -> (usize, usize) {
+    let (family, number) = name.split_once('@').unwrap_or((name, "0"));
+    let of = |measure: &str| measure.split('@').next() == Some(family);
+    let row = MEASURES.iter().position(|measure| of(measure.name)).unwrap_or(MEASURES.len());
+    (row, number.parse().unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use entropy_core::Interval;
+
+    use super::super::measures::NamedEstimate;
+    use super::*;
+
+    fn estimate(value: f64) -> Estimate {
+        Estimate { value, interval: Interval { low: value - 0.1, high: value + 0.1 } }
+    }
+
+    fn results(values: &[(&str, usize, f64)]) -> Results {
+        let set = |&(name, samples, value): &(&str, usize, f64)| {
+            let named = |name: String| NamedEstimate { name, estimate: estimate(value) };
+            let measures = vec![
+                named(format!("avg@{samples}")),
+                named(format!("pass@{samples}")),
+                named("response_tokens".to_owned()),
+            ];
+            SetResult { name: name.to_owned(), problems: 2, samples, measures }
+        };
+        let mean = values.iter().map(|(_, _, value)| value).sum::<f64>() / values.len() as f64;
+        Results::new(serde_json::Value::Null, values.iter().map(set).collect(), estimate(mean))
+    }
+
+    #[test]
+    fn a_column_stands_for_a_set_and_the_last_for_their_plain_mean() {
+        let (first, second) =
+            (results(&[("a", 32, 0.25), ("b", 1, 0.75)]), results(&[("a", 32, 0.5)]));
+        let expected = "| model | a (avg@32) | b (avg@1) | plain mean of the columns |\n|---|---|---|---|\n\
+                        | one | 0.250 [0.150, 0.350] | 0.750 [0.650, 0.850] | 0.500 [0.400, 0.600] |\n\
+                        | two | 0.500 [0.400, 0.600] |  | 0.500 [0.400, 0.600] |\n";
+        assert_eq!(main_table(&[("one", &first), ("two", &second)]), expected);
+    }
+
+    #[test]
+    fn measures_stand_in_their_order_and_by_their_number() {
+        let table = all_measures(&results(&[("a", 32, 0.25), ("b", 4, 0.75)]));
+        let names: Vec<&str> = table
+            .lines()
+            .skip(2)
+            .filter_map(|line| line.split('|').nth(1))
+            .map(str::trim)
+            .collect();
+        assert_eq!(names, ["avg@4", "avg@32", "pass@4", "pass@32", "response_tokens"]);
+    }
+}

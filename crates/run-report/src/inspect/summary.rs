@@ -1,0 +1,66 @@
+//! A run in plain lines, where there is no terminal.
+
+use super::draw::COLUMNS;
+use super::token_text::plain;
+use messages::counted;
+
+use crate::run_law::RunLaw;
+use crate::run_view::{RunView, RunViewError};
+
+/// Steps shown at most.
+const STEPS: usize = 20;
+/// Responses shown of the last step, and characters of each.
+const SAMPLES: usize = 4;
+const CHARACTERS: usize = 160;
+
+/// The steps, evenly taken, what the reward cost, and some responses of the last step that has any.
+///
+/// # Errors
+///
+/// [`RunViewError`], naming file and line.
+pub fn summary(view: &RunView) -> Result<String, RunViewError> {
+    // 0 is the evaluation before the first.
+    let steps = view.steps().iter().filter(|&&step| step > 0).count();
+    let mut text = format!("{}: {}\n", plain(view.name()), counted(steps, "step"));
+    let heading: String = COLUMNS.iter().map(|(name, _, _)| format!("{name:>9}")).collect();
+    text += &format!("{:>6}{heading}\n", "step");
+    let count = view.metrics().len();
+    let stride = count.div_ceil(STEPS).max(1);
+    // The last one always.
+    let shown = view
+        .metrics()
+        .iter()
+        .enumerate()
+        .filter(|(index, _)| (count - 1 - index).is_multiple_of(stride));
+    for (_, metrics) in shown {
+        let cell = |&(_, name, digits): &(&str, &str, usize)| match metrics.get(name) {
+            Some(value) => format!("{value:>9.digits$}"),
+            None => format!("{:>9}", "-"),
+        };
+        let cells: String = COLUMNS.iter().map(cell).collect();
+        text += &format!("{:>6}{cells}\n", metrics.step());
+    }
+    if let Some(outlook) = RunLaw::of(view.metrics()).outlook() {
+        text += &format!("{outlook}\n");
+    }
+    for &step in view.steps().iter().rev() {
+        let samples = view.samples(step)?;
+        if samples.is_empty() {
+            continue;
+        }
+        let right = samples.iter().filter(|sample| sample.verdict == "right").count();
+        let cut = samples.iter().filter(|sample| sample.truncated).count();
+        text += &format!("step {step}: {right} of {} responses right, {cut} cut\n", samples.len());
+        for sample in samples.iter().take(SAMPLES) {
+            let response: String = plain(&sample.response).chars().take(CHARACTERS).collect();
+            let problem: String = plain(&sample.problem).chars().take(CHARACTERS).collect();
+            text += &format!(
+                "  {} {problem} => {}: {response}\n",
+                sample.verdict,
+                plain(&sample.answer)
+            );
+        }
+        break;
+    }
+    Ok(text)
+}

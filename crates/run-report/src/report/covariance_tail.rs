@@ -1,0 +1,111 @@
+//! How much of the covariance sits in few tokens.
+
+use figures::html::{Column, Table, paragraph};
+use figures::number_format::significant;
+use figures::{Block, Figure, Section};
+
+use super::Report;
+use super::curves::{Metric, not_recorded, over_steps};
+use super::metric::{COVARIANCE, series};
+use super::name_cell::name_cell;
+
+const TOPS: [(&str, &str); 6] = [
+    ("cov/top_0.0002", "top 0.0002"),
+    ("cov/top_0.002", "top 0.002"),
+    ("cov/top_0.02", "top 0.02"),
+    ("cov/top_0.2", "top 0.2"),
+    ("cov/top_0.5", "top 0.5"),
+    (COVARIANCE, "all"),
+];
+
+/// What is drawn over the steps.
+struct Share {
+    name: &'static str,
+    stem: &'static str,
+    title: &'static str,
+    label: &'static str,
+}
+
+const fn share(
+    name: &'static str,
+    stem: &'static str,
+    title: &'static str,
+    label: &'static str,
+) -> Share {
+    Share { name, stem, title, label }
+}
+
+const OF_TOKENS: &str = "Fraction of tokens";
+
+const SHARES: [Share; 6] = [
+    share(
+        "cov/top_0.002",
+        "top-covariance",
+        "Top 0.002 of the tokens",
+        "Covariance (nat · reward)",
+    ),
+    share(
+        "cov/top_0.2",
+        "top-fifth-covariance",
+        "Top 0.2 of the tokens",
+        "Covariance (nat · reward)",
+    ),
+    share("quadrant/up_likely", "up-likely", "Likely, advantage above 0", OF_TOKENS),
+    share("quadrant/down_unlikely", "down-unlikely", "Unlikely, advantage below 0", OF_TOKENS),
+    share("quadrant/up_unlikely", "up-unlikely", "Unlikely, advantage above 0", OF_TOKENS),
+    share("quadrant/down_likely", "down-likely", "Likely, advantage below 0", OF_TOKENS),
+];
+
+impl Share {
+    fn figure(&self, report: &Report) -> Option<Figure> {
+        let metric = Metric {
+            name: self.name,
+            stem: self.stem.to_owned(),
+            title: self.title.to_owned(),
+            label: self.label,
+            factor: 1.0,
+            zero: true,
+            reading: "",
+        };
+        let caption = format!("{}.", self.name);
+        over_steps(&report.runs, &metric).map(|figure| Figure { caption, ..figure })
+    }
+}
+
+/// The mean covariance of the top fractions, at the first and the last step that recorded them.
+pub(super) fn section(report: &Report) -> Section {
+    let intro = "Mean covariance of the tokens with the largest one, by fraction of tokens, in nat · reward. A \
+                 long tail is what Clip-Cov and KL-Cov act on: very few tokens carry most of the push \
+                 towards low entropy.";
+    let mut columns = vec![(Column::Text, "Run"), (Column::Number, "Step")];
+    columns.extend(TOPS.map(|(_, heading)| (Column::Number, heading)));
+    let mut table = Table::new("Mean covariance in the top fraction of tokens.", &columns);
+    for (colour, run) in report.runs.iter().enumerate() {
+        let tops = TOPS.map(|(name, _)| series(run, name));
+        let steps = || tops[..5].iter().flatten().map(|&(step, _)| step);
+        let (first, last) = (steps().fold(f64::INFINITY, f64::min), steps().fold(0.0, f64::max));
+        let ends = if last > first { vec![first, last] } else { vec![first] };
+        for step in ends.into_iter().filter(|step| step.is_finite()) {
+            let mut cells = vec![name_cell(colour, &run.name), format!("{step:.0}")];
+            cells.extend(tops.iter().map(|points| {
+                let found = points.iter().find(|&&(at, _)| (at - step).abs() < 0.5);
+                significant(found.map_or(f64::NAN, |&(_, value)| value), 3)
+            }));
+            table.html_row(cells);
+        }
+    }
+    let html = if table.is_empty() {
+        not_recorded("Covariance tail", "cov/top_…")
+    } else {
+        paragraph(intro) + &table.html()
+    };
+    let mut blocks = vec![Block::Html(html)];
+    let figures: Vec<Figure> = SHARES.iter().filter_map(|share| share.figure(report)).collect();
+    if !figures.is_empty() {
+        let text = "Tokens by quadrant: likely ones with a positive advantage and unlikely ones with a negative \
+                    advantage lower the entropy, the other two raise it.";
+        blocks.push(Block::Html(paragraph(text)));
+        blocks.push(Block::SmallFigures(figures));
+    }
+    Section::new("tail", "The covariance tail", blocks)
+}

@@ -1,0 +1,193 @@
+//! Predicted against measured change of entropy.
+
+use figures::chart::{Axis, Chart, Mark, Series};
+use figures::html::{Column, Table, paragraph};
+use figures::moving_average::{moving_average, window};
+use figures::number_format::{fixed, significant};
+use figures::{Block, Figure, Section};
+
+use super::curves::{Metric, not_recorded, over_steps};
+use super::line_fit::LineFit;
+use super::metric::{COVARIANCE, MEASURED_CHANGE, PREDICTED_CHANGE, pairs, series};
+use super::name_cell::name_cell;
+use super::{Report, ReportRun};
+
+/// More points than this of one run are thinned evenly in a scatter.
+const SCATTER_POINTS: usize = 400;
+
+/// Lemma 1, step by step.
+pub(super) fn lemma_1(report: &Report) -> Section {
+    let id = "lemma-1";
+    let heading = "Predicted against measured change of entropy";
+    let intro = "Lemma 1 predicts how much entropy a step costs from the covariance of log-probability \
+                 and logit change: ΔH ≈ −Cov(log π, Δz). A prediction that is right to first order \
+                 lies on the line y = x, with slope 1.";
+    let mut blocks = vec![Block::Html(paragraph(intro))];
+    let columns: Vec<Column3> = columns(report, PREDICTED_CHANGE, MEASURED_CHANGE);
+    if columns.is_empty() {
+        let name = format!("{PREDICTED_CHANGE} together with {MEASURED_CHANGE}");
+        blocks.push(Block::Html(not_recorded("Predicted against measured ΔH", &name)));
+        return Section::new(id, heading, blocks);
+    }
+    let mut figures = vec![scatter(&columns)];
+    figures.extend(columns.first().and_then(|&(_, run, _)| both_over_steps(run)));
+    blocks.push(Block::Figures(figures));
+    let mut table = Table::new(
+        "Measured ΔH as a line in predicted ΔH, all steps.",
+        &[
+            (Column::Text, "Run"),
+            (Column::Number, "Steps"),
+            (Column::Number, "Pearson r"),
+            (Column::Number, "Slope"),
+        ],
+    );
+    for (colour, run, points) in &columns {
+        let fit = LineFit::new(points);
+        table.html_row(vec![
+            name_cell(*colour, &run.name),
+            points.len().to_string(),
+            fixed(fit.map_or(f64::NAN, |fit| fit.correlation), 3),
+            significant(fit.map_or(f64::NAN, |fit| fit.slope), 3),
+        ]);
+    }
+    blocks.push(Block::Html(table.html()));
+    Section::new(id, heading, blocks)
+}
+
+/// Theorem 2: the covariance a batch shows, against the entropy it costs.
+pub(super) fn theorem_2(report: &Report) -> Section {
+    let id = "theorem-2";
+    let heading = "Covariance drives the entropy";
+    let intro = "Theorem 2: under a natural policy gradient of step size η, ΔH ≈ −η·Cov(log π, A). The \
+                 scales differ by η and by the optimiser, so each is drawn on its own axis: what the theory \
+                 claims is that they move together.";
+    let mut blocks = vec![Block::Html(paragraph(intro))];
+    let metric = |name, stem: &str, title: &str, label, factor| Metric {
+        name,
+        stem: stem.to_owned(),
+        title: title.to_owned(),
+        label,
+        factor,
+        zero: false,
+        reading: "",
+    };
+    let mut figures = vec![];
+    for metric in [
+        metric(
+            MEASURED_CHANGE,
+            "measured-change",
+            "Measured change of entropy",
+            "ΔH per step (nats per token)",
+            1.0,
+        ),
+        metric(
+            COVARIANCE,
+            "negative-covariance",
+            "Negative mean covariance",
+            "−Cov(log π, A) (nat · reward)",
+            -1.0,
+        ),
+    ] {
+        match over_steps(&report.runs, &metric) {
+            Some(figure) => figures.push(figure),
+            None => blocks.push(Block::Html(not_recorded(&metric.title, metric.name))),
+        }
+    }
+    blocks.push(Block::Figures(figures));
+    let mut table = Table::new(
+        "Pearson correlation of −Cov with measured ΔH.",
+        &[
+            (Column::Text, "Run"),
+            (Column::Number, "Steps"),
+            (Column::Number, "Step by step"),
+            (Column::Number, "Moving averages"),
+        ],
+    );
+    for (colour, run, points) in columns(report, COVARIANCE, MEASURED_CHANGE) {
+        let (covariance, change): (Vec<f64>, Vec<f64>) =
+            points.iter().map(|&(covariance, change)| (-covariance, change)).unzip();
+        let smooth = |values: &[f64]| moving_average(values, window(points.len()));
+        let correlation = |x: Vec<f64>, y: Vec<f64>| {
+            let points: Vec<(f64, f64)> = x.into_iter().zip(y).collect();
+            fixed(LineFit::new(&points).map_or(f64::NAN, |fit| fit.correlation), 3)
+        };
+        let smoothed = correlation(smooth(&covariance), smooth(&change));
+        table.html_row(vec![
+            name_cell(colour, &run.name),
+            points.len().to_string(),
+            correlation(covariance, change),
+            smoothed,
+        ]);
+    }
+    if !table.is_empty() {
+        blocks.push(Block::Html(table.html()));
+    }
+    Section::new(id, heading, blocks)
+}
+
+/// Colour, run and its points.
+type Column3<'a> = (usize, &'a ReportRun, Vec<(f64, f64)>);
+
+fn columns<'a>(report: &'a Report, x: &str, y: &str) -> Vec<Column3<'a>> {
+    let column = |(colour, run)| {
+        let points = pairs(run, x, y);
+        (!points.is_empty()).then_some((colour, run, points))
+    };
+    report.runs.iter().enumerate().filter_map(column).collect()
+}
+
+/// At most [`SCATTER_POINTS`] of the points, evenly taken.
+pub(super) fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let stride = points.len().div_ceil(SCATTER_POINTS).max(1);
+    points.iter().copied().step_by(stride).collect()
+}
+
+fn scatter(columns: &[Column3<'_>]) -> Figure {
+    let all = || columns.iter().flat_map(|(_, _, points)| points.iter());
+    let x = Axis::around("Predicted ΔH (nats per token)", all().map(|p| p.0), false, 0.05);
+    let y = Axis::around("Measured ΔH (nats per token)", all().map(|p| p.1), false, 0.05);
+    let diagonal = vec![(x.low, x.low), (x.high, x.high)];
+    let mut series = vec![Series::new("y = x", 0, Mark::Reference, diagonal)];
+    let mut description = String::new();
+    for (colour, run, points) in columns {
+        let name = &run.name;
+        if let Some(fit) = LineFit::new(points) {
+            let (r, slope) = (fixed(fit.correlation, 3), significant(fit.slope, 3));
+            description += &format!("{name}: Pearson r {r}, slope {slope}. ");
+        }
+        series.push(Series::new(name, *colour, Mark::Points, thinned(points)));
+    }
+    let caption =
+        "One marker per step. Above the line: entropy fell less than predicted.".to_owned();
+    let title = "Predicted against measured change of entropy".to_owned();
+    let stem = "entropy-change".to_owned();
+    Figure { chart: Chart { stem, title, description, x, y, series }, caption }
+}
+
+fn both_over_steps(run: &ReportRun) -> Option<Figure> {
+    let smooth = |name| {
+        let (steps, values): (Vec<f64>, Vec<f64>) = series(run, name).into_iter().unzip();
+        let width = window(values.len());
+        let averages = moving_average(&values, width);
+        (width, steps.into_iter().zip(averages).collect::<Vec<_>>())
+    };
+    let (width, measured) = smooth(MEASURED_CHANGE);
+    let (_, predicted) = smooth(PREDICTED_CHANGE);
+    let all = || measured.iter().chain(&predicted);
+    all().next()?;
+    let x = Axis::steps(all().map(|p| p.0), 0.0);
+    let y = Axis::around("ΔH per step (nats per token)", all().map(|p| p.1), false, 0.05);
+    let caption = format!("{}, moving averages over {width} steps.", run.name);
+    let chart = Chart {
+        stem: "entropy-change-over-steps".to_owned(),
+        title: format!("Predicted and measured change of entropy over the steps of {}", run.name),
+        description: "The two curves lie on each other where Lemma 1 holds.".to_owned(),
+        x,
+        y,
+        series: vec![
+            Series::new("measured", 0, Mark::Line, measured),
+            Series::new("predicted (Lemma 1)", 1, Mark::Dashed, predicted),
+        ],
+    };
+    Some(Figure { chart, caption })
+}

@@ -1,0 +1,8 @@
+//! Names of runs in tables.
+
+use figures::html::escape;
+
+/// A run's name with its colour.
+pub(super) fn name_cell(colour: usize, name: &str) -> String {
+    format!("<span class=\"run c{}\">{}</span>", colour % 6, escape(name))
+}

@@ -1,0 +1,191 @@
+//! What is left to gain: the law continued to entropy 0, and how well a run's beginning foretold its end.
+
+use entropy_core::{Forecast, PerformanceLaw};
+use figures::chart::{Axis, Chart, Mark, Series};
+use figures::html::{Column, Table, escape, paragraph};
+use figures::number_format::{fixed, significant};
+use figures::{Block, Figure, Section};
+use training_run::metrics::StepMetrics;
+
+use super::curves::not_recorded;
+use super::entropy_change::thinned;
+use super::metric::{ENTROPY, REWARD, pairs};
+use super::name_cell::name_cell;
+use super::{Report, ReportRun};
+use crate::run_law::{CONFIDENCE, LawOutlook, LawSource, RunLaw};
+
+/// Points along a fitted curve.
+const CURVE_POINTS: usize = 41;
+
+/// Parts of a run that its end is foretold from; the first is the paper's.
+const SHARES: [f64; 3] = [0.15, 0.3, 0.5];
+
+/// The law of each run so far with its ceiling, and forecasts in hindsight.
+pub(super) fn section(report: &Report) -> Section {
+    let id = "forecast";
+    let heading = "What entropy bought, and what is left";
+    let intro = "The law of each run, fitted to its held-out evaluations, or to the rewards of its steps where it \
+                 has none, and continued to entropy 0: there lies the most it can earn. Shaded: the 0.95 interval \
+                 of the curve. It takes the residuals as independent, so it is the least the uncertainty can be.";
+    let mut blocks = vec![Block::Html(paragraph(intro))];
+    let laws: Vec<(usize, &ReportRun, RunLaw)> =
+        report.runs.iter().enumerate().map(|(colour, run)| (colour, run, law_of(run))).collect();
+    let outlooks: Vec<Outlook<'_>> = laws
+        .iter()
+        .filter_map(|(colour, run, law)| Some((*colour, *run, law, law.outlook()?)))
+        .collect();
+    if outlooks.is_empty() {
+        let name =
+            format!("{ENTROPY} together with {REWARD} or an evaluation, at three steps or more,");
+        blocks.push(Block::Html(not_recorded("The law continued", &name)));
+        return Section::new(id, heading, blocks);
+    }
+    blocks.push(Block::Figures(vec![continued(&outlooks)]));
+    blocks.push(Block::Html(table(&outlooks)));
+    let foretold = foretold(report);
+    if !foretold.is_empty() {
+        let text = "Would the beginning have told? The law and a straight line, both fitted to the rewards of the \
+                    first steps alone, against the reward of the last step.";
+        blocks.push(Block::Html(paragraph(text) + &foretold.html()));
+    }
+    Section::new(id, heading, blocks)
+}
+
+type Outlook<'a> = (usize, &'a ReportRun, &'a RunLaw, LawOutlook);
+
+fn law_of(run: &ReportRun) -> RunLaw {
+    let mut law = RunLaw::default();
+    for (index, record) in run.steps.iter().enumerate() {
+        let finite = record.iter().filter(|(_, value)| value.is_finite());
+        let values = finite.map(|(name, value)| (name.clone(), *value)).collect();
+        law.push(&StepMetrics::from_values(index as u64, values));
+    }
+    law
+}
+
+fn continued(outlooks: &[Outlook<'_>]) -> Figure {
+    let all = || outlooks.iter().flat_map(|(_, _, law, _)| law.points());
+    let x = Axis::around("Entropy (nats per token)", all().map(|point| point.0), true, 0.04);
+    let (mut series, mut curves, mut description) = (vec![], vec![], String::new());
+    for (colour, run, law, outlook) in outlooks {
+        let points = law.points();
+        series.push(Series::new(&run.name, *colour, Mark::Points, thinned(&points)));
+        let high = points.iter().map(|point| point.0).fold(0.0, f64::max);
+        curves.push(curve(*colour, &run.name, high, &outlook.law));
+        let (low, top) =
+            (significant(outlook.ceiling.low, 3), significant(outlook.ceiling.high, 3));
+        description += &format!(
+            "{}: ceiling {}, between {low} and {top}. ",
+            run.name,
+            significant(outlook.law.ceiling(), 3)
+        );
+    }
+    // The bands of badly determined laws may leave the picture; curves and points stay in it.
+    let heights =
+        series.iter().chain(&curves).flat_map(|one| one.points.iter().map(|point| point.1));
+    let y = Axis::around("Reward (0 to 1)", heights, false, 0.12);
+    let within =
+        |(x, low, high): (f64, f64, f64)| (x, low.clamp(y.low, y.high), high.clamp(y.low, y.high));
+    series.extend(curves.into_iter().map(|mut curve| {
+        curve.spread = curve.spread.into_iter().map(within).collect();
+        curve
+    }));
+    let title = "The law continued to entropy 0".to_owned();
+    let caption = "Markers: what was measured. Training moves from right to left; the left end of each curve is its ceiling."
+        .to_owned();
+    Figure {
+        chart: Chart { stem: "forecast".to_owned(), title, description, x, y, series },
+        caption,
+    }
+}
+
+fn curve(colour: usize, name: &str, high: f64, law: &PerformanceLaw) -> Series {
+    let at = |index: usize| high * index as f64 / (CURVE_POINTS - 1) as f64;
+    let points = (0..CURVE_POINTS).map(|index| (at(index), law.predict(at(index)))).collect();
+    let band = (0..CURVE_POINTS).filter_map(|index| {
+        let interval = law.confidence_interval(at(index), CONFIDENCE).ok()?;
+        Some((at(index), interval.low, interval.high))
+    });
+    Series::new(name, colour, Mark::Fit, points).with_spread(band.collect())
+}
+
+fn table(outlooks: &[Outlook<'_>]) -> String {
+    let mut table = Table::new(
+        "Entropy and reward over the first and the last tenth of the points. AIC: that of a straight line less that of \
+         the law; above 2 the points support the law, below −2 the line.",
+        &[
+            (Column::Text, "Run"),
+            (Column::Text, "Points"),
+            (Column::Number, "Entropy spent (nat)"),
+            (Column::Number, "Gain"),
+            (Column::Number, "Ceiling"),
+            (Column::Number, "0.95 interval"),
+            (Column::Number, "Still to gain"),
+            (Column::Number, "R²"),
+            (Column::Number, "R² of the line"),
+            (Column::Number, "AIC"),
+        ],
+    );
+    for (colour, run, _, outlook) in outlooks {
+        let law = &outlook.law;
+        let source = match outlook.source {
+            LawSource::Evaluations => "evaluations",
+            LawSource::Rewards => "steps",
+        };
+        let number = |value: f64| significant(value, 3);
+        let share = |value: Option<f64>| fixed(value.unwrap_or(f64::NAN), 3);
+        table.html_row(vec![
+            name_cell(*colour, &run.name),
+            format!("{} {source}", law.points),
+            number(outlook.entropy_spent()),
+            number(outlook.gain()),
+            number(law.ceiling()),
+            format!("{} to {}", number(outlook.ceiling.low), number(outlook.ceiling.high)),
+            number(outlook.gain_left),
+            share(law.r_squared),
+            share(law.linear_r_squared),
+            fixed(law.aic_over_linear().unwrap_or(f64::NAN), 1),
+        ]);
+    }
+    table.html()
+}
+
+/// The end of each run as its first steps foretell it; runs too short, or without a law, have no row.
+fn foretold(report: &Report) -> Table {
+    let mut table = Table::new(
+        "Reward of the last step, foretold from the first share of the steps; 0.95 prediction interval.",
+        &[
+            (Column::Text, "Run"),
+            (Column::Number, "Share"),
+            (Column::Number, "Steps"),
+            (Column::Number, "Foretold"),
+            (Column::Number, "Interval"),
+            (Column::Number, "Came"),
+            (Column::Number, "RMSE of the rest"),
+            (Column::Number, "RMSE of the line"),
+        ],
+    );
+    for (colour, run) in report.runs.iter().enumerate() {
+        let (entropy, reward): (Vec<f64>, Vec<f64>) =
+            pairs(run, ENTROPY, REWARD).into_iter().unzip();
+        for share in SHARES {
+            let Ok(forecast) = Forecast::from_share(&entropy, &reward, share, CONFIDENCE) else {
+                continue;
+            };
+            let Some(interval) = forecast.final_interval else { continue };
+            let came = reward.last().copied().unwrap_or(f64::NAN);
+            let number = |value: f64| significant(value, 3);
+            table.html_row(vec![
+                name_cell(colour, &run.name),
+                escape(&share.to_string()),
+                forecast.fitted.to_string(),
+                number(came + forecast.final_error),
+                format!("{} to {}", number(interval.low), number(interval.high)),
+                number(came),
+                number(forecast.rmse_rest),
+                number(forecast.linear_rmse_rest),
+            ]);
+        }
+    }
+    table
+}

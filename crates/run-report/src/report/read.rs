@@ -1,0 +1,64 @@
+//! A run's folder as what the page needs of it.
+
+use std::path::Path;
+
+use training_run::metrics::StepMetrics;
+
+use super::{ReportRun, SampleRecord, StepRecord};
+use crate::run_view::{RunView, RunViewError, ViewedSample};
+
+/// Responses taken of the first and of the last step that has any.
+const SAMPLES: usize = 8;
+
+impl ReportRun {
+    /// Reads the run in a folder, finished, cut off or still going; `description` is empty.
+    ///
+    /// # Errors
+    ///
+    /// [`RunViewError`], naming the folder, or file and line. Torn last lines, and files that are not there, are no errors.
+    pub fn read(root: &Path) -> Result<Self, RunViewError> {
+        let view = RunView::open(root)?;
+        let record = |step: &StepMetrics| -> StepRecord {
+            let values = step.iter().map(|(name, value)| (name.to_owned(), value));
+            values.chain([("step".to_owned(), step.step() as f64)]).collect()
+        };
+        let steps = view.metrics().iter().map(record).collect();
+        let mut samples = Vec::new();
+        let (first, last) = (view.steps().iter().copied(), view.steps().iter().rev().copied());
+        let with_samples = |steps: &mut dyn Iterator<Item = u64>| {
+            for step in steps {
+                let found = view.samples(step)?;
+                if !found.is_empty() {
+                    return Ok(Some((step, found)));
+                }
+            }
+            Ok::<_, RunViewError>(None)
+        };
+        let ends = [with_samples(&mut { first })?, with_samples(&mut { last })?];
+        for (step, found) in ends.into_iter().flatten() {
+            if samples.iter().all(|sample: &SampleRecord| sample.step != step) {
+                samples.extend(worth_reading(step, found));
+            }
+        }
+        let config_toml = std::fs::read_to_string(view.directory().config()).unwrap_or_default();
+        let name = view.name().to_owned();
+        Ok(Self { name, description: String::new(), steps, samples, config_toml })
+    }
+}
+
+/// Those whose tokens are known, where there are such.
+fn worth_reading(step: u64, mut samples: Vec<ViewedSample>) -> Vec<SampleRecord> {
+    if samples.iter().any(|sample| sample.tokens.is_some()) {
+        samples.retain(|sample| sample.tokens.is_some());
+    }
+    samples.truncate(SAMPLES);
+    let record = |sample: ViewedSample| SampleRecord {
+        step,
+        problem: sample.problem,
+        response: sample.response,
+        answer: sample.answer,
+        reward: sample.reward,
+        tokens: sample.tokens,
+    };
+    samples.into_iter().map(record).collect()
+}

@@ -1,0 +1,103 @@
+//! The law `R = −a exp(H) + b`, fitted per run.
+
+use figures::chart::{Axis, Chart, Mark, Series};
+use figures::html::{Column, Table, escape, paragraph};
+use figures::number_format::{fixed, significant};
+use figures::{Block, Figure, Section};
+
+use entropy_core::PerformanceLaw;
+
+use super::Report;
+use super::curves::not_recorded;
+use super::entropy_change::thinned;
+use super::metric::{ENTROPY, REWARD, pairs};
+use super::name_cell::name_cell;
+
+/// Points along a fitted curve.
+const CURVE_POINTS: usize = 41;
+
+/// Scatter, curves, and the table of constants.
+pub(super) fn section(report: &Report) -> Section {
+    let id = "law";
+    let heading = "Reward against entropy";
+    let intro = "The law R = −a·exp(H) + b says that reward is bought with entropy, and that b − a is the most \
+                 a policy can earn by spending all of it. It is empirical: believe it only where its R² \
+                 is clearly above that of a straight line.";
+    let mut blocks = vec![Block::Html(paragraph(intro))];
+    let columns: Vec<_> = report.runs.iter().map(|run| pairs(run, ENTROPY, REWARD)).collect();
+    let all = || columns.iter().flatten();
+    if all().next().is_none() {
+        let name = format!("{ENTROPY} together with {REWARD}");
+        blocks.push(Block::Html(not_recorded("Reward against entropy", &name)));
+        return Section::new(id, heading, blocks);
+    }
+    let x = Axis::around("Entropy (nats per token)", all().map(|p| p.0), false, 0.04);
+    let y = Axis::around("Mean reward (0 to 1)", all().map(|p| p.1), false, 0.05);
+    let (mut scatter, mut curves, mut description) = (vec![], vec![], String::new());
+    let mut table = Table::new(
+        "Least squares over all steps of a run; ± one standard error.",
+        &[
+            (Column::Text, "Run"),
+            (Column::Number, "a"),
+            (Column::Number, "b"),
+            (Column::Number, "Ceiling b − a"),
+            (Column::Number, "R²"),
+            (Column::Number, "R² of a straight line"),
+            (Column::Number, "RMSE"),
+        ],
+    );
+    for (colour, (run, points)) in report.runs.iter().zip(&columns).enumerate() {
+        if points.is_empty() {
+            continue;
+        }
+        let name = &run.name;
+        scatter.push(Series::new(name, colour, Mark::Points, thinned(points)));
+        let (entropy, reward): (Vec<f64>, Vec<f64>) = points.iter().copied().unzip();
+        let mut cells = vec![name_cell(colour, &run.name)];
+        match PerformanceLaw::fit(&entropy, &reward) {
+            Ok(law) => {
+                curves.push(curve(colour, &run.name, &entropy, &law));
+                let (ceiling, share) = (significant(law.ceiling(), 3), share(law.r_squared));
+                description += &format!("{}: ceiling {ceiling}, R² {share}. ", run.name);
+                cells.push(with_error(law.a, law.standard_error_a));
+                cells.push(with_error(law.b, law.standard_error_b));
+                cells.extend([ceiling, share, self::share(law.linear_r_squared)]);
+                cells.push(significant(law.rmse, 2));
+            }
+            Err(error) => {
+                let text = format!("no fit: {error}");
+                cells.push(format!("<span class=\"absent\">{}</span>", escape(&text)));
+                cells.resize(7, "–".to_owned());
+            }
+        }
+        table.html_row(cells);
+    }
+    scatter.extend(curves);
+    let title = "Reward against entropy, with the fitted law".to_owned();
+    let stem = "reward-entropy".to_owned();
+    let caption = "One marker per step; curves: the fitted law of each run. Training moves from right to left."
+        .to_owned();
+    let chart = Chart { stem, title, description, x, y, series: scatter };
+    blocks.push(Block::Figures(vec![Figure { chart, caption }]));
+    blocks.push(Block::Html(table.html()));
+    Section::new(id, heading, blocks)
+}
+
+fn curve(colour: usize, name: &str, entropy: &[f64], law: &PerformanceLaw) -> Series {
+    let low = entropy.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = entropy.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let at = |index| low + (high - low) * index as f64 / (CURVE_POINTS - 1) as f64;
+    let points = (0..CURVE_POINTS).map(|index| (at(index), law.predict(at(index)))).collect();
+    Series::new(name, colour, Mark::Fit, points)
+}
+
+fn share(value: Option<f64>) -> String {
+    fixed(value.unwrap_or(f64::NAN), 3)
+}
+
+fn with_error(value: f64, error: Option<f64>) -> String {
+    match error {
+        Some(error) => format!("{} ± {}", significant(value, 3), significant(error, 2)),
+        None => significant(value, 3),
+    }
+}

@@ -1,0 +1,117 @@
+//! What the policy wrote, early and late.
+
+use figures::html::{absent, escape, paragraph};
+use figures::number_format::significant;
+use figures::{Block, Section};
+use training_run::token_record::{TokenRecord, covariance_thresholds, strength};
+
+use super::name_cell::name_cell;
+use super::{Report, ReportRun, SampleRecord};
+
+/// Longer responses are cut here, and the cut is said.
+const CHARACTERS: usize = 1500;
+const TOKENS: usize = 400;
+
+/// Colours of tokens: warm lowers the entropy, cold raises it; on light and dark paper, and in print.
+pub(super) const STYLE: &str = "\
+.tokens span { border-radius: 2px; }
+.tokens .p1 { background: rgb(213 94 0 / .18); } .tokens .p2 { background: rgb(213 94 0 / .4); } .tokens .p3 { background: rgb(213 94 0 / .7); }
+.tokens .n1 { background: rgb(0 114 178 / .18); } .tokens .n2 { background: rgb(0 114 178 / .4); } .tokens .n3 { background: rgb(0 114 178 / .7); }
+.tokens .sel { text-decoration: underline 2px; text-underline-offset: 2px; }
+@media print { .tokens span { print-color-adjust: exact; -webkit-print-color-adjust: exact; } }
+";
+
+const LEGEND: &str = "Tokens are shaded by their covariance, warm where it is positive and lowers the entropy, cold where \
+                      it is negative; in three strengths, above what half, a tenth and a fiftieth of the tokens shown of that \
+                      step exceed. Underlined: singled out by the loss. Hold the pointer on a token for its numbers.";
+
+/// Per run: the best and the worst response of the first and of the last sampled step.
+pub(super) fn section(report: &Report) -> Section {
+    let with_samples = report.runs.iter().enumerate().filter(|(_, run)| !run.samples.is_empty());
+    let mut html = String::new();
+    for (colour, run) in with_samples {
+        html += &format!("<h3>{}</h3>\n<div class=\"samples\">\n", name_cell(colour, &run.name));
+        html += &chosen(run).into_iter().map(|sample| article(sample, run)).collect::<String>();
+        html += "</div>\n";
+    }
+    if html.is_empty() {
+        html = absent("No sample responses were recorded.");
+    } else if report.runs.iter().flat_map(|run| &run.samples).any(|sample| sample.tokens.is_some())
+    {
+        html = paragraph(LEGEND) + &html;
+    }
+    Section::new("samples", "Sample responses", vec![Block::Html(html)])
+}
+
+fn chosen(run: &ReportRun) -> Vec<&SampleRecord> {
+    let steps = || run.samples.iter().map(|sample| sample.step);
+    let mut steps = vec![steps().min(), steps().max()];
+    steps.dedup();
+    let mut chosen: Vec<&SampleRecord> = vec![];
+    for step in steps.into_iter().flatten() {
+        let mut at_step: Vec<_> = run.samples.iter().filter(|sample| sample.step == step).collect();
+        at_step.sort_by(|a, b| b.reward.total_cmp(&a.reward));
+        chosen.extend(at_step.first());
+        if at_step.len() > 1 {
+            chosen.extend(at_step.last());
+        }
+    }
+    chosen
+}
+
+fn article(sample: &SampleRecord, run: &ReportRun) -> String {
+    let body = match &sample.tokens {
+        Some(record) => {
+            let of_step = run.samples.iter().filter(|other| other.step == sample.step);
+            tokens(record, covariance_thresholds(of_step.filter_map(|other| other.tokens.as_ref())))
+        }
+        None => text(&sample.response),
+    };
+    format!(
+        "<article><p class=\"meta\">Step {} · reward {} · right answer <strong>{}</strong></p>\n\
+         <p class=\"problem\">{}</p>\n{body}</article>\n",
+        sample.step,
+        significant(sample.reward, 2),
+        escape(&sample.answer),
+        escape(&sample.problem),
+    )
+}
+
+fn text(response: &str) -> String {
+    let length = response.chars().count();
+    let mut shown: String = response.chars().take(CHARACTERS).collect();
+    if length > CHARACTERS {
+        shown += &format!("… ({} more characters)", length - CHARACTERS);
+    }
+    format!("<pre tabindex=\"0\">{}</pre>", escape(&shown))
+}
+
+fn tokens(record: &TokenRecord, thresholds: [f64; 3]) -> String {
+    let mut html = "<pre class=\"tokens\" tabindex=\"0\">".to_owned();
+    for position in 0..record.token_ids.len().min(TOKENS) {
+        let covariance = record.covariance[position];
+        let mut class = match strength(covariance, thresholds) {
+            0 => String::new(),
+            positive @ 1.. => format!("p{positive}"),
+            negative => format!("n{}", -negative),
+        };
+        let is_selected = record.is_selected(position);
+        if is_selected {
+            class += if class.is_empty() { "sel" } else { " sel" };
+        }
+        let number = |value: f64| significant(value, 3);
+        html += &format!(
+            "<span class=\"{class}\" title=\"log π {}, entropy {}, advantage {}, covariance {}{}\">{}</span>",
+            number(record.log_prob[position]),
+            number(record.entropy[position]),
+            number(record.advantage[position]),
+            number(covariance),
+            if is_selected { ", selected" } else { "" },
+            escape(&record.text[position])
+        );
+    }
+    if record.token_ids.len() > TOKENS {
+        html += &format!("… ({} more tokens)", record.token_ids.len() - TOKENS);
+    }
+    html + "</pre>"
+}

@@ -1,0 +1,177 @@
+//! The finding in a sentence, and the table behind it.
+
+use figures::html::{Column, Table, escape};
+use figures::moving_average::{first_and_last_tenth, mean};
+use figures::number_format::significant;
+use figures::{Block, Section};
+
+use super::metric::{
+    ENTROPY, REWARD, STEP_SECONDS, accuracies, accuracy_source, last_step, values,
+};
+use super::name_cell::name_cell;
+use super::{Report, ReportRun};
+
+/// First and last tenth of a metric; NaN where it was not recorded.
+fn ends(run: &ReportRun, name: &str) -> (f64, f64) {
+    first_and_last_tenth(&values(run, name))
+}
+
+/// The headline, computed: how much entropy each run keeps, against the first one, and the reward.
+pub(super) fn headline(report: &Report) -> String {
+    let with_entropy: Vec<(&ReportRun, f64)> = report
+        .runs
+        .iter()
+        .map(|run| (run, ends(run, ENTROPY).1))
+        .filter(|(_, entropy)| entropy.is_finite())
+        .collect();
+    let Some(&(first, baseline)) = with_entropy.first() else {
+        return "No step with an entropy was recorded yet.".to_owned();
+    };
+    let steps = report.runs.iter().map(last_step).fold(0.0, f64::max);
+    let unit = "nat per token";
+    if with_entropy.len() == 1 {
+        let (began, reward) = (ends(first, ENTROPY).0, ends(first, REWARD));
+        let mut text = format!(
+            "After {steps:.0} steps {} keeps {} of the {} {unit} of entropy it began with",
+            first.name,
+            significant(baseline, 2),
+            significant(began, 2)
+        );
+        if reward.1.is_finite() {
+            let (from, to) = (significant(reward.0, 2), significant(reward.1, 2));
+            text += &format!("; its reward went from {from} to {to}");
+        }
+        return text + ".";
+    }
+    let kept = with_entropy.iter().enumerate().map(|(index, &(run, entropy))| {
+        let ratio = entropy / baseline;
+        let (name, kept) = (&run.name, significant(entropy, 2));
+        if index == 0 {
+            format!("{name} keeps {kept} {unit} of entropy")
+        } else if ratio.is_finite() {
+            format!("{name} {kept} ({}×)", significant(ratio, 2))
+        } else {
+            format!("{name} {kept}")
+        }
+    });
+    let mut text = format!("After {steps:.0} steps {}.", enumerate(&kept.collect::<Vec<_>>()));
+    let rewards = report.runs.iter().map(|run| (run, ends(run, REWARD).1));
+    let rewards: Vec<String> = rewards
+        .filter(|(_, reward)| reward.is_finite())
+        .map(|(run, reward)| format!("{} for {}", significant(reward, 2), run.name))
+        .collect();
+    if !rewards.is_empty() {
+        text += &format!(" The reward ends at {}.", enumerate(&rewards));
+    }
+    text
+}
+
+/// `a, b and c`.
+fn enumerate(parts: &[String]) -> String {
+    match parts {
+        [] => String::new(),
+        [only] => only.clone(),
+        [init @ .., last] => format!("{} and {last}", init.join(", ")),
+    }
+}
+
+/// One row a run.
+pub(super) fn section(report: &Report) -> Section {
+    let accuracies = accuracies(&report.runs);
+    let mut columns = vec![
+        (Column::Text, "Run".to_owned()),
+        (Column::Number, "Steps".to_owned()),
+        (Column::Number, "Entropy (nat per token)".to_owned()),
+        (Column::Number, "Reward".to_owned()),
+    ];
+    for name in &accuracies {
+        columns.push((Column::Number, format!("Held out: {}", accuracy_source(name))));
+    }
+    columns.push((Column::Number, "Seconds per step".to_owned()));
+    let columns: Vec<(Column, &str)> =
+        columns.iter().map(|(column, heading)| (*column, heading.as_str())).collect();
+    let caption = "Entropy and reward are means over the first and the last tenth of the steps; \
+                   held-out accuracy is the first and the last evaluation, as a fraction.";
+    let mut table = Table::new(caption, &columns);
+    for (colour, run) in report.runs.iter().enumerate() {
+        let mut cells = vec![
+            name_cell(colour, &run.name),
+            escape(&format!("{:.0}", last_step(run))),
+            change_cell(ends(run, ENTROPY)),
+            change_cell(ends(run, REWARD)),
+        ];
+        for name in &accuracies {
+            let values = values(run, name);
+            let end = |value: Option<&f64>| value.copied().unwrap_or(f64::NAN);
+            cells.push(change_cell((end(values.first()), end(values.last()))));
+        }
+        cells.push(significant(mean(&values(run, STEP_SECONDS)), 3));
+        table.html_row(cells);
+    }
+    let mut html = table.html();
+    html.extend(super::differences::table(report));
+    let described = report.runs.iter().enumerate().filter(|(_, run)| !run.description.is_empty());
+    let items = described.map(|(colour, run)| {
+        format!("<li>{}: {}</li>\n", name_cell(colour, &run.name), escape(&run.description))
+    });
+    let items: String = items.collect();
+    if !items.is_empty() {
+        html += &format!("<ul class=\"plain\">\n{items}</ul>\n");
+    }
+    Section::new("summary", "Summary", vec![Block::Html(html)])
+}
+
+fn change_cell((first, last): (f64, f64)) -> String {
+    format!(
+        "{}<span class=\"arrow\"> → </span><strong>{}</strong>",
+        significant(first, 3),
+        significant(last, 3)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::StepRecord;
+    use super::*;
+
+    fn run(name: &str, entropy: [f64; 3], reward: [f64; 3]) -> ReportRun {
+        let record = |index: usize| {
+            StepRecord::from([
+                ("step".to_owned(), (index + 1) as f64),
+                (ENTROPY.to_owned(), entropy[index]),
+                (REWARD.to_owned(), reward[index]),
+            ])
+        };
+        let steps = (0..3).map(record).collect();
+        ReportRun { name: name.to_owned(), steps, ..ReportRun::default() }
+    }
+
+    #[test]
+    fn the_headline_compares_with_the_first_run() {
+        let runs = vec![
+            run("GRPO", [1.0, 0.5, 0.12], [0.25, 0.5, 0.75]),
+            run("Clip-Cov", [1.0, 0.6, 0.3], [0.25, 0.5, f64::NAN]),
+            run("KL-Cov", [1.0, 0.7, 0.456], [0.25, 0.5, 0.8]),
+        ];
+        assert_eq!(
+            headline(&Report { runs, ..Report::default() }),
+            "After 3 steps GRPO keeps 0.12 nat per token of entropy, Clip-Cov 0.30 (2.5×) and \
+             KL-Cov 0.46 (3.8×). The reward ends at 0.75 for GRPO, 0.50 for Clip-Cov and 0.80 for KL-Cov."
+        );
+    }
+
+    #[test]
+    fn one_run_is_compared_with_its_beginning() {
+        let runs = vec![run("GRPO", [1.0, 0.5, 0.12], [0.25, 0.5, 0.75])];
+        assert_eq!(
+            headline(&Report { runs, ..Report::default() }),
+            "After 3 steps GRPO keeps 0.12 of the 1.0 nat per token of entropy it began with; \
+             its reward went from 0.25 to 0.75."
+        );
+    }
+
+    #[test]
+    fn nothing_recorded_is_said() {
+        assert_eq!(headline(&Report::default()), "No step with an entropy was recorded yet.");
+    }
+}

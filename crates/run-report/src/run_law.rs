@@ -1,0 +1,297 @@
+//! The law of reward and entropy along a run, as far as the run has come.
+//!
+//! Fit, intervals and comparison are `entropy_core::PerformanceLaw`'s; here is which points of a run they are given.
+
+use std::fmt;
+
+use entropy_core::{Interval, PerformanceLaw};
+use figures::moving_average::first_and_last_tenth;
+use figures::number_format::significant;
+use training_run::metric;
+use training_run::metrics::StepMetrics;
+
+/// Probability that an interval of the law's ceiling aims at.
+pub const CONFIDENCE: f64 = 0.95;
+
+/// Where the rewards of the points come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LawSource {
+    /// Accuracy on held-out questions, mean over their sources.
+    Evaluations,
+    /// Mean reward of the sampled responses of each step, where nothing was evaluated.
+    Rewards,
+}
+
+/// Points of a run for its law, collected step by step.
+///
+/// An evaluation after step `n` is of the policy that samples in step `n + 1`: its entropy is the `actor/entropy` of that
+/// step, and until that is known the entropy of step `n` and the measured change by its update.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RunLaw {
+    rewards: Vec<(f64, f64)>,
+    evaluations: Vec<(f64, f64)>,
+    /// The last evaluation, whose policy has not sampled yet: its entropy, as far as known, and its accuracy.
+    last: Option<(Option<f64>, f64)>,
+}
+
+impl RunLaw {
+    /// The points of these steps, ascending.
+    pub fn of(steps: &[StepMetrics]) -> Self {
+        let mut law = Self::default();
+        for step in steps {
+            law.push(step);
+        }
+        law
+    }
+
+    /// Adds a step.
+    pub fn push(&mut self, step: &StepMetrics) {
+        let entropy = step.get("actor/entropy");
+        if let (Some(entropy), Some((_, accuracy))) = (entropy, self.last) {
+            self.evaluations.push((entropy, accuracy));
+            self.last = None;
+        }
+        self.rewards.extend(entropy.zip(step.get("critic/rewards/mean")));
+        if let Some(accuracy) = mean_accuracy(step) {
+            let change = step.get("entropy/measured_change");
+            self.last =
+                Some((entropy.zip(change).map(|(before, change)| before + change), accuracy));
+        }
+    }
+
+    /// Where the points come from.
+    pub fn source(&self) -> LawSource {
+        if self.evaluations.is_empty() && self.last.is_none() {
+            LawSource::Rewards
+        } else {
+            LawSource::Evaluations
+        }
+    }
+
+    /// `(entropy in nats, reward)`, in the order of training.
+    pub fn points(&self) -> Vec<(f64, f64)> {
+        match self.source() {
+            LawSource::Rewards => self.rewards.clone(),
+            LawSource::Evaluations => {
+                let last = self.last.and_then(|(entropy, accuracy)| entropy.zip(Some(accuracy)));
+                self.evaluations.iter().copied().chain(last).collect()
+            }
+        }
+    }
+
+    /// The fit so far; `None` with fewer than three points or one entropy throughout.
+    pub fn outlook(&self) -> Option<LawOutlook> {
+        let (entropy, reward): (Vec<f64>, Vec<f64>) = self.points().into_iter().unzip();
+        let law = PerformanceLaw::fit(&entropy, &reward).ok()?;
+        let ceiling = law.interval_ceiling(CONFIDENCE).ok()?;
+        Some(LawOutlook {
+            source: self.source(),
+            ceiling,
+            entropy: first_and_last_tenth(&entropy),
+            reward: first_and_last_tenth(&reward),
+            gain_left: law.ceiling() - law.predict(*entropy.last()?),
+            law,
+        })
+    }
+}
+
+/// Mean over the sources of the held-out accuracies of a step; none where nothing was evaluated.
+fn mean_accuracy(step: &StepMetrics) -> Option<f64> {
+    let of_source = step.iter().filter(|(name, _)| is_mean_accuracy(name)).map(|(_, value)| value);
+    let (count, sum) = of_source.fold((0_u32, 0.0), |(count, sum), value| (count + 1, sum + value));
+    (count > 0).then(|| sum / f64::from(count))
+}
+
+/// Whether a metric is `val-core/SOURCE/acc/mean@N`.
+pub(crate) fn is_mean_accuracy(name: &str) -> bool {
+    let samples = name.strip_prefix("val-core/").and_then(|rest| rest.split_once("/acc/mean@"));
+    samples.is_some_and(|(_, n)| !n.is_empty() && n.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// What the law says of a run so far.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LawOutlook {
+    /// Where the points come from.
+    pub source: LawSource,
+    /// The law, and the straight line beside it.
+    pub law: PerformanceLaw,
+    /// Interval of the ceiling at [`CONFIDENCE`].
+    pub ceiling: Interval,
+    /// Entropy over the first and over the last tenth of the points, in nats.
+    pub entropy: (f64, f64),
+    /// Reward over the same points.
+    pub reward: (f64, f64),
+    /// Reward that the law still promises for the entropy that is left.
+    pub gain_left: f64,
+}
+
+impl LawOutlook {
+    /// Entropy spent so far, in nats; negative where it rose.
+    pub fn entropy_spent(&self) -> f64 {
+        self.entropy.0 - self.entropy.1
+    }
+
+    /// Reward gained so far.
+    pub fn gain(&self) -> f64 {
+        self.reward.1 - self.reward.0
+    }
+
+    /// Writes the metrics `law/…`; what is not finite has none.
+    pub fn record(&self, metrics: &mut StepMetrics) {
+        let law = &self.law;
+        let of_evaluations = f64::from(u8::from(self.source == LawSource::Evaluations));
+        let rows = [
+            (metric!("law/a"), Some(law.a)),
+            (metric!("law/b"), Some(law.b)),
+            (metric!("law/ceiling"), Some(law.ceiling())),
+            (metric!("law/ceiling_low"), Some(self.ceiling.low)),
+            (metric!("law/ceiling_high"), Some(self.ceiling.high)),
+            (metric!("law/points"), Some(law.points as f64)),
+            (metric!("law/from_evaluations"), Some(of_evaluations)),
+            (metric!("law/r_squared"), law.r_squared),
+            (metric!("law/linear_r_squared"), law.linear_r_squared),
+            (metric!("law/rmse"), Some(law.rmse)),
+            (metric!("law/linear_rmse"), Some(law.linear_rmse)),
+            (metric!("law/aic_over_linear"), law.aic_over_linear()),
+            (metric!("law/entropy_spent"), Some(self.entropy_spent())),
+            (metric!("law/gain"), Some(self.gain())),
+            (metric!("law/gain_left"), Some(self.gain_left)),
+        ];
+        for (name, value) in rows {
+            if let Some(value) = value.filter(|value| value.is_finite()) {
+                metrics.insert(name, value);
+            }
+        }
+    }
+}
+
+/// A sentence for a log.
+impl fmt::Display for LawOutlook {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let number = |value: f64| significant(value, 3);
+        let (what, unit) = match self.source {
+            LawSource::Evaluations => ("held-out accuracy", "evaluations"),
+            LawSource::Rewards => ("reward", "steps"),
+        };
+        let law = &self.law;
+        let verb = if self.entropy_spent() >= 0.0 { "spent" } else { "won" };
+        write!(
+            formatter,
+            "{} nat of entropy {verb} ({} to {}), {what} {} to {} ({:+.3}); the law of {} {unit} gives at most {} \
+             (0.95 interval {} to {}), {} more than now",
+            number(self.entropy_spent().abs()),
+            number(self.entropy.0),
+            number(self.entropy.1),
+            number(self.reward.0),
+            number(self.reward.1),
+            self.gain(),
+            law.points,
+            number(law.ceiling()),
+            number(self.ceiling.low),
+            number(self.ceiling.high),
+            number(self.gain_left),
+        )?;
+        if let (Some(law_share), Some(line_share)) = (law.r_squared, law.linear_r_squared) {
+            write!(formatter, "; R² {law_share:.3}, of a straight line {line_share:.3}")?;
+        }
+        match law.aic_over_linear() {
+            Some(difference) if difference.is_finite() && difference.abs() >= 2.0 => {
+                let better = if difference > 0.0 { "the law" } else { "the straight line" };
+                write!(formatter, "; {better} fits better by {:.1} of AIC", difference.abs())
+            }
+            Some(_) => write!(formatter, "; AIC cannot tell them apart"),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use training_run::metrics::{MetricName, Validation};
+
+    /// `R = 0.9 - 0.2 e^H`
+    fn exact(entropy: f64) -> f64 {
+        0.9 - 0.2 * entropy.exp()
+    }
+
+    fn trained(step: u64, entropy: f64, change: f64) -> StepMetrics {
+        let mut metrics = StepMetrics::new(step);
+        metrics.insert(metric!("actor/entropy"), entropy);
+        metrics.insert(metric!("critic/rewards/mean"), exact(entropy) - 0.01);
+        metrics.insert(metric!("entropy/measured_change"), change);
+        metrics
+    }
+
+    fn evaluated(mut metrics: StepMetrics, accuracy: f64) -> StepMetrics {
+        for (source, value) in [("a", accuracy - 0.125), ("b", accuracy + 0.125)] {
+            metrics.insert(MetricName::validation(source, Validation::Mean(4)), value);
+        }
+        metrics
+    }
+
+    #[test]
+    fn rewards_are_the_points_where_nothing_is_evaluated() {
+        let steps = [1.0, 0.8, 0.5, 0.3].into_iter().zip(1..);
+        let steps: Vec<_> = steps.map(|(entropy, step)| trained(step, entropy, -0.1)).collect();
+        let law = RunLaw::of(&steps);
+        assert_eq!(law.source(), LawSource::Rewards);
+        let outlook = law.outlook().unwrap();
+        assert!((outlook.law.a - 0.2).abs() < 1e-12 && (outlook.law.b - 0.89).abs() < 1e-12);
+        assert!((outlook.entropy_spent() - 0.7).abs() < 1e-12);
+        assert!((outlook.gain_left - (exact(0.0) - exact(0.3))).abs() < 1e-12);
+    }
+
+    #[test]
+    fn an_evaluation_has_the_entropy_of_the_policy_it_is_of() {
+        // Before the first step, after the first, and after the third, which is the last.
+        let steps = [
+            evaluated(StepMetrics::new(0), exact(1.0)),
+            evaluated(trained(1, 1.0, -0.15), exact(0.8)),
+            trained(2, 0.8, -0.2),
+            evaluated(trained(3, 0.5, -0.25), exact(0.25)),
+        ];
+        let law = RunLaw::of(&steps);
+        assert_eq!(law.source(), LawSource::Evaluations);
+        let entropies: Vec<f64> = law.points().iter().map(|point| point.0).collect();
+        assert_eq!(entropies, [1.0, 0.8, 0.25]);
+        let outlook = law.outlook().unwrap();
+        assert!((outlook.law.ceiling() - 0.7).abs() < 1e-12);
+        // Collected one by one it is the same.
+        let mut pushed = RunLaw::default();
+        for step in &steps {
+            pushed.push(step);
+        }
+        assert_eq!(pushed, law);
+    }
+
+    #[test]
+    fn what_determines_no_law_has_no_metrics() {
+        assert_eq!(RunLaw::of(&[trained(1, 1.0, 0.0), trained(2, 0.9, 0.0)]).outlook(), None);
+        let flat: Vec<_> = (1..5).map(|step| trained(step, 0.5, 0.0)).collect();
+        assert_eq!(RunLaw::of(&flat).outlook(), None);
+    }
+
+    #[test]
+    fn the_sentence_says_cost_gain_ceiling_and_rival() {
+        // Scattered by the same amount up and down: the curve explains more than the line.
+        let steps: Vec<_> = (0..12_i32)
+            .map(|index| {
+                let entropy = 2.2 - 0.2 * f64::from(index);
+                let noise = if index % 2 == 0 { 0.004 } else { -0.004 };
+                let mut metrics = StepMetrics::new(1 + u64::from(index.unsigned_abs()));
+                metrics.insert(metric!("actor/entropy"), entropy);
+                metrics.insert(metric!("critic/rewards/mean"), exact(entropy) + noise);
+                metrics
+            })
+            .collect();
+        let outlook = RunLaw::of(&steps).outlook().unwrap();
+        insta::assert_snapshot!(outlook.to_string());
+        let mut metrics = StepMetrics::new(12);
+        outlook.record(&mut metrics);
+        assert!(metrics.get("law/ceiling_low") < metrics.get("law/ceiling"));
+        assert!(metrics.get("law/aic_over_linear").unwrap() > 2.0);
+        assert_eq!(metrics.get("law/from_evaluations"), Some(0.0));
+        assert_eq!(metrics.get("training/omitted_metrics"), None);
+    }
+}

@@ -1,0 +1,275 @@
+//! A run as its folder shows it, finished, cut off or still going.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use thiserror::Error;
+use training_run::metrics::{MetricsError, StepMetrics, read_metrics};
+use training_run::run_directory::{RunDirectory, RunDirectoryError};
+use training_run::token_record::TokenRecord;
+
+/// Why a run cannot be looked at.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum RunViewError {
+    /// It is no run, or its folder cannot be read.
+    #[error(transparent)]
+    Directory(#[from] RunDirectoryError),
+    /// Its metrics cannot be read.
+    #[error(transparent)]
+    Metrics(#[from] MetricsError),
+    /// A file cannot be read.
+    #[error("{}: cannot read: {source}", path.display())]
+    Read {
+        /// Which.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A line is not what stands in such a file.
+    #[error("{}:{line}: {problem}", path.display())]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// Counted from 1.
+        line: usize,
+        /// What is wrong.
+        problem: String,
+    },
+}
+
+/// One response of a step.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ViewedSample {
+    /// Its group within the step, counted from 0.
+    pub group: usize,
+    /// Name of the question.
+    pub question: String,
+    /// The question.
+    pub problem: String,
+    /// The right answer.
+    pub answer: String,
+    /// What the policy wrote.
+    pub response: String,
+    /// What it earned.
+    pub reward: f64,
+    /// Mean advantage of its tokens; `None` where it has none.
+    pub advantage: Option<f64>,
+    /// Its length.
+    pub response_tokens: usize,
+    /// Whether it was cut at the longest length.
+    pub truncated: bool,
+    /// `right`, `wrong` or `unparsed`.
+    pub verdict: String,
+    /// How the verifier came to it.
+    pub reason: String,
+    /// Its tokens, where they were recorded.
+    pub tokens: Option<TokenRecord>,
+}
+
+/// The folder of a run and its metrics.
+#[derive(Debug)]
+pub struct RunView {
+    directory: RunDirectory,
+    name: String,
+    metrics: Vec<StepMetrics>,
+    steps: Vec<u64>,
+    /// When the metrics were written last, and how long they are.
+    stamp: Option<(SystemTime, u64)>,
+}
+
+impl RunView {
+    /// Opens the run in a folder.
+    ///
+    /// # Errors
+    ///
+    /// [`RunViewError`], naming the folder, or file and line.
+    pub fn open(root: &Path) -> Result<Self, RunViewError> {
+        let directory = RunDirectory::view(root)?;
+        let absolute = fs::canonicalize(root).unwrap_or_else(|_| root.to_path_buf());
+        let name = absolute.file_name().unwrap_or(absolute.as_os_str());
+        let name = name.to_string_lossy().into_owned();
+        let mut view = Self { directory, name, metrics: vec![], steps: vec![], stamp: None };
+        view.refresh()?;
+        Ok(view)
+    }
+
+    /// Reads what is new; whether anything was.
+    ///
+    /// # Errors
+    ///
+    /// [`RunViewError`], naming file and line.
+    pub fn refresh(&mut self) -> Result<bool, RunViewError> {
+        let path = self.directory.metrics();
+        let stamp = fs::metadata(&path).ok();
+        let stamp = stamp.and_then(|found| Some((found.modified().ok()?, found.len())));
+        let sampled = self.sampled_steps()?;
+        let known: BTreeSet<u64> = self.steps.iter().copied().collect();
+        if stamp == self.stamp && sampled.is_subset(&known) && !self.steps.is_empty() {
+            return Ok(false);
+        }
+        self.metrics = if stamp.is_some() { read_metrics(&path)? } else { Vec::new() };
+        self.stamp = stamp;
+        let mut steps = sampled;
+        steps.extend(self.metrics.iter().map(StepMetrics::step));
+        let steps: Vec<u64> = steps.into_iter().collect();
+        let is_new = steps != self.steps || known.is_empty();
+        self.steps = steps;
+        Ok(is_new)
+    }
+
+    /// Name of its folder.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The folder.
+    pub fn directory(&self) -> &RunDirectory {
+        &self.directory
+    }
+
+    /// Steps that have metrics or responses, ascending; 0 is before the first update.
+    pub fn steps(&self) -> &[u64] {
+        &self.steps
+    }
+
+    /// Metrics of all steps that have any, in the order of the file.
+    pub fn metrics(&self) -> &[StepMetrics] {
+        &self.metrics
+    }
+
+    /// Metrics of a step; `None` where it has not come to its end.
+    pub fn metrics_of(&self, step: u64) -> Option<&StepMetrics> {
+        self.metrics.iter().find(|metrics| metrics.step() == step)
+    }
+
+    /// Responses of a step, group after group; none where it has none.
+    ///
+    /// # Errors
+    ///
+    /// [`RunViewError`], naming file and line; a torn last line is left out.
+    pub fn samples(&self, step: u64) -> Result<Vec<ViewedSample>, RunViewError> {
+        let path = self.directory.step_samples(step);
+        let mut samples: Vec<ViewedSample> = Vec::new();
+        for line in read_lines::<SampleLine>(&path)? {
+            let group = line.group.unwrap_or_else(|| match samples.last() {
+                None => 0,
+                Some(last) => last.group + usize::from(last.question != line.question),
+            });
+            samples.push(line.viewed(group));
+        }
+        let path = self.directory.step_tokens(step);
+        for (index, record) in read_lines::<TokenRecord>(&path)?.into_iter().enumerate() {
+            let line = index + 1;
+            let fault = |problem| RunViewError::Line { path: path.clone(), line, problem };
+            record.check().map_err(fault)?;
+            let count = samples.len();
+            let sample = samples.get_mut(record.sample).ok_or_else(|| {
+                fault(format!("`sample` is {}, expected less than {count}", record.sample))
+            })?;
+            sample.tokens = Some(record);
+        }
+        Ok(samples)
+    }
+
+    fn sampled_steps(&self) -> Result<BTreeSet<u64>, RunViewError> {
+        let folder = self.directory.root().join("samples");
+        let read_error = |source| RunViewError::Read { path: folder.clone(), source };
+        let entries = match fs::read_dir(&folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(BTreeSet::new()),
+            Err(error) => return Err(read_error(error)),
+        };
+        let mut steps = BTreeSet::new();
+        for entry in entries {
+            let name = entry.map_err(read_error)?.file_name();
+            let number =
+                name.to_str().and_then(|name| name.strip_prefix("step-")?.strip_suffix(".jsonl"));
+            steps.extend(number.and_then(|number| number.parse::<u64>().ok()));
+        }
+        Ok(steps)
+    }
+}
+
+/// The lines of a file; none where there is no such file. A last line without its line break that cannot be read was torn.
+fn read_lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, RunViewError> {
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(source) => return Err(RunViewError::Read { path: path.to_path_buf(), source }),
+    };
+    let mut found = Vec::new();
+    for (index, line) in text.split_inclusive('\n').enumerate() {
+        match serde_json::from_str(line) {
+            Ok(value) => found.push(value),
+            Err(_) if !line.ends_with('\n') => break,
+            Err(error) => {
+                let (path, line) = (path.to_path_buf(), index + 1);
+                return Err(RunViewError::Line { path, line, problem: error.to_string() });
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// A line of `samples/step-N.jsonl`, as far as it is shown; lines of older versions have fewer fields.
+#[derive(Deserialize)]
+struct SampleLine {
+    group: Option<usize>,
+    #[serde(default)]
+    question: String,
+    problem: String,
+    answer: String,
+    response: String,
+    reward: f64,
+    advantage: Option<f64>,
+    #[serde(default)]
+    response_tokens: usize,
+    #[serde(default)]
+    truncated: bool,
+    #[serde(default)]
+    verdict: String,
+    #[serde(default)]
+    how: Value,
+    #[serde(default)]
+    why: Value,
+}
+
+impl SampleLine {
+    fn viewed(self, group: usize) -> ViewedSample {
+        let reason = if self.why.is_null() { words(&self.how) } else { words(&self.why) };
+        ViewedSample {
+            group,
+            question: self.question,
+            problem: self.problem,
+            answer: self.answer,
+            response: self.response,
+            reward: self.reward,
+            advantage: self.advantage,
+            response_tokens: self.response_tokens,
+            truncated: self.truncated,
+            verdict: self.verdict,
+            reason,
+            tokens: None,
+        }
+    }
+}
+
+/// A small JSON value as words.
+fn words(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        Value::Object(fields) => {
+            let field = |(name, value): (&String, &Value)| format!("{name} {}", words(value));
+            fields.iter().map(field).collect::<Vec<_>>().join(", ")
+        }
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,263 @@
+//! The file of a run, and what older files said.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use prost::Message;
+use training_run::metrics::{METRICS, StepMetrics};
+use whole_file::WriteError;
+
+use super::EventError;
+use super::event::{
+    Event, FILE_VERSION, HistogramProto, PluginData, SCALAR, SessionLog, Summary, SummaryMetadata,
+    Value, ValueKind, What,
+};
+use super::record::{RecordError, frame, read_records};
+
+/// By this in their names TensorBoard knows event files, and we ours.
+const NAME: &str = "tfevents.";
+const AUTHOR: &str = ".llm-trainer.";
+
+/// `SessionLog.START`
+const START: i32 = 1;
+
+/// Appends one event a step.
+#[derive(Debug)]
+pub struct EventWriter {
+    file: File,
+    path: PathBuf,
+    /// Metrics whose definition the file holds already.
+    described: BTreeSet<String>,
+}
+
+impl EventWriter {
+    /// Starts the only file of `folder`, which is made where it is not there: the steps of `history`, each with what the
+    /// files of `sources` and of the folder said of it last, else with the metrics as they are. Older files of the folder
+    /// are emptied.
+    ///
+    /// The wall time of a step that no file knew is `end`, seconds since 1970, less the `timing_s/step` of the steps after it.
+    ///
+    /// # Errors
+    ///
+    /// [`EventError`], naming the file. A torn end of an older file is no error: nothing after it was ever read.
+    pub fn begin(
+        folder: &Path,
+        sources: &[PathBuf],
+        history: &[StepMetrics],
+        end: f64,
+    ) -> Result<Self, EventError> {
+        fs::create_dir_all(folder).map_err(WriteError::of(folder, "create the folder"))?;
+        let mut known = BTreeMap::new();
+        for source in sources {
+            for path in event_files(source)? {
+                collect(&path, &mut known)?;
+            }
+        }
+        let older = event_files(folder)?;
+        for path in &older {
+            collect(path, &mut known)?;
+        }
+        let path = folder.join(file_name(&older, end));
+        let file = OpenOptions::new().append(true).create_new(true).open(&path);
+        let file = file.map_err(WriteError::of(&path, "create"))?;
+        let mut writer = Self { file, path, described: BTreeSet::new() };
+        let times = wall_times(history, end);
+        let start = times.first().copied().unwrap_or(end);
+        let version = What::FileVersion(FILE_VERSION.to_owned());
+        let mut bytes = record(&Event { wall_time: start, step: 0, what: Some(version) });
+        let session = What::SessionLog(SessionLog { status: START });
+        bytes.extend(record(&Event { wall_time: start, step: 0, what: Some(session) }));
+        for (metrics, time) in history.iter().zip(times) {
+            let event = known.remove(&step_of(metrics));
+            let event = event.unwrap_or_else(|| writer.event(metrics, &[], time));
+            writer.note_described(&event);
+            bytes.extend(record(&event));
+        }
+        writer.write(&bytes)?;
+        writer.file.sync_data().map_err(WriteError::of(&writer.path, "flush"))?;
+        for path in older {
+            retire(&path).map_err(WriteError::of(&path, "empty the older file"))?;
+        }
+        Ok(writer)
+    }
+
+    /// Appends one step: its metrics, and histograms by name.
+    ///
+    /// # Errors
+    ///
+    /// [`EventError::Write`]; the file may then end in a torn record, which every reader skips.
+    pub fn append(
+        &mut self,
+        metrics: &StepMetrics,
+        histograms: &[(&str, HistogramProto)],
+        now: SystemTime,
+    ) -> Result<(), EventError> {
+        let event = self.event(metrics, histograms, seconds(now));
+        self.note_described(&event);
+        self.write(&record(&event))
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<(), EventError> {
+        Ok(self.file.write_all(bytes).map_err(WriteError::of(&self.path, "append to"))?)
+    }
+
+    fn event(
+        &self,
+        metrics: &StepMetrics,
+        histograms: &[(&str, HistogramProto)],
+        wall_time: f64,
+    ) -> Event {
+        let scalars = metrics.iter().map(|(name, value)| {
+            #[expect(clippy::cast_possible_truncation, reason = "the format's precision")]
+            let kind = ValueKind::SimpleValue(value as f32);
+            let metadata = (!self.described.contains(name)).then(|| describe(name)).flatten();
+            Value { tag: name.to_owned(), kind: Some(kind), metadata }
+        });
+        let spread = histograms.iter().map(|(name, histogram)| {
+            let kind = Some(ValueKind::Histogram(histogram.clone()));
+            Value { tag: (*name).to_owned(), kind, metadata: None }
+        });
+        let summary = Summary { value: scalars.chain(spread).collect() };
+        Event { wall_time, step: step_of(metrics), what: Some(What::Summary(summary)) }
+    }
+
+    fn note_described(&mut self, event: &Event) {
+        if let Some(What::Summary(summary)) = &event.what {
+            let described = summary.value.iter().filter(|value| value.metadata.is_some());
+            self.described.extend(described.map(|value| value.tag.clone()));
+        }
+    }
+}
+
+/// Empties a file, and removes one that is empty: a TensorBoard that was reading it goes on to the next one only while it is
+/// there.
+fn retire(path: &Path) -> std::io::Result<()> {
+    if fs::metadata(path)?.len() == 0 {
+        return fs::remove_file(path);
+    }
+    OpenOptions::new().write(true).open(path)?.set_len(0)
+}
+
+/// Seconds since 1970.
+fn seconds(time: SystemTime) -> f64 {
+    time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
+}
+
+/// Unit and definition of a metric, where the table has it.
+fn describe(name: &str) -> Option<SummaryMetadata> {
+    let metric = METRICS.iter().find(|metric| metric.name == name)?;
+    let unit = if metric.unit == "1" { "a number" } else { metric.unit };
+    let summary_description = format!("{} In {unit}.", metric.definition);
+    let plugin_data = Some(PluginData { plugin_name: "scalars".to_owned() });
+    Some(SummaryMetadata { plugin_data, summary_description, data_class: SCALAR })
+}
+
+/// When each step ended, as far as the durations of the steps tell.
+fn wall_times(history: &[StepMetrics], end: f64) -> Vec<f64> {
+    let mut time = end;
+    let mut times: Vec<f64> = history
+        .iter()
+        .rev()
+        .map(|metrics| {
+            let ended = time;
+            time -= metrics.get("timing_s/step").unwrap_or(0.0);
+            ended
+        })
+        .collect();
+    times.reverse();
+    times
+}
+
+fn step_of(metrics: &StepMetrics) -> i64 {
+    i64::try_from(metrics.step()).unwrap_or(i64::MAX)
+}
+
+fn record(event: &Event) -> Vec<u8> {
+    frame(&event.encode_to_vec())
+}
+
+/// Readers take files by name: the new one comes after every older one.
+fn file_name(older: &[PathBuf], end: f64) -> String {
+    let second = |path: &PathBuf| -> Option<u64> {
+        let name = path.file_name()?.to_str()?;
+        name.strip_prefix("events.out.tfevents.")?.split('.').next()?.parse().ok()
+    };
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a date")]
+    let now = end as u64;
+    let after = older.iter().filter_map(second).max().map_or(0, |second| second + 1);
+    let (second, process) = (now.max(after), std::process::id());
+    format!("events.out.{NAME}{second:010}{AUTHOR}{process}.0")
+}
+
+/// Event files of a folder that were written here, in the order in which they are read; none where there is no such folder.
+///
+/// # Errors
+///
+/// [`EventError::Read`]
+pub fn event_files(folder: &Path) -> Result<Vec<PathBuf>, EventError> {
+    let read_error = |source| EventError::Read { path: folder.to_path_buf(), source };
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(read_error(error)),
+    };
+    let mut files = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(read_error)?.path();
+        let name = path.file_name().and_then(|name| name.to_str());
+        if name.is_some_and(|name| name.contains(NAME) && name.contains(AUTHOR)) {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// All events of a file.
+///
+/// # Errors
+///
+/// [`EventError::Record`] at the first record that is torn, damaged or no event.
+pub fn read_events(path: &Path) -> Result<Vec<Event>, EventError> {
+    match events_of(path)? {
+        (events, None) => Ok(events),
+        (_, Some(source)) => Err(EventError::Record { path: path.to_path_buf(), source }),
+    }
+}
+
+/// The events before the first fault, and the fault.
+fn events_of(path: &Path) -> Result<(Vec<Event>, Option<RecordError>), EventError> {
+    let bytes =
+        fs::read(path).map_err(|source| EventError::Read { path: path.to_path_buf(), source })?;
+    let (contents, mut fault) = read_records(&bytes);
+    let (mut events, mut offset) = (Vec::with_capacity(contents.len()), 0);
+    for content in contents {
+        match Event::decode(content) {
+            Ok(event) => events.push(event),
+            Err(error) => {
+                fault = Some(RecordError { offset, problem: error.to_string() });
+                break;
+            }
+        }
+        offset += frame(content).len();
+    }
+    Ok((events, fault))
+}
+
+/// Adds the summaries of a file by step; a later one of the same step takes the place of an earlier one.
+fn collect(path: &Path, known: &mut BTreeMap<i64, Event>) -> Result<(), EventError> {
+    for event in events_of(path)?.0 {
+        if matches!(event.what, Some(What::Summary(_))) {
+            known.insert(event.step, event);
+        }
+    }
+    Ok(())
+}

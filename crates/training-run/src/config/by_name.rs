@@ -1,0 +1,70 @@
+//! A choice with settings, written as its bare name: all its settings have their defaults.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
+
+use question_data::ground_truth::RewardKind;
+use rl_losses::{AdvantageEstimator, PolicyLoss, estimators, method};
+use serde::de::value::{MapAccessDeserializer, StrDeserializer};
+use serde::de::{Error, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+
+use super::engine::RolloutEngine;
+
+pub(super) fn policy_loss<'de, D: Deserializer<'de>>(from: D) -> Result<PolicyLoss, D::Error> {
+    let with_defaults = |name: &str| method(name).map(|method| method.default);
+    from.deserialize_any(NameOrTable { with_defaults, read: PhantomData })
+}
+
+pub(super) fn advantage_estimator<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<AdvantageEstimator, D::Error> {
+    let with_defaults = |name: &str| {
+        estimators().into_iter().find(|entry| entry.name == name).map(|entry| entry.default)
+    };
+    from.deserialize_any(NameOrTable { with_defaults, read: PhantomData })
+}
+
+pub(super) fn rollout_engine<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<RolloutEngine, D::Error> {
+    let with_defaults = |name: &str| name.parse().ok();
+    from.deserialize_any(NameOrTable { with_defaults, read: PhantomData })
+}
+
+pub(super) fn reward_kind<'de, D: Deserializer<'de>>(from: D) -> Result<RewardKind, D::Error> {
+    let with_defaults = |name: &str| name.parse().ok();
+    from.deserialize_any(NameOrTable { with_defaults, read: PhantomData })
+}
+
+pub(super) fn reward_kinds<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<BTreeMap<String, RewardKind>, D::Error> {
+    #[derive(Deserialize)]
+    struct Named(#[serde(deserialize_with = "reward_kind")] RewardKind);
+    let named = BTreeMap::<String, Named>::deserialize(from)?;
+    Ok(named.into_iter().map(|(source, Named(kind))| (source, kind)).collect())
+}
+
+struct NameOrTable<T, F> {
+    with_defaults: F,
+    read: PhantomData<T>,
+}
+
+impl<'de, T: Deserialize<'de>, F: Fn(&str) -> Option<T>> Visitor<'de> for NameOrTable<T, F> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a name, or a table of one name and its settings")
+    }
+
+    fn visit_str<E: Error>(self, name: &str) -> Result<T, E> {
+        // A name there is none of goes to serde, which lists those there are.
+        (self.with_defaults)(name).map_or_else(|| T::deserialize(StrDeserializer::new(name)), Ok)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, table: A) -> Result<T, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(table))
+    }
+}

@@ -1,0 +1,16 @@
+//! Number formats of tensors.
+
+use serde::{Deserialize, Serialize};
+
+/// Number format of weights and activations, or of the optimiser's moments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Dtype {
+    /// 32-bit floating point.
+    #[default]
+    F32,
+    /// bfloat16.
+    Bf16,
+    /// 64-bit floating point, for comparisons to the last digits.
+    F64,
+}

@@ -1,0 +1,277 @@
+//! File and `--set` to a [`RunConfig`].
+
+use std::ffi::OsStr;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use messages::{nearest, plain_words};
+use question_data::dataset::DataSource;
+use toml::{Table, Value};
+
+use super::{ConfigError, Field, RunConfig, fields, verl};
+
+/// Fields whose value is one key of several: setting another key replaces the one there.
+const ONE_OF: [&str; 12] = [
+    "data.train",
+    "data.evaluation",
+    "reward.overlong",
+    "rollout.engine",
+    "rollout.engine.openai.correction",
+    "algorithm.advantage",
+    "algorithm.aggregation",
+    "algorithm.policy_loss",
+    "algorithm.policy_loss.covariance-control.base",
+    "algorithm.policy_loss.covariance-control.select",
+    "algorithm.policy_loss.covariance-control.treatment",
+    "algorithm.reference_kl.coefficient",
+];
+
+/// Fields that a string may stand for, as [`DataSource::named`] reads it.
+const SOURCES: [&str; 2] = ["data.train", "data.evaluation"];
+
+impl RunConfig {
+    /// Reads a TOML file, then applies `key.path=value` overrides in order.
+    ///
+    /// A value is read as TOML. Where a field holds text, what is no TOML string is taken as it stands
+    /// (`model.dtype=bf16`). Paths of the file become relative to its folder; those of `overrides` stay relative to the
+    /// working directory.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`]: a syntax error, unknown key or wrong type with file, line and column; an override with
+    /// the keys it may have meant.
+    pub fn load(path: &Path, overrides: &[String]) -> Result<Self, ConfigError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| ConfigError::Read { path: path.to_path_buf(), source })?;
+        Self::parse(&text, path, overrides)
+    }
+
+    /// Like [`RunConfig::load`], from the text of the file; `path` names it in errors.
+    ///
+    /// # Errors
+    ///
+    /// As for [`RunConfig::load`].
+    pub fn parse(text: &str, path: &Path, overrides: &[String]) -> Result<Self, ConfigError> {
+        let is_yaml = |extension: &OsStr| extension == "yaml" || extension == "yml";
+        if path.extension().is_some_and(is_yaml) {
+            return Err(ConfigError::Yaml { path: path.to_path_buf() });
+        }
+        let syntax = |error: &toml::de::Error| {
+            let (line, column) = place(text, error.span());
+            let mut message = explain(error.message());
+            if let Some(here) = verl_keys(text, error.message()) {
+                message = format!("{message}; {here}");
+            }
+            ConfigError::Syntax { path: path.to_path_buf(), line, column, message }
+        };
+        let written = toml::from_str::<Self>(text);
+        let folder = path.parent().unwrap_or(Path::new(""));
+        if overrides.is_empty() {
+            let config = written.map_err(|error| syntax(&error))?;
+            return Ok(config.with_paths_below(folder, overrides));
+        }
+        let mut table: Table = toml::from_str(text).map_err(|error| syntax(&error))?;
+        apply_all(&mut table, overrides)?;
+        match (from_table(table), written) {
+            (Ok(config), _) => Ok(config.with_paths_below(folder, overrides)),
+            // The file itself was wrong, and the overrides did not mend it.
+            (Err(_), Err(error)) => Err(syntax(&error)),
+            (Err(message), Ok(_)) => {
+                Err(ConfigError::Override { argument: overrides.join(" --set "), message })
+            }
+        }
+    }
+
+    /// Makes the paths relative to `folder`, except those that `overrides` gave.
+    fn with_paths_below(mut self, folder: &Path, overrides: &[String]) -> Self {
+        let keys = || overrides.iter().filter_map(|argument| argument.split('=').next());
+        let overridden =
+            |field: &str| keys().map(str::trim).any(|key| key == field || inside(field, key));
+        for (field, path) in self.paths() {
+            if !path.as_os_str().is_empty() && !overridden(field) {
+                *path = folder.join(&path);
+            }
+        }
+        self
+    }
+
+    /// Every path of the configuration with the dotted path of its field.
+    fn paths(&mut self) -> Vec<(&'static str, &mut PathBuf)> {
+        let mut paths = vec![("model.path", &mut self.model.path)];
+        if let Some(reward_model) = &mut self.reward_model {
+            paths.push(("reward_model.path", &mut reward_model.path));
+            paths.push(("reward_model.reference", &mut reward_model.reference));
+        }
+        if let DataSource::File(file) = &mut self.data.train {
+            paths.push(("data.train.file.path", &mut file.path));
+        }
+        if let Some(DataSource::File(file)) = &mut self.data.evaluation {
+            paths.push(("data.evaluation.file.path", &mut file.path));
+        }
+        paths
+    }
+}
+
+/// Whether `inner` is the dotted path of something within `outer`.
+fn inside(inner: &str, outer: &str) -> bool {
+    inner.strip_prefix(outer).is_some_and(|rest| rest.starts_with('.'))
+}
+
+/// The configuration of a whole table.
+pub(super) fn from_table(table: Table) -> Result<RunConfig, String> {
+    Value::Table(table).try_into().map_err(|error: toml::de::Error| {
+        let text = error.to_string();
+        explain(text.trim_end())
+    })
+}
+
+/// Applies `key.path=value` overrides in order.
+pub(super) fn apply_all(table: &mut Table, overrides: &[String]) -> Result<(), ConfigError> {
+    overrides.iter().try_for_each(|argument| {
+        apply(table, argument)
+            .map_err(|message| ConfigError::Override { argument: argument.clone(), message })
+    })
+}
+
+fn apply(table: &mut Table, argument: &str) -> Result<(), String> {
+    let (path, value) = argument.split_once('=').ok_or("has no `=`, expected key.path=value")?;
+    let path = path.trim();
+    check_known(path)?;
+    let value = parse_value(value.trim(), path)?;
+    let mut keys: Vec<&str> = path.split('.').collect();
+    let last = keys.pop().ok_or("has no key, expected key.path=value")?;
+    let mut inner = table;
+    let mut walked = String::new();
+    for key in keys {
+        walked = if walked.is_empty() { key.to_owned() } else { format!("{walked}.{key}") };
+        let entry = inner.entry(key).or_insert_with(|| Value::Table(Table::new()));
+        if let (Value::String(name), true) = (&*entry, SOURCES.contains(&walked.as_str())) {
+            *entry = source_table(name);
+        }
+        if !entry.is_table() && ONE_OF.contains(&walked.as_str()) {
+            *entry = Value::Table(Table::new());
+        }
+        let Value::Table(next) = entry else {
+            return Err(format!("`{walked}` is a value, expected a table"));
+        };
+        if ONE_OF.contains(&walked.as_str()) {
+            let chosen = path[walked.len() + 1..].split('.').next().unwrap_or_default();
+            next.retain(|other, _| other == chosen);
+        }
+        inner = next;
+    }
+    inner.insert(last.to_owned(), value);
+    Ok(())
+}
+
+/// What a string stands for, so that a setting within it can be changed.
+fn source_table(name: &str) -> Value {
+    Value::try_from(DataSource::named(name)).expect("a source of questions is a table")
+}
+
+/// A key is known if it is a field, a table on the way to one, or inside a field that is one of several shapes.
+pub(super) fn check_known(path: &str) -> Result<(), String> {
+    let known = |field: &str| {
+        field == path || inside(field, path) || (ONE_OF.contains(&field) && inside(path, field))
+    };
+    let paths = || fields().iter().map(|field| field.path.as_ref());
+    if paths().any(known) {
+        return Ok(());
+    }
+    if let Some(here) = verl::here(path) {
+        return Err(here);
+    }
+    let leaf = |path: &'static str| path.rsplit('.').next().unwrap_or(path);
+    let mut close = nearest(path, paths(), 3);
+    if close.is_empty() {
+        // The section may be missing: compare last names only.
+        let written = path.rsplit('.').next().unwrap_or(path);
+        let leaves = nearest(written, paths().map(leaf), 3);
+        let has_leaf = |path: &&'static str| leaves.contains(&leaf(path));
+        close = paths().filter(has_leaf).collect();
+        // Those of the run itself before those of a part of it.
+        close.sort_by_key(|path| path.matches('.').count());
+        close.truncate(3);
+    }
+    let close: Vec<String> = close.iter().map(|path| format!("`{path}`")).collect();
+    Err(match close.as_slice() {
+        [] => format!("unknown key `{path}`, expected one of docs/configuration.md"),
+        _ => format!("unknown key `{path}`, did you mean {}?", close.join(" or ")),
+    })
+}
+
+fn parse_value(text: &str, path: &str) -> Result<Value, String> {
+    let as_it_stands = || Value::String(text.to_owned());
+    match toml::from_str::<Table>(&format!("value = {text}")) {
+        Ok(mut table) if table.len() == 1 => {
+            let value = table.remove("value").expect("it has one key");
+            let is_text = value.is_str() || value.is_table() || value.is_array();
+            Ok(if holds_text(path) && !is_text { as_it_stands() } else { value })
+        }
+        Ok(_) => Err(format!("value {text:?} holds more than one value, expected one")),
+        Err(_) if is_bare(text) => Ok(as_it_stands()),
+        // A quote that is not closed is a slip, not a part of the text.
+        Err(_) if holds_text(path) && !text.starts_with(['"', '\'']) => Ok(as_it_stands()),
+        Err(error) => Err(format!("value {text:?} is not TOML: {}", one_line(error.message()))),
+    }
+}
+
+/// Whether the value of a field is a text, a path or a name.
+fn holds_text(path: &str) -> bool {
+    let is_text = |field: &Field| {
+        let of_text = field.default.starts_with('"') || field.path.ends_with("path");
+        field.path == path && (of_text || path == "name")
+    };
+    SOURCES.contains(&path) || fields().iter().any(is_text)
+}
+
+/// What a shell user means as a string without quoting it twice: a word or a path.
+fn is_bare(text: &str) -> bool {
+    let plain = |c: char| c.is_alphanumeric() || "._-/:+".contains(c);
+    !text.is_empty() && text.chars().all(plain)
+}
+
+/// Adds the nearest name to serde's "unknown field `x`, expected one of `a`, `b`".
+fn explain(message: &str) -> String {
+    let message = plain_words(&one_line(message));
+    let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
+    match quoted.as_slice() {
+        [wrong, known @ ..] if message.contains("unknown ") => {
+            match nearest(wrong, known.iter().copied(), 1).first() {
+                Some(close) => format!("{message} (did you mean `{close}`?)"),
+                None => message,
+            }
+        }
+        _ => message,
+    }
+}
+
+/// What the keys of verl in a file are here, where one of them is what serde does not know.
+fn verl_keys(text: &str, message: &str) -> Option<String> {
+    let unknown = message.split("unknown field `").nth(1)?.split('`').next()?;
+    let mut keys = Vec::new();
+    leaves(&toml::from_str(text).ok()?, "", &mut keys);
+    verl::keys_here(keys.iter().map(String::as_str), unknown)
+}
+
+/// The dotted paths of all values of a table.
+fn leaves(table: &Table, prefix: &str, paths: &mut Vec<String>) {
+    for (key, value) in table {
+        let path = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
+        match value {
+            Value::Table(inner) => leaves(inner, &path, paths),
+            _ => paths.push(path),
+        }
+    }
+}
+
+fn one_line(message: &str) -> String {
+    message.trim().replace('\n', ", ")
+}
+
+/// Line and column, in characters from 1, of the start of a byte range.
+fn place(text: &str, span: Option<Range<usize>>) -> (usize, usize) {
+    let before = span.and_then(|span| text.get(..span.start)).unwrap_or_default();
+    let line_start = before.rfind('\n').map_or(0, |end| end + 1);
+    (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+}

@@ -1,0 +1,51 @@
+//! What a run is: as written ([`RunConfig`]), and checked ([`Run`]). Only a [`Run`] can start.
+//!
+//! Every field with its default is listed in `docs/configuration.md`, printed from [`fields`].
+
+mod algorithm_fields;
+mod batch_arithmetic;
+mod by_name;
+mod control;
+mod defaults;
+mod device;
+mod dtype;
+mod engine;
+mod error;
+mod field;
+mod fields;
+mod load;
+mod lora;
+mod optimizer;
+mod page;
+mod parallel;
+mod preset;
+mod problems;
+mod resolve;
+mod reward_model;
+mod run_preset;
+mod sections;
+mod thermostat;
+mod verl;
+
+pub use batch_arithmetic::BatchArithmetic;
+pub use control::{GuardAction, GuardSection, KlPlacement, ReferenceKl};
+pub use defaults::{SHAPES, shaped};
+pub use device::Device;
+pub use dtype::Dtype;
+pub use engine::{OpenaiEngine, RolloutEngine};
+pub use error::ConfigError;
+pub use field::Field;
+pub use fields::fields;
+pub use lora::{LoraSection, LoraTarget};
+pub use optimizer::{MasterWeights, OptimizerSection};
+pub use page::configuration_page;
+pub use parallel::{ParallelSection, Zero};
+pub use preset::preset;
+pub use resolve::Run;
+pub use reward_model::{RewardModelSection, RewardModelUpdate};
+pub use run_preset::{RUN_PRESETS, RunPreset, SHARED_PRESET};
+pub use sections::{
+    AlgorithmSection, CheckpointSection, DataSection, EvaluationSection, MetricsSection,
+    ModelSection, RewardSection, RolloutSection, RunConfig, TrainingSection,
+};
+pub use thermostat::ThermostatSection;

@@ -1,0 +1,134 @@
+//! `[optimizer]`: `AdamW` and its learning rate.
+
+use serde::{Deserialize, Serialize};
+
+use super::dtype::Dtype;
+use super::problems::Problems;
+use crate::schedule::Decay;
+
+/// What stands behind a parameter that is too coarse to take small steps in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MasterWeights {
+    /// The parameter in f32: 4 bytes beside it.
+    #[default]
+    F32,
+    /// The lower half of the parameter in f32, whose upper half it is, rounded: 2 bytes beside it, the same results to the bit.
+    Split,
+    /// Nothing: what a step makes of the parameter is rounded stochastically.
+    None,
+}
+
+impl MasterWeights {
+    /// All.
+    pub const ALL: [Self; 3] = [Self::F32, Self::Split, Self::None];
+
+    /// As it is written in a configuration.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::F32 => "f32",
+            Self::Split => "split",
+            Self::None => "none",
+        }
+    }
+
+    /// What it keeps beside each parameter of a model in `dtype`, in bytes.
+    pub fn bytes_beside(self, dtype: Dtype) -> u64 {
+        match (dtype, self) {
+            (Dtype::F32 | Dtype::F64, _) | (Dtype::Bf16, Self::None) => 0,
+            (Dtype::Bf16, Self::F32) => 4,
+            (Dtype::Bf16, Self::Split) => 2,
+        }
+    }
+}
+
+/// `[optimizer]`: `AdamW`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct OptimizerSection {
+    /// Peak learning rate.
+    pub learning_rate: f64,
+    /// Decoupled weight decay.
+    pub weight_decay: f64,
+    /// Decay of the first and second moment.
+    pub betas: (f64, f64),
+    /// Added to the root of the second moment.
+    pub epsilon: f64,
+    /// What stands behind a parameter in bf16.
+    pub master: MasterWeights,
+    /// Number format of both moments; bf16 is rounded stochastically, so that small changes are not lost.
+    pub moments: Dtype,
+    /// The gradient is scaled down to this L2 norm.
+    pub max_grad_norm: f64,
+    /// Optimiser steps below the peak at the start.
+    pub warmup_steps: u64,
+    /// Shape of the learning rate afterwards.
+    pub schedule: Decay,
+}
+
+impl Default for OptimizerSection {
+    fn default() -> Self {
+        Self {
+            learning_rate: 1e-6,
+            weight_decay: 0.0,
+            betas: (0.9, 0.999),
+            epsilon: 1e-8,
+            master: MasterWeights::default(),
+            moments: Dtype::F32,
+            max_grad_norm: 1.0,
+            warmup_steps: 0,
+            schedule: Decay::default(),
+        }
+    }
+}
+
+impl OptimizerSection {
+    /// Ranges, and what a model in `dtype` can have; `section` is where it stands.
+    pub(super) fn check(&self, section: &str, dtype: Dtype, problems: &mut Problems) {
+        let field = |name: &str| format!("{section}.{name}");
+        problems.positive(&field("learning_rate"), self.learning_rate);
+        problems.positive(&field("epsilon"), self.epsilon);
+        problems.positive(&field("max_grad_norm"), self.max_grad_norm);
+        let wide = self.moments == Dtype::F64;
+        let expected = "\"f32\" (f64 where model.dtype is) or \"bf16\"";
+        problems.add_unless(!wide, &field("moments"), "f64".to_owned(), expected);
+        let is_narrow = dtype == Dtype::Bf16 || self.master == MasterWeights::F32;
+        let expected =
+            "\"f32\" unless model.dtype is \"bf16\": wider parameters are stepped as they are";
+        let value = format!("{:?}", self.master.name());
+        problems.add_unless(is_narrow, &field("master"), value, expected);
+        let decay = self.weight_decay;
+        let good = decay.is_finite() && decay >= 0.0;
+        let expected = "a finite number of at least 0";
+        problems.require(good, &field("weight_decay"), decay, expected);
+        let (first, second) = self.betas;
+        let good = (0.0..1.0).contains(&first) && (0.0..1.0).contains(&second);
+        let value = format!("[{first}, {second}]");
+        problems.add_unless(good, &field("betas"), value, "two numbers in 0..1, 1 excluded");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn narrow_states_need_narrow_parameters() {
+        for master in MasterWeights::ALL {
+            let section = OptimizerSection { master, ..OptimizerSection::default() };
+            let written = toml::to_string(&section).unwrap();
+            assert!(written.contains(&format!("master = {:?}", master.name())), "{written}");
+            for dtype in [Dtype::F32, Dtype::F64, Dtype::Bf16] {
+                let mut problems = Problems::default();
+                section.check("reward_model.optimizer", dtype, &mut problems);
+                let said: Vec<String> = problems.0.iter().map(ToString::to_string).collect();
+                if dtype == Dtype::Bf16 || master == MasterWeights::F32 {
+                    assert!(said.is_empty(), "{said:?}");
+                } else {
+                    let start = format!("`reward_model.optimizer.master` is {:?}", master.name());
+                    assert!(said.len() == 1 && said[0].contains(&start), "{said:?}");
+                }
+            }
+        }
+    }
+}

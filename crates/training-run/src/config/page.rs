@@ -1,0 +1,104 @@
+//! `docs/configuration.md`, printed.
+
+use super::algorithm_fields::algorithm_section;
+use super::field::{Field, table};
+#[cfg(doc)]
+use super::fields;
+use super::fields::own_fields;
+use super::verl::verl_table;
+
+/// `docs/configuration.md`, printed from [`fields`].
+pub fn configuration_page() -> String {
+    let mut page = String::from(INTRODUCTION);
+    let section = |field: &Field| {
+        field.path.split_once('.').map_or_else(String::new, |(own, _)| own.to_owned())
+    };
+    let own = own_fields();
+    for rows in own.chunk_by(|a, b| section(a) == section(b)) {
+        let own = section(&rows[0]);
+        let title = if own.is_empty() { "The run".to_owned() } else { format!("`[{own}]`") };
+        page.extend(["\n## ", &title, "\n\n", &table(rows)]);
+        if own == "algorithm" {
+            page.push_str(&algorithm_section());
+        }
+    }
+    page + VERL + &verl_table() + FOOTER
+}
+
+const VERL: &str = "
+## Keys of verl
+
+A key of verl in `--set` or in a file is refused with its name here. The values are not always the same:
+`training.micro_batch_tokens` counts tokens, `training.steps` counts rollout batches, and a share is a fraction.
+
+";
+
+/// Where the page stands in the book, as `docs/README.md` has it.
+const FOOTER: &str = "\n---\n\n← [Choosing a method](choosing-a-method.md) · \
+                       [Contents](README.md) · [Rollouts](rollout.md) →\n";
+
+const INTRODUCTION: &str = "# Configuration of a run
+
+`llm-trainer train CONFIG.toml --set key.path=value …`. A misspelt key, a wrong type and a value out of range stop the
+run before it starts, all at once, with field, value and what was expected. `--set` takes TOML. Where a field holds text,
+anything else is taken as it stands: `--set model.dtype=bf16`, `--set \"model.path=my models/qwen\"`. Where a field is one of
+several (`data.train`, `algorithm.policy_loss`, …), setting another one replaces it: `--set
+algorithm.policy_loss.kl-cov.fraction=0.002`. A policy loss or an advantage estimator with the defaults of its settings is its
+name: `--set algorithm.policy_loss=cispo`. So are questions: `data.train = \"FILE\"` names a file, and `data.train =
+\"arithmetic\"` takes made-up ones; likewise `data.evaluation`.
+
+Paths in the file are relative to the file's folder, paths given by `--set` and `output_directory` to the working directory.
+
+`--preset NAME` in place of CONFIG takes a published run, `qwen2.5-7b-` or `qwen2.5-32b-` with `grpo`, `clip-higher`,
+`clip-cov` or `kl-cov`; its values stand with their sources in `configs/presets`, and `--preset` without a name lists them. `--dry-run` prints all values and how
+prompts, samples, mini-batches and tokens come together.
+
+The same command, given again, continues the run after its newest checkpoint that is whole. `trainer/manifest.json` has the size and
+the SHA-256 of every file of a checkpoint. A damaged checkpoint is named in a warning, and the one before it is taken.
+`--resume PATH` takes exactly the checkpoint PATH (`runs/NAME/checkpoints/step-N`), or the latest of the run PATH, and fails where
+it is damaged. A checkpoint of the same run continues that run from there; one of another run starts a copy in the folder of its own
+`name`, whose settings may differ. `--resume never` fails if the folder holds a run. [First run](first-run.md#exit-codes) lists the
+exit codes.
+
+## Changing a run
+
+These fields may have other values when a run continues in its folder:
+
+| field | what changes in the results |
+|---|---|
+| `training.steps`, where every `schedule` is `\"constant\"` | nothing up to the end that was set before |
+| `checkpoint.*`, `training.activation_bytes`, `reward.threads`, `output_directory`, `parallel.overlap`, `parallel.timeout_seconds` | nothing |
+| `metrics.*`, `evaluation.every` | what is measured, and when; the training does not |
+| `training.micro_batch_tokens`, `model.threads`, the rest of `[parallel]` | the order of sums, so their last digits: in f64 at most about 1e-14 of a parameter in an update, in f32 and bf16 more |
+| `rollout.rows`, one CUDA device for another | the last digits of log-probabilities while sampling |
+
+Other last digits may let another token be drawn, where the two likeliest are a rounding apart; what follows is then another
+sample of the same distribution. So only the first three rows promise the same bits, and they do on a CPU.
+
+`changes.jsonl` in the run's folder lists every change with the step after which it holds; `config.toml` and `resolved.json` are what the
+run computes now. A change of any other field stops with its name, both values, and the way to a copy:
+`--set name=COPY --resume runs/NAME`.
+
+## Fields
+
+A field marked *required* must be given where its section or choice is used. `data.evaluation` may be left out.
+
+```toml
+name = \"example\"
+
+[model]
+path = \"../models/smollm2-135m-instruct\"
+
+[data.train.arithmetic]
+word_problems = true
+
+[algorithm.policy_loss.kl-cov]
+fraction = 0.002
+
+[training]
+steps = 100
+```
+
+This page is printed from `fields()` in `crates/training-run/src/config/fields.rs`; a test compares the two.
+Rewrite it with `UPDATE_DOCS=1 cargo test -p training-run --test it documents`.
+";

@@ -1,0 +1,372 @@
+//! Ranges and contradictions: [`RunConfig`] to [`Run`].
+
+use std::path::{Path, PathBuf};
+
+use model_files::model_place;
+use model_files::sampling::RangeCheck;
+use question_data::dataset::{DataSource, KINDS_OF_FILE};
+use rl_losses::{AdvantageEstimator, KlController, Scope, Thermostat};
+use serde::Serialize;
+
+use super::algorithm_fields::{unfed_column_of_estimator, unfed_column_of_loss};
+use super::problems::Problems;
+use super::{ConfigError, LoraSection, MasterWeights, RewardModelSection, RunConfig};
+use crate::metrics::METRICS;
+use crate::schedule::Schedule;
+
+/// A checked configuration: the only thing a trainer starts from.
+///
+/// Paths are absolute or relative to the working directory, every value is in range.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(transparent)]
+pub struct Run {
+    config: RunConfig,
+}
+
+impl Run {
+    /// Reads, overrides and checks a file. Its paths are relative to its own folder, those of `overrides` to the working
+    /// directory.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`], naming the file.
+    pub fn load(path: &Path, overrides: &[String]) -> Result<Self, ConfigError> {
+        RunConfig::load(path, overrides)?.resolve().map_err(|error| match error {
+            ConfigError::Invalid { problems, .. } => {
+                ConfigError::Invalid { origin: path.display().to_string(), problems }
+            }
+            other => other,
+        })
+    }
+
+    /// The checked values.
+    pub fn config(&self) -> &RunConfig {
+        &self.config
+    }
+
+    /// The folder of the run.
+    pub fn output_directory(&self) -> PathBuf {
+        PathBuf::from(self.config.output_directory.replace("{name}", &self.config.name))
+    }
+
+    /// Optimiser steps in one training step, where no group is dropped.
+    pub fn optimizer_steps_per_step(&self) -> u64 {
+        let mini_batches =
+            self.config.rollout.prompts_per_step / self.config.algorithm.mini_batch_prompts;
+        (mini_batches * self.config.algorithm.epochs) as u64
+    }
+
+    /// Factor on the learning rate of each optimiser step of the run.
+    pub fn schedule(&self) -> Schedule {
+        Schedule {
+            decay: self.config.optimizer.schedule,
+            warmup_steps: self.config.optimizer.warmup_steps,
+            total_steps: self.config.training.steps.saturating_mul(self.optimizer_steps_per_step()),
+        }
+    }
+
+    /// The same for each optimiser step of the reward model, where there is one.
+    pub fn reward_model_schedule(&self) -> Option<Schedule> {
+        let section = self.config.reward_model.as_ref()?;
+        let steps = section.optimizer_steps_per_step(self.config.rollout.prompts_per_step) as u64;
+        Some(Schedule {
+            decay: section.optimizer.schedule,
+            warmup_steps: section.optimizer.warmup_steps,
+            total_steps: self.config.training.steps.saturating_mul(steps),
+        })
+    }
+
+    /// Whether to evaluate after `step` training steps (0: before the first).
+    pub fn evaluates_at(&self, step: u64) -> bool {
+        let every = self.config.evaluation.every;
+        every > 0 && (step.is_multiple_of(every) || step == self.config.training.steps)
+    }
+
+    /// Whether to save after `step` training steps.
+    pub fn saves_at(&self, step: u64) -> bool {
+        let every = self.config.checkpoint.every;
+        step == self.config.training.steps || (every > 0 && step > 0 && step.is_multiple_of(every))
+    }
+
+    /// Checks that the model directory and the files of questions are there.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError::Invalid`] with all that are not.
+    pub fn check_files(&self) -> Result<(), ConfigError> {
+        let mut problems = Problems::default();
+        let mut models = vec![("model.path", &self.config.model.path)];
+        if let Some(RewardModelSection { path, reference, .. }) = &self.config.reward_model {
+            let others = [("reward_model.path", path), ("reward_model.reference", reference)];
+            models.extend(others.into_iter().filter(|(_, path)| **path != self.config.model.path));
+        }
+        for (field, model) in models {
+            let found = model.join("config.json").is_file();
+            let advice = model_place::advice(model).map(|advice| format!("; {advice}"));
+            let expected = format!("{}{}", model_place::EXPECTED, advice.unwrap_or_default());
+            problems.add_unless(found, field, model.display().to_string(), &expected);
+        }
+        let data = &self.config.data;
+        let sources = [("train", Some(&data.train)), ("evaluation", data.evaluation.as_ref())];
+        for (name, source) in sources {
+            if let Some(DataSource::File(file)) = source
+                && !file.path.is_file()
+            {
+                let field = format!("data.{name}.file.path");
+                let expected = format!("a {KINDS_OF_FILE} file");
+                problems.add(&field, file.path.display().to_string(), &expected);
+            }
+        }
+        problems.finish(&self.config.name)
+    }
+}
+
+impl RunConfig {
+    /// Checks every value.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError::Invalid`] with every problem there is, each naming field, value and what was expected.
+    pub fn resolve(mut self) -> Result<Run, ConfigError> {
+        let mut problems = Problems::default();
+        self.check_name(&mut problems);
+        self.check_data(&mut problems);
+        self.check_rollout(&mut problems);
+        self.check_algorithm(&mut problems);
+        self.check_control(&mut problems);
+        self.optimizer.check("optimizer", self.model.dtype, &mut problems);
+        if let (AdvantageEstimator::Prime(_), None) =
+            (&self.algorithm.advantage, &self.reward_model)
+        {
+            self.reward_model = Some(RewardModelSection::default());
+        }
+        if let Some(reward_model) = &self.reward_model {
+            let prompts = self.rollout.prompts_per_step;
+            let policy = (self.model.path.as_path(), self.model.dtype);
+            reward_model.check(&self.algorithm.advantage, policy, prompts, &mut problems);
+        }
+        self.check_evaluation(&mut problems);
+        problems.0.extend(self.dynamic_sampling.problems());
+        problems.0.extend(self.parallel.problems());
+        self.check_offload(&mut problems);
+        problems.0.extend(self.lora.iter().flat_map(LoraSection::problems));
+        let (rollout, has_adapter) = (&self.rollout, self.lora.is_some());
+        problems.0.extend(rollout.engine.problems(rollout.sampling().truncates(), has_adapter));
+        problems.0.extend(self.reward.code.problems(self.reward.kinds().run_programs()));
+        problems.0.extend(self.reward.overlong.problems(self.rollout.max_response_tokens));
+        let metric = &self.checkpoint.best_metric;
+        let known =
+            metric.starts_with("val-core/") || METRICS.iter().any(|row| row.name == *metric);
+        let expected = "a name of docs/metrics.md or `val-core/…`";
+        problems.require(known, "checkpoint.best_metric", metric, expected);
+        problems.finish(&self.name)?;
+        if let Some(reward_model) = &mut self.reward_model {
+            let mini_batch_prompts = self.algorithm.mini_batch_prompts;
+            reward_model.fill_in(&self.model.path, mini_batch_prompts);
+        }
+        Ok(Run { config: self })
+    }
+
+    /// In the host's memory what stands behind a parameter is all of it.
+    fn check_offload(&self, problems: &mut Problems) {
+        let of_reward_model = self.reward_model.as_ref().map(|section| &section.optimizer);
+        let sections =
+            [("optimizer", Some(&self.optimizer)), ("reward_model.optimizer", of_reward_model)];
+        for (section, optimizer) in sections {
+            let Some(optimizer) = optimizer else { continue };
+            let is_whole = optimizer.master == MasterWeights::F32;
+            let value = format!("{:?}", optimizer.master.name());
+            let expected = "\"f32\" with parallel.offload_optimizer";
+            let fits = is_whole || !self.parallel.offload_optimizer;
+            problems.add_unless(fits, &format!("{section}.master"), value, expected);
+        }
+    }
+
+    fn check_name(&self, problems: &mut Problems) {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+        let good = !self.name.starts_with(['.', '-'])
+            && !self.name.is_empty()
+            && self.name.chars().all(plain);
+        let expected = "letters, digits, `.`, `_` and `-`, starting with a letter, digit or `_`: it names a folder";
+        problems.require(good, "name", &self.name, expected);
+        let output = &self.output_directory;
+        problems.require(!output.is_empty(), "output_directory", output, "a folder");
+        let path = &self.model.path;
+        problems.require(!path.as_os_str().is_empty(), "model.path", path, "a folder");
+    }
+
+    fn check_data(&self, problems: &mut Problems) {
+        let data = &self.data;
+        check_source("data.train", &data.train, problems);
+        if let Some(source) = &data.evaluation {
+            check_source("data.evaluation", source, problems);
+        }
+        let template = &data.prompt.template;
+        let has_problem = template.contains("{problem}");
+        problems.require(
+            has_problem,
+            "data.prompt.template",
+            template,
+            "a text with {problem} in it",
+        );
+        let system = &data.prompt.system;
+        let heard = system.is_empty() || data.prompt.chat;
+        problems.require(
+            heard,
+            "data.prompt.system",
+            system,
+            "\"\" where data.prompt.chat is false",
+        );
+        problems.at_least_one("data.max_prompt_tokens", data.max_prompt_tokens);
+    }
+
+    fn check_rollout(&self, problems: &mut Problems) {
+        let rollout = &self.rollout;
+        problems.at_least_one("rollout.prompts_per_step", rollout.prompts_per_step);
+        problems.at_least_one("rollout.group_size", rollout.group_size);
+        problems.at_least_one("rollout.max_response_tokens", rollout.max_response_tokens);
+        problems.at_least_one("rollout.rows", rollout.rows);
+        problems.positive("rollout.temperature", rollout.temperature);
+        // Of temperatures, training takes none but those that have a gradient.
+        let shares = rollout.sampling().checks();
+        for RangeCheck { field, value, holds, expected } in &shares[1..] {
+            problems.require(*holds, &format!("rollout.{field}"), value, expected);
+        }
+        let unclear = |text: &String| text.is_empty() || text.contains(char::REPLACEMENT_CHARACTER);
+        if let Some(text) = rollout.stop.iter().find(|text| unclear(text)) {
+            let expected = "texts of at least one character, without U+FFFD";
+            problems.require(false, "rollout.stop", text, expected);
+        }
+        let reward = self.reward.values;
+        for (field, value) in [
+            ("reward.values.right", reward.right),
+            ("reward.values.wrong", reward.wrong),
+            ("reward.values.unparsed", reward.unparsed),
+        ] {
+            problems.require(value.is_finite(), field, value, "a finite number");
+        }
+        // Written so that a NaN, reported above, is not reported twice.
+        let contradicts = reward.right <= reward.wrong;
+        let expected = format!("more than reward.values.wrong = {}", reward.wrong);
+        problems.require(!contradicts, "reward.values.right", reward.right, &expected);
+        let fuel = self.reward.grading.fuel;
+        problems.require(fuel > 0, "reward.grading.fuel", fuel, "at least 1");
+    }
+
+    fn check_algorithm(&self, problems: &mut Problems) {
+        let (algorithm, rollout) = (&self.algorithm, &self.rollout);
+        let mini_batch = algorithm.mini_batch_prompts;
+        let divides = mini_batch > 0 && rollout.prompts_per_step.is_multiple_of(mini_batch);
+        let expected =
+            format!("a divisor of rollout.prompts_per_step = {}", rollout.prompts_per_step);
+        problems.require(divides, "algorithm.mini_batch_prompts", mini_batch, &expected);
+        problems.at_least_one("algorithm.epochs", algorithm.epochs);
+        let coefficient = algorithm.entropy_coefficient;
+        let finite = coefficient.is_finite();
+        problems.require(finite, "algorithm.entropy_coefficient", coefficient, "a finite number");
+        self.check_estimator(problems);
+        self.check_policy_loss(problems);
+        let training = &self.training;
+        problems.require(training.steps > 0, "training.steps", training.steps, "at least 1");
+        let longest = self.data.max_prompt_tokens.saturating_add(rollout.max_response_tokens);
+        let expected = format!(
+            "at least {longest}, the longest sequence (data.max_prompt_tokens + rollout.max_response_tokens)"
+        );
+        let fits = training.micro_batch_tokens >= longest;
+        let field = "training.micro_batch_tokens";
+        problems.require(fits, field, training.micro_batch_tokens, &expected);
+    }
+
+    fn check_estimator(&self, problems: &mut Problems) {
+        let (estimator, group_size) = (&self.algorithm.advantage, self.rollout.group_size);
+        let name = estimator.name();
+        if let Some(column) = unfed_column_of_estimator(estimator) {
+            let expected = format!("an estimator without `{column}`, which the trainer lacks");
+            problems.add("algorithm.advantage", name.to_owned(), &expected);
+        }
+        // A group of none is reported on its own.
+        let smallest = estimator.smallest_group();
+        let fits = group_size == 0 || group_size >= smallest;
+        let expected = format!("at least {smallest} where algorithm.advantage is \"{name}\"");
+        problems.require(fits, "rollout.group_size", group_size, &expected);
+    }
+
+    fn check_policy_loss(&self, problems: &mut Problems) {
+        let loss = &self.algorithm.policy_loss;
+        let has_reference = self.algorithm.reference_kl.is_some();
+        if let Some(column) = unfed_column_of_loss(loss, has_reference) {
+            let expected =
+                format!("a loss without `{column}`, unless algorithm.reference_kl is given");
+            problems.add("algorithm.policy_loss", loss.name().to_owned(), &expected);
+        }
+        if loss.scope() == Some(Scope::MicroBatch) {
+            let field = format!("algorithm.policy_loss.{}.scope", loss.name());
+            let expected = "\"mini-batch\": micro-batches only fit the work into memory";
+            problems.add(&field, "micro-batch".to_owned(), expected);
+        }
+    }
+
+    fn check_control(&self, problems: &mut Problems) {
+        let algorithm = &self.algorithm;
+        if let Some(kl) = &algorithm.reference_kl
+            && let Err(error) = KlController::new(kl.coefficient)
+        {
+            problems.add_parameter("algorithm.reference_kl.coefficient", &error);
+        }
+        if let Some(thermostat) = &algorithm.thermostat {
+            let loss = &algorithm.policy_loss;
+            if let Ok(settings) = thermostat.settings(loss) {
+                if let Err(error) = Thermostat::new(settings) {
+                    problems.add_parameter("algorithm.thermostat", &error);
+                }
+            } else {
+                let expected = format!("a number that the loss `{}` has", loss.name());
+                let knob = format!("{:?}", thermostat.knob);
+                problems.add("algorithm.thermostat.knob", knob, &expected);
+            }
+        }
+        if algorithm.adaptive_entropy.is_some() {
+            let fixed = algorithm.entropy_coefficient;
+            let expected = "0 where algorithm.adaptive_entropy is given, which sets it";
+            problems.require(fixed.abs() <= 0.0, "algorithm.entropy_coefficient", fixed, expected);
+            let expected =
+                "absent where algorithm.adaptive_entropy is given: one of them holds the entropy";
+            let alone = algorithm.thermostat.is_none();
+            problems.add_unless(alone, "algorithm.thermostat", "given".to_owned(), expected);
+        }
+        let guard = &self.guard;
+        let low = guard.entropy_min;
+        let good = low.is_finite() && low >= 0.0;
+        problems.require(good, "guard.entropy_min", low, "a finite number of at least 0");
+        let high = guard.entropy_max;
+        let expected = format!("more than guard.entropy_min = {low}");
+        problems.require(high > low, "guard.entropy_max", high, &expected);
+    }
+
+    fn check_evaluation(&self, problems: &mut Problems) {
+        let evaluation = &self.evaluation;
+        let has_source = evaluation.every == 0 || self.data.evaluation.is_some();
+        let expected = "0 where data.evaluation is absent";
+        problems.require(has_source, "evaluation.every", evaluation.every, expected);
+        problems.at_least_one("evaluation.samples", evaluation.samples);
+        let temperature = evaluation.temperature;
+        let good = temperature.is_finite() && temperature >= 0.0;
+        let expected = "a finite number of at least 0 (0: the likeliest token)";
+        problems.require(good, "evaluation.temperature", temperature, expected);
+        let greedy_twice = temperature <= 0.0 && evaluation.samples > 1;
+        let expected = "1 where evaluation.temperature is 0: all samples would be equal";
+        problems.require(!greedy_twice, "evaluation.samples", evaluation.samples, expected);
+    }
+}
+
+fn check_source(field: &str, source: &DataSource, problems: &mut Problems) {
+    match source {
+        DataSource::File(file) => {
+            let named = |part: &str| format!("{field}.file.{part}");
+            let given = !file.path.as_os_str().is_empty();
+            let expected = format!("a {KINDS_OF_FILE} file");
+            problems.require(given, &named("path"), &file.path, &expected);
+        }
+        DataSource::Arithmetic(task) => problems.0.extend(task.problems(field)),
+    }
+}

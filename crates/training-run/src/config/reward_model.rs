@@ -1,0 +1,119 @@
+//! `[reward_model]`: the implicit process reward model of PRIME.
+
+use std::path::{Path, PathBuf};
+
+use rl_losses::AdvantageEstimator;
+use serde::{Deserialize, Serialize};
+
+use super::dtype::Dtype;
+use super::optimizer::OptimizerSection;
+use super::problems::Problems;
+
+/// When the reward model learns from a step's responses; verl's names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RewardModelUpdate {
+    /// Never: it judges as it came.
+    None,
+    /// First; then it judges them. Two forward passes.
+    #[default]
+    Before,
+    /// While it judges: each mini-batch has the rewards of the pass that it is learnt by. One forward pass.
+    After,
+}
+
+/// `[reward_model]`: a language model `φ` whose log-ratio to a frozen reference is the reward of each token, trained on
+/// whether whole responses are right. `β` stands with the estimator, `algorithm.advantage.prime.beta`.
+///
+/// Source: Cui et al. 2025, PRIME, [arXiv:2502.01456](https://arxiv.org/abs/2502.01456); defaults are those of the
+/// authors' configuration in verl, `recipe/prime/config/prime_trainer.yaml`, but `reference`, which is the paper's: there
+/// it is `path`, the same where both are the policy.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RewardModelSection {
+    /// Hugging Face directory it starts from; empty for the policy before the run.
+    pub path: PathBuf,
+    /// Hugging Face directory of the frozen reference; empty for the policy before the run.
+    pub reference: PathBuf,
+    /// When it learns.
+    pub update: RewardModelUpdate,
+    /// Prompts of one of its optimiser steps; 0 for those of the policy's.
+    pub mini_batch_prompts: usize,
+    /// Its `AdamW`.
+    pub optimizer: OptimizerSection,
+}
+
+impl RewardModelSection {
+    /// Whether it learns at all.
+    pub fn learns(&self) -> bool {
+        self.update != RewardModelUpdate::None
+    }
+
+    /// The optimiser steps of one training step.
+    pub fn optimizer_steps_per_step(&self, prompts_per_step: usize) -> usize {
+        if self.learns() { prompts_per_step / self.mini_batch_prompts } else { 0 }
+    }
+
+    pub(super) fn check(
+        &self,
+        advantage: &AdvantageEstimator,
+        (policy, dtype): (&Path, Dtype),
+        prompts_per_step: usize,
+        problems: &mut Problems,
+    ) {
+        let AdvantageEstimator::Prime(prime) = advantage else {
+            let expected = "absent unless algorithm.advantage is \"prime\"";
+            return problems.add("reward_model", "given".to_owned(), expected);
+        };
+        let mini_batch = self.mini_batch_prompts;
+        let divides = mini_batch == 0 || prompts_per_step.is_multiple_of(mini_batch);
+        let expected = format!("0 or a divisor of rollout.prompts_per_step = {prompts_per_step}");
+        problems.require(divides, "reward_model.mini_batch_prompts", mini_batch, &expected);
+        self.optimizer.check("reward_model.optimizer", dtype, problems);
+        let or_policy = |path: &PathBuf| {
+            if path.as_os_str().is_empty() { policy.to_path_buf() } else { path.clone() }
+        };
+        let path = or_policy(&self.path);
+        let says_something = self.learns() || path != or_policy(&self.reference);
+        let expected = "another than reward_model.reference where reward_model.update is \"none\": every reward would be 0";
+        problems.require(says_something, "reward_model.path", path, expected);
+        let expected = "above 0: without it the reward model neither learns nor rewards";
+        problems.require(prime.beta > 0.0, "algorithm.advantage.prime.beta", prime.beta, expected);
+    }
+
+    /// Writes out what empty paths and a mini-batch of 0 stand for.
+    pub(super) fn fill_in(&mut self, policy: &Path, mini_batch_prompts: usize) {
+        for path in [&mut self.path, &mut self.reference] {
+            if path.as_os_str().is_empty() {
+                *path = policy.to_path_buf();
+            }
+        }
+        if self.mini_batch_prompts == 0 {
+            self.mini_batch_prompts = mini_batch_prompts;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_out_is_the_policys() {
+        let mut section = RewardModelSection::default();
+        section.fill_in(Path::new("models/policy"), 4);
+        assert_eq!(
+            (&section.path, &section.reference),
+            (&"models/policy".into(), &"models/policy".into())
+        );
+        assert_eq!(section.optimizer_steps_per_step(32), 8);
+
+        let given = RewardModelSection { path: "prm".into(), mini_batch_prompts: 32, ..section };
+        let mut section = RewardModelSection { reference: "/sft".into(), ..given };
+        section.fill_in(Path::new("models/policy"), 4);
+        assert_eq!((&section.path, &section.reference), (&"prm".into(), &"/sft".into()));
+        assert_eq!(section.optimizer_steps_per_step(32), 1);
+        let frozen = RewardModelSection { update: RewardModelUpdate::None, ..section };
+        assert_eq!((frozen.learns(), frozen.optimizer_steps_per_step(32)), (false, 0));
+    }
+}

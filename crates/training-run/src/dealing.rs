@@ -1,0 +1,103 @@
+//! Work to ranks: who takes which sequences, and which prompts.
+
+use std::cmp::Reverse;
+use std::ops::Range;
+
+/// Deals items out so that no rank has much more to do than another: the costliest first, each to the rank with the least so
+/// far. Ties go to the earlier item and to the lower rank: every rank works out the same, from the costs alone.
+///
+/// Answers with the items of each rank, ascending; every item occurs once. No rank has more than the mean and one item, nor
+/// more than 4/3 of the best there is.
+///
+/// Source: Graham 1969, *Bounds on multiprocessing timing anomalies*, "longest processing time first".
+///
+/// ```
+/// use training_run::dealing::deal;
+/// assert_eq!(deal(&[3, 9, 4, 2], 2), [vec![1], vec![0, 2, 3]]);
+/// ```
+///
+/// # Panics
+///
+/// If there are no ranks.
+pub fn deal(costs: &[u128], ranks: usize) -> Vec<Vec<usize>> {
+    assert!(ranks > 0, "somebody to deal to");
+    let mut order: Vec<usize> = (0..costs.len()).collect();
+    order.sort_by_key(|&item| Reverse(costs[item]));
+    let mut loads = vec![0_u128; ranks];
+    let mut hands = vec![Vec::new(); ranks];
+    for item in order {
+        let least = (0..ranks).min_by_key(|&rank| loads[rank]).expect("there are ranks");
+        loads[least] = loads[least].saturating_add(costs[item]);
+        hands[least].push(item);
+    }
+    for hand in &mut hands {
+        hand.sort_unstable();
+    }
+    hands
+}
+
+/// The run of `count` items that is `rank`'s where each rank takes items that follow each other: sizes differ by one at most.
+///
+/// # Panics
+///
+/// If there is no such rank.
+pub fn run_of(count: usize, rank: usize, ranks: usize) -> Range<usize> {
+    assert!(rank < ranks, "rank {rank} of {ranks}");
+    let (each, more) = (count / ranks, count % ranks);
+    let first = |rank: usize| rank * each + rank.min(more);
+    first(rank)..first(rank + 1)
+}
+
+/// What a pass of the policy over one sequence costs, in multiply-adds of one block: `parameters` of the block for each token,
+/// and for attention the `width` of queries, keys and values for each pair of tokens.
+///
+/// ```text
+/// cost = tokens · parameters + tokens² · width
+/// ```
+pub fn sequence_cost(tokens: usize, parameters: usize, width: usize) -> u128 {
+    let (tokens, parameters, width) = (tokens as u128, parameters as u128, width as u128);
+    tokens * parameters + tokens * tokens * width
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn every_item_is_dealt_once_and_nobody_has_more_than_the_mean_and_one_item(
+            costs in prop::collection::vec(0_u128..1000, 0..50), ranks in 1_usize..9,
+        ) {
+            let hands = deal(&costs, ranks);
+            prop_assert_eq!(hands.len(), ranks);
+            let mut all = hands.concat();
+            prop_assert!(hands.iter().all(|hand| hand.is_sorted()));
+            all.sort_unstable();
+            prop_assert_eq!(all, (0..costs.len()).collect::<Vec<_>>());
+            let total: u128 = costs.iter().sum();
+            let largest = costs.iter().copied().max().unwrap_or(0);
+            for hand in hands {
+                let load: u128 = hand.iter().map(|&item| costs[item]).sum();
+                prop_assert!(load * ranks as u128 <= total + largest * ranks as u128);
+            }
+        }
+
+        #[test]
+        fn runs_follow_each_other_and_differ_by_one(count in 0_usize..100, ranks in 1_usize..9) {
+            let runs: Vec<_> = (0..ranks).map(|rank| run_of(count, rank, ranks)).collect();
+            prop_assert_eq!((runs[0].start, runs[ranks - 1].end), (0, count));
+            prop_assert!(runs.windows(2).all(|pair| pair[0].end == pair[1].start));
+            let sizes: Vec<usize> = runs.iter().map(ExactSizeIterator::len).collect();
+            prop_assert!(sizes.iter().max().unwrap() - sizes.iter().min().unwrap() <= 1);
+        }
+    }
+
+    /// A long response costs more than its tokens: attention looks at pairs.
+    #[test]
+    fn pairs_of_tokens_count() {
+        assert_eq!(sequence_cost(10, 7, 2), 70 + 200);
+        assert!(sequence_cost(2000, 100, 1) > 2 * sequence_cost(1000, 100, 1));
+    }
+}

@@ -1,0 +1,343 @@
+//! Checksums of a checkpoint's files: a run goes on only after what was written.
+//!
+//! `trainer/manifest.json` has the size and the SHA-256 of every file of the checkpoint but itself.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Component, Path};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use whole_file::WriteError;
+use whole_file::{LONGEST_TEXT_BYTES, read_at_most};
+
+use crate::run_directory::{STATE_FILE, TRAINER_FOLDER};
+
+/// The manifest's file, within [`TRAINER_FOLDER`].
+pub const MANIFEST_FILE: &str = "manifest.json";
+
+/// The field of [`STATE_FILE`] that says that a manifest was written.
+pub const HAS_MANIFEST: &str = "has_manifest";
+
+/// Size and checksum of one file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FileSum {
+    /// Its length.
+    pub bytes: u64,
+    /// SHA-256 of its content, in hexadecimal.
+    pub sha256: String,
+}
+
+impl FileSum {
+    /// Reads a file from its beginning to its end.
+    ///
+    /// # Errors
+    ///
+    /// A file that cannot be read.
+    pub fn of(path: &Path) -> io::Result<Self> {
+        const PIECE: usize = 1 << 20;
+        let mut file = File::open(path)?;
+        let (mut hash, mut bytes, mut piece) = (Sha256::new(), 0, vec![0; PIECE]);
+        loop {
+            match file.read(&mut piece)? {
+                0 => return Ok(Self { bytes, sha256: format!("{:x}", hash.finalize()) }),
+                read => {
+                    hash.update(&piece[..read]);
+                    bytes += read as u64;
+                }
+            }
+        }
+    }
+
+    /// What a file has in place of this, in words; nothing where it is this.
+    fn fault(&self, path: &Path) -> Option<String> {
+        const SHOWN: usize = 16;
+        match fs::metadata(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Some("is missing".to_owned());
+            }
+            // Told apart without reading it.
+            Ok(found) if found.len() != self.bytes => {
+                return Some(format!("has {} bytes, expected {}", found.len(), self.bytes));
+            }
+            _ => {}
+        }
+        let begins = |sum: &str| sum.chars().take(SHOWN).collect::<String>();
+        match Self::of(path) {
+            Err(error) => Some(error.to_string()),
+            Ok(found) if found == *self => None,
+            Ok(found) => Some(format!(
+                "has a SHA-256 of {}…, expected {}…",
+                begins(&found.sha256),
+                begins(&self.sha256)
+            )),
+        }
+    }
+}
+
+/// Sizes and checksums by the names of the files, relative to the checkpoint.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Manifest {
+    /// By name, with `/` between folders.
+    pub files: BTreeMap<String, FileSum>,
+}
+
+/// What the checksums say of a checkpoint.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Checked {
+    /// Every file is as it was written.
+    Whole,
+    /// It was written without checksums.
+    Unknown,
+    /// Files that are not, each with what was expected.
+    Damaged(Vec<String>),
+}
+
+impl Manifest {
+    /// Adds the files of `folder` that have no checksum yet; several are read at once.
+    ///
+    /// # Errors
+    ///
+    /// A file that cannot be read.
+    pub fn complete(mut self, folder: &Path) -> Result<Self, WriteError> {
+        let mut names = Vec::new();
+        list(folder, "", &mut names).map_err(WriteError::of(folder, "list the files of"))?;
+        names.retain(|name| !self.files.contains_key(name) && *name != own_name());
+        let sums = in_parallel(&names, |name| FileSum::of(&folder.join(name)));
+        for (name, sum) in names.into_iter().zip(sums) {
+            let sum = sum.map_err(WriteError::of(&folder.join(&name), "read back"))?;
+            self.files.insert(name, sum);
+        }
+        Ok(self)
+    }
+
+    /// Writes it to its place in the checkpoint `folder`.
+    ///
+    /// # Errors
+    ///
+    /// A write that failed.
+    ///
+    /// # Panics
+    ///
+    /// Never: names and numbers are valid JSON.
+    pub fn write(&self, folder: &Path) -> Result<(), WriteError> {
+        let mut text = serde_json::to_vec_pretty(self).expect("names and numbers are valid JSON");
+        text.push(b'\n');
+        let path = folder.join(own_name());
+        fs::write(&path, text).map_err(WriteError::of(&path, "write"))
+    }
+
+    /// Compares every `count`-th file of the checkpoint `folder`, from the `index`-th on, with what was written.
+    fn damage(&self, folder: &Path, (index, count): (usize, usize)) -> Vec<String> {
+        let own: Vec<_> = self.files.iter().skip(index).step_by(count.max(1)).collect();
+        let fault = |(name, sum): &(&String, &FileSum)| {
+            let lies_within =
+                Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));
+            let fault = if lies_within {
+                sum.fault(&folder.join(name))
+            } else {
+                Some("lies outside of the checkpoint".to_owned())
+            };
+            fault.map(|fault| format!("{name} {fault}"))
+        };
+        in_parallel(&own, fault).into_iter().flatten().collect()
+    }
+}
+
+/// Compares the files of the checkpoint `folder` with its manifest. Of `count` processes that share the work, this is the one
+/// of that `index`: together they read each file once.
+pub fn check(folder: &Path, (index, count): (usize, usize)) -> Checked {
+    let state = Path::new(TRAINER_FOLDER).join(STATE_FILE);
+    let damaged = |name: &str, fault: String| Checked::Damaged(vec![format!("{name} {fault}")]);
+    let read = |name: &Path| read_at_most(&folder.join(name), LONGEST_TEXT_BYTES);
+    let text = match read(Path::new(&own_name())) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            // Either of an earlier version, or with a file less.
+            return match read(&state) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    damaged(&state.display().to_string(), "is missing".to_owned())
+                }
+                Err(error) => damaged(&state.display().to_string(), error.to_string()),
+                Ok(state) if has_manifest(&state) => damaged(&own_name(), "is missing".to_owned()),
+                Ok(_) => Checked::Unknown,
+            };
+        }
+        Err(error) => return damaged(&own_name(), error.to_string()),
+    };
+    match serde_json::from_slice::<Manifest>(&text) {
+        Err(error) => damaged(&own_name(), format!("is no manifest: {error}")),
+        Ok(manifest) => match manifest.damage(folder, (index, count)) {
+            damage if damage.is_empty() => Checked::Whole,
+            damage => Checked::Damaged(damage),
+        },
+    }
+}
+
+impl Checked {
+    /// What several processes found that looked at a share each.
+    pub fn together(all: Vec<Self>) -> Self {
+        let known = all.iter().filter(|checked| **checked != Self::Unknown).count();
+        let (unknown, mut damage) = (all.len() - known, Vec::new());
+        for checked in all {
+            if let Self::Damaged(more) = checked {
+                damage.extend(more);
+            }
+        }
+        if unknown > 0 && known > 0 {
+            damage.push(format!("{} is not seen by {unknown} of the processes", own_name()));
+        }
+        damage.sort();
+        damage.dedup();
+        match (damage.is_empty(), known) {
+            (false, _) => Self::Damaged(damage),
+            (true, 0) => Self::Unknown,
+            (true, _) => Self::Whole,
+        }
+    }
+}
+
+fn own_name() -> String {
+    format!("{TRAINER_FOLDER}/{MANIFEST_FILE}")
+}
+
+fn has_manifest(state: &[u8]) -> bool {
+    let state: serde_json::Value = serde_json::from_slice(state).unwrap_or_default();
+    state[HAS_MANIFEST] == true
+}
+
+/// Names of the files in `folder` and its folders, which are `prefix` of the checkpoint.
+fn list(folder: &Path, prefix: &str, names: &mut Vec<String>) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
+        if entry.path().is_dir() {
+            list(&entry.path(), &format!("{name}/"), names)?;
+        } else {
+            names.push(name);
+        }
+    }
+    Ok(())
+}
+
+/// The work on each item, in their order; several threads take the next one in turn.
+fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let next = AtomicUsize::new(0);
+    let take = || {
+        let mut done = Vec::new();
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            match items.get(index) {
+                Some(item) => done.push((index, work(item))),
+                None => return done,
+            }
+        }
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(items.len());
+    let mut done: Vec<(usize, R)> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(take)).collect();
+        threads.into_iter().flat_map(|thread| thread.join().expect("no work panics")).collect()
+    });
+    done.sort_by_key(|(index, _)| *index);
+    done.into_iter().map(|(_, result)| result).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A checkpoint of two files and a state, with its manifest.
+    fn checkpoint(folder: &Path) {
+        fs::create_dir(folder.join(TRAINER_FOLDER)).unwrap();
+        fs::write(folder.join("model.safetensors"), [7u8; 3000]).unwrap();
+        fs::write(folder.join(TRAINER_FOLDER).join("optimizer.safetensors"), b"moments").unwrap();
+        let state = folder.join(TRAINER_FOLDER).join(STATE_FILE);
+        fs::write(state, format!("{{\"step\": 2, \"{HAS_MANIFEST}\": true}}")).unwrap();
+        Manifest::default().complete(folder).unwrap().write(folder).unwrap();
+    }
+
+    fn damage(folder: &Path) -> Vec<String> {
+        match check(folder, (0, 1)) {
+            Checked::Damaged(damage) => damage,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_checksum_is_that_of_sha256() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), b"abc").unwrap();
+        // FIPS 180-2, appendix B.1.
+        let expected = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        let sum = FileSum::of(file.path()).unwrap();
+        assert_eq!((sum.bytes, sum.sha256.as_str()), (3, expected));
+    }
+
+    #[test]
+    fn a_whole_checkpoint_is_known_as_such_and_one_flipped_bit_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        checkpoint(folder.path());
+        assert_eq!(check(folder.path(), (0, 1)), Checked::Whole);
+        let model = folder.path().join("model.safetensors");
+        let mut bytes = fs::read(&model).unwrap();
+        bytes[1500] ^= 1;
+        fs::write(&model, bytes).unwrap();
+        let [line] = &damage(folder.path())[..] else { panic!("one file") };
+        assert!(line.starts_with("model.safetensors has a SHA-256 of "), "{line}");
+    }
+
+    #[test]
+    fn cut_missing_and_foreign_files_are_named() {
+        let folder = tempfile::tempdir().unwrap();
+        checkpoint(folder.path());
+        fs::write(folder.path().join("model.safetensors"), [7u8; 2999]).unwrap();
+        fs::remove_file(folder.path().join("trainer/optimizer.safetensors")).unwrap();
+        assert_eq!(
+            damage(folder.path()),
+            [
+                "model.safetensors has 2999 bytes, expected 3000",
+                "trainer/optimizer.safetensors is missing"
+            ]
+        );
+        let sum = FileSum { bytes: 0, sha256: String::new() };
+        let manifest = Manifest { files: BTreeMap::from([("../other".to_owned(), sum)]) };
+        manifest.write(folder.path()).unwrap();
+        assert_eq!(damage(folder.path()), ["../other lies outside of the checkpoint"]);
+        fs::write(folder.path().join(own_name()), b"{\"files\": ").unwrap();
+        assert!(damage(folder.path())[0].starts_with("trainer/manifest.json is no manifest: EOF"));
+        fs::remove_file(folder.path().join(own_name())).unwrap();
+        assert_eq!(damage(folder.path()), ["trainer/manifest.json is missing"]);
+        fs::remove_file(folder.path().join("trainer/state.json")).unwrap();
+        assert_eq!(damage(folder.path()), ["trainer/state.json is missing"]);
+    }
+
+    #[test]
+    fn a_checkpoint_of_an_earlier_version_has_no_checksums() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join(TRAINER_FOLDER)).unwrap();
+        fs::write(folder.path().join("trainer/state.json"), b"{\"step\": 2}").unwrap();
+        assert_eq!(check(folder.path(), (0, 1)), Checked::Unknown);
+    }
+
+    /// What other processes wrote is listed as they say, and each file is looked at by one of those that share the work.
+    #[test]
+    fn processes_share_the_files() {
+        let folder = tempfile::tempdir().unwrap();
+        checkpoint(folder.path());
+        let shard = FileSum { bytes: 5, sha256: "aa".to_owned() };
+        let written = BTreeMap::from([("trainer/elsewhere".to_owned(), shard)]);
+        Manifest { files: written }.complete(folder.path()).unwrap().write(folder.path()).unwrap();
+        let shares: Vec<Checked> = (0..3).map(|index| check(folder.path(), (index, 3))).collect();
+        assert_eq!(shares.iter().filter(|share| **share == Checked::Whole).count(), 2);
+        let found = Checked::together(shares);
+        assert_eq!(found, Checked::Damaged(vec!["trainer/elsewhere is missing".to_owned()]));
+        let together = |all: [Checked; 2]| Checked::together(all.to_vec());
+        assert_eq!(together([Checked::Unknown, Checked::Unknown]), Checked::Unknown);
+        assert_eq!(together([Checked::Whole, Checked::Whole]), Checked::Whole);
+        assert!(matches!(together([Checked::Unknown, Checked::Whole]), Checked::Damaged(_)));
+    }
+}

@@ -1,0 +1,130 @@
+//! `metrics.jsonl`: written a line a step, read back whole.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use thiserror::Error;
+use whole_file::{WriteError, write_atomically};
+
+use super::StepMetrics;
+
+/// Why metrics cannot be read or written.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum MetricsError {
+    /// The file cannot be read.
+    #[error("{}: cannot read: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A line is not a step's metrics.
+    #[error("{}:{line}: {problem}, expected an object of numbers with `step`", path.display())]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// Counted from 1.
+        line: usize,
+        /// What is wrong.
+        problem: String,
+    },
+    /// The file cannot be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
+/// Appends one line a step and flushes it to the disk.
+#[derive(Debug)]
+pub struct MetricsWriter {
+    file: File,
+    path: PathBuf,
+}
+
+impl MetricsWriter {
+    /// Starts a new file.
+    ///
+    /// # Errors
+    ///
+    /// [`MetricsError::Write`] where it exists already or cannot be made.
+    pub fn create(path: &Path) -> Result<Self, MetricsError> {
+        let file = OpenOptions::new().append(true).create_new(true).open(path);
+        let file = file.map_err(WriteError::of(path, "create"))?;
+        Ok(Self { file, path: path.to_path_buf() })
+    }
+
+    /// Goes on with a file after a checkpoint of `last_step`: a torn last line and the lines of later steps, which
+    /// will be done again, are removed first.
+    ///
+    /// # Errors
+    ///
+    /// [`MetricsError`], naming file and line.
+    pub fn resume(path: &Path, last_step: u64) -> Result<Self, MetricsError> {
+        let mut text = String::new();
+        if path.exists() {
+            for step in read_metrics(path)? {
+                if step.step() <= last_step {
+                    text.push_str(&step.to_json_line());
+                }
+            }
+        }
+        write_atomically(path, text.as_bytes())?;
+        let file = OpenOptions::new().append(true).open(path);
+        let file = file.map_err(WriteError::of(path, "open"))?;
+        Ok(Self { file, path: path.to_path_buf() })
+    }
+
+    /// Appends one step and flushes it.
+    ///
+    /// # Errors
+    ///
+    /// [`MetricsError::Write`]; the file may then end in a torn line, which every reader here skips.
+    pub fn append(&mut self, step: &StepMetrics) -> Result<(), MetricsError> {
+        self.file
+            .write_all(step.to_json_line().as_bytes())
+            .and_then(|()| self.file.sync_data())
+            .map_err(WriteError::of(&self.path, "append to"))?;
+        Ok(())
+    }
+}
+
+/// All whole lines of a `metrics.jsonl`. A last line without its line break is one that a crash tore: it is
+/// left out.
+///
+/// # Errors
+///
+/// [`MetricsError`], naming file and line.
+pub fn read_metrics(path: &Path) -> Result<Vec<StepMetrics>, MetricsError> {
+    let bytes = std::fs::read(path)
+        .map_err(|source| MetricsError::Read { path: path.to_path_buf(), source })?;
+    let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+    let mut steps = Vec::new();
+    for (index, line) in bytes[..whole].split(|&byte| byte == b'\n').enumerate() {
+        if line.is_empty() {
+            continue;
+        }
+        let step = parse_line(line).map_err(|problem| MetricsError::Line {
+            path: path.to_path_buf(),
+            line: index + 1,
+            problem,
+        })?;
+        steps.push(step);
+    }
+    Ok(steps)
+}
+
+fn parse_line(line: &[u8]) -> Result<StepMetrics, String> {
+    let object: BTreeMap<String, Value> =
+        serde_json::from_slice(line).map_err(|error| format!("not a JSON object ({error})"))?;
+    let step = object.get("step").and_then(Value::as_u64).ok_or("`step` is not a whole number")?;
+    let mut values = BTreeMap::new();
+    for (name, value) in object.into_iter().filter(|(name, _)| name != "step") {
+        let number = value.as_f64().ok_or_else(|| format!("`{name}` is {value}"))?;
+        values.insert(name, number);
+    }
+    Ok(StepMetrics::from_values(step, values))
+}

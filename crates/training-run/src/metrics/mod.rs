@@ -1,0 +1,32 @@
+//! What a step reports: one table of names, units and definitions, and the file it goes to.
+//!
+//! Names follow verl's where the meaning is the same, so that dashboards carry over. `docs/metrics.md` is
+//! printed from [`METRICS`] by [`metrics_page`].
+
+mod file;
+mod step;
+mod table;
+mod validation;
+
+pub use file::{MetricsError, MetricsWriter, read_metrics};
+pub use step::{MetricName, StepMetrics};
+pub use table::{METRICS, Metric, metrics_page};
+pub use validation::Validation;
+
+/// The name of a metric, checked against [`METRICS`] when the crate is compiled.
+///
+/// ```
+/// use training_run::{metric, metrics::StepMetrics};
+/// let mut step = StepMetrics::new(1);
+/// step.insert(metric!("actor/entropy"), 0.7);
+/// ```
+///
+/// ```compile_fail
+/// training_run::metric!("actor/entropie");
+/// ```
+#[macro_export]
+macro_rules! metric {
+    ($name:literal) => {
+        const { $crate::metrics::MetricName::known($name) }
+    };
+}

@@ -1,0 +1,76 @@
+//! Families of metrics that are named after a source of questions.
+
+/// What an evaluation says of the questions of one source: the families `val-core/…` and `val-aux/…`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Validation {
+    /// Mean accuracy over so many responses to each question.
+    Mean(usize),
+    /// Lower end of its interval.
+    Low(usize),
+    /// Upper end of its interval.
+    High(usize),
+    /// Chance that one of so many responses is right.
+    Pass(usize),
+    /// Chance that the majority of so many responses is right.
+    Majority(usize),
+    /// Responses with a readable answer.
+    Extracted,
+    /// Responses cut at the longest length.
+    Truncated,
+}
+
+impl Validation {
+    /// Every family once, for a table.
+    pub(super) const FAMILIES: [Self; 7] = [
+        Self::Mean(0),
+        Self::Low(0),
+        Self::High(0),
+        Self::Pass(0),
+        Self::Majority(0),
+        Self::Extracted,
+        Self::Truncated,
+    ];
+
+    /// The name, with `<source>` and `<n>` to be filled in.
+    pub(super) fn pattern(self) -> &'static str {
+        match self {
+            Self::Mean(_) => "val-core/<source>/acc/mean@<n>",
+            Self::Low(_) => "val-aux/<source>/acc/mean@<n>/low",
+            Self::High(_) => "val-aux/<source>/acc/mean@<n>/high",
+            Self::Pass(_) => "val-core/<source>/acc/pass@<n>",
+            Self::Majority(_) => "val-core/<source>/acc/maj@<n>",
+            Self::Extracted => "val-aux/<source>/extracted_fraction",
+            Self::Truncated => "val-aux/<source>/truncated_fraction",
+        }
+    }
+
+    /// What it is.
+    pub(super) fn definition(self) -> &'static str {
+        match self {
+            Self::Mean(_) => {
+                "Right answers in the evaluation, mean over `n` responses to each question, then over the questions of that source."
+            }
+            Self::Low(_) => {
+                "Lower end of its 0.95 interval: percentiles of the bootstrap over questions (docs/evaluation.md)."
+            }
+            Self::High(_) => "Upper end of that interval.",
+            Self::Pass(_) => {
+                "Chance that at least one of `n` responses is right, unbiased; for powers of two up to the number of samples, and that number, where there are several (docs/evaluation.md)."
+            }
+            Self::Majority(_) => {
+                "Chance that the answer with most votes among `n` responses is right, ties drawn; for the same `n`."
+            }
+            Self::Extracted => "Responses of the evaluation with an answer that can be read.",
+            Self::Truncated => "Responses of the evaluation cut at max_response_tokens.",
+        }
+    }
+
+    pub(super) fn number(self) -> String {
+        match self {
+            Self::Mean(n) | Self::Low(n) | Self::High(n) | Self::Pass(n) | Self::Majority(n) => {
+                n.to_string()
+            }
+            Self::Extracted | Self::Truncated => String::new(),
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! What becomes of responses that reach the length limit.
+
+use messages::Problem;
+use rl_losses::{OverlongPenalty, ParameterError, finished_weights};
+use serde::{Deserialize, Serialize};
+
+/// What becomes of responses that reach `rollout.max_response_tokens`.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Overlong {
+    /// Nothing: such a response earns what its answer earns, mostly nothing. As in arXiv:2505.22617.
+    #[default]
+    None,
+    /// Its tokens have no gradient (DAPO's overlong filtering, arXiv:2503.14476, Sec. 3.4); they stay in the
+    /// denominator of the mean.
+    Mask,
+    /// Its reward falls over the last tokens before the limit (DAPO's soft punishment, Eq. 13).
+    SoftBuffer(SoftBuffer),
+}
+
+/// Reward that falls over the last tokens before the limit.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SoftBuffer {
+    /// Tokens before the limit over which the punishment grows; at most `rollout.max_response_tokens`.
+    pub buffer_tokens: usize,
+    /// The most that is taken off, in reward; 0 or above.
+    pub penalty_factor: f64,
+}
+
+impl Default for SoftBuffer {
+    fn default() -> Self {
+        Self { buffer_tokens: 4096, penalty_factor: 1.0 }
+    }
+}
+
+impl Overlong {
+    /// The punishment, where there is one, for responses of at most `max_response_tokens`.
+    ///
+    /// # Errors
+    ///
+    /// Where the buffer is longer than the response or the factor is negative.
+    pub fn penalty(
+        self,
+        max_response_tokens: usize,
+    ) -> Result<Option<OverlongPenalty>, ParameterError> {
+        match self {
+            Self::None | Self::Mask => Ok(None),
+            Self::SoftBuffer(SoftBuffer { buffer_tokens, penalty_factor }) => {
+                OverlongPenalty::new(max_response_tokens, buffer_tokens, penalty_factor).map(Some)
+            }
+        }
+    }
+
+    /// What is out of range.
+    pub(crate) fn problems(self, max_response_tokens: usize) -> Vec<Problem> {
+        let Self::SoftBuffer(soft) = self else { return Vec::new() };
+        let problem = |field: &str, value: String, expected: String| {
+            let field = format!("reward.overlong.soft-buffer.{field}");
+            Problem { field, value, expected }
+        };
+        let mut problems = Vec::new();
+        if soft.buffer_tokens > max_response_tokens {
+            let expected = format!("at most rollout.max_response_tokens = {max_response_tokens}");
+            problems.push(problem("buffer_tokens", soft.buffer_tokens.to_string(), expected));
+        }
+        if !(soft.penalty_factor.is_finite() && soft.penalty_factor >= 0.0) {
+            let expected = "a finite number of at least 0".to_owned();
+            problems.push(problem(
+                "penalty_factor",
+                format!("{:?}", soft.penalty_factor),
+                expected,
+            ));
+        }
+        problems
+    }
+
+    /// Weights, `[tokens]`, that take the gradient of responses that did not come to an end; `None` where all stay.
+    ///
+    /// # Panics
+    ///
+    /// If `finished` does not hold one value per response.
+    pub fn weights(self, finished: &[bool], response_lengths: &[usize]) -> Option<Vec<f64>> {
+        (self == Self::Mask).then(|| finished_weights(finished, response_lengths))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_choice_touches_either_the_reward_or_the_gradient() {
+        let soft = Overlong::SoftBuffer(SoftBuffer { buffer_tokens: 20, penalty_factor: 0.5 });
+        let penalty = soft.penalty(100).unwrap().unwrap();
+        let penalties: Vec<f64> = [80, 90, 100].map(|tokens| penalty.penalty(tokens)).to_vec();
+        assert_eq!(penalties, [0.0, -0.25, -0.5]);
+        assert_eq!(soft.weights(&[true, false], &[1, 2]), None);
+        assert_eq!(Overlong::Mask.penalty(100).unwrap(), None);
+        assert_eq!(Overlong::Mask.weights(&[true, false], &[1, 2]), Some(vec![1.0, 0.0, 0.0]));
+        assert_eq!(Overlong::None.penalty(100).unwrap(), None);
+        assert_eq!(Overlong::None.weights(&[false], &[3]), None);
+    }
+
+    #[test]
+    fn a_buffer_longer_than_the_response_is_refused() {
+        assert!(Overlong::SoftBuffer(SoftBuffer::default()).penalty(4095).is_err());
+        assert!(Overlong::SoftBuffer(SoftBuffer::default()).penalty(4096).is_ok());
+    }
+}

@@ -1,0 +1,360 @@
+//! Where a run starts: anew, after its latest checkpoint, or after a given one.
+
+mod changes;
+
+use std::fmt::{self, Display, Formatter};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use thiserror::Error;
+
+use crate::manifest::{self, Checked};
+use crate::run_directory::{
+    Checkpoint, RunDirectory, RunDirectoryError, STATE_FILE, TRAINER_FOLDER,
+};
+
+pub use changes::Change;
+
+/// What the user asks for.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Resume {
+    /// Go on with the run in the folder if there is one, else begin.
+    #[default]
+    Auto,
+    /// Begin; a folder that holds a run is refused.
+    Never,
+    /// Go on after a checkpoint, `step-N`, or after the latest of a run's folder.
+    From(PathBuf),
+}
+
+impl FromStr for Resume {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(match text {
+            "auto" => Self::Auto,
+            "never" => Self::Never,
+            path => Self::From(PathBuf::from(path)),
+        })
+    }
+}
+
+impl Display for Resume {
+    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => out.write_str("auto"),
+            Self::Never => out.write_str("never"),
+            Self::From(path) => path.display().fmt(out),
+        }
+    }
+}
+
+/// What the folders say to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// A new run in a folder that is yet to be made.
+    New,
+    /// The run in this folder; from its beginning where it has no checkpoint yet.
+    GoOn(RunDirectory, Option<Checkpoint>),
+    /// The run in this folder, from one of its checkpoints, which becomes the latest.
+    Rewind(RunDirectory, Checkpoint),
+    /// A new run, from a checkpoint of another.
+    Branch(Checkpoint),
+}
+
+impl Origin {
+    /// The checkpoint that the run goes on after.
+    pub fn checkpoint(&self) -> Option<&Checkpoint> {
+        match self {
+            Self::New => None,
+            Self::GoOn(_, checkpoint) => checkpoint.as_ref(),
+            Self::Rewind(_, checkpoint) | Self::Branch(checkpoint) => Some(checkpoint),
+        }
+    }
+}
+
+/// Where a run starts, and what a person should know of that.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Start {
+    /// Where.
+    pub origin: Origin,
+    /// Checkpoints that were passed over because they are damaged, and the like: one sentence each.
+    pub notes: Vec<String>,
+    /// Fields that the run in the folder goes on with otherwise than before.
+    pub changes: Vec<Change>,
+}
+
+/// Why a run cannot start where it was asked to.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ResumeError {
+    /// The folder holds a run, and none was wanted there.
+    #[error(
+        "{}: holds a run{}, expected none with --resume {asked} (remove the folder, or choose another `name`)",
+        root.display(),
+        .latest.map_or_else(String::new, |step| format!(" with a checkpoint of step {step}"))
+    )]
+    Occupied {
+        /// The run's folder.
+        root: PathBuf,
+        /// Its latest checkpoint.
+        latest: Option<u64>,
+        /// What was asked for.
+        asked: Resume,
+    },
+    /// The folder holds a run of another configuration.
+    #[error(
+        "{}: holds a run with another configuration: `{}` is {} there, {} now{}; expected the same one (a copy may have \
+         another: choose another `name`, with --resume {})",
+        root.display(), first.field, first.before, first.now, also(*more), root.display()
+    )]
+    OtherConfiguration {
+        /// The run's folder.
+        root: PathBuf,
+        /// The first field that may not change.
+        first: Change,
+        /// How many others there are.
+        more: usize,
+    },
+    /// The configuration of the run in the folder, or the one given, is not TOML.
+    #[error("{}: {problem}, expected the configuration of a run", path.display())]
+    Configuration {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        problem: String,
+    },
+    /// The checkpoint that was asked for is not as it was written.
+    #[error(
+        "{}: damaged: {}; expected the files as they were written (--resume auto takes the newest checkpoint of a run that is whole)",
+        path.display(), damage.join("; ")
+    )]
+    Damaged {
+        /// The checkpoint.
+        path: PathBuf,
+        /// Files, with what is wrong.
+        damage: Vec<String>,
+    },
+    /// No checkpoint of the run is as it was written.
+    #[error(
+        "{}: no checkpoint is whole: {}; expected one (remove the folder to begin again)",
+        root.display(), damage.join("; ")
+    )]
+    NoneWhole {
+        /// The run's folder.
+        root: PathBuf,
+        /// Checkpoints, with what is wrong.
+        damage: Vec<String>,
+    },
+    /// What `--resume` names is no checkpoint.
+    #[error(
+        "--resume {}: {found}, expected a checkpoint (a folder step-N that holds {TRAINER_FOLDER}/{STATE_FILE}) or the folder of a run",
+        path.display()
+    )]
+    NoCheckpoint {
+        /// As given.
+        path: PathBuf,
+        /// What is there.
+        found: String,
+    },
+    /// A checkpoint does not say which step it is of.
+    #[error("{}: {found}, expected an object with `step`", path.display())]
+    State {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        found: String,
+    },
+    /// A run's folder cannot be used.
+    #[error(transparent)]
+    Directory(#[from] RunDirectoryError),
+}
+
+fn also(more: usize) -> String {
+    match more {
+        0 => String::new(),
+        1 => " (and another field)".to_owned(),
+        more => format!(" (and {more} other fields)"),
+    }
+}
+
+/// Finds where a run of folder `root` and configuration `resolved` (the text of its `config.toml`) starts. Of the run's own
+/// checkpoints that is the newest one that is whole; one that is named is taken, or refused where it is damaged.
+///
+/// # Errors
+///
+/// [`ResumeError`], which says what was found.
+pub fn origin(root: &Path, resolved: &str, resume: &Resume) -> Result<Start, ResumeError> {
+    origin_by(root, resolved, resume, |checkpoint| Ok(manifest::check(&checkpoint.path, (0, 1))))
+}
+
+/// As [`origin`], with `check` to say whether a checkpoint is whole: several processes share that work.
+///
+/// # Errors
+///
+/// [`ResumeError`], or the error of `check`.
+pub fn origin_by<E: From<ResumeError>>(
+    root: &Path,
+    resolved: &str,
+    resume: &Resume,
+    mut check: impl FnMut(&Checkpoint) -> Result<Checked, E>,
+) -> Result<Start, E> {
+    let (mut notes, mut changes) = (Vec::new(), Vec::new());
+    let begun = root.join("config.toml").exists();
+    let named = match resume {
+        Resume::From(path) => Some(find_checkpoint(path)?),
+        Resume::Auto | Resume::Never => None,
+    };
+    let directory = if begun {
+        let directory = RunDirectory::open(root).map_err(ResumeError::from)?;
+        let is_own = |named: &Checkpoint| lies_in(&named.path, root);
+        if *resume == Resume::Never || named.as_ref().is_some_and(|named| !is_own(named)) {
+            let latest = directory.latest_checkpoint().ok().flatten().map(|latest| latest.step);
+            let (root, asked) = (root.to_path_buf(), resume.clone());
+            return Err(ResumeError::Occupied { root, latest, asked }.into());
+        }
+        changes = changes_of(&directory, resolved)?;
+        Some(directory)
+    } else {
+        None
+    };
+    let origin = match (directory, named) {
+        (None, None) => Origin::New,
+        (Some(directory), None) => newest_whole(directory, &mut notes, check)?,
+        (directory, Some(named)) => {
+            match check(&named)? {
+                Checked::Damaged(damage) => {
+                    return Err(ResumeError::Damaged { path: named.path, damage }.into());
+                }
+                Checked::Unknown => notes.push(unchecked(&named)),
+                Checked::Whole => {}
+            }
+            match directory {
+                Some(directory) => Origin::Rewind(directory, named),
+                None => Origin::Branch(named),
+            }
+        }
+    };
+    Ok(Start { origin, notes, changes })
+}
+
+/// The run in its folder, from the newest checkpoint that is whole.
+fn newest_whole<E: From<ResumeError>>(
+    directory: RunDirectory,
+    notes: &mut Vec<String>,
+    mut check: impl FnMut(&Checkpoint) -> Result<Checked, E>,
+) -> Result<Origin, E> {
+    let (checkpoints, fault) = directory.resumable().map_err(ResumeError::from)?;
+    let latest = directory.latest_checkpoint().ok().flatten();
+    let had_any = !checkpoints.is_empty() || fault.is_some();
+    notes.extend(fault.map(|fault| fault.to_string()));
+    for checkpoint in checkpoints {
+        match check(&checkpoint)? {
+            Checked::Damaged(damage) => {
+                let (step, damage) = (checkpoint.step, damage.join("; "));
+                notes.push(format!("the checkpoint of step {step} is damaged: {damage}"));
+                continue;
+            }
+            Checked::Unknown => notes.push(unchecked(&checkpoint)),
+            Checked::Whole => {}
+        }
+        return Ok(if latest.as_ref() == Some(&checkpoint) {
+            Origin::GoOn(directory, Some(checkpoint))
+        } else {
+            Origin::Rewind(directory, checkpoint)
+        });
+    }
+    if had_any {
+        let (root, damage) = (directory.root().to_path_buf(), std::mem::take(notes));
+        return Err(ResumeError::NoneWhole { root, damage }.into());
+    }
+    Ok(Origin::GoOn(directory, None))
+}
+
+fn unchecked(checkpoint: &Checkpoint) -> String {
+    let step = checkpoint.step;
+    format!("the checkpoint of step {step} was written without checksums, and is not checked")
+}
+
+/// How the run in the folder goes on otherwise than before.
+fn changes_of(directory: &RunDirectory, resolved: &str) -> Result<Vec<Change>, ResumeError> {
+    let path = directory.config();
+    let read = |source| RunDirectoryError::Read { path: path.clone(), source };
+    let table = |text: &str| {
+        text.parse::<toml::Table>().map_err(|error| ResumeError::Configuration {
+            path: path.clone(),
+            problem: error.message().to_owned(),
+        })
+    };
+    let before = table(&fs::read_to_string(&path).map_err(read)?)?;
+    let (changes, refused) = changes::changes(&before, &table(resolved)?);
+    let more = refused.len().saturating_sub(1);
+    match refused.into_iter().next() {
+        None => Ok(changes),
+        Some(first) => {
+            let root = directory.root().to_path_buf();
+            Err(ResumeError::OtherConfiguration { root, first, more })
+        }
+    }
+}
+
+fn lies_in(path: &Path, root: &Path) -> bool {
+    match (path.canonicalize(), root.canonicalize()) {
+        (Ok(path), Ok(root)) => path.starts_with(root),
+        _ => false,
+    }
+}
+
+/// The checkpoint that a path names: itself, or the latest of a run's folder.
+fn find_checkpoint(path: &Path) -> Result<Checkpoint, ResumeError> {
+    let state = path.join(TRAINER_FOLDER).join(STATE_FILE);
+    if state.is_file() {
+        return Ok(Checkpoint { step: step_of(&state)?, path: path.to_path_buf() });
+    }
+    let absent = |found: String| ResumeError::NoCheckpoint { path: path.to_path_buf(), found };
+    if path.join("checkpoints").is_dir() {
+        let latest = RunDirectory::open(path)?.latest_checkpoint()?;
+        return latest.ok_or_else(|| absent("a run without a checkpoint".to_owned()));
+    }
+    Err(absent(describe(path)))
+}
+
+fn step_of(state: &Path) -> Result<u64, ResumeError> {
+    let fault = |found: String| ResumeError::State { path: state.to_path_buf(), found };
+    let bytes = whole_file::read_at_most(state, whole_file::LONGEST_TEXT_BYTES)
+        .map_err(|error| fault(error.to_string()))?;
+    let value: serde_json::Value =
+        serde_json::from_slice(&bytes).map_err(|error| fault(format!("not JSON: {error}")))?;
+    value["step"].as_u64().ok_or_else(|| fault("no number `step`".to_owned()))
+}
+
+/// What a path is, in words.
+fn describe(path: &Path) -> String {
+    const SHOWN: usize = 5;
+    if !path.exists() {
+        return "is not there".to_owned();
+    }
+    if !path.is_dir() {
+        return "is a file".to_owned();
+    }
+    if path.join("config.json").is_file() || path.join("adapter_config.json").is_file() {
+        return "is a model without the state of a run (`model.path` trains from its weights)"
+            .to_owned();
+    }
+    let mut names: Vec<String> = fs::read_dir(path)
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned()))
+        .collect();
+    names.sort();
+    if names.is_empty() {
+        return "is an empty folder".to_owned();
+    }
+    let rest = if names.len() > SHOWN { ", …" } else { "" };
+    names.truncate(SHOWN);
+    format!("is a folder of {}{rest}", names.join(", "))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,337 @@
+//! The folder of one run, `runs/NAME`.
+//!
+//! ```text
+//! config.toml       every field, as TOML          metrics.jsonl       one object a step
+//! resolved.json     every field with its value    samples/step-N.jsonl
+//! environment.json  commit, versions, device      checkpoints/step-N/ Hugging Face folder + trainer/
+//! report.html                                     samples/step-N.tokens.jsonl  some of them token by token
+//! events/           the metrics for TensorBoard   checkpoints/latest  name of the last whole one
+//! logs/rank-N.log   what the ranks beside the first had to say
+//! changes.jsonl     fields that the run went on with otherwise than before
+//! ```
+
+mod going_on;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use thiserror::Error;
+use whole_file::{DirectoryInProgress, WriteError, write_atomically};
+
+use crate::retention::{Retention, ScoredCheckpoint};
+
+/// Why a run directory cannot be used.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum RunDirectoryError {
+    /// There is a run in it already.
+    #[error(
+        "{}: already holds a run, expected an empty or new folder (resume it, or choose another name)",
+        path.display()
+    )]
+    Occupied {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// There is no run in it.
+    #[error("{}: holds no run, expected a folder with config.toml and checkpoints", path.display())]
+    NoRun {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// `checkpoints/latest` names what is not there.
+    #[error("{}: is {found:?}, expected the name of a folder beside it, step-N", path.display())]
+    Latest {
+        /// The pointer.
+        path: PathBuf,
+        /// What it says.
+        found: String,
+    },
+    /// Something cannot be read.
+    #[error("{}: cannot read: {source}", path.display())]
+    Read {
+        /// What.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// Something cannot be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
+/// Where the trainer's own files lie within a checkpoint.
+pub const TRAINER_FOLDER: &str = "trainer";
+
+/// The file that makes a folder a checkpoint of a run, within [`TRAINER_FOLDER`].
+pub const STATE_FILE: &str = "state.json";
+
+/// A checkpoint on disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checkpoint {
+    /// Training steps done when it was taken.
+    pub step: u64,
+    /// Its folder.
+    pub path: PathBuf,
+}
+
+/// The folder of one run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunDirectory {
+    root: PathBuf,
+}
+
+impl RunDirectory {
+    /// Makes the folder for a new run.
+    ///
+    /// # Errors
+    ///
+    /// [`RunDirectoryError::Occupied`] where it holds metrics or checkpoints already, or a write that failed.
+    pub fn create(root: &Path) -> Result<Self, RunDirectoryError> {
+        let directory = Self { root: root.to_path_buf() };
+        // Killed between its folders and its configuration, a run leaves empty folders.
+        let has_checkpoints =
+            fs::read_dir(directory.checkpoints()).is_ok_and(|mut found| found.next().is_some());
+        if directory.metrics().exists() || has_checkpoints {
+            return Err(RunDirectoryError::Occupied { path: root.to_path_buf() });
+        }
+        for folder in [directory.samples(), directory.checkpoints()] {
+            fs::create_dir_all(&folder).map_err(WriteError::of(&folder, "create the folder"))?;
+        }
+        Ok(directory)
+    }
+
+    /// The folder of a run that was started before.
+    ///
+    /// # Errors
+    ///
+    /// [`RunDirectoryError::NoRun`].
+    pub fn open(root: &Path) -> Result<Self, RunDirectoryError> {
+        let directory = Self { root: root.to_path_buf() };
+        if directory.checkpoints().is_dir() {
+            Ok(directory)
+        } else {
+            Err(RunDirectoryError::NoRun { path: root.to_path_buf() })
+        }
+    }
+
+    /// The folder of a run that is to be looked at alone: metrics are enough, checkpoints may have been left behind.
+    ///
+    /// # Errors
+    ///
+    /// [`RunDirectoryError::NoRun`].
+    pub fn view(root: &Path) -> Result<Self, RunDirectoryError> {
+        let directory = Self { root: root.to_path_buf() };
+        if directory.metrics().is_file() || directory.checkpoints().is_dir() {
+            Ok(directory)
+        } else {
+            Err(RunDirectoryError::NoRun { path: root.to_path_buf() })
+        }
+    }
+
+    /// The folder itself.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The configuration as the user wrote it.
+    pub fn config(&self) -> PathBuf {
+        self.root.join("config.toml")
+    }
+
+    /// The configuration with every default filled in.
+    pub fn resolved(&self) -> PathBuf {
+        self.root.join("resolved.json")
+    }
+
+    /// Commit, versions, device.
+    pub fn environment(&self) -> PathBuf {
+        self.root.join("environment.json")
+    }
+
+    /// One JSON object a step.
+    pub fn metrics(&self) -> PathBuf {
+        self.root.join("metrics.jsonl")
+    }
+
+    /// The report.
+    pub fn report(&self) -> PathBuf {
+        self.root.join("report.html")
+    }
+
+    /// Responses of one step, one JSON object a line.
+    pub fn step_samples(&self, step: u64) -> PathBuf {
+        self.samples().join(format!("step-{step}.jsonl"))
+    }
+
+    /// Tokens of some responses of one step, one response a line.
+    pub fn step_tokens(&self, step: u64) -> PathBuf {
+        self.samples().join(format!("step-{step}.tokens.jsonl"))
+    }
+
+    /// The metrics as TensorBoard reads them. A folder whose name holds `tfevents` it would take for a file.
+    pub fn events(&self) -> PathBuf {
+        self.root.join("events")
+    }
+
+    /// The checkpoint after `step` steps.
+    pub fn checkpoint(&self, step: u64) -> PathBuf {
+        self.checkpoints().join(format!("step-{step}"))
+    }
+
+    /// What rank `rank` has to say, where that is not the first; its folder is made.
+    ///
+    /// # Errors
+    ///
+    /// A folder that cannot be made.
+    pub fn rank_log(&self, rank: usize) -> Result<PathBuf, RunDirectoryError> {
+        let folder = self.root.join("logs");
+        fs::create_dir_all(&folder).map_err(WriteError::of(&folder, "create the folder"))?;
+        Ok(folder.join(format!("rank-{rank}.log")))
+    }
+
+    fn samples(&self) -> PathBuf {
+        self.root.join("samples")
+    }
+
+    fn checkpoints(&self) -> PathBuf {
+        self.root.join("checkpoints")
+    }
+
+    fn latest(&self) -> PathBuf {
+        self.checkpoints().join("latest")
+    }
+
+    /// Writes what the run is: the configuration as written, as resolved, and the environment.
+    ///
+    /// # Errors
+    ///
+    /// A write that failed.
+    ///
+    /// # Panics
+    ///
+    /// If a value cannot be serialised to JSON: a bug in its type.
+    pub fn write_description(
+        &self,
+        config_text: &str,
+        resolved: &impl Serialize,
+        environment: &impl Serialize,
+    ) -> Result<(), RunDirectoryError> {
+        write_atomically(&self.config(), config_text.as_bytes())?;
+        write_atomically(&self.resolved(), &pretty_json(resolved))?;
+        write_atomically(&self.environment(), &pretty_json(environment))?;
+        Ok(())
+    }
+
+    /// Starts the checkpoint after `step` steps; fill the folder, then pass it to [`RunDirectory::finish_checkpoint`].
+    ///
+    /// # Errors
+    ///
+    /// A write that failed.
+    pub fn begin_checkpoint(&self, step: u64) -> Result<DirectoryInProgress, RunDirectoryError> {
+        Ok(DirectoryInProgress::begin(&self.checkpoint(step))?)
+    }
+
+    /// Gives the checkpoint its name, points `latest` at it, then removes all but the last `keep` (0 keeps all).
+    ///
+    /// # Errors
+    ///
+    /// A write that failed; `latest` then still names the checkpoint before.
+    pub fn finish_checkpoint(
+        &self,
+        step: u64,
+        folder: DirectoryInProgress,
+        keep: usize,
+    ) -> Result<(), RunDirectoryError> {
+        let last = Retention { keep_last: keep, keep_every: 0, keep_best: 0 };
+        self.finish_checkpoint_keeping(step, folder, last, |_| None)
+    }
+
+    /// As [`RunDirectory::finish_checkpoint`], by the whole of the rules; `score` is what each step scored.
+    ///
+    /// # Errors
+    ///
+    /// As for [`RunDirectory::finish_checkpoint`].
+    pub fn finish_checkpoint_keeping(
+        &self,
+        step: u64,
+        folder: DirectoryInProgress,
+        retention: Retention,
+        score: impl Fn(u64) -> Option<f64>,
+    ) -> Result<(), RunDirectoryError> {
+        folder.commit()?;
+        self.point_latest_at(step)?;
+        let mut others = self.list_checkpoints()?;
+        others.retain(|checkpoint| checkpoint.step <= step);
+        let listing: Vec<ScoredCheckpoint> = others
+            .iter()
+            .map(|&Checkpoint { step, .. }| ScoredCheckpoint { step, score: score(step) })
+            .collect();
+        for step in retention.surplus(&listing) {
+            let path = self.checkpoint(step);
+            fs::remove_dir_all(&path)
+                .map_err(WriteError::of(&path, "remove the old checkpoint"))?;
+        }
+        Ok(())
+    }
+
+    /// The checkpoint that `latest` names; `None` before the first.
+    ///
+    /// # Errors
+    ///
+    /// A pointer that cannot be read or names no checkpoint.
+    pub fn latest_checkpoint(&self) -> Result<Option<Checkpoint>, RunDirectoryError> {
+        let pointer = self.latest();
+        let text = match fs::read_to_string(&pointer) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(source) => return Err(RunDirectoryError::Read { path: pointer, source }),
+        };
+        let found = text.trim();
+        let path = self.checkpoints().join(found);
+        match step_of(found) {
+            Some(step) if path.is_dir() => Ok(Some(Checkpoint { step, path })),
+            _ => Err(RunDirectoryError::Latest { path: pointer, found: found.to_owned() }),
+        }
+    }
+
+    /// Points `latest` at an earlier checkpoint.
+    ///
+    /// # Errors
+    ///
+    /// A write that failed.
+    pub fn point_latest_at(&self, step: u64) -> Result<(), RunDirectoryError> {
+        Ok(write_atomically(&self.latest(), format!("step-{step}\n").as_bytes())?)
+    }
+
+    /// All whole checkpoints, by step.
+    ///
+    /// # Errors
+    ///
+    /// A folder that cannot be read.
+    pub fn list_checkpoints(&self) -> Result<Vec<Checkpoint>, RunDirectoryError> {
+        let folder = self.checkpoints();
+        let read_error = |source| RunDirectoryError::Read { path: folder.clone(), source };
+        let mut checkpoints = Vec::new();
+        for entry in fs::read_dir(&folder).map_err(read_error)? {
+            let path = entry.map_err(read_error)?.path();
+            let step = path.file_name().and_then(|name| name.to_str()).and_then(step_of);
+            if let Some(step) = step {
+                checkpoints.push(Checkpoint { step, path });
+            }
+        }
+        checkpoints.sort_by_key(|checkpoint| checkpoint.step);
+        Ok(checkpoints)
+    }
+}
+
+fn step_of(name: &str) -> Option<u64> {
+    name.strip_prefix("step-")?.parse().ok()
+}
+
+fn pretty_json(value: &impl Serialize) -> Vec<u8> {
+    let mut text = serde_json::to_vec_pretty(value).expect("plain structs are valid JSON");
+    text.push(b'\n');
+    text
+}

@@ -1,0 +1,240 @@
+//! Rollouts on disk: what the steps of a run were trained on, so that their updates can be repeated without sampling.
+//!
+//! One file a step, `step-N.jsonl`: a header, the groups that wait for a later step, then one group a line. It appears whole
+//! or not at all.
+
+mod origin;
+
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use question_data::question_order::DataCursor;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+use whole_file::{WriteError, write_atomically_with};
+
+pub use origin::{RolloutOrigin, fingerprint, first_difference, weight_files};
+
+use crate::dynamic_sampling::{GroupSampler, SampledGroup, SamplingStatistics};
+
+/// Everything that sampling gave one step.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SavedStep<T> {
+    /// The step.
+    pub step: u64,
+    /// Fingerprint of the weights that sampled.
+    pub weights: String,
+    /// Where the run stood in its data afterwards.
+    pub cursor: DataCursor,
+    /// How the groups came about.
+    pub statistics: SamplingStatistics,
+    /// The groups trained on.
+    pub groups: Vec<SampledGroup<T>>,
+    /// Groups left over for later steps.
+    pub waiting: GroupSampler<T>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Header {
+    origin: RolloutOrigin,
+    step: u64,
+    weights: String,
+    cursor: DataCursor,
+    statistics: SamplingStatistics,
+    groups: usize,
+}
+
+/// Why a saved rollout cannot be used.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum SavedRolloutError {
+    /// A folder or file cannot be read.
+    #[error("{}: cannot read: {source}", path.display())]
+    Read {
+        /// Which.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The folder has no file of the step.
+    #[error("{}: no rollout of step {step}, {}", directory.display(), list(saved))]
+    Missing {
+        /// The folder.
+        directory: PathBuf,
+        /// The step.
+        step: u64,
+        /// Steps that it has, ascending.
+        saved: Vec<u64>,
+    },
+    /// The file is damaged.
+    #[error("{}: line {line}: {problem}", path.display())]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// Counted from 1.
+        line: usize,
+        /// What is wrong and what was expected.
+        problem: String,
+    },
+    /// The responses were sampled in another run, which this one cannot continue.
+    #[error("{}: sampled by another run: {difference}", path.display())]
+    Origin {
+        /// The file.
+        path: PathBuf,
+        /// What differs.
+        difference: String,
+    },
+    /// The file cannot be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
+fn list(saved: &[u64]) -> String {
+    match saved {
+        [] => "nor of any other".to_owned(),
+        [one] => format!("only of step {one}"),
+        [first, .., last] => {
+            let count = saved.len();
+            format!("expected one of the {count} from step {first} to step {last}")
+        }
+    }
+}
+
+/// A folder of rollouts and the run that they belong to.
+#[derive(Debug, Clone)]
+pub struct SavedRollouts {
+    directory: PathBuf,
+    origin: RolloutOrigin,
+}
+
+impl SavedRollouts {
+    /// The folder to write to; made where it is not there.
+    ///
+    /// # Errors
+    ///
+    /// [`SavedRolloutError::Write`]
+    pub fn create(directory: &Path, origin: RolloutOrigin) -> Result<Self, SavedRolloutError> {
+        fs::create_dir_all(directory).map_err(WriteError::of(directory, "create the folder"))?;
+        Ok(Self { directory: directory.to_path_buf(), origin })
+    }
+
+    /// The folder to read from.
+    ///
+    /// # Errors
+    ///
+    /// [`SavedRolloutError::Read`] where there is none.
+    pub fn open(directory: &Path, origin: RolloutOrigin) -> Result<Self, SavedRolloutError> {
+        let files = Self { directory: directory.to_path_buf(), origin };
+        files.steps()?;
+        Ok(files)
+    }
+
+    /// The file of a step.
+    pub fn path(&self, step: u64) -> PathBuf {
+        self.directory.join(format!("step-{step}.jsonl"))
+    }
+
+    /// Writes a step, all or nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`SavedRolloutError::Write`]
+    pub fn write<T: Serialize>(&self, saved: &SavedStep<T>) -> Result<(), SavedRolloutError> {
+        let header = Header {
+            origin: self.origin.clone(),
+            step: saved.step,
+            weights: saved.weights.clone(),
+            cursor: saved.cursor,
+            statistics: saved.statistics.clone(),
+            groups: saved.groups.len(),
+        };
+        write_atomically_with(&self.path(saved.step), |file| {
+            let mut out = BufWriter::new(file);
+            write_line(&mut out, &header)?;
+            write_line(&mut out, &saved.waiting)?;
+            for group in &saved.groups {
+                write_line(&mut out, group)?;
+            }
+            out.flush()
+        })?;
+        Ok(())
+    }
+
+    /// Reads a step; its model, tokenizer and settings must be those of this run.
+    ///
+    /// # Errors
+    ///
+    /// [`SavedRolloutError`], naming the file, and what is wrong with it.
+    pub fn read<T: DeserializeOwned>(&self, step: u64) -> Result<SavedStep<T>, SavedRolloutError> {
+        let path = self.path(step);
+        let file = match File::open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let directory = self.directory.clone();
+                return Err(SavedRolloutError::Missing { directory, step, saved: self.steps()? });
+            }
+            Err(source) => return Err(SavedRolloutError::Read { path, source }),
+        };
+        let mut lines = Lines { path: &path, rest: BufReader::new(file).lines(), number: 0 };
+        let header: Header = lines.next()?;
+        if let Some(difference) = header.origin.difference(&self.origin) {
+            return Err(SavedRolloutError::Origin { path, difference });
+        }
+        if header.step != step {
+            return Err(lines.fault(format!("step {}, expected {step}", header.step)));
+        }
+        let waiting = lines.next()?;
+        let groups = (0..header.groups).map(|_| lines.next()).collect::<Result<_, _>>()?;
+        if lines.rest.next().is_some() {
+            return Err(lines.fault(format!("more than {} groups", header.groups)));
+        }
+        let Header { weights, cursor, statistics, .. } = header;
+        Ok(SavedStep { step, weights, cursor, statistics, groups, waiting })
+    }
+
+    /// Steps that are there, ascending.
+    fn steps(&self) -> Result<Vec<u64>, SavedRolloutError> {
+        let fault = |source| SavedRolloutError::Read { path: self.directory.clone(), source };
+        let mut steps = Vec::new();
+        for entry in fs::read_dir(&self.directory).map_err(fault)? {
+            let name = entry.map_err(fault)?.file_name();
+            let number =
+                name.to_str().and_then(|name| name.strip_prefix("step-")?.strip_suffix(".jsonl"));
+            steps.extend(number.and_then(|number| number.parse::<u64>().ok()));
+        }
+        steps.sort_unstable();
+        Ok(steps)
+    }
+}
+
+fn write_line(out: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, value)?;
+    out.write_all(b"\n")
+}
+
+struct Lines<'a> {
+    path: &'a Path,
+    rest: io::Lines<BufReader<File>>,
+    number: usize,
+}
+
+impl Lines<'_> {
+    fn next<T: DeserializeOwned>(&mut self) -> Result<T, SavedRolloutError> {
+        self.number += 1;
+        let text = match self.rest.next() {
+            Some(Ok(text)) => text,
+            Some(Err(source)) => {
+                return Err(SavedRolloutError::Read { path: self.path.to_path_buf(), source });
+            }
+            None => return Err(self.fault("the file ends here, expected another line".to_owned())),
+        };
+        serde_json::from_str(&text).map_err(|error| self.fault(error.to_string()))
+    }
+
+    fn fault(&self, problem: String) -> SavedRolloutError {
+        SavedRolloutError::Malformed { path: self.path.to_path_buf(), line: self.number, problem }
+    }
+}

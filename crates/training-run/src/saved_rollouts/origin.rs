@@ -1,0 +1,156 @@
+//! Which run a rollout belongs to.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use super::SavedRolloutError;
+use crate::config::RunConfig;
+
+/// Version of the files.
+const FORMAT: u32 = 1;
+
+/// Of a large file every so many bytes a piece is looked at.
+const STRIDE_BYTES: u64 = 1 << 20;
+
+/// Length of a piece.
+const PIECE_BYTES: u64 = 4096;
+
+/// Everything that decides what a run samples and earns, up to its weights after the first step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RolloutOrigin {
+    format: u32,
+    /// Fingerprint of `config.json` and the weight files of `model.path`.
+    model: String,
+    /// Fingerprint of its `tokenizer.json`.
+    tokenizer: String,
+    /// What of the configuration bears on it.
+    settings: Value,
+}
+
+impl RolloutOrigin {
+    /// That of a run.
+    ///
+    /// # Errors
+    ///
+    /// [`SavedRolloutError::Read`] where the files of the model cannot be read.
+    pub fn of(config: &RunConfig) -> Result<Self, SavedRolloutError> {
+        let directory = &config.model.path;
+        let mut model = vec![directory.join("config.json")];
+        model.extend(weight_files(directory)?);
+        let mut settings = serde_json::json!({
+            "seed": config.seed,
+            "model": { "dtype": config.model.dtype },
+            "rollout": config.rollout,
+            "reward": config.reward,
+            "dynamic_sampling": config.dynamic_sampling,
+        });
+        // How fast it went does not matter to what was sampled.
+        let speed = [("rollout", "rows"), ("rollout", "cpu_kernels"), ("reward", "threads")];
+        for (section, field) in speed {
+            if let Some(section) = settings[section].as_object_mut() {
+                section.remove(field);
+            }
+        }
+        let tokenizer = fingerprint(&[directory.join("tokenizer.json")])?;
+        Ok(Self { format: FORMAT, model: fingerprint(&model)?, tokenizer, settings })
+    }
+
+    /// What differs between the run that sampled and the one that is to be trained, as a sentence.
+    pub(super) fn difference(&self, now: &Self) -> Option<String> {
+        if self.format != now.format {
+            return Some(format!("its files have format {}, expected {}", self.format, now.format));
+        }
+        if self.tokenizer != now.tokenizer {
+            return Some("the tokenizer.json of model.path was another".to_owned());
+        }
+        if self.model != now.model {
+            return Some("the config.json or the weights of model.path were others".to_owned());
+        }
+        first_difference("", &self.settings, &now.settings)
+    }
+}
+
+/// The first field that differs, by its path.
+pub fn first_difference(path: &str, saved: &Value, now: &Value) -> Option<String> {
+    if saved == now {
+        return None;
+    }
+    let inside = |key: &str| {
+        if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
+    };
+    match (saved, now) {
+        (Value::Object(own), Value::Object(other)) => {
+            let absent = Value::Null;
+            own.keys().chain(other.keys()).find_map(|key| {
+                let value = |object: &serde_json::Map<String, Value>| {
+                    object.get(key).unwrap_or(&absent).clone()
+                };
+                first_difference(&inside(key), &value(own), &value(other))
+            })
+        }
+        (Value::Array(own), Value::Array(other)) if own.len() == other.len() => {
+            let pairs = (0..).zip(own.iter().zip(other));
+            let differ = |(index, (own, other)): (usize, (&Value, &Value))| {
+                first_difference(&inside(&index.to_string()), own, other)
+            };
+            pairs.into_iter().find_map(differ)
+        }
+        _ => Some(format!("`{path}` was {saved}, and is {now}")),
+    }
+}
+
+/// The safetensors of a model directory, by name.
+///
+/// # Errors
+///
+/// A folder or file that cannot be read.
+pub fn weight_files(directory: &Path) -> Result<Vec<PathBuf>, SavedRolloutError> {
+    let fault = |source| SavedRolloutError::Read { path: directory.to_path_buf(), source };
+    let mut files = Vec::new();
+    for entry in fs::read_dir(directory).map_err(fault)? {
+        let path = entry.map_err(fault)?.path();
+        if path.extension().is_some_and(|extension| extension == "safetensors") {
+            files.push(path);
+        }
+    }
+    files.sort_unstable();
+    Ok(files)
+}
+
+/// SHA-256 over the lengths of files and pieces of them, evenly spaced: gigabytes are told apart in a moment.
+///
+/// # Errors
+///
+/// A folder or file that cannot be read.
+pub fn fingerprint(files: &[PathBuf]) -> Result<String, SavedRolloutError> {
+    let mut hash = Sha256::new();
+    for path in files {
+        add_file(&mut hash, path)
+            .map_err(|source| SavedRolloutError::Read { path: path.clone(), source })?;
+    }
+    Ok(format!("{:x}", hash.finalize()))
+}
+
+fn add_file(hash: &mut Sha256, path: &Path) -> io::Result<()> {
+    let mut file = File::open(path)?;
+    let length = file.metadata()?.len();
+    hash.update(length.to_le_bytes());
+    // Small files are read whole.
+    let piece_bytes = if length <= STRIDE_BYTES { STRIDE_BYTES } else { PIECE_BYTES };
+    let mut piece = Vec::new();
+    let mut start = 0;
+    while start < length {
+        file.seek(SeekFrom::Start(start))?;
+        piece.clear();
+        file.by_ref().take(piece_bytes).read_to_end(&mut piece)?;
+        hash.update(&piece);
+        start += STRIDE_BYTES;
+    }
+    Ok(())
+}

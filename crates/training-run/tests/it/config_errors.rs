@@ -1,0 +1,241 @@
+//! What a configuration that cannot be read or meant is answered with.
+
+use training_run::config::Run;
+
+use crate::config::{SMALL, error, parse};
+use workspace_tests::files::{folder, message};
+
+#[test]
+fn a_misspelt_key_is_named_with_its_place_and_the_nearest_one() {
+    let cases = [
+        ("steps = 10", "setps = 10", "run.toml:13:1: unknown field `setps`"),
+        ("digits =", "digit =", "run.toml:7:1: unknown field `digit`"),
+        ("fraction =", "fracton =", "unknown field `fracton`"),
+        ("[training]", "[trainin]", "unknown field `trainin`"),
+    ];
+    for (right, wrong, expected) in cases {
+        let text = parse(&SMALL.replace(right, wrong), &[]).unwrap_err().to_string();
+        assert!(text.contains(expected), "{text}");
+        assert!(text.contains("(did you mean `"), "{text}");
+        assert!(!text.contains('\n'), "{text}");
+    }
+}
+
+#[test]
+fn a_misspelt_choice_and_a_wrong_type_are_named_with_their_place() {
+    let text = parse(&SMALL.replace("clip-cov", "clip-conv"), &[]).unwrap_err().to_string();
+    assert!(text.contains("unknown variant `clip-conv`"), "{text}");
+    assert!(text.contains("did you mean `clip-cov`"), "{text}");
+    let text = parse(&SMALL.replace("10", "\"ten\""), &[]).unwrap_err().to_string();
+    assert!(
+        text.starts_with(
+            "run.toml:13:9: invalid type: string \"ten\", expected a whole number of at least 0"
+        ),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_syntax_error_has_file_line_and_column() {
+    let text = parse("name = \"é\" x\n", &[]).unwrap_err().to_string();
+    assert!(text.starts_with("run.toml:1:12: "), "{text}");
+    let text = parse("name = \"a\"\nseed = = 3\n", &["seed=3"]).unwrap_err().to_string();
+    assert!(text.starts_with("run.toml:2:8: "), "{text}");
+}
+
+#[test]
+fn a_missing_file_is_named() {
+    let folder = folder(&[]);
+    let text = message(Run::load(&folder.path().join("no.toml"), &[]), folder.path());
+    assert!(text.starts_with("DIR/no.toml: cannot read: "), "{text}");
+}
+
+#[test]
+fn unknown_keys_set_are_answered_with_the_nearest() {
+    let cases = [
+        ("optimizer.learningrate=1", "did you mean `optimizer.learning_rate`"),
+        ("training.step=1", "did you mean `training.steps`"),
+        (
+            "learning_rate=1",
+            "did you mean `optimizer.learning_rate` or `reward_model.optimizer.learning_rate`?",
+        ),
+        ("qqqqqqqqq=1", "expected one of docs/configuration.md"),
+    ];
+    for (argument, expected) in cases {
+        let text = error(&[argument]);
+        assert!(text.starts_with(&format!("--set {argument}: unknown key `")), "{text}");
+        assert!(text.contains(expected), "{text}");
+    }
+}
+
+#[test]
+fn keys_of_verl_are_answered_with_the_field_here() {
+    let cases = [
+        ("actor_rollout_ref.rollout.n=8", "rollout.group_size"),
+        ("+algorithm.adv_estimator=grpo", "algorithm.advantage"),
+        ("data.train_batch_size=256", "rollout.prompts_per_step"),
+    ];
+    for (argument, field) in cases {
+        let (key, _) = argument.trim_start_matches('+').split_once('=').unwrap();
+        let expected =
+            format!("--set {argument}: `{key}` is a key of verl, here it is `{field}` (docs/");
+        let text = error(&[argument]);
+        assert!(text.starts_with(&expected), "{text}");
+    }
+    let file = format!("{SMALL}\n[actor_rollout_ref]\nrollout.n = 8\nactor.optim.lr = 1e-6\n");
+    let text = parse(&file, &[]).unwrap_err().to_string();
+    assert!(text.contains("unknown field `actor_rollout_ref`"), "{text}");
+    assert!(text.contains("`actor_rollout_ref.rollout.n` is `rollout.group_size`"), "{text}");
+    assert!(
+        text.contains("`actor_rollout_ref.actor.optim.lr` is `optimizer.learning_rate`"),
+        "{text}"
+    );
+    let file = SMALL.replace("steps = 10", "steps = 10\nlr = 1");
+    assert!(!parse(&file, &[]).unwrap_err().to_string().contains("verl"), "no key of verl");
+}
+
+#[test]
+fn a_file_in_yaml_is_answered_with_what_is_expected() {
+    let folder = folder(&[("run.yaml", "data:\n  train_batch_size: 8\n")]);
+    let text = message(Run::load(&folder.path().join("run.yaml"), &[]), folder.path());
+    assert!(text.starts_with("DIR/run.yaml: is YAML, expected TOML; "), "{text}");
+}
+
+#[test]
+fn values_set_that_cannot_be_read_are_named() {
+    let cases = [
+        ("training.steps", "has no `=`, expected key.path=value"),
+        ("training.steps=[1", "value \"[1\" is not TOML"),
+        ("training.steps=1\nseed = 2", "holds more than one value, expected one"),
+        (
+            "training.steps=ten",
+            "invalid type: string \"ten\", expected a whole number of at least 0",
+        ),
+        ("algorithm.policy_loss.kl-cov.fraction=2", "fraction"),
+    ];
+    for (argument, expected) in cases {
+        let text = error(&[argument]);
+        assert!(text.starts_with("--set "), "{text}");
+        assert!(text.contains(expected), "{text}");
+    }
+}
+
+/// One bad value each: the message names the field, the value and what was expected.
+#[test]
+fn values_out_of_range_are_named_with_what_was_expected() {
+    let cases = [
+        ("name=\"a/b\"", "`name` is \"a/b\", expected letters"),
+        ("name=\"..\"", "`name` is \"..\", expected letters"),
+        (
+            "optimizer.learning_rate=-1e-6",
+            "`optimizer.learning_rate` is -1e-6, expected a finite number above 0",
+        ),
+        ("optimizer.learning_rate=0.0", "`optimizer.learning_rate` is 0.0, expected"),
+        ("optimizer.learning_rate=inf", "`optimizer.learning_rate` is inf, expected"),
+        ("optimizer.learning_rate=nan", "`optimizer.learning_rate` is NaN, expected"),
+        ("optimizer.weight_decay=-0.1", "`optimizer.weight_decay` is -0.1, expected"),
+        ("optimizer.betas=[0.9, 1.0]", "`optimizer.betas` is [0.9, 1], expected two numbers"),
+        ("optimizer.epsilon=0.0", "`optimizer.epsilon` is 0.0, expected"),
+        ("optimizer.max_grad_norm=0.0", "`optimizer.max_grad_norm` is 0.0, expected"),
+        (
+            "rollout.temperature=0.0",
+            "`rollout.temperature` is 0.0, expected a finite number above 0",
+        ),
+        ("rollout.group_size=0", "`rollout.group_size` is 0, expected at least 1"),
+        ("rollout.rows=0", "`rollout.rows` is 0, expected at least 1"),
+        (
+            "rollout.max_response_tokens=0",
+            "`rollout.max_response_tokens` is 0, expected at least 1",
+        ),
+        (
+            "algorithm.mini_batch_prompts=5",
+            "`algorithm.mini_batch_prompts` is 5, expected a divisor of rollout.prompts_per_step = 32",
+        ),
+        (
+            "algorithm.mini_batch_prompts=0",
+            "`algorithm.mini_batch_prompts` is 0, expected a divisor",
+        ),
+        ("algorithm.epochs=0", "`algorithm.epochs` is 0, expected at least 1"),
+        (
+            "algorithm.entropy_coefficient=nan",
+            "`algorithm.entropy_coefficient` is NaN, expected a finite number",
+        ),
+        ("training.steps=0", "`training.steps` is 0, expected at least 1"),
+        (
+            "training.micro_batch_tokens=2047",
+            "`training.micro_batch_tokens` is 2047, expected at least 2048",
+        ),
+        ("data.max_prompt_tokens=0", "`data.max_prompt_tokens` is 0, expected at least 1"),
+        (
+            "data.prompt.template=\"x\"",
+            "`data.prompt.template` is \"x\", expected a text with {problem} in it",
+        ),
+        (
+            "data.train.arithmetic.digits=[0, 2]",
+            "`data.train.arithmetic.digits` is [0, 2], expected",
+        ),
+        (
+            "data.train.arithmetic.operations=[]",
+            "`data.train.arithmetic.operations` is [], expected at least one",
+        ),
+        ("data.train.file={path=\"\"}", "`data.train.file.path` is \"\", expected"),
+        (
+            "reward.values.right=0.0",
+            "`reward.values.right` is 0.0, expected more than reward.values.wrong = 0",
+        ),
+        ("reward.values.unparsed=inf", "`reward.values.unparsed` is inf, expected a finite number"),
+        ("rollout.top_p=0", "`rollout.top_p` is 0.0, expected above 0 and at most 1"),
+        ("rollout.min_p=1", "`rollout.min_p` is 1.0, expected at least 0 and below 1"),
+        ("rollout.stop=[\"a\", \"\"]", "`rollout.stop` is \"\", expected texts of at least one"),
+        ("reward.grading.fuel=0", "`reward.grading.fuel` is 0, expected at least 1"),
+        (
+            "evaluation.every=5",
+            "`evaluation.every` is 5, expected 0 where data.evaluation is absent",
+        ),
+        (
+            "evaluation.samples=2",
+            "`evaluation.samples` is 2, expected 1 where evaluation.temperature is 0",
+        ),
+        ("evaluation.temperature=-1.0", "`evaluation.temperature` is -1.0, expected"),
+    ];
+    for (argument, expected) in cases {
+        let text = error(&[argument]);
+        assert!(text.contains(expected), "{argument}: {text}");
+    }
+}
+
+#[test]
+fn values_out_of_range_of_sampling_and_checkpoints_are_named() {
+    let cases = [
+        (
+            "dynamic_sampling.accuracy_low=1.5",
+            "`dynamic_sampling.accuracy_low` is 1.5, expected a share in 0..=1",
+        ),
+        (
+            "dynamic_sampling.accuracy_high=-0.5",
+            "`dynamic_sampling.accuracy_high` is -0.5, expected a share in 0..=1, not below accuracy_low",
+        ),
+        ("dynamic_sampling.oversampling=0.5", "`dynamic_sampling.oversampling` is 0.5, expected"),
+        ("dynamic_sampling.oversampling=nan", "`dynamic_sampling.oversampling` is NaN, expected"),
+        (
+            "dynamic_sampling.max_batches=0",
+            "`dynamic_sampling.max_batches` is 0, expected at least 1",
+        ),
+        (
+            "reward.overlong.soft-buffer.buffer_tokens=1025",
+            "`reward.overlong.soft-buffer.buffer_tokens` is 1025, expected at most rollout.max_response_tokens = 1024",
+        ),
+        (
+            "reward.overlong.soft-buffer={buffer_tokens=9, penalty_factor=-1.0}",
+            "`reward.overlong.soft-buffer.penalty_factor` is -1.0, expected a finite number of at least 0",
+        ),
+        (
+            "checkpoint.best_metric=\"actor/fun\"",
+            "`checkpoint.best_metric` is \"actor/fun\", expected a name of docs/metrics.md or `val-core/…`",
+        ),
+    ];
+    for (argument, expected) in cases {
+        let text = error(&[argument]);
+        assert!(text.contains(expected), "{argument}: {text}");
+    }
+}

@@ -1,0 +1,102 @@
+//! Folders that are either whole or not there.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::error::WriteError;
+use crate::file::sync_folder_of;
+
+/// A folder under construction; it takes its name on [`DirectoryInProgress::commit`] and vanishes when dropped.
+#[derive(Debug)]
+pub struct DirectoryInProgress {
+    partial: PathBuf,
+    target: PathBuf,
+    committed: bool,
+}
+
+impl DirectoryInProgress {
+    /// Starts an empty folder that will become `target`, whose parents are made.
+    ///
+    /// # Errors
+    ///
+    /// [`WriteError`], naming `target`.
+    pub fn begin(target: &Path) -> Result<Self, WriteError> {
+        let partial = partial_name(target);
+        let start = || {
+            if let Some(parent) = target.parent() {
+                fs::create_dir_all(parent)?;
+            }
+            remove_folder(&partial)?;
+            fs::create_dir(&partial)
+        };
+        start().map_err(WriteError::of(target, "create the folder"))?;
+        Ok(Self { partial, target: target.to_path_buf(), committed: false })
+    }
+
+    /// Where to write for now.
+    pub fn path(&self) -> &Path {
+        &self.partial
+    }
+
+    /// Flushes every file and folder, then gives the folder its name; an older one of that name is replaced.
+    ///
+    /// # Errors
+    ///
+    /// [`WriteError`], naming the target; nothing of the new folder stays behind.
+    pub fn commit(mut self) -> Result<(), WriteError> {
+        let retired = self.partial.with_extension("retired");
+        let finish = || {
+            sync_tree(&self.partial)?;
+            remove_folder(&retired)?;
+            if self.target.exists() {
+                fs::rename(&self.target, &retired)?;
+            }
+            if let Err(error) = fs::rename(&self.partial, &self.target) {
+                // Put the old one back before reporting.
+                let _ = fs::rename(&retired, &self.target);
+                return Err(error);
+            }
+            remove_folder(&retired)
+        };
+        finish().map_err(WriteError::of(&self.target, "write the folder"))?;
+        self.committed = true;
+        sync_folder_of(&self.target)
+    }
+}
+
+impl Drop for DirectoryInProgress {
+    fn drop(&mut self) {
+        if !self.committed {
+            let _ = fs::remove_dir_all(&self.partial);
+        }
+    }
+}
+
+/// `.name.partial` beside `path`: the same folder, so that the rename stays within one file system.
+fn partial_name(path: &Path) -> PathBuf {
+    let mut name = OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(".partial");
+    path.with_file_name(name)
+}
+
+fn remove_folder(path: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn sync_tree(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            sync_tree(&path)?;
+        } else {
+            File::open(&path)?.sync_all()?;
+        }
+    }
+    File::open(folder)?.sync_all()
+}

@@ -1,0 +1,107 @@
+//! Files and folders that appear whole or not at all.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::Path;
+
+use whole_file::{DirectoryInProgress, write_atomically, write_atomically_with, write_new};
+use workspace_tests::files::{folder, message, names};
+
+#[test]
+fn a_written_file_replaces_the_old_one_and_leaves_nothing_else() {
+    let folder = folder(&[("f", "old")]);
+    let path = folder.path().join("f");
+    write_atomically(&path, b"new").unwrap();
+    assert_eq!(fs::read(&path).unwrap(), b"new");
+    assert_eq!(names(folder.path()), ["f"]);
+}
+
+/// `/dev/full` gives the error of a full disk after the first half was written.
+#[test]
+fn a_full_disk_leaves_the_old_file_and_no_half_of_the_new_one() {
+    let folder = folder(&[("f", "old")]);
+    let path = folder.path().join("f");
+    let result = write_atomically_with(&path, |file| {
+        file.write_all(b"the first half")?;
+        File::options().write(true).open("/dev/full")?.write_all(b"the second half")
+    });
+    let text = message(result, folder.path());
+    assert!(text.starts_with("DIR/f: cannot write: No space left on device"), "{text}");
+    assert_eq!(fs::read(&path).unwrap(), b"old");
+    assert_eq!(names(folder.path()), ["f"]);
+}
+
+#[test]
+fn a_place_that_cannot_be_written_is_named() {
+    let folder = folder(&[("file", "")]);
+    let text = message(write_atomically(&folder.path().join("file/x"), b""), folder.path());
+    assert!(text.starts_with("DIR/file/x: cannot write: "), "{text}");
+    let text = message(DirectoryInProgress::begin(&folder.path().join("file/x")), folder.path());
+    assert!(text.starts_with("DIR/file/x: cannot create the folder: "), "{text}");
+}
+
+#[test]
+fn a_file_that_is_there_is_not_written_anew() {
+    let folder = folder(&[]);
+    let path = folder.path().join("sweep.toml");
+    assert!(write_new(&path, b"first").unwrap());
+    assert!(!write_new(&path, b"second").unwrap());
+    assert_eq!(fs::read(&path).unwrap(), b"first");
+    assert_eq!(names(folder.path()), ["sweep.toml"]);
+}
+
+#[test]
+fn a_path_without_a_name_is_refused() {
+    let error = write_atomically(Path::new(".."), b"x").unwrap_err();
+    assert_eq!(error.to_string(), "..: cannot write: expected a path that ends in a file name");
+}
+
+#[cfg(unix)]
+#[test]
+fn others_may_read_what_they_may_read_of_any_file() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = folder(&[("plain", "x")]);
+    let mode = |name: &str| fs::metadata(folder.path().join(name)).unwrap().permissions().mode();
+    write_atomically(&folder.path().join("whole"), b"x").unwrap();
+    assert_eq!(mode("whole"), mode("plain"));
+}
+
+#[test]
+fn a_folder_appears_whole_on_commit() {
+    let folder = folder(&[]);
+    let target = folder.path().join("a/step-1");
+    let progress = DirectoryInProgress::begin(&target).unwrap();
+    fs::create_dir(progress.path().join("trainer")).unwrap();
+    fs::write(progress.path().join("trainer/state"), "s").unwrap();
+    assert!(!target.exists());
+    progress.commit().unwrap();
+    assert_eq!(fs::read_to_string(target.join("trainer/state")).unwrap(), "s");
+    assert_eq!(names(&folder.path().join("a")), ["step-1"]);
+}
+
+#[test]
+fn a_dropped_folder_vanishes() {
+    let folder = folder(&[]);
+    let progress = DirectoryInProgress::begin(&folder.path().join("step-1")).unwrap();
+    fs::write(progress.path().join("half"), "h").unwrap();
+    drop(progress);
+    assert!(names(folder.path()).is_empty());
+}
+
+#[test]
+fn a_committed_folder_replaces_an_older_one_and_what_a_crash_left() {
+    let folder = folder(&[]);
+    let target = folder.path().join("step-1");
+    for (round, name) in ["old", "new"].into_iter().enumerate() {
+        if round == 1 {
+            let crashed = DirectoryInProgress::begin(&target).unwrap();
+            fs::write(crashed.path().join("torn"), "").unwrap();
+            std::mem::forget(crashed);
+        }
+        let progress = DirectoryInProgress::begin(&target).unwrap();
+        fs::write(progress.path().join(name), "").unwrap();
+        progress.commit().unwrap();
+    }
+    assert_eq!(names(&target), ["new"]);
+    assert_eq!(names(folder.path()), ["step-1"]);
+}
