@@ -101,7 +101,8 @@ impl<'a> Engine<'a> {
     /// Room for `slots` rows of at most `capacity` tokens.
     pub(super) fn new(
         decoder: &'a Decoder,
-        (slots, capacity): (usize, usize),
+        slots: usize,
+        capacity: usize,
         Kernels { products, cuda }: Kernels,
     ) -> Self {
         // The CPU's own products know whole models alone.

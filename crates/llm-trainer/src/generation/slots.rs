@@ -106,7 +106,7 @@ fn engine<'a>(
         Products::Torch
     };
     let kernels = Kernels { products, cuda: options.cuda_kernels };
-    Engine::new(decoder, (slots, longest + options.max_new_tokens), kernels)
+    Engine::new(decoder, slots, longest + options.max_new_tokens, kernels)
 }
 
 impl Row {

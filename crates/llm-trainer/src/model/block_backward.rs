@@ -52,7 +52,7 @@ impl BlockBackward<'_> {
         let Self { model, index, sum, .. } = self;
         let mut pull = |pulled: (&Tensor, &Tensor), input: &Tensor| {
             if let Some((blocks, sum)) = sum {
-                return blocks.pull_back(*index, pulled, input, sum);
+                return blocks.pull_back(*index, pulled.0, pulled.1, input, sum);
             }
             torch_ext::backward(&[pulled.0], &[pulled.1])?;
             Ok(input.grad())

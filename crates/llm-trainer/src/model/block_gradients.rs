@@ -73,7 +73,8 @@ impl BlockGradients {
     pub(crate) fn pull_back(
         &self,
         index: usize,
-        (output, cotangent): (&Tensor, &Tensor),
+        output: &Tensor,
+        cotangent: &Tensor,
         input: &Tensor,
         sum: &mut [Tensor],
     ) -> Result<Tensor, TorchError> {

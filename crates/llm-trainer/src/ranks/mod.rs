@@ -79,9 +79,8 @@ impl Ranks {
         let status = Status { rank, phase: "starting".to_owned(), ..Status::default() };
         let status = Arc::new(Mutex::new(status));
         let store = group.store().reconnect().and_then(|store| store.prefixed("watch"));
-        let watch =
-            Watch::start(store?, Arc::clone(&status), (rank, count), timeout, Box::new(end))
-                .context("cannot watch the other ranks")?;
+        let watch = Watch::start(store?, Arc::clone(&status), rank, count, timeout, Box::new(end))
+            .context("cannot watch the other ranks")?;
         let (group, watch) = (Some(Rc::new(group)), Some(Rc::new(watch)));
         Ok(Self { group, status, watch, is_counted: true, overlaps: true })
     }

@@ -43,7 +43,8 @@ impl Watch {
     pub(super) fn start(
         store: Store,
         status: Arc<Mutex<Status>>,
-        (rank, count): (usize, usize),
+        rank: usize,
+        count: usize,
         timeout: Duration,
         end: End,
     ) -> std::io::Result<Self> {

@@ -108,7 +108,7 @@ mod tests {
         let chosen = [2, 0];
         let selected = layout.select(&COLUMN, &chosen);
         assert_eq!(selected, [4.0, 5.0, 6.0, 1.0, 2.0]);
-        let mut column = [0.0; 6];
+        let mut column = vec![0.0; 6];
         layout.scatter(&selected, &chosen, &mut column);
         assert_eq!(column, [1.0, 2.0, 0.0, 4.0, 5.0, 6.0]);
     }

@@ -133,7 +133,7 @@ impl Trainer {
 
         // Reward each, compare it with its group; log-probabilities before any update.
         phase("scoring the responses");
-        let scored = self.score(groups, &mut record)?;
+        let scored = self.score(&groups, &mut record)?;
 
         // Plan: the loss, which responses take part, and what each of their tokens weighs.
         phase("updating the policy");
@@ -159,7 +159,7 @@ impl Trainer {
     /// read.
     fn score(
         &mut self,
-        groups: Vec<SampledGroup<Answered>>,
+        groups: &[SampledGroup<Answered>],
         record: &mut StepRecord,
     ) -> anyhow::Result<ScoredRollout> {
         let step = record.step;
@@ -178,7 +178,7 @@ impl Trainer {
         record.timings.old_log_prob = began.elapsed().as_secs_f64();
         record.metrics.insert(metric!("entropy/at_temperature_1"), entropy_at_1);
         record_rollout(&mut record.metrics, &scored, self.config());
-        self.recorder.write_samples(step, &self.sampler.prompts(&groups), &scored)?;
+        self.recorder.write_samples(step, &self.sampler.prompts(groups), &scored)?;
         let tokenizer = &self.sampler.rewarder.text.tokenizer;
         self.recorder.write_tokens(step, tokenizer, &scored, None)?;
         Ok(scored)
@@ -239,7 +239,7 @@ impl Trainer {
         record.metrics.insert(metric!("training/epoch"), self.state.cursor.epoch as f64);
         let samples = self.recorder.directory.step_samples(step);
         let state = &mut self.state;
-        let stop = control(state, run.config(), scored, sums, &samples, &mut record)?;
+        let end_reason = control(state, run.config(), scored, sums, &samples, &mut record)?;
         if self.sampler.evaluates() && run.evaluates_at(step) {
             phase("evaluating");
             self.sampler.evaluate(&self.policy, &mut record.metrics, phase)?;
@@ -251,7 +251,7 @@ impl Trainer {
             self.save_checkpoint()?;
         }
         let steps = run.config().training.steps;
-        Ok(StepReport { metrics, steps, warnings, note, stop })
+        Ok(StepReport { metrics, steps, warnings, note, stop: end_reason })
     }
 
     /// Measures the untrained policy on the held-out questions, as step 0, if the run evaluates at all.

@@ -115,7 +115,7 @@ pub fn update(
             };
             pass.model.check_blocks()?;
             let place = Place { step, mini_batch: sums.updates };
-            let mini_batch = MiniBatch::of(batch, tokens.clone(), &shard, &current, place);
+            let mini_batch = MiniBatch::of(batch, &tokens, &shard, &current, place);
             let descent = mini_batch.descent(objective, &mut selection)?;
             recording.backward(&descent.cotangent)?;
             pass.model.check_blocks()?;
@@ -202,7 +202,7 @@ impl<'a> MiniBatch<'a> {
     /// The columns of `shard`; `tokens` are those of the mini-batch within `batch`.
     fn of(
         batch: UpdateBatch<'a>,
-        tokens: Range<usize>,
+        tokens: &Range<usize>,
         shard: &'a LocalShard<'a>,
         current: &'a Statistics,
         place: Place,
