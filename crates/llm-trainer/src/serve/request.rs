@@ -94,20 +94,7 @@ impl Reader {
         let seed = fields.take("seed", "a whole number", |value| {
             value.as_u64().or_else(|| value.as_i64().map(i64::cast_unsigned))
         })?;
-        let log_probs = match style {
-            Style::Completion => fields.count("logprobs", MOST_TOP)?,
-            Style::Chat => {
-                let wanted = fields.flag("logprobs")?;
-                let top = fields.count("top_logprobs", MOST_TOP)?;
-                if top.is_some() && !wanted {
-                    return Err(ApiError::field(
-                        "top_logprobs",
-                        "is given, expected `logprobs` true with it",
-                    ));
-                }
-                wanted.then_some(top.unwrap_or(0))
-            }
-        };
+        let log_probs = log_probs(style, &mut fields)?;
         let streams = fields.flag("stream")?;
         let stream_usage = fields
             .take("stream_options", "an object with `include_usage`", |value| {
@@ -310,4 +297,20 @@ fn refuse_what_is_not_done(fields: &mut Fields, samples: usize) -> Result<(), Ap
     fields.unsupported("response_format", |value| {
         value.get("type").and_then(Value::as_str) == Some("text")
     })
+}
+
+/// How many of the likeliest tokens are told beside each; `None` tells no log-probability.
+fn log_probs(style: Style, fields: &mut Fields) -> Result<Option<usize>, ApiError> {
+    match style {
+        Style::Completion => fields.count("logprobs", MOST_TOP),
+        Style::Chat => {
+            let wanted = fields.flag("logprobs")?;
+            let top = fields.count("top_logprobs", MOST_TOP)?;
+            if top.is_some() && !wanted {
+                let fault = "is given, expected `logprobs` true with it";
+                return Err(ApiError::field("top_logprobs", fault));
+            }
+            Ok(wanted.then_some(top.unwrap_or(0)))
+        }
+    }
 }
