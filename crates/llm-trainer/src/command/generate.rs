@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use model_files::chat_template::{ChatTemplate, Message};
+use model_files::sampling::Sampling;
 use model_files::stop_strings::StopStrings;
 use model_files::text_tokenizer::TextTokenizer;
 use serde::Deserialize;
@@ -37,16 +38,16 @@ pub struct Args {
     #[arg(long, default_value_t = 256)]
     max_new_tokens: usize,
     /// Logits are divided by it; 0 takes the likeliest token
-    #[arg(long, default_value_t = 1.0)]
+    #[arg(long, default_value_t = Sampling::DEFAULT.temperature)]
     temperature: f64,
     /// Draw only the likeliest tokens whose probabilities first add up to this fraction, above 0, at most 1; 1 is all
-    #[arg(long, default_value_t = 1.0)]
+    #[arg(long, default_value_t = Sampling::DEFAULT.top_p)]
     top_p: f64,
     /// Draw only this many of the likeliest tokens; 0 is all
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = Sampling::DEFAULT.top_k)]
     top_k: usize,
     /// Draw only tokens that have at least this fraction of the likeliest one's probability, 0 to 1; 0 is all
-    #[arg(long, default_value_t = 0.0)]
+    #[arg(long, default_value_t = Sampling::DEFAULT.min_p)]
     min_p: f64,
     /// End a response before this text; may be repeated
     #[arg(long = "stop", value_name = "TEXT")]

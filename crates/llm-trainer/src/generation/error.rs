@@ -1,6 +1,7 @@
 //! Why nothing can be generated, and the check of what was asked for.
 
 use entropy_core::LogitsError;
+use model_files::sampling::RangeCheck;
 use model_files::text_tokenizer::TokenizerError;
 use thiserror::Error;
 
@@ -87,18 +88,16 @@ pub(super) fn check(
             return fault(option, found.to_string(), "at least 1");
         }
     }
-    if !(options.temperature.is_finite() && options.temperature >= 0.0) {
-        return fault("temperature", options.temperature.to_string(), "a number of at least 0");
-    }
-    if options.band.is_some() && options.temperature <= 0.0 {
-        let expected = "above 0 with an entropy band";
-        return fault("temperature", options.temperature.to_string(), expected);
-    }
-    if !(options.top_p > 0.0 && options.top_p <= 1.0) {
-        return fault("top_p", options.top_p.to_string(), "above 0 and at most 1");
-    }
-    if !(0.0..1.0).contains(&options.min_p) {
-        return fault("min_p", options.min_p.to_string(), "at least 0 and below 1");
+    let [temperature, top_p, min_p] = options.sampling().checks();
+    let banded = RangeCheck {
+        holds: options.band.is_none() || options.temperature > 0.0,
+        expected: "above 0 with an entropy band",
+        ..temperature
+    };
+    for RangeCheck { field, value, holds, expected } in [temperature, banded, top_p, min_p] {
+        if !holds {
+            return fault(field, value.to_string(), expected);
+        }
     }
     let config = decoder.config();
     let vocab_size = config.vocab_size;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use entropy_core::EntropyBand;
+use model_files::sampling::Sampling;
 use model_files::stop_strings::StopStrings;
 
 /// What the noise of one prompt's samples is keyed by.
@@ -61,8 +62,13 @@ pub struct GenerationOptions {
 impl GenerationOptions {
     /// Whether some tokens of the vocabulary may never be drawn, so that a response remembers which.
     pub fn truncates(&self) -> bool {
-        let drawn = self.temperature > 0.0;
-        drawn && (self.top_k > 0 || self.top_p < 1.0 || self.min_p > 0.0)
+        self.temperature > 0.0 && self.sampling().truncates()
+    }
+
+    /// The distribution that tokens are drawn from, before a band moves its temperature.
+    pub fn sampling(&self) -> Sampling {
+        let &Self { temperature, top_k, top_p, min_p, .. } = self;
+        Sampling { temperature, top_k, top_p, min_p }
     }
 
     /// The distribution that tokens are drawn from, and log-probabilities are of: a formula over the logits `z`.
@@ -83,13 +89,14 @@ impl GenerationOptions {
 
 impl Default for GenerationOptions {
     fn default() -> Self {
+        let Sampling { temperature, top_k, top_p, min_p } = Sampling::DEFAULT;
         Self {
             samples: 1,
             max_new_tokens: 256,
-            temperature: 1.0,
-            top_k: 0,
-            top_p: 1.0,
-            min_p: 0.0,
+            temperature,
+            top_k,
+            top_p,
+            min_p,
             stop_ids: Vec::new(),
             stop_strings: None,
             rows: 64,
