@@ -18,13 +18,13 @@
 //! [`entropy_core::Categorical::pull_back`] and [`entropy_core::Categorical::pull_back_entropy`].
 
 use run_plan::plan::CHUNK_LOGITS;
-use tch::{Device, Kind, Tensor};
+use tch::{Device, Tensor};
 
 mod shards;
 mod weight_sum;
 
-pub(crate) use self::weight_sum::WeightGradient;
 use self::weight_sum::WeightSum;
+pub use self::weight_sum::{WeightGradient, statistics_kind};
 use crate::kept_tokens::KeptTokens;
 use crate::model::TensorGroup;
 use crate::product::matmul;
@@ -42,6 +42,30 @@ impl<'a> From<&'a Tensor> for Head<'a> {
     fn from(weight: &'a Tensor) -> Self {
         Self { weight, group: None }
     }
+}
+
+/// Tokens whose statistics are asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct Targets<'a> {
+    /// Token ids, i64 `[tokens]`.
+    pub ids: &'a Tensor,
+    /// The part of the vocabulary that each was drawn from, where that was not the whole; one list a token.
+    pub kept: Option<&'a KeptTokens>,
+}
+
+impl<'a> From<&'a Tensor> for Targets<'a> {
+    fn from(ids: &'a Tensor) -> Self {
+        Self { ids, kept: None }
+    }
+}
+
+/// `∂L/∂(statistic)` of each target, both `[tokens]`.
+#[derive(Debug, Clone, Copy)]
+pub struct TokenCotangent<'a> {
+    /// `∂L/∂ log π(y_t)`.
+    pub log_prob: &'a Tensor,
+    /// `∂L/∂H_t`, where the loss has an entropy term.
+    pub entropy: Option<&'a Tensor>,
 }
 
 /// What a policy says of each chosen token, both `[tokens]`; `f64` for an `f64` model, else `f32`.
@@ -64,9 +88,8 @@ pub struct HeadGradient {
 
 /// Log-probability and entropy of `targets` under `softmax(hidden · weightᵀ / temperature)`, without a graph.
 ///
-/// Shapes: `hidden` `[tokens, hidden]`, `weight` `[vocab, hidden]`, `targets` `[tokens]` of `i64`. Where the targets come
-/// with lists of [`KeptTokens`], one a token, the log-probability is that of the softmax over the list; the entropy is
-/// always that over the whole vocabulary.
+/// Shapes: `hidden` `[tokens, hidden]`, `weight` `[vocab, hidden]`. Where the targets come with lists of [`KeptTokens`], the
+/// log-probability is that of the softmax over the list; the entropy is always that over the whole vocabulary.
 ///
 /// # Panics
 ///
@@ -74,13 +97,13 @@ pub struct HeadGradient {
 pub fn token_statistics<'a>(
     hidden: &Tensor,
     head: impl Into<Head<'a>>,
-    targets: (&Tensor, Option<&KeptTokens>),
+    targets: impl Into<Targets<'a>>,
     temperature: f64,
 ) -> TokenStatistics {
     let _no_grad = tch::no_grad_guard();
-    let head = head.into();
+    let (head, targets) = (head.into(), targets.into());
     let (mut log_probs, mut entropies) = (Vec::new(), Vec::new());
-    for (start, length) in chunks(targets.0.size()[0], head.weight.size()[0]) {
+    for (start, length) in chunks(targets.ids.size()[0], head.weight.size()[0]) {
         let chunk = Chunk::new(hidden, head, targets, temperature, (start, length));
         log_probs.push(chunk.target_log_prob());
         entropies.push(chunk.entropy());
@@ -91,69 +114,32 @@ pub fn token_statistics<'a>(
 
 /// Pulls cotangents of log-probability and entropy back to hidden states and weight.
 ///
-/// Shapes as in [`token_statistics`]; `d_log_prob` and `d_entropy` are `[tokens]`. The gradient with respect to the weight
-/// is added to `d_weight`, `[vocab, hidden]` of [`statistics_kind`], where there is one; that of `hidden` has its kind.
+/// Shapes as in [`token_statistics`]. The gradient with respect to the weight is added to `d_weight`, where there is one; that of
+/// `hidden` has its kind.
 ///
 /// # Panics
 ///
-/// As [`token_statistics`], or if `d_weight` has another shape or kind.
+/// As [`token_statistics`], or if `d_weight` is a sum of another shape.
 pub fn token_statistics_backward<'a>(
     hidden: &Tensor,
     head: impl Into<Head<'a>>,
-    targets: (&Tensor, Option<&KeptTokens>),
+    targets: impl Into<Targets<'a>>,
     temperature: f64,
-    d_log_prob: &Tensor,
-    d_entropy: Option<&Tensor>,
-    d_weight: Option<&mut Tensor>,
-) -> HeadGradient {
-    let mut gradient = d_weight.map(|sum| WeightGradient::over(sum));
-    let cotangents = (d_log_prob, d_entropy);
-    pull_back(hidden, head.into(), targets, temperature, cotangents, gradient.as_mut())
-}
-
-/// As [`token_statistics_backward`], with the gradient of the weight added to `d_weight`.
-pub(crate) fn pull_back(
-    hidden: &Tensor,
-    head: Head<'_>,
-    targets: (&Tensor, Option<&KeptTokens>),
-    temperature: f64,
-    (d_log_prob, d_entropy): (&Tensor, Option<&Tensor>),
+    cotangent: TokenCotangent<'_>,
     d_weight: Option<&mut WeightGradient>,
 ) -> HeadGradient {
     let _no_grad = tch::no_grad_guard();
+    let (head, targets) = (head.into(), targets.into());
     let (mut d_hidden, mut log_probs) = (Vec::new(), Vec::new());
     let kind = statistics_kind(hidden);
     let vocab = head.weight.size()[0];
     let mut d_weight = d_weight.map(|gradient| WeightSum::new(gradient, hidden, vocab));
-    for (start, length) in chunks(targets.0.size()[0], head.weight.size()[0]) {
+    for (start, length) in chunks(targets.ids.size()[0], vocab) {
         let chunk = Chunk::new(hidden, head, targets, temperature, (start, length));
         let column = |values: &Tensor| values.narrow(0, start, length).unsqueeze(1).to_kind(kind);
-        let gradient = column(d_log_prob);
         log_probs.push(chunk.target_log_prob());
-        // Buffers of a chunk are large: what can be is done in place.
-        let prob = chunk.log_prob.exp();
-        let score = d_entropy.map(|d_entropy| {
-            let mut score = &chunk.log_prob + chunk.entropy().unsqueeze(1);
-            score *= &prob;
-            score *= column(d_entropy);
-            score
-        });
-        let mut d_logits = match &chunk.restriction {
-            None => {
-                let mut d_logits = prob;
-                d_logits *= -&gradient;
-                d_logits
-            }
-            Some(restriction) => restriction.d_logits(&prob, &gradient),
-        };
-        if let Some(score) = score {
-            d_logits -= score;
-        }
-        let of_target = match &chunk.elsewhere {
-            None => gradient,
-            Some(Elsewhere { is_here, .. }) => gradient * is_here,
-        };
-        let _same = d_logits.scatter_add_(1, &chunk.targets, &of_target);
+        let mut d_logits =
+            chunk.d_logits(column(cotangent.log_prob), cotangent.entropy.map(column));
         if (temperature - 1.0).abs() > 0.0 {
             d_logits /= temperature;
         }
@@ -178,11 +164,6 @@ pub(crate) fn pull_back(
 
 fn join(parts: &[Tensor], empty: impl FnOnce() -> Tensor) -> Tensor {
     if parts.is_empty() { empty() } else { Tensor::cat(parts, 0) }
-}
-
-/// What statistics of a model and sums of its gradients are taken in: `f32` at least, whatever the model's own kind.
-pub fn statistics_kind(hidden: &Tensor) -> Kind {
-    if hidden.kind() == Kind::Double { Kind::Double } else { Kind::Float }
 }
 
 /// Runs of tokens whose logits fit [`CHUNK_LOGITS`].
@@ -277,14 +258,14 @@ impl Chunk {
     fn new(
         hidden: &Tensor,
         Head { weight, group }: Head<'_>,
-        (targets, kept): (&Tensor, Option<&KeptTokens>),
+        Targets { ids, kept }: Targets<'_>,
         temperature: f64,
         (start, length): (i64, i64),
     ) -> Self {
         let kind = statistics_kind(hidden);
         let logits = matmul(&hidden.narrow(0, start, length), &weight.tr()).to_kind(kind);
         let logits = if (temperature - 1.0).abs() > 0.0 { logits / temperature } else { logits };
-        let targets = targets.narrow(0, start, length).unsqueeze(1);
+        let targets = ids.narrow(0, start, length).unsqueeze(1);
         let lists: Option<Vec<&[u32]>> = kept.map(|kept| {
             let first = usize::try_from(start).expect("chunks start at 0 or later");
             let last = first + usize::try_from(length).expect("chunks have tokens");
@@ -297,6 +278,35 @@ impl Chunk {
         let log_prob = logits.log_softmax(-1, kind);
         let restriction = lists.map(|lists| Restriction::new(&log_prob, &lists));
         Self { log_prob, targets, restriction, elsewhere: None }
+    }
+
+    /// Gradient with respect to the logits divided by the temperature, `[length, vocab]`, of cotangents `[length, 1]`.
+    fn d_logits(&self, d_log_prob: Tensor, d_entropy: Option<Tensor>) -> Tensor {
+        // Buffers of a chunk are large: what can be is done in place.
+        let prob = self.log_prob.exp();
+        let score = d_entropy.map(|d_entropy| {
+            let mut score = &self.log_prob + self.entropy().unsqueeze(1);
+            score *= &prob;
+            score *= d_entropy;
+            score
+        });
+        let mut d_logits = match &self.restriction {
+            None => {
+                let mut d_logits = prob;
+                d_logits *= -&d_log_prob;
+                d_logits
+            }
+            Some(restriction) => restriction.d_logits(&prob, &d_log_prob),
+        };
+        if let Some(score) = score {
+            d_logits -= score;
+        }
+        let of_target = match &self.elsewhere {
+            None => d_log_prob,
+            Some(Elsewhere { is_here, .. }) => d_log_prob * is_here,
+        };
+        let _same = d_logits.scatter_add_(1, &self.targets, &of_target);
+        d_logits
     }
 
     fn target_log_prob(&self) -> Tensor {

@@ -1,6 +1,5 @@
 //! Trains Qwen2.5- and Llama-architecture language models with the losses of `rl-losses`.
 
-pub mod cli;
 pub mod command;
 mod cpu_decoder;
 pub mod device;
@@ -15,6 +14,7 @@ pub mod launch;
 mod machine;
 mod memory_check;
 pub mod model;
+pub mod one_line;
 pub mod openmp;
 pub mod out_of_memory;
 mod product;

@@ -5,10 +5,10 @@
 use std::io::{self, BufWriter, Write};
 
 use command_pages::{CLOSED_PIPE, Watched};
-use llm_trainer::cli::Cli;
-use llm_trainer::command::Command;
+use llm_trainer::command::{Cli, Command};
 use llm_trainer::interruption::Interruption;
 use llm_trainer::launch::RankFailed;
+use llm_trainer::one_line::one_line;
 use llm_trainer::{openmp, out_of_memory};
 
 fn main() {
@@ -53,17 +53,4 @@ fn end(error: &anyhow::Error) -> u8 {
     }
     let _ = writeln!(io::stderr(), "error: {}", one_line(error));
     failed.map_or(2, RankFailed::exit_code)
-}
-
-/// The error and its causes; a cause that the line ends with already is not said twice.
-fn one_line(error: &anyhow::Error) -> String {
-    error.chain().map(ToString::to_string).fold(String::new(), |line, cause| {
-        if line.is_empty() {
-            cause
-        } else if line.ends_with(&cause) {
-            line
-        } else {
-            format!("{line}: {cause}")
-        }
-    })
 }

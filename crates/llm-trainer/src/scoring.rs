@@ -29,7 +29,7 @@ pub fn score(decoder: &Decoder, token_ids: &[u32], temperature: f64) -> Scores {
     let predicted = ids.size()[0] - 1;
     let hidden = decoder.forward(&ids.narrow(0, 0, predicted).unsqueeze(0)).squeeze_dim(0);
     let targets = ids.narrow(0, 1, predicted);
-    let statistics = token_statistics(&hidden, decoder.head(), (&targets, None), temperature);
+    let statistics = token_statistics(&hidden, decoder.head(), &targets, temperature);
     let column = |tensor: Tensor| {
         Vec::<f64>::try_from(tensor.to_kind(Kind::Double)).expect("a one-dimensional tensor of f64")
     };

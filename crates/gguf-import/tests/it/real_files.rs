@@ -53,7 +53,9 @@ fn sums_of(gguf: &GgufFile) -> BTreeMap<String, (usize, String)> {
     for tensor in gguf.tensors() {
         let mut digest = Sha256::new();
         gguf.read_elements(tensor, |elements| {
-            elements.iter().for_each(|element| digest.update(element.to_le_bytes()));
+            for element in elements {
+                digest.update(element.to_le_bytes());
+            }
             Ok(())
         })
         .expect("readable");

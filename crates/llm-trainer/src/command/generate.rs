@@ -1,5 +1,6 @@
 //! `generate`: responses to one prompt or to a file of them.
 
+mod answer;
 mod readable;
 
 use std::io::Write;
@@ -8,9 +9,12 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use model_files::chat_template::{ChatTemplate, Message};
+use model_files::sampling::Sampling;
 use model_files::stop_strings::StopStrings;
-use serde::{Deserialize, Serialize};
+use model_files::text_tokenizer::TextTokenizer;
+use serde::Deserialize;
 
+use self::answer::{Answer, EntropyColumns};
 use super::json_lines;
 use super::model_options::{LoadedModel, ModelOptions};
 use super::sampling_options::BandOptions;
@@ -34,16 +38,16 @@ pub struct Args {
     #[arg(long, default_value_t = 256)]
     max_new_tokens: usize,
     /// Logits are divided by it; 0 takes the likeliest token
-    #[arg(long, default_value_t = 1.0)]
+    #[arg(long, default_value_t = Sampling::DEFAULT.temperature)]
     temperature: f64,
     /// Draw only the likeliest tokens whose probabilities first add up to this fraction, above 0, at most 1; 1 is all
-    #[arg(long, default_value_t = 1.0)]
+    #[arg(long, default_value_t = Sampling::DEFAULT.top_p)]
     top_p: f64,
     /// Draw only this many of the likeliest tokens; 0 is all
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = Sampling::DEFAULT.top_k)]
     top_k: usize,
     /// Draw only tokens that have at least this fraction of the likeliest one's probability, 0 to 1; 0 is all
-    #[arg(long, default_value_t = 0.0)]
+    #[arg(long, default_value_t = Sampling::DEFAULT.min_p)]
     min_p: f64,
     /// End a response before this text; may be repeated
     #[arg(long = "stop", value_name = "TEXT")]
@@ -84,45 +88,17 @@ struct Request {
     prompt: String,
 }
 
-/// One response.
-#[derive(Debug, Serialize)]
-struct Answer<'a> {
-    prompt: usize,
-    sample: usize,
-    text: &'a str,
-    token_ids: &'a [u32],
-    /// Nats, over the tokens that each was drawn from.
-    log_prob: &'a [f64],
-    /// Which distribution the log-probabilities are of.
-    log_prob_of: &'a str,
-    finish: &'static str,
-    #[serde(flatten)]
-    entropy: Option<EntropyColumns>,
-}
-
-/// One value a token.
-#[derive(Debug, Serialize)]
-struct EntropyColumns {
-    /// Of the distribution the token was drawn from, in nats.
-    entropy: Vec<f64>,
-    /// Of the whole vocabulary at temperature 1, in nats.
-    entropy_at_temperature_1: Vec<f64>,
-    /// `-log_prob`, in nats.
-    surprise: Vec<f64>,
-    /// Logits were divided by it.
-    temperature: Vec<f64>,
-}
-
-impl EntropyColumns {
-    /// Of a response whose entropies were measured.
-    fn of(response: &Generated) -> Option<Self> {
-        let Generated { entropy, log_prob, .. } = response;
-        (!entropy.is_empty()).then(|| Self {
-            entropy: entropy.iter().map(|token| token.drawn_from).collect(),
-            entropy_at_temperature_1: entropy.iter().map(|token| token.at_temperature_1).collect(),
-            surprise: log_prob.iter().map(|log_prob| -log_prob).collect(),
-            temperature: entropy.iter().map(|token| token.temperature).collect(),
-        })
+impl Source {
+    /// The prompts, as they were given.
+    fn texts(&self) -> anyhow::Result<Vec<String>> {
+        let mut texts: Vec<String> = self.prompt.iter().cloned().collect();
+        if let Some(path) = &self.input {
+            json_lines::for_each(path, |request: Request| {
+                texts.push(request.prompt);
+                Ok(())
+            })?;
+        }
+        Ok(texts)
     }
 }
 
@@ -132,13 +108,7 @@ impl EntropyColumns {
 ///
 /// A model, tokenizer, prompt or option that cannot be used.
 pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
-    let mut texts: Vec<String> = args.source.prompt.iter().cloned().collect();
-    if let Some(path) = &args.source.input {
-        json_lines::for_each(path, |request: Request| {
-            texts.push(request.prompt);
-            Ok(())
-        })?;
-    }
+    let mut texts = args.source.texts()?;
     let LoadedModel { directory, decoder, tokenizer } = args.model.load()?;
     if args.chat {
         let template = ChatTemplate::load(&directory)?.with_context(|| {
@@ -176,6 +146,17 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
         measure_entropy: args.entropy,
     };
     let generated = generate(&decoder, &prompts, &options)?;
+    write(args, &options, &generated, &tokenizer, out)
+}
+
+/// Writes the responses, prompt after prompt.
+fn write(
+    args: &Args,
+    options: &GenerationOptions,
+    generated: &[Generated],
+    tokenizer: &TextTokenizer,
+    out: &mut impl Write,
+) -> anyhow::Result<()> {
     let log_prob_of = options.distribution();
     for (index, response) in generated.iter().enumerate() {
         let Generated { token_ids, log_prob, finish, .. } = response;
@@ -192,7 +173,7 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
             entropy: EntropyColumns::of(response),
         };
         if args.readable {
-            readable::write(&answer, &tokenizer, out)?;
+            readable::write(&answer, tokenizer, out)?;
         } else {
             serde_json::to_writer(&mut *out, &answer)?;
             writeln!(out)?;

@@ -1,4 +1,4 @@
-//! The subcommands, one module each: `Args`, and `run(args, out)` that writes data to `out`.
+//! The command line: subcommands, one module each: `Args`, and `run(args, out)` that writes data to `out`.
 
 pub mod confined;
 pub mod data;
@@ -25,10 +25,17 @@ pub mod warmup;
 
 use std::io::Write;
 
-use clap::{CommandFactory, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use command_pages::{CompletionsArgs, ManArgs};
 
-use crate::cli::Cli;
+/// Trains Qwen2- and Llama-architecture language models, and shows what their entropy does.
+#[derive(Debug, Parser)]
+#[command(name = "llm-trainer", version)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
 
 /// A subcommand and its arguments.
 #[derive(Debug, Subcommand)]

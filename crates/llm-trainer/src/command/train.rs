@@ -18,6 +18,7 @@ use super::run_source::RunSource;
 use crate::device;
 use crate::interruption::Interruption;
 use crate::memory_check::MemoryCheck;
+use crate::one_line::one_line;
 use crate::out_of_memory;
 use crate::progress::Progress;
 use crate::ranks::Ranks;
@@ -190,7 +191,7 @@ fn train_on(
     let requests = Requests { signals: Signals::listen()?, deadline };
     let outcome = train(ranks, &mut trainer, &progress, &name, &requests);
     if let (Err(error), false) = (&outcome, ranks.is_first()) {
-        progress.say(&format!("error: {error:#}"));
+        progress.say(&format!("error: {}", one_line(error)));
     }
     let interruption = outcome?;
     if let Some(reason) = interruption {

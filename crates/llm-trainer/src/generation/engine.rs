@@ -5,11 +5,11 @@ use entropy_core::LogitsError;
 use tch::Tensor;
 use torch_ext::HostNumbers;
 
-use super::GenerationOptions;
 use super::host_sampler::draw_on_host;
 use super::kv_cache::KvCache;
 use super::measured::Measured;
 use super::own_kernels::own_kernels;
+use super::request::GenerationOptions;
 use super::sampler::{Drawn, draw, drawn};
 use crate::cpu_decoder::{CpuDecoder, numbers};
 use crate::kernel_test::may_use_kernels;
@@ -102,7 +102,8 @@ impl<'a> Engine<'a> {
     /// Room for `slots` rows of at most `capacity` tokens.
     pub(super) fn new(
         decoder: &'a Decoder,
-        (slots, capacity): (usize, usize),
+        slots: usize,
+        capacity: usize,
         Kernels { products, cuda }: Kernels,
     ) -> Self {
         // The CPU's own products know whole models alone.

@@ -6,8 +6,9 @@
 use entropy_core::{LogitsError, kernel::row};
 use rayon::prelude::*;
 
+use super::request::GenerationOptions;
+use super::response::TokenEntropy;
 use super::sampler::Drawn;
-use super::{GenerationOptions, TokenEntropy};
 
 /// One token a row of `logits`, `[rows, vocab]`: the first whose cumulative probability exceeds the row's of `uniforms`, numbers of
 /// `[0, 1)`, or the likeliest.

@@ -2,7 +2,8 @@
 
 use tch::{Kind, Tensor};
 
-use super::{GenerationOptions, TokenEntropy};
+use super::request::GenerationOptions;
+use super::response::TokenEntropy;
 
 /// Entropies of the rows, if they are asked for.
 #[derive(Default)]

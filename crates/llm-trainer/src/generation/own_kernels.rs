@@ -6,7 +6,7 @@ use model_files::model_config::ModelConfig;
 use tch::{Device, Kind, Tensor};
 use torch_ext::{DecodingKernels, KernelError};
 
-use super::GenerationOptions;
+use super::request::GenerationOptions;
 use super::sampler::draw;
 use crate::kernel_test::{Asked, may_use_kernels};
 use crate::model::{Decoder, FusedOperations, Operation, test_block_kernel};

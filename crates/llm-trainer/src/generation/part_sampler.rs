@@ -7,8 +7,8 @@
 use entropy_core::LogitsError;
 use tch::{Kind, Tensor};
 
-use super::GenerationOptions;
 use super::measured::Measured;
+use super::request::GenerationOptions;
 use super::sampler::{Drawn, draw, drawn};
 use crate::model::TensorGroup;
 

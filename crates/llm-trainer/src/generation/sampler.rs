@@ -5,7 +5,8 @@ use rayon::prelude::*;
 use tch::{Device, Kind, Tensor};
 
 use super::measured::Measured;
-use super::{GenerationOptions, TokenEntropy};
+use super::request::GenerationOptions;
+use super::response::TokenEntropy;
 
 /// A drawn token.
 #[derive(Debug, Clone, PartialEq)]

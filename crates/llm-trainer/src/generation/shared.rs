@@ -6,8 +6,10 @@ use std::sync::Arc;
 use tch::{Kind, Tensor};
 
 use super::engine::{Engine, Kernels, Prefilled, Products};
+use super::error::{GenerationError, check};
+use super::request::{GenerationOptions, PromptRequest, SamplingKey};
+use super::response::Finish;
 use super::slots::Row;
-use super::{Finish, GenerationError, GenerationOptions, PromptRequest, SamplingKey, check};
 use crate::model::Decoder;
 
 /// A prompt whose `options.samples` responses are asked for.
@@ -65,7 +67,7 @@ impl<'a> SharedBatch<'a> {
         let kernels = Kernels { products, cuda: true };
         Self {
             decoder,
-            engine: Engine::new(decoder, (slots, capacity), kernels),
+            engine: Engine::new(decoder, slots, capacity, kernels),
             rows: Vec::new(),
             slots,
             capacity,

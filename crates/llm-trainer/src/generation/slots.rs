@@ -3,12 +3,11 @@
 use counter_rng::{NoiseKey, uniform};
 
 use super::engine::{Engine, Kernels, Prefilled, Products};
+use super::error::GenerationError;
 use super::part_sampler::draw_from_parts;
+use super::request::{GenerationOptions, PromptRequest, SamplingKey};
+use super::response::{Finish, Generated, Listener, Tally, TokenEntropy};
 use super::sampler::Drawn;
-use super::{
-    Finish, Generated, GenerationError, GenerationOptions, Listener, PromptRequest, SamplingKey,
-    Tally, TokenEntropy,
-};
 use crate::cpu_decoder::packing_pays;
 use crate::kept_tokens::KeptTokens;
 use crate::model::Decoder;
@@ -40,17 +39,8 @@ pub(super) fn run(
     listener: &mut dyn Listener,
 ) -> Result<(), GenerationError> {
     let total = prompts.len() * options.samples;
-    let longest = prompts.iter().map(|prompt| prompt.token_ids.len()).max().unwrap_or(0);
     let slots = options.rows.min(total);
-    let capacity = longest + options.max_new_tokens;
-    let products = if options.cpu_kernels {
-        let steps = total.div_ceil(slots.max(1)) * options.max_new_tokens;
-        Products::Own { packs: packing_pays(slots, steps) }
-    } else {
-        Products::Torch
-    };
-    let kernels = Kernels { products, cuda: options.cuda_kernels };
-    let mut engine = Engine::new(decoder, (slots, capacity), kernels);
+    let mut engine = engine(decoder, prompts, options, slots);
     let mut prefilled: Option<Prefilled> = None;
     let mut rows: Vec<Row> = Vec::with_capacity(slots);
     let mut tally = Tally { total, ..Tally::default() };
@@ -98,6 +88,25 @@ pub(super) fn run(
         let last: Vec<u32> = rows.iter().map(Row::last_token).collect();
         engine.step(&last);
     }
+}
+
+/// An engine with room for so many of the responses at a time.
+fn engine<'a>(
+    decoder: &'a Decoder,
+    prompts: &[PromptRequest<'_>],
+    options: &GenerationOptions,
+    slots: usize,
+) -> Engine<'a> {
+    let total = prompts.len() * options.samples;
+    let longest = prompts.iter().map(|prompt| prompt.token_ids.len()).max().unwrap_or(0);
+    let products = if options.cpu_kernels {
+        let steps = total.div_ceil(slots.max(1)) * options.max_new_tokens;
+        Products::Own { packs: packing_pays(slots, steps) }
+    } else {
+        Products::Torch
+    };
+    let kernels = Kernels { products, cuda: options.cuda_kernels };
+    Engine::new(decoder, slots, longest + options.max_new_tokens, kernels)
 }
 
 impl Row {

@@ -81,7 +81,9 @@ mod tests {
     use tch::Kind;
 
     use super::*;
-    use crate::head::{Head, token_statistics, token_statistics_backward};
+    use crate::head::{
+        Head, Targets, TokenCotangent, WeightGradient, token_statistics, token_statistics_backward,
+    };
     use crate::kept_tokens::KeptTokens;
     use crate::ranks::Ranks;
 
@@ -107,23 +109,19 @@ mod tests {
         let kept = KeptTokens::from(lists);
         let (d_log_prob, d_entropy) = (draw([5, 1], 3).squeeze(), draw([5, 1], 4).squeeze());
         for (kept, temperature) in [(None, 1.0), (Some(&kept), 1.0), (Some(&kept), 0.6)] {
-            let targets = (&targets, kept);
+            let targets = Targets { ids: &targets, kept };
             let heads = [None, Some(&group)].map(|group| Head { weight: &weight, group });
             let [whole, parts] =
                 heads.map(|head| token_statistics(&hidden, head, targets, temperature));
             assert!(distance(&whole.log_prob, &parts.log_prob) < 1e-13);
             assert!(distance(&whole.entropy, &parts.entropy) < 1e-13);
             let [whole, parts] = heads.map(|head| {
-                let mut d_weight = weight.zeros_like();
-                let gradient = token_statistics_backward(
-                    &hidden,
-                    head,
-                    targets,
-                    temperature,
-                    &d_log_prob,
-                    Some(&d_entropy),
-                    Some(&mut d_weight),
-                );
+                let d_weight = weight.zeros_like();
+                let mut sum = WeightGradient::over(&d_weight);
+                let cotangent = TokenCotangent { log_prob: &d_log_prob, entropy: Some(&d_entropy) };
+                let (targets, sum) = (targets, Some(&mut sum));
+                let gradient =
+                    token_statistics_backward(&hidden, head, targets, temperature, cotangent, sum);
                 (gradient.hidden, d_weight)
             });
             assert!(distance(&whole.0, &parts.0) < 1e-12);

@@ -1,20 +1,24 @@
 //! The gradient of the head's weight, from the gradients of its logits.
 
 use run_plan::plan::WAITING_LOGITS;
-use tch::Tensor;
+use tch::{Kind, Tensor};
 
-use super::statistics_kind;
 use crate::product::matmul;
 
 /// Most rows of a product that is widened before it is added: few enough that its buffers are small.
 const WIDENED_ROWS: i64 = 1 << 13;
+
+/// The kind in which statistics of a model and sums of its gradients are taken: `f32` at least.
+pub fn statistics_kind(hidden: &Tensor) -> Kind {
+    if hidden.kind() == Kind::Double { Kind::Double } else { Kind::Float }
+}
 
 /// The gradient of the head's weight, `[vocab, hidden]`, summed over micro-batches.
 ///
 /// A sum of products of a narrow model is taken in `f32`, twice as wide as all its other gradients are together with it: the first
 /// product waits in its own kind for a second, which a small mini-batch has none of.
 #[derive(Debug)]
-pub(crate) struct WeightGradient {
+pub struct WeightGradient {
     state: State,
 }
 
@@ -35,7 +39,7 @@ impl WeightGradient {
     }
 
     /// Over the memory of `sum`.
-    pub(crate) fn over(sum: &Tensor) -> Self {
+    pub fn over(sum: &Tensor) -> Self {
         Self { state: State::Sum(sum.shallow_clone()) }
     }
 
@@ -142,7 +146,7 @@ impl<'a> WeightSum<'a> {
 
 #[cfg(test)]
 mod tests {
-    use tch::{Device, Kind};
+    use tch::Device;
 
     use super::*;
 

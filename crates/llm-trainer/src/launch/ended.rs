@@ -126,6 +126,15 @@ pub struct FailedElsewhere {
     pub message: String,
 }
 
+/// What the launcher waits for.
+#[derive(Debug)]
+pub(super) enum Event {
+    /// A rank of this host, counted here, has ended; the rank of the run that it blames.
+    Ended(usize, Ended, Option<usize>),
+    /// A rank of another host has failed, in words.
+    Elsewhere(String),
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

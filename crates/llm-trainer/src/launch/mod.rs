@@ -4,6 +4,7 @@
 //! at (of several hosts, the first one's): it outlives each of them, and its port is never taken by somebody else between choosing and use.
 
 mod ended;
+mod host;
 mod hosts;
 mod output;
 mod processes;
@@ -11,5 +12,5 @@ mod supervision;
 mod variables;
 
 pub use ended::{Ended, FailedElsewhere, Fault, RankFailed};
-pub use hosts::Host;
+pub use host::Host;
 pub use processes::{LaunchOptions, launch};

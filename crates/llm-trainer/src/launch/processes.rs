@@ -18,8 +18,9 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::flag;
 use tempfile::TempDir;
 
-use super::ended::{Ended, FailedElsewhere};
-use super::hosts::{Host, Hosts};
+use super::ended::{Ended, Event, FailedElsewhere};
+use super::host::Host;
+use super::hosts::Hosts;
 use super::output::copy_lines;
 use super::supervision::{Step, Supervision};
 use super::variables::{threads, variables};
@@ -43,15 +44,6 @@ pub struct LaunchOptions {
     pub log_directory: Option<PathBuf>,
     /// The program and its arguments.
     pub command: Vec<OsString>,
-}
-
-/// What the launcher waits for.
-#[derive(Debug)]
-pub(super) enum Event {
-    /// A rank of this host, counted here, has ended; the rank of the run that it blames.
-    Ended(usize, Ended, Option<usize>),
-    /// A rank of another host has failed, in words.
-    Elsewhere(String),
 }
 
 impl LaunchOptions {
@@ -252,30 +244,36 @@ impl Ranks {
             {
                 hosts.tell(&failed.to_string());
             }
-            match step.or_else(|| supervision.on_time(now)) {
-                None => {}
-                Some(Step::Terminate) => {
-                    if let Err(failed) = supervision.outcome() {
-                        eprintln!("{failed}: ending the others");
-                    }
-                    self.signal(&supervision, Signal::TERM);
-                    supervision.on_told_to_end();
-                }
-                Some(Step::Kill) => {
-                    for index in supervision.running() {
-                        let rank = options.first() + index;
-                        let seconds = options.grace.as_secs_f64();
-                        eprintln!("rank {rank} did not end within {seconds} s and is killed");
-                    }
-                    self.signal(&supervision, Signal::KILL);
-                    supervision.on_told_to_end();
-                }
+            if let Some(step) = step.or_else(|| supervision.on_time(now)) {
+                self.take(step, options, &mut supervision);
             }
         }
         if supervision.has_failed() {
             self.kill_all();
         }
         (supervision.outcome(), elsewhere)
+    }
+
+    /// Tells the ranks that have not ended to end.
+    fn take(&self, step: Step, options: &LaunchOptions, supervision: &mut Supervision) {
+        let signal = match step {
+            Step::Terminate => {
+                if let Err(failed) = supervision.outcome() {
+                    eprintln!("{failed}: ending the others");
+                }
+                Signal::TERM
+            }
+            Step::Kill => {
+                for index in supervision.running() {
+                    let rank = options.first() + index;
+                    let seconds = options.grace.as_secs_f64();
+                    eprintln!("rank {rank} did not end within {seconds} s and is killed");
+                }
+                Signal::KILL
+            }
+        };
+        self.signal(supervision, signal);
+        supervision.on_told_to_end();
     }
 
     /// To the process groups of all that have not ended.

@@ -1,6 +1,6 @@
 //! What the launcher tells its ranks, in torchrun's words.
 
-use super::hosts::Host;
+use super::host::Host;
 
 /// The variables of process `index` of so many on this host, which meet at `port` of the first host.
 pub(super) fn variables(

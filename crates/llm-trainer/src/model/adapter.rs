@@ -1,6 +1,6 @@
 //! A low-rank adapter of a decoder: made, read, written and merged in the layout of PEFT.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::rc::Rc;
 
 use model_files::model_config::ModelConfig;
@@ -8,31 +8,15 @@ use tch::{Kind, Tensor};
 use training_run::config::{LoraSection, LoraTarget};
 use whole_file::WriteError;
 
-use super::adapter_config::{CONFIG, base_of, config_json, read_settings};
-use super::decoder::{Decoder, place, size};
+use super::adapter_config::{CONFIG, config_json, read_settings};
+use super::decoder::Decoder;
 use super::draw::Draw;
 use super::error::DecoderError;
 use super::projection::LowRank;
+use super::shape::{place, size};
 use crate::tensor_file::{TensorFile, TensorFileError, weight_kinds, write_json, write_tensors};
 
 const WEIGHTS: &str = "adapter_model.safetensors";
-
-/// What an adapter is, apart from its weights, which lie in the blocks.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Adapter {
-    pub(super) settings: LoraSection,
-}
-
-impl Adapter {
-    /// The directory of the model that the adapter in `directory` belongs to, if it holds one.
-    pub(super) fn base_of(directory: &Path) -> Result<Option<PathBuf>, TensorFileError> {
-        // A whole model may carry an adapter's files beside it; the model is then what was asked for.
-        if directory.join("config.json").exists() || !directory.join(CONFIG).exists() {
-            return Ok(None);
-        }
-        base_of(directory).map(Some)
-    }
-}
 
 impl Decoder {
     /// Adds an adapter that changes nothing yet: `A` is uniform between `±1/√in` and depends on `seed` alone, `B` is 0.
@@ -112,7 +96,7 @@ impl Decoder {
         settings: &LoraSection,
         mut make: impl FnMut(&str, (i64, i64, i64)) -> Result<(Tensor, Tensor), E>,
     ) -> Result<(), E> {
-        assert!(self.adapter().is_none(), "a model has one adapter");
+        assert!(self.adapter_settings().is_none(), "a model has one adapter");
         let rank = i64::try_from(settings.rank).expect("a checked rank");
         let (device, kind) = (self.device(), self.kind());
         let group = self.group().map(Rc::clone);
@@ -134,7 +118,7 @@ impl Decoder {
             corrections.push(of_block);
         }
         let mut corrections = corrections.into_iter();
-        self.set_adapter(Some(Adapter { settings: settings.clone() }), |_, block| {
+        self.set_adapter(Some(settings.clone()), |_, block| {
             for (target, correction) in corrections.next().into_iter().flatten() {
                 block.projection_mut(target).correction = Some(correction);
             }
@@ -142,14 +126,9 @@ impl Decoder {
         Ok(())
     }
 
-    /// Settings of the adapter, where there is one.
-    pub fn adapter_settings(&self) -> Option<&LoraSection> {
-        self.adapter().map(|adapter| &adapter.settings)
-    }
-
     /// Parameters of the adapter under their names in a PEFT file, always in the same order; none without one.
     pub fn adapter_parameters(&self) -> Vec<(String, &Tensor)> {
-        let Some(Adapter { settings }) = self.adapter() else { return Vec::new() };
+        let Some(settings) = self.adapter_settings() else { return Vec::new() };
         let mut named = Vec::new();
         for (index, block) in self.blocks().iter().enumerate() {
             for &target in &settings.targets {
@@ -179,8 +158,12 @@ impl Decoder {
     }
 
     /// Writes `adapter_config.json` and `adapter_model.safetensors`.
-    pub(super) fn write_adapter(&self, folder: &Path, adapter: &Adapter) -> Result<(), WriteError> {
-        write_json(&folder.join(CONFIG), &config_json(&adapter.settings, self.source()))?;
+    pub(super) fn write_adapter(
+        &self,
+        folder: &Path,
+        settings: &LoraSection,
+    ) -> Result<(), WriteError> {
+        write_json(&folder.join(CONFIG), &config_json(settings, self.source()))?;
         write_tensors(&folder.join(WEIGHTS), &self.adapter_parameters())
     }
 }

@@ -31,9 +31,13 @@ pub(super) fn config_json(settings: &LoraSection, base: Option<&Path>) -> Value 
     })
 }
 
-/// The directory of the model that the adapter in `directory` belongs to; a relative one is beside the adapter, or else
-/// relative to the working directory.
-pub(super) fn base_of(directory: &Path) -> Result<PathBuf, TensorFileError> {
+/// The directory of the model that the adapter in `directory` belongs to; `None` where it holds no adapter. A relative
+/// one is beside the adapter, or else relative to the working directory.
+pub(super) fn base_of(directory: &Path) -> Result<Option<PathBuf>, TensorFileError> {
+    // A whole model may carry an adapter's files beside it; the model is then what was asked for.
+    if directory.join("config.json").exists() || !directory.join(CONFIG).exists() {
+        return Ok(None);
+    }
     let file = ConfigFile::read(directory)?;
     let Some(base) = file.object.get("base_model_name_or_path").and_then(Value::as_str) else {
         let found = file.object.get("base_model_name_or_path").unwrap_or(&Value::Null);
@@ -42,7 +46,7 @@ pub(super) fn base_of(directory: &Path) -> Result<PathBuf, TensorFileError> {
     let beside = directory.join(base);
     let base = if beside.is_dir() { beside } else { PathBuf::from(base) };
     if base.join("config.json").is_file() {
-        return Ok(base);
+        return Ok(Some(base));
     }
     let found = Value::from(base.display().to_string());
     Err(file.fault("base_model_name_or_path", &found, "the directory of a model with config.json"))

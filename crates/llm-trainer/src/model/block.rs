@@ -6,7 +6,6 @@ use torch_ext::TorchError;
 use training_run::config::LoraTarget;
 
 use super::attention::{Attention, Heads};
-use super::decoder::size;
 use super::fused::FusedOperations;
 use super::mlp::Mlp;
 use super::operand::Operand;
@@ -14,6 +13,7 @@ use super::projection::Projection;
 use super::residual::Residual;
 use super::rms_norm::RmsNorm;
 use super::rope::Angles;
+use super::shape::size;
 use super::stacked::stack;
 use super::tensor_group::TensorGroup;
 

@@ -7,12 +7,10 @@
 //! Source: Rajbhandari et al. 2020, *`ZeRO`*, [arXiv:1910.02054](https://arxiv.org/abs/1910.02054), Sec. 5.2.
 
 use std::cell::RefCell;
-use std::rc::Rc;
 
 use tch::{Device, Kind, Tensor};
 use torch_ext::TorchError;
 
-use super::decoder::Decoder;
 use crate::ranks::{Exchange, RankError, Ranks};
 
 /// The gradients of one decoder's blocks.
@@ -42,31 +40,6 @@ struct State {
     failure: Option<RankError>,
 }
 
-impl Decoder {
-    /// From here on the gradients of blocks, embedding and head are summed to the shards of `ranks` while the backward pass goes
-    /// on. They must be whole.
-    pub fn shard_gradients(&mut self, ranks: &Ranks) {
-        let mut blocks: Vec<Vec<Trained>> = Vec::new();
-        // The embedding and a head of its own are summed as blocks are.
-        blocks.resize_with(self.block_count() + 2, Vec::new);
-        for (name, parameter) in self.trained_parameters() {
-            if let Some(block) = self.unit_of(&name).and_then(|unit| blocks.get_mut(unit)) {
-                let elements = parameter.size().iter().product();
-                block.push(Trained { parameter: parameter.shallow_clone(), elements });
-            }
-        }
-        let shards = blocks.iter().map(|_| None).collect();
-        let state = State { leaving: None, shards, failure: None };
-        let gradients = BlockGradients { ranks: ranks.clone(), blocks, state: RefCell::new(state) };
-        self.gradients = Some(Rc::new(gradients));
-    }
-
-    /// Where the gradients of blocks are summed to shards, how.
-    pub(crate) fn block_gradients(&self) -> Option<&Rc<BlockGradients>> {
-        self.gradients.as_ref()
-    }
-}
-
 /// The number of the block that a parameter belongs to, as its name says.
 pub(crate) fn block_of(name: &str) -> Option<usize> {
     let (_, rest) = name.split_once("layers.")?;
@@ -74,6 +47,21 @@ pub(crate) fn block_of(name: &str) -> Option<usize> {
 }
 
 impl BlockGradients {
+    /// Nothing summed yet, of blocks given by their trained parameters, which must be whole.
+    pub(super) fn new(ranks: &Ranks, parameters_of_blocks: Vec<Vec<Tensor>>) -> Self {
+        let trained = |parameter: Tensor| {
+            let elements = parameter.size().iter().product();
+            Trained { parameter, elements }
+        };
+        let blocks: Vec<Vec<Trained>> = parameters_of_blocks
+            .into_iter()
+            .map(|parameters| parameters.into_iter().map(trained).collect())
+            .collect();
+        let shards = blocks.iter().map(|_| None).collect();
+        let state = State { leaving: None, shards, failure: None };
+        Self { ranks: ranks.clone(), blocks, state: RefCell::new(state) }
+    }
+
     /// Room for the gradient of block `index` over all micro-batches, at least f32; each parameter's laid end to end.
     pub(crate) fn zeros(&self, index: usize) -> Vec<Tensor> {
         let _no_grad = tch::no_grad_guard();
@@ -85,7 +73,8 @@ impl BlockGradients {
     pub(crate) fn pull_back(
         &self,
         index: usize,
-        (output, cotangent): (&Tensor, &Tensor),
+        output: &Tensor,
+        cotangent: &Tensor,
         input: &Tensor,
         sum: &mut [Tensor],
     ) -> Result<Tensor, TorchError> {

@@ -7,13 +7,12 @@ use std::rc::Rc;
 use model_files::model_config::ModelConfig;
 use sha2::{Digest, Sha256};
 use tch::{Device, Kind, Tensor};
-use torch_ext::TorchError;
 
-use super::adapter::Adapter;
+use super::adapter_config::base_of;
 use super::block_gradients::block_of;
-use super::decoder::{Decoder, EMBEDDING, HEAD, place};
+use super::decoder::{Decoder, EMBEDDING, HEAD};
 use super::error::DecoderError;
-use super::rope::Angles;
+use super::shape::place;
 use super::tensor_group::TensorGroup;
 use super::weights::WeightFiles;
 use crate::head::Head;
@@ -39,7 +38,7 @@ impl Decoder {
         if ranks.count() == 1 {
             return Self::load(directory, device, kind);
         }
-        if let Some(base) = Adapter::base_of(directory)? {
+        if let Some(base) = base_of(directory)? {
             let mut decoder = Self::load_part(&base, device, kind, ranks)?;
             decoder.load_adapter(directory)?;
             return Ok(decoder);
@@ -184,23 +183,6 @@ impl Decoder {
         };
         let places = taught.nonzero().squeeze_dim(1);
         Some((places.shallow_clone(), rows.index_select(0, &places)))
-    }
-
-    /// Pulls a cotangent of the output of block `index`, `[rows, len, hidden]`, back to its input `x`, over the ranks that hold the
-    /// block together. `pull` takes `(output, cotangent)` to the gradient of an input, and keeps those of parameters.
-    ///
-    /// # Errors
-    ///
-    /// That of `pull`.
-    pub(crate) fn pull_back_block(
-        &self,
-        (index, group): (usize, &TensorGroup),
-        (x, angles): (&Tensor, &Angles),
-        attend: impl FnOnce(&Tensor, &Tensor, &Tensor) -> Tensor,
-        cotangent: &Tensor,
-        pull: impl FnMut((&Tensor, &Tensor), &Tensor) -> Result<Tensor, TorchError>,
-    ) -> Result<Tensor, TorchError> {
-        self.blocks()[index].pull_back(x, angles, attend, (cotangent, group), pull)
     }
 
     /// The head, of which other ranks may hold the rest.

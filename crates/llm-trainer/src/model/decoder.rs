@@ -5,8 +5,9 @@ use std::rc::Rc;
 
 use model_files::model_config::ModelConfig;
 use tch::{Device, Kind, Tensor};
+use training_run::config::LoraSection;
 
-use super::adapter::Adapter;
+use super::adapter_config::base_of;
 use super::attention::causal_attention;
 use super::block::Block;
 use super::block_gradients::BlockGradients;
@@ -14,6 +15,7 @@ use super::draw::Draw;
 use super::error::DecoderError;
 use super::rms_norm::RmsNorm;
 use super::rope::{Angles, Rope};
+use super::shape::{place, size};
 use super::sharded_blocks::ShardedBlocks;
 use super::tensor_group::TensorGroup;
 use super::weights::WeightFiles;
@@ -39,8 +41,8 @@ pub struct Decoder {
     kind: Kind,
     /// Where the weights came from.
     pub(super) source: Option<PathBuf>,
-    /// Trained in place of the weights, where there is one.
-    adapter: Option<Adapter>,
+    /// Settings of the adapter that is trained in place of the weights, where there is one.
+    adapter: Option<LoraSection>,
     /// What of the blocks this process keeps, where other ranks keep the rest.
     pub(super) sharded: Option<Rc<ShardedBlocks>>,
     /// Where the gradients of blocks go, where other ranks sum parts of them.
@@ -63,7 +65,7 @@ impl Decoder {
     ///
     /// If the device has too little memory.
     pub fn load(directory: &Path, device: Device, kind: Kind) -> Result<Self, DecoderError> {
-        if let Some(base) = Adapter::base_of(directory)? {
+        if let Some(base) = base_of(directory)? {
             let mut decoder = Self::load(&base, device, kind)?;
             decoder.load_adapter(directory)?;
             return Ok(decoder);
@@ -214,7 +216,7 @@ impl Decoder {
     ///
     /// [`DecoderError::Weights`] if the adapter's settings cannot be read or name no model.
     pub fn base_directory(directory: &Path) -> Result<Option<PathBuf>, DecoderError> {
-        Ok(Adapter::base_of(directory)?)
+        Ok(base_of(directory)?)
     }
 
     /// Whether an adapter is trained in place of the weights.
@@ -222,8 +224,8 @@ impl Decoder {
         self.adapter.is_some()
     }
 
-    /// The adapter, where there is one.
-    pub(super) fn adapter(&self) -> Option<&Adapter> {
+    /// Settings of the adapter, where there is one.
+    pub fn adapter_settings(&self) -> Option<&LoraSection> {
         self.adapter.as_ref()
     }
 
@@ -254,7 +256,7 @@ impl Decoder {
     /// Takes the corrections of the blocks for an adapter with these settings; `None` takes them off.
     pub(super) fn set_adapter(
         &mut self,
-        adapter: Option<Adapter>,
+        adapter: Option<LoraSection>,
         mut change: impl FnMut(usize, &mut Block),
     ) {
         self.blocks.iter_mut().enumerate().for_each(|(index, block)| change(index, block));
@@ -387,13 +389,4 @@ impl Decoder {
     pub fn head(&self) -> &Tensor {
         self.untied_head.as_ref().unwrap_or(&self.embedding)
     }
-}
-
-/// A freshly made tensor on the model's device and in its kind.
-pub(super) fn place(tensor: &Tensor, device: Device, kind: Kind) -> Tensor {
-    tensor.to_kind(kind).to_device(device)
-}
-
-pub(super) fn size(count: usize) -> i64 {
-    i64::try_from(count).expect("a checked config holds numbers up to 2^31")
 }

@@ -20,6 +20,6 @@ pub enum DecoderError {
     #[error(transparent)]
     Uncut(#[from] UncutError),
     /// The ranks that hold the model together do not all come.
-    #[error(transparent)]
+    #[error("{0}")]
     Ranks(#[from] RankError),
 }

@@ -1,8 +1,5 @@
 //! The gated feed-forward half of a block.
 
-use tch::Tensor;
-use torch_ext::own_operation;
-
 use super::fused::FusedOperations;
 use super::operand::Operand;
 use super::projection::Projection;
@@ -26,36 +23,9 @@ impl Mlp {
     }
 }
 
-/// `silu(gate) · up` of gate and up one after another, `[.., 2 · intermediate]`, which alone is kept for the backward pass.
-pub(super) fn gated(both: &Tensor) -> Tensor {
-    let kept = both.detach();
-    let forward = || {
-        let [gate, up] = halves(both);
-        gate.silu().g_mul_(&up)
-    };
-    let pull_back = move |cotangent: &Tensor| vec![pull_back_gated(&kept, cotangent)];
-    own_operation(&[both], forward, pull_back).expect("of its own kind and device")
-}
-
-/// The gradient of gate and up, one after another, of a cotangent of what [`gated`] makes of them.
-pub(super) fn pull_back_gated(both: &Tensor, cotangent: &Tensor) -> Tensor {
-    let [gate, up] = halves(both);
-    let gradient = both.empty_like();
-    let [of_gate, of_up] = halves(&gradient);
-    let _written = gate.silu_backward_grad_input(&of_gate, &(cotangent * up));
-    let _written = gate.silu().mul_out(&of_up, cotangent);
-    gradient
-}
-
-fn halves(both: &Tensor) -> [Tensor; 2] {
-    let width = both.size().last().expect("a matrix has columns") / 2;
-    [both.narrow(-1, 0, width), both.narrow(-1, width, width)]
-}
-
 #[cfg(test)]
 mod tests {
-    use tch::{Device, Kind};
-    use torch_ext::vector_jacobian_product;
+    use tch::{Device, Kind, Tensor};
 
     use super::*;
 
@@ -79,22 +49,5 @@ mod tests {
         assert!(fused.gate(&both).is_some());
         let raised = |fused| mlp.raise(&x, fused).into_value();
         assert!(raised(&fused).equal(&raised(&FusedOperations::default())));
-    }
-
-    #[test]
-    fn gating_and_its_gradient_are_those_of_autograd() {
-        let wave = |columns: i64, step: f64| {
-            (Tensor::arange(3 * 5 * columns, (Kind::Double, Device::Cpu)) * step).sin() * 3
-        };
-        let cotangent = wave(4, 0.7).view([3, 5, 4]);
-        let both = wave(8, 0.3).view([3, 5, 8]).set_requires_grad(true);
-        let gradient = |value: &Tensor| {
-            let found = vector_jacobian_product(&[value], &[&cotangent], &[&both]).unwrap();
-            found.into_iter().next().flatten().unwrap()
-        };
-        let [gate, up] = halves(&both);
-        let (exact, found) = (gate.silu() * up, gated(&both));
-        assert!(found.detach().equal(&exact.detach()));
-        assert!(gradient(&found).equal(&gradient(&exact)));
     }
 }

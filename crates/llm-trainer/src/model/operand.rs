@@ -3,7 +3,7 @@
 use tch::Tensor;
 use torch_ext::{own_operation, vector_jacobian_product};
 
-use super::mlp::{gated, pull_back_gated};
+use super::gate::{gated, pull_back_gated};
 use super::rms_norm::RmsNorm;
 use crate::product::{LearnedMap, linear};
 

@@ -1,11 +1,7 @@
 //! The residual stream on its way through the blocks.
 
-use std::rc::Rc;
-
 use tch::Tensor;
 
-use super::attention::Heads;
-use super::decoder::Decoder;
 use super::fused::FusedOperations;
 use super::operand::Operand;
 use super::rms_norm::RmsNorm;
@@ -51,28 +47,5 @@ impl Residual {
         if let Some(pending) = self.pending.take() {
             self.sum = &self.sum + pending;
         }
-    }
-}
-
-impl Decoder {
-    /// Block `index` applied to a stream that nobody else reads, without a graph; `attend` as in
-    /// [`Block::advance`](super::block::Block::advance).
-    ///
-    /// # Panics
-    ///
-    /// If there is no such block.
-    pub(crate) fn advance(
-        &self,
-        index: usize,
-        residual: &mut Residual,
-        fused: &FusedOperations,
-        attend: impl FnOnce(Heads) -> Tensor,
-    ) {
-        self.blocks()[index].advance(residual, fused, attend, self.group().map(Rc::as_ref));
-    }
-
-    /// The norm before the head of what a stream has come to.
-    pub(crate) fn end(&self, mut residual: Residual, fused: &FusedOperations) -> Tensor {
-        residual.normalised(self.last_norm(), fused).into_value()
     }
 }

@@ -52,11 +52,11 @@ impl Decoder {
         shard_bytes: u64,
     ) -> Result<(), WriteError> {
         let staging = DirectoryInProgress::begin(directory)?;
-        match self.adapter() {
+        match self.adapter_settings() {
             None => self.write_files(staging.path(), tokenizer_source, shard_bytes)?,
-            Some(adapter) => {
+            Some(settings) => {
                 self.copy_texts(staging.path(), tokenizer_source)?;
-                self.write_adapter(staging.path(), adapter)?;
+                self.write_adapter(staging.path(), settings)?;
             }
         }
         staging.commit()

@@ -6,10 +6,6 @@ use torch_ext::GroupError;
 use super::record::Record;
 use super::status::Status;
 use super::watch::Culprit;
-use crate::generation::GenerationError;
-use crate::model::DecoderError;
-use crate::training::reward_model::RewardModelError;
-use crate::training::update::UpdateError;
 
 /// Why ranks cannot go on together.
 #[derive(Debug, Error)]
@@ -63,30 +59,9 @@ pub(super) fn suspects(error: &GroupError) -> &[usize] {
     }
 }
 
-/// The failure between ranks that made a run fail, if that was it.
+/// The failure between ranks that made a run fail, if that was it: the first [`RankError`] among the causes.
 pub(crate) fn between_ranks(error: &anyhow::Error) -> Option<&RankError> {
-    let own = error.downcast_ref::<RankError>().or_else(|| match error.downcast_ref()? {
-        GenerationError::Ranks(error) => Some(error),
-        _ => None,
-    });
-    let own = own.or_else(|| match error.downcast_ref()? {
-        DecoderError::Ranks(error) => Some(error),
-        _ => None,
-    });
-    own.or_else(|| error.downcast_ref().and_then(of_update)).or_else(|| {
-        match error.downcast_ref::<RewardModelError>()? {
-            RewardModelError::Ranks(error) => Some(error),
-            RewardModelError::Update(error) => of_update(error),
-            _ => None,
-        }
-    })
-}
-
-fn of_update(error: &UpdateError) -> Option<&RankError> {
-    match error {
-        UpdateError::Ranks(error) => Some(error),
-        _ => None,
-    }
+    error.chain().find_map(|cause| cause.downcast_ref())
 }
 
 /// The rank that made a run fail on this one, if that was another.

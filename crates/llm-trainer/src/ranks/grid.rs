@@ -36,6 +36,12 @@ impl Grid {
         Ok(Self { run: run.clone(), data: run.among(&alike)?, tensor: together })
     }
 
+    /// One process on its own.
+    pub fn single() -> Self {
+        let one = Ranks::single();
+        Self { run: one.clone(), data: one.clone(), tensor: one }
+    }
+
     /// Whether this rank speaks for its model.
     pub fn speaks(&self) -> bool {
         self.tensor.is_first()

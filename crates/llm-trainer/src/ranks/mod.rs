@@ -31,6 +31,8 @@ pub use status::Status;
 pub use tensors::Exchange;
 use watch::{Culprit, Watch};
 
+use crate::one_line::one_line;
+
 /// This process among those of the run.
 #[derive(Debug, Clone)]
 pub struct Ranks {
@@ -77,9 +79,8 @@ impl Ranks {
         let status = Status { rank, phase: "starting".to_owned(), ..Status::default() };
         let status = Arc::new(Mutex::new(status));
         let store = group.store().reconnect().and_then(|store| store.prefixed("watch"));
-        let watch =
-            Watch::start(store?, Arc::clone(&status), (rank, count), timeout, Box::new(end))
-                .context("cannot watch the other ranks")?;
+        let watch = Watch::start(store?, Arc::clone(&status), rank, count, timeout, Box::new(end))
+            .context("cannot watch the other ranks")?;
         let (group, watch) = (Some(Rc::new(group)), Some(Rc::new(watch)));
         Ok(Self { group, status, watch, is_counted: true, overlaps: true })
     }
@@ -140,11 +141,11 @@ impl Ranks {
             },
             _ => {
                 let (rank, status) = (self.rank(), self.status());
-                watch.tell(&Culprit { rank, message: format!("{status}: {error:#}") });
+                watch.tell(&Culprit { rank, message: format!("{status}: {}", one_line(&error)) });
                 error.context(status.to_string())
             }
         };
-        Record::new(format!("{error:#}"), error::culprit(&error)).leave();
+        Record::new(one_line(&error), error::culprit(&error)).leave();
         Err(error)
     }
 

@@ -4,42 +4,28 @@
 //! rank 0 may be what has stopped. The other only looks at what the first has seen, and when.
 
 mod pulse;
+mod shared;
 
-use std::fmt::{self, Display, Formatter};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-use serde::{Deserialize, Serialize};
 use torch_ext::Store;
 
 use super::status::Status;
 use pulse::Pulse;
+pub(super) use shared::Culprit;
+use shared::{MISSED, Peer, Seen, Shared};
 
 /// Longest time between two beats.
 const BEAT: Duration = Duration::from_secs(1);
-/// Beats that may be missed by a rank that is there.
-const MISSED: u32 = 4;
 /// Longest silence of a rank that is there.
 const LONGEST_SILENCE: Duration = Duration::from_mins(1);
 /// Wait for a rank before it is said who it is, at most; doubled each time.
 const FIRST_HINT: Duration = Duration::from_secs(30);
 /// The same as a part of the silence of a rank that is there.
 const HINTS_PER_SILENCE: u32 = 4;
-
-/// The rank that makes all fail, and how, in words.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Culprit {
-    pub(super) rank: usize,
-    pub(super) message: String,
-}
-
-impl Display for Culprit {
-    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        out.write_str(&self.message)
-    }
-}
 
 /// Ends this process, with a reason.
 type End = Box<dyn Fn(&Culprit) + Send>;
@@ -52,56 +38,13 @@ pub(super) struct Watch {
     pulse: Thread,
 }
 
-/// What the threads share.
-#[derive(Debug)]
-struct Shared {
-    rank: usize,
-    beat: Duration,
-    silence: Duration,
-    status: Arc<Mutex<Status>>,
-    seen: Mutex<Seen>,
-    /// Nobody needs to be ended any more: this rank is about to.
-    is_ending: AtomicBool,
-    /// No more beats.
-    is_over: AtomicBool,
-}
-
-/// What the store has said.
-#[derive(Debug)]
-struct Seen {
-    /// When it last answered.
-    answered: Instant,
-    /// It will not answer any more.
-    is_lost: bool,
-    /// Every rank; one's own, and those that were not looked at, stay as they were.
-    peers: Vec<Peer>,
-    /// Why the run ends, by whichever rank found out first.
-    failure: Option<Culprit>,
-    /// The same, yet to be told.
-    outbox: Option<Culprit>,
-    /// How many other ranks know.
-    heard: usize,
-    /// Whether all peers are looked at, not only those that are this rank's to watch.
-    looks_at_all: bool,
-}
-
-/// Another rank, as last heard of.
-#[derive(Debug, Clone)]
-struct Peer {
-    beats: u64,
-    status: Status,
-    /// When a beat was new.
-    heard: Instant,
-    /// Whether it was looked at at all.
-    is_known: bool,
-}
-
 impl Watch {
     /// Begins to beat, and to listen for the others; `end` is called at most once.
     pub(super) fn start(
         store: Store,
         status: Arc<Mutex<Status>>,
-        (rank, count): (usize, usize),
+        rank: usize,
+        count: usize,
         timeout: Duration,
         end: End,
     ) -> std::io::Result<Self> {
@@ -198,57 +141,6 @@ impl Drop for Watch {
 }
 
 impl Shared {
-    fn seen(&self) -> MutexGuard<'_, Seen> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn own_status(&self) -> Status {
-        self.status.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Waits, at most for what it takes to miss a rank and once more to be told.
-    fn wait_until(&self, done: impl Fn(&Seen) -> bool) {
-        let deadline = Instant::now() + self.beat * (2 * MISSED);
-        while Instant::now() < deadline && !done(&self.seen()) {
-            thread::sleep(self.beat / 8);
-        }
-    }
-
-    /// Silence after which a rank counts as gone, where there is reason to think so.
-    fn gone_after(&self) -> Duration {
-        self.beat * 5 / 2
-    }
-
-    /// Whether all that are left know why the run ends, or cannot be told.
-    fn is_told(&self, seen: &Seen) -> bool {
-        let gone = |peer: &&Peer| {
-            peer.is_known && seen.answered.duration_since(peer.heard) > self.gone_after()
-        };
-        let awaited = if self.rank == 0 { seen.peers.len() - 1 } else { 0 };
-        let told = seen.heard + seen.peers.iter().filter(gone).count();
-        seen.is_lost || (seen.outbox.is_none() && told >= awaited)
-    }
-
-    /// The first rank of which nothing was heard for `patience` until `now`.
-    fn silent(&self, seen: &Seen, patience: Duration, now: Instant) -> Option<Culprit> {
-        let gone = |peer: &Peer, since: Instant, verb: &str| {
-            let (rank, last) = (peer.status.rank, &peer.status);
-            let seconds = now.duration_since(since).as_secs_f64();
-            let message = format!(
-                "rank {rank} has not {verb} for {seconds:.1} s: it has died, is stopped or cut off; last seen: {last}"
-            );
-            Culprit { rank, message }
-        };
-        if self.rank > 0 && now.duration_since(seen.answered) > patience {
-            return Some(gone(&seen.peers[0], seen.answered, "answered"));
-        }
-        // While the store does not answer, nobody is heard of.
-        let silent =
-            |peer: &&Peer| peer.is_known && seen.answered.duration_since(peer.heard) > patience;
-        let peer = seen.peers.iter().find(silent)?;
-        Some(gone(peer, peer.heard, "been heard of"))
-    }
-
     /// Looks out until the run is over, or ends it.
     fn judge(&self, end: &End) {
         let first_hint = FIRST_HINT.min(self.silence / HINTS_PER_SILENCE);

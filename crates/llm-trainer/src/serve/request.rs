@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use model_files::chat_template::{ChatTemplate, Message};
+use model_files::sampling::Sampling;
 use model_files::stop_strings::StopStrings;
 use model_files::text_tokenizer::TextTokenizer;
 use serde_json::Value;
@@ -94,20 +95,7 @@ impl Reader {
         let seed = fields.take("seed", "a whole number", |value| {
             value.as_u64().or_else(|| value.as_i64().map(i64::cast_unsigned))
         })?;
-        let log_probs = match style {
-            Style::Completion => fields.count("logprobs", MOST_TOP)?,
-            Style::Chat => {
-                let wanted = fields.flag("logprobs")?;
-                let top = fields.count("top_logprobs", MOST_TOP)?;
-                if top.is_some() && !wanted {
-                    return Err(ApiError::field(
-                        "top_logprobs",
-                        "is given, expected `logprobs` true with it",
-                    ));
-                }
-                wanted.then_some(top.unwrap_or(0))
-            }
-        };
+        let log_probs = log_probs(style, &mut fields)?;
         let streams = fields.flag("stream")?;
         let stream_usage = fields
             .take("stream_options", "an object with `include_usage`", |value| {
@@ -238,10 +226,8 @@ impl Reader {
     fn sampling(&self, fields: &mut Fields) -> Result<GenerationOptions, ApiError> {
         let temperature = fields
             .number("temperature", "a number from 0 to 100", |t| (0.0..=100.0).contains(&t))?;
-        let top_p =
-            fields.number("top_p", "a number above 0 and at most 1", |p| p > 0.0 && p <= 1.0)?;
-        let min_p =
-            fields.number("min_p", "a number from 0 to below 1", |p| (0.0..1.0).contains(&p))?;
+        let top_p = fields.number("top_p", "a number above 0 and at most 1", Sampling::is_top_p)?;
+        let min_p = fields.number("min_p", "a number from 0 to below 1", Sampling::is_min_p)?;
         // -1 is how some engines say that all may be drawn.
         let top_k = fields.take("top_k", "a whole number of at least -1", |value| {
             value.as_i64().filter(|k| *k >= -1).map(|k| usize::try_from(k).unwrap_or(0))
@@ -264,10 +250,10 @@ impl Reader {
         stop_ids.extend(special);
         stop_ids.extend(self.token_ids("stop_token_ids", &further.unwrap_or_default())?);
         Ok(GenerationOptions {
-            temperature: temperature.unwrap_or(1.0),
-            top_p: top_p.unwrap_or(1.0),
-            top_k: top_k.unwrap_or(0),
-            min_p: min_p.unwrap_or(0.0),
+            temperature: temperature.unwrap_or(Sampling::DEFAULT.temperature),
+            top_p: top_p.unwrap_or(Sampling::DEFAULT.top_p),
+            top_k: top_k.unwrap_or(Sampling::DEFAULT.top_k),
+            min_p: min_p.unwrap_or(Sampling::DEFAULT.min_p),
             stop_ids,
             stop_strings: stop_strings.map(Arc::new),
             ..GenerationOptions::default()
@@ -310,4 +296,20 @@ fn refuse_what_is_not_done(fields: &mut Fields, samples: usize) -> Result<(), Ap
     fields.unsupported("response_format", |value| {
         value.get("type").and_then(Value::as_str) == Some("text")
     })
+}
+
+/// How many of the likeliest tokens are told beside each; `None` tells no log-probability.
+fn log_probs(style: Style, fields: &mut Fields) -> Result<Option<usize>, ApiError> {
+    match style {
+        Style::Completion => fields.count("logprobs", MOST_TOP),
+        Style::Chat => {
+            let wanted = fields.flag("logprobs")?;
+            let top = fields.count("top_logprobs", MOST_TOP)?;
+            if top.is_some() && !wanted {
+                let fault = "is given, expected `logprobs` true with it";
+                return Err(ApiError::field("top_logprobs", fault));
+            }
+            Ok(wanted.then_some(top.unwrap_or(0)))
+        }
+    }
 }

@@ -11,7 +11,10 @@ use safetensors::Dtype;
 use serde::de::{Error as _, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::{LONGEST_HEADER_BYTES, TensorFileError};
+use super::error::TensorFileError;
+
+/// Longest header accepted: about a hundred times that of the largest models.
+const LONGEST_HEADER_BYTES: u64 = 32 << 20;
 
 /// More than any weight has: a longer shape would fill the screen.
 const MOST_DIMENSIONS: usize = 16;

@@ -20,9 +20,6 @@ pub use error::TensorFileError;
 use header::{Entry, read_entries};
 pub(crate) use write::{at, byte_count, write_json, write_tensors};
 
-/// Longest header accepted: about a hundred times that of the largest models.
-pub(crate) const LONGEST_HEADER_BYTES: u64 = 32 << 20;
-
 /// The kinds that weights come in, for a model of `kind`: only one in f64 has use for f64.
 pub(crate) fn weight_kinds(kind: Kind) -> &'static [Kind] {
     const USUAL: &[Kind] = &[Kind::Float, Kind::Half, Kind::BFloat16];

@@ -8,15 +8,18 @@ mod host_step;
 mod in_pieces;
 mod layout;
 mod over_ranks;
+mod precision;
 mod saved;
+mod sharding;
 
 use tch::{Device, Kind, Tensor};
 use torch_ext::{TorchError, fused_adamw};
 use training_run::config::{Dtype, MasterWeights, OptimizerSection};
 
 use self::cut_model::CutModel;
-use self::over_ranks::Sharding;
+use self::precision::{is_narrow, wide_kind};
 pub(super) use self::saved::{WHOLE, shard_name};
+use self::sharding::Sharding;
 use crate::host_memory::Memory;
 use crate::model::Decoder;
 
@@ -146,23 +149,6 @@ impl AdamW {
         }
     }
 
-    /// Memory of both moments, in bytes.
-    pub fn moment_bytes(&self) -> usize {
-        let bytes = |moment: &Tensor| moment.numel() * moment.kind().elt_size_in_bytes();
-        self.first_moments.iter().chain(&self.second_moments).map(bytes).sum()
-    }
-
-    /// Memory of what stands behind the parameters, in bytes.
-    pub fn master_bytes(&self) -> usize {
-        let bytes = |behind: &Behind| match behind {
-            Behind::Nothing => 0,
-            Behind::Master(own) | Behind::Lower(own) => {
-                own.numel() * own.kind().elt_size_in_bytes()
-            }
-        };
-        self.behind.iter().map(bytes).sum()
-    }
-
     /// Clips the accumulated gradients to the configured norm, steps, and clears them.
     ///
     /// # Errors
@@ -286,14 +272,4 @@ fn pieces(flat: &Tensor, longest: i64) -> impl Iterator<Item = (i64, i64)> + use
         let start = piece * longest;
         (start, longest.min(elements - start))
     })
-}
-
-/// Kinds too coarse to take small steps in.
-fn is_narrow(tensor: &Tensor) -> bool {
-    tensor.kind() == Kind::BFloat16
-}
-
-/// The kind that a parameter's step is computed in.
-fn wide_kind(parameter: &Tensor) -> Kind {
-    if parameter.kind() == Kind::Double { Kind::Double } else { Kind::Float }
 }

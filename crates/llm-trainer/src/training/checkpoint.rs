@@ -9,9 +9,7 @@ use anyhow::Context;
 use question_data::question_order::DataCursor;
 use rl_losses::{AdaptiveEntropyController, KlController, Thermostat};
 use serde::{Deserialize, Serialize};
-use training_run::config::{
-    AlgorithmSection, CheckpointSection, GuardAction, GuardSection, LoraSection,
-};
+use training_run::config::{AlgorithmSection, GuardAction, GuardSection, RunConfig};
 use training_run::dynamic_sampling::GroupSampler;
 use training_run::manifest::Manifest;
 use training_run::metrics::read_metrics;
@@ -100,6 +98,11 @@ impl TrainerState {
         Ok(Self { kl, thermostat, adaptive_entropy, ..self })
     }
 
+    /// What the guard leaves of the learning rate, above 0 and at most 1.
+    pub(super) fn rate_factor(&self) -> f64 {
+        0.5f64.powi(self.back_offs.cast_signed())
+    }
+
     /// What no run leaves behind, with what was expected.
     fn first_fault(&self) -> Option<String> {
         // Far beyond any run, and far from where counting on would overflow.
@@ -171,17 +174,27 @@ fn kept_or<C: Serialize>(kept: Option<C>, fresh: C, settings: &impl Serialize) -
 /// The learning rate is halved no more often than this: beyond it nothing moves anyway.
 const MOST_BACK_OFFS: u32 = 20;
 
-/// Writes the checkpoint of `state.step`, with checksums of its files, and points `latest` at it. On the first rank; where the optimiser is cut the others
-/// [write their shards](save_shard).
+/// What a checkpoint holds.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Snapshot<'a> {
+    pub(super) model: &'a Decoder,
+    pub(super) optimizer: &'a AdamW,
+    pub(super) reward_model: Option<&'a RewardModel>,
+    pub(super) state: &'a TrainerState,
+    /// Groups that wait for a later step.
+    pub(super) waiting: &'a GroupSampler<Answered>,
+}
+
+/// Writes the checkpoint of the snapshot's step, with checksums of its files, and points `latest` at it. On the first rank;
+/// where the optimiser's state is sharded the others [write their shards](save_shard).
 pub(super) fn save(
+    snapshot: Snapshot<'_>,
     grid: &Grid,
     directory: &RunDirectory,
-    (model, optimizer): (&Decoder, &AdamW),
-    reward_model: Option<&RewardModel>,
-    (state, sampler): (&TrainerState, &GroupSampler<Answered>),
-    tokenizer_source: &Path,
-    settings: &CheckpointSection,
+    config: &RunConfig,
 ) -> anyhow::Result<()> {
+    let Snapshot { model, optimizer, reward_model, state, waiting } = snapshot;
+    let (tokenizer_source, settings) = (&config.model.path, &config.checkpoint);
     let folder = directory.begin_checkpoint(state.step)?;
     model.save(folder.path(), tokenizer_source)?;
     let trainer = folder.path().join(TRAINER_FOLDER);
@@ -198,9 +211,9 @@ pub(super) fn save(
     let text = serde_json::to_string_pretty(&TrainerState { has_manifest: true, ..*state })?;
     let path = trainer.join(STATE_FILE);
     std::fs::write(&path, text).with_context(|| path.display().to_string())?;
-    if sampler.waiting() > 0 {
+    if waiting.waiting() > 0 {
         let path = trainer.join(WAITING);
-        let text = serde_json::to_string(sampler)?;
+        let text = serde_json::to_string(waiting)?;
         std::fs::write(&path, text).with_context(|| path.display().to_string())?;
     }
     manifest.complete(folder.path())?.write(folder.path())?;
@@ -211,33 +224,6 @@ pub(super) fn save(
     let score = |step| scores.get(&step).copied();
     directory.finish_checkpoint_keeping(state.step, folder, settings.retention(), score)?;
     Ok(())
-}
-
-/// `model` with the adapter of the PEFT directory `saved`, which must have these settings, else with a fresh one.
-///
-/// # Errors
-///
-/// If `saved` cannot be read, or holds an adapter of other settings.
-pub(super) fn adapted(
-    mut model: Decoder,
-    settings: &LoraSection,
-    saved: Option<&Path>,
-    seed: u64,
-) -> anyhow::Result<Decoder> {
-    let Some(saved) = saved else {
-        model.add_adapter(settings, seed);
-        return Ok(model);
-    };
-    model.load_adapter(saved)?;
-    let found = model.adapter_settings();
-    let mut expected = settings.clone();
-    expected.targets.sort_unstable();
-    anyhow::ensure!(
-        found == Some(&expected),
-        "{}: holds the adapter {found:?}, expected {expected:?} by [lora]",
-        saved.display()
-    );
-    Ok(model)
 }
 
 /// What the parts of a checkpoint must fit.

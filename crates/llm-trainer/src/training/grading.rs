@@ -10,7 +10,7 @@ use rayon::Scope;
 use reward_math::Verdict;
 use thiserror::Error;
 
-use super::rollout::Judge;
+use super::judge::Judge;
 use crate::generation::{Finish, Generated, Listener, Tally};
 
 /// How often progress is told.

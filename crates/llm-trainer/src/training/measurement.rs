@@ -11,7 +11,7 @@ use training_run::metric;
 use training_run::metrics::StepMetrics;
 
 use super::policy_pass::{Sequence, Statistics};
-use super::rollout::Sample;
+use super::rollout::Rollout;
 use super::scored::ScoredRollout;
 use super::update::UpdateSums;
 
@@ -30,6 +30,19 @@ pub(super) struct Timings {
 }
 
 impl Timings {
+    /// Adds a rollout of this step, by an engine that may not tell its tokens if it `is_external`.
+    pub(super) fn add_rollout(&mut self, rollout: &Rollout, is_external: bool) {
+        if is_external {
+            let (responses, retokenised) = self.retokenised.unwrap_or_default();
+            self.retokenised =
+                Some((responses + rollout.samples.len(), retokenised + rollout.retokenised));
+        }
+        self.generation += rollout.generation_seconds;
+        self.judging += rollout.judging_seconds;
+        self.drawn_tokens +=
+            rollout.samples.iter().map(|sample| sample.sequence.response.len()).sum::<usize>();
+    }
+
     /// Adds them, and the most memory that this process has held of the `device` so far.
     pub(super) fn record(
         &self,
@@ -76,19 +89,7 @@ pub(super) fn record_rollout(
     ];
     metrics.insert_spread(rewards, samples.iter().map(|sample| sample.reward));
 
-    let lengths: Vec<usize> = samples.iter().map(|s| s.sequence.response.len()).collect();
-    let names = [
-        metric!("response_length/mean"),
-        metric!("response_length/max"),
-        metric!("response_length/min"),
-    ];
-    metrics.insert_spread(names, lengths.iter().map(|&length| length as f64));
-    let longest = config.rollout.max_response_tokens;
-    let at_limit = lengths.iter().filter(|&&length| length == longest).count();
-    metrics.insert(metric!("response_length/clip_ratio"), share(at_limit));
-    let prompt_tokens: usize = samples.iter().map(|s| s.sequence.prompt.len()).sum();
-    metrics.insert(metric!("prompt_length/mean"), share(prompt_tokens));
-
+    record_lengths(metrics, scored, config.rollout.max_response_tokens);
     let truncated = samples.iter().filter(|sample| sample.truncated).count();
     metrics.insert(metric!("rollout/truncated_fraction"), share(truncated));
     let unparsed = samples.iter().filter(|sample| sample.is_unparsed()).count();
@@ -124,6 +125,22 @@ pub(super) fn record_rollout(
     }
     record_covariances(metrics, advantage, &old.log_prob);
     record_theory(metrics, advantage, old);
+}
+
+/// Lengths of responses and prompts, in tokens; no response is longer than `longest`.
+fn record_lengths(metrics: &mut StepMetrics, scored: &ScoredRollout, longest: usize) {
+    let count = scored.samples.len() as f64;
+    let lengths = scored.layout.lengths();
+    let names = [
+        metric!("response_length/mean"),
+        metric!("response_length/max"),
+        metric!("response_length/min"),
+    ];
+    metrics.insert_spread(names, lengths.iter().map(|&length| length as f64));
+    let at_limit = lengths.iter().filter(|&&length| length == longest).count();
+    metrics.insert(metric!("response_length/clip_ratio"), at_limit as f64 / count);
+    let prompt_tokens: usize = scored.samples.iter().map(|s| s.sequence.prompt.len()).sum();
+    metrics.insert(metric!("prompt_length/mean"), prompt_tokens as f64 / count);
 }
 
 /// What the theorems predict for a step of size 1 in the logits, and the tokens by quadrant.
@@ -248,18 +265,15 @@ struct SampleLine<'a> {
     verdict: &'a Verdict,
 }
 
-/// All responses of a step, one JSON object a line; samples in groups, group after group.
+/// All responses of a step, one JSON object a line; `prompts` has one of each group.
 pub(super) fn describe_samples(
     prompts: &[&Prompt],
-    samples: &[Sample],
-    advantage: &[f64],
+    scored: &ScoredRollout,
 ) -> serde_json::Result<String> {
-    let group_size = samples.len() / prompts.len().max(1);
+    let group_size = scored.group_size();
     let mut lines = String::new();
-    let mut rest = advantage;
-    for (index, sample) in samples.iter().enumerate() {
-        let (own, after) = rest.split_at(sample.sequence.response.len());
-        rest = after;
+    let advantages = scored.layout.split(&scored.advantage);
+    for (index, (sample, advantage)) in scored.samples.iter().zip(advantages).enumerate() {
         let question = &prompts[index / group_size].question;
         let line = SampleLine {
             group: index / group_size,
@@ -268,7 +282,7 @@ pub(super) fn describe_samples(
             answer: &question.answer,
             response: &sample.text,
             reward: sample.reward,
-            advantage: (!own.is_empty()).then(|| mean(own)),
+            advantage: (!advantage.is_empty()).then(|| mean(advantage)),
             response_tokens: sample.sequence.response.len(),
             truncated: sample.truncated,
             verdict: &sample.verdict,

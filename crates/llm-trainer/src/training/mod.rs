@@ -1,10 +1,12 @@
 //! Training: rollout, update, measurement, checkpoint; one step after another.
 
 pub mod adamw;
+mod adapter;
 mod checkpoint;
 pub mod external;
 mod grading;
-mod held;
+mod judge;
+mod local_shard;
 mod measurement;
 mod own_reward;
 mod packed;
@@ -14,13 +16,18 @@ mod recording;
 pub mod reward_model;
 pub mod rollout;
 mod scored;
+mod sequence;
 mod shared_pass;
 mod split_weight;
+mod step_key;
 pub mod stochastic_rounding;
+mod token_layout;
 mod trainer;
 pub mod update;
+mod update_error;
 
 pub(crate) use checkpoint::checked;
 pub use own_reward::{Judged, OwnReward};
 pub use recording::Recording;
+pub use step_key::StepKey;
 pub use trainer::{RolloutSource, StepReport, Trainer, preflight};

@@ -1,15 +1,13 @@
 //! Sequences laid end to end, without padding.
 
-use std::ops::Range;
-
-use tch::{Device, Tensor};
+use tch::Tensor;
 use torch_ext::TorchError;
 use training_run::packing::pack;
 
-use super::policy_pass::Sequence;
-use crate::head::statistics_kind;
+use super::sequence::Sequence;
+use crate::head::Targets;
 use crate::kept_tokens::KeptTokens;
-use crate::model::{Angles, Decoder, PackedLengths, TensorGroup};
+use crate::model::{Angles, BlockBackward, Decoder, EmbeddingSum, PackedLengths};
 
 /// A micro-batch: whole sequences in one row, each attending to itself alone.
 #[derive(Debug)]
@@ -23,41 +21,34 @@ pub(super) struct PackedSequences {
     /// Where among the tokens the state stands that predicts each response token.
     predicting: Tensor,
     /// The response tokens, i64 `[response tokens]`.
-    pub(super) targets: Tensor,
+    targets: Tensor,
     /// What each of them was drawn from; `None` where all were drawn from the whole vocabulary.
-    pub(super) kept: Option<KeptTokens>,
-    /// Runs of response tokens of the whole batch that this micro-batch holds, in its order.
-    runs: Vec<Range<usize>>,
+    kept: Option<KeptTokens>,
+    /// Which sequences of the batch these are, in the order of the micro-batch.
+    pub(super) rows: Vec<usize>,
 }
 
 impl PackedSequences {
     /// Micro-batches of at most `budget` tokens that together hold every sequence with a response.
     pub(super) fn split(model: &Decoder, sequences: &[&Sequence], budget: usize) -> Vec<Self> {
-        let first_token = first_tokens(sequences);
         let trained: Vec<usize> =
             (0..sequences.len()).filter(|&row| !sequences[row].response.is_empty()).collect();
         let lengths: Vec<usize> = trained.iter().map(|&row| sequences[row].len()).collect();
         pack(&lengths, budget)
             .into_iter()
             .map(|part| {
-                let rows: Vec<usize> = part.rows.iter().map(|&row| trained[row]).collect();
-                Self::new(model, sequences, &rows, &first_token)
+                Self::new(model, sequences, part.rows.iter().map(|&row| trained[row]).collect())
             })
             .collect()
     }
 
-    fn new(
-        model: &Decoder,
-        sequences: &[&Sequence],
-        rows: &[usize],
-        first_token: &[usize],
-    ) -> Self {
+    fn new(model: &Decoder, sequences: &[&Sequence], rows: Vec<usize>) -> Self {
         let (mut token_ids, mut positions) = (Vec::<i64>::new(), Vec::<i64>::new());
         let (mut predicting, mut targets) = (Vec::<i64>::new(), Vec::<i64>::new());
-        let (mut lengths, mut runs) = (Vec::new(), Vec::new());
+        let mut lengths = Vec::new();
         let truncated = rows.iter().any(|&row| sequences[row].kept.is_some());
         let mut all_kept = truncated.then(KeptTokens::default);
-        for &row in rows {
+        for &row in &rows {
             let Sequence { prompt, response, kept } = sequences[row];
             if let Some(all) = &mut all_kept {
                 (0..response.len())
@@ -70,19 +61,23 @@ impl PackedSequences {
             token_ids.extend(prompt.iter().chain(response).map(|&token| i64::from(token)));
             positions.extend(0..length);
             lengths.push(length);
-            runs.push(first_token[row]..first_token[row] + response.len());
         }
         let device = model.device();
-        let row = |column: &[i64]| Tensor::from_slice(column).to_device(device);
+        let tensor = |column: &[i64]| Tensor::from_slice(column).to_device(device);
         Self {
-            token_ids: row(&token_ids).unsqueeze(0),
+            token_ids: tensor(&token_ids).unsqueeze(0),
             lengths: PackedLengths::new(lengths, device, model.kind()),
-            angles: model.angles(&row(&positions).unsqueeze(0)),
-            predicting: row(&predicting),
-            targets: row(&targets),
+            angles: model.angles(&tensor(&positions).unsqueeze(0)),
+            predicting: tensor(&predicting),
+            targets: tensor(&targets),
             kept: all_kept,
-            runs,
+            rows,
         }
+    }
+
+    /// The response tokens, with what they were drawn from.
+    pub(super) fn targets(&self) -> Targets<'_> {
+        Targets { ids: &self.targets, kept: self.kept.as_ref() }
     }
 
     /// Tokens of prompts and responses.
@@ -95,47 +90,34 @@ impl PackedSequences {
         model.embed(&self.token_ids)
     }
 
-    /// Adds the gradient of the embedding table, from that of the embedding vectors, to `table`, `[vocab, hidden]` of
-    /// [`statistics_kind`]; where it is none such, as before a first backward pass, to the embedding's `.grad`.
+    /// Adds the gradient of the embedding vectors, `[1, tokens, hidden]`, to that of the table.
     ///
     /// # Errors
     ///
     /// [`TorchError`] if libtorch refuses.
-    pub(super) fn add_embedding_gradient(
+    pub(super) fn embedding_backward(
         &self,
-        model: &Decoder,
+        sum: &EmbeddingSum<'_>,
         gradient: &Tensor,
-        table: &Tensor,
     ) -> Result<(), TorchError> {
-        if !table.defined() || table.kind() != statistics_kind(table) {
-            let embedded = model.embed_own(&self.token_ids);
-            return torch_ext::backward(&[&embedded], &[gradient]);
-        }
-        // Only the rows of these tokens; autograd would make a table of zeros around them.
-        let _no_grad = tch::no_grad_guard();
-        let (ids, rows) = (self.token_ids.squeeze_dim(0), gradient.squeeze_dim(0));
-        let (ids, rows) = match model.taught_rows(&ids) {
-            None => (ids, rows),
-            Some((places, own)) => (own, rows.index_select(0, &places)),
-        };
-        let rows = rows.to_kind(table.kind());
-        let _same = table.shallow_clone().index_add_(0, &ids, &rows);
-        Ok(())
+        sum.add(&self.token_ids, gradient)
     }
 
-    /// Pulls the gradient of what block `index` makes of `x` back to `x`, where ranks hold the block together; `pull` as in
-    /// [`Decoder::pull_back_block`].
-    pub(super) fn pull_back(
+    /// Pulls a cotangent of a block's output back to its `input`, both `[1, tokens, hidden]`; as [`BlockBackward::pull_back`].
+    ///
+    /// # Errors
+    ///
+    /// [`TorchError`] if libtorch refuses.
+    pub(super) fn block_backward(
         &self,
-        model: &Decoder,
-        block: (usize, &TensorGroup),
-        x: &Tensor,
+        block: &mut BlockBackward<'_>,
+        input: &Tensor,
+        output: Option<Tensor>,
         cotangent: &Tensor,
-        pull: impl FnMut((&Tensor, &Tensor), &Tensor) -> Result<Tensor, TorchError>,
     ) -> Result<Tensor, TorchError> {
         let attend =
             |query: &Tensor, key: &Tensor, value: &Tensor| self.lengths.attend(query, key, value);
-        model.pull_back_block(block, (x, &self.angles), attend, cotangent, pull)
+        block.pull_back(input, output, &self.angles, attend, cotangent)
     }
 
     /// Block `index` applied to `x`, `[1, tokens, hidden]`.
@@ -150,34 +132,6 @@ impl PackedSequences {
     pub(super) fn predicting_states(&self, model: &Decoder, x: &Tensor) -> Tensor {
         model.final_norm(&x.squeeze_dim(0).index_select(0, &self.predicting))
     }
-
-    /// Puts one value a response token of this micro-batch in its place among those of the whole batch.
-    pub(super) fn scatter(&self, values: &[f64], into: &mut [f64]) {
-        let mut rest = values;
-        for run in &self.runs {
-            let (own, after) = rest.split_at(run.len());
-            into[run.clone()].copy_from_slice(own);
-            rest = after;
-        }
-    }
-
-    /// The values of this micro-batch's response tokens among those of the whole batch.
-    pub(super) fn gather(&self, values: &[f64], device: Device) -> Tensor {
-        let own: Vec<f64> =
-            self.runs.iter().flat_map(|run| values[run.clone()].iter().copied()).collect();
-        Tensor::from_slice(&own).to_device(device)
-    }
-}
-
-/// Where each sequence's response begins among all response tokens.
-pub(super) fn first_tokens(sequences: &[&Sequence]) -> Vec<usize> {
-    let mut next = 0;
-    let begin = |sequence: &&Sequence| {
-        let first = next;
-        next += sequence.response.len();
-        first
-    };
-    sequences.iter().map(begin).collect()
 }
 
 fn index_of(count: usize) -> i64 {

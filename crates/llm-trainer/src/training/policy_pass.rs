@@ -2,39 +2,15 @@
 
 use std::ops::Range;
 
-use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
-use torch_ext::TorchError;
+use training_run::config::RunConfig;
 
-use super::packed::{PackedSequences, first_tokens};
-use super::recording::{Recording, statistics_of};
+use super::packed::PackedSequences;
+pub use super::sequence::Sequence;
+use super::token_layout::TokenLayout;
+use crate::head::{TokenStatistics, token_statistics};
 use crate::host_memory::Memory;
-use crate::kept_tokens::KeptTokens;
 use crate::model::Decoder;
-
-/// A prompt and what followed it. Only response tokens are trained.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sequence {
-    /// Token ids of the prompt; at least one.
-    pub prompt: Vec<u32>,
-    /// Token ids of the response, its end-of-sequence token included where it has one.
-    pub response: Vec<u32>,
-    /// What each response token was drawn from, where that was not the whole vocabulary; one list a token.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kept: Option<KeptTokens>,
-}
-
-impl Sequence {
-    /// A response drawn from, or scored over, the whole vocabulary.
-    pub fn new(prompt: Vec<u32>, response: Vec<u32>) -> Self {
-        Self { prompt, response, kept: None }
-    }
-
-    /// Tokens of prompt and response.
-    pub(super) fn len(&self) -> usize {
-        self.prompt.len() + self.response.len()
-    }
-}
 
 /// Statistics of every response token, laid end to end in the order of the sequences.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -60,20 +36,12 @@ impl Statistics {
         self.entropy.iter().sum::<f64>() / self.entropy.len() as f64
     }
 
-    /// The statistics of some of `sequences`, in the order of `chosen`.
+    /// The statistics of `chosen` sequences, in their order.
     #[must_use]
-    pub fn of_sequences(&self, sequences: &[&Sequence], chosen: &[usize]) -> Self {
-        let of = |column| column_of_sequences(column, sequences, chosen);
+    pub fn select(&self, layout: &TokenLayout, chosen: &[usize]) -> Self {
+        let of = |column: &[f64]| layout.select(column, chosen);
         Self { log_prob: of(&self.log_prob), entropy: of(&self.entropy) }
     }
-}
-
-/// The part of a column of response tokens that belongs to some of `sequences`, in the order of `chosen`.
-pub fn column_of_sequences(column: &[f64], sequences: &[&Sequence], chosen: &[usize]) -> Vec<f64> {
-    let first_token = first_tokens(sequences);
-    let tokens =
-        |&index: &usize| first_token[index]..first_token[index] + sequences[index].response.len();
-    chosen.iter().flat_map(|index| column[tokens(index)].iter().copied()).collect()
 }
 
 /// `∂L/∂(statistic)` of every response token, laid out as [`Statistics`].
@@ -101,15 +69,22 @@ pub struct PolicyPass<'a> {
 }
 
 impl<'a> PolicyPass<'a> {
+    /// A pass of a model as a run is configured.
+    pub(super) fn of_run(model: &'a Decoder, config: &RunConfig) -> Self {
+        Self {
+            model,
+            temperature: config.rollout.temperature,
+            micro_batch_tokens: config.training.micro_batch_tokens,
+            activation_bytes: config.training.activation_bytes,
+            block_inputs: Memory::offloaded(config.parallel.offload_block_inputs),
+        }
+    }
+
     /// Log-probability and entropy of every response token, without a graph.
     pub fn statistics(&self, sequences: &[&Sequence]) -> Statistics {
         let (micro_batches, last) = self.forward(sequences);
-        statistics_of(self, &micro_batches, &last, response_tokens(sequences))
-    }
-
-    /// A forward pass that can be differentiated.
-    pub fn record(&self, sequences: &[&Sequence]) -> Recording<'a> {
-        Recording::new(*self, self.micro_batches(sequences), response_tokens(sequences))
+        let layout = TokenLayout::of(sequences.iter().copied());
+        statistics_of(self, &micro_batches, &last, &layout)
     }
 
     /// Full log-probabilities `[tokens, vocab]` (`f32`, at the sampling temperature) of each micro-batch.
@@ -126,25 +101,7 @@ impl<'a> PolicyPass<'a> {
         micro_batches.iter().zip(&last).map(distribution).collect()
     }
 
-    /// Adds the gradient of `Σ_t cotangent_t · statistic_t` to `.grad` of every trainable parameter, and returns the
-    /// log-probabilities met on the way.
-    ///
-    /// # Errors
-    ///
-    /// As [`Recording::backward`].
-    ///
-    /// # Panics
-    ///
-    /// If a cotangent does not hold one value per response token.
-    pub fn accumulate_gradient(
-        &self,
-        sequences: &[&Sequence],
-        cotangent: &Cotangent,
-    ) -> Result<Vec<f64>, TorchError> {
-        self.record(sequences).backward(cotangent)
-    }
-
-    fn micro_batches(&self, sequences: &[&Sequence]) -> Vec<PackedSequences> {
+    pub(super) fn micro_batches(&self, sequences: &[&Sequence]) -> Vec<PackedSequences> {
         PackedSequences::split(self.model, sequences, self.micro_batch_tokens)
     }
 
@@ -166,8 +123,26 @@ impl<'a> PolicyPass<'a> {
     }
 }
 
-fn response_tokens(sequences: &[&Sequence]) -> usize {
-    sequences.iter().map(|sequence| sequence.response.len()).sum()
+/// Log-probability and entropy of every response token, from what the last block leaves of each micro-batch.
+pub(super) fn statistics_of(
+    pass: &PolicyPass<'_>,
+    micro_batches: &[PackedSequences],
+    last: &[Tensor],
+    layout: &TokenLayout,
+) -> Statistics {
+    let _no_grad = tch::no_grad_guard();
+    let _open = pass.model.open_head(false);
+    let mut all =
+        Statistics { log_prob: vec![0.0; layout.tokens()], entropy: vec![0.0; layout.tokens()] };
+    for (part, x) in micro_batches.iter().zip(last) {
+        let hidden = part.predicting_states(pass.model, x);
+        let targets = part.targets();
+        let TokenStatistics { log_prob, entropy } =
+            token_statistics(&hidden, pass.model.whole_head(), targets, pass.temperature);
+        layout.scatter(&to_f64(&log_prob), &part.rows, &mut all.log_prob);
+        layout.scatter(&to_f64(&entropy), &part.rows, &mut all.entropy);
+    }
+    all
 }
 
 pub(super) fn to_f64(column: &Tensor) -> Vec<f64> {

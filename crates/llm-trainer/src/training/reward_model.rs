@@ -18,11 +18,12 @@ use training_run::run_directory::TRAINER_FOLDER;
 use training_run::schedule::Schedule;
 
 use super::adamw::AdamW;
-use super::checkpoint::adapted;
-use super::held::Held;
+use super::adapter::adapted;
+use super::local_shard::LocalShard;
 use super::policy_pass::{Cotangent, PolicyPass, Sequence};
 use super::shared_pass::SharedPass;
-use super::update::UpdateError;
+use super::token_layout::TokenLayout;
+use super::update_error::UpdateError;
 use crate::host_memory::Memory;
 use crate::model::Decoder;
 use crate::ranks::{RankError, Ranks};
@@ -45,7 +46,7 @@ pub enum RewardModelError {
     #[error(transparent)]
     Torch(#[from] TorchError),
     /// The ranks cannot go on together.
-    #[error(transparent)]
+    #[error("{0}")]
     Ranks(#[from] RankError),
     /// An optimiser step failed.
     #[error(transparent)]
@@ -82,30 +83,15 @@ pub struct Learnt {
     pub gradient_norm: f64,
 }
 
-/// One optimiser step for every mini-batch, each by the mean cross-entropy of its responses.
+/// One optimiser step for every mini-batch, each by the mean cross-entropy of its responses, on this rank's part of it.
 ///
-/// `pass` is at temperature 1; `learning_rate` answers the rate of the `n`-th update of this call.
+/// Every rank passes the same batch and learns the same. `pass` is at temperature 1; `learning_rate` answers the rate of the
+/// `n`-th update of this call.
 ///
 /// # Errors
 ///
-/// [`RewardModelError`] if a log-probability is not finite, or libtorch refuses.
+/// [`RewardModelError`], on every rank if on one: a log-probability is not finite, or libtorch refuses.
 pub fn learn_outcomes(
-    pass: &PolicyPass<'_>,
-    optimizer: &mut AdamW,
-    beta: f64,
-    batch: OutcomeBatch<'_>,
-    step: u64,
-    learning_rate: impl Fn(usize) -> f64,
-) -> Result<Learnt, RewardModelError> {
-    learn_outcomes_over(&Ranks::single(), pass, optimizer, beta, batch, step, learning_rate)
-}
-
-/// As [`learn_outcomes`], on this rank's part of each mini-batch; every rank passes the same batch and learns the same.
-///
-/// # Errors
-///
-/// As [`learn_outcomes`], on every rank if on one.
-fn learn_outcomes_over(
     ranks: &Ranks,
     pass: &PolicyPass<'_>,
     optimizer: &mut AdamW,
@@ -117,10 +103,10 @@ fn learn_outcomes_over(
     let mut learnt = Learnt::default();
     let size = batch.mini_batch_sequences;
     for (sequences, outcomes) in batch.sequences.chunks(size).zip(batch.outcomes.chunks(size)) {
-        let held = Held::of(pass.model, sequences, ranks);
-        let recording = pass.record(&held.sequences);
-        let own = recording.statistics().log_prob;
-        let log_prob = held.whole_column(ranks.gather_column("outcome log-probabilities", &own)?);
+        let shard = LocalShard::of(pass.model, sequences, ranks);
+        let recording = pass.record(&shard.sequences);
+        let local = recording.statistics().log_prob;
+        let log_prob = shard.gather("outcome log-probabilities", local)?;
         let first = learnt.log_ratio.len();
         let reference = &batch.reference_log_prob[first..first + log_prob.len()];
         let log_ratio = log_ratios(&log_prob, reference);
@@ -133,7 +119,7 @@ fn learn_outcomes_over(
         learnt.log_ratio.extend(log_ratio);
         if has_tokens {
             let slopes = &loss.grad_log_prob;
-            let log_prob = held.column(slopes, &(0..slopes.len())).into_owned();
+            let log_prob = shard.column(slopes).into_owned();
             recording.backward(&Cotangent { log_prob, entropy: None })?;
             let outcome = optimizer.step_over(ranks, learning_rate(learnt.updates))?;
             learnt.updates += 1;
@@ -154,8 +140,8 @@ fn cross_entropy(
     outcomes: &[bool],
     beta: f64,
 ) -> Result<OutcomeLoss, ColumnError> {
-    let lengths: Vec<usize> = sequences.iter().map(|s| s.response.len()).collect();
-    outcome_cross_entropy(log_ratio, outcomes, &lengths, beta, sequences.len())
+    let layout = TokenLayout::of(sequences.iter().copied());
+    outcome_cross_entropy(log_ratio, outcomes, layout.lengths(), beta, sequences.len())
 }
 
 /// What a reward model says of one step's responses.
@@ -179,6 +165,8 @@ pub(super) struct RewardModel {
     /// Where it learns.
     optimizer: Option<AdamW>,
     schedule: Schedule,
+    section: RewardModelSection,
+    /// Reward per nat.
     beta: f64,
 }
 
@@ -200,7 +188,8 @@ impl RewardModel {
     pub(super) fn start(
         run: &Run,
         checkpoint: Option<&Path>,
-        (device, kind): (Device, Kind),
+        device: Device,
+        kind: Kind,
         vocab_size: usize,
         in_memory: &Frozen<'_>,
     ) -> anyhow::Result<Option<Self>> {
@@ -244,7 +233,8 @@ impl RewardModel {
         if let (Some(checkpoint), Some(optimizer)) = (saved, &mut optimizer) {
             optimizer.restore(&checkpoint.join(TRAINER_FOLDER).join(OPTIMIZER))?;
         }
-        Ok(Some(Self { model, reference, optimizer, schedule, beta: prime.beta }))
+        let (section, beta) = (section.clone(), prime.beta);
+        Ok(Some(Self { model, reference, optimizer, schedule, section, beta }))
     }
 
     /// Whether it learns at all.
@@ -278,64 +268,71 @@ impl RewardModel {
         &mut self,
         ranks: &Ranks,
         config: &RunConfig,
-        section: &RewardModelSection,
         sequences: &[&Sequence],
         outcomes: &[bool],
-        (step, done): (u64, u64),
+        step: u64,
+        done: u64,
     ) -> anyhow::Result<Judged> {
-        let pass = |model| PolicyPass {
-            model,
-            temperature: 1.0,
-            micro_batch_tokens: config.training.micro_batch_tokens,
-            activation_bytes: config.training.activation_bytes,
-            block_inputs: Memory::offloaded(config.parallel.offload_block_inputs),
-        };
         let whole = |sequence: &&Sequence| {
             Sequence::new(sequence.prompt.clone(), sequence.response.clone())
         };
         let sequences: Vec<Sequence> = sequences.iter().map(whole).collect();
         let sequences: &[&Sequence] = &sequences.iter().collect::<Vec<_>>();
-        let shared = |model| SharedPass { pass: pass(model), ranks };
-        let reference = shared(&self.reference).statistics(sequences)?.log_prob;
-        let score = || {
-            let log_prob = shared(&self.model).statistics(sequences)?.log_prob;
-            Ok::<_, RankError>(log_ratios(&log_prob, &reference))
-        };
+        let pass = pass(&self.reference, config);
+        let reference = SharedPass { pass, ranks }.statistics(sequences)?.log_prob;
         let group_size = config.rollout.group_size;
-        let (log_ratio, learnt) = match &mut self.optimizer {
-            None => {
-                let log_ratio = score()?;
-                let loss = cross_entropy(&log_ratio, sequences, outcomes, self.beta)?;
-                let met = loss.value * sequences.len() as f64;
-                (log_ratio, Learnt { rewards: loss.rewards, loss: met, ..Learnt::default() })
-            }
-            Some(optimizer) => {
-                let batch = OutcomeBatch {
-                    sequences,
-                    outcomes,
-                    reference_log_prob: &reference,
-                    mini_batch_sequences: section.mini_batch_prompts * group_size,
-                };
-                let peak = section.optimizer.learning_rate;
-                let rate = |n: usize| peak * self.schedule.factor(done + n as u64);
-                let (pass, beta) = (pass(&self.model), self.beta);
-                let mut learnt =
-                    learn_outcomes_over(ranks, &pass, optimizer, beta, batch, step, rate)?;
-                let log_ratio = match section.update {
-                    RewardModelUpdate::After => std::mem::take(&mut learnt.log_ratio),
-                    RewardModelUpdate::None | RewardModelUpdate::Before => score()?,
-                };
-                (log_ratio, learnt)
-            }
+        let batch = OutcomeBatch {
+            sequences,
+            outcomes,
+            reference_log_prob: &reference,
+            mini_batch_sequences: self.section.mini_batch_prompts * group_size,
         };
+        let (log_ratio, learnt) = self.learn(ranks, config, batch, step, done)?;
         let groups = vec![group_size; sequences.len() / group_size];
         let rewards = beyond_rounding(&learnt.rewards, sequences, self.beta, self.model.kind());
         let agreement = outcome_agreement(&rewards, outcomes, &groups)?;
         let last = (done + learnt.updates as u64).checked_sub(1).filter(|_| learnt.updates > 0);
-        let learning_rate =
-            last.map(|last| section.optimizer.learning_rate * self.schedule.factor(last));
+        let peak = self.section.optimizer.learning_rate;
+        let learning_rate = last.map(|last| peak * self.schedule.factor(last));
         Ok(Judged { log_ratio, agreement, learnt, learning_rate })
     }
+
+    /// The log-ratios that the advantages are made of, and what was met while learning, if it learns.
+    fn learn(
+        &mut self,
+        ranks: &Ranks,
+        config: &RunConfig,
+        batch: OutcomeBatch<'_>,
+        step: u64,
+        done: u64,
+    ) -> anyhow::Result<(Vec<f64>, Learnt)> {
+        let OutcomeBatch { sequences, outcomes, reference_log_prob, .. } = batch;
+        let pass = pass(&self.model, config);
+        let score = || {
+            let log_prob = SharedPass { pass, ranks }.statistics(sequences)?.log_prob;
+            Ok::<_, RankError>(log_ratios(&log_prob, reference_log_prob))
+        };
+        let Some(optimizer) = &mut self.optimizer else {
+            let log_ratio = score()?;
+            let loss = cross_entropy(&log_ratio, sequences, outcomes, self.beta)?;
+            let met = loss.value * sequences.len() as f64;
+            let learnt = Learnt { rewards: loss.rewards, loss: met, ..Learnt::default() };
+            return Ok((log_ratio, learnt));
+        };
+        let peak = self.section.optimizer.learning_rate;
+        let rate = |n: usize| peak * self.schedule.factor(done + n as u64);
+        let mut learnt = learn_outcomes(ranks, &pass, optimizer, self.beta, batch, step, rate)?;
+        let log_ratio = match self.section.update {
+            RewardModelUpdate::After => std::mem::take(&mut learnt.log_ratio),
+            RewardModelUpdate::None | RewardModelUpdate::Before => score()?,
+        };
+        Ok((log_ratio, learnt))
+    }
+}
+
+/// A pass of a model as a run is configured, at temperature 1.
+fn pass<'a>(model: &'a Decoder, config: &RunConfig) -> PolicyPass<'a> {
+    PolicyPass { temperature: 1.0, ..PolicyPass::of_run(model, config) }
 }
 
 /// The rewards of whole responses, 0 in place of those that rounding alone can make: a model that is still its reference knows

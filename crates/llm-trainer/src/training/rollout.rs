@@ -3,77 +3,22 @@
 use std::sync::OnceLock;
 use std::time::Instant;
 
-use anyhow::Context;
-use code_sandbox::Sandbox;
-use model_files::stop_strings::StopStrings;
-use model_files::text_tokenizer::{TextTokenizer, TokenizerError};
-use question_data::dataset::Question;
-use question_data::ground_truth::{GroundTruth, RewardKinds};
+use question_data::ground_truth::GroundTruth;
 use question_data::prompt::Prompt;
 use rayon::{Scope, ThreadPool};
-use reward_math::{Options, Reward, Side, Verdict};
-use rl_losses::OverlongPenalty;
+use reward_math::{Side, Verdict};
 use serde::{Deserialize, Serialize};
 use training_run::dealing::run_of;
 
 use super::external::{ExternalEngine, Wanted};
 use super::grading::{Graded, Grader, Places, RateOfProgress};
-use super::own_reward::{Judged, OwnReward};
-use super::policy_pass::Sequence;
+pub use super::judge::Judge;
+use super::own_reward::Judged;
+use super::sequence::Sequence;
+use super::step_key::StepKey;
 use crate::generation::{GenerationOptions, PromptRequest, SamplingKey, generate_each};
 use crate::model::Decoder;
 use crate::ranks::{Grid, between_ranks};
-
-/// How responses are sampled and judged.
-#[derive(Debug, Clone, Copy)]
-pub struct Judge<'a> {
-    /// Turns tokens to the text that is judged.
-    pub tokenizer: &'a TextTokenizer,
-    /// Texts that end a response and are no part of what is judged.
-    pub stop_strings: Option<&'a StopStrings>,
-    /// How an answer is found.
-    pub options: &'a Options,
-    /// How it is compared, by the source of the question.
-    pub kinds: &'a RewardKinds,
-    /// Where programs are run, if any are.
-    pub sandbox: Option<&'a Sandbox>,
-    /// The threads that judge; `None` for those of the process.
-    pub pool: Option<&'a ThreadPool>,
-    /// What a verdict is worth.
-    pub reward: Reward,
-    /// What a response is worth, in place of that.
-    pub own: Option<&'a OwnReward>,
-    /// What is taken off long responses.
-    pub overlong: Option<OverlongPenalty>,
-}
-
-impl Judge<'_> {
-    /// The known answer to a question, read.
-    ///
-    /// # Errors
-    ///
-    /// If it is none of the kind of its source.
-    pub(super) fn truth(&self, question: &Question) -> anyhow::Result<GroundTruth> {
-        let kind = self.kinds.of(&question.source);
-        kind.read(&question.answer, self.options)
-            .with_context(|| format!("question {}: answer {:?}", question.id, question.answer))
-    }
-
-    /// The text of a response up to a stop string.
-    pub(super) fn text(&self, token_ids: &[u32]) -> Result<String, TokenizerError> {
-        let text = self.tokenizer.decode(token_ids)?;
-        Ok(self.stop_strings.map_or(text.as_str(), |stops| stops.cut(&text)).to_owned())
-    }
-
-    fn reward(&self, judged: Judged<'_>) -> anyhow::Result<f64> {
-        let punishment = self.overlong.map_or(0.0, |overlong| overlong.penalty(judged.tokens));
-        let earned = match self.own {
-            Some(own) => own.of(judged)?,
-            None => self.reward.of(judged.verdict),
-        };
-        Ok(earned + punishment)
-    }
-}
 
 /// One sampled response.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -124,160 +69,155 @@ pub struct Rollout {
 
 /// What draws the responses.
 #[derive(Debug, Clone, Copy)]
-pub enum Sampler<'a> {
+pub enum Engine<'a> {
     /// The policy itself.
     Own(&'a Decoder),
     /// Another process, and the texts that end a response.
     External(&'a ExternalEngine, Wanted<'a>),
 }
 
-/// Samples `options.samples` responses to each prompt, and judges each as soon as it has ended.
-///
-/// `(seed, step)` keys the sampling noise, with the index of the prompt in `prompts`, counted from `first_prompt`.
-/// `tell` hears how sampling goes on. The outcome does not depend on the number of threads.
-///
-/// # Errors
-///
-/// If generation or decoding fails, or the answer to a question cannot be read.
-///
-/// # Panics
-///
-/// If the device has too little memory.
-pub fn roll_out(
-    model: &Decoder,
-    prompts: &[&Prompt],
-    options: &GenerationOptions,
-    judge: Judge<'_>,
-    keys: (u64, u64),
-    first_prompt: u64,
-    tell: &dyn Fn(&str),
-) -> anyhow::Result<Rollout> {
-    roll_out_by(Sampler::Own(model), prompts, options, judge, keys, first_prompt, tell)
+/// How the prompts of a rollout are answered: by which engine, with which options, judged how, on which ranks.
+#[derive(Debug, Clone, Copy)]
+pub struct SamplingPass<'a> {
+    /// The ranks, which share out the prompts.
+    pub grid: &'a Grid,
+    /// What draws the responses.
+    pub engine: Engine<'a>,
+    /// How they are drawn; `samples` of them to each prompt.
+    pub options: &'a GenerationOptions,
+    /// How they are judged.
+    pub judge: Judge<'a>,
 }
 
-/// As [`roll_out`], by any sampler.
-///
-/// # Errors
-///
-/// As [`roll_out`], or if the other process fails.
-///
-/// # Panics
-///
-/// As [`roll_out`].
-pub fn roll_out_by(
-    drawn_by: Sampler<'_>,
-    prompts: &[&Prompt],
-    options: &GenerationOptions,
-    judge: Judge<'_>,
-    (seed, step): (u64, u64),
-    first_prompt: u64,
-    tell: &dyn Fn(&str),
-) -> anyhow::Result<Rollout> {
-    let started = Instant::now();
-    let requests: Vec<PromptRequest<'_>> = (first_prompt..)
-        .zip(prompts)
-        .map(|(index, prompt)| PromptRequest {
-            token_ids: &prompt.tokens,
-            key: SamplingKey { seed, step, prompt: index },
-        })
-        .collect();
-    let truths = prompts
-        .iter()
-        .map(|prompt| judge.truth(&prompt.question))
-        .collect::<anyhow::Result<Vec<GroundTruth>>>()?;
-    let places: Places =
-        std::iter::repeat_with(OnceLock::new).take(prompts.len() * options.samples).collect();
-    let (mut generation_seconds, mut retokenised) = (0.0, 0);
-    in_scope(judge.pool, |scope| {
-        let progress = RateOfProgress::new(tell);
-        let mut grader = Grader { scope, judge, truths: &truths, places: &places, progress };
-        let outcome = match drawn_by {
-            Sampler::Own(model) => {
-                generate_each(model, &requests, options, &mut grader).map_err(anyhow::Error::from)
+impl SamplingPass<'_> {
+    /// Samples responses to each prompt, and judges each as soon as it has ended.
+    ///
+    /// `key` keys the sampling noise, with the index of the prompt in `prompts`, counted from `first_prompt`.
+    /// `tell` hears how sampling goes on. The outcome does not depend on the number of threads. Each copy of the model samples
+    /// a run of the prompts; every rank gets all responses, and the longest times.
+    ///
+    /// # Errors
+    ///
+    /// If generation or decoding fails, or the answer to a question cannot be read; on every rank if on one.
+    ///
+    /// # Panics
+    ///
+    /// If the device has too little memory.
+    pub fn roll_out(
+        &self,
+        prompts: &[&Prompt],
+        key: StepKey,
+        first_prompt: u64,
+        tell: &dyn Fn(&str),
+    ) -> anyhow::Result<Rollout> {
+        let grid = self.grid;
+        if grid.run.count() == 1 {
+            return self.answer(prompts, key, first_prompt, tell);
+        }
+        let _open = match self.engine {
+            Engine::Own(model) => {
+                let open = model.open_blocks();
+                model.check_blocks()?;
+                Some(open)
             }
-            Sampler::External(engine, wanted) => engine
-                .generate_each(&requests, options, wanted, &mut grader)
-                .map(|count| retokenised = count),
+            Engine::External(..) => None,
         };
-        generation_seconds = started.elapsed().as_secs_f64();
-        outcome
-    })?;
-    let judging_seconds = started.elapsed().as_secs_f64() - generation_seconds;
-    let mut samples = Vec::with_capacity(places.len());
-    for (index, place) in places.into_iter().enumerate() {
-        let graded = place.into_inner().expect("every response ends and is judged")?;
-        let truncated = graded.truncated();
-        let Graded { response, text, verdict } = graded;
-        let judged = Judged {
-            question: &prompts[index / options.samples].question,
-            response: &text,
-            verdict: &verdict,
-            tokens: response.token_ids.len(),
-            truncated,
+        let run = run_of(prompts.len(), grid.data.rank(), grid.data.count());
+        let first = first_prompt + run.start as u64;
+        let mut own = self.answer(&prompts[run], key, first, tell);
+        match &mut own {
+            // The ranks cannot be asked any more.
+            Err(error) if between_ranks(error).is_some() => return own,
+            // All ranks of a model have drawn the same.
+            Ok(drawn) if !grid.speaks() => drawn.samples.clear(),
+            _ => {}
+        }
+        let mut all = Rollout {
+            samples: Vec::new(),
+            generation_seconds: 0.0,
+            judging_seconds: 0.0,
+            retokenised: 0,
         };
-        samples.push(Sample {
-            truncated,
-            reward: judge.reward(judged)?,
-            sequence: Sequence {
-                prompt: prompts[index / options.samples].tokens.clone(),
-                response: response.token_ids,
-                kept: response.kept,
-            },
-            rollout_log_prob: response.log_prob,
-            text,
-            verdict,
-        });
+        for part in grid.run.gather_ok("responses", own)? {
+            all.samples.extend(part.samples);
+            all.generation_seconds = all.generation_seconds.max(part.generation_seconds);
+            all.judging_seconds = all.judging_seconds.max(part.judging_seconds);
+            all.retokenised += part.retokenised;
+        }
+        Ok(all)
     }
-    Ok(Rollout { samples, generation_seconds, judging_seconds, retokenised })
-}
 
-/// As [`roll_out`], each copy of the model sampling a run of the prompts; every rank gets all responses, and the longest times.
-///
-/// # Errors
-///
-/// As [`roll_out`], on every rank if on one.
-///
-/// # Panics
-///
-/// As [`roll_out`].
-#[expect(clippy::too_many_arguments, reason = "those of `roll_out`, and who takes part")]
-pub fn roll_out_over(
-    grid: &Grid,
-    model: &Decoder,
-    prompts: &[&Prompt],
-    options: &GenerationOptions,
-    judge: Judge<'_>,
-    keys: (u64, u64),
-    first_prompt: u64,
-    tell: &dyn Fn(&str),
-) -> anyhow::Result<Rollout> {
-    if grid.run.count() == 1 {
-        return roll_out(model, prompts, options, judge, keys, first_prompt, tell);
+    /// The responses to prompts that this process answers alone.
+    fn answer(
+        &self,
+        prompts: &[&Prompt],
+        key: StepKey,
+        first_prompt: u64,
+        tell: &dyn Fn(&str),
+    ) -> anyhow::Result<Rollout> {
+        let Self { options, judge, .. } = *self;
+        let started = Instant::now();
+        let requests: Vec<PromptRequest<'_>> = (first_prompt..)
+            .zip(prompts)
+            .map(|(index, prompt)| PromptRequest {
+                token_ids: &prompt.tokens,
+                key: SamplingKey { seed: key.seed, step: key.step, prompt: index },
+            })
+            .collect();
+        let truths = prompts
+            .iter()
+            .map(|prompt| judge.truth(&prompt.question))
+            .collect::<anyhow::Result<Vec<GroundTruth>>>()?;
+        let places: Places =
+            std::iter::repeat_with(OnceLock::new).take(prompts.len() * options.samples).collect();
+        let (mut generation_seconds, mut retokenised) = (0.0, 0);
+        in_scope(judge.pool, |scope| {
+            let progress = RateOfProgress::new(tell);
+            let mut grader = Grader { scope, judge, truths: &truths, places: &places, progress };
+            let outcome = match self.engine {
+                Engine::Own(model) => generate_each(model, &requests, options, &mut grader)
+                    .map_err(anyhow::Error::from),
+                Engine::External(engine, wanted) => engine
+                    .generate_each(&requests, options, wanted, &mut grader)
+                    .map(|count| retokenised = count),
+            };
+            generation_seconds = started.elapsed().as_secs_f64();
+            outcome
+        })?;
+        let judging_seconds = started.elapsed().as_secs_f64() - generation_seconds;
+        let samples = self.rewarded(prompts, places)?;
+        Ok(Rollout { samples, generation_seconds, judging_seconds, retokenised })
     }
-    let _open = model.open_blocks();
-    model.check_blocks()?;
-    let run = run_of(prompts.len(), grid.data.rank(), grid.data.count());
-    let first = first_prompt + run.start as u64;
-    let mut own = roll_out(model, &prompts[run], options, judge, keys, first, tell);
-    match &mut own {
-        // The ranks cannot be asked any more.
-        Err(error) if between_ranks(error).is_some() => return own,
-        // All ranks of a model have drawn the same.
-        Ok(drawn) if !grid.speaks() => drawn.samples.clear(),
-        _ => {}
+
+    /// The responses that were graded, with their rewards.
+    fn rewarded(&self, prompts: &[&Prompt], places: Places) -> anyhow::Result<Vec<Sample>> {
+        let mut samples = Vec::with_capacity(places.len());
+        for (index, place) in places.into_iter().enumerate() {
+            let graded = place.into_inner().expect("every response ends and is judged")?;
+            let truncated = graded.truncated();
+            let Graded { response, text, verdict } = graded;
+            let judged = Judged {
+                question: &prompts[index / self.options.samples].question,
+                response: &text,
+                verdict: &verdict,
+                tokens: response.token_ids.len(),
+                truncated,
+            };
+            samples.push(Sample {
+                truncated,
+                reward: self.judge.reward(judged)?,
+                sequence: Sequence {
+                    prompt: prompts[index / self.options.samples].tokens.clone(),
+                    response: response.token_ids,
+                    kept: response.kept,
+                },
+                rollout_log_prob: response.log_prob,
+                text,
+                verdict,
+            });
+        }
+        Ok(samples)
     }
-    let mut all = Rollout {
-        samples: Vec::new(),
-        generation_seconds: 0.0,
-        judging_seconds: 0.0,
-        retokenised: 0,
-    };
-    for part in grid.run.gather_ok("responses", own)? {
-        all.samples.extend(part.samples);
-        all.generation_seconds = all.generation_seconds.max(part.generation_seconds);
-        all.judging_seconds = all.judging_seconds.max(part.judging_seconds);
-    }
-    Ok(all)
 }
 
 /// Runs `work` here, and what it spawns on the threads of `pool`, or of the process where that is `None`.

@@ -8,12 +8,15 @@ use training_run::config::{KlPlacement, ReferenceKl};
 
 use super::policy_pass::{Sequence, Statistics};
 use super::rollout::Sample;
+use super::token_layout::TokenLayout;
 
 /// The columns of one rollout batch.
 #[derive(Debug)]
 pub(super) struct ScoredRollout {
     /// Responses, group after group.
     pub(super) samples: Vec<Sample>,
+    /// Where the tokens of each response lie in the columns.
+    pub(super) layout: TokenLayout,
     /// Statistics of the policy that sampled, all response tokens.
     pub(super) old: Statistics,
     /// Log-probability of every response token under the reference, in nats.
@@ -29,6 +32,16 @@ pub(super) struct ScoredRollout {
     pub(super) correction: Option<Correction>,
 }
 
+/// What a policy is held to.
+#[derive(Debug)]
+pub(super) struct Reference {
+    pub(super) settings: ReferenceKl,
+    /// Weight of the divergence, reward per nat.
+    pub(super) coefficient: f64,
+    /// Log-probability of every response token under the reference, in nats.
+    pub(super) log_prob: Vec<f64>,
+}
+
 impl ScoredRollout {
     /// Turns rewards, less the divergence from the reference where it is taken off them, into advantages.
     ///
@@ -39,30 +52,30 @@ impl ScoredRollout {
         samples: Vec<Sample>,
         groups: usize,
         old: Statistics,
-        reference: Option<(ReferenceKl, KlController, Vec<f64>)>,
+        reference: Option<Reference>,
         process_log_ratio: Option<&[f64]>,
         estimator: &AdvantageEstimator,
     ) -> anyhow::Result<Self> {
         let verified: Vec<f64> = samples.iter().map(|sample| sample.reward).collect();
         let group_sizes = vec![samples.len() / groups.max(1); groups];
-        let lengths: Vec<usize> = samples.iter().map(|s| s.sequence.response.len()).collect();
+        let layout = TokenLayout::of(samples.iter().map(|sample| &sample.sequence));
         let plain = RolloutColumns {
             rewards: &verified,
             group_sizes: &group_sizes,
-            sequence_lengths: &lengths,
+            sequence_lengths: layout.lengths(),
             process_log_ratio,
             ..RolloutColumns::default()
         };
         let advantage = match &reference {
-            Some((settings, controller, log_prob)) if settings.placement == KlPlacement::Reward => {
+            Some(reference) if reference.settings.placement == KlPlacement::Reward => {
                 let token_rewards = kl_rewards(
-                    settings.estimator,
-                    controller.coefficient(),
+                    reference.settings.estimator,
+                    reference.coefficient,
                     &plain.token_rewards()?,
                     &old.log_prob,
-                    log_prob,
+                    &reference.log_prob,
                 )?;
-                let rewards = sums_of_sequences(&token_rewards, &lengths);
+                let rewards = layout.sums(&token_rewards);
                 let token_rewards = Some(token_rewards.as_slice());
                 let columns = RolloutColumns { rewards: &rewards, token_rewards, ..plain };
                 estimator.advantages(&columns)?
@@ -72,8 +85,9 @@ impl ScoredRollout {
         Ok(Self {
             informative: informative_groups(&verified, &group_sizes),
             advantage,
-            reference_log_prob: reference.map(|(_, _, log_prob)| log_prob),
+            reference_log_prob: reference.map(|reference| reference.log_prob),
             old,
+            layout,
             samples,
             sampled_log_prob: None,
             correction: None,
@@ -86,13 +100,10 @@ impl ScoredRollout {
             return self;
         }
         let group_size = self.samples.len() / sampled_at.len();
-        let mut first = 0;
         let mut log_prob = self.old.log_prob.clone();
         for (index, sample) in self.samples.iter().enumerate() {
-            let tokens = first..first + sample.rollout_log_prob.len();
-            first = tokens.end;
             if sampled_at[index / group_size] < step {
-                log_prob[tokens].copy_from_slice(&sample.rollout_log_prob);
+                log_prob[self.layout.range(index)].copy_from_slice(&sample.rollout_log_prob);
             }
         }
         self.sampled_log_prob = Some(log_prob);
@@ -111,11 +122,8 @@ impl ScoredRollout {
         if let Some(correction) = correction {
             // Of groups that waited the loss's own ratio bridges what the policy has moved since.
             let policy = self.sampled_log_prob.as_ref().unwrap_or(&self.old.log_prob);
-            let drawn: Vec<f64> =
-                self.samples.iter().flat_map(|s| s.rollout_log_prob.iter().copied()).collect();
-            let lengths: Vec<usize> =
-                self.samples.iter().map(|s| s.sequence.response.len()).collect();
-            self.correction = Some(correction.weights(policy, &drawn, &lengths)?);
+            let drawn = self.rollout_log_prob();
+            self.correction = Some(correction.weights(policy, &drawn, self.layout.lengths())?);
         }
         Ok(self)
     }
@@ -123,6 +131,23 @@ impl ScoredRollout {
     /// Prompts and responses.
     pub(super) fn sequences(&self) -> Vec<&Sequence> {
         self.samples.iter().map(|sample| &sample.sequence).collect()
+    }
+
+    /// Log-probability of every response token as sampled, in nats.
+    pub(super) fn rollout_log_prob(&self) -> Vec<f64> {
+        self.samples.iter().flat_map(|sample| sample.rollout_log_prob.iter().copied()).collect()
+    }
+
+    /// Responses of each group.
+    pub(super) fn group_size(&self) -> usize {
+        self.samples.len() / self.informative.len().max(1)
+    }
+
+    /// Indices of the samples that take part in the update: all, or those of groups whose rewards differ.
+    pub(super) fn taught(&self, drops_uninformative: bool) -> Vec<usize> {
+        let size = self.group_size();
+        let takes_part = |&i: &usize| !drops_uninformative || self.informative[i / size];
+        (0..self.samples.len()).filter(takes_part).collect()
     }
 
     /// Mean of `log π - log π_ref` over the response tokens, in nats; `None` without a reference.
@@ -143,20 +168,8 @@ impl ScoredRollout {
         controller: &mut KlController,
     ) -> anyhow::Result<()> {
         let Some(reference) = &self.reference_log_prob else { return Ok(()) };
-        let lengths: Vec<usize> = self.samples.iter().map(|s| s.sequence.response.len()).collect();
-        let sums = kl_sums(settings.estimator, &self.old.log_prob, reference, &lengths)?;
+        let lengths = self.layout.lengths();
+        let sums = kl_sums(settings.estimator, &self.old.log_prob, reference, lengths)?;
         Ok(controller.update(sums.sequence_mean(), self.samples.len())?)
     }
-}
-
-fn sums_of_sequences(column: &[f64], lengths: &[usize]) -> Vec<f64> {
-    let mut rest = column;
-    lengths
-        .iter()
-        .map(|&length| {
-            let (own, after) = rest.split_at(length);
-            rest = after;
-            own.iter().sum()
-        })
-        .collect()
 }

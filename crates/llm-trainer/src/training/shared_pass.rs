@@ -1,6 +1,6 @@
 //! A pass of the policy with its sequences dealt out to the ranks.
 
-use super::held::Held;
+use super::local_shard::LocalShard;
 use super::policy_pass::{PolicyPass, Sequence, Statistics};
 use crate::ranks::{RankError, Ranks};
 
@@ -14,18 +14,12 @@ pub(super) struct SharedPass<'a> {
 impl SharedPass<'_> {
     /// Log-probability and entropy of every response token.
     pub(super) fn statistics(&self, sequences: &[&Sequence]) -> Result<Statistics, RankError> {
-        let held = Held::of(self.pass.model, sequences, self.ranks);
-        let own = self.pass.statistics(&held.sequences);
+        let shard = LocalShard::of(self.pass.model, sequences, self.ranks);
+        let local = self.pass.statistics(&shard.sequences);
         self.pass.model.check_blocks()?;
-        if self.ranks.count() == 1 {
-            return Ok(own);
-        }
-        let whole = |what, column: &[f64]| {
-            Ok::<_, RankError>(held.whole_column(self.ranks.gather_column(what, column)?))
-        };
         Ok(Statistics {
-            log_prob: whole("log-probabilities", &own.log_prob)?,
-            entropy: whole("entropies", &own.entropy)?,
+            log_prob: shard.gather("log-probabilities", local.log_prob)?,
+            entropy: shard.gather("entropies", local.entropy)?,
         })
     }
 

@@ -1,49 +1,46 @@
 //! The training loop of one run.
 
+mod begin_files;
+mod control;
 mod evaluation;
+mod load_policy;
+mod policy;
 mod preflight;
-mod process_rewards;
 mod questions;
+mod recorder;
 mod replay;
-mod stages;
+mod response_text;
+mod rewarder;
+mod sampler;
 mod start;
-mod tokens;
+mod step_record;
+mod update_plan;
 
-use std::sync::Arc;
-use std::time::{Instant, SystemTime};
+use std::rc::Rc;
+use std::time::Instant;
 
-use code_sandbox::Sandbox;
-use model_files::stop_strings::StopStrings;
-use model_files::text_tokenizer::TextTokenizer;
-use question_data::ground_truth::RewardKinds;
-use question_data::prompt::{Prompt, Prompts};
-use question_data::question_order::QuestionOrder;
-use run_report::run_law::{LawSource, RunLaw};
-use run_report::tensorboard::{EventWriter, histogram};
 use training_run::config::{Run, RunConfig};
-use training_run::dynamic_sampling::GroupSampler;
+use training_run::dynamic_sampling::SampledGroup;
 use training_run::metric;
-use training_run::metrics::{MetricsWriter, StepMetrics};
+use training_run::metrics::StepMetrics;
 use training_run::resume::Change;
-use training_run::run_directory::RunDirectory;
-use training_run::schedule::Schedule;
 
-use super::adamw::AdamW;
-use super::checkpoint::{self, TrainerState};
-use super::external::ExternalEngine;
-use super::measurement::{
-    Timings, describe_samples, record_rollout, record_traffic, record_update,
-};
+use super::checkpoint::{self, Snapshot, TrainerState};
+use super::measurement::{record_rollout, record_update};
 use super::own_reward::OwnReward;
-use super::policy_pass::PolicyPass;
 use super::probe::EntropyProbe;
-use super::reward_model::RewardModel;
-use super::rollout::{Answered, Judge, Sample};
-use super::shared_pass::SharedPass;
-use crate::generation::{GenerationOptions, kernels_left_out};
-use crate::host_memory::Memory;
-use crate::model::Decoder;
-use crate::ranks::{Grid, Ranks};
+use super::rollout::{Answered, Sample};
+use super::scored::ScoredRollout;
+use super::step_key::StepKey;
+use super::update::UpdateSums;
+use crate::generation::kernels_left_out;
+use crate::ranks::Grid;
+use control::control;
+use policy::Policy;
+use recorder::{Recorder, Selected};
+use sampler::Sampler;
+use step_record::StepRecord;
+use update_plan::UpdatePlan;
 
 pub use preflight::preflight;
 pub use replay::RolloutSource;
@@ -51,44 +48,13 @@ pub use replay::RolloutSource;
 /// A run in progress.
 #[derive(Debug)]
 pub struct Trainer {
-    run: Run,
-    ranks: Ranks,
-    /// The same ranks as copies of a model, and parts of each.
+    run: Rc<Run>,
     grid: Grid,
-    directory: RunDirectory,
-    model: Decoder,
-    /// The policy before the run, where the run is held to it.
-    reference: Option<Decoder>,
-    /// What rewards tokens, where the advantages are PRIME's.
-    reward_model: Option<RewardModel>,
-    tokenizer: TextTokenizer,
-    stop_ids: Vec<u32>,
-    stop_strings: Option<Arc<StopStrings>>,
-    kinds: RewardKinds,
-    /// Where programs of responses are run, if any are.
-    sandbox: Option<Sandbox>,
-    /// The threads that judge responses.
-    judges: rayon::ThreadPool,
-    rollouts: RolloutSource,
-    /// What responses are worth in place of `reward.values`.
-    own_reward: Option<OwnReward>,
-    /// What samples in place of the policy itself.
-    engine: Option<ExternalEngine>,
-    notes: Vec<String>,
-    optimizer: AdamW,
-    schedule: Schedule,
-    questions: Prompts,
-    held_out: Option<Prompts>,
-    order: QuestionOrder,
-    /// On the first rank.
-    metrics: Option<MetricsWriter>,
-    /// On the first rank, where they are wanted.
-    events: Option<EventWriter>,
+    policy: Policy,
+    sampler: Sampler,
+    recorder: Recorder,
     state: TrainerState,
-    /// Groups that wait for a later step.
-    sampler: GroupSampler<Answered>,
-    /// Entropy and reward so far.
-    law: RunLaw,
+    notes: Vec<String>,
 }
 
 /// What one step came to.
@@ -109,8 +75,16 @@ pub struct StepReport {
 impl Trainer {
     /// The same run with a reward of one's own in place of `reward.values`, on every rank. Evaluations go by the verdicts.
     #[must_use]
-    pub fn with_reward(self, reward: OwnReward) -> Self {
-        Self { own_reward: Some(reward), ..self }
+    pub fn with_reward(mut self, reward: OwnReward) -> Self {
+        self.sampler.rewarder.own_reward = Some(reward);
+        self
+    }
+
+    /// The same run with its responses from `source`.
+    #[must_use]
+    pub fn with_rollouts(mut self, source: RolloutSource) -> Self {
+        self.sampler.source = source;
+        self
     }
 
     /// Writes what the run goes on with otherwise than before to its folder; `resolved` is its configuration now.
@@ -119,7 +93,8 @@ impl Trainer {
     ///
     /// If a write fails.
     pub fn record_changes(&self, changes: &[Change], resolved: &str) -> anyhow::Result<()> {
-        Ok(self.directory.record_changes(self.state.step, changes, resolved, &self.run)?)
+        let directory = &self.recorder.directory;
+        Ok(directory.record_changes(self.state.step, changes, resolved, &*self.run)?)
     }
 
     /// Steps done.
@@ -134,8 +109,8 @@ impl Trainer {
 
     /// Which operations of sampling are done by plain operators on CUDA, and why, where a kernel of our own would be faster.
     pub fn kernel_warning(&self) -> Option<String> {
-        let own = self.engine.is_none();
-        own.then(|| kernels_left_out(&self.model)).flatten()
+        let own = self.sampler.engine.is_none();
+        own.then(|| kernels_left_out(&self.policy.model)).flatten()
     }
 
     /// Whether every step is done.
@@ -150,83 +125,149 @@ impl Trainer {
     ///
     /// If generation, the update or a write fails; the run can be resumed from its latest checkpoint.
     pub fn train_step(&mut self, phase: impl Fn(&str)) -> anyhow::Result<StepReport> {
-        let step = self.state.step + 1;
+        let mut record = StepRecord::begin(self.state.step + 1, &self.grid.run);
+
+        // Sample a group of responses to each question.
         phase("sampling responses");
-        let mut timings = Timings::default();
-        let started = Instant::now();
-        let traffic = self.ranks.traffic();
-        let mut metrics = StepMetrics::new(step);
-        let (groups, stale) = self.gather(step, &mut timings, &mut metrics, &phase)?;
+        let groups = self.sample(&mut record, &phase)?;
+
+        // Reward each, compare it with its group; log-probabilities before any update.
+        phase("scoring the responses");
+        let scored = self.score(&groups, &mut record)?;
+
+        // Plan: the loss, which responses take part, and what each of their tokens weighs.
+        phase("updating the policy");
+        let plan = self.plan(&scored)?;
+
+        // Update: forward, loss and its gradient by each token's log-probability, backward, a step; by mini-batches.
+        let sums = self.update(&plan, &scored, &mut record)?;
+
+        // Record: metrics, controllers, and an evaluation and a checkpoint where they are due.
+        let selected = Selected { chosen: &plan.chosen, tokens: &sums.selected };
+        self.record(&scored, &sums, selected, record, &phase)
+    }
+
+    fn sample(
+        &mut self,
+        record: &mut StepRecord,
+        phase: &dyn Fn(&str),
+    ) -> anyhow::Result<Vec<SampledGroup<Answered>>> {
+        self.sampler.sample(&self.policy, self.state.updates, record, phase)
+    }
+
+    /// Rewards, statistics and advantages of the responses; they are written at once, so that what makes an update fail can be
+    /// read.
+    fn score(
+        &mut self,
+        groups: &[SampledGroup<Answered>],
+        record: &mut StepRecord,
+    ) -> anyhow::Result<ScoredRollout> {
+        let step = record.step;
         let samples: Vec<Sample> =
             groups.iter().flat_map(|group| group.responses.samples.iter().cloned()).collect();
-
-        phase("scoring the responses");
-        let mut said = Vec::new();
-        let log_ratio = self.judge_tokens(step, &samples, &mut metrics, &mut said)?;
-        let prompts: Vec<&Prompt> =
-            groups.iter().map(|group| &self.questions.prompts[group.responses.question]).collect();
+        let updates = &mut self.state.reward_model_updates;
+        let log_ratio = self.policy.judge_tokens(&samples, updates, record)?;
         let sampled_at: Vec<u64> = groups.iter().map(|group| group.sampled_at).collect();
-        let pass_started = Instant::now();
-        let scored = self.score(samples, prompts.len(), log_ratio.as_deref())?;
-        let scored = scored.with_sampling_steps(&sampled_at, step);
-        let scored = scored.with_correction(self.config().rollout.engine.correction())?;
-        let sequences = scored.sequences();
-        let entropy_at_1 =
-            self.shared_pass().mean_entropy_at_temperature_1(&sequences, &scored.old)?;
-        metrics.insert(metric!("entropy/at_temperature_1"), entropy_at_1);
-        let probe_bytes = self.config().metrics.probe_bytes;
-        let probe = EntropyProbe::before(&self.pass(), &sequences, probe_bytes);
-        timings.old_log_prob = pass_started.elapsed().as_secs_f64();
-        record_rollout(&mut metrics, &scored, self.config());
-        // Before the update, so that what made it fail can be read.
-        if self.ranks.is_first() {
-            let lines = describe_samples(&prompts, &scored.samples, &scored.advantage)?;
-            whole_file::write_atomically(&self.directory.step_samples(step), lines.as_bytes())?;
-        }
+        let began = Instant::now();
+        let scored = self
+            .policy
+            .score(samples, groups.len(), log_ratio.as_deref(), self.state.kl)?
+            .with_sampling_steps(&sampled_at, step)
+            .with_correction(self.config().rollout.engine.correction())?;
+        let entropy_at_1 = self.policy.entropy_at_temperature_1(&scored)?;
+        record.timings.old_log_prob = began.elapsed().as_secs_f64();
+        record.metrics.insert(metric!("entropy/at_temperature_1"), entropy_at_1);
+        record_rollout(&mut record.metrics, &scored, self.config());
+        self.recorder.write_samples(step, &self.sampler.prompts(groups), &scored)?;
+        let tokenizer = &self.sampler.rewarder.text.tokenizer;
+        self.recorder.write_tokens(step, tokenizer, &scored, None)?;
+        Ok(scored)
+    }
 
-        self.record_tokens(step, &scored, None)?;
+    fn plan<'a>(&self, scored: &'a ScoredRollout) -> anyhow::Result<UpdatePlan<'a>> {
+        UpdatePlan::new(self.config(), &self.state, scored)
+    }
 
-        phase("updating the policy");
-        let update_started = Instant::now();
-        let sums = self.update_policy(&scored)?;
+    /// Every mini-batch of every epoch, and how it changed the entropy of some states.
+    fn update(
+        &mut self,
+        plan: &UpdatePlan<'_>,
+        scored: &ScoredRollout,
+        record: &mut StepRecord,
+    ) -> anyhow::Result<UpdateSums> {
+        let config = self.run.config();
+        let (sequences, bytes) = (scored.sequences(), config.metrics.probe_bytes);
+        let probe = EntropyProbe::before(&self.policy.pass(), &sequences, bytes);
+        let began = Instant::now();
+        let key = StepKey { seed: config.seed, step: record.step };
+        let sums = self.policy.update(plan, key, self.state.updates)?;
         // Shards are nobody else's; what is gathered of them is the same for all.
-        if self.ranks.count() > 1 && !self.config().parallel.zero.shards_parameters() {
-            let own = self.model.own_fingerprint();
+        if self.grid.run.count() > 1 && !config.parallel.zero.shards_parameters() {
+            let own = self.policy.model.own_fingerprint();
             self.grid.data.same("the weights after the update", &own)?;
         }
-        timings.update = update_started.elapsed().as_secs_f64();
-        let last_update = (self.state.updates + sums.updates as u64).saturating_sub(1);
-        record_update(&mut metrics, &sums, self.peak_rate() * self.schedule.factor(last_update));
+        record.timings.update = began.elapsed().as_secs_f64();
+        self.state.updates += sums.updates as u64;
+        let factor = self.policy.schedule.factor(self.state.updates.saturating_sub(1));
+        let metrics = &mut record.metrics;
+        record_update(metrics, &sums, plan.peak_rate * factor);
         if let Some(probe) = probe {
-            let change = probe.after(&self.pass());
-            self.model.check_blocks()?;
+            let change = probe.after(&self.policy.pass());
+            self.policy.model.check_blocks()?;
             metrics.insert(metric!("entropy/measured_change"), change.measured);
             metrics.insert(metric!("entropy/predicted_change_lemma1"), change.predicted_lemma1);
         }
-        timings.step = started.elapsed().as_secs_f64();
-        timings.record(&mut metrics, &sequences, self.model.device());
-        record_traffic(&mut metrics, &traffic, &self.ranks.traffic());
-        self.record_tokens(step, &scored, Some(&sums))?;
+        record.end(&self.grid.run, &sequences, self.policy.model.device());
+        Ok(sums)
+    }
 
+    /// Ends the step: the state moves on, and what was measured is written.
+    fn record(
+        &mut self,
+        scored: &ScoredRollout,
+        sums: &UpdateSums,
+        selected: Selected<'_>,
+        mut record: StepRecord,
+        phase: &dyn Fn(&str),
+    ) -> anyhow::Result<StepReport> {
+        let (run, step) = (Rc::clone(&self.run), record.step);
+        let tokenizer = &self.sampler.rewarder.text.tokenizer;
+        self.recorder.write_tokens(step, tokenizer, scored, Some(selected))?;
         self.state.step = step;
-        self.state.updates += sums.updates as u64;
-        self.state.cursor = self.order.cursor();
-        metrics.insert(metric!("training/global_step"), step as f64);
-        metrics.insert(metric!("training/epoch"), self.state.cursor.epoch as f64);
-        let (mut warnings, end_reason) = self.control(&scored, &sums, &mut metrics)?;
-        warnings.extend(said.into_iter().chain(stale));
-        if self.evaluates() && self.run.evaluates_at(step) {
+        self.state.cursor = self.sampler.order.cursor();
+        record.metrics.insert(metric!("training/global_step"), step as f64);
+        record.metrics.insert(metric!("training/epoch"), self.state.cursor.epoch as f64);
+        let samples = self.recorder.directory.step_samples(step);
+        let state = &mut self.state;
+        let end_reason = control(state, run.config(), scored, sums, &samples, &mut record)?;
+        if self.sampler.evaluates() && run.evaluates_at(step) {
             phase("evaluating");
-            self.evaluate(step, &mut metrics, &phase)?;
+            self.sampler.evaluate(&self.policy, &mut record.metrics, phase)?;
         }
-        let note = self.record_law(&mut metrics);
-        let lengths = scored.samples.iter().map(|sample| sample.sequence.response.len() as f64);
-        self.write_metrics(&metrics, lengths)?;
-        if self.run.saves_at(step) {
+        let StepRecord { mut metrics, warnings, .. } = record;
+        let note = self.recorder.fit_law(&mut metrics);
+        self.recorder.write_metrics(&metrics, scored.layout.lengths())?;
+        if run.saves_at(step) {
             self.save_checkpoint()?;
         }
-        let steps = self.config().training.steps;
+        let steps = run.config().training.steps;
         Ok(StepReport { metrics, steps, warnings, note, stop: end_reason })
+    }
+
+    /// Measures the untrained policy on the held-out questions, as step 0, if the run evaluates at all.
+    ///
+    /// # Errors
+    ///
+    /// If generation or a write fails.
+    pub fn evaluate_at_start(&mut self, phase: impl Fn(&str)) -> anyhow::Result<()> {
+        if self.state.step == 0 && self.sampler.evaluates() {
+            phase("evaluating");
+            let mut metrics = StepMetrics::new(0);
+            self.sampler.evaluate(&self.policy, &mut metrics, &phase)?;
+            self.recorder.law.push(&metrics);
+            self.recorder.write_metrics(&metrics, &[])?;
+        }
+        Ok(())
     }
 
     /// Writes a checkpoint of the present state, unless there is one or nothing to save.
@@ -235,123 +276,41 @@ impl Trainer {
     ///
     /// If a write fails; the latest checkpoint is then the one before.
     pub fn save_now(&self) -> anyhow::Result<()> {
-        let latest = self.directory.latest_checkpoint()?.map_or(0, |checkpoint| checkpoint.step);
+        let latest = self.recorder.directory.latest_checkpoint()?;
+        let latest = latest.map_or(0, |checkpoint| checkpoint.step);
         // Asked of all ranks: a folder that they share over a network may look older to some.
         let [is_saved] =
-            self.ranks.any("whether the step is saved", [latest == self.state.step])?;
+            self.grid.run.any("whether the step is saved", [latest == self.state.step])?;
         if is_saved { Ok(()) } else { self.save_checkpoint() }
     }
 
     fn save_checkpoint(&self) -> anyhow::Result<()> {
-        let _open = self.model.open_blocks();
-        self.model.check_blocks()?;
-        let gathered = match self.model.group() {
-            Some(_) => Some(self.model.gather_whole(self.ranks.is_first())?),
+        let Policy { model, optimizer, reward_model, .. } = &self.policy;
+        let _open = model.open_blocks();
+        model.check_blocks()?;
+        let is_first = self.grid.run.is_first();
+        let gathered = match model.group() {
+            Some(_) => Some(model.gather_whole(is_first)?),
             None => None,
         };
-        let save = || {
-            checkpoint::save(
-                &self.grid,
-                &self.directory,
-                (gathered.as_ref().unwrap_or(&self.model), &self.optimizer),
-                self.reward_model.as_ref(),
-                (&self.state, &self.sampler),
-                &self.config().model.path,
-                &self.config().checkpoint,
-            )
-        };
-        let saved = if self.ranks.is_first() {
-            save()
-        } else if self.optimizer.is_sharded() || self.optimizer.is_cut() {
-            checkpoint::save_shard(&self.grid, &self.optimizer, None).map(drop)
+        let saved = if is_first {
+            let snapshot = Snapshot {
+                model: gathered.as_ref().unwrap_or(model),
+                optimizer,
+                reward_model: reward_model.as_ref(),
+                state: &self.state,
+                waiting: &self.sampler.waiting,
+            };
+            checkpoint::save(snapshot, &self.grid, &self.recorder.directory, self.config())
+        } else if optimizer.is_sharded() || optimizer.is_cut() {
+            checkpoint::save_shard(&self.grid, optimizer, None).map(drop)
         } else {
             Ok(())
         };
-        self.ranks.agree("whether the checkpoint is written", saved)
-    }
-
-    fn fingerprint(&self) -> String {
-        let _open = self.model.open_blocks();
-        self.model.fingerprint()
-    }
-
-    fn write_metrics(
-        &mut self,
-        metrics: &StepMetrics,
-        lengths: impl IntoIterator<Item = f64>,
-    ) -> anyhow::Result<()> {
-        if let Some(file) = &mut self.metrics {
-            file.append(metrics)?;
-        }
-        if let Some(events) = &mut self.events {
-            let lengths =
-                histogram(lengths).map(|lengths| ("response_length/distribution", lengths));
-            events.append(metrics, lengths.as_slice(), SystemTime::now())?;
-        }
-        Ok(())
-    }
-
-    /// Fits the R–H law to the run so far, this step included; says so after evaluations, or ten times a run.
-    fn record_law(&mut self, metrics: &mut StepMetrics) -> Option<String> {
-        self.law.push(metrics);
-        let outlook = self.law.outlook()?;
-        outlook.record(metrics);
-        let (step, steps) = (self.state.step, self.config().training.steps);
-        let is_due = match self.law.source() {
-            LawSource::Evaluations => self.run.evaluates_at(step),
-            LawSource::Rewards => step.is_multiple_of((steps / 10).max(1)),
-        };
-        is_due.then(|| outlook.to_string())
+        self.grid.run.agree("whether the checkpoint is written", saved)
     }
 
     fn config(&self) -> &RunConfig {
         self.run.config()
-    }
-
-    fn generation_options(&self, samples: usize, temperature: f64) -> GenerationOptions {
-        GenerationOptions {
-            samples,
-            max_new_tokens: self.config().rollout.max_response_tokens,
-            temperature,
-            stop_ids: self.stop_ids.clone(),
-            stop_strings: self.stop_strings.clone(),
-            rows: self.config().rollout.rows,
-            cpu_kernels: self.config().rollout.cpu_kernels,
-            ..GenerationOptions::default()
-        }
-    }
-
-    fn judge(&self) -> anyhow::Result<Judge<'_>> {
-        let config = self.config();
-        Ok(Judge {
-            tokenizer: &self.tokenizer,
-            stop_strings: self.stop_strings.as_deref(),
-            options: &config.reward.grading,
-            kinds: &self.kinds,
-            sandbox: self.sandbox.as_ref(),
-            pool: Some(&self.judges),
-            reward: config.reward.values,
-            own: self.own_reward.as_ref(),
-            overlong: config.reward.overlong.penalty(config.rollout.max_response_tokens)?,
-        })
-    }
-
-    fn pass(&self) -> PolicyPass<'_> {
-        policy_pass(&self.model, self.config())
-    }
-
-    fn shared_pass(&self) -> SharedPass<'_> {
-        SharedPass { pass: self.pass(), ranks: &self.grid.data }
-    }
-}
-
-/// Apart from the trainer, so that its optimiser can be borrowed beside it.
-fn policy_pass<'a>(model: &'a Decoder, config: &RunConfig) -> PolicyPass<'a> {
-    PolicyPass {
-        model,
-        temperature: config.rollout.temperature,
-        micro_batch_tokens: config.training.micro_batch_tokens,
-        activation_bytes: config.training.activation_bytes,
-        block_inputs: Memory::offloaded(config.parallel.offload_block_inputs),
     }
 }

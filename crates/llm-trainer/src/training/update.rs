@@ -1,62 +1,22 @@
 //! The update: mini-batches of a rollout batch, each planned over all its tokens before any is differentiated.
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::time::Instant;
 
 use counter_rng::{Purpose, step_rng};
 use rl_losses::{
-    Aggregation, BatchError, ColumnError, KlEstimator, LossOutput, LossSums, PlanError, PolicyLoss,
-    TokenBatch, TokenColumns, entropy_bonus, kl_loss,
+    Aggregation, BatchError, KlEstimator, LossOutput, LossSums, PolicyLoss, TokenBatch,
+    TokenColumns, entropy_bonus, kl_loss,
 };
-use thiserror::Error;
-use torch_ext::TorchError;
 
-use super::adamw::AdamW;
-use super::held::Held;
+use super::adamw::{AdamW, StepOutcome};
+use super::local_shard::LocalShard;
 use super::policy_pass::{Cotangent, PolicyPass, Sequence, Statistics};
-use crate::ranks::{RankError, Ranks};
-
-/// Why an update failed.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum UpdateError {
-    /// The statistics of a mini-batch do not form a batch, because the model's output is not finite.
-    #[error("mini-batch {mini_batch} of step {step}: {source}")]
-    Batch {
-        /// Training step.
-        step: u64,
-        /// Mini-batch within the step, all epochs counted.
-        mini_batch: usize,
-        /// What is wrong with it.
-        source: BatchError,
-    },
-    /// The loss cannot be planned over a mini-batch.
-    #[error("mini-batch {mini_batch} of step {step}: {source}")]
-    Plan {
-        /// Training step.
-        step: u64,
-        /// Mini-batch within the step, all epochs counted.
-        mini_batch: usize,
-        /// What the loss misses.
-        source: PlanError,
-    },
-    /// The divergence from the reference is not one.
-    #[error("mini-batch {mini_batch} of step {step}: divergence from the reference: {source}")]
-    Reference {
-        /// Training step.
-        step: u64,
-        /// Mini-batch within the step, all epochs counted.
-        mini_batch: usize,
-        /// What is wrong with its columns.
-        source: ColumnError,
-    },
-    /// libtorch refused.
-    #[error(transparent)]
-    Torch(#[from] TorchError),
-    /// The ranks cannot go on together.
-    #[error(transparent)]
-    Ranks(#[from] RankError),
-}
+use super::step_key::StepKey;
+use super::token_layout::TokenLayout;
+pub use super::update_error::UpdateError;
+use crate::ranks::Ranks;
 
 /// One rollout batch as the update sees it; sequences in groups, group after group.
 #[derive(Debug, Clone, Copy)]
@@ -117,95 +77,73 @@ pub struct UpdateSums {
     pub selected: Vec<usize>,
 }
 
-/// Runs every mini-batch of every epoch.
+/// Runs every mini-batch of every epoch, on this rank's part of each mini-batch.
 ///
+/// Every rank passes the same batch, and all end with the same parameters, those of one process but for rounding.
 /// `learning_rate` answers the rate of the `n`-th update of this call.
 ///
 /// # Errors
 ///
-/// [`UpdateError`] if the policy's statistics are not finite, or libtorch refuses.
+/// [`UpdateError`], on every rank if on one: the policy's statistics are not finite, or libtorch refuses.
 pub fn update(
-    pass: &PolicyPass<'_>,
-    optimizer: &mut AdamW,
-    objective: &Objective,
-    batch: UpdateBatch<'_>,
-    keys: (u64, u64),
-    learning_rate: impl Fn(usize) -> f64,
-) -> Result<UpdateSums, UpdateError> {
-    update_over(&Ranks::single(), pass, optimizer, objective, batch, keys, learning_rate)
-}
-
-/// As [`update`], on this rank's part of each mini-batch; every rank passes the same batch, and all end with the same
-/// parameters, those of one process but for rounding.
-///
-/// # Errors
-///
-/// As [`update`], on every rank if on one.
-pub fn update_over(
     ranks: &Ranks,
     pass: &PolicyPass<'_>,
     optimizer: &mut AdamW,
     objective: &Objective,
     batch: UpdateBatch<'_>,
-    (seed, step): (u64, u64),
+    StepKey { seed, step }: StepKey,
     learning_rate: impl Fn(usize) -> f64,
 ) -> Result<UpdateSums, UpdateError> {
     let mut sums = UpdateSums::default();
     let mut selection = step_rng(seed, step, Purpose::TokenSelection);
+    let layout = TokenLayout::of(batch.sequences.iter().copied());
     for epoch in 0..objective.epochs {
-        let mut first_token = 0;
+        let mut first = 0;
         for sequences in batch.sequences.chunks(batch.mini_batch_sequences) {
-            let count: usize = sequences.iter().map(|s| s.response.len()).sum();
-            let tokens = first_token..first_token + count;
-            first_token = tokens.end;
+            let tokens = layout.span(first..first + sequences.len());
+            first += sequences.len();
             if tokens.is_empty() {
                 continue;
             }
-            let held = Held::of(pass.model, sequences, ranks);
-            let recording = pass.record(&held.sequences);
+            let shard = LocalShard::of(pass.model, sequences, ranks);
+            let recording = pass.record(&shard.sequences);
             // Before the first update the current policy is the old one, to the bit.
             let current = if sums.updates == 0 {
-                held.statistics(batch.old.of_tokens(tokens.clone()))
+                shard.statistics(batch.old.of_tokens(tokens.clone()))
             } else {
                 recording.statistics()
             };
             pass.model.check_blocks()?;
-            let part = MiniBatch {
-                current: &current,
-                old_log_prob: held
-                    .column(batch.sampled_log_prob.unwrap_or(&batch.old.log_prob), &tokens),
-                token_weights: batch.token_weights.map(|column| held.column(column, &tokens)),
-                old_entropy: held.column(&batch.old.entropy, &tokens),
-                advantage: held.column(batch.advantage, &tokens),
-                rollout_log_prob: held.column(batch.rollout_log_prob, &tokens),
-                reference_log_prob: batch
-                    .reference_log_prob
-                    .map(|column| held.column(column, &tokens)),
-                lengths: held.lengths(),
-                place: (step, sums.updates),
-            };
-            let descent = part.descent(objective, &mut selection, &held, ranks)?;
+            let place = Place { step, mini_batch: sums.updates };
+            let mini_batch = MiniBatch::of(batch, &tokens, &shard, &current, place);
+            let descent = mini_batch.descent(objective, &mut selection)?;
             recording.backward(&descent.cotangent)?;
             pass.model.check_blocks()?;
             let outcome = optimizer.step_over(ranks, learning_rate(sums.updates))?;
-            sums.updates += 1;
-            sums.skipped += usize::from(!outcome.applied);
-            sums.skipped_in_a_row = if outcome.applied { 0 } else { sums.skipped_in_a_row + 1 };
-            sums.loss += descent.loss;
-            sums.kl_loss += descent.divergence;
-            sums.gradient_norm += outcome.gradient_norm;
-            sums.policy += descent.sums;
-            sums.plan_seconds += descent.plan_seconds;
             if epoch == 0 {
-                sums.selected.extend(held.positions(&descent.selected, tokens.start));
+                let selected = shard.positions(&descent.selected);
+                sums.selected.extend(selected.iter().map(|token| tokens.start + token));
             }
+            sums.add(&descent, outcome);
         }
     }
     sums.over(ranks)
 }
 
 impl UpdateSums {
-    /// The same with the sums over tokens of all ranks; the rest is the same on each already.
+    /// Adds one optimiser step.
+    fn add(&mut self, descent: &Descent, outcome: StepOutcome) {
+        self.updates += 1;
+        self.skipped += usize::from(!outcome.applied);
+        self.skipped_in_a_row = if outcome.applied { 0 } else { self.skipped_in_a_row + 1 };
+        self.loss += descent.loss;
+        self.kl_loss += descent.divergence;
+        self.gradient_norm += outcome.gradient_norm;
+        self.policy += descent.sums;
+        self.plan_seconds += descent.plan_seconds;
+    }
+
+    /// The sums over the tokens of all ranks; the rest is equal on each already.
     fn over(self, ranks: &Ranks) -> Result<Self, UpdateError> {
         if ranks.count() == 1 {
             return Ok(self);
@@ -224,8 +162,18 @@ impl UpdateSums {
     }
 }
 
-/// The columns of what this rank holds of one mini-batch.
+/// Which mini-batch of a run, for messages.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    /// Training step.
+    step: u64,
+    /// Mini-batch within the step, all epochs counted.
+    mini_batch: usize,
+}
+
+/// The columns of this rank's shard of one mini-batch.
 struct MiniBatch<'a> {
+    shard: &'a LocalShard<'a>,
     current: &'a Statistics,
     old_log_prob: Cow<'a, [f64]>,
     old_entropy: Cow<'a, [f64]>,
@@ -233,12 +181,10 @@ struct MiniBatch<'a> {
     rollout_log_prob: Cow<'a, [f64]>,
     reference_log_prob: Option<Cow<'a, [f64]>>,
     token_weights: Option<Cow<'a, [f64]>>,
-    lengths: Vec<usize>,
-    /// Training step, and mini-batch within it.
-    place: (u64, usize),
+    place: Place,
 }
 
-/// Where a mini-batch pulls its tokens.
+/// Loss of a mini-batch with its gradient by the statistics of this rank's tokens.
 struct Descent {
     cotangent: Cotangent,
     /// Value of the policy loss.
@@ -248,28 +194,48 @@ struct Descent {
     sums: LossSums,
     /// Wall time of the plan.
     plan_seconds: f64,
-    /// Positions of the tokens that the loss singled out, among those that this rank holds.
+    /// Positions of the tokens that the loss singled out, among this rank's.
     selected: Vec<usize>,
 }
 
-impl MiniBatch<'_> {
+impl<'a> MiniBatch<'a> {
+    /// The columns of `shard`; `tokens` are those of the mini-batch within `batch`.
+    fn of(
+        batch: UpdateBatch<'a>,
+        tokens: &Range<usize>,
+        shard: &'a LocalShard<'a>,
+        current: &'a Statistics,
+        place: Place,
+    ) -> Self {
+        let column = |column: &'a [f64]| shard.column(&column[tokens.clone()]);
+        Self {
+            shard,
+            current,
+            old_log_prob: column(batch.sampled_log_prob.unwrap_or(&batch.old.log_prob)),
+            old_entropy: column(&batch.old.entropy),
+            advantage: column(batch.advantage),
+            rollout_log_prob: column(batch.rollout_log_prob),
+            reference_log_prob: batch.reference_log_prob.map(column),
+            token_weights: batch.token_weights.map(column),
+            place,
+        }
+    }
+
     /// Plans over all tokens, evaluates the policy loss, and adds the divergence from the reference and the entropy
     /// bonus.
     fn descent(
         &self,
         objective: &Objective,
         selection: &mut impl rand::Rng,
-        held: &Held<'_>,
-        ranks: &Ranks,
     ) -> Result<Descent, UpdateError> {
-        let (step, mini_batch) = self.place;
+        let Place { step, mini_batch } = self.place;
         let tokens =
             self.columns().map_err(|source| UpdateError::Batch { step, mini_batch, source });
         let loss = &objective.policy_loss;
         let at = |source| UpdateError::Plan { step, mini_batch, source };
         let began = Instant::now();
         let (tokens, mut plan) =
-            held.plan(loss, tokens, &objective.aggregation, selection, (ranks, at))?;
+            self.shard.plan(loss, tokens, &objective.aggregation, selection, at)?;
         let plan_seconds = began.elapsed().as_secs_f64();
         if let Some(weights) = &self.token_weights {
             plan.reweight(weights);
@@ -303,7 +269,7 @@ impl MiniBatch<'_> {
             old_log_prob: &self.old_log_prob,
             advantage: &self.advantage,
         };
-        let batch = TokenBatch::new(columns, &self.lengths)?
+        let batch = TokenBatch::new(columns, self.shard.layout.lengths())?
             .with_entropy(&self.current.entropy)?
             .with_old_entropy(&self.old_entropy)?
             .with_rollout_log_prob(&self.rollout_log_prob)?;

@@ -30,9 +30,11 @@ pub use teacher::{Sum, Teacher};
 use crate::generation::GenerationOptions;
 use crate::host_memory::Memory;
 use crate::model::Decoder;
+use crate::ranks::Grid;
+use crate::training::StepKey;
 use crate::training::adamw::AdamW;
 use crate::training::policy_pass::{Cotangent, PolicyPass, Sequence};
-use crate::training::rollout::{Judge, roll_out};
+use crate::training::rollout::{Engine, Judge, SamplingPass};
 
 /// File in the model directory that says which configuration made it.
 const RECORD: &str = "warmup.json";
@@ -105,13 +107,10 @@ pub fn warm_up(
     };
 
     let questions = config.questions.questions(Split::Train)?;
-    let held_out: Vec<Prompt> = config
-        .questions
-        .questions(Split::HeldOut)?
-        .into_iter()
-        .take(training.evaluation_questions)
-        .map(|question| prompt(&tokenizer, question))
-        .collect::<anyhow::Result<_>>()?;
+    let held_out = config.questions.questions(Split::HeldOut)?.into_iter();
+    let held_out = held_out.take(training.evaluation_questions);
+    let held_out: Vec<Prompt> =
+        held_out.map(|question| prompt(&tokenizer, question)).collect::<anyhow::Result<_>>()?;
 
     let (low, high) = training.target_accuracy;
     let mut state = WarmupProgress { step: 0, loss: f64::NAN, measured: None };
@@ -124,8 +123,9 @@ pub fn warm_up(
         state.loss = supervised_step(&model, &mut optimizer, &sequences, rate, training)?;
         state.step += 1;
         if state.step.is_multiple_of(training.evaluate_every) {
-            let noise = (config.seed, state.step);
-            state.measured = Some(measure(&model, &tokenizer, &held_out, training, noise)?);
+            let seed = purpose_seed(config.seed, Purpose::Evaluation);
+            let key = StepKey { seed, step: state.step };
+            state.measured = Some(measure(&model, &tokenizer, &held_out, training, key)?);
         }
         progress(state);
         if state.measured.is_some_and(|measured| measured.accuracy >= low) {
@@ -140,13 +140,19 @@ pub fn warm_up(
         state.step,
     );
     let record = WarmupRecord { config: config.clone(), steps: state.step, accuracy, entropy };
-    let folder = DirectoryInProgress::begin(&config.output)?;
-    model.save(folder.path(), staging.path())?;
+    save(&record, &model, staging.path())?;
+    Ok(record)
+}
+
+/// Writes the model with its tokenizer and what it came of.
+fn save(record: &WarmupRecord, model: &Decoder, tokenizer: &Path) -> anyhow::Result<()> {
+    let folder = DirectoryInProgress::begin(&record.config.output)?;
+    model.save(folder.path(), tokenizer)?;
     let path = folder.path().join(RECORD);
-    std::fs::write(&path, serde_json::to_string_pretty(&record)?)
+    std::fs::write(&path, serde_json::to_string_pretty(record)?)
         .with_context(|| path.display().to_string())?;
     folder.commit()?;
-    Ok(record)
+    Ok(())
 }
 
 /// One step on the answers' mean negative log-likelihood, which is returned.
@@ -183,7 +189,7 @@ fn measure(
     tokenizer: &TextTokenizer,
     held_out: &[Prompt],
     training: &WarmupTraining,
-    (seed, step): (u64, u64),
+    key: StepKey,
 ) -> anyhow::Result<Measurement> {
     let options = GenerationOptions {
         samples: 1,
@@ -203,10 +209,11 @@ fn measure(
         overlong: None,
     };
     let prompts: Vec<&Prompt> = held_out.iter().collect();
-    let noise = (purpose_seed(seed, Purpose::Evaluation), step);
-    let samples = roll_out(model, &prompts, &options, judge, noise, 0, &|_| ())?.samples;
+    let (grid, engine) = (Grid::single(), Engine::Own(model));
+    let pass = SamplingPass { grid: &grid, engine, options: &options, judge };
+    let samples = pass.roll_out(&prompts, key, 0, &|_| ())?.samples;
     let right = samples.iter().filter(|sample| sample.verdict.is_right()).count();
-    let pass = pass(model, training);
+    let pass = self::pass(model, training);
     let sequences: Vec<&Sequence> = samples.iter().map(|sample| &sample.sequence).collect();
     let entropy = pass.statistics(&sequences).entropy;
     Ok(Measurement {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use clap::{CommandFactory, Parser};
 use command_pages::help_faults;
-use llm_trainer::cli::Cli;
+use llm_trainer::command::Cli;
 use training_run::config::{Run, RunConfig};
 use workspace_tests::blocks::{copy, faults_of_blocks};
 use workspace_tests::book::{faults, root};

@@ -1,6 +1,8 @@
 //! The chunked head against formulas over the whole matrix, and its pull-back against autograd.
 
-use llm_trainer::head::{token_statistics, token_statistics_backward};
+use llm_trainer::head::{
+    Targets, TokenCotangent, WeightGradient, token_statistics, token_statistics_backward,
+};
 use llm_trainer::kept_tokens::KeptTokens;
 use tch::{Device, Kind, Tensor};
 
@@ -50,8 +52,7 @@ fn chunks_give_the_statistics_of_the_whole_matrix() {
     assert!(37 * case.weight.size()[0] > i64::from(run_plan::plan::CHUNK_LOGITS));
     for temperature in [1.0, 0.6] {
         let (log_prob, entropy) = by_definition(&case, temperature);
-        let found =
-            token_statistics(&case.hidden, &case.weight, (&case.targets, None), temperature);
+        let found = token_statistics(&case.hidden, &case.weight, &case.targets, temperature);
         assert!(distance(&found.log_prob, &log_prob) < 1e-12);
         assert!(distance(&found.entropy, &entropy) < 1e-12);
     }
@@ -64,25 +65,13 @@ fn closed_form_backward_equals_autograd() {
     let (log_prob, entropy) = by_definition(&attached, 0.6);
     (log_prob * &d_log_prob + entropy * &d_entropy).sum(Kind::Double).backward();
 
-    let frozen = token_statistics_backward(
-        &case.hidden,
-        &case.weight,
-        (&case.targets, None),
-        0.6,
-        &d_log_prob,
-        Some(&d_entropy),
-        None,
-    );
-    let mut weight = case.weight.zeros_like();
-    let found = token_statistics_backward(
-        &case.hidden,
-        &case.weight,
-        (&case.targets, None),
-        0.6,
-        &d_log_prob,
-        Some(&d_entropy),
-        Some(&mut weight),
-    );
+    let cotangent = TokenCotangent { log_prob: &d_log_prob, entropy: Some(&d_entropy) };
+    let backward = |sum: Option<&mut WeightGradient>| {
+        token_statistics_backward(&case.hidden, &case.weight, &case.targets, 0.6, cotangent, sum)
+    };
+    let frozen = backward(None);
+    let weight = case.weight.zeros_like();
+    let found = backward(Some(&mut WeightGradient::over(&weight)));
     assert!(distance(&found.hidden, &attached.hidden.grad()) < 1e-10);
     assert!(distance(&weight, &attached.weight.grad()) < 1e-10);
     assert!(found.hidden.equal(&frozen.hidden));
@@ -92,7 +81,7 @@ fn closed_form_backward_equals_autograd() {
 fn an_impossible_token_does_not_make_the_entropy_nan() {
     let weight = Tensor::from_slice(&[0f32, 0.0, f32::NEG_INFINITY]).view([3, 1]);
     let hidden = Tensor::from_slice(&[1f32]).view([1, 1]);
-    let found = token_statistics(&hidden, &weight, (&Tensor::from_slice(&[0i64]), None), 1.0);
+    let found = token_statistics(&hidden, &weight, &Tensor::from_slice(&[0i64]), 1.0);
     assert!((found.entropy.double_value(&[0]) - 2f64.ln()).abs() < 1e-6);
 }
 
@@ -135,20 +124,15 @@ fn statistics_and_gradient_over_kept_tokens_equal_autograd_over_masked_logits() 
     let (log_prob, entropy) = by_definition_over(&attached, &kept, 0.6);
     (&log_prob * &d_log_prob + &entropy * &d_entropy).sum(Kind::Double).backward();
 
-    let targets = (&case.targets, Some(&kept));
+    let targets = Targets { ids: &case.targets, kept: Some(&kept) };
     let found = token_statistics(&case.hidden, &case.weight, targets, 0.6);
     assert!(distance(&found.log_prob, &log_prob) < 1e-12);
     assert!(distance(&found.entropy, &entropy) < 1e-12);
-    let mut weight = case.weight.zeros_like();
-    let found = token_statistics_backward(
-        &case.hidden,
-        &case.weight,
-        targets,
-        0.6,
-        &d_log_prob,
-        Some(&d_entropy),
-        Some(&mut weight),
-    );
+    let weight = case.weight.zeros_like();
+    let mut sum = WeightGradient::over(&weight);
+    let cotangent = TokenCotangent { log_prob: &d_log_prob, entropy: Some(&d_entropy) };
+    let sum = Some(&mut sum);
+    let found = token_statistics_backward(&case.hidden, &case.weight, targets, 0.6, cotangent, sum);
     assert!(distance(&found.log_prob, &log_prob) < 1e-12);
     assert!(distance(&found.hidden, &attached.hidden.grad()) < 1e-10);
     assert!(distance(&weight, &attached.weight.grad()) < 1e-10);

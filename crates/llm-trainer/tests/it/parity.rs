@@ -29,12 +29,8 @@ fn log_prob_and_entropy_of_recorded_sequences_agree() {
             let ids = expected.get(&format!("seq{sequence}.ids"));
             let predicted = ids.size()[0] - 1;
             let hidden = decoder.forward(&ids.unsqueeze(0)).squeeze_dim(0).narrow(0, 0, predicted);
-            let found = token_statistics(
-                &hidden,
-                decoder.head(),
-                (&ids.narrow(0, 1, predicted), None),
-                1.0,
-            );
+            let found =
+                token_statistics(&hidden, decoder.head(), &ids.narrow(0, 1, predicted), 1.0);
             let entropy = expected.get(&format!("seq{sequence}.entropy")).narrow(0, 0, predicted);
             let log_prob = expected.get(&format!("seq{sequence}.logprob"));
             assert!(distance(&found.log_prob, log_prob) < 1e-4, "{model} seq{sequence}");
@@ -193,8 +189,7 @@ fn smollm2_agrees_where_it_was_fetched() {
         let ids = Tensor::from_slice(&ids);
         let _no_grad = tch::no_grad_guard();
         let hidden = decoder.forward(&ids.unsqueeze(0)).squeeze_dim(0).narrow(0, 0, predicted);
-        let found =
-            token_statistics(&hidden, decoder.head(), (&ids.narrow(0, 1, predicted), None), 1.0);
+        let found = token_statistics(&hidden, decoder.head(), &ids.narrow(0, 1, predicted), 1.0);
         let log_prob = Tensor::from_slice(&numbers(&prompt["logprob"]));
         let entropy = Tensor::from_slice(&numbers(&prompt["entropy"])).narrow(0, 0, predicted);
         let name = &prompt["name"];

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use llm_trainer::host_memory::Memory;
 use llm_trainer::model::Decoder;
+use llm_trainer::ranks::Ranks;
 use llm_trainer::training::adamw::AdamW;
 use llm_trainer::training::policy_pass::{PolicyPass, Sequence};
 use llm_trainer::training::reward_model::{Learnt, OutcomeBatch, learn_outcomes};
@@ -124,7 +125,8 @@ fn learn(
         reference_log_prob: reference,
         mini_batch_sequences: 4,
     };
-    learn_outcomes(pass, &mut optimizer, BETA, batch, 1, |_| options().learning_rate)
+    let (one, rate) = (Ranks::single(), |_| options().learning_rate);
+    learn_outcomes(&one, pass, &mut optimizer, BETA, batch, 1, rate)
         .expect("finite log-probabilities")
 }
 
@@ -216,8 +218,9 @@ fn what_it_learns_holds_for_responses_that_it_has_not_seen() {
             mini_batch_sequences: 32,
         };
         let pass = pass(&learner, 10_000, usize::MAX);
+        let (one, rate) = (Ranks::single(), |_| 1e-2);
         let learnt =
-            learn_outcomes(&pass, &mut optimizer, BETA, batch, step.into(), |_| 1e-2).unwrap();
+            learn_outcomes(&one, &pass, &mut optimizer, BETA, batch, step.into(), rate).unwrap();
         losses.push(learnt.loss / 32.0);
     }
     let end = agreement(&held_out, &truths);

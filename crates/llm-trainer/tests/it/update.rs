@@ -2,6 +2,8 @@
 
 use llm_trainer::host_memory::Memory;
 use llm_trainer::model::Decoder;
+use llm_trainer::ranks::Ranks;
+use llm_trainer::training::StepKey;
 use llm_trainer::training::adamw::AdamW;
 use llm_trainer::training::policy_pass::{Cotangent, PolicyPass, Sequence, Statistics};
 use llm_trainer::training::update::{Objective, UpdateBatch, update};
@@ -14,6 +16,8 @@ use crate::fixture::{distance, one_thread};
 use crate::plain_losses::{Columns, SETTINGS, terms};
 
 const TEMPERATURE: f64 = 0.8;
+
+const KEY: StepKey = StepKey { seed: 1, step: 1 };
 
 pub(crate) fn model(tied: bool) -> Decoder {
     one_thread();
@@ -169,8 +173,9 @@ fn updates_equal_plain_autograd_for_every_method_and_any_micro_batch() {
                     mini_batch_sequences: 4,
                 };
                 let mut optimizer = AdamW::new(&found, &options, 0);
-                let rate = |_| options.learning_rate;
-                let sums = update(&pass, &mut optimizer, &objective, batch, (1, 1), rate).unwrap();
+                let (one, rate) = (Ranks::single(), |_| options.learning_rate);
+                let sums =
+                    update(&one, &pass, &mut optimizer, &objective, batch, KEY, rate).unwrap();
                 assert_eq!((sums.updates, sums.skipped), (4, 0));
                 let plain = method.name() == "reinforce";
                 assert!(plain || sums.policy.altered > 0, "{method:?} did nothing");
@@ -341,7 +346,8 @@ fn a_gradient_that_is_not_finite_moves_nothing_and_is_counted() {
         reference_kl: None,
         epochs: 1,
     };
-    let sums = update(&pass, &mut optimizer, &objective, batch, (1, 1), |_| 1e-3).unwrap();
+    let one = Ranks::single();
+    let sums = update(&one, &pass, &mut optimizer, &objective, batch, KEY, |_| 1e-3).unwrap();
     assert_eq!((sums.updates, sums.skipped, sums.skipped_in_a_row), (1, 1, 1));
     for (before, (name, after)) in before.iter().zip(model.named_parameters()) {
         assert!(distance(before, after) <= 0.0, "{name} moved");

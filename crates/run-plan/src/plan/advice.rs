@@ -26,6 +26,7 @@ pub struct Alternative {
 }
 
 /// A setting, and the setup with it.
+#[derive(Clone)]
 struct Step {
     change: String,
     remark: &'static str,
@@ -33,6 +34,15 @@ struct Step {
 }
 
 impl Step {
+    fn new(change: impl Into<String>, remark: &'static str, setup: Setup) -> Self {
+        Self { change: change.into(), remark, setup }
+    }
+
+    /// A change that leaves the result of the run as it is but for rounding.
+    fn neutral(change: impl Into<String>, setup: Setup) -> Self {
+        Self::new(change, "", setup)
+    }
+
     fn memory(&self) -> MemoryPlan {
         MemoryPlan::new(&self.setup, self.setup.longest())
     }
@@ -179,112 +189,128 @@ fn more_devices(setup: &Setup, device_memory_bytes: u64) -> Option<Step> {
 /// Every setting that takes memory, one step further. Those without a remark leave the result of the run as it is but for
 /// rounding.
 fn single_steps(setup: &Setup) -> Vec<Step> {
+    [cuts(setup), budgets(setup), number_formats(setup), other_results(setup)].concat()
+}
+
+/// More of the model cut over the ranks.
+fn cuts(setup: &Setup) -> Vec<Step> {
+    let parallel = setup.run.parallel;
     let mut steps = Vec::new();
-    let mut add = |change: String, remark: &'static str, setup: Setup| {
-        steps.push(Step { change, remark, setup });
-    };
     if setup.data_ranks() > 1 && setup.run.lora.is_none() {
         for stage in 1..=3u8 {
             if let Ok(zero) = Zero::try_from(stage)
-                && stage > u8::from(setup.run.parallel.zero)
+                && stage > u8::from(parallel.zero)
             {
-                add(
-                    format!("parallel.zero = {stage}"),
-                    "",
-                    setup.with(|run| run.parallel.zero = zero),
-                );
+                let cut = setup.with(|run| run.parallel.zero = zero);
+                steps.push(Step::neutral(format!("parallel.zero = {stage}"), cut));
             }
         }
     }
-    for tensor in [2, 4, 8].into_iter().filter(|&tensor| tensor > setup.run.parallel.tensor) {
+    for tensor in [2, 4, 8].into_iter().filter(|&tensor| tensor > parallel.tensor) {
         let wider = setup.with(|run| run.parallel.tensor = tensor);
         if let Ok(wider) = wider.with_ranks(setup.nodes, setup.gpus_per_node) {
-            add(format!("parallel.tensor = {tensor}"), "", wider);
+            steps.push(Step::neutral(format!("parallel.tensor = {tensor}"), wider));
         }
     }
-    if setup.run.rollout.rows > 1 {
-        let rows = setup.run.rollout.rows.div_ceil(2);
-        add(format!("rollout.rows = {rows}"), "", setup.with(|run| run.rollout.rows = rows));
+    steps
+}
+
+/// Less at a time, and less kept on the device.
+fn budgets(setup: &Setup) -> Vec<Step> {
+    let run = &setup.run;
+    let mut steps = Vec::new();
+    if run.rollout.rows > 1 {
+        let rows = run.rollout.rows.div_ceil(2);
+        let fewer = setup.with(|run| run.rollout.rows = rows);
+        steps.push(Step::neutral(format!("rollout.rows = {rows}"), fewer));
     }
-    let longest = setup.longest().sequence_tokens();
-    let fewer = (setup.run.training.micro_batch_tokens / 2).max(longest);
-    if fewer < setup.run.training.micro_batch_tokens {
+    let tokens = run.training.micro_batch_tokens;
+    let fewer = (tokens / 2).max(setup.longest().sequence_tokens());
+    if fewer < tokens {
         let change = format!("training.micro_batch_tokens = {fewer}");
-        add(change, "", setup.with(|run| run.training.micro_batch_tokens = fewer));
+        let smaller = setup.with(|run| run.training.micro_batch_tokens = fewer);
+        steps.push(Step::neutral(change, smaller));
     }
-    if setup.run.training.activation_bytes > 0 {
-        let change = "training.activation_bytes = 0".to_owned();
-        add(change, "", setup.with(|run| run.training.activation_bytes = 0));
+    if run.training.activation_bytes > 0 {
+        let none = setup.with(|run| run.training.activation_bytes = 0);
+        steps.push(Step::neutral("training.activation_bytes = 0", none));
     }
-    if !setup.on_cpu && !setup.run.parallel.offload_optimizer {
-        let change = "parallel.offload_optimizer = true".to_owned();
-        add(change, "", setup.with(|run| run.parallel.offload_optimizer = true));
+    if !setup.on_cpu && !run.parallel.offload_optimizer {
+        let away = setup.with(|run| run.parallel.offload_optimizer = true);
+        steps.push(Step::neutral("parallel.offload_optimizer = true", away));
     }
-    if !setup.on_cpu && !setup.run.parallel.offload_block_inputs {
-        let change = "parallel.offload_block_inputs = true".to_owned();
-        add(change, "", setup.with(|run| run.parallel.offload_block_inputs = true));
+    if !setup.on_cpu && !run.parallel.offload_block_inputs {
+        let away = setup.with(|run| run.parallel.offload_block_inputs = true);
+        steps.push(Step::neutral("parallel.offload_block_inputs = true", away));
     }
-    if setup.run.metrics.probe_bytes > 0 {
-        let change = "metrics.probe_bytes = 0".to_owned();
+    if run.metrics.probe_bytes > 0 {
         let remark = "the change of entropy is not measured";
-        add(change, remark, setup.with(|run| run.metrics.probe_bytes = 0));
+        let none = setup.with(|run| run.metrics.probe_bytes = 0);
+        steps.push(Step::new("metrics.probe_bytes = 0", remark, none));
     }
-    if setup.run.optimizer.moments != Dtype::Bf16 {
-        let remark = "rounded stochastically";
+    steps
+}
+
+/// Narrower numbers.
+fn number_formats(setup: &Setup) -> Vec<Step> {
+    let run = &setup.run;
+    let master = run.optimizer.master;
+    let mut steps = Vec::new();
+    if run.optimizer.moments != Dtype::Bf16 {
         let narrow = setup.with(|run| run.optimizer.moments = Dtype::Bf16);
-        add("optimizer.moments = \"bf16\"".to_owned(), remark, narrow);
+        let change = "optimizer.moments = \"bf16\"";
+        steps.push(Step::new(change, "rounded stochastically", narrow));
     }
-    if setup.run.model.dtype == Dtype::Bf16 && setup.run.optimizer.master == MasterWeights::F32 {
+    if run.model.dtype == Dtype::Bf16 && master == MasterWeights::F32 {
         let split = setup.with(|run| run.optimizer.master = MasterWeights::Split);
-        add("optimizer.master = \"split\"".to_owned(), "", split);
+        steps.push(Step::neutral("optimizer.master = \"split\"", split));
     }
-    if setup.run.model.dtype == Dtype::Bf16 && setup.run.optimizer.master != MasterWeights::None {
+    if run.model.dtype == Dtype::Bf16 && master != MasterWeights::None {
         let remark = "weights are rounded stochastically";
         let none = setup.with(|run| run.optimizer.master = MasterWeights::None);
-        add("optimizer.master = \"none\"".to_owned(), remark, none);
+        steps.push(Step::new("optimizer.master = \"none\"", remark, none));
     }
-    if setup.run.model.dtype != Dtype::Bf16 {
-        let remark = "master weights stay in f32";
+    if run.model.dtype != Dtype::Bf16 {
         let narrow = setup.with(|run| run.model.dtype = Dtype::Bf16);
-        add("model.dtype = \"bf16\"".to_owned(), remark, narrow);
+        steps.push(Step::new("model.dtype = \"bf16\"", "master weights stay in f32", narrow));
     }
-    if setup.run.algorithm.mini_batch_prompts > 1
-        && setup.run.algorithm.mini_batch_prompts.is_multiple_of(2)
-    {
-        let mini_batch_prompts = setup.run.algorithm.mini_batch_prompts / 2;
-        let change = format!("algorithm.mini_batch_prompts = {mini_batch_prompts}");
+    steps
+}
+
+/// Runs whose result is another.
+fn other_results(setup: &Setup) -> Vec<Step> {
+    let run = &setup.run;
+    let mut steps = Vec::new();
+    let prompts = run.algorithm.mini_batch_prompts;
+    if prompts > 1 && prompts.is_multiple_of(2) {
+        let half = prompts / 2;
         let remark = "twice as many optimiser steps, each over half as much";
-        add(
-            change,
-            remark,
-            setup.with(|run| run.algorithm.mini_batch_prompts = mini_batch_prompts),
-        );
+        let smaller = setup.with(|run| run.algorithm.mini_batch_prompts = half);
+        let change = format!("algorithm.mini_batch_prompts = {half}");
+        steps.push(Step::new(change, remark, smaller));
     }
-    let shorter = setup.run.rollout.max_response_tokens / 2;
+    let shorter = run.rollout.max_response_tokens / 2;
     if shorter > 0 {
-        let mean = setup.mean_response_tokens.min(shorter);
+        let mean_response_tokens = setup.mean_response_tokens.min(shorter);
         let change = format!("rollout.max_response_tokens = {shorter}");
-        let remark = "longer responses are cut";
-        let setup = setup.with(|run| run.rollout.max_response_tokens = shorter);
-        add(change, remark, Setup { mean_response_tokens: mean, ..setup });
+        let cut = setup.with(|run| run.rollout.max_response_tokens = shorter);
+        let cut = Setup { mean_response_tokens, ..cut };
+        steps.push(Step::new(change, "longer responses are cut", cut));
     }
-    if setup.run.lora.is_none() {
-        let zero = if setup.run.parallel.zero.shards_parameters() {
-            Zero::Optimizer
-        } else {
-            setup.run.parallel.zero
-        };
+    if run.lora.is_none() {
+        let adapted = setup.with(|run| {
+            run.lora = Some(LoraSection::default());
+            if run.parallel.zero.shards_parameters() {
+                run.parallel.zero = Zero::Optimizer;
+            }
+        });
         let remark = "low-rank corrections are trained in place of the weights";
-        add(
-            "lora = {}".to_owned(),
-            remark,
-            setup.with(|run| (run.parallel.zero, run.lora) = (zero, Some(LoraSection::default()))),
-        );
+        steps.push(Step::new("lora = {}", remark, adapted));
     }
-    if setup.has_reference() && setup.run.lora.is_none() {
+    if setup.has_reference() && run.lora.is_none() {
+        let free = setup.with(|run| run.algorithm.reference_kl = None);
         let remark = "no pull to the policy before the run";
-        let change = "algorithm.reference_kl absent".to_owned();
-        add(change, remark, setup.with(|run| run.algorithm.reference_kl = None));
+        steps.push(Step::new("algorithm.reference_kl absent", remark, free));
     }
     steps
 }

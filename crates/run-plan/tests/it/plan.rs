@@ -17,9 +17,9 @@ fn setup(size: &str, more: &[&str]) -> Setup {
     Setup::of_run(&run, ModelSizes::of(size, &config))
 }
 
-fn on(setup: Setup, nodes: usize, gpus: usize, zero: u8) -> Setup {
-    let zero = Zero::try_from(zero).expect("a stage of the trainer");
-    setup.with(|run| run.parallel.zero = zero).with_ranks(nodes, gpus).expect("counts in range")
+fn on(mut setup: Setup, nodes: usize, gpus: usize, zero: u8) -> Setup {
+    setup.run.parallel.zero = Zero::try_from(zero).expect("a stage of the trainer");
+    setup.with_ranks(nodes, gpus).expect("counts in range")
 }
 
 fn gigabytes(bytes: u64) -> f64 {

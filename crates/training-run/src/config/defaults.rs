@@ -7,7 +7,7 @@ use super::sections::RunConfig;
 /// The least that every configuration says.
 const LEAST: &str = "name = \"x\"\nmodel.path = \"m\"\ntraining.steps = 1\n";
 
-/// Choices that have fields of their own, each on top of [`LEAST`]; with the policy losses and the advantage estimators they
+/// Choices that have fields of their own, each beside what every configuration says; with the policy losses and the advantage estimators they
 /// hold every field.
 pub const SHAPES: [&str; 11] = [
     "data = { train = { arithmetic = {} }, evaluation = { arithmetic = {} } }",

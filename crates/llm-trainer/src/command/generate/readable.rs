@@ -4,7 +4,7 @@ use std::io::Write;
 
 use model_files::text_tokenizer::TextTokenizer;
 
-use super::{Answer, EntropyColumns};
+use super::answer::{Answer, EntropyColumns};
 
 /// Widest bar, in characters; it stands for [`FULL_NATS`] or more.
 const BAR: f64 = 20.0;

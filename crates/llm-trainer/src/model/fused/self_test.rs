@@ -7,10 +7,10 @@ use torch_ext::KernelError;
 
 use crate::kernel_test::{largest_error, on_host};
 use crate::model::attention::Heads;
-use crate::model::decoder::size;
-use crate::model::mlp::gated;
+use crate::model::gate::gated;
 use crate::model::rms_norm::RmsNorm;
 use crate::model::rope::{Angles, Rope};
+use crate::model::shape::size;
 
 /// Rows that decode together.
 const ROWS: i64 = 5;

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use torch_ext::{GroupError, Store};
 
-use super::Shared;
+use super::shared::Shared;
 use crate::ranks::status::Status;
 
 const FAILURE: &str = "failure";

@@ -23,7 +23,7 @@ fn ranks(count: usize) -> Vec<Rank> {
         let status = Status { rank, phase: "sampling".to_owned(), ..Status::default() };
         let status = Arc::new(Mutex::new(status));
         let store = first.take().unwrap_or_else(connect);
-        let watch = Watch::start(store, Arc::clone(&status), (rank, count), TIMEOUT, end).unwrap();
+        let watch = Watch::start(store, Arc::clone(&status), rank, count, TIMEOUT, end).unwrap();
         Rank { watch, status, ended }
     };
     (0..count).map(rank).collect()

@@ -6,8 +6,9 @@ use tch::{Kind, Tensor};
 use whole_file::WriteError;
 
 use super::layout::Piece;
+use super::precision::{is_narrow, wide_kind};
 use super::saved::{SavedState, WHOLE};
-use super::{AdamW, Behind, is_narrow, wide_kind};
+use super::{AdamW, Behind};
 use crate::tensor_file::{TensorFile, TensorFileError, write_tensors};
 use crate::training::split_weight::{joined, nearest, split};
 

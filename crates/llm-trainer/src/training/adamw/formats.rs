@@ -3,7 +3,8 @@
 use tch::{Device, Kind, Tensor};
 use training_run::config::{Dtype, MasterWeights, OptimizerSection};
 
-use super::{AdamW, Behind, is_narrow};
+use super::precision::is_narrow;
+use super::{AdamW, Behind};
 use crate::training::split_weight::{joined, nearest, split};
 
 /// Enough for two threads, and no multiple of any block.
@@ -223,7 +224,13 @@ fn a_parameter_takes_ten_bytes_or_eight() {
     let bytes = |master, moments| {
         let state = state(&options(master, moments), true);
         let elements = state.parameters[0].numel();
-        (4 * elements + state.master_bytes() + state.moment_bytes()) / elements
+        let masters = state.behind.iter().filter_map(|behind| match behind {
+            Behind::Nothing => None,
+            Behind::Master(own) | Behind::Lower(own) => Some(own),
+        });
+        let kept = masters.chain(&state.first_moments).chain(&state.second_moments);
+        let kept: usize = kept.map(|own| own.numel() * own.kind().elt_size_in_bytes()).sum();
+        (4 * elements + kept) / elements
     };
     assert_eq!(bytes(MasterWeights::F32, Dtype::F32), 16);
     assert_eq!(bytes(MasterWeights::Split, Dtype::Bf16), 10);

@@ -5,7 +5,8 @@ use tch::{Kind, Tensor};
 use torch_ext::{HostNumbers, HostNumbersMut, TorchError};
 
 use super::host_step::{Factors, Gradient, Moment, Run, Weight};
-use super::{AdamW, Behind, is_narrow, pieces, wide_kind};
+use super::precision::{is_narrow, wide_kind};
+use super::{AdamW, Behind, pieces};
 use crate::training::split_weight::{joined, nearest, split};
 use crate::training::stochastic_rounding::RoundingNoise;
 

@@ -1,8 +1,4 @@
-//! Steps by the gradients of all ranks, with the state on each or cut over them.
-//!
-//! Where it is cut ([`layout`](super::layout)), as by stage 1 of `ZeRO`
-//! ([arXiv:1910.02054](https://arxiv.org/abs/1910.02054)), each rank keeps master weights and moments of its shard of each unit
-//! alone: gradients are summed to where they are needed, and the parameters gathered again.
+//! Steps by the gradients of all ranks, with the state on each or [sharded](super::sharding) over them.
 
 use std::rc::Rc;
 
@@ -10,66 +6,23 @@ use tch::{Kind, Tensor};
 use training_run::config::{MasterWeights, OptimizerSection};
 
 use super::cut_model::CutModel;
-use super::layout::{Unit, units};
-use super::{AdamW, StepOutcome, is_narrow};
+use super::layout::units;
+use super::precision::is_narrow;
+use super::sharding::{Sharding, size};
+use super::{AdamW, StepOutcome};
 use crate::host_memory::Memory;
-use crate::model::{BlockGradients, Decoder, ShardedBlocks};
+use crate::model::{Decoder, Part};
 use crate::ranks::{RankError, Ranks};
-use crate::training::split_weight::nearest;
-use crate::training::update::UpdateError;
-
-/// How the state is cut.
-#[derive(Debug)]
-pub(super) struct Sharding {
-    ranks: Ranks,
-    /// The model's own.
-    parameters: Vec<Tensor>,
-    /// Their shapes while they are whole.
-    shapes: Vec<Vec<i64>>,
-    units: Vec<Unit>,
-    /// Where the state lies, and gradients come to.
-    memory: Memory,
-    /// Of each unit, which one of the model's it is, if one.
-    of_model: Vec<Option<usize>>,
-    /// What is stepped of this rank's shard of each unit, `[elements]`: the parameters, or master weights in their place. The
-    /// optimiser's own tensors are views of it.
-    flat: Vec<Tensor>,
-    /// Which parameter each of these is of.
-    owners: Vec<usize>,
-    /// The model's blocks, where those are cut too: there updated parameters go.
-    blocks: Option<Rc<ShardedBlocks>>,
-    /// Where the gradients of blocks come from, where the backward pass has summed them already.
-    gradients: Option<Rc<BlockGradients>>,
-}
-
-impl Sharding {
-    /// Shape of the parameter that piece `index` is of.
-    pub(super) fn shape(&self, index: usize) -> &[i64] {
-        &self.shapes[self.owners[index]]
-    }
-
-    /// Parameters in all.
-    pub(super) fn parameters(&self) -> usize {
-        self.parameters.len()
-    }
-}
+use crate::training::update_error::UpdateError;
 
 impl AdamW {
-    /// Fresh state for what is trained of `model`, of which this rank keeps its shards.
-    ///
-    /// # Panics
-    ///
-    /// If the device has too little memory.
-    pub fn sharded(model: &Decoder, options: &OptimizerSection, seed: u64, ranks: &Ranks) -> Self {
-        Self::sharded_in(Memory::Device, model, options, seed, ranks)
-    }
-
-    /// The same in some memory: in the host's, shards of gradients are brought there, and updated parameters back.
+    /// Fresh state for what is trained of `model`, of which this rank keeps its shards. In the host's memory, shards of gradients
+    /// are brought there, and updated parameters back.
     ///
     /// # Panics
     ///
     /// If there is too little memory.
-    pub fn sharded_in(
+    pub fn sharded(
         memory: Memory,
         model: &Decoder,
         options: &OptimizerSection,
@@ -197,62 +150,71 @@ impl AdamW {
     pub(super) fn gather_parameters(&self) -> Result<(), RankError> {
         self.sharding.as_ref().map_or(Ok(()), |sharding| sharding.gather_parameters())
     }
-}
 
-impl Sharding {
-    /// This rank's shard of the sum of a unit's gradients.
-    fn gradient(&self, unit: &Unit, of_model: Option<usize>) -> Result<Tensor, RankError> {
-        if let (Some(gradients), Some(of_model)) = (&self.gradients, of_model) {
-            return gradients.take(of_model);
-        }
-        let of = |parameter: &Tensor| {
-            let gradient = parameter.grad();
-            let gradient = if gradient.defined() { gradient } else { parameter.zeros_like() };
-            if is_narrow(parameter) { gradient.to_kind(Kind::Float) } else { gradient }
-        };
-        let _no_grad = tch::no_grad_guard();
-        let parts: Vec<Tensor> = self.parameters[unit.parameters.clone()].iter().map(of).collect();
-        self.ranks.sum_shard("sum of gradients", &parts)
+    /// Whether other ranks hold parts of the model.
+    pub fn is_cut(&self) -> bool {
+        self.cut.is_some()
     }
 
-    fn gather_parameters(&self) -> Result<(), RankError> {
-        let _no_grad = tch::no_grad_guard();
-        for ((unit, of_model), own) in self.units.iter().zip(&self.of_model).zip(&self.flat) {
-            if let (Some(blocks), Some(of_model)) = (&self.blocks, *of_model) {
-                let shard = blocks.shard(of_model);
-                // Where they are of one kind, they are one tensor.
-                if shard.kind() != own.kind() {
-                    shard.shallow_clone().copy_(&nearest(own));
-                } else if self.memory.is_host() {
-                    shard.shallow_clone().copy_(own);
-                }
-                continue;
-            }
-            let parameters = &self.parameters[unit.parameters.clone()];
-            let is_own = own.kind() == parameters[0].kind();
-            let own = if is_own { own.shallow_clone() } else { nearest(own) };
-            let own = own.to_device(parameters[0].device());
-            let whole = self.ranks.gather_shards("updated parameters", &own)?;
-            let mut first = 0;
-            for parameter in parameters {
-                let values = whole.narrow(0, first, size(parameter)).view_as(parameter);
-                parameter.shallow_clone().copy_(&values);
-                first += size(parameter);
-            }
+    /// The part of the parameter that tensor `index` is of; `None` where this rank has the whole.
+    pub(super) fn part(&self, index: usize) -> Option<Part> {
+        self.cut.as_ref()?.parts[index]
+    }
+
+    /// Whether this rank speaks for tensor `index`: another may have the same.
+    pub(super) fn speaks_for(&self, index: usize) -> bool {
+        self.cut.as_ref().is_none_or(|cut| cut.speaks[index])
+    }
+
+    /// Sums the gradients of which each rank of the model has a part.
+    pub(super) fn sum_partial_gradients(&self) -> Result<(), UpdateError> {
+        for (ranks, indices) in self.cut.iter().flat_map(|cut| &cut.partial) {
+            let gradients: Vec<Tensor> = indices
+                .iter()
+                .map(|&index| match self.gradients.get(index) {
+                    Some(own) => Ok(own.shallow_clone()),
+                    None => gradient_of(&self.parameters[index]),
+                })
+                .collect::<Result<_, _>>()?;
+            ranks.sum("gradients of what ranks of a model share", &gradients)?;
         }
         Ok(())
+    }
+
+    /// The name of tensor `index`, with the part that it is, as in `NAME[0:1/2]`: of dimension 0, part 1 of 2.
+    pub(super) fn name_with_part(&self, index: usize) -> String {
+        let name = &self.names[index];
+        match self.part(index) {
+            None => name.clone(),
+            Some(Part { dimension, index, count }) => {
+                format!("{name}[{dimension}:{index}/{count}]")
+            }
+        }
+    }
+
+    /// Euclidean norm of the gradient over the whole model: of what all ranks of the group hold, each number once, and of all shards
+    /// of `ranks`, where the state is cut over those.
+    pub(super) fn gradient_norm_over(&self, ranks: &Ranks) -> Result<f64, RankError> {
+        const WHAT: &str = "norm of the gradient";
+        if !self.is_cut() && !self.is_sharded() {
+            return Ok(self.gradient_norm());
+        }
+        let mut square = self.gradient_square(|index| self.speaks_for(index));
+        if self.is_sharded() {
+            square = ranks.total(WHAT, square)?;
+        }
+        if let Some(cut) = &self.cut {
+            square = cut.group.ranks().total(WHAT, square)?;
+        }
+        Ok(square.sqrt())
     }
 }
 
 /// The gradient of a parameter, made where no backward pass has: a rank may have had nothing to do.
-pub(super) fn gradient_of(parameter: &Tensor) -> Result<Tensor, UpdateError> {
+fn gradient_of(parameter: &Tensor) -> Result<Tensor, UpdateError> {
     if !parameter.grad().defined() {
         // A leaf: naming it as an output adds to its gradient.
         torch_ext::backward(&[parameter], &[&parameter.zeros_like()])?;
     }
     Ok(parameter.grad())
-}
-
-fn size(tensor: &Tensor) -> i64 {
-    i64::try_from(tensor.numel()).expect("a tensor's size")
 }

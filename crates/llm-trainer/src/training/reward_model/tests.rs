@@ -18,13 +18,13 @@ fn places(model: &Decoder) -> Vec<*mut std::ffi::c_void> {
 
 /// Memory of the reward model and of its reference, where the policy's own reference is loaded.
 fn started(more: &str) -> [Vec<*mut std::ffi::c_void>; 3] {
-    let kind = (Device::Cpu, Kind::Float);
-    let frozen = Decoder::load(Path::new(FIXTURE), kind.0, kind.1).expect("a recorded model");
+    let (device, kind) = (Device::Cpu, Kind::Float);
+    let frozen = Decoder::load(Path::new(FIXTURE), device, kind).expect("a recorded model");
     // The same directory by another name.
     let path = Path::new(FIXTURE).join("../tiny_qwen2_tied");
     let vocab_size = frozen.config().vocab_size;
     let in_memory = [(path.as_path(), &frozen)];
-    let started = RewardModel::start(&run(more), None, kind, vocab_size, &in_memory);
+    let started = RewardModel::start(&run(more), None, device, kind, vocab_size, &in_memory);
     let RewardModel { model, reference, .. } =
         started.expect("the files are there").expect("it was asked for");
     [places(&model), places(&reference), places(&frozen)]
@@ -50,15 +50,13 @@ fn responses(kept: bool) -> Vec<Sequence> {
 #[test]
 fn a_truncated_response_is_judged_over_the_whole_vocabulary() {
     let run = run("rollout.group_size = 2\nreward_model.optimizer.learning_rate = 1e-3");
-    let section = run.config().reward_model.clone().expect("filled in");
     let judged = |kept: bool| {
-        let start = RewardModel::start(&run, None, (Device::Cpu, Kind::Float), 1, &[]);
+        let start = RewardModel::start(&run, None, Device::Cpu, Kind::Float, 1, &[]);
         let mut model = start.expect("the files are there").expect("it was asked for");
         let sequences = responses(kept);
         let sequences: Vec<&Sequence> = sequences.iter().collect();
         let ranks = Ranks::single();
-        let judged =
-            model.judge(&ranks, run.config(), &section, &sequences, &[true, false], (1, 0));
+        let judged = model.judge(&ranks, run.config(), &sequences, &[true, false], 1, 0);
         judged.expect("finite log-probabilities").log_ratio
     };
     let (whole, truncated) = (judged(false), judged(true));

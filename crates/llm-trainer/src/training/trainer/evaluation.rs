@@ -8,44 +8,40 @@ use run_report::evaluation::measures::{Votes, counts_below, pass_at_k};
 use run_report::evaluation::response::judge;
 use training_run::metrics::{MetricName, StepMetrics, Validation};
 
-use super::Trainer;
-use crate::training::rollout::{Sample, roll_out_over};
+use super::policy::Policy;
+use super::sampler::Sampler;
+use crate::training::rollout::{Engine, Sample, SamplingPass};
+use crate::training::step_key::StepKey;
 
-impl Trainer {
-    /// Measures the untrained policy on the held-out questions, as step 0, if the run evaluates at all.
+impl Sampler {
+    /// Whether the run evaluates at all.
+    pub(super) fn evaluates(&self) -> bool {
+        self.questions.held_out.is_some() && self.run.config().evaluation.every > 0
+    }
+
+    /// Measures a policy on the held-out questions, if there are any, after the step of `metrics`.
     ///
     /// # Errors
     ///
-    /// If generation or a write fails.
-    pub fn evaluate_at_start(&mut self, phase: impl Fn(&str)) -> anyhow::Result<()> {
-        if self.state.step == 0 && self.evaluates() {
-            phase("evaluating");
-            let mut metrics = StepMetrics::new(0);
-            self.evaluate(0, &mut metrics, &phase)?;
-            self.law.push(&metrics);
-            self.write_metrics(&metrics, [])?;
-        }
-        Ok(())
-    }
-
-    pub(super) fn evaluates(&self) -> bool {
-        self.held_out.is_some() && self.config().evaluation.every > 0
-    }
-
+    /// If generation fails.
     pub(super) fn evaluate(
         &self,
-        step: u64,
+        policy: &Policy,
         metrics: &mut StepMetrics,
         phase: &dyn Fn(&str),
     ) -> anyhow::Result<()> {
-        let Some(held_out) = &self.held_out else { return Ok(()) };
-        let settings = &self.config().evaluation;
+        let Some(held_out) = &self.questions.held_out else { return Ok(()) };
+        let (config, step) = (self.run.config(), metrics.step());
+        let settings = &config.evaluation;
         let prompts: Vec<&Prompt> = held_out.prompts.iter().collect();
-        let options = self.generation_options(settings.samples, settings.temperature);
-        let noise = (purpose_seed(self.config().seed, Purpose::Evaluation), step);
+        let text = &self.rewarder.text;
+        let options = text.options(&config.rollout, settings.samples, settings.temperature);
+        let key = StepKey { seed: purpose_seed(config.seed, Purpose::Evaluation), step };
         let tell = |progress: &str| phase(&format!("evaluating, {progress}"));
-        let (grid, model, judge) = (&self.grid, &self.model, self.judge()?);
-        let samples = roll_out_over(grid, model, &prompts, &options, judge, noise, 0, &tell)
+        let (engine, judge) = (Engine::Own(&policy.model), self.rewarder.judge(config)?);
+        let pass = SamplingPass { grid: &self.grid, engine, options: &options, judge };
+        let samples = pass
+            .roll_out(&prompts, key, 0, &tell)
             .with_context(|| format!("evaluation after step {step}"))?
             .samples;
         let mut sources: Vec<&str> = prompts.iter().map(|p| p.question.source.as_str()).collect();
@@ -81,7 +77,7 @@ impl Trainer {
         // A vote of one needs no comparison of wrong answers.
         let truth = match group {
             [_] => None,
-            _ => Some(self.judge()?.truth(&prompt.question)?),
+            _ => Some(self.rewarder.judge(self.run.config())?.truth(&prompt.question)?),
         };
         let answers: Vec<Option<String>> =
             group.iter().map(|sample| judge(truth.as_ref()?, &sample.text).normal_form).collect();
@@ -97,10 +93,10 @@ impl Trainer {
         place: u64,
         metrics: &mut StepMetrics,
     ) {
-        let samples = self.config().evaluation.samples;
+        let samples = self.run.config().evaluation.samples;
         let mut insert = |what, value| metrics.insert(MetricName::validation(source, what), value);
         let shares: Vec<f64> = votes.iter().map(|v| v.right as f64 / samples as f64).collect();
-        let bootstrap = Bootstrap { seed: self.config().seed, ..Bootstrap::default() };
+        let bootstrap = Bootstrap { seed: self.run.config().seed, ..Bootstrap::default() };
         let Estimate { interval, .. } =
             bootstrap.estimate(&bootstrap.resample(&[&shares], place)[0]);
         // Counts are added before they are divided.

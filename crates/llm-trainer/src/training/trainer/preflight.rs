@@ -1,24 +1,22 @@
 //! The first responses of a run, without the run.
 
-use std::sync::Arc;
-
 use anyhow::ensure;
 use model_files::chat_template::{ChatTemplate, Message};
-use model_files::stop_strings::StopStrings;
-use model_files::text_tokenizer::TextTokenizer;
 use question_data::prompt::Prompt;
 use question_data::question_order::{DataCursor, QuestionOrder};
 use reward_math::Verdict;
 use run_plan::preflight::{GroupSeen, ModelFacts, Outcome, Preflight, SampleSeen};
 use training_run::config::Run;
 
-use super::policy_pass;
 use super::questions::Asked;
-use super::start::start_sandbox;
-use crate::generation::GenerationOptions;
+use super::response_text::ResponseText;
+use super::rewarder::Rewarder;
 use crate::model::Decoder;
-use crate::training::policy_pass::Sequence;
-use crate::training::rollout::{Judge, Sample, roll_out};
+use crate::ranks::Grid;
+use crate::training::policy_pass::{PolicyPass, Sequence};
+use crate::training::rollout::{Engine, Sample, SamplingPass};
+use crate::training::step_key::StepKey;
+use crate::training::token_layout::TokenLayout;
 
 /// Asks the first `prompts` questions of a run, `group_size` responses each, and says what they show.
 ///
@@ -42,67 +40,41 @@ pub fn preflight(
     let config = run.config();
     crate::device::set_threads(config.model.threads)?;
     let (device, kind) = crate::device::place(&config.model, (0, 1))?;
-    let tokenizer = TextTokenizer::load(&config.model.path)?;
-    let end_ids = tokenizer.eos_ids(&config.model.path)?;
-    let (special, stops) = StopStrings::split(&tokenizer, &config.rollout.stop)?;
-    let stop_strings = stops.map(Arc::new);
-    let asked = Asked::load(config, &tokenizer)?;
+    let text = ResponseText::load(config)?;
+    let asked = Asked::load(config, &text.tokenizer)?;
     let model = Decoder::load(&config.model.path, device, kind)?;
     let vocabulary = model.config().vocab_size;
-    tokenizer.check_vocabulary(vocabulary)?;
+    text.tokenizer.check_vocabulary(vocabulary)?;
 
     let all = &asked.questions.prompts;
     let mut order = QuestionOrder::new(config.seed, all.len(), DataCursor::default());
     let chosen: Vec<&Prompt> =
         order.next_batch(prompts.min(all.len())).into_iter().map(|index| &all[index]).collect();
-    let section = &config.rollout;
-    let mut stop_ids = end_ids.clone();
-    stop_ids.extend(section.stop_token_ids.iter().chain(&special));
-    let options = GenerationOptions {
-        samples: group_size,
-        max_new_tokens: section.max_response_tokens,
-        temperature: section.temperature,
-        top_k: section.top_k,
-        top_p: section.top_p,
-        min_p: section.min_p,
-        stop_ids,
-        stop_strings: stop_strings.clone(),
-        rows: section.rows,
-        cpu_kernels: section.cpu_kernels,
-        cuda_kernels: true,
-        band: None,
-        measure_entropy: false,
+    let rewarder = Rewarder::start(config, text)?;
+    let pass = SamplingPass {
+        grid: &Grid::single(),
+        engine: Engine::Own(&model),
+        options: &rewarder.text.rollout_options(&config.rollout, group_size),
+        judge: rewarder.judge(config)?,
     };
-    let kinds = config.reward.kinds();
-    let sandbox = start_sandbox(config)?;
-    let judge = Judge {
-        tokenizer: &tokenizer,
-        stop_strings: stop_strings.as_deref(),
-        options: &config.reward.grading,
-        kinds: &kinds,
-        sandbox: sandbox.as_ref(),
-        pool: None,
-        reward: config.reward.values,
-        own: None,
-        overlong: config.reward.overlong.penalty(section.max_response_tokens)?,
-    };
-    let rollout =
-        roll_out(&model, &chosen, &options, judge, (config.seed, 1), 0, &|what| tell(0, what))?;
+    let key = StepKey { seed: config.seed, step: 1 };
+    let rollout = pass.roll_out(&chosen, key, 0, &|what| tell(0, what))?;
     tell(1, "entropies");
     let sequences: Vec<&Sequence> = rollout.samples.iter().map(|s| &s.sequence).collect();
-    let mut entropy = policy_pass(&model, config).statistics(&sequences).entropy.into_iter();
+    let entropy = PolicyPass::of_run(&model, config).statistics(&sequences).entropy;
+    let layout = TokenLayout::of(sequences.iter().copied());
+    let mut entropies = layout.sums(&entropy).into_iter();
     let mut groups = Vec::with_capacity(chosen.len());
     for (prompt, samples) in chosen.iter().zip(rollout.samples.chunks(group_size)) {
-        let seen = |sample: &Sample| {
-            let of_sample = entropy.by_ref().take(sample.sequence.response.len());
-            sample_seen(sample, &end_ids, of_sample.sum())
+        let seen = |(sample, entropy_sum): (&Sample, f64)| {
+            sample_seen(sample, &rewarder.text.end_ids, entropy_sum)
         };
         groups.push(GroupSeen {
             question: prompt.question.id.clone(),
             problem: prompt.question.problem.clone(),
             answer: prompt.question.answer.clone(),
             prompt_tokens: prompt.tokens.len(),
-            samples: samples.iter().map(seen).collect(),
+            samples: samples.iter().zip(entropies.by_ref()).map(seen).collect(),
         });
     }
     let template = ChatTemplate::load(&config.model.path)?;

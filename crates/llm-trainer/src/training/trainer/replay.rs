@@ -2,15 +2,10 @@
 
 use std::path::Path;
 
-use anyhow::ensure;
-use question_data::question_order::QuestionOrder;
+use question_data::prompt::Prompt;
 use training_run::config::RunConfig;
-use training_run::dynamic_sampling::{SampledGroup, StepGroups};
-use training_run::metrics::StepMetrics;
-use training_run::saved_rollouts::{RolloutOrigin, SavedRollouts, SavedStep};
+use training_run::saved_rollouts::{RolloutOrigin, SavedRollouts};
 
-use super::Trainer;
-use crate::training::measurement::Timings;
 use crate::training::rollout::{Answered, Sample};
 
 /// Where the responses of a run come from.
@@ -48,90 +43,27 @@ impl RolloutSource {
     }
 }
 
-impl Trainer {
-    /// The same run with its responses from `source`.
-    #[must_use]
-    pub fn with_rollouts(self, source: RolloutSource) -> Self {
-        Self { rollouts: source, ..self }
+/// What makes a group none of the run's, if anything does; `group_size` is that of the run, `prompts` its questions.
+pub(super) fn fault_of(
+    group: &Answered,
+    group_size: usize,
+    prompts: &[Prompt],
+    vocab_size: usize,
+) -> Option<String> {
+    if group.samples.len() != group_size {
+        return Some(format!("{} responses, expected {group_size}", group.samples.len()));
     }
-
-    /// The groups of a step, and a warning where other weights have sampled them.
-    pub(super) fn gather(
-        &mut self,
-        step: u64,
-        timings: &mut Timings,
-        metrics: &mut StepMetrics,
-        phase: &dyn Fn(&str),
-    ) -> anyhow::Result<(Vec<SampledGroup<Answered>>, Option<String>)> {
-        let (found, warning) = match self.rollouts.clone() {
-            RolloutSource::Sampled => (self.sample(step, timings, phase)?, None),
-            RolloutSource::Saved(files) => {
-                let weights = self.fingerprint();
-                let StepGroups { groups, statistics } = self.sample(step, timings, phase)?;
-                let (cursor, waiting) = (self.order.cursor(), self.sampler.clone());
-                let saved = SavedStep { step, weights, cursor, statistics, groups, waiting };
-                if self.ranks.is_first() {
-                    files.write(&saved)?;
-                }
-                let SavedStep { groups, statistics, .. } = saved;
-                (StepGroups { groups, statistics }, None)
-            }
-            RolloutSource::Replayed(files) => self.replay(&files, step)?,
-        };
-        if self.config().dynamic_sampling.enabled {
-            found.statistics.record(metrics);
-        }
-        Ok((found.groups, warning))
+    let Some(prompt) = prompts.get(group.question) else {
+        let questions = prompts.len();
+        return Some(format!("question {}, expected one below {questions}", group.question));
+    };
+    if group.samples.iter().any(|sample| sample.sequence.prompt != prompt.tokens) {
+        let (id, number) = (&prompt.question.id, group.question);
+        return Some(format!(
+            "another prompt than that of question {number}, {id}: the data or its prompts were others"
+        ));
     }
-
-    fn replay(
-        &mut self,
-        files: &SavedRollouts,
-        step: u64,
-    ) -> anyhow::Result<(StepGroups<Answered>, Option<String>)> {
-        let saved: SavedStep<Answered> = files.read(step)?;
-        for (number, group) in (1..).zip(&saved.groups) {
-            if let Some(fault) = self.fault_of(&group.responses) {
-                anyhow::bail!("{}: group {number}: {fault}", files.path(step).display());
-            }
-        }
-        let questions = self.questions.prompts.len();
-        let cursor = saved.cursor;
-        ensure!(
-            cursor.position <= questions,
-            "{}: the run stood at question {} of its data, which has {questions}",
-            files.path(step).display(),
-            cursor.position
-        );
-        self.order = QuestionOrder::new(self.config().seed, questions, cursor);
-        self.sampler = saved.waiting;
-        let warning = (saved.weights != self.fingerprint()).then(|| {
-            "the replayed responses were sampled by other weights, so the update is another too; rollout/mismatch_kl \
-             says how far the two are apart"
-                .to_owned()
-        });
-        Ok((StepGroups { groups: saved.groups, statistics: saved.statistics }, warning))
-    }
-
-    /// What makes a group none of this run's, if anything does.
-    fn fault_of(&self, group: &Answered) -> Option<String> {
-        let size = self.config().rollout.group_size;
-        if group.samples.len() != size {
-            return Some(format!("{} responses, expected {size}", group.samples.len()));
-        }
-        let Some(prompt) = self.questions.prompts.get(group.question) else {
-            let questions = self.questions.prompts.len();
-            return Some(format!("question {}, expected one below {questions}", group.question));
-        };
-        if group.samples.iter().any(|sample| sample.sequence.prompt != prompt.tokens) {
-            let (id, number) = (&prompt.question.id, group.question);
-            return Some(format!(
-                "another prompt than that of question {number}, {id}: the data or its prompts were others"
-            ));
-        }
-        let vocab_size = self.model.config().vocab_size;
-        group.samples.iter().find_map(|sample| fault_of_sample(sample, vocab_size))
-    }
+    group.samples.iter().find_map(|sample| fault_of_sample(sample, vocab_size))
 }
 
 fn fault_of_sample(sample: &Sample, vocab_size: usize) -> Option<String> {

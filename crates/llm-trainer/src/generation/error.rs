@@ -1,0 +1,118 @@
+//! Why nothing can be generated, and the check of what was asked for.
+
+use entropy_core::LogitsError;
+use model_files::sampling::RangeCheck;
+use model_files::text_tokenizer::TokenizerError;
+use thiserror::Error;
+
+use super::request::{GenerationOptions, PromptRequest};
+use crate::model::Decoder;
+use crate::ranks::RankError;
+
+/// Why nothing can be generated.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum GenerationError {
+    /// An option is out of range.
+    #[error("{option} is {found}, expected {expected}")]
+    Option {
+        /// Its name.
+        option: &'static str,
+        /// Its value.
+        found: String,
+        /// What would have been accepted.
+        expected: &'static str,
+    },
+    /// A prompt has no token.
+    #[error("prompt {prompt} is empty, expected at least one token")]
+    EmptyPrompt {
+        /// Index of the prompt.
+        prompt: usize,
+    },
+    /// A prompt holds a token that the model has not.
+    #[error(
+        "prompt {prompt} holds token id {token_id}, expected ids below vocab_size = {vocab_size}"
+    )]
+    TokenId {
+        /// Index of the prompt.
+        prompt: usize,
+        /// The token.
+        token_id: u32,
+        /// The model's vocabulary.
+        vocab_size: usize,
+    },
+    /// Prompt and response do not fit the model's positions.
+    #[error(
+        "prompt {prompt} has {tokens} tokens and may grow by {max_new_tokens}, expected at most \
+         max_position_embeddings = {limit} in all"
+    )]
+    TooLong {
+        /// Index of the prompt.
+        prompt: usize,
+        /// Its length in tokens.
+        tokens: usize,
+        /// Longest response asked for.
+        max_new_tokens: usize,
+        /// The model's positions.
+        limit: usize,
+    },
+    /// Drawn tokens have no text that a stop string could be looked for in.
+    #[error(transparent)]
+    Text(#[from] TokenizerError),
+    /// A rank that holds a part of the model is lost.
+    #[error("{0}")]
+    Ranks(#[from] RankError),
+    /// The model's logits define no distribution: one is NaN or `+∞`, or all are `-∞`.
+    #[error("the model's next-token logits: {0}")]
+    Logits(#[from] LogitsError),
+    /// Another response of the same batch could not be gone on with.
+    #[error("the batch was given up: {0}")]
+    GivenUp(String),
+}
+
+/// Refuses options and prompts that are out of range for the model.
+pub(super) fn check(
+    decoder: &Decoder,
+    prompts: &[PromptRequest<'_>],
+    options: &GenerationOptions,
+) -> Result<(), GenerationError> {
+    let fault =
+        |option, found: String, expected| Err(GenerationError::Option { option, found, expected });
+    let counts = [
+        ("samples", options.samples),
+        ("max_new_tokens", options.max_new_tokens),
+        ("rows", options.rows),
+    ];
+    for (option, found) in counts {
+        if found == 0 {
+            return fault(option, found.to_string(), "at least 1");
+        }
+    }
+    let [temperature, top_p, min_p] = options.sampling().checks();
+    let banded = RangeCheck {
+        holds: options.band.is_none() || options.temperature > 0.0,
+        expected: "above 0 with an entropy band",
+        ..temperature
+    };
+    for RangeCheck { field, value, holds, expected } in [temperature, banded, top_p, min_p] {
+        if !holds {
+            return fault(field, value.to_string(), expected);
+        }
+    }
+    let config = decoder.config();
+    let vocab_size = config.vocab_size;
+    for (prompt, request) in prompts.iter().enumerate() {
+        let tokens = request.token_ids.len();
+        if tokens == 0 {
+            return Err(GenerationError::EmptyPrompt { prompt });
+        }
+        if let Some(&token_id) = request.token_ids.iter().find(|&&id| id as usize >= vocab_size) {
+            return Err(GenerationError::TokenId { prompt, token_id, vocab_size });
+        }
+        let (limit, max_new_tokens) = (config.max_position_embeddings, options.max_new_tokens);
+        if tokens.saturating_add(max_new_tokens) > limit {
+            return Err(GenerationError::TooLong { prompt, tokens, max_new_tokens, limit });
+        }
+    }
+    Ok(())
+}

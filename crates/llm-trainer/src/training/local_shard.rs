@@ -1,0 +1,158 @@
+//! The sequences of a batch that this rank works on.
+
+use std::borrow::Cow;
+
+use rl_losses::{
+    Aggregation, Candidates, PlanError, PlanSummary, PolicyLoss, Serial, Share, StepPlan,
+    TokenBatch,
+};
+use training_run::dealing::{deal, sequence_cost};
+
+use super::policy_pass::Statistics;
+use super::sequence::Sequence;
+use super::token_layout::TokenLayout;
+use super::update_error::UpdateError;
+use crate::model::Decoder;
+use crate::ranks::{RankError, Ranks};
+
+/// This rank's sequences of a batch: all of them where there is one process.
+#[derive(Debug)]
+pub(super) struct LocalShard<'a> {
+    /// This rank's sequences, in the order of the batch.
+    pub(super) sequences: Vec<&'a Sequence>,
+    /// Where their tokens lie in this rank's columns.
+    pub(super) layout: TokenLayout,
+    ranks: &'a Ranks,
+    /// How the batch is partitioned, where there are other ranks.
+    partition: Option<Partition>,
+}
+
+/// Which rank has which sequences of a batch.
+#[derive(Debug)]
+struct Partition {
+    /// Where tokens lie in columns of the whole batch.
+    batch: TokenLayout,
+    /// Sequences of each rank, ascending.
+    shards: Vec<Vec<usize>>,
+}
+
+impl<'a> LocalShard<'a> {
+    /// Partitions `batch` so that a pass of `model` costs each rank about the same.
+    pub(super) fn of(model: &Decoder, batch: &[&'a Sequence], ranks: &'a Ranks) -> Self {
+        let layout = TokenLayout::of(batch.iter().copied());
+        if ranks.count() == 1 {
+            return Self { sequences: batch.to_vec(), layout, ranks, partition: None };
+        }
+        let costs: Vec<u128> = batch.iter().map(|sequence| cost(model, sequence)).collect();
+        let shards = deal(&costs, ranks.count());
+        let sequences: Vec<&Sequence> =
+            shards[ranks.rank()].iter().map(|&index| batch[index]).collect();
+        let local = TokenLayout::of(sequences.iter().copied());
+        let partition = Some(Partition { batch: layout, shards });
+        Self { sequences, layout: local, ranks, partition }
+    }
+
+    /// This rank's part of a column of the batch.
+    pub(super) fn column<'c>(&self, whole: &'c [f64]) -> Cow<'c, [f64]> {
+        match &self.partition {
+            None => Cow::Borrowed(whole),
+            Some(Partition { batch, shards }) => {
+                Cow::Owned(batch.select(whole, &shards[self.ranks.rank()]))
+            }
+        }
+    }
+
+    /// This rank's part of the batch's statistics.
+    pub(super) fn statistics(&self, whole: Statistics) -> Statistics {
+        match &self.partition {
+            None => whole,
+            Some(Partition { batch, shards }) => whole.select(batch, &shards[self.ranks.rank()]),
+        }
+    }
+
+    /// Maps this rank's tokens, ascending, to those of the batch.
+    pub(super) fn positions(&self, local: &[usize]) -> Vec<usize> {
+        let Some(Partition { batch, shards }) = &self.partition else { return local.to_vec() };
+        let shard = &shards[self.ranks.rank()];
+        let position = |&token: &usize| {
+            let sequence = self.layout.sequence_of(token);
+            batch.range(shard[sequence]).start + token - self.layout.range(sequence).start
+        };
+        local.iter().map(position).collect()
+    }
+
+    /// The column of the whole batch, from each rank's part of it; the same on every rank.
+    ///
+    /// # Errors
+    ///
+    /// [`RankError`] if a rank does not answer.
+    pub(super) fn gather(
+        &self,
+        what: &'static str,
+        local: Vec<f64>,
+    ) -> Result<Vec<f64>, RankError> {
+        let Some(Partition { batch, shards }) = &self.partition else { return Ok(local) };
+        let mut whole = vec![0.0; batch.tokens()];
+        for (part, shard) in self.ranks.gather_column(what, &local)?.iter().zip(shards) {
+            batch.scatter(part, shard, &mut whole);
+        }
+        Ok(whole)
+    }
+
+    /// The plan of this rank's tokens within that of the whole batch, with the tokens, as this rank has them; where they do
+    /// not form a batch, all ranks fail.
+    pub(super) fn plan<'t>(
+        &self,
+        loss: &PolicyLoss,
+        tokens: Result<TokenBatch<'t>, UpdateError>,
+        aggregation: &Aggregation,
+        selection: &mut impl rand::Rng,
+        at: impl Fn(PlanError) -> UpdateError,
+    ) -> Result<(TokenBatch<'t>, StepPlan), UpdateError> {
+        let Some(Partition { batch, shards }) = &self.partition else {
+            let tokens = tokens?;
+            let plan = loss.plan(&tokens, aggregation, selection).map_err(at)?;
+            return Ok((tokens, plan));
+        };
+        let ranks = self.ranks;
+        let share = Share::of(batch.lengths(), &shards[ranks.rank()]);
+        let seed = loss.draw_seed(selection);
+        let own = tokens.and_then(|tokens| {
+            let summary = loss.summarise(&Serial, &tokens).map_err(&at)?;
+            Ok((tokens, summary))
+        });
+        let mut formed = None;
+        let own = own.map(|(tokens, summary)| {
+            formed = Some(tokens);
+            summary
+        });
+        let summaries = ranks.gather_ok("sums of the plan", own)?;
+        let tokens = formed.expect("formed a batch, as all ranks have gone on");
+        let summary = summaries.iter().fold(PlanSummary::default(), |mut all, one| {
+            all.merge(one);
+            all
+        });
+        let own = loss.candidates_of_share(&Serial, &tokens, &share, &summary, seed).map_err(&at);
+        let mut all = ranks.gather_ok("candidates for selection", own)?.into_iter();
+        let first = all.next().expect("one of each rank");
+        let merged = all.fold(first, |mut all: Candidates, one| {
+            all.merge(one);
+            all
+        });
+        let plan = loss.finish_share(&tokens, &share, &summary, merged, aggregation).map_err(at)?;
+        Ok((tokens, plan))
+    }
+}
+
+/// Multiply-adds of one block for a sequence, with the head's share of them; nothing for one that is not trained.
+fn cost(model: &Decoder, sequence: &Sequence) -> u128 {
+    if sequence.response.is_empty() {
+        return 0;
+    }
+    let config = model.config();
+    let (hidden, heads) = (config.hidden_size, config.num_attention_heads * config.head_dim);
+    let projections = 2 * heads + 2 * config.num_key_value_heads * config.head_dim;
+    let block = hidden * (projections + 3 * config.intermediate_size);
+    let head = sequence.response.len() as u128 * (config.vocab_size * hidden) as u128;
+    sequence_cost(sequence.len(), block, heads) + head / config.num_hidden_layers.max(1) as u128
+}

@@ -1,0 +1,115 @@
+//! Ragged columns: one value a response token, sequence after sequence, without padding.
+
+use std::ops::Range;
+
+use super::sequence::Sequence;
+
+/// Maps sequences to ranges of the columns that hold one value for each of their response tokens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TokenLayout {
+    /// Response tokens of each sequence, `[sequences]`.
+    lengths: Vec<usize>,
+    /// First token of each sequence, then the number of all tokens, `[sequences + 1]`.
+    bounds: Vec<usize>,
+}
+
+impl TokenLayout {
+    /// The layout of columns over the response tokens of `sequences`.
+    pub fn of<'a>(sequences: impl IntoIterator<Item = &'a Sequence>) -> Self {
+        Self::new(sequences.into_iter().map(|sequence| sequence.response.len()).collect())
+    }
+
+    /// The layout of sequences with so many response tokens each.
+    pub fn new(lengths: Vec<usize>) -> Self {
+        let ends = lengths.iter().scan(0, |end, length| {
+            *end += length;
+            Some(*end)
+        });
+        let bounds = std::iter::once(0).chain(ends).collect();
+        Self { lengths, bounds }
+    }
+
+    /// Response tokens of each sequence, `[sequences]`.
+    pub fn lengths(&self) -> &[usize] {
+        &self.lengths
+    }
+
+    /// Response tokens of all sequences.
+    pub fn tokens(&self) -> usize {
+        self.bounds[self.lengths.len()]
+    }
+
+    /// Tokens of one sequence.
+    pub fn range(&self, sequence: usize) -> Range<usize> {
+        self.span(sequence..sequence + 1)
+    }
+
+    /// Tokens of neighbouring sequences.
+    pub fn span(&self, sequences: Range<usize>) -> Range<usize> {
+        self.bounds[sequences.start]..self.bounds[sequences.end]
+    }
+
+    /// The sequence that a token belongs to.
+    pub fn sequence_of(&self, token: usize) -> usize {
+        self.bounds.partition_point(|&first| first <= token) - 1
+    }
+
+    /// The part of a column that belongs to each sequence, in order.
+    pub fn split<'c>(&self, column: &'c [f64]) -> impl Iterator<Item = &'c [f64]> {
+        self.bounds.windows(2).map(|bounds| &column[bounds[0]..bounds[1]])
+    }
+
+    /// The sum of a column over each sequence, `[sequences]`.
+    pub fn sums(&self, column: &[f64]) -> Vec<f64> {
+        self.split(column).map(|of_sequence| of_sequence.iter().sum()).collect()
+    }
+
+    /// The part of a column that belongs to `chosen` sequences, in their order.
+    pub fn select(&self, column: &[f64], chosen: &[usize]) -> Vec<f64> {
+        chosen.iter().flat_map(|&index| column[self.range(index)].iter().copied()).collect()
+    }
+
+    /// Puts `values`, as [`select`](Self::select) gives them for `chosen`, to their places in a column.
+    ///
+    /// # Panics
+    ///
+    /// If there are not as many values as tokens of the chosen sequences.
+    pub fn scatter(&self, values: &[f64], chosen: &[usize], column: &mut [f64]) {
+        let mut rest = values;
+        for &index in chosen {
+            let (of_sequence, after) = rest.split_at(self.lengths[index]);
+            column[self.range(index)].copy_from_slice(of_sequence);
+            rest = after;
+        }
+        assert!(rest.is_empty(), "a value more than tokens");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COLUMN: [f64; 6] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
+
+    #[test]
+    fn empty_sequences_have_no_tokens_and_others_all() {
+        let layout = TokenLayout::new(vec![0, 2, 0, 3, 1, 0]);
+        assert_eq!(layout.tokens(), 6);
+        assert_eq!(layout.split(&COLUMN).collect::<Vec<_>>().concat(), COLUMN);
+        assert_eq!(layout.sums(&COLUMN), [0.0, 3.0, 0.0, 12.0, 6.0, 0.0]);
+        let owners: Vec<usize> = (0..6).map(|token| layout.sequence_of(token)).collect();
+        assert_eq!(owners, [1, 1, 3, 3, 3, 4]);
+        assert_eq!(layout.span(1..4), 0..5);
+    }
+
+    #[test]
+    fn what_is_selected_goes_back_to_its_places() {
+        let layout = TokenLayout::new(vec![2, 1, 3]);
+        let chosen = [2, 0];
+        let selected = layout.select(&COLUMN, &chosen);
+        assert_eq!(selected, [4.0, 5.0, 6.0, 1.0, 2.0]);
+        let mut column = vec![0.0; 6];
+        layout.scatter(&selected, &chosen, &mut column);
+        assert_eq!(column, [1.0, 2.0, 0.0, 4.0, 5.0, 6.0]);
+    }
+}

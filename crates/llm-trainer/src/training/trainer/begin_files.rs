@@ -1,0 +1,96 @@
+//! The files of a run, as it begins or goes on with them.
+
+use std::path::Path;
+use std::rc::Rc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::Context;
+use run_report::run_law::RunLaw;
+use run_report::tensorboard::EventWriter;
+use training_run::config::{Run, RunConfig};
+use training_run::metrics::{MetricsWriter, StepMetrics, read_metrics};
+use training_run::resume::Origin;
+use training_run::run_directory::RunDirectory;
+
+use super::recorder::Recorder;
+
+impl Recorder {
+    /// The files of a run from `step` on, which a checkpoint was of if the run `is_resumed`. On every rank; the first writes.
+    ///
+    /// # Errors
+    ///
+    /// If a file cannot be read or written.
+    pub(super) fn begin(
+        run: &Rc<Run>,
+        directory: RunDirectory,
+        is_first: bool,
+        is_resumed: bool,
+        step: u64,
+    ) -> anyhow::Result<Self> {
+        let run = Rc::clone(run);
+        if !is_first {
+            let law = RunLaw::default();
+            return Ok(Self { run, directory, metrics: None, events: None, law });
+        }
+        let (file, history) = begin_metrics(&directory, is_resumed, step)?;
+        directory.forget_samples_after(step)?;
+        let events = begin_events(&directory, run.config(), &history)?;
+        Ok(Self { run, directory, metrics: Some(file), events, law: RunLaw::of(&history) })
+    }
+}
+
+/// The file of metrics from `step` on, and the steps that are in it.
+fn begin_metrics(
+    directory: &RunDirectory,
+    is_resumed: bool,
+    step: u64,
+) -> anyhow::Result<(MetricsWriter, Vec<StepMetrics>)> {
+    let path = directory.metrics();
+    if is_resumed && path.exists() {
+        let file = MetricsWriter::resume(&path, step)?;
+        return Ok((file, read_metrics(&path)?));
+    }
+    // A run that was cut off before its first checkpoint begins again.
+    if path.exists() {
+        std::fs::remove_file(&path).with_context(|| path.display().to_string())?;
+    }
+    Ok((MetricsWriter::create(&path)?, Vec::new()))
+}
+
+/// The event files from the same step on, where they are wanted.
+fn begin_events(
+    directory: &RunDirectory,
+    config: &RunConfig,
+    history: &[StepMetrics],
+) -> anyhow::Result<Option<EventWriter>> {
+    if !config.metrics.tensorboard {
+        return Ok(None);
+    }
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
+    Ok(Some(EventWriter::begin(&directory.events(), &[], history, now)?))
+}
+
+/// The folder that the run goes on in; a branch has the metrics of what led to its checkpoint.
+pub(super) fn directory_of(
+    origin: Origin,
+    create: impl FnOnce() -> anyhow::Result<RunDirectory>,
+) -> anyhow::Result<RunDirectory> {
+    match origin {
+        Origin::New => create(),
+        Origin::GoOn(directory, _) => Ok(directory),
+        Origin::Rewind(directory, checkpoint) => {
+            directory.point_latest_at(checkpoint.step)?;
+            Ok(directory)
+        }
+        Origin::Branch(checkpoint) => {
+            let directory = create()?;
+            let run_of = checkpoint.path.parent().and_then(Path::parent);
+            let history = run_of.map(|root| root.join("metrics.jsonl"));
+            if let Some(history) = history.filter(|history| history.is_file()) {
+                std::fs::copy(&history, directory.metrics())
+                    .with_context(|| history.display().to_string())?;
+            }
+            Ok(directory)
+        }
+    }
+}

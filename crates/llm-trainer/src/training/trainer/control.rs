@@ -1,0 +1,52 @@
+//! Controllers and guards of a run, moved by what a step measured.
+
+use std::path::Path;
+
+use training_run::config::{KlPlacement, RunConfig};
+use training_run::metric;
+
+use super::step_record::StepRecord;
+use crate::training::checkpoint::TrainerState;
+use crate::training::scored::ScoredRollout;
+use crate::training::update::UpdateSums;
+
+/// Moves the controllers and asks the guards; why the run should end, if it should. `samples` is the file that holds the step's
+/// responses.
+pub(super) fn control(
+    state: &mut TrainerState,
+    config: &RunConfig,
+    scored: &ScoredRollout,
+    sums: &UpdateSums,
+    samples: &Path,
+    record: &mut StepRecord,
+) -> anyhow::Result<Option<String>> {
+    let metrics = &mut record.metrics;
+    if let (Some(settings), Some(controller)) = (config.algorithm.reference_kl, &mut state.kl) {
+        metrics.insert(metric!("actor/kl_coef"), controller.coefficient());
+        if settings.placement == KlPlacement::Loss {
+            metrics.insert(metric!("actor/kl_loss"), sums.kl_loss / sums.updates as f64);
+        }
+        scored.move_coefficient(settings, controller)?;
+    }
+    let entropy = metrics.get("actor/entropy").unwrap_or(f64::NAN);
+    if let Some(thermostat) = &mut state.thermostat {
+        metrics.insert(metric!("control/knob"), thermostat.knob());
+        metrics.insert(metric!("control/target_entropy"), thermostat.target());
+        if entropy.is_finite() {
+            thermostat.update(entropy)?;
+        }
+        let saturated = thermostat.saturated_steps() as f64;
+        metrics.insert(metric!("control/saturated_steps"), saturated);
+    }
+    if let Some(controller) = &mut state.adaptive_entropy {
+        metrics.insert(metric!("actor/entropy_coeff"), controller.coefficient());
+        if entropy.is_finite() {
+            controller.update(entropy)?;
+        }
+    }
+    metrics.insert(metric!("training/skipped_updates"), sums.skipped as f64);
+    metrics.insert(metric!("control/rate_factor"), state.rate_factor());
+    let (warnings, end_reason) = state.guard(&config.guard, entropy, sums, samples);
+    record.warnings.splice(0..0, warnings);
+    Ok(end_reason)
+}

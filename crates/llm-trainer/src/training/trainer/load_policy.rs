@@ -1,0 +1,122 @@
+//! The models of a run and their optimisers, as a run begins or goes on with them.
+
+use std::path::Path;
+use std::rc::Rc;
+
+use counter_rng::{Purpose, purpose_seed};
+use tch::{Device, Kind};
+use training_run::config::{Run, RunConfig};
+
+use super::policy::Policy;
+use crate::host_memory::Memory;
+use crate::model::Decoder;
+use crate::ranks::{Grid, Ranks};
+use crate::training::adamw::AdamW;
+use crate::training::adapter::adapted;
+use crate::training::checkpoint::TrainerState;
+use crate::training::reward_model::RewardModel;
+
+impl Policy {
+    /// The policy over `model`, with its reference and a fresh optimiser; no reward model yet.
+    ///
+    /// # Errors
+    ///
+    /// If the reference cannot be loaded.
+    pub(super) fn over(model: Decoder, run: &Rc<Run>, grid: &Grid) -> anyhow::Result<Self> {
+        let config = run.config();
+        model.set_trainable(true);
+        let reference = match (config.algorithm.reference_kl, &config.lora) {
+            (None, _) => None,
+            // The model beneath the adapter never moves.
+            (Some(_), Some(_)) => Some(model.base()),
+            (Some(_), None) => {
+                let (device, kind) = (model.device(), model.kind());
+                Some(Decoder::load_part(&config.model.path, device, kind, &grid.tensor)?)
+            }
+        };
+        Ok(Self {
+            run: Rc::clone(run),
+            ranks: grid.data.clone(),
+            optimizer: fresh_optimizer(config, &model, &grid.data),
+            schedule: run.schedule(),
+            model,
+            reference,
+            reward_model: None,
+        })
+    }
+
+    /// Starts the reward model that the run asks for, as `saved` left it where it has learnt before.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be loaded or does not fit the policy.
+    pub(super) fn start_reward_model(
+        &mut self,
+        saved: Option<&Path>,
+        state: &mut TrainerState,
+    ) -> anyhow::Result<()> {
+        let (config, model) = (self.run.config(), &self.model);
+        // What the policy keeps frozen need not be in memory twice, unless it is sharded over the ranks.
+        let shards_blocks = self.ranks.count() > 1 && config.parallel.zero.shards_parameters();
+        let is_whole = !shards_blocks && model.group().is_none();
+        let base = config.lora.as_ref().map(|_| model.base());
+        let frozen = base.as_ref().or(self.reference.as_ref()).filter(|_| is_whole);
+        let in_memory: Vec<_> =
+            frozen.map(|frozen| (config.model.path.as_path(), frozen)).into_iter().collect();
+        let learnt = saved.filter(|_| state.reward_model_updates > 0);
+        let (device, kind, vocab_size) = (model.device(), model.kind(), model.config().vocab_size);
+        let started = RewardModel::start(&self.run, learnt, device, kind, vocab_size, &in_memory)?;
+        self.reward_model = started;
+        if !self.reward_model.as_ref().is_some_and(RewardModel::learns) {
+            state.reward_model_updates = 0;
+        }
+        Ok(())
+    }
+
+    /// Leaves each rank its shards of the blocks and of their gradients alone, as configured.
+    pub(super) fn shard_blocks(&mut self) {
+        let zero = self.run.config().parallel.zero;
+        let Self { ranks, model, optimizer, reference, .. } = self;
+        if ranks.count() == 1 || !zero.shards_gradients() {
+            return;
+        }
+        model.shard_gradients(ranks);
+        if zero.shards_parameters() {
+            let is_base = model.has_adapter();
+            // Beneath an adapter the optimiser holds none of the weights.
+            model.shard_blocks(ranks, |unit| optimizer.shard_of_unit(unit).filter(|_| !is_base));
+            match reference {
+                Some(reference) if is_base => *reference = model.base(),
+                Some(reference) => reference.shard_blocks(ranks, |_| None),
+                None => {}
+            }
+        }
+        optimizer.hold_blocks(model);
+    }
+}
+
+/// The model of `saved`, else that of the configuration, with a fresh adapter where it asks for one; each rank of
+/// `together` holds its part.
+pub(super) fn load_policy(
+    config: &RunConfig,
+    saved: Option<&Path>,
+    device: Device,
+    kind: Kind,
+    together: &Ranks,
+) -> anyhow::Result<Decoder> {
+    let Some(lora) = &config.lora else {
+        let path = saved.unwrap_or(&config.model.path);
+        return Ok(Decoder::load_part(path, device, kind, together)?);
+    };
+    let model = Decoder::load_part(&config.model.path, device, kind, together)?;
+    adapted(model, lora, saved, purpose_seed(config.seed, Purpose::Adapter))
+}
+
+fn fresh_optimizer(config: &RunConfig, model: &Decoder, ranks: &Ranks) -> AdamW {
+    let memory = Memory::offloaded(config.parallel.offload_optimizer);
+    if ranks.count() > 1 && config.parallel.zero.shards_optimizer() {
+        AdamW::sharded(memory, model, &config.optimizer, config.seed, ranks)
+    } else {
+        AdamW::new_in(memory, model, &config.optimizer, config.seed)
+    }
+}

@@ -1,0 +1,146 @@
+//! What learns in a run: the policy, and beside it what it is held to and what rewards its tokens.
+
+use std::rc::Rc;
+use std::time::Instant;
+
+use rl_losses::{KlController, implicit_process_rewards};
+use training_run::config::Run;
+use training_run::metric;
+use training_run::schedule::Schedule;
+
+use super::step_record::StepRecord;
+use super::update_plan::UpdatePlan;
+use crate::model::Decoder;
+use crate::ranks::Ranks;
+use crate::training::adamw::AdamW;
+use crate::training::policy_pass::{PolicyPass, Sequence};
+use crate::training::reward_model::RewardModel;
+use crate::training::rollout::Sample;
+use crate::training::scored::{Reference, ScoredRollout};
+use crate::training::shared_pass::SharedPass;
+use crate::training::step_key::StepKey;
+use crate::training::update::{UpdateSums, update};
+
+/// The models of a run with their optimisers.
+#[derive(Debug)]
+pub(super) struct Policy {
+    pub(super) run: Rc<Run>,
+    /// Those that hold the same part of the model: they share out sequences and sum gradients.
+    pub(super) ranks: Ranks,
+    /// What is trained.
+    pub(super) model: Decoder,
+    /// The policy before the run, where the run is held to it.
+    pub(super) reference: Option<Decoder>,
+    /// What rewards tokens, where the advantages are PRIME's.
+    pub(super) reward_model: Option<RewardModel>,
+    pub(super) optimizer: AdamW,
+    pub(super) schedule: Schedule,
+}
+
+impl Policy {
+    /// A pass of the policy over sequences of this rank.
+    pub(super) fn pass(&self) -> PolicyPass<'_> {
+        PolicyPass::of_run(&self.model, self.run.config())
+    }
+
+    /// Names the policy's weights; all ranks of the model ask.
+    pub(super) fn fingerprint(&self) -> String {
+        let _open = self.model.open_blocks();
+        self.model.fingerprint()
+    }
+
+    /// Statistics and advantages of a rollout of `groups`; `kl` has the coefficient of the divergence from the reference.
+    pub(super) fn score(
+        &self,
+        samples: Vec<Sample>,
+        groups: usize,
+        process_log_ratio: Option<&[f64]>,
+        kl: Option<KlController>,
+    ) -> anyhow::Result<ScoredRollout> {
+        let sequences: Vec<&Sequence> = samples.iter().map(|sample| &sample.sequence).collect();
+        let shared = self.shared_pass();
+        let old = shared.statistics(&sequences)?;
+        let algorithm = &self.run.config().algorithm;
+        let reference = match (algorithm.reference_kl, kl, &self.reference) {
+            (Some(settings), Some(controller), Some(model)) => {
+                let pass = PolicyPass { model, ..shared.pass };
+                let log_prob = SharedPass { pass, ..shared }.statistics(&sequences)?.log_prob;
+                Some(Reference { settings, coefficient: controller.coefficient(), log_prob })
+            }
+            _ => None,
+        };
+        ScoredRollout::new(samples, groups, old, reference, process_log_ratio, &algorithm.advantage)
+    }
+
+    /// Mean entropy of a scored rollout at temperature 1, in nats per token.
+    pub(super) fn entropy_at_temperature_1(&self, scored: &ScoredRollout) -> anyhow::Result<f64> {
+        let sequences = scored.sequences();
+        Ok(self.shared_pass().mean_entropy_at_temperature_1(&sequences, &scored.old)?)
+    }
+
+    /// Log-ratio of every response token under the reward model to its reference, in nats; `None` without a reward model.
+    /// It learns from the verdicts on the way, and a warning says where it could not. `updates` are its optimiser steps so
+    /// far; those of this step are added.
+    pub(super) fn judge_tokens(
+        &mut self,
+        samples: &[Sample],
+        updates: &mut u64,
+        record: &mut StepRecord,
+    ) -> anyhow::Result<Option<Vec<f64>>> {
+        let config = self.run.config();
+        let Some(reward_model) = &mut self.reward_model else { return Ok(None) };
+        let started = Instant::now();
+        let sequences: Vec<&Sequence> = samples.iter().map(|sample| &sample.sequence).collect();
+        let outcomes: Vec<bool> = samples.iter().map(|sample| sample.verdict.is_right()).collect();
+        let (ranks, step) = (&self.ranks, record.step);
+        let judged = reward_model.judge(ranks, config, &sequences, &outcomes, step, *updates)?;
+
+        let responses = samples.len() as f64;
+        let learnt = &judged.learnt;
+        let process = implicit_process_rewards(&judged.log_ratio, reward_model.beta());
+        let metrics = &mut record.metrics;
+        metrics.insert(metric!("reward_model/loss"), learnt.loss / responses);
+        metrics.insert(metric!("reward_model/accuracy"), judged.agreement.accuracy());
+        if judged.agreement.pairs > 0 {
+            let ordered = judged.agreement.pair_accuracy();
+            metrics.insert(metric!("reward_model/pair_accuracy"), ordered);
+        }
+        let sum: f64 = process.iter().sum();
+        metrics.insert(metric!("reward_model/reward"), sum / responses);
+        if let Some(rate) = judged.learning_rate {
+            let norm = learnt.gradient_norm / learnt.updates as f64;
+            metrics.insert(metric!("reward_model/grad_norm"), norm);
+            metrics.insert(metric!("reward_model/lr"), rate);
+            metrics.insert(metric!("reward_model/skipped_updates"), learnt.skipped as f64);
+        }
+        metrics.insert(metric!("timing_s/reward_model"), started.elapsed().as_secs_f64());
+        if learnt.skipped > 0 {
+            let warning = format!(
+                "the gradient of {} of {} optimiser steps of the reward model was not finite, and they changed nothing",
+                learnt.skipped, learnt.updates
+            );
+            record.warnings.insert(0, warning);
+        }
+        *updates += learnt.updates as u64;
+        Ok(Some(judged.log_ratio))
+    }
+
+    /// Every mini-batch of every epoch of a step; `done` are the policy's optimiser steps so far.
+    pub(super) fn update(
+        &mut self,
+        plan: &UpdatePlan<'_>,
+        key: StepKey,
+        done: u64,
+    ) -> anyhow::Result<UpdateSums> {
+        let rate = |n: usize| plan.peak_rate * self.schedule.factor(done + n as u64);
+        // Not `self.pass()`: the optimiser is borrowed beside it.
+        let pass = PolicyPass::of_run(&self.model, self.run.config());
+        let (ranks, optimizer) = (&self.ranks, &mut self.optimizer);
+        let sums = update(ranks, &pass, optimizer, &plan.objective, plan.batch(), key, rate)?;
+        Ok(sums)
+    }
+
+    fn shared_pass(&self) -> SharedPass<'_> {
+        SharedPass { pass: self.pass(), ranks: &self.ranks }
+    }
+}

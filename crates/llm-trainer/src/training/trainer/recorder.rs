@@ -1,0 +1,141 @@
+//! What a run writes of its steps: metrics, samples, tokens, and the law of entropy and reward.
+
+use std::rc::Rc;
+use std::time::SystemTime;
+
+use entropy_core::token_covariances;
+use model_files::text_tokenizer::TextTokenizer;
+use question_data::prompt::Prompt;
+use run_report::run_law::{LawSource, RunLaw};
+use run_report::tensorboard::{EventWriter, histogram};
+use training_run::config::Run;
+use training_run::metrics::{MetricsWriter, StepMetrics};
+use training_run::run_directory::RunDirectory;
+use training_run::token_record::{TokenRecord, recorded_groups, selected_by_sample, token_lines};
+use whole_file::write_atomically;
+
+use crate::training::measurement::describe_samples;
+use crate::training::scored::ScoredRollout;
+
+/// The files of a run; those of its steps are written by the first rank alone.
+#[derive(Debug)]
+pub(super) struct Recorder {
+    pub(super) run: Rc<Run>,
+    pub(super) directory: RunDirectory,
+    /// On the first rank.
+    pub(super) metrics: Option<MetricsWriter>,
+    /// On the first rank, where they are wanted.
+    pub(super) events: Option<EventWriter>,
+    /// Entropy and reward so far.
+    pub(super) law: RunLaw,
+}
+
+impl Recorder {
+    /// Writes the responses of a step, `prompts` having one of each group.
+    ///
+    /// # Errors
+    ///
+    /// If a write fails.
+    pub(super) fn write_samples(
+        &self,
+        step: u64,
+        prompts: &[&Prompt],
+        scored: &ScoredRollout,
+    ) -> anyhow::Result<()> {
+        if self.metrics.is_some() {
+            let lines = describe_samples(prompts, scored)?;
+            write_atomically(&self.directory.step_samples(step), lines.as_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// Writes the tokens of the groups that are asked for. `selected` are those that the loss singled out among the tokens of
+    /// the sequences that took part in the update, once it is done.
+    ///
+    /// # Errors
+    ///
+    /// If decoding or a write fails.
+    pub(super) fn write_tokens(
+        &self,
+        step: u64,
+        tokenizer: &TextTokenizer,
+        scored: &ScoredRollout,
+        selected: Option<Selected<'_>>,
+    ) -> anyhow::Result<()> {
+        let count = self.run.config().metrics.token_groups;
+        if count == 0 || self.metrics.is_none() {
+            return Ok(());
+        }
+        let ScoredRollout { samples, layout, old, advantage, informative, .. } = scored;
+        let covariance = token_covariances(advantage, &old.log_prob);
+        let mut selected = match selected {
+            None => vec![None; samples.len()],
+            Some(Selected { chosen, tokens }) => {
+                selected_by_sample(layout.lengths(), chosen, tokens)
+            }
+        };
+        let size = scored.group_size();
+        let mut records = Vec::new();
+        for group in recorded_groups(informative, count) {
+            for sample in group * size..(group + 1) * size {
+                let tokens = layout.range(sample);
+                let token_ids = samples[sample].sequence.response.clone();
+                records.push(TokenRecord {
+                    sample,
+                    text: tokenizer.pieces(&token_ids)?,
+                    token_ids,
+                    log_prob: old.log_prob[tokens.clone()].to_vec(),
+                    entropy: old.entropy[tokens.clone()].to_vec(),
+                    advantage: advantage[tokens.clone()].to_vec(),
+                    covariance: covariance[tokens].to_vec(),
+                    selected: selected[sample].take(),
+                });
+            }
+        }
+        write_atomically(&self.directory.step_tokens(step), token_lines(&records).as_bytes())?;
+        Ok(())
+    }
+
+    /// Writes the metrics of a step, and the distribution of `lengths`, those of its responses.
+    ///
+    /// # Errors
+    ///
+    /// If a write fails.
+    pub(super) fn write_metrics(
+        &mut self,
+        metrics: &StepMetrics,
+        lengths: &[usize],
+    ) -> anyhow::Result<()> {
+        if let Some(file) = &mut self.metrics {
+            file.append(metrics)?;
+        }
+        if let Some(events) = &mut self.events {
+            let lengths = histogram(lengths.iter().map(|&length| length as f64))
+                .map(|lengths| ("response_length/distribution", lengths));
+            events.append(metrics, lengths.as_slice(), SystemTime::now())?;
+        }
+        Ok(())
+    }
+
+    /// Fits the R–H law to the run so far, this step included; says so after evaluations, or ten times a run.
+    pub(super) fn fit_law(&mut self, metrics: &mut StepMetrics) -> Option<String> {
+        self.law.push(metrics);
+        let outlook = self.law.outlook()?;
+        outlook.record(metrics);
+        let (step, steps) = (metrics.step(), self.run.config().training.steps);
+        let is_due = match self.law.source() {
+            LawSource::Evaluations => self.run.evaluates_at(step),
+            LawSource::Rewards => step.is_multiple_of((steps / 10).max(1)),
+        };
+        is_due.then(|| outlook.to_string())
+    }
+}
+
+/// Tokens that the loss singled out in an update.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Selected<'a> {
+    /// Indices of the sequences that took part in the update.
+    pub(super) chosen: &'a [usize],
+    /// Positions among the tokens of those sequences, ascending.
+    pub(super) tokens: &'a [usize],
+}

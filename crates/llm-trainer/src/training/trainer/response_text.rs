@@ -1,0 +1,70 @@
+//! The tokenizer of a run, and what ends a response.
+
+use std::sync::Arc;
+
+use model_files::stop_strings::StopStrings;
+use model_files::text_tokenizer::TextTokenizer;
+use training_run::config::{RolloutSection, RunConfig};
+
+use crate::generation::GenerationOptions;
+
+/// How token ids become the text of a response, and where it ends.
+#[derive(Debug)]
+pub(super) struct ResponseText {
+    pub(super) tokenizer: TextTokenizer,
+    /// Tokens that end a response by the model's own files.
+    pub(super) end_ids: Vec<u32>,
+    /// Those and the run's own.
+    stop_ids: Vec<u32>,
+    /// Texts that end a response.
+    pub(super) stop_strings: Option<Arc<StopStrings>>,
+}
+
+impl ResponseText {
+    /// Reads what the model's directory and the configuration say.
+    ///
+    /// # Errors
+    ///
+    /// If a file cannot be used; it is named.
+    pub(super) fn load(config: &RunConfig) -> anyhow::Result<Self> {
+        let tokenizer = TextTokenizer::load(&config.model.path)?;
+        let end_ids = tokenizer.eos_ids(&config.model.path)?;
+        let (special, stop_strings) = StopStrings::split(&tokenizer, &config.rollout.stop)?;
+        let mut stop_ids = end_ids.clone();
+        stop_ids.extend(config.rollout.stop_token_ids.iter().chain(&special));
+        Ok(Self { tokenizer, end_ids, stop_ids, stop_strings: stop_strings.map(Arc::new) })
+    }
+
+    /// How `samples` responses to each prompt are drawn at a temperature, from the whole vocabulary.
+    pub(super) fn options(
+        &self,
+        section: &RolloutSection,
+        samples: usize,
+        temperature: f64,
+    ) -> GenerationOptions {
+        GenerationOptions {
+            samples,
+            max_new_tokens: section.max_response_tokens,
+            temperature,
+            stop_ids: self.stop_ids.clone(),
+            stop_strings: self.stop_strings.clone(),
+            rows: section.rows,
+            cpu_kernels: section.cpu_kernels,
+            ..GenerationOptions::default()
+        }
+    }
+
+    /// How `samples` responses to each prompt are drawn to train on.
+    pub(super) fn rollout_options(
+        &self,
+        section: &RolloutSection,
+        samples: usize,
+    ) -> GenerationOptions {
+        GenerationOptions {
+            top_k: section.top_k,
+            top_p: section.top_p,
+            min_p: section.min_p,
+            ..self.options(section, samples, section.temperature)
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! Where the responses of a run come from: its questions, what answers them, and what rewards the answers.
+
+use std::rc::Rc;
+
+use anyhow::{Context, ensure};
+use question_data::prompt::Prompt;
+use question_data::question_order::QuestionOrder;
+use training_run::config::Run;
+use training_run::dynamic_sampling::{Demand, GroupSampler, NextBatch, SampledGroup, StepGroups};
+use training_run::saved_rollouts::{SavedRollouts, SavedStep};
+
+use super::policy::Policy;
+use super::questions::Asked;
+use super::replay::{RolloutSource, fault_of};
+use super::rewarder::Rewarder;
+use super::step_record::StepRecord;
+use crate::generation::GenerationOptions;
+use crate::model::Decoder;
+use crate::ranks::Grid;
+use crate::training::external::{ExternalEngine, Wanted};
+use crate::training::rollout::{Answered, Engine, Rollout, Sample, SamplingPass};
+use crate::training::step_key::StepKey;
+
+/// Questions, engine and rewards of a run, and where it stands in them.
+#[derive(Debug)]
+pub(super) struct Sampler {
+    pub(super) run: Rc<Run>,
+    pub(super) grid: Grid,
+    pub(super) questions: Asked,
+    pub(super) order: QuestionOrder,
+    /// Groups that wait for a later step.
+    pub(super) waiting: GroupSampler<Answered>,
+    pub(super) rewarder: Rewarder,
+    /// What samples in place of the policy itself.
+    pub(super) engine: Option<ExternalEngine>,
+    pub(super) source: RolloutSource,
+}
+
+impl Sampler {
+    /// The groups of a step from where the run has them, with a warning where other weights have sampled them. `updates` are the
+    /// policy's optimiser steps so far.
+    ///
+    /// # Errors
+    ///
+    /// If generation fails, or groups that are read back are none of this run's.
+    pub(super) fn sample(
+        &mut self,
+        policy: &Policy,
+        updates: u64,
+        record: &mut StepRecord,
+        phase: &dyn Fn(&str),
+    ) -> anyhow::Result<Vec<SampledGroup<Answered>>> {
+        let found = match self.source.clone() {
+            RolloutSource::Sampled => self.draw(policy, updates, record, phase)?,
+            RolloutSource::Saved(files) => {
+                let weights = policy.fingerprint();
+                let StepGroups { groups, statistics } =
+                    self.draw(policy, updates, record, phase)?;
+                let (cursor, waiting) = (self.order.cursor(), self.waiting.clone());
+                let step = record.step;
+                let saved = SavedStep { step, weights, cursor, statistics, groups, waiting };
+                if self.grid.run.is_first() {
+                    files.write(&saved)?;
+                }
+                let SavedStep { groups, statistics, .. } = saved;
+                StepGroups { groups, statistics }
+            }
+            RolloutSource::Replayed(files) => self.replay(&files, policy, record)?,
+        };
+        if self.run.config().dynamic_sampling.enabled {
+            found.statistics.record(&mut record.metrics);
+        }
+        Ok(found.groups)
+    }
+
+    /// The prompts of groups.
+    pub(super) fn prompts(&self, groups: &[SampledGroup<Answered>]) -> Vec<&Prompt> {
+        let prompts = &self.questions.questions.prompts;
+        groups.iter().map(|group| &prompts[group.responses.question]).collect()
+    }
+
+    /// Groups that are asked for until enough of them have something to teach, where that is configured.
+    fn draw(
+        &mut self,
+        policy: &Policy,
+        updates: u64,
+        record: &mut StepRecord,
+        phase: &dyn Fn(&str),
+    ) -> anyhow::Result<StepGroups<Answered>> {
+        let (config, step) = (self.run.config(), record.step);
+        let section = &config.rollout;
+        let demand = Demand {
+            settings: config.dynamic_sampling,
+            groups: section.prompts_per_step,
+            group_size: section.group_size,
+        };
+        let options = self.rewarder.text.rollout_options(section, demand.group_size);
+        if let Some(engine) = &mut self.engine {
+            phase("sending the weights");
+            engine
+                .send_weights(&policy.model, &config.model.path, updates)
+                .with_context(|| format!("weights of step {step}"))?;
+        }
+        let mut waiting = std::mem::take(&mut self.waiting);
+        waiting.begin_step(step, &demand);
+        let key = StepKey { seed: config.seed, step };
+        let mut asked = 0;
+        while let NextBatch::Ask(count) = waiting.next(&demand) {
+            let chosen = self.order.next_batch(count);
+            let rollout = self
+                .roll_out(&policy.model, &chosen, &options, key, asked, phase)
+                .with_context(|| format!("rollout of step {step}"))?;
+            asked += count as u64;
+            record.timings.add_rollout(&rollout, self.engine.is_some());
+            let groups = chosen.iter().zip(rollout.samples.chunks(demand.group_size));
+            let groups = groups.map(|(&question, samples)| self.group(step, question, samples));
+            waiting.add(groups.collect(), &demand)?;
+        }
+        let found = waiting.finish_step(&demand)?;
+        self.waiting = waiting;
+        Ok(found)
+    }
+
+    /// Responses to `chosen` questions, of which `asked` were asked in this step before.
+    fn roll_out(
+        &self,
+        model: &Decoder,
+        chosen: &[usize],
+        options: &GenerationOptions,
+        key: StepKey,
+        asked: u64,
+        phase: &dyn Fn(&str),
+    ) -> anyhow::Result<Rollout> {
+        let config = self.run.config();
+        let prompts: Vec<&Prompt> =
+            chosen.iter().map(|&index| &self.questions.questions.prompts[index]).collect();
+        let engine = match &self.engine {
+            None => Engine::Own(model),
+            Some(engine) => {
+                let wanted = Wanted {
+                    tokenizer: &self.rewarder.text.tokenizer,
+                    stop: &config.rollout.stop,
+                    vocab_size: model.config().vocab_size,
+                };
+                Engine::External(engine, wanted)
+            }
+        };
+        let judge = self.rewarder.judge(config)?;
+        let pass = SamplingPass { grid: &self.grid, engine, options, judge };
+        pass.roll_out(&prompts, key, asked, phase)
+    }
+
+    /// The responses to a question as a group of this step.
+    fn group(&self, step: u64, question: usize, samples: &[Sample]) -> SampledGroup<Answered> {
+        // What the verdicts earn: a punished length teaches nothing about the question.
+        let earned = self.run.config().reward.values;
+        let is_own = self.rewarder.own_reward.is_some();
+        let worth =
+            |sample: &Sample| if is_own { sample.reward } else { earned.of(&sample.verdict) };
+        SampledGroup {
+            rewards: samples.iter().map(worth).collect(),
+            right: samples.iter().filter(|sample| sample.verdict.is_right()).count(),
+            sampled_at: step,
+            responses: Answered { question, samples: samples.to_vec() },
+        }
+    }
+
+    /// The groups of a step as they were saved.
+    fn replay(
+        &mut self,
+        files: &SavedRollouts,
+        policy: &Policy,
+        record: &mut StepRecord,
+    ) -> anyhow::Result<StepGroups<Answered>> {
+        let (step, config) = (record.step, self.run.config());
+        let saved: SavedStep<Answered> = files.read(step)?;
+        let prompts = &self.questions.questions.prompts;
+        let vocab_size = policy.model.config().vocab_size;
+        for (number, group) in (1..).zip(&saved.groups) {
+            let fault = fault_of(&group.responses, config.rollout.group_size, prompts, vocab_size);
+            if let Some(fault) = fault {
+                anyhow::bail!("{}: group {number}: {fault}", files.path(step).display());
+            }
+        }
+        let (questions, cursor) = (prompts.len(), saved.cursor);
+        ensure!(
+            cursor.position <= questions,
+            "{}: the run stood at question {} of its data, which has {questions}",
+            files.path(step).display(),
+            cursor.position
+        );
+        self.order = QuestionOrder::new(config.seed, questions, cursor);
+        self.waiting = saved.waiting;
+        if saved.weights != policy.fingerprint() {
+            let warning = "the replayed responses were sampled by other weights, so the update is another too; rollout/mismatch_kl \
+                 says how far the two are apart";
+            record.warnings.push(warning.to_owned());
+        }
+        Ok(StepGroups { groups: saved.groups, statistics: saved.statistics })
+    }
+}

@@ -1,0 +1,44 @@
+//! What is measured of a step while it is taken.
+
+use std::time::Instant;
+
+use torch_ext::distributed::{Operation, Traffic};
+use training_run::metrics::StepMetrics;
+
+use crate::ranks::Ranks;
+use crate::training::measurement::{Timings, record_traffic};
+use crate::training::policy_pass::Sequence;
+
+/// Metrics, timings and warnings of one step; its parts add theirs.
+#[derive(Debug)]
+pub(super) struct StepRecord {
+    pub(super) step: u64,
+    pub(super) metrics: StepMetrics,
+    pub(super) timings: Timings,
+    /// What a person should know of this step.
+    pub(super) warnings: Vec<String>,
+    started: Instant,
+    /// What this rank had sent before the step.
+    traffic: Vec<(Operation, Traffic)>,
+}
+
+impl StepRecord {
+    /// Nothing yet; time runs from here.
+    pub(super) fn begin(step: u64, ranks: &Ranks) -> Self {
+        Self {
+            step,
+            metrics: StepMetrics::new(step),
+            timings: Timings::default(),
+            warnings: Vec::new(),
+            started: Instant::now(),
+            traffic: ranks.traffic(),
+        }
+    }
+
+    /// Adds the timings of sampling, scoring and update, and what was sent meanwhile.
+    pub(super) fn end(&mut self, ranks: &Ranks, sequences: &[&Sequence], device: tch::Device) {
+        self.timings.step = self.started.elapsed().as_secs_f64();
+        self.timings.record(&mut self.metrics, sequences, device);
+        record_traffic(&mut self.metrics, &self.traffic, &ranks.traffic());
+    }
+}

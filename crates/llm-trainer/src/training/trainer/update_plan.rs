@@ -1,0 +1,102 @@
+//! What the updates of a step descend, and on which tokens.
+
+use rl_losses::PolicyLoss;
+use training_run::config::{KlPlacement, RunConfig};
+
+use crate::training::checkpoint::TrainerState;
+use crate::training::policy_pass::{Sequence, Statistics};
+use crate::training::scored::ScoredRollout;
+use crate::training::update::{Objective, UpdateBatch};
+
+/// The objective of a step, and the columns of the sequences that take part; each loss plans over every mini-batch of them.
+#[derive(Debug)]
+pub(super) struct UpdatePlan<'a> {
+    pub(super) objective: Objective,
+    /// Learning rate at its peak.
+    pub(super) peak_rate: f64,
+    /// Indices of the sequences that take part among those of the rollout.
+    pub(super) chosen: Vec<usize>,
+    sequences: Vec<&'a Sequence>,
+    advantage: Vec<f64>,
+    rollout_log_prob: Vec<f64>,
+    reference_log_prob: Option<Vec<f64>>,
+    sampled_log_prob: Option<Vec<f64>>,
+    token_weights: Option<Vec<f64>>,
+    old: Statistics,
+    mini_batch_sequences: usize,
+}
+
+impl<'a> UpdatePlan<'a> {
+    /// The plan of a run in `state` for a scored rollout.
+    pub(super) fn new(
+        config: &RunConfig,
+        state: &TrainerState,
+        scored: &'a ScoredRollout,
+    ) -> anyhow::Result<Self> {
+        let ScoredRollout { samples, layout, .. } = scored;
+        let chosen = scored.taught(config.algorithm.drop_uninformative_groups);
+        let select = |column: &[f64]| layout.select(column, &chosen);
+        let sequences: Vec<&Sequence> = chosen.iter().map(|&i| &samples[i].sequence).collect();
+        let finished: Vec<bool> = chosen.iter().map(|&i| !samples[i].truncated).collect();
+        let lengths: Vec<usize> = chosen.iter().map(|&i| layout.lengths()[i]).collect();
+        let mut token_weights = config.reward.overlong.weights(&finished, &lengths);
+        if let Some(correction) = &scored.correction {
+            let mut importance = select(&correction.weights);
+            for (weight, mask) in importance.iter_mut().zip(token_weights.iter().flatten()) {
+                *weight *= mask;
+            }
+            token_weights = Some(importance);
+        }
+        Ok(Self {
+            objective: objective(config, state)?,
+            peak_rate: config.optimizer.learning_rate * state.rate_factor(),
+            advantage: select(&scored.advantage),
+            rollout_log_prob: select(&scored.rollout_log_prob()),
+            reference_log_prob: scored.reference_log_prob.as_deref().map(select),
+            sampled_log_prob: scored.sampled_log_prob.as_deref().map(select),
+            token_weights,
+            old: scored.old.select(layout, &chosen),
+            mini_batch_sequences: config.algorithm.mini_batch_prompts * config.rollout.group_size,
+            sequences,
+            chosen,
+        })
+    }
+
+    /// The columns as an update takes them.
+    pub(super) fn batch(&self) -> UpdateBatch<'_> {
+        UpdateBatch {
+            sequences: &self.sequences,
+            advantage: &self.advantage,
+            rollout_log_prob: &self.rollout_log_prob,
+            reference_log_prob: self.reference_log_prob.as_deref(),
+            sampled_log_prob: self.sampled_log_prob.as_deref(),
+            token_weights: self.token_weights.as_deref(),
+            old: &self.old,
+            mini_batch_sequences: self.mini_batch_sequences,
+        }
+    }
+}
+
+/// The configured loss, with the thermostat's knob where there is one.
+fn objective(config: &RunConfig, state: &TrainerState) -> anyhow::Result<Objective> {
+    let algorithm = &config.algorithm;
+    let policy_loss: PolicyLoss = match (&algorithm.thermostat, &state.thermostat) {
+        (Some(section), Some(thermostat)) => {
+            section.knob.set(&algorithm.policy_loss, thermostat.knob())?
+        }
+        _ => algorithm.policy_loss,
+    };
+    let in_loss = algorithm.reference_kl.filter(|settings| settings.placement == KlPlacement::Loss);
+    let reference_kl = in_loss
+        .zip(state.kl)
+        .map(|(settings, controller)| (settings.estimator, controller.coefficient()));
+    Ok(Objective {
+        policy_loss,
+        aggregation: algorithm.aggregation,
+        entropy_coefficient: state
+            .adaptive_entropy
+            .map_or(algorithm.entropy_coefficient, |controller| controller.coefficient()),
+        reference_kl,
+        epochs: algorithm.epochs,
+    })
+}

@@ -1,0 +1,49 @@
+//! Why an update failed.
+
+use rl_losses::{BatchError, ColumnError, PlanError};
+use thiserror::Error;
+use torch_ext::TorchError;
+
+use crate::ranks::RankError;
+
+/// Why an update failed.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum UpdateError {
+    /// The statistics of a mini-batch do not form a batch, because the model's output is not finite.
+    #[error("mini-batch {mini_batch} of step {step}: {source}")]
+    Batch {
+        /// Training step.
+        step: u64,
+        /// Mini-batch within the step, all epochs counted.
+        mini_batch: usize,
+        /// What is wrong with it.
+        source: BatchError,
+    },
+    /// The loss cannot be planned over a mini-batch.
+    #[error("mini-batch {mini_batch} of step {step}: {source}")]
+    Plan {
+        /// Training step.
+        step: u64,
+        /// Mini-batch within the step, all epochs counted.
+        mini_batch: usize,
+        /// What the loss misses.
+        source: PlanError,
+    },
+    /// The divergence from the reference is not one.
+    #[error("mini-batch {mini_batch} of step {step}: divergence from the reference: {source}")]
+    Reference {
+        /// Training step.
+        step: u64,
+        /// Mini-batch within the step, all epochs counted.
+        mini_batch: usize,
+        /// What is wrong with its columns.
+        source: ColumnError,
+    },
+    /// libtorch refused.
+    #[error(transparent)]
+    Torch(#[from] TorchError),
+    /// The ranks cannot go on together.
+    #[error("{0}")]
+    Ranks(#[from] RankError),
+}
