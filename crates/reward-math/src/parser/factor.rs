@@ -251,33 +251,4 @@ impl Parser {
             }
         }
     }
-
-    /// The digits of `(204)_5`.
-    fn digits_in_brackets(&self) -> Option<String> {
-        let Some(Kind::Number { digits, .. }) = self.peek_at(1) else { return None };
-        let in_base = self.peek_at(2)?.is_symbol(')') && self.peek_at(3)?.is_symbol('_');
-        in_base.then(|| digits.clone())
-    }
-
-    /// `101_2`, `0.0011_{2}`, `1302_{-4}`: the digits read in the base of the subscript.
-    fn number_in_base(&mut self, digits: &str) -> Result<Expression> {
-        self.advance();
-        let base = self.subscript()?;
-        let base = base.parse::<i32>().ok().filter(|base| (2..=36).contains(&base.abs()));
-        let base = base.ok_or_else(|| self.unexpected("a number base from 2 to 36"))?;
-        let radix = BigRational::from_integer(BigInt::from(base));
-        let mut value = BigRational::from_integer(BigInt::from(0));
-        let mut places = None;
-        for c in digits.chars().filter(|c| *c != ',') {
-            if c == '.' {
-                places = Some(0);
-                continue;
-            }
-            let digit = c.to_digit(base.unsigned_abs());
-            let digit = digit.ok_or_else(|| self.unexpected(&format!("digits of base {base}")))?;
-            value = value * &radix + BigRational::from_integer(BigInt::from(digit));
-            places = places.map(|count: i32| count + 1);
-        }
-        Ok(Expression::Number(value / radix.pow(places.unwrap_or(0))))
-    }
 }
