@@ -6,10 +6,13 @@
 //! holds too: powers of distinct primes with exponents in `[0, 1)` are linearly independent over the rationals
 //! (Besicovitch 1940). Between function values some identities are not known here, and are then missed.
 
+mod approximate;
+mod arithmetic;
 mod atom;
 mod fraction;
 mod function;
 mod polynomial;
+mod product;
 mod root;
 mod trigonometry;
 
@@ -226,34 +229,6 @@ impl Algebra {
             *coefficients.get_mut(power)? = coefficient.clone();
         }
         Some((variable?.clone(), coefficients))
-    }
-
-    /// An approximate value and the sum of the absolute terms, if every atom is a known real constant.
-    pub(crate) fn approximate(&self, polynomial: &Polynomial) -> Option<(f64, f64)> {
-        let (mut value, mut magnitude) = (0.0, 0.0);
-        for (monomial, coefficient) in polynomial.terms() {
-            let mut term = coefficient.to_f64()?;
-            for (id, exponent) in monomial {
-                let power = *exponent.numer() as f64 / *exponent.denom() as f64;
-                term *= self.atom(*id).approximate(self)?.powf(power);
-            }
-            value += term;
-            magnitude += term.abs();
-        }
-        (value.is_finite() && magnitude.is_finite()).then_some((value, magnitude))
-    }
-
-    /// The sign, if the value is a real constant that is clearly not zero at double precision.
-    pub(crate) fn sign(&self, fraction: &Fraction) -> Option<i8> {
-        let side = |polynomial: &Polynomial| {
-            if polynomial.is_zero() {
-                return Some(0_i8);
-            }
-            // At most some hundred roundings: 1e-9 of the terms is far above their sum.
-            let (value, magnitude) = self.approximate(polynomial)?;
-            (value.abs() > 1e-9 * magnitude).then_some(if value > 0.0 { 1 } else { -1 })
-        };
-        Some(side(&fraction.numerator)? * side(&fraction.denominator)?)
     }
 }
 

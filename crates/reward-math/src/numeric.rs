@@ -18,8 +18,10 @@ use std::collections::BTreeSet;
 use num_bigint::BigInt;
 use num_rational::BigRational;
 
+pub(crate) use evaluate::Operand;
+
 use crate::expression::{Expression, is_constant};
-use real::Arithmetic;
+use real::{Arithmetic, Failure};
 
 /// Precisions at which constants are compared, in bits: most that differ do so at the first.
 const CONSTANT_BITS: [usize; 3] = [96, 320, 1088];
@@ -40,23 +42,6 @@ const BOTH_SIGNS: u64 = 9;
 /// Bits that must be left over at a point when the terms of every sum are lined up.
 const SPARE_BITS_AT_POINT: usize = 64;
 
-/// Why an enclosure could not be had.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Failure {
-    /// There is no such value.
-    Undefined,
-    /// There is no such real number; a complex one may exist.
-    NotReal,
-    /// Beyond the numbers that are calculated with.
-    TooLarge,
-    /// The enclosure is too wide to tell, at this precision.
-    Unclear,
-    /// A function or symbol without a known value.
-    Unknown,
-    /// The work exceeded its limit.
-    OutOfFuel,
-}
-
 /// What the enclosures say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
@@ -66,13 +51,6 @@ pub(crate) enum Outcome {
     Different,
     /// They could not be had.
     Unknown,
-}
-
-/// A value to compare: an expression and the sign that every `±` in it takes.
-#[derive(Clone, Copy)]
-pub(crate) struct Operand<'a> {
-    pub(crate) expression: &'a Expression,
-    pub(crate) plus: bool,
 }
 
 /// Compares two expressions by their enclosures, at the expense of `fuel`: limbs of arithmetic.

@@ -161,7 +161,7 @@ impl Algebra {
             let (mut outside, mut inside) = (Monomial::new(), Monomial::new());
             let mut imaginary = false;
             for (id, exponent) in monomial {
-                let positive = self.atom(*id).approximate(self).is_some()
+                let positive = self.approximate_atom(self.atom(*id)).is_some()
                     || matches!(self.atom(*id), Atom::Absolute(_) | Atom::Base(_));
                 imaginary |= matches!(self.atom(*id), Atom::Imaginary);
                 let even = exponent.is_integer() && exponent.to_integer() % 2 == 0;

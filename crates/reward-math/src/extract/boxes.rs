@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Extracted, Rule};
+use super::extracted::{Extracted, Rule};
 
 /// Most neighbouring boxes that are one answer.
 const MAX_BOXES: usize = 64;

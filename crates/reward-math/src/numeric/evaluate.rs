@@ -6,12 +6,18 @@ use num_integer::Integer as _;
 use num_rational::BigRational;
 
 use super::complex::Complex;
-use super::real::{Arithmetic, Real, Result};
-use super::{Failure, Operand};
+use super::real::{Arithmetic, Failure, Real, Result};
 use crate::expression::{Expression, Range};
 
 /// Most terms of a sum, factors of a product or of a factorial.
 const MAX_TERMS: i64 = 10_000;
+
+/// A value to compare: an expression and the sign that every `±` in it takes.
+#[derive(Clone, Copy)]
+pub(crate) struct Operand<'a> {
+    pub(crate) expression: &'a Expression,
+    pub(crate) plus: bool,
+}
 
 /// Values of the variables.
 type Point<'a> = [(&'a str, BigRational)];

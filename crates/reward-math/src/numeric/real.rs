@@ -9,7 +9,22 @@ use dashu::{Integer, Natural};
 use num_bigint::BigInt;
 use num_rational::BigRational;
 
-use super::Failure;
+/// Why an enclosure could not be had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Failure {
+    /// There is no such value.
+    Undefined,
+    /// There is no such real number; a complex one may exist.
+    NotReal,
+    /// Beyond the numbers that are calculated with.
+    TooLarge,
+    /// The enclosure is too wide to tell, at this precision.
+    Unclear,
+    /// A function or symbol without a known value.
+    Unknown,
+    /// The work exceeded its limit.
+    OutOfFuel,
+}
 
 pub(super) type Result<T> = std::result::Result<T, Failure>;
 

@@ -6,7 +6,7 @@ use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::{Signed, ToPrimitive, Zero};
 
-use super::Operand;
+use super::evaluate::Operand;
 use crate::expression::{Expression, Range};
 
 /// Two primes below 2^61. Different integers of a million digits agree modulo both with a chance of about 2^-100.
