@@ -5,8 +5,6 @@
 mod as_read;
 mod text;
 
-use num_traits::Zero;
-
 use crate::algebra::{Algebra, Fraction};
 use crate::answer::{Answer, Node, Piece, Relation};
 use crate::expression::{Expression, is_constant};

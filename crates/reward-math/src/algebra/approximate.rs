@@ -1,7 +1,5 @@
 //! Values at double precision.
 
-use num_traits::ToPrimitive;
-
 use super::{Algebra, Atom, Fraction, Polynomial};
 
 impl Algebra {
@@ -9,9 +7,9 @@ impl Algebra {
     pub(crate) fn approximate(&self, polynomial: &Polynomial) -> Option<(f64, f64)> {
         let (mut value, mut magnitude) = (0.0, 0.0);
         for (monomial, coefficient) in polynomial.terms() {
-            let mut term = coefficient.to_f64()?;
+            let mut term = coefficient.to_f64().value();
             for (id, exponent) in monomial {
-                let power = *exponent.numer() as f64 / *exponent.denom() as f64;
+                let power = exponent.numerator() as f64 / exponent.denominator() as f64;
                 term *= self.approximate_atom(self.atom(*id))?.powf(power);
             }
             value += term;
@@ -37,7 +35,7 @@ impl Algebra {
     pub(super) fn approximate_atom(&self, atom: &Atom) -> Option<f64> {
         let inner = |polynomial: &Polynomial| self.approximate(polynomial).map(|(value, _)| value);
         let value = match atom {
-            Atom::Prime(prime) => prime.to_f64()?,
+            Atom::Prime(prime) => prime.to_f64().value(),
             Atom::Symbol(name) => match name.as_str() {
                 "\\pi" => std::f64::consts::PI,
                 "e" => std::f64::consts::E,

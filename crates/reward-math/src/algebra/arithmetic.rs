@@ -1,7 +1,7 @@
 //! Arithmetic of fractions.
 
-use num_rational::BigRational;
-use num_traits::{One, Signed};
+use dashu::Rational;
+use dashu::base::{Abs, BitTest, Inverse, Signed};
 
 use super::{Algebra, Atom, Exponent, Fraction, Monomial, Polynomial, Result, small_integer};
 use crate::verdict::ParseError;
@@ -53,7 +53,7 @@ impl Algebra {
             if numerator == *denominator {
                 return Ok(Fraction::one());
             }
-            let scale = denominator.leading().map_or_else(BigRational::one, BigRational::recip);
+            let scale = denominator.leading().map_or(Rational::ONE, Inverse::inv);
             for polynomial in [&numerator, denominator] {
                 for (_, coefficient) in polynomial.terms() {
                     self.spend_on(coefficient, &scale)?;
@@ -64,31 +64,31 @@ impl Algebra {
                 denominator: denominator.scaled(&scale),
             });
         };
-        let scale = coefficient.recip();
+        let scale = coefficient.inv();
         if let Some(leading) = numerator.leading() {
             self.spend_on(leading, &scale)?;
         }
         let (mut inverse, mut left, mut complement) =
-            (Monomial::new(), Polynomial::constant(BigRational::one()), Monomial::new());
+            (Monomial::new(), Polynomial::constant(Rational::ONE), Monomial::new());
         for (id, exponent) in monomial.clone() {
             match self.atom(id) {
                 // 1/√P = √P / P
                 Atom::Base(base) => {
                     let base = base.clone();
-                    complement.push((id, Exponent::one() - exponent));
+                    complement.push((id, less(1, exponent)?));
                     left = self.multiply_polynomials(&left, &base)?;
                 }
                 // The value of the square stays below: 1/|a| = |a| / a², 1/sin = sin / (1 - cos²).
                 Atom::Absolute(_) | Atom::Sine(_) => {
-                    let below = vec![(id, Exponent::from_integer(2))];
-                    let square = self.reduce(below, BigRational::one())?;
-                    complement.push((id, Exponent::from_integer(2) - exponent));
+                    let below = vec![(id, Exponent::from(2))];
+                    let square = self.reduce(below, Rational::ONE)?;
+                    complement.push((id, less(2, exponent)?));
                     left = self.multiply_polynomials(&left, &square)?;
                 }
                 _ => inverse.push((id, -exponent)),
             }
         }
-        let complement = self.reduce(complement, BigRational::one())?;
+        let complement = self.reduce(complement, Rational::ONE)?;
         let inverse = self.reduce(inverse, scale)?;
         let numerator = self.multiply_polynomials(&numerator, &inverse)?;
         let numerator = self.multiply_polynomials(&numerator, &complement)?;
@@ -101,7 +101,7 @@ impl Algebra {
     pub(crate) fn power(&mut self, base: &Fraction, exponent: &Fraction) -> Result<Fraction> {
         let undefined = |what: &str| ParseError::Undefined { what: what.to_owned() };
         if let Some(exponent) = exponent.as_constant() {
-            if base.numerator.is_zero() && !exponent.is_positive() {
+            if base.numerator.is_zero() && exponent <= Rational::ZERO {
                 return Err(undefined("zero to a power that is not positive"));
             }
             return self.rational_exponent(base, &exponent);
@@ -112,23 +112,23 @@ impl Algebra {
         self.symbolic_exponent(base, exponent)
     }
 
-    fn rational_exponent(&mut self, base: &Fraction, exponent: &BigRational) -> Result<Fraction> {
+    fn rational_exponent(&mut self, base: &Fraction, exponent: &Rational) -> Result<Fraction> {
         // 1, -1 and 0 take exponents of any size.
-        if exponent.is_integer()
+        if exponent.is_int()
             && let Some(value) = base.as_constant()
-            && value.abs() <= BigRational::one()
-            && value.is_integer()
+            && (Rational::NEG_ONE..=Rational::ONE).contains(&value)
+            && value.is_int()
         {
-            let odd = exponent.numer().bit(0);
+            let odd = exponent.numerator().bit(0);
             return Ok(Fraction::constant(if value.is_negative() && !odd {
                 -value
             } else {
                 value
             }));
         }
-        let index = exponent.denom().try_into().map_err(|_| ParseError::OutOfFuel)?;
-        let root = if exponent.is_integer() { base.clone() } else { self.root(base, index)? };
-        let count = BigRational::from_integer(exponent.numer().clone());
+        let index = exponent.denominator().try_into().map_err(|_| ParseError::OutOfFuel)?;
+        let root = if exponent.is_int() { base.clone() } else { self.root(base, index)? };
+        let count = Rational::from(exponent.numerator().clone());
         let count = small_integer(&count).ok_or(ParseError::OutOfFuel)?;
         let top = self.polynomial_power(&root.numerator, count.unsigned_abs())?;
         let bottom = self.polynomial_power(&root.denominator, count.unsigned_abs())?;
@@ -159,25 +159,22 @@ impl Algebra {
         &mut self,
         base: &Fraction,
         monomial: &Monomial,
-        coefficient: &BigRational,
+        coefficient: &Rational,
     ) -> Result<Fraction> {
-        let scale = |value: &BigRational| -> Result<Exponent> {
-            let part = |integer: &num_bigint::BigInt| {
-                i64::try_from(integer).ok().filter(|n| n.unsigned_abs() < 1 << 20)
-            };
-            match (part(value.numer()), part(value.denom())) {
-                (Some(top), Some(bottom)) => Ok(Exponent::new(top, bottom)),
-                _ => Err(ParseError::OutOfFuel),
-            }
+        let scale = |value: &Rational| -> Result<Exponent> {
+            let small = |part: &i64| part.unsigned_abs() < 1 << 20;
+            let top = i64::try_from(value.numerator()).ok().filter(small);
+            let bottom = i64::try_from(value.denominator()).ok().filter(small);
+            top.zip(bottom).and_then(|(a, b)| Exponent::new(a, b)).ok_or(ParseError::OutOfFuel)
         };
         let exponent = scale(coefficient)?;
         // e^{c ln a} = a^c
         if let [(id, power)] = monomial.as_slice()
-            && power.is_one()
+            && *power == Exponent::ONE
             && let Atom::Logarithm(argument) = self.atom(*id).clone()
             && let Some(([(base_id, one)], _)) =
                 base.as_polynomial().and_then(Polynomial::single).map(|(m, c)| (m.as_slice(), c))
-            && one.is_one()
+            && *one == Exponent::ONE
             && matches!(self.atom(*base_id), Atom::Symbol(name) if name == "e")
         {
             return self.rational_exponent(&argument, coefficient);
@@ -186,28 +183,32 @@ impl Algebra {
         match base.as_polynomial().and_then(Polynomial::single) {
             Some((base_monomial, base_coefficient)) => {
                 if base_coefficient.is_negative() {
-                    parts.push((Fraction::constant(-BigRational::one()), exponent));
+                    parts.push((Fraction::constant(Rational::NEG_ONE), exponent));
                 }
-                for (prime, times) in self.factor(&base_coefficient.abs())? {
-                    let prime = num_bigint::BigInt::from(prime);
-                    let prime = Fraction::constant(BigRational::from_integer(prime));
-                    parts.push((prime, exponent * Exponent::from_integer(times)));
+                for (prime, times) in self.factor(&base_coefficient.clone().abs())? {
+                    let prime = Fraction::constant(Rational::from(prime));
+                    let power = exponent.checked_mul(times.into()).ok_or(ParseError::OutOfFuel)?;
+                    parts.push((prime, power));
                 }
                 for (id, power) in base_monomial {
-                    let atom = Polynomial::term(vec![(*id, Exponent::one())], BigRational::one());
-                    let power = num_traits::CheckedMul::checked_mul(&exponent, power)
-                        .ok_or(ParseError::OutOfFuel)?;
+                    let atom = Polynomial::term(vec![(*id, Exponent::ONE)], Rational::ONE);
+                    let power = exponent.checked_mul(*power).ok_or(ParseError::OutOfFuel)?;
                     parts.push((Fraction::from(atom), power));
                 }
             }
             None => parts.push((base.clone(), exponent)),
         }
-        let mut product = Polynomial::constant(BigRational::one());
+        let mut product = Polynomial::constant(Rational::ONE);
         for (base, exponent) in parts {
             let id = self.intern(Atom::Power(Box::new(base), monomial.clone()));
-            let power = self.reduce(vec![(id, exponent)], BigRational::one())?;
+            let power = self.reduce(vec![(id, exponent)], Rational::ONE)?;
             product = self.multiply_polynomials(&product, &power)?;
         }
         Ok(Fraction::from(product))
     }
+}
+
+/// `whole - exponent`.
+fn less(whole: i64, exponent: Exponent) -> Result<Exponent> {
+    (-exponent).checked_add(whole.into()).ok_or(ParseError::OutOfFuel)
 }

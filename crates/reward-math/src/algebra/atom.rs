@@ -1,6 +1,6 @@
 //! The indeterminates of a normal form.
 
-use num_bigint::BigUint;
+use dashu::Natural;
 
 use super::fraction::Fraction;
 use super::polynomial::{Monomial, Polynomial};
@@ -9,7 +9,7 @@ use super::polynomial::{Monomial, Polynomial};
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Atom {
     /// A prime, or a factor without small divisors; exponents reduce into `[0, 1)`.
-    Prime(BigUint),
+    Prime(Natural),
     /// `i`, with `i² = -1`.
     Imaginary,
     /// A variable or a transcendental constant; exponents are free.

@@ -1,7 +1,6 @@
 //! Fractions of polynomials.
 
-use num_rational::BigRational;
-use num_traits::One;
+use dashu::Rational;
 
 use super::polynomial::Polynomial;
 
@@ -14,7 +13,7 @@ pub(crate) struct Fraction {
 
 impl From<Polynomial> for Fraction {
     fn from(numerator: Polynomial) -> Self {
-        Self { numerator, denominator: Polynomial::constant(BigRational::one()) }
+        Self { numerator, denominator: Polynomial::constant(Rational::ONE) }
     }
 }
 
@@ -24,18 +23,18 @@ impl Fraction {
     }
 
     pub(crate) fn one() -> Self {
-        Self::constant(BigRational::one())
+        Self::constant(Rational::ONE)
     }
 
-    pub(crate) fn constant(value: BigRational) -> Self {
+    pub(crate) fn constant(value: Rational) -> Self {
         Self::from(Polynomial::constant(value))
     }
 
     pub(crate) fn negated(&self) -> Self {
-        self.scaled(&-BigRational::one())
+        self.scaled(&Rational::NEG_ONE)
     }
 
-    pub(crate) fn scaled(&self, factor: &BigRational) -> Self {
+    pub(crate) fn scaled(&self, factor: &Rational) -> Self {
         Self { numerator: self.numerator.scaled(factor), denominator: self.denominator.clone() }
     }
 
@@ -45,7 +44,7 @@ impl Fraction {
     }
 
     /// The value, if it is a rational number.
-    pub(crate) fn as_constant(&self) -> Option<BigRational> {
+    pub(crate) fn as_constant(&self) -> Option<Rational> {
         self.as_polynomial()?.as_constant()
     }
 }

@@ -2,30 +2,28 @@
 
 use std::collections::BTreeMap;
 
-use num_bigint::BigInt;
-use num_integer::Integer;
-use num_rational::{BigRational, Ratio};
-use num_traits::{One, Zero};
+use dashu::base::Gcd;
+use dashu::{Natural, Rational};
 
-/// Exponent of an atom.
-pub(crate) type Exponent = Ratio<i64>;
+use super::exponent::Exponent;
+
 /// Atoms with their exponents, ordered by atom, no exponent zero.
 pub(crate) type Monomial = Vec<(u32, Exponent)>;
 
 /// A sum of monomials with non-zero coefficients.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Polynomial(BTreeMap<Monomial, BigRational>);
+pub(crate) struct Polynomial(BTreeMap<Monomial, Rational>);
 
 impl Polynomial {
     pub(crate) fn zero() -> Self {
         Self(BTreeMap::new())
     }
 
-    pub(crate) fn constant(value: BigRational) -> Self {
+    pub(crate) fn constant(value: Rational) -> Self {
         Self::term(Vec::new(), value)
     }
 
-    pub(crate) fn term(monomial: Monomial, coefficient: BigRational) -> Self {
+    pub(crate) fn term(monomial: Monomial, coefficient: Rational) -> Self {
         let mut terms = BTreeMap::new();
         if !coefficient.is_zero() {
             terms.insert(monomial, coefficient);
@@ -41,29 +39,29 @@ impl Polynomial {
         self.0.len()
     }
 
-    pub(crate) fn terms(&self) -> impl Iterator<Item = (&Monomial, &BigRational)> {
+    pub(crate) fn terms(&self) -> impl Iterator<Item = (&Monomial, &Rational)> {
         self.0.iter()
     }
 
     /// The only term, if there is exactly one.
-    pub(crate) fn single(&self) -> Option<(&Monomial, &BigRational)> {
+    pub(crate) fn single(&self) -> Option<(&Monomial, &Rational)> {
         if self.0.len() == 1 { self.0.first_key_value() } else { None }
     }
 
     /// The value, if there is no atom.
-    pub(crate) fn as_constant(&self) -> Option<BigRational> {
+    pub(crate) fn as_constant(&self) -> Option<Rational> {
         if self.is_zero() {
-            return Some(BigRational::zero());
+            return Some(Rational::ZERO);
         }
         self.single().filter(|(monomial, _)| monomial.is_empty()).map(|(_, value)| value.clone())
     }
 
     /// Coefficient of the last monomial.
-    pub(crate) fn leading(&self) -> Option<&BigRational> {
+    pub(crate) fn leading(&self) -> Option<&Rational> {
         self.0.last_key_value().map(|(_, coefficient)| coefficient)
     }
 
-    pub(crate) fn scaled(&self, factor: &BigRational) -> Self {
+    pub(crate) fn scaled(&self, factor: &Rational) -> Self {
         if factor.is_zero() {
             return Self::zero();
         }
@@ -84,12 +82,12 @@ impl Polynomial {
     }
 
     /// The terms, each on its own.
-    pub(super) fn into_terms(self) -> impl Iterator<Item = (Monomial, BigRational)> {
+    pub(super) fn into_terms(self) -> impl Iterator<Item = (Monomial, Rational)> {
         self.0.into_iter()
     }
 
     /// Adds one term.
-    pub(super) fn accumulate(&mut self, monomial: Monomial, coefficient: BigRational) {
+    pub(super) fn accumulate(&mut self, monomial: Monomial, coefficient: Rational) {
         use std::collections::btree_map::Entry;
         match self.0.entry(monomial) {
             Entry::Vacant(slot) => {
@@ -108,29 +106,34 @@ impl Polynomial {
     }
 
     /// The positive rational that divides all coefficients and leaves coprime integers.
-    pub(crate) fn content(&self) -> BigRational {
-        let (mut top, mut bottom) = (BigInt::zero(), BigInt::one());
-        for coefficient in self.0.values() {
-            top = top.gcd(coefficient.numer());
-            bottom = bottom.lcm(coefficient.denom());
-        }
-        if top.is_zero() { BigRational::one() } else { BigRational::new(top, bottom) }
+    pub(crate) fn content(&self) -> Rational {
+        content(self.0.values())
     }
 }
 
+/// The positive rational that divides all values and leaves coprime integers; 1 where all are 0.
+pub(crate) fn content<'a>(values: impl Iterator<Item = &'a Rational>) -> Rational {
+    let (mut top, mut bottom) = (Natural::ZERO, Natural::ONE);
+    for value in values.filter(|value| !value.is_zero()) {
+        top = (&top).gcd(value.numerator());
+        bottom = &bottom / (&bottom).gcd(value.denominator()) * value.denominator();
+    }
+    if top.is_zero() { Rational::ONE } else { Rational::from_parts(top.into(), bottom) }
+}
+
 /// The product, without a common divisor where both are integers.
-pub(super) fn multiply(left: &BigRational, right: &BigRational) -> BigRational {
-    if left.is_integer() && right.is_integer() {
-        BigRational::from_integer(left.numer() * right.numer())
+pub(super) fn multiply(left: &Rational, right: &Rational) -> Rational {
+    if left.is_int() && right.is_int() {
+        Rational::from(left.numerator() * right.numerator())
     } else {
         left * right
     }
 }
 
 /// The sum, without a common divisor where both are integers.
-fn add(left: &BigRational, right: &BigRational) -> BigRational {
-    if left.is_integer() && right.is_integer() {
-        BigRational::from_integer(left.numer() + right.numer())
+fn add(left: &Rational, right: &Rational) -> Rational {
+    if left.is_int() && right.is_int() {
+        Rational::from(left.numerator() + right.numerator())
     } else {
         left + right
     }

@@ -1,8 +1,7 @@
 //! Products and powers of polynomials, with every atom's rule applied.
 
-use num_bigint::{BigInt, BigUint};
-use num_rational::BigRational;
-use num_traits::{CheckedAdd, One, ToPrimitive, Zero};
+use dashu::base::{BitTest, Inverse, UnsignedAbs};
+use dashu::{Natural, Rational};
 
 use super::polynomial::multiply;
 use super::{Algebra, Atom, Exponent, MAX_BITS, Monomial, Polynomial, Result, bits};
@@ -43,13 +42,13 @@ impl Algebra {
     /// Pays for one product or sum of two rationals.
     ///
     /// Integers cost a multiplication; true fractions cost a greatest common divisor, which is quadratic in bits.
-    pub(super) fn spend_on(&mut self, left: &BigRational, right: &BigRational) -> Result<()> {
+    pub(super) fn spend_on(&mut self, left: &Rational, right: &Rational) -> Result<()> {
         let (left_bits, right_bits) = (bits(left), bits(right));
         let total = left_bits + right_bits;
         if total > MAX_BITS {
             return Err(ParseError::OutOfFuel);
         }
-        let whole = left.is_integer() && right.is_integer();
+        let whole = left.is_int() && right.is_int();
         self.spend(8 + if whole { (left_bits * right_bits) >> 18 } else { (total * total) >> 12 })
     }
 
@@ -63,7 +62,7 @@ impl Algebra {
             let (id, exponent) = match (a.peek(), b.peek()) {
                 (None, None) => return Ok((merged, clean)),
                 (Some(x), Some(y)) if x.0 == y.0 => {
-                    let exponent = x.1.checked_add(&y.1).ok_or(ParseError::OutOfFuel)?;
+                    let exponent = x.1.checked_add(y.1).ok_or(ParseError::OutOfFuel)?;
                     let id = x.0;
                     a.next();
                     b.next();
@@ -85,26 +84,23 @@ impl Algebra {
                     taken
                 }
             };
-            if exponent.numer().unsigned_abs() > 1 << 40 || *exponent.denom() > 1 << 20 {
+            if exponent.numerator().unsigned_abs() > 1 << 40 || exponent.denominator() > 1 << 20 {
                 return Err(ParseError::OutOfFuel);
             }
-            if !exponent.is_zero() {
-                clean &=
-                    self.modulus(id).is_none_or(|m| exponent >= Exponent::zero() && exponent < m);
+            if exponent.numerator() != 0 {
+                clean &= self.modulus(id).is_none_or(|modulus| exponent.turns(modulus).0 == 0);
                 merged.push((id, exponent));
             }
         }
     }
 
     /// The exponent from which on powers of the atom are rewritten.
-    fn modulus(&self, id: u32) -> Option<Exponent> {
+    fn modulus(&self, id: u32) -> Option<i64> {
         match self.atom(id) {
-            Atom::Prime(_) | Atom::Base(_) => Some(Exponent::one()),
-            Atom::Imaginary | Atom::Absolute(_) | Atom::Sine(_) => Some(Exponent::from_integer(2)),
-            Atom::Power(base, _)
-                if base.as_constant().is_some_and(|b| b == -BigRational::one()) =>
-            {
-                Some(Exponent::from_integer(2))
+            Atom::Prime(_) | Atom::Base(_) => Some(1),
+            Atom::Imaginary | Atom::Absolute(_) | Atom::Sine(_) => Some(2),
+            Atom::Power(base, _) if base.as_constant().is_some_and(|b| b == Rational::NEG_ONE) => {
+                Some(2)
             }
             _ => None,
         }
@@ -114,7 +110,7 @@ impl Algebra {
     pub(super) fn reduce(
         &mut self,
         monomial: Monomial,
-        coefficient: BigRational,
+        coefficient: Rational,
     ) -> Result<Polynomial> {
         let mut coefficient = coefficient;
         let mut kept = Monomial::new();
@@ -124,15 +120,14 @@ impl Algebra {
                 kept.push((id, exponent));
                 continue;
             };
-            let turns = (exponent / modulus).floor().to_integer();
-            let rest = exponent - modulus * Exponent::from_integer(turns);
+            let (turns, rest) = exponent.turns(modulus);
             let times = turns.unsigned_abs();
             match self.atom(id).clone() {
                 Atom::Prime(prime) => {
                     let power = self.integer_power(&prime, times)?;
-                    let factor = BigRational::from_integer(BigInt::from(power));
+                    let factor = Rational::from(power);
                     self.spend_on(&coefficient, &factor)?;
-                    let factor = if turns < 0 { factor.recip() } else { factor };
+                    let factor = if turns < 0 { factor.inv() } else { factor };
                     coefficient = multiply(&coefficient, &factor);
                 }
                 Atom::Imaginary if turns % 2 != 0 => coefficient = -coefficient,
@@ -140,13 +135,13 @@ impl Algebra {
                 Atom::Absolute(inner) => extra.push((inner, 2 * times)),
                 Atom::Sine(argument) => {
                     let cosine = self.intern(Atom::Cosine(argument));
-                    let square = vec![(cosine, Exponent::from_integer(2))];
-                    let one = Polynomial::constant(BigRational::one());
-                    extra.push((one.plus(&Polynomial::term(square, -BigRational::one())), times));
+                    let square = vec![(cosine, Exponent::from(2))];
+                    let one = Polynomial::constant(Rational::ONE);
+                    extra.push((one.plus(&Polynomial::term(square, Rational::NEG_ONE)), times));
                 }
                 _ => {}
             }
-            if !rest.is_zero() {
+            if rest.numerator() != 0 {
                 kept.push((id, rest));
             }
         }
@@ -170,11 +165,12 @@ impl Algebra {
             let power = self.rational_power(coefficient, exponent)?;
             let mut raised = Monomial::new();
             for (id, old) in monomial {
-                let numerator = old.numer().checked_mul(count).ok_or(ParseError::OutOfFuel)?;
+                let numerator = old.numerator().checked_mul(count).ok_or(ParseError::OutOfFuel)?;
                 if numerator.unsigned_abs() > 1 << 40 {
                     return Err(ParseError::OutOfFuel);
                 }
-                raised.push((*id, Exponent::new(numerator, *old.denom())));
+                let exponent = Exponent::new(numerator, old.denominator());
+                raised.push((*id, exponent.ok_or(ParseError::OutOfFuel)?));
             }
             return self.reduce(raised, power);
         }
@@ -182,7 +178,7 @@ impl Algebra {
         if exponent > 400 && base.len() > 1 {
             return Err(ParseError::OutOfFuel);
         }
-        let (mut result, mut square) = (Polynomial::constant(BigRational::one()), base.clone());
+        let (mut result, mut square) = (Polynomial::constant(Rational::ONE), base.clone());
         let mut left = exponent;
         while left > 0 {
             if left & 1 == 1 {
@@ -196,25 +192,25 @@ impl Algebra {
         Ok(result)
     }
 
-    pub(super) fn rational_power(
-        &mut self,
-        base: &BigRational,
-        exponent: u64,
-    ) -> Result<BigRational> {
-        let negative = base < &BigRational::zero() && exponent % 2 == 1;
-        let top = self.integer_power(base.numer().magnitude(), exponent)?;
-        let bottom = self.integer_power(base.denom().magnitude(), exponent)?;
-        let value = BigRational::new_raw(BigInt::from(top), BigInt::from(bottom));
-        Ok(if negative { -value } else { value })
+    pub(super) fn rational_power(&mut self, base: &Rational, exponent: u64) -> Result<Rational> {
+        for part in [base.numerator().unsigned_abs(), base.denominator().clone()] {
+            self.spend_on_power(&part, exponent)?;
+        }
+        Ok(base.pow(isize::try_from(exponent).map_err(|_| ParseError::OutOfFuel)?))
     }
 
-    fn integer_power(&mut self, base: &BigUint, exponent: u64) -> Result<BigUint> {
+    fn integer_power(&mut self, base: &Natural, exponent: u64) -> Result<Natural> {
+        self.spend_on_power(base, exponent)?;
+        Ok(base.pow(usize::try_from(exponent).map_err(|_| ParseError::OutOfFuel)?))
+    }
+
+    /// Pays for a power of an integer.
+    fn spend_on_power(&mut self, base: &Natural, exponent: u64) -> Result<()> {
         if base.is_zero() || base.is_one() {
-            return Ok(if exponent == 0 { BigUint::one() } else { base.clone() });
+            return Ok(());
         }
-        let size = base.bits().checked_mul(exponent).filter(|&size| size <= MAX_BITS);
+        let size = (base.bit_len() as u64).checked_mul(exponent).filter(|&size| size <= MAX_BITS);
         let size = size.ok_or(ParseError::OutOfFuel)?;
-        self.spend((size * size) >> 18)?;
-        Ok(base.pow(exponent.to_u32().ok_or(ParseError::OutOfFuel)?))
+        self.spend((size * size) >> 18)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use num_rational::BigRational;
+use dashu::Rational;
 
 use crate::parser::{self, MAX_DIGITS_IN_BASE};
 use crate::words;
@@ -222,7 +222,7 @@ pub(super) fn behind_label(folded: &str) -> Option<&str> {
 
 /// `2A_{16}`, `(1010)_2`, `1010_{\text{two}}`, `110 base 2`: digits in the base that the subscript names, where they
 /// can be nothing else.
-pub(super) fn in_base(folded: &str) -> Option<BigRational> {
+pub(super) fn in_base(folded: &str) -> Option<Rational> {
     let (digits, base) = split_base(folded)?;
     let mut digits = digits.trim();
     digits = digits.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')).unwrap_or(digits);
@@ -264,7 +264,7 @@ fn split_base(folded: &str) -> Option<(&str, i32)> {
 fn base_number(text: &str) -> Option<i32> {
     let base = match text.parse::<i32>() {
         Ok(base) => base,
-        Err(_) => i32::try_from(words::number(text)?.to_integer()).ok()?,
+        Err(_) => i32::try_from(words::number(text)?.trunc()).ok()?,
     };
     (2..=36).contains(&base).then_some(base)
 }

@@ -1,6 +1,6 @@
 //! Lists, sets, tuples and matrices.
 
-use num_rational::BigRational;
+use dashu::Rational;
 
 use super::{Comparison, Finding, Result};
 use crate::answer::Node;
@@ -207,8 +207,8 @@ fn is_ellipsis(node: &Node) -> bool {
 }
 
 /// The numbers of a list in ascending order, if it holds nothing but literals.
-fn numbers(items: &[Node]) -> Option<Vec<&BigRational>> {
-    fn number(item: &Node) -> Option<&BigRational> {
+fn numbers(items: &[Node]) -> Option<Vec<&Rational>> {
+    fn number(item: &Node) -> Option<&Rational> {
         match item {
             Node::Value { expression: Expression::Number(value), unit: None, percent, .. } => {
                 (!percent).then_some(value)
@@ -216,7 +216,7 @@ fn numbers(items: &[Node]) -> Option<Vec<&BigRational>> {
             _ => None,
         }
     }
-    let mut numbers: Vec<&BigRational> = items.iter().map(number).collect::<Option<_>>()?;
+    let mut numbers: Vec<&Rational> = items.iter().map(number).collect::<Option<_>>()?;
     numbers.sort_unstable();
     Some(numbers)
 }

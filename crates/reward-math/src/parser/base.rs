@@ -1,7 +1,6 @@
 //! Numbers written in a base: `101_2`, `(204)_5`, `1302_{-4}`.
 
-use num_bigint::BigInt;
-use num_rational::BigRational;
+use dashu::{Integer, Rational};
 
 use super::{Parser, Result};
 use crate::expression::Expression;
@@ -17,19 +16,19 @@ const MAX_STEPS: usize = 8 * MAX_DIGITS * MAX_DIGITS;
 ///
 /// The base or its negative lies in `2..=36`. The work is quadratic in the digits: one product of the value a digit, and
 /// one division.
-pub(crate) fn in_base(digits: &str, base: i32) -> Option<BigRational> {
-    let (mut value, mut places) = (BigInt::from(0), None);
+pub(crate) fn in_base(digits: &str, base: i32) -> Option<Rational> {
+    let (mut value, mut places) = (Integer::ZERO, None);
     for c in digits.chars().filter(|c| *c != ',') {
         if c == '.' {
-            places = Some(0_u32);
+            places = Some(0_usize);
             continue;
         }
         value = value * base + c.to_digit(base.unsigned_abs())?;
         places = places.map(|count| count + 1);
     }
     Some(match places {
-        None => BigRational::from_integer(value),
-        Some(places) => BigRational::new(value, BigInt::from(base).pow(places)),
+        None => Rational::from(value),
+        Some(places) => Rational::from_parts_signed(value, Integer::from(base).pow(places)),
     })
 }
 

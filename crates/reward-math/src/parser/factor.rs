@@ -1,7 +1,6 @@
 //! Factors: primaries with their powers, factorials and degrees.
 
-use num_bigint::BigInt;
-use num_rational::BigRational;
+use dashu::Rational;
 
 use super::function::function_name;
 use super::{MAX_DEPTH, Parser, Result};
@@ -97,7 +96,7 @@ impl Parser {
     /// `15'` and `20''` after whole degrees.
     fn minutes_of_arc(&mut self, degrees: Expression) -> Expression {
         let mut parts = vec![degrees];
-        let mut unit = BigRational::from_integer(BigInt::from(1));
+        let mut unit = Rational::ONE;
         for marks in 1..=2 {
             let Some(Kind::Number { value, .. }) = self.peek() else { break };
             if !(1..=marks)
@@ -105,7 +104,7 @@ impl Parser {
             {
                 break;
             }
-            unit /= BigRational::from_integer(BigInt::from(60));
+            unit /= Rational::from(60);
             parts.push(Expression::Number(value * &unit));
             self.position += 1 + marks;
         }

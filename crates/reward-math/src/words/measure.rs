@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use num_rational::BigRational;
+use dashu::Rational;
 
 /// The name of each unit with its other spellings, in the singular and lower-case.
 const UNITS: &[(&str, &[&str])] = &[
@@ -271,23 +271,24 @@ fn measures(canonical: &str) -> Option<Vec<(&str, i32)>> {
 const LARGEST_POWER: u32 = 16;
 
 /// A measure in base units: its size, and how often each base unit occurs.
-type Size = (BigRational, BTreeMap<&'static str, i32>);
+type Size = (Rational, BTreeMap<&'static str, i32>);
 
 /// How many of the second measure make one of the first, exactly, where both measure the same: 1000 for "km" and "m",
 /// 5/18 for "hour^-1 km" and "m second^-1". `None` where they do not, or where a name has several sizes ("ton").
-pub(crate) fn conversion(from: &str, to: &str) -> Option<BigRational> {
+pub(crate) fn conversion(from: &str, to: &str) -> Option<Rational> {
     let ((from, from_base), (to, to_base)) = (size(from)?, size(to)?);
     (from_base == to_base).then(|| from / to)
 }
 
 fn size(canonical: &str) -> Option<Size> {
-    let mut product = (BigRational::from_integer(1.into()), BTreeMap::new());
+    let mut product = (Rational::ONE, BTreeMap::new());
     for (name, power) in measures(canonical)? {
         let (base, base_power, top, bottom) = base_size(name)?;
         if power.unsigned_abs() > LARGEST_POWER {
             return None;
         }
-        product.0 *= BigRational::new(top.into(), bottom.into()).pow(power);
+        let size = Rational::from_parts_signed(top.into(), bottom.into());
+        product.0 *= size.pow(isize::try_from(power).ok()?);
         *product.1.entry(base).or_insert(0) += base_power * power;
     }
     product.1.retain(|_, power| *power != 0);
@@ -369,7 +370,7 @@ pub(crate) fn contradict(left: &str, right: &str) -> bool {
 }
 
 /// How many of the second unit make one of the first, where people write both, as in "2 hours 30 minutes".
-pub(crate) fn parts(larger: &str, smaller: &str) -> Option<BigRational> {
+pub(crate) fn parts(larger: &str, smaller: &str) -> Option<Rational> {
     const WRITTEN: [(&str, &str); 14] = [
         ("hour", "minute"),
         ("minute", "second"),
@@ -388,7 +389,7 @@ pub(crate) fn parts(larger: &str, smaller: &str) -> Option<BigRational> {
     ];
     // A minute of arc.
     if (larger, smaller) == ("degree", "minute") {
-        return Some(BigRational::from_integer(60.into()));
+        return Some(Rational::from(60));
     }
     WRITTEN.contains(&(larger, smaller)).then(|| conversion(larger, smaller))?
 }
