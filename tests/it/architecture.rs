@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package, PackageId};
+use cargo_metadata::{CargoOpt, DependencyKind, Metadata, MetadataCommand, Package, PackageId};
 
 /// Which crates of ours each may import, in the order of the picture in `docs/architecture.md`.
 const ARROWS: [(&str, &[&str]); 20] = [
@@ -82,8 +82,15 @@ const LINK_LIBTORCH: [&str; 3] = ["torch-ext", "cpu-products", "llm-trainer"];
 /// Packages that are libtorch, to Cargo.
 const LIBTORCH: [&str; 2] = ["tch", "torch-sys"];
 
+/// Packages that only a program needs.
+const COMMAND_LINE: [&str; 5] = ["anyhow", "clap", "clap_builder", "command-pages", "indicatif"];
+
 fn metadata() -> Metadata {
-    MetadataCommand::new()
+    described(&mut MetadataCommand::new())
+}
+
+fn described(command: &mut MetadataCommand) -> Metadata {
+    command
         .manifest_path(root().join("Cargo.toml"))
         // Packages of other platforms need not be on this machine.
         .other_options(["--filter-platform".to_owned(), "host-tuple".to_owned()])
@@ -161,6 +168,21 @@ fn the_mathematics_reaches_no_framework() {
             assert!(!reached.contains(foreign), "{name} reaches {foreign}");
         }
     }
+}
+
+#[test]
+fn libraries_reach_no_command_line() {
+    let libraries = described(MetadataCommand::new().features(CargoOpt::NoDefaultFeatures));
+    let crates = crates(&libraries);
+    for name in ["entropy-core", "rl-losses", "reward-math", "entropy-rl"] {
+        let reached = reaches(&libraries, crates[name]);
+        for foreign in COMMAND_LINE {
+            assert!(!reached.contains(foreign), "{name} reaches {foreign}");
+        }
+    }
+    let metadata = metadata();
+    let program = reaches(&metadata, self::crates(&metadata)["reward-math"]);
+    assert!(COMMAND_LINE.iter().all(|name| program.contains(name)), "the search finds them");
 }
 
 #[test]

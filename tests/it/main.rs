@@ -2,6 +2,7 @@
 
 mod architecture;
 mod book;
+mod circles;
 mod configurations;
 mod documents;
 mod pains;

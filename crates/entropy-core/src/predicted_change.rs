@@ -5,8 +5,35 @@
 //! are such.
 
 use crate::categorical::Categorical;
+use crate::exact::{self, Direction, Figure};
 use crate::input_error::InputError;
 use crate::logit_step::{self, UpdateRule};
+
+impl UpdateRule {
+    /// Change of entropy predicted to first order in `eta`, in nats: Theorem 1 for the policy
+    /// gradient, Theorem 2 for the natural one.
+    ///
+    /// ```text
+    /// Theorem 1: ΔH ≈ -η Cov_{a~π}(log π(a), π(a) (A(a) - E A))
+    /// Theorem 2: ΔH ≈ -η Cov_{a~π}(log π(a), A(a))
+    /// ```
+    ///
+    /// Source: arXiv:2505.22617, Theorems 1 and 2; derivations in `docs/theory.md#theorem-1` and
+    /// `docs/theory.md#theorem-2`.
+    ///
+    /// # Panics
+    ///
+    /// If `advantage` does not hold one value per action.
+    pub fn predicted_entropy_change(
+        self,
+        policy: &Categorical,
+        advantage: &[f64],
+        eta: f64,
+    ) -> f64 {
+        let unit = Direction::Update { advantage, rule: self, eta: 1.0 };
+        eta * exact::figure(policy, unit, Figure::FirstOrder)
+    }
+}
 
 /// What the printed form of Theorem 1 adds when the advantage is not centred: `-η E[A] κ`, with
 /// [`κ`](Categorical::log_prob_prob_covariance).

@@ -10,7 +10,7 @@ use rl_losses::{
 };
 
 use crate::column::Column;
-use crate::value_error;
+use crate::error::value_error;
 
 /// Columns that were checked against each other.
 struct Tokens<'a> {

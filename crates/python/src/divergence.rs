@@ -8,7 +8,7 @@ use rl_losses::{
 };
 
 use crate::column::Column;
-use crate::value_error;
+use crate::error::value_error;
 
 /// How far the policy has moved from the one that sampled, means over tokens, in nats.
 ///

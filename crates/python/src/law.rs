@@ -4,7 +4,7 @@ use entropy_core::{Interval, PerformanceLaw};
 use pyo3::prelude::*;
 
 use crate::column::Column;
-use crate::value_error;
+use crate::error::value_error;
 
 /// What intervals cover unless the caller says otherwise.
 const CONFIDENCE: f64 = 0.95;

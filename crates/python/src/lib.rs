@@ -10,20 +10,12 @@
 mod column;
 mod diagnostics;
 mod divergence;
+mod error;
 mod law;
 mod selection;
 mod verifier;
 
-use std::fmt::Display;
-
-use pyo3::PyErr;
-use pyo3::exceptions::PyValueError;
 use pyo3::pymodule;
-
-/// An error of a crate of ours as Python's, in its own words.
-fn value_error(error: impl Display) -> PyErr {
-    PyValueError::new_err(error.to_string())
-}
 
 /// Verifier of mathematical answers, entropy diagnostics, Clip-Cov and KL-Cov masks, and the R-H law.
 ///

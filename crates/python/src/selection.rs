@@ -14,7 +14,7 @@ use serde::de::value::Error;
 use serde::de::{Deserialize, IntoDeserializer};
 
 use crate::column::Column;
-use crate::value_error;
+use crate::error::value_error;
 
 /// The tokens that Clip-Cov drops, bool [tokens]: give them no loss, and leave the denominator as it is.
 ///

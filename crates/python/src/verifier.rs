@@ -11,7 +11,7 @@ use reward_math::{Gold, How, Options, Reward, Side};
 use rl_losses::ColumnError;
 use serde::Serialize;
 
-use crate::value_error;
+use crate::error::value_error;
 
 /// The outcome of one verification; true where the response is right.
 ///

@@ -157,9 +157,22 @@ const BINARY: &[&str] = &[
     "@ \\ne @",
 ];
 
+/// A number in a base: any digit of it up to some thousands of times, with or without a point.
+fn number_in_base(random: &mut Random) -> String {
+    let base = 2 + random.below(9);
+    let most = 1 << random.below(13);
+    let digits = random.below(base).to_string().repeat(1 + random.below(most));
+    let point = if random.below(4) == 0 { "0." } else { "" };
+    let sign = if random.below(8) == 0 { "-" } else { "" };
+    format!("{point}{digits}_{{{sign}{base}}}")
+}
+
 fn generated(random: &mut Random, depth: usize) -> String {
     if depth == 0 || random.below(4) == 0 {
-        return random.pick(ATOMS).to_owned();
+        return match random.below(32) {
+            0 => number_in_base(random),
+            _ => random.pick(ATOMS).to_owned(),
+        };
     }
     let template = if random.below(3) == 0 { random.pick(UNARY) } else { random.pick(BINARY) };
     let mut parts = template.split('@');

@@ -6,22 +6,27 @@
 //! holds too: powers of distinct primes with exponents in `[0, 1)` are linearly independent over the rationals
 //! (Besicovitch 1940). Between function values some identities are not known here, and are then missed.
 
+use dashu::base::BitTest;
+use dashu::{Integer, Rational};
+
+mod approximate;
+mod arithmetic;
 mod atom;
+mod exponent;
 mod fraction;
 mod function;
 mod polynomial;
+mod product;
 mod root;
 mod trigonometry;
 
 use std::collections::BTreeMap;
 
-use num_bigint::BigInt;
-use num_rational::BigRational;
-use num_traits::{One, ToPrimitive, Zero};
-
 pub(crate) use atom::Atom;
+pub(crate) use exponent::Exponent;
 pub(crate) use fraction::Fraction;
-pub(crate) use polynomial::{Exponent, Monomial, Polynomial};
+pub(crate) use function::{greatest_divisor, least_multiple};
+pub(crate) use polynomial::{Monomial, Polynomial, content};
 
 use crate::expression::{Expression, is_constant};
 use crate::verdict::ParseError;
@@ -82,7 +87,7 @@ impl Algebra {
     /// The fraction that is this atom.
     fn of_atom(&mut self, atom: Atom) -> Fraction {
         let id = self.intern(atom);
-        Fraction::from(Polynomial::term(vec![(id, Exponent::one())], BigRational::one()))
+        Fraction::from(Polynomial::term(vec![(id, Exponent::ONE)], Rational::ONE))
     }
 
     /// The normal form of an expression; `plus` chooses the sign of every `\pm`.
@@ -167,7 +172,7 @@ impl Algebra {
                 let value = self.normalise(inner, plus)?;
                 let pi = self.symbol("\\pi");
                 let radians = self.multiply(&value, &pi)?;
-                radians.scaled(&BigRational::new(BigInt::one(), BigInt::from(180)))
+                radians.scaled(&Rational::from_parts(Integer::ONE, 180_u8.into()))
             }
             Expression::PlusMinus(inner, flipped) => {
                 let value = self.normalise(inner, plus)?;
@@ -203,66 +208,38 @@ impl Algebra {
         let first = self.multiply_polynomials(&left.numerator, &right.denominator)?;
         let second = self.multiply_polynomials(&right.numerator, &left.denominator)?;
         self.spend((first.len() + second.len()) as u64)?;
-        Ok(first.plus(&second.scaled(&-BigRational::one())))
+        Ok(first.plus(&second.scaled(&Rational::NEG_ONE)))
     }
 
     /// Variable and coefficients `[c, b, a]` of `a x² + b x + c` with rational numbers, if the value is one.
-    pub(crate) fn quadratic(&self, value: &Fraction) -> Option<(String, [BigRational; 3])> {
-        let mut coefficients = std::array::from_fn(|_| BigRational::zero());
+    pub(crate) fn quadratic(&self, value: &Fraction) -> Option<(String, [Rational; 3])> {
+        let mut coefficients = std::array::from_fn(|_| Rational::ZERO);
         let mut variable = None;
         for (monomial, coefficient) in value.as_polynomial()?.terms() {
             let power = match monomial.as_slice() {
                 [] => 0,
-                [(id, exponent)] if exponent.is_integer() => {
+                [(id, exponent)] => {
                     let Atom::Symbol(name) = self.atom(*id) else { return None };
                     if is_constant(name) || variable.is_some_and(|known| known != name) {
                         return None;
                     }
                     variable = Some(name);
-                    usize::try_from(exponent.to_integer()).ok()?
+                    usize::try_from(exponent.integer()?).ok()?
                 }
                 _ => return None,
             };
-            *coefficients.get_mut(power)? = coefficient.clone();
+            coefficients.get_mut(power)?.clone_from(coefficient);
         }
         Some((variable?.clone(), coefficients))
-    }
-
-    /// An approximate value and the sum of the absolute terms, if every atom is a known real constant.
-    pub(crate) fn approximate(&self, polynomial: &Polynomial) -> Option<(f64, f64)> {
-        let (mut value, mut magnitude) = (0.0, 0.0);
-        for (monomial, coefficient) in polynomial.terms() {
-            let mut term = coefficient.to_f64()?;
-            for (id, exponent) in monomial {
-                let power = *exponent.numer() as f64 / *exponent.denom() as f64;
-                term *= self.atom(*id).approximate(self)?.powf(power);
-            }
-            value += term;
-            magnitude += term.abs();
-        }
-        (value.is_finite() && magnitude.is_finite()).then_some((value, magnitude))
-    }
-
-    /// The sign, if the value is a real constant that is clearly not zero at double precision.
-    pub(crate) fn sign(&self, fraction: &Fraction) -> Option<i8> {
-        let side = |polynomial: &Polynomial| {
-            if polynomial.is_zero() {
-                return Some(0_i8);
-            }
-            // At most some hundred roundings: 1e-9 of the terms is far above their sum.
-            let (value, magnitude) = self.approximate(polynomial)?;
-            (value.abs() > 1e-9 * magnitude).then_some(if value > 0.0 { 1 } else { -1 })
-        };
-        Some(side(&fraction.numerator)? * side(&fraction.denominator)?)
     }
 }
 
 /// The integer as `i64`, if the fraction is one of at most that size.
-pub(crate) fn small_integer(value: &BigRational) -> Option<i64> {
-    if value.is_integer() { value.numer().to_i64() } else { None }
+pub(crate) fn small_integer(value: &Rational) -> Option<i64> {
+    if value.is_int() { value.numerator().try_into().ok() } else { None }
 }
 
 /// Bits of the larger of numerator and denominator.
-pub(crate) fn bits(value: &BigRational) -> u64 {
-    if value.is_zero() { 1 } else { value.numer().bits().max(value.denom().bits()) }
+pub(crate) fn bits(value: &Rational) -> u64 {
+    value.numerator().bit_len().max(value.denominator().bit_len()) as u64
 }

@@ -4,6 +4,7 @@ mod builder;
 mod environment;
 mod item;
 mod measure;
+mod node;
 mod parameter;
 mod piecewise;
 mod sign;
@@ -18,8 +19,8 @@ use crate::parser::{Parser, Result};
 use crate::token::{Kind, Token, tokenize};
 use crate::verdict::ParseError;
 use crate::words;
+pub(crate) use node::{Node, Piece, Relation};
 use parameter::{integer_parameter, without_integers};
-pub(crate) use piecewise::Piece;
 use sign::{expand, list};
 use spelling::spelling;
 
@@ -52,63 +53,30 @@ pub(crate) struct Answer {
     pub(crate) readings: std::result::Result<Vec<Node>, ParseError>,
 }
 
-/// One reading of an answer.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Node {
-    /// A number or expression.
-    Value { expression: Expression, unit: Option<String>, percent: bool, plus: bool },
-    /// Anything in plain language, normalised.
-    Words(String),
-    /// Items with the brackets around them; a space where there are none.
-    List { open: char, close: char, items: Vec<Node> },
-    /// A union of sets.
-    Union(Vec<Node>),
-    /// What several sets share; also inequalities joined by "and".
-    Intersection(Vec<Node>),
-    /// The first set without the others.
-    Difference(Vec<Node>),
-    /// Sides joined by relations, one fewer than sides.
-    Chain { sides: Vec<Node>, relations: Vec<Relation> },
-    /// A matrix by rows.
-    Matrix(Vec<Vec<Expression>>),
-    /// Values with the conditions under which they hold, as in `cases`.
-    Piecewise(Vec<Piece>),
-    /// `a:b:c`.
-    Ratio(Vec<Expression>),
-    /// `\{x \mid x > 2\}`: what the members look like, and what holds of them.
-    Builder { head: Box<Node>, conditions: Vec<Node> },
-}
-
-/// A relation between two sides.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Relation {
-    Equal,
-    NotEqual,
-    Less,
-    LessEqual,
-    Greater,
-    GreaterEqual,
-    In,
-    Approximately,
-}
-
-impl Relation {
-    /// The relation read from right to left.
-    pub(crate) fn flipped(self) -> Self {
-        match self {
-            Self::Less => Self::Greater,
-            Self::LessEqual => Self::GreaterEqual,
-            Self::Greater => Self::Less,
-            Self::GreaterEqual => Self::LessEqual,
-            other => other,
-        }
-    }
-}
-
 impl Answer {
     /// Whether it reads as plain language.
     pub(crate) fn is_words(&self) -> bool {
         matches!(self.readings.as_deref(), Ok([Node::Words(_), ..]) | Err(_))
+    }
+
+    /// The readings with the integer parameter called as in the other answer, if both have one and call it differently.
+    /// An answer without a declaration has one if it has a single name out of `k`, `l`, `m`, `n` of its own.
+    pub(crate) fn with_parameter_of(&self, other: &Self) -> Option<Vec<Node>> {
+        const USUAL: [&str; 4] = ["k", "l", "m", "n"];
+        let readings = self.readings.as_deref().ok()?;
+        let (from, to) = match (&self.parameter, &other.parameter) {
+            (Some(from), Some(to)) => (from.clone(), to.clone()),
+            (None, Some(to)) if !self.declares => {
+                let names = readings.first()?.names();
+                let mut usual = USUAL.into_iter().filter(|name| names.contains(*name));
+                let (Some(only), None) = (usual.next(), usual.next()) else { return None };
+                (only.to_owned(), to.clone())
+            }
+            _ => return None,
+        };
+        let free = |node: &Node| !node.names().contains(&to);
+        (from != to && readings.iter().all(free))
+            .then(|| readings.iter().map(|node| node.renamed(&from, &to)).collect())
     }
 
     /// Reads an answer.

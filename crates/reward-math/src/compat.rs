@@ -1,20 +1,21 @@
-//! Graders of other projects, for comparison with old runs.
+//! Graders of other projects, for comparison with old runs: `reward-math grade --compat`.
 
 use std::borrow::Cow;
 
 use crate::gold::Gold;
 use crate::options::Options;
+use crate::verdict::{ParseError, Rung, Side, Verdict};
 
 /// Units that the recipe deletes, one a line, with or without a plural "s". A full stop in them stands for any character, as in the
 /// patterns they come from.
 const UNITS: &str = include_str!("recipe_units.txt");
 
-/// What the recipe's grader says of a response.
+/// The verdict of the recipe's grader on a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecipeScore {
-    /// Whether the answer counts as right.
-    pub accepted: bool,
-    /// What it took for the answer; `None` where it finds none, which also is its format score of 0.
+    /// Right where the recipe accepts the answer.
+    pub verdict: Verdict,
+    /// The answer that it found; `None` gives its format score of 0.
     pub extracted: Option<String>,
 }
 
@@ -24,20 +25,24 @@ pub struct RecipeScore {
 /// Its second and third comparison ask `SymPy` and Math-Verify, which are not here: the ladder of this crate stands in
 /// for them. `tests/it/recipe.rs` lists where that differs on the recorded pairs.
 pub fn entropy_recipe(response: &str, ground_truth: &str) -> RecipeScore {
-    let Some(answer) = boxed(response) else {
-        return RecipeScore { accepted: false, extracted: None };
+    let Some(answer) = boxed(response).filter(|answer| !answer.is_empty()) else {
+        let verdict = Verdict::Unparsed { which: Side::Response, why: ParseError::NoAnswer };
+        return RecipeScore { verdict, extracted: boxed(response).map(str::to_owned) };
     };
     let gold = if ground_truth.contains("\\boxed") {
         boxed(ground_truth).unwrap_or(ground_truth)
     } else {
         ground_truth
     };
-    let same = normalised(answer) == normalised(gold);
-    let accepted = !answer.is_empty()
-        && (same
-            || Gold::parse(gold, &Options::strict())
-                .is_ok_and(|gold| gold.verify_answer(answer).is_right()));
-    RecipeScore { accepted, extracted: Some(answer.to_owned()) }
+    let verdict = if normalised(answer) == normalised(gold) {
+        Verdict::decided(true, Rung::Spelling)
+    } else {
+        match Gold::parse(gold, &Options::strict()) {
+            Ok(gold) => gold.verify_answer(answer),
+            Err(why) => Verdict::Unparsed { which: Side::GroundTruth, why },
+        }
+    };
+    RecipeScore { verdict, extracted: Some(answer.to_owned()) }
 }
 
 /// The content of the last `\boxed{…}`, if that is what the last box is.

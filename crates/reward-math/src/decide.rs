@@ -1,5 +1,7 @@
 //! The ladder of comparisons: spelling, choice, then the readings of both sides against each other.
 
+use dashu::Rational;
+
 mod chains;
 mod collections;
 mod inequality;
@@ -7,8 +9,6 @@ mod member;
 mod piecewise;
 mod region;
 mod values;
-
-use num_rational::BigRational;
 
 use crate::algebra::Algebra;
 use crate::answer::{Answer, Node};
@@ -358,7 +358,7 @@ fn may_need_solving(node: &Node) -> bool {
 fn is_clock(words: &str, parts: &[Expression]) -> bool {
     let [hours, minutes] = parts else { return false };
     let whole = |expression: &Expression| {
-        expression.literal().filter(BigRational::is_integer).map(|value| value.to_integer())
+        expression.literal().filter(Rational::is_int).map(|value| value.numerator().clone())
     };
     let (Some(hours), Some(minutes)) = (whole(hours), whole(minutes)) else { return false };
     [0, 12].iter().any(|half| words == format!("clock {}:{:0>2}", &hours % 12 + half, minutes))

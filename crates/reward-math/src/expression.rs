@@ -3,12 +3,12 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
-use num_rational::BigRational;
+use dashu::Rational;
 
 /// An expression. Sums and products are flat, so the depth of the tree is the depth of the brackets.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Expression {
-    Number(BigRational),
+    Number(Rational),
     /// A variable, or a constant: `\pi`, `e`, `i`.
     Symbol(String),
     Sum(Vec<Expression>),
@@ -48,7 +48,7 @@ pub(crate) enum Range {
 
 impl Expression {
     /// The value, if the expression is a literal with an optional sign.
-    pub(crate) fn literal(&self) -> Option<BigRational> {
+    pub(crate) fn literal(&self) -> Option<Rational> {
         match self {
             Self::Number(value) => Some(value.clone()),
             Self::Negative(inner) => inner.literal().map(|value| -value),
@@ -92,7 +92,7 @@ impl Expression {
             | Self::Quotient(..)
             | Self::PlusMinus(..) => false,
             Self::Power(_, exponent) => {
-                !exponent.literal().is_some_and(|exponent| exponent.is_integer())
+                !exponent.literal().is_some_and(|exponent| exponent.is_int())
             }
             _ => true,
         })

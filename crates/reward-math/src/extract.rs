@@ -5,51 +5,20 @@
 
 use std::ops::Range;
 
-use serde::{Deserialize, Serialize};
-
 use crate::options::Options;
 
 mod boxes;
 mod echo;
+mod extracted;
 mod fallback;
 mod phrase;
+mod span;
 mod turn;
 
 pub(crate) use echo::Question;
+pub use extracted::{Extracted, Rule};
 pub(crate) use fallback::only_number;
-
-/// An answer and where it was found.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Extracted {
-    /// The answer as written, without its box or phrase.
-    pub text: String,
-    /// The rule that found it.
-    pub rule: Rule,
-    /// Byte range in the response that `text` was taken from.
-    pub span: Range<usize>,
-}
-
-/// The ways to mark an answer, in the order in which they are tried.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Rule {
-    /// `\boxed{…}` or `\fbox{…}`, or `\boxed 7`; the last one that is closed.
-    Box,
-    /// `<answer>…</answer>`.
-    Tag,
-    /// `#### …` (GSM8K).
-    HashMarks,
-    /// "the answer is …", "Answer: …" and the like; the last one.
-    Phrase,
-    /// The last line is nothing but bold text, or ends in it.
-    Bold,
-    /// The text ends in the letter of a choice, only with [`Options::last_number`].
-    LastLetter,
-    /// The last formula or number, only with [`Options::last_number`].
-    LastNumber,
-    /// The last sentence, where there is no number in the text; only with [`Options::last_number`].
-    LastSentence,
-}
+use span::{only, some_text, trimmed};
 
 /// Finds the answer in a response, by the first rule that applies.
 ///
@@ -84,20 +53,6 @@ pub(crate) fn extract_answering(
     }
     let own = turn::own(response).unwrap_or(0..response.len());
     find(&only(response, own, &echoes), options)
-}
-
-/// The response with everything blank but one part, and the echoes in it blank too: offsets stay.
-fn only(response: &str, own: Range<usize>, echoes: &[Range<usize>]) -> String {
-    let mut bytes = response.as_bytes().to_vec();
-    for blank in echoes.iter().chain([&(0..own.start), &(own.end..response.len())]) {
-        for byte in &mut bytes[blank.clone()] {
-            // Lines stay lines.
-            if *byte != b'\n' {
-                *byte = b' ';
-            }
-        }
-    }
-    String::from_utf8(bytes).unwrap_or_default()
 }
 
 fn find(response: &str, options: &Options) -> Option<Extracted> {
@@ -142,16 +97,4 @@ fn bold(response: &str) -> Option<Range<usize>> {
     let start = line + body[line..].rfind("**")? + 2;
     // "**Question:**" is a heading.
     some_text(response, start..body.len()).filter(|span| !response[span.clone()].ends_with(':'))
-}
-
-fn some_text(response: &str, span: Range<usize>) -> Option<Range<usize>> {
-    let span = trimmed(response, span);
-    (!span.is_empty()).then_some(span)
-}
-
-fn trimmed(response: &str, span: Range<usize>) -> Range<usize> {
-    let text = &response[span.clone()];
-    let start = span.start + (text.len() - text.trim_start().len());
-    let text = text.trim();
-    start..start + text.len()
 }

@@ -6,6 +6,7 @@ use rayon::prelude::*;
 use serde_json::{Map, Value};
 use thiserror::Error;
 
+use crate::compat::entropy_recipe;
 use crate::extract::extract;
 use crate::gold::Gold;
 use crate::options::Options;
@@ -95,6 +96,9 @@ pub struct Grading {
     pub question_key: Option<String>,
     /// What to do with a bad line.
     pub bad_row: BadRow,
+    /// Whether the grader of the recipe judges, [`entropy_recipe`], in place of this crate's; it looks at neither `options` nor the
+    /// question.
+    pub compat: bool,
 }
 
 impl Default for Grading {
@@ -106,6 +110,7 @@ impl Default for Grading {
             answer_key: None,
             question_key: None,
             bad_row: BadRow::Stop,
+            compat: false,
         }
     }
 }
@@ -228,7 +233,6 @@ fn grade_row(
     line: usize,
     grading: &Grading,
 ) -> Result<Added, GradeError> {
-    let options = &grading.options;
     let response = text(fields, &grading.response_key, line)?;
     let gold_field = match &grading.answer_key {
         Some(key) => key,
@@ -242,16 +246,11 @@ fn grade_row(
             .iter()
             .find_map(|key| fields.get(*key)?.as_str().map(str::to_owned)),
     };
-    let gold = Gold::parse(&ground_truth, options).map(|gold| match &question {
-        Some(question) => gold.asked(question),
-        None => gold,
-    });
-    let (extracted, verdict) = match gold {
-        Ok(gold) => (gold.extract(&response), gold.verify(&response)),
-        Err(why) => {
-            let verdict = Verdict::Unparsed { which: Side::GroundTruth, why };
-            (extract(&response, options), verdict)
-        }
+    let (extracted, verdict) = if grading.compat {
+        let score = entropy_recipe(&response, &ground_truth);
+        (score.extracted, score.verdict)
+    } else {
+        judged(&response, &ground_truth, question.as_deref(), &grading.options)
     };
     let mut added = match &verdict {
         Verdict::Right { how } => vec![("verdict", "right".into()), ("how", named(how))],
@@ -263,8 +262,29 @@ fn grade_row(
         ],
     };
     added.push(("reward", grading.reward.of(&verdict).into()));
-    added.push(("extracted", extracted.map_or(Value::Null, |found| found.text.into())));
+    added.push(("extracted", extracted.map_or(Value::Null, Value::String)));
     Ok((added, verdict))
+}
+
+/// The answer that was found in the response, and the verdict on it.
+fn judged(
+    response: &str,
+    ground_truth: &str,
+    question: Option<&str>,
+    options: &Options,
+) -> (Option<String>, Verdict) {
+    let gold = Gold::parse(ground_truth, options).map(|gold| match question {
+        Some(question) => gold.asked(question),
+        None => gold,
+    });
+    let (extracted, verdict) = match gold {
+        Ok(gold) => (gold.extract(response), gold.verify(response)),
+        Err(why) => {
+            let verdict = Verdict::Unparsed { which: Side::GroundTruth, why };
+            (extract(response, options), verdict)
+        }
+    };
+    (extracted.map(|found| found.text), verdict)
 }
 
 fn named(value: &impl serde::Serialize) -> Value {

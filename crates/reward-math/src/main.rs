@@ -79,6 +79,9 @@ struct GradeArguments {
     /// Leave the normal forms of both sides out of `how`
     #[arg(long)]
     brief: bool,
+    /// Grade as the recipe of arXiv:2505.22617 does, its false positives included, for comparison with its runs
+    #[arg(long, conflicts_with_all = ["mode", "question_key", "brief"])]
+    compat: bool,
     /// Reward of a right answer
     #[arg(long, default_value_t = 1.0)]
     right: f64,
@@ -193,6 +196,7 @@ fn run_grade(arguments: &GradeArguments, out: &mut impl Write) -> anyhow::Result
         answer_key: arguments.rows.answer_key.clone(),
         question_key: arguments.question_key.clone(),
         bad_row: if arguments.skip_bad_rows { BadRow::Skip } else { BadRow::Stop },
+        compat: arguments.compat,
     };
     let input = arguments.rows.open()?;
     let bar = progress_bar();

@@ -5,8 +5,6 @@
 mod as_read;
 mod text;
 
-use num_traits::Zero;
-
 use crate::algebra::{Algebra, Fraction};
 use crate::answer::{Answer, Node, Piece, Relation};
 use crate::expression::{Expression, is_constant};
@@ -48,6 +46,17 @@ pub(crate) fn of(reading: &Node, fuel: u64) -> String {
     text
 }
 
+/// What the order of members means.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Order {
+    /// Everything: they stay as written.
+    Written,
+    /// Nothing, but each counts as often as it is written.
+    Free,
+    /// Nothing, and neither do repetitions.
+    Set,
+}
+
 /// What is printed, with the fuel that is left.
 struct Printer {
     fuel: u64,
@@ -68,19 +77,19 @@ impl Printer {
                 }
             }
             Node::Words(words) => format!("\\text{{{words}}}"),
-            Node::List { open: ' ', items, .. } => self.members(items, true).join(", "),
+            Node::List { open: ' ', items, .. } => self.members(items, Order::Free).join(", "),
             Node::List { open: '{', items, .. } => {
-                format!("\\{{{}\\}}", self.members(items, true).join(", "))
+                format!("\\{{{}\\}}", self.members(items, Order::Set).join(", "))
             }
             Node::List { open, close, items } => {
-                format!("{open}{}{close}", self.members(items, false).join(", "))
+                format!("{open}{}{close}", self.members(items, Order::Written).join(", "))
             }
-            Node::Union(parts) => self.members(parts, true).join(" \\cup "),
+            Node::Union(parts) => self.members(parts, Order::Set).join(" \\cup "),
             Node::Intersection(parts) => {
                 let chains = parts.iter().all(|part| matches!(part, Node::Chain { .. }));
-                self.members(parts, true).join(if chains { " and " } else { " \\cap " })
+                self.members(parts, Order::Set).join(if chains { " and " } else { " \\cap " })
             }
-            Node::Difference(parts) => self.members(parts, false).join(" \\setminus "),
+            Node::Difference(parts) => self.members(parts, Order::Written).join(" \\setminus "),
             Node::Chain { sides, relations } => self.chain(sides, relations),
             Node::Matrix(rows) => {
                 let mut printed = Vec::with_capacity(rows.len());
@@ -99,7 +108,7 @@ impl Printer {
             Node::Ratio(parts) => self.ratio(parts),
             Node::Builder { head, conditions } => {
                 let head = self.node(head);
-                format!("\\{{{head} \\mid {}\\}}", self.members(conditions, true).join(", "))
+                format!("\\{{{head} \\mid {}\\}}", self.members(conditions, Order::Set).join(", "))
             }
         }
     }
@@ -114,8 +123,8 @@ impl Printer {
         format!("{value} & {condition}")
     }
 
-    /// Items in their normal forms; sorted and without repetition where their order means nothing.
-    fn members(&mut self, items: &[Node], sorted: bool) -> Vec<String> {
+    /// Items in their normal forms, in the order that means as much as theirs.
+    fn members(&mut self, items: &[Node], order: Order) -> Vec<String> {
         let in_order = items.iter().any(|item| {
             matches!(item, Node::Value { expression: Expression::Symbol(name), .. } if name == "\\ldots")
         });
@@ -126,8 +135,10 @@ impl Printer {
                 (approximate(item).unwrap_or(f64::INFINITY), text)
             })
             .collect();
-        if sorted && !in_order {
+        if order != Order::Written && !in_order {
             keyed.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.cmp(&b.1)));
+        }
+        if order == Order::Set && !in_order {
             keyed.dedup_by(|a, b| a.1 == b.1);
         }
         keyed.into_iter().map(|(_, text)| text).collect()

@@ -6,6 +6,9 @@
 //! constants), or at several random points (of expressions with variables), are taken as equality: no two different
 //! answers of moderate size agree that far, and a tolerance is never involved.
 
+use dashu::Rational;
+use dashu::base::BitTest;
+
 mod complex;
 mod evaluate;
 mod function;
@@ -15,11 +18,10 @@ mod residue;
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
-use num_bigint::BigInt;
-use num_rational::BigRational;
+pub(crate) use evaluate::Operand;
 
 use crate::expression::{Expression, is_constant};
-use real::Arithmetic;
+use real::{Arithmetic, Failure};
 
 /// Precisions at which constants are compared, in bits: most that differ do so at the first.
 const CONSTANT_BITS: [usize; 3] = [96, 320, 1088];
@@ -40,23 +42,6 @@ const BOTH_SIGNS: u64 = 9;
 /// Bits that must be left over at a point when the terms of every sum are lined up.
 const SPARE_BITS_AT_POINT: usize = 64;
 
-/// Why an enclosure could not be had.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Failure {
-    /// There is no such value.
-    Undefined,
-    /// There is no such real number; a complex one may exist.
-    NotReal,
-    /// Beyond the numbers that are calculated with.
-    TooLarge,
-    /// The enclosure is too wide to tell, at this precision.
-    Unclear,
-    /// A function or symbol without a known value.
-    Unknown,
-    /// The work exceeded its limit.
-    OutOfFuel,
-}
-
 /// What the enclosures say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
@@ -66,13 +51,6 @@ pub(crate) enum Outcome {
     Different,
     /// They could not be had.
     Unknown,
-}
-
-/// A value to compare: an expression and the sign that every `±` in it takes.
-#[derive(Clone, Copy)]
-pub(crate) struct Operand<'a> {
-    pub(crate) expression: &'a Expression,
-    pub(crate) plus: bool,
 }
 
 /// Compares two expressions by their enclosures, at the expense of `fuel`: limbs of arithmetic.
@@ -126,11 +104,11 @@ pub(crate) fn order(left: Operand<'_>, right: Operand<'_>, fuel: &mut u64) -> Op
 /// Whether a constant is proven to lie within `unit` of a number.
 pub(crate) fn is_within(
     value: Operand<'_>,
-    number: &BigRational,
-    unit: &BigRational,
+    number: &Rational,
+    unit: &Rational,
     fuel: &mut u64,
 ) -> bool {
-    let bound = |number: BigRational| Expression::Number(number);
+    let bound = |number: Rational| Expression::Number(number);
     let (low, high) = (bound(number - unit), bound(number + unit));
     let operand = |expression| Operand { expression, plus: true };
     order(operand(&low), value, fuel) == Some(Ordering::Less)
@@ -192,7 +170,7 @@ fn functions(
     let skipped = if bars(left.expression) || bars(right.expression) { BOTH_SIGNS } else { 0 };
     let (mut agreed, mut one_sided) = (0, 0);
     for attempt in 0..tried {
-        let point: Vec<(&str, BigRational)> = variables
+        let point: Vec<(&str, Rational)> = variables
             .iter()
             .enumerate()
             .map(|(index, name)| {
@@ -247,18 +225,18 @@ fn has_steps(expression: &Expression) -> bool {
 }
 
 /// A coordinate for a function with steps: the whole numbers in turn; for `x`, `y`, `z` and `t` also what lies between.
-fn stepwise_coordinate(attempt: u64, index: u64, name: &str) -> BigRational {
+fn stepwise_coordinate(attempt: u64, index: u64, name: &str) -> Rational {
     let whole = i64::try_from((attempt * (7 * index + 1) + 5 * index) % 61 + 1).unwrap_or(1);
     let real = name.starts_with(['x', 'y', 'z', 't']);
     if real {
-        return BigRational::new(BigInt::from(7 * whole - 100), BigInt::from(9));
+        return Rational::from_parts((7 * whole - 100).into(), 9_u8.into());
     }
-    BigRational::from_integer(BigInt::from(whole))
+    Rational::from(whole)
 }
 
 /// A coordinate of a point: positive at first, as competition problems suppose; later of either sign. The same for the
 /// same attempt and position on every machine.
-fn coordinate(attempt: u64, index: u64, whole: bool) -> BigRational {
+fn coordinate(attempt: u64, index: u64, whole: bool) -> Rational {
     // SplitMix64 of attempt and index.
     let mut state = attempt
         .wrapping_mul(0x9e37_79b9_7f4a_7c15)
@@ -268,7 +246,7 @@ fn coordinate(attempt: u64, index: u64, whole: bool) -> BigRational {
     state ^= state >> 31;
     if whole {
         // Later points reach further; index keeps n and k apart, n the larger mostly.
-        return BigRational::from_integer(BigInt::from(2 + attempt / 2 + state % 5));
+        return Rational::from(2 + attempt / 2 + state % 5);
     }
     let size = i64::try_from(state % 960).unwrap_or_default() + 33;
     // The first points lie in (0, 1), where most functions are defined; then up to 8 and on both sides of 0.
@@ -278,16 +256,16 @@ fn coordinate(attempt: u64, index: u64, whole: bool) -> BigRational {
         _ if state & (1 << 40) == 0 => (-size, 127),
         _ => (size, 127),
     };
-    BigRational::new(BigInt::from(top), BigInt::from(bottom))
+    Rational::from_parts_signed(top.into(), bottom.into())
 }
 
 /// A whole coordinate made even or odd in turn, so that no power of -1 goes unnoticed, in all combinations with a second
 /// one. What is chosen from, `n`, is the larger at two points of three.
-fn of_both_parities(value: &BigRational, attempt: u64, index: u64, name: &str) -> BigRational {
+fn of_both_parities(value: &Rational, attempt: u64, index: u64, name: &str) -> Rational {
     let larger = matches!(name, "n" | "N") && attempt % 3 != 2;
-    let value = if larger { value.to_integer() + 6 } else { value.to_integer() };
+    let value = if larger { value.trunc() + 6 } else { value.trunc() };
     let odd = (attempt >> (index % 2)) & 1 == 1;
-    BigRational::from_integer(if value.bit(0) == odd { value } else { value + 1 })
+    Rational::from(if value.bit(0) == odd { value } else { value + 1 })
 }
 
 /// The variables of an expression, and those of them that must be whole: under factorials, binomials and as ends of sums.
@@ -332,8 +310,7 @@ fn collect<'a>(
         Expression::Power(a, b) => {
             collect(a, whole, variables, integers);
             // (-1)^n is real for whole n alone.
-            let negative =
-                a.literal().is_some_and(|base| base < BigRational::from_integer(0.into()));
+            let negative = a.literal().is_some_and(|base| base < Rational::ZERO);
             collect(b, whole || negative, variables, integers);
         }
         Expression::Quotient(a, b) | Expression::Logarithm(Some(a), b) => {

@@ -1,11 +1,13 @@
 //! Tokens to expressions, by precedence climbing with a depth limit.
 
+mod base;
 mod command;
 mod factor;
 mod function;
 mod name;
 mod sum;
 
+pub(crate) use base::{MAX_DIGITS as MAX_DIGITS_IN_BASE, in_base};
 pub(crate) use function::function_name;
 
 use crate::token::{Kind, Token};
@@ -27,6 +29,8 @@ pub(crate) struct Parser {
     pub(crate) gauss: bool,
     /// Environments around the current token: `&` separates cells inside them, answers outside.
     pub(crate) environments: usize,
+    /// Steps that numbers in a base have taken.
+    base_steps: usize,
     /// The closing partner of each opening bracket.
     partner: Vec<Option<usize>>,
     /// Whether a comma or semicolon stands directly between an opening bracket and its partner.
@@ -56,6 +60,7 @@ impl Parser {
             around: Surroundings::default(),
             gauss: false,
             environments: 0,
+            base_steps: 0,
         };
         let mut open: Vec<usize> = Vec::new();
         for at in 0..parser.tokens.len() {
@@ -141,7 +146,7 @@ impl Parser {
         self.position
     }
 
-    /// Runs a rule; where it does not apply or fails, nothing was read.
+    /// Runs a rule; where it does not apply or fails, nothing was read. What is beyond a bound stays so however it is read.
     pub(crate) fn attempt<T>(
         &mut self,
         rule: impl FnOnce(&mut Self) -> Result<Option<T>>,
@@ -149,7 +154,11 @@ impl Parser {
         let (start, depth, around) = (self.position, self.depth, self.around);
         match rule(self) {
             Ok(Some(found)) => Ok(Some(found)),
-            Err(why @ ParseError::TooDeep { .. }) => Err(why),
+            Err(
+                why @ (ParseError::TooDeep { .. }
+                | ParseError::TooLong { .. }
+                | ParseError::OutOfFuel),
+            ) => Err(why),
             Ok(None) | Err(_) => {
                 (self.position, self.depth, self.around) = (start, depth, around);
                 Ok(None)

@@ -1,7 +1,7 @@
 //! Equations and inequalities: labels, rearrangement, intervals.
 
-use num_rational::BigRational;
-use num_traits::Signed;
+use dashu::Rational;
+use dashu::base::Signed;
 
 use crate::algebra::{Algebra, Fraction, Polynomial};
 use crate::answer::{Node, Relation};
@@ -330,7 +330,7 @@ pub(crate) fn proportional(
     if first.as_constant().is_some() || second.as_constant().is_some() {
         return Ok(false);
     }
-    let factor: BigRational = a / b;
+    let factor: Rational = a / b;
     let turned = if factor.is_negative() { q_relation.flipped() } else { q_relation };
     if p_relation != turned {
         return Ok(false);
@@ -346,7 +346,7 @@ pub(crate) fn cleared(
     let mut lowest = std::collections::BTreeMap::new();
     for (monomial, _) in polynomial.terms() {
         for (id, exponent) in monomial {
-            if exponent.is_negative() {
+            if exponent.numerator() < 0 {
                 let slot = lowest.entry(*id).or_insert(*exponent);
                 *slot = (*slot).min(*exponent);
             }
@@ -356,6 +356,6 @@ pub(crate) fn cleared(
         return Ok(polynomial.clone());
     }
     let inverse = lowest.into_iter().map(|(id, exponent)| (id, -exponent)).collect();
-    let factor = Polynomial::term(inverse, BigRational::from_integer(1.into()));
+    let factor = Polynomial::term(inverse, Rational::ONE);
     algebra.multiply_polynomials(polynomial, &factor)
 }

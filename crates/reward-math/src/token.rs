@@ -1,11 +1,12 @@
 //! Folded text to tokens: LaTeX decoration disappears here, numbers and words are recognised.
 
+use dashu::Rational;
+
 mod command;
 mod name;
 mod number;
 
 use name::{is_unit_abbreviation, is_word, split_function};
-use num_rational::BigRational;
 
 use crate::verdict::ParseError;
 
@@ -28,7 +29,7 @@ pub(crate) struct Token {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Kind {
     /// A literal: its value, its digits as written, and whether commas group it.
-    Number { value: BigRational, digits: String, grouped: bool },
+    Number { value: Rational, digits: String, grouped: bool },
     /// One letter: a variable.
     Letter(char),
     /// A run of letters that is a word, lower-cased or not as written.

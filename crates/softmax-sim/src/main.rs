@@ -2,19 +2,10 @@
 
 mod command;
 
-use clap::Parser;
-use command::Command;
+use command::Cli;
 use command_pages::{CLOSED_PIPE, Watched};
 use std::io::{self, Write};
 use std::process::ExitCode;
-
-/// CPU reference simulator for the entropy of softmax policies
-#[derive(Parser)]
-#[command(name = "softmax-sim", version, propagate_version = true)]
-struct Cli {
-    #[command(subcommand)]
-    command: Command,
-}
 
 fn main() -> ExitCode {
     let mut out = Watched::new(io::stdout().lock());

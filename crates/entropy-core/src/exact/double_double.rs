@@ -1,4 +1,6 @@
 //! Numbers of twice the precision of `f64`: the unevaluated sum of two.
+//!
+//! The crate `twofloat` is no substitute: it calls its functions preliminary and has no `e^x - 1 - x`, which is what cancels here.
 
 use super::factorial::INVERSE_FACTORIALS;
 use std::ops::{Add, Mul, Neg, Sub};

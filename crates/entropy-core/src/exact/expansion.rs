@@ -1,7 +1,7 @@
 //! The entropy along a step: each order and what it leaves, as sums whose terms are known in size.
 
-use super::Figure;
 use super::direction::{Along, Direction};
+use super::figure::Figure;
 use super::real::Real;
 use crate::categorical::Categorical;
 

@@ -5,16 +5,19 @@
 //! many digits as it takes. Terms that cancel altogether are told by their symmetry: no precision shows a 0.
 //! Derivation: `docs/theory.md#cancellation`.
 
+mod big;
 mod direction;
 mod double_double;
 mod expansion;
 mod factorial;
+mod figure;
 mod multi_precision;
 mod precise_policy;
 mod real;
 mod symmetry;
 
 pub(crate) use direction::Direction;
+pub(crate) use figure::Figure;
 
 use crate::categorical::Categorical;
 use expansion::{Expansion, Rated};
@@ -24,19 +27,6 @@ use precise_policy::PrecisePolicy;
 const SMOOTH_RANGE: f64 = 2.0;
 /// Up to this range of logits and step an entropy in `f64` has fourteen digits.
 const MODERATE_RANGE: f64 = 100.0;
-
-/// What is asked about a step, in nats.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Figure {
-    /// `-Cov(log π, δ)`.
-    FirstOrder,
-    /// `-E[(1 + log π + H)(δ - E δ)²]`.
-    Curvature,
-    /// `ΔH`.
-    Change,
-    /// `ΔH + Cov(log π, δ)`.
-    Remainder,
-}
 
 /// The figure, for a policy that moves in a direction.
 ///

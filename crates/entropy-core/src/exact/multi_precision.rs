@@ -1,12 +1,10 @@
 //! Figures in as many digits as they take.
 
-use super::Figure;
+use super::big::{Big, at, exactly};
 use super::direction::Direction;
+use super::figure::Figure;
 use super::symmetry::is_renaming;
 use crate::logit_step::UpdateRule;
-use dashu::float::{FBig, round::mode::HalfEven};
-
-pub(super) type Big = FBig<HalfEven, 2>;
 
 /// Bits to begin with, doubled until they are enough.
 const FIRST_PRECISION: usize = 256;
@@ -16,15 +14,6 @@ const LAST_PRECISION: usize = 8192;
 const SPARE_BITS: isize = 80;
 /// Odds below `e` to this are not worth a digit of anything an `f64` can hold.
 const LOWEST_EXPONENT: f64 = -4000.0;
-
-/// The number with nothing rounded: sums, differences and products of such are exact.
-pub(super) fn exactly(value: f64) -> Big {
-    at(value, 0)
-}
-
-fn at(value: f64, precision: usize) -> Big {
-    Big::try_from(value).expect("inputs are finite").with_precision(precision).value()
-}
 
 /// The figure, right to 1e-13 of itself.
 pub(super) fn figure(logits: &[f64], direction: Direction, figure: Figure) -> f64 {

@@ -1,7 +1,7 @@
 //! Terms that cancel altogether, told from the inputs: no precision shows a 0.
 
+use super::big::{Big, exactly};
 use super::direction::Direction;
-use super::multi_precision::{Big, exactly};
 use crate::categorical::Categorical;
 use std::cmp::Ordering;
 

@@ -1,10 +1,8 @@
-//! Fractions of polynomials, and their arithmetic.
+//! Fractions of polynomials.
 
-use num_rational::BigRational;
-use num_traits::{One, Signed};
+use dashu::Rational;
 
-use super::{Algebra, Atom, Exponent, Monomial, Polynomial, Result, small_integer};
-use crate::verdict::ParseError;
+use super::polynomial::Polynomial;
 
 /// A fraction whose denominator is 1 or a sum with leading coefficient 1.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -15,7 +13,7 @@ pub(crate) struct Fraction {
 
 impl From<Polynomial> for Fraction {
     fn from(numerator: Polynomial) -> Self {
-        Self { numerator, denominator: Polynomial::constant(BigRational::one()) }
+        Self { numerator, denominator: Polynomial::constant(Rational::ONE) }
     }
 }
 
@@ -25,18 +23,18 @@ impl Fraction {
     }
 
     pub(crate) fn one() -> Self {
-        Self::constant(BigRational::one())
+        Self::constant(Rational::ONE)
     }
 
-    pub(crate) fn constant(value: BigRational) -> Self {
+    pub(crate) fn constant(value: Rational) -> Self {
         Self::from(Polynomial::constant(value))
     }
 
     pub(crate) fn negated(&self) -> Self {
-        self.scaled(&-BigRational::one())
+        self.scaled(&Rational::NEG_ONE)
     }
 
-    pub(crate) fn scaled(&self, factor: &BigRational) -> Self {
+    pub(crate) fn scaled(&self, factor: &Rational) -> Self {
         Self { numerator: self.numerator.scaled(factor), denominator: self.denominator.clone() }
     }
 
@@ -46,213 +44,7 @@ impl Fraction {
     }
 
     /// The value, if it is a rational number.
-    pub(crate) fn as_constant(&self) -> Option<BigRational> {
+    pub(crate) fn as_constant(&self) -> Option<Rational> {
         self.as_polynomial()?.as_constant()
-    }
-}
-
-impl Algebra {
-    pub(crate) fn add(&mut self, left: &Fraction, right: &Fraction) -> Result<Fraction> {
-        self.spend(2 * (left.numerator.len() + right.numerator.len()) as u64)?;
-        for (_, coefficient) in right.numerator.terms() {
-            self.spend_on(coefficient, left.numerator.leading().unwrap_or(coefficient))?;
-        }
-        if left.denominator == right.denominator {
-            let numerator = left.numerator.plus(&right.numerator);
-            return self.fraction(numerator, &left.denominator);
-        }
-        let first = self.multiply_polynomials(&left.numerator, &right.denominator)?;
-        let second = self.multiply_polynomials(&right.numerator, &left.denominator)?;
-        let denominator = self.multiply_polynomials(&left.denominator, &right.denominator)?;
-        self.fraction(first.plus(&second), &denominator)
-    }
-
-    pub(crate) fn subtract(&mut self, left: &Fraction, right: &Fraction) -> Result<Fraction> {
-        self.add(left, &right.negated())
-    }
-
-    pub(crate) fn multiply(&mut self, left: &Fraction, right: &Fraction) -> Result<Fraction> {
-        let numerator = self.multiply_polynomials(&left.numerator, &right.numerator)?;
-        let denominator = self.multiply_polynomials(&left.denominator, &right.denominator)?;
-        self.fraction(numerator, &denominator)
-    }
-
-    pub(crate) fn divide(&mut self, left: &Fraction, right: &Fraction) -> Result<Fraction> {
-        let numerator = self.multiply_polynomials(&left.numerator, &right.denominator)?;
-        let denominator = self.multiply_polynomials(&left.denominator, &right.numerator)?;
-        self.fraction(numerator, &denominator)
-    }
-
-    /// Canonical sign and scale; a denominator of one term moves into the numerator.
-    fn fraction(&mut self, numerator: Polynomial, denominator: &Polynomial) -> Result<Fraction> {
-        if denominator.is_zero() {
-            return Err(ParseError::Undefined { what: "division by zero".to_owned() });
-        }
-        if denominator.as_constant().is_some_and(|value| value.is_one()) {
-            return Ok(Fraction::from(numerator));
-        }
-        if numerator.is_zero() {
-            return Ok(Fraction::zero());
-        }
-        let Some((monomial, coefficient)) = denominator.single() else {
-            if numerator == *denominator {
-                return Ok(Fraction::one());
-            }
-            let scale = denominator.leading().map_or_else(BigRational::one, BigRational::recip);
-            for polynomial in [&numerator, denominator] {
-                for (_, coefficient) in polynomial.terms() {
-                    self.spend_on(coefficient, &scale)?;
-                }
-            }
-            return Ok(Fraction {
-                numerator: numerator.scaled(&scale),
-                denominator: denominator.scaled(&scale),
-            });
-        };
-        let scale = coefficient.recip();
-        if let Some(leading) = numerator.leading() {
-            self.spend_on(leading, &scale)?;
-        }
-        let (mut inverse, mut left, mut complement) =
-            (Monomial::new(), Polynomial::constant(BigRational::one()), Monomial::new());
-        for (id, exponent) in monomial.clone() {
-            match self.atom(id) {
-                // 1/√P = √P / P
-                Atom::Base(base) => {
-                    let base = base.clone();
-                    complement.push((id, Exponent::one() - exponent));
-                    left = self.multiply_polynomials(&left, &base)?;
-                }
-                // The value of the square stays below: 1/|a| = |a| / a², 1/sin = sin / (1 - cos²).
-                Atom::Absolute(_) | Atom::Sine(_) => {
-                    let below = vec![(id, Exponent::from_integer(2))];
-                    let square = self.reduce(below, BigRational::one())?;
-                    complement.push((id, Exponent::from_integer(2) - exponent));
-                    left = self.multiply_polynomials(&left, &square)?;
-                }
-                _ => inverse.push((id, -exponent)),
-            }
-        }
-        let complement = self.reduce(complement, BigRational::one())?;
-        let inverse = self.reduce(inverse, scale)?;
-        let numerator = self.multiply_polynomials(&numerator, &inverse)?;
-        let numerator = self.multiply_polynomials(&numerator, &complement)?;
-        if left.as_constant().is_some_and(|value| value.is_one()) {
-            return Ok(Fraction::from(numerator));
-        }
-        self.fraction(numerator, &left)
-    }
-
-    pub(crate) fn power(&mut self, base: &Fraction, exponent: &Fraction) -> Result<Fraction> {
-        let undefined = |what: &str| ParseError::Undefined { what: what.to_owned() };
-        if let Some(exponent) = exponent.as_constant() {
-            if base.numerator.is_zero() && !exponent.is_positive() {
-                return Err(undefined("zero to a power that is not positive"));
-            }
-            return self.rational_exponent(base, &exponent);
-        }
-        if base.numerator.is_zero() {
-            return Err(undefined("zero to a symbolic power"));
-        }
-        self.symbolic_exponent(base, exponent)
-    }
-
-    fn rational_exponent(&mut self, base: &Fraction, exponent: &BigRational) -> Result<Fraction> {
-        // 1, -1 and 0 take exponents of any size.
-        if exponent.is_integer()
-            && let Some(value) = base.as_constant()
-            && value.abs() <= BigRational::one()
-            && value.is_integer()
-        {
-            let odd = exponent.numer().bit(0);
-            return Ok(Fraction::constant(if value.is_negative() && !odd {
-                -value
-            } else {
-                value
-            }));
-        }
-        let index = exponent.denom().try_into().map_err(|_| ParseError::OutOfFuel)?;
-        let root = if exponent.is_integer() { base.clone() } else { self.root(base, index)? };
-        let count = BigRational::from_integer(exponent.numer().clone());
-        let count = small_integer(&count).ok_or(ParseError::OutOfFuel)?;
-        let top = self.polynomial_power(&root.numerator, count.unsigned_abs())?;
-        let bottom = self.polynomial_power(&root.denominator, count.unsigned_abs())?;
-        if count < 0 { self.fraction(bottom, &top) } else { self.fraction(top, &bottom) }
-    }
-
-    /// `b^E` with `E` a sum of terms `c·m`: the product of the atoms `b^m` to the powers `c`.
-    fn symbolic_exponent(&mut self, base: &Fraction, exponent: &Fraction) -> Result<Fraction> {
-        let Some(sum) = exponent.as_polynomial().cloned() else {
-            return Ok(
-                self.of_atom(Atom::Function("power".into(), vec![base.clone(), exponent.clone()]))
-            );
-        };
-        let mut product = Fraction::one();
-        for (monomial, coefficient) in sum.terms() {
-            let factor = if monomial.is_empty() {
-                self.rational_exponent(base, coefficient)?
-            } else {
-                self.symbolic_power(base, monomial, coefficient)?
-            };
-            product = self.multiply(&product, &factor)?;
-        }
-        Ok(product)
-    }
-
-    /// `base^(coefficient · monomial)`.
-    fn symbolic_power(
-        &mut self,
-        base: &Fraction,
-        monomial: &Monomial,
-        coefficient: &BigRational,
-    ) -> Result<Fraction> {
-        let scale = |value: &BigRational| -> Result<Exponent> {
-            let part = |integer: &num_bigint::BigInt| {
-                i64::try_from(integer).ok().filter(|n| n.unsigned_abs() < 1 << 20)
-            };
-            match (part(value.numer()), part(value.denom())) {
-                (Some(top), Some(bottom)) => Ok(Exponent::new(top, bottom)),
-                _ => Err(ParseError::OutOfFuel),
-            }
-        };
-        let exponent = scale(coefficient)?;
-        // e^{c ln a} = a^c
-        if let [(id, power)] = monomial.as_slice()
-            && power.is_one()
-            && let Atom::Logarithm(argument) = self.atom(*id).clone()
-            && let Some(([(base_id, one)], _)) =
-                base.as_polynomial().and_then(Polynomial::single).map(|(m, c)| (m.as_slice(), c))
-            && one.is_one()
-            && matches!(self.atom(*base_id), Atom::Symbol(name) if name == "e")
-        {
-            return self.rational_exponent(&argument, coefficient);
-        }
-        let mut parts: Vec<(Fraction, Exponent)> = Vec::new();
-        match base.as_polynomial().and_then(Polynomial::single) {
-            Some((base_monomial, base_coefficient)) => {
-                if base_coefficient.is_negative() {
-                    parts.push((Fraction::constant(-BigRational::one()), exponent));
-                }
-                for (prime, times) in self.factor(&base_coefficient.abs())? {
-                    let prime = num_bigint::BigInt::from(prime);
-                    let prime = Fraction::constant(BigRational::from_integer(prime));
-                    parts.push((prime, exponent * Exponent::from_integer(times)));
-                }
-                for (id, power) in base_monomial {
-                    let atom = Polynomial::term(vec![(*id, Exponent::one())], BigRational::one());
-                    let power = num_traits::CheckedMul::checked_mul(&exponent, power)
-                        .ok_or(ParseError::OutOfFuel)?;
-                    parts.push((Fraction::from(atom), power));
-                }
-            }
-            None => parts.push((base.clone(), exponent)),
-        }
-        let mut product = Polynomial::constant(BigRational::one());
-        for (base, exponent) in parts {
-            let id = self.intern(Atom::Power(Box::new(base), monomial.clone()));
-            let power = self.reduce(vec![(id, exponent)], BigRational::one())?;
-            product = self.multiply_polynomials(&product, &power)?;
-        }
-        Ok(Fraction::from(product))
     }
 }

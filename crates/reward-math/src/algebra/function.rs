@@ -1,9 +1,7 @@
 //! Factorials, binomials, logarithms and named functions.
 
-use num_bigint::BigInt;
-use num_integer::Integer;
-use num_rational::BigRational;
-use num_traits::{One, Signed};
+use dashu::base::{BitTest, Gcd, Inverse, Signed, UnsignedAbs};
+use dashu::{Integer, Natural, Rational};
 
 use super::root::at_most;
 use super::{Algebra, Atom, Exponent, Fraction, MAX_BITS, Polynomial, Result};
@@ -22,17 +20,17 @@ impl Algebra {
     }
 
     /// `n (n-1) … (n-k+1)`.
-    fn falling(&mut self, n: &BigRational, k: u64) -> Result<BigRational> {
-        let mut product = BigInt::one();
+    fn falling(&mut self, n: &Rational, k: u64) -> Result<Rational> {
+        let mut product = Integer::ONE;
         for step in 0..k {
-            let bits = product.bits();
+            let bits = product.bit_len() as u64;
             self.spend(1 + bits / 4096)?;
             if bits > MAX_BITS {
                 return Err(ParseError::OutOfFuel);
             }
-            product *= n.numer() - BigInt::from(step);
+            product *= n.numerator() - Integer::from(step);
         }
-        Ok(BigRational::from_integer(product))
+        Ok(Rational::from(product))
     }
 
     pub(super) fn binomial(&mut self, n: &Fraction, k: &Fraction) -> Result<Fraction> {
@@ -43,24 +41,24 @@ impl Algebra {
         {
             let k = at_most(k, u64::from(u32::MAX)).unwrap_or(n_integer + 1);
             if k > n_integer {
-                return Ok(Fraction::constant(BigRational::from_integer(BigInt::from(0))));
+                return Ok(Fraction::constant(Rational::ZERO));
             }
             let k = k.min(n_integer - k);
             if k > LARGEST_FACTORIAL {
                 return Err(ParseError::OutOfFuel);
             }
             let top = self.falling(n, k)?;
-            let bottom = self.falling(&BigRational::from_integer(BigInt::from(k)), k)?;
-            self.spend_on(&top, &bottom.recip())?;
+            let bottom = self.falling(&Rational::from(k), k)?;
+            self.spend_on(&top, &(&bottom).inv())?;
             return Ok(Fraction::constant(top / bottom));
         }
         match k_value.and_then(|k| at_most(&k, 16)) {
             Some(k) => {
                 let mut product = Fraction::one();
                 for step in 0..k {
-                    let shift = Fraction::constant(BigRational::from_integer(BigInt::from(step)));
+                    let shift = Fraction::constant(Rational::from(step));
                     let factor = self.subtract(n, &shift)?;
-                    let scale = BigRational::new(BigInt::one(), BigInt::from(step + 1));
+                    let scale = Rational::from_parts(Integer::ONE, (step + 1).into());
                     product = self.multiply(&product, &factor.scaled(&scale))?;
                 }
                 Ok(product)
@@ -86,37 +84,37 @@ impl Algebra {
             return Ok(self.of_atom(Atom::Logarithm(Box::new(argument.clone()))));
         };
         let (content, monomial, rest) = match polynomial.single() {
-            Some((monomial, coefficient)) if coefficient.is_positive() => {
+            Some((monomial, coefficient)) if !coefficient.is_negative() => {
                 (coefficient.clone(), monomial.clone(), None)
             }
             _ => {
                 let content = polynomial.content();
-                (content.clone(), Vec::new(), Some(polynomial.scaled(&content.recip())))
+                (content.clone(), Vec::new(), Some(polynomial.scaled(&(&content).inv())))
             }
         };
         let mut sum = Fraction::zero();
         for (prime, times) in self.factor(&content)? {
-            let prime = Fraction::constant(BigRational::from_integer(BigInt::from(prime)));
+            let prime = Fraction::constant(Rational::from(prime));
             let part = self.of_atom(Atom::Logarithm(Box::new(prime)));
-            sum = self.add(&sum, &part.scaled(&BigRational::from_integer(times.into())))?;
+            sum = self.add(&sum, &part.scaled(&Rational::from(times)))?;
         }
         for (id, exponent) in monomial {
             let atom = self.atom(id).clone();
-            let ratio = BigRational::new((*exponent.numer()).into(), (*exponent.denom()).into());
+            let ratio = Rational::from(exponent);
             let part = match atom {
                 Atom::Symbol(name) if name == "e" => Fraction::one(),
                 Atom::Prime(prime) => {
-                    let prime = Fraction::constant(BigRational::from_integer(BigInt::from(prime)));
+                    let prime = Fraction::constant(Rational::from(prime));
                     self.of_atom(Atom::Logarithm(Box::new(prime)))
                 }
                 // ln(b^m) = m ln b
                 Atom::Power(base, power) => {
-                    let power = Fraction::from(Polynomial::term(power, BigRational::one()));
+                    let power = Fraction::from(Polynomial::term(power, Rational::ONE));
                     let logarithm = self.natural_logarithm(&base)?;
                     self.multiply(&power, &logarithm)?
                 }
                 _ => {
-                    let inner = Polynomial::term(vec![(id, Exponent::one())], BigRational::one());
+                    let inner = Polynomial::term(vec![(id, Exponent::ONE)], Rational::ONE);
                     self.of_atom(Atom::Logarithm(Box::new(Fraction::from(inner))))
                 }
             };
@@ -140,15 +138,16 @@ impl Algebra {
             }
             ("gcd" | "lcm", [first, second]) => {
                 let integers = first.as_constant().zip(second.as_constant());
-                let integers = integers.filter(|(a, b)| a.is_integer() && b.is_integer());
+                let integers = integers.filter(|(a, b)| a.is_int() && b.is_int());
                 Ok(match integers {
                     Some((a, b)) => {
+                        let (a, b) = (a.numerator(), b.numerator());
                         let value = if name == "gcd" {
-                            a.numer().gcd(b.numer())
+                            greatest_divisor(a, b)
                         } else {
-                            a.numer().lcm(b.numer())
+                            least_multiple(a, b)
                         };
-                        Fraction::constant(BigRational::from_integer(value))
+                        Fraction::constant(Rational::from(value))
                     }
                     None => self.of_atom(Atom::Function(name.to_owned(), arguments)),
                 })
@@ -156,18 +155,18 @@ impl Algebra {
             ("double factorial", [argument]) => match argument.as_constant() {
                 Some(value) => {
                     let n = at_most(&value, LARGEST_FACTORIAL).ok_or(ParseError::OutOfFuel)?;
-                    let mut product = BigInt::one();
+                    let mut product = Integer::ONE;
                     for factor in (1..=n).rev().step_by(2) {
-                        self.spend(1 + product.bits() / 4096)?;
+                        self.spend(1 + product.bit_len() as u64 / 4096)?;
                         product *= factor;
                     }
-                    Ok(Fraction::constant(BigRational::from_integer(product)))
+                    Ok(Fraction::constant(Rational::from(product)))
                 }
                 None => Ok(self.of_atom(Atom::Function(name.to_owned(), arguments))),
             },
             ("floor" | "ceil", [argument]) => match argument.as_constant() {
-                Some(value) if name == "floor" => Ok(Fraction::constant(value.floor())),
-                Some(value) => Ok(Fraction::constant(value.ceil())),
+                Some(value) if name == "floor" => Ok(Fraction::constant(value.floor().into())),
+                Some(value) => Ok(Fraction::constant(value.ceil().into())),
                 None => Ok(self.of_atom(Atom::Function(name.to_owned(), arguments))),
             },
             ("max" | "min", [first, second]) => {
@@ -175,10 +174,20 @@ impl Algebra {
                 let spread = self.absolute(&difference)?;
                 let spread = if name == "max" { spread } else { spread.negated() };
                 let sum = self.add(first, second)?;
-                let half = BigRational::new(BigInt::one(), BigInt::from(2));
+                let half = Rational::from_parts(Integer::ONE, 2_u8.into());
                 Ok(self.add(&sum, &spread)?.scaled(&half))
             }
             _ => Ok(self.of_atom(Atom::Function(name.to_owned(), arguments))),
         }
     }
+}
+
+/// The greatest common divisor; 0 of 0 and 0.
+pub(crate) fn greatest_divisor(a: &Integer, b: &Integer) -> Natural {
+    if a.is_zero() && b.is_zero() { Natural::ZERO } else { a.gcd(b) }
+}
+
+/// The least common multiple; 0 where one is 0.
+pub(crate) fn least_multiple(a: &Integer, b: &Integer) -> Natural {
+    if a.is_zero() || b.is_zero() { Natural::ZERO } else { (a / a.gcd(b) * b).unsigned_abs() }
 }

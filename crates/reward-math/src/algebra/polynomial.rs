@@ -2,33 +2,28 @@
 
 use std::collections::BTreeMap;
 
-use num_bigint::{BigInt, BigUint};
-use num_integer::Integer;
-use num_rational::{BigRational, Ratio};
-use num_traits::{CheckedAdd, One, ToPrimitive, Zero};
+use dashu::base::Gcd;
+use dashu::{Natural, Rational};
 
-use super::{Algebra, Atom, MAX_BITS, Result, bits};
-use crate::verdict::ParseError;
+use super::exponent::Exponent;
 
-/// Exponent of an atom.
-pub(crate) type Exponent = Ratio<i64>;
 /// Atoms with their exponents, ordered by atom, no exponent zero.
 pub(crate) type Monomial = Vec<(u32, Exponent)>;
 
 /// A sum of monomials with non-zero coefficients.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Polynomial(BTreeMap<Monomial, BigRational>);
+pub(crate) struct Polynomial(BTreeMap<Monomial, Rational>);
 
 impl Polynomial {
     pub(crate) fn zero() -> Self {
         Self(BTreeMap::new())
     }
 
-    pub(crate) fn constant(value: BigRational) -> Self {
+    pub(crate) fn constant(value: Rational) -> Self {
         Self::term(Vec::new(), value)
     }
 
-    pub(crate) fn term(monomial: Monomial, coefficient: BigRational) -> Self {
+    pub(crate) fn term(monomial: Monomial, coefficient: Rational) -> Self {
         let mut terms = BTreeMap::new();
         if !coefficient.is_zero() {
             terms.insert(monomial, coefficient);
@@ -44,29 +39,29 @@ impl Polynomial {
         self.0.len()
     }
 
-    pub(crate) fn terms(&self) -> impl Iterator<Item = (&Monomial, &BigRational)> {
+    pub(crate) fn terms(&self) -> impl Iterator<Item = (&Monomial, &Rational)> {
         self.0.iter()
     }
 
     /// The only term, if there is exactly one.
-    pub(crate) fn single(&self) -> Option<(&Monomial, &BigRational)> {
+    pub(crate) fn single(&self) -> Option<(&Monomial, &Rational)> {
         if self.0.len() == 1 { self.0.first_key_value() } else { None }
     }
 
     /// The value, if there is no atom.
-    pub(crate) fn as_constant(&self) -> Option<BigRational> {
+    pub(crate) fn as_constant(&self) -> Option<Rational> {
         if self.is_zero() {
-            return Some(BigRational::zero());
+            return Some(Rational::ZERO);
         }
         self.single().filter(|(monomial, _)| monomial.is_empty()).map(|(_, value)| value.clone())
     }
 
     /// Coefficient of the last monomial.
-    pub(crate) fn leading(&self) -> Option<&BigRational> {
+    pub(crate) fn leading(&self) -> Option<&Rational> {
         self.0.last_key_value().map(|(_, coefficient)| coefficient)
     }
 
-    pub(crate) fn scaled(&self, factor: &BigRational) -> Self {
+    pub(crate) fn scaled(&self, factor: &Rational) -> Self {
         if factor.is_zero() {
             return Self::zero();
         }
@@ -86,7 +81,13 @@ impl Polynomial {
         }
     }
 
-    fn accumulate(&mut self, monomial: Monomial, coefficient: BigRational) {
+    /// The terms, each on its own.
+    pub(super) fn into_terms(self) -> impl Iterator<Item = (Monomial, Rational)> {
+        self.0.into_iter()
+    }
+
+    /// Adds one term.
+    pub(super) fn accumulate(&mut self, monomial: Monomial, coefficient: Rational) {
         use std::collections::btree_map::Entry;
         match self.0.entry(monomial) {
             Entry::Vacant(slot) => {
@@ -105,239 +106,34 @@ impl Polynomial {
     }
 
     /// The positive rational that divides all coefficients and leaves coprime integers.
-    pub(crate) fn content(&self) -> BigRational {
-        let (mut top, mut bottom) = (BigInt::zero(), BigInt::one());
-        for coefficient in self.0.values() {
-            top = top.gcd(coefficient.numer());
-            bottom = bottom.lcm(coefficient.denom());
-        }
-        if top.is_zero() { BigRational::one() } else { BigRational::new(top, bottom) }
+    pub(crate) fn content(&self) -> Rational {
+        content(self.0.values())
     }
 }
 
-impl Algebra {
-    pub(crate) fn multiply_polynomials(
-        &mut self,
-        left: &Polynomial,
-        right: &Polynomial,
-    ) -> Result<Polynomial> {
-        let one = |p: &Polynomial| p.as_constant().is_some_and(|value| value.is_one());
-        if one(left) {
-            return Ok(right.clone());
-        }
-        if one(right) {
-            return Ok(left.clone());
-        }
-        let mut product = Polynomial::zero();
-        for (left_monomial, left_coefficient) in left.terms() {
-            for (right_monomial, right_coefficient) in right.terms() {
-                self.spend_on(left_coefficient, right_coefficient)?;
-                let coefficient = multiply(left_coefficient, right_coefficient);
-                let (monomial, clean) = self.merge(left_monomial, right_monomial)?;
-                if clean {
-                    product.accumulate(monomial, coefficient);
-                } else {
-                    for (monomial, coefficient) in self.reduce(monomial, coefficient)?.0 {
-                        product.accumulate(monomial, coefficient);
-                    }
-                }
-            }
-        }
-        Ok(product)
+/// The positive rational that divides all values and leaves coprime integers; 1 where all are 0.
+pub(crate) fn content<'a>(values: impl Iterator<Item = &'a Rational>) -> Rational {
+    let (mut top, mut bottom) = (Natural::ZERO, Natural::ONE);
+    for value in values.filter(|value| !value.is_zero()) {
+        top = (&top).gcd(value.numerator());
+        bottom = &bottom / (&bottom).gcd(value.denominator()) * value.denominator();
     }
-
-    /// Pays for one product or sum of two rationals.
-    ///
-    /// Integers cost a multiplication; true fractions cost a greatest common divisor, which is quadratic in bits.
-    pub(super) fn spend_on(&mut self, left: &BigRational, right: &BigRational) -> Result<()> {
-        let (left_bits, right_bits) = (bits(left), bits(right));
-        let total = left_bits + right_bits;
-        if total > MAX_BITS {
-            return Err(ParseError::OutOfFuel);
-        }
-        let whole = left.is_integer() && right.is_integer();
-        self.spend(8 + if whole { (left_bits * right_bits) >> 18 } else { (total * total) >> 12 })
-    }
-
-    /// Adds exponents; the flag tells that no atom needs reducing.
-    fn merge(&mut self, left: &Monomial, right: &Monomial) -> Result<(Monomial, bool)> {
-        self.spend(1 + (left.len() + right.len()) as u64 / 2)?;
-        let mut merged = Monomial::with_capacity(left.len() + right.len());
-        let (mut a, mut b) = (left.iter().peekable(), right.iter().peekable());
-        let mut clean = true;
-        loop {
-            let (id, exponent) = match (a.peek(), b.peek()) {
-                (None, None) => return Ok((merged, clean)),
-                (Some(x), Some(y)) if x.0 == y.0 => {
-                    let exponent = x.1.checked_add(&y.1).ok_or(ParseError::OutOfFuel)?;
-                    let id = x.0;
-                    a.next();
-                    b.next();
-                    (id, exponent)
-                }
-                (Some(x), Some(y)) if x.0 > y.0 => {
-                    let taken = (y.0, y.1);
-                    b.next();
-                    taken
-                }
-                (Some(x), _) => {
-                    let taken = (x.0, x.1);
-                    a.next();
-                    taken
-                }
-                (None, Some(y)) => {
-                    let taken = (y.0, y.1);
-                    b.next();
-                    taken
-                }
-            };
-            if exponent.numer().unsigned_abs() > 1 << 40 || *exponent.denom() > 1 << 20 {
-                return Err(ParseError::OutOfFuel);
-            }
-            if !exponent.is_zero() {
-                clean &=
-                    self.modulus(id).is_none_or(|m| exponent >= Exponent::zero() && exponent < m);
-                merged.push((id, exponent));
-            }
-        }
-    }
-
-    /// The exponent from which on powers of the atom are rewritten.
-    fn modulus(&self, id: u32) -> Option<Exponent> {
-        match self.atom(id) {
-            Atom::Prime(_) | Atom::Base(_) => Some(Exponent::one()),
-            Atom::Imaginary | Atom::Absolute(_) | Atom::Sine(_) => Some(Exponent::from_integer(2)),
-            Atom::Power(base, _)
-                if base.as_constant().is_some_and(|b| b == -BigRational::one()) =>
-            {
-                Some(Exponent::from_integer(2))
-            }
-            _ => None,
-        }
-    }
-
-    /// Brings every exponent below its modulus. Negative powers of sums never arise: division removes them.
-    pub(super) fn reduce(
-        &mut self,
-        monomial: Monomial,
-        coefficient: BigRational,
-    ) -> Result<Polynomial> {
-        let mut coefficient = coefficient;
-        let mut kept = Monomial::new();
-        let mut extra: Vec<(Polynomial, u64)> = Vec::new();
-        for (id, exponent) in monomial {
-            let Some(modulus) = self.modulus(id) else {
-                kept.push((id, exponent));
-                continue;
-            };
-            let turns = (exponent / modulus).floor().to_integer();
-            let rest = exponent - modulus * Exponent::from_integer(turns);
-            let times = turns.unsigned_abs();
-            match self.atom(id).clone() {
-                Atom::Prime(prime) => {
-                    let power = self.integer_power(&prime, times)?;
-                    let factor = BigRational::from_integer(BigInt::from(power));
-                    self.spend_on(&coefficient, &factor)?;
-                    let factor = if turns < 0 { factor.recip() } else { factor };
-                    coefficient = multiply(&coefficient, &factor);
-                }
-                Atom::Imaginary if turns % 2 != 0 => coefficient = -coefficient,
-                Atom::Base(base) => extra.push((base, times)),
-                Atom::Absolute(inner) => extra.push((inner, 2 * times)),
-                Atom::Sine(argument) => {
-                    let cosine = self.intern(Atom::Cosine(argument));
-                    let square = vec![(cosine, Exponent::from_integer(2))];
-                    let one = Polynomial::constant(BigRational::one());
-                    extra.push((one.plus(&Polynomial::term(square, -BigRational::one())), times));
-                }
-                _ => {}
-            }
-            if !rest.is_zero() {
-                kept.push((id, rest));
-            }
-        }
-        let mut result = Polynomial::term(kept, coefficient);
-        for (factor, times) in extra {
-            let power = self.polynomial_power(&factor, times)?;
-            result = self.multiply_polynomials(&result, &power)?;
-        }
-        Ok(result)
-    }
-
-    pub(super) fn polynomial_power(
-        &mut self,
-        base: &Polynomial,
-        exponent: u64,
-    ) -> Result<Polynomial> {
-        if let Some((monomial, coefficient)) = base.single()
-            && exponent > 1
-        {
-            let count = i64::try_from(exponent).map_err(|_| ParseError::OutOfFuel)?;
-            let power = self.rational_power(coefficient, exponent)?;
-            let mut raised = Monomial::new();
-            for (id, old) in monomial {
-                let numerator = old.numer().checked_mul(count).ok_or(ParseError::OutOfFuel)?;
-                if numerator.unsigned_abs() > 1 << 40 {
-                    return Err(ParseError::OutOfFuel);
-                }
-                raised.push((*id, Exponent::new(numerator, *old.denom())));
-            }
-            return self.reduce(raised, power);
-        }
-        // A binomial to this power already costs more than any answer is worth.
-        if exponent > 400 && base.len() > 1 {
-            return Err(ParseError::OutOfFuel);
-        }
-        let (mut result, mut square) = (Polynomial::constant(BigRational::one()), base.clone());
-        let mut left = exponent;
-        while left > 0 {
-            if left & 1 == 1 {
-                result = self.multiply_polynomials(&result, &square)?;
-            }
-            left >>= 1;
-            if left > 0 {
-                square = self.multiply_polynomials(&square, &square.clone())?;
-            }
-        }
-        Ok(result)
-    }
-
-    pub(super) fn rational_power(
-        &mut self,
-        base: &BigRational,
-        exponent: u64,
-    ) -> Result<BigRational> {
-        let negative = base < &BigRational::zero() && exponent % 2 == 1;
-        let top = self.integer_power(base.numer().magnitude(), exponent)?;
-        let bottom = self.integer_power(base.denom().magnitude(), exponent)?;
-        let value = BigRational::new_raw(BigInt::from(top), BigInt::from(bottom));
-        Ok(if negative { -value } else { value })
-    }
-
-    fn integer_power(&mut self, base: &BigUint, exponent: u64) -> Result<BigUint> {
-        if base.is_zero() || base.is_one() {
-            return Ok(if exponent == 0 { BigUint::one() } else { base.clone() });
-        }
-        let size = base.bits().checked_mul(exponent).filter(|&size| size <= MAX_BITS);
-        let size = size.ok_or(ParseError::OutOfFuel)?;
-        self.spend((size * size) >> 18)?;
-        Ok(base.pow(exponent.to_u32().ok_or(ParseError::OutOfFuel)?))
-    }
+    if top.is_zero() { Rational::ONE } else { Rational::from_parts(top.into(), bottom) }
 }
 
 /// The product, without a common divisor where both are integers.
-fn multiply(left: &BigRational, right: &BigRational) -> BigRational {
-    if left.is_integer() && right.is_integer() {
-        BigRational::from_integer(left.numer() * right.numer())
+pub(super) fn multiply(left: &Rational, right: &Rational) -> Rational {
+    if left.is_int() && right.is_int() {
+        Rational::from(left.numerator() * right.numerator())
     } else {
         left * right
     }
 }
 
 /// The sum, without a common divisor where both are integers.
-fn add(left: &BigRational, right: &BigRational) -> BigRational {
-    if left.is_integer() && right.is_integer() {
-        BigRational::from_integer(left.numer() + right.numer())
+fn add(left: &Rational, right: &Rational) -> Rational {
+    if left.is_int() && right.is_int() {
+        Rational::from(left.numerator() + right.numerator())
     } else {
         left + right
     }

@@ -1,8 +1,7 @@
 //! Roots and absolute values.
 
-use num_bigint::{BigInt, BigUint};
-use num_rational::BigRational;
-use num_traits::{One, Signed, ToPrimitive, Zero};
+use dashu::base::{Abs, BitTest, Inverse, Signed, SquareRoot, UnsignedAbs};
+use dashu::{Natural, Rational};
 
 use super::{Algebra, Atom, Exponent, Fraction, Monomial, Polynomial, Result};
 use crate::verdict::ParseError;
@@ -41,7 +40,7 @@ impl Algebra {
     fn root_of_term(
         &mut self,
         monomial: &Monomial,
-        coefficient: &BigRational,
+        coefficient: &Rational,
         index: u32,
     ) -> Result<Fraction> {
         let (mut result, mut exponents) = (Fraction::one(), Monomial::new());
@@ -57,19 +56,21 @@ impl Algebra {
             }
         }
         let divisor = i64::from(index);
-        for (prime, times) in self.factor(&coefficient.abs())? {
+        for (prime, times) in self.factor(&coefficient.clone().abs())? {
             let id = self.intern(Atom::Prime(prime));
-            let term =
-                self.reduce(vec![(id, Exponent::new(times, divisor))], BigRational::one())?;
+            let exponent = Exponent::new(times, divisor).ok_or(ParseError::OutOfFuel)?;
+            let term = self.reduce(vec![(id, exponent)], Rational::ONE)?;
             result = self.multiply(&result, &Fraction::from(term))?;
         }
         for (id, exponent) in monomial {
-            let divided = *exponent / Exponent::from_integer(divisor);
+            let part = Exponent::new(1, divisor);
+            let divided = part.and_then(|part| exponent.checked_mul(part));
+            let divided = divided.ok_or(ParseError::OutOfFuel)?;
             let positive = matches!(
                 self.atom(*id),
                 Atom::Prime(_) | Atom::Base(_) | Atom::Absolute(_)
             ) || matches!(self.atom(*id), Atom::Symbol(name) if name == "\\pi" || name == "e");
-            let even = exponent.is_integer() && exponent.to_integer() % 2 == 0;
+            let even = exponent.integer().is_some_and(|whole| whole % 2 == 0);
             if matches!(self.atom(*id), Atom::Imaginary) {
                 let radicand =
                     Fraction::from(Polynomial::term(monomial.clone(), coefficient.clone()));
@@ -78,20 +79,19 @@ impl Algebra {
             if !positive
                 && index.is_multiple_of(2)
                 && even
-                && divided.is_integer()
-                && divided.to_integer() % 2 != 0
+                && let Some(whole) = divided.integer()
+                && whole % 2 != 0
             {
-                let atom = Polynomial::term(vec![(*id, Exponent::one())], BigRational::one());
+                let atom = Polynomial::term(vec![(*id, Exponent::ONE)], Rational::ONE);
                 let absolute = self.absolute(&Fraction::from(atom))?;
-                let count =
-                    Fraction::constant(BigRational::from_integer(divided.to_integer().into()));
+                let count = Fraction::constant(Rational::from(whole));
                 let power = self.power(&absolute, &count)?;
                 result = self.multiply(&result, &power)?;
             } else {
                 exponents.push((*id, divided));
             }
         }
-        let rest = self.reduce(exponents, BigRational::one())?;
+        let rest = self.reduce(exponents, Rational::ONE)?;
         self.multiply(&result, &Fraction::from(rest))
     }
 
@@ -102,21 +102,21 @@ impl Algebra {
             return Ok(simple);
         }
         let content = sum.content();
-        let mut inner = sum.scaled(&content.recip());
+        let mut inner = sum.scaled(&(&content).inv());
         let mut scale = self.root_of_term(&Monomial::new(), &content, index)?;
         if index % 2 == 1 && inner.leading().is_some_and(Signed::is_negative) {
-            inner = inner.scaled(&-BigRational::one());
+            inner = inner.scaled(&Rational::NEG_ONE);
             scale = scale.negated();
         }
         // A negative number under an even root: take out i, so that the root is of a positive number.
         if index == 2 && self.sign(&Fraction::from(inner.clone())) == Some(-1) {
-            inner = inner.scaled(&-BigRational::one());
+            inner = inner.scaled(&Rational::NEG_ONE);
             let imaginary = self.of_atom(Atom::Imaginary);
             scale = self.multiply(&scale, &imaginary)?;
         }
         let id = self.intern(Atom::Base(inner));
-        let root =
-            Polynomial::term(vec![(id, Exponent::new(1, i64::from(index)))], BigRational::one());
+        let exponent = Exponent::new(1, index.into()).ok_or(ParseError::OutOfFuel)?;
+        let root = Polynomial::term(vec![(id, exponent)], Rational::ONE);
         self.multiply(&scale, &Fraction::from(root))
     }
 
@@ -124,10 +124,10 @@ impl Algebra {
     fn denest(&mut self, sum: &Polynomial) -> Result<Option<Fraction>> {
         let terms: Vec<_> = sum.terms().collect();
         let [(first, a), (second, b)] = terms.as_slice() else { return Ok(None) };
-        if !first.is_empty() || !a.is_positive() {
+        if !first.is_empty() || a.is_negative() {
             return Ok(None);
         }
-        let positive = b.is_positive();
+        let positive = !b.is_negative();
         let term = Polynomial::term((*second).clone(), (*b).clone());
         let a = (*a).clone();
         if self.approximate(&term).is_none() {
@@ -136,7 +136,7 @@ impl Algebra {
         let square = self.multiply_polynomials(&term, &term)?;
         let Some(square) = square.as_constant() else { return Ok(None) };
         let Some(s) = rational_square_root(&(&a * &a - square)) else { return Ok(None) };
-        let two = BigRational::from_integer(BigInt::from(2));
+        let two = Rational::from(2);
         let large = self.root_of_term(&Monomial::new(), &((&a + &s) / &two), 2)?;
         let small = (&a - &s) / &two;
         if small.is_zero() {
@@ -157,30 +157,26 @@ impl Algebra {
             return self.divide(&top, &bottom);
         };
         if let Some((monomial, coefficient)) = polynomial.single() {
-            let coefficient = coefficient.abs();
-            let (mut outside, mut inside) = (Monomial::new(), Monomial::new());
+            let coefficient = coefficient.clone().abs();
+            let (mut outside, mut inside) = (Monomial::new(), Vec::new());
             let mut imaginary = false;
             for (id, exponent) in monomial {
-                let positive = self.atom(*id).approximate(self).is_some()
+                let positive = self.approximate_atom(self.atom(*id)).is_some()
                     || matches!(self.atom(*id), Atom::Absolute(_) | Atom::Base(_));
                 imaginary |= matches!(self.atom(*id), Atom::Imaginary);
-                let even = exponent.is_integer() && exponent.to_integer() % 2 == 0;
                 // A root of a variable supposes that it is not negative.
-                let root = !exponent.is_integer();
-                if positive || even || root {
-                    outside.push((*id, *exponent));
-                } else {
-                    inside.push((*id, *exponent));
+                match exponent.integer() {
+                    Some(whole) if !positive && whole % 2 != 0 => inside.push((*id, whole)),
+                    _ => outside.push((*id, *exponent)),
                 }
             }
             if !imaginary {
                 let outside = Polynomial::term(outside, coefficient);
                 let mut result = Fraction::from(outside);
-                for (id, exponent) in inside {
-                    let atom = Polynomial::term(vec![(id, Exponent::one())], BigRational::one());
+                for (id, whole) in inside {
+                    let atom = Polynomial::term(vec![(id, Exponent::ONE)], Rational::ONE);
                     let absolute = self.of_atom(Atom::Absolute(atom));
-                    let count =
-                        Fraction::constant(BigRational::from_integer(exponent.to_integer().into()));
+                    let count = Fraction::constant(Rational::from(whole));
                     let power = self.power(&absolute, &count)?;
                     result = self.multiply(&result, &power)?;
                 }
@@ -188,9 +184,9 @@ impl Algebra {
             }
         }
         let content = polynomial.content();
-        let mut primitive = polynomial.scaled(&content.recip());
+        let mut primitive = polynomial.scaled(&(&content).inv());
         if primitive.leading().is_some_and(Signed::is_negative) {
-            primitive = primitive.scaled(&-BigRational::one());
+            primitive = primitive.scaled(&Rational::NEG_ONE);
         }
         let atom = if self.has_imaginary(&primitive) {
             Atom::Function("modulus".to_owned(), vec![Fraction::from(primitive)])
@@ -207,28 +203,28 @@ impl Algebra {
     }
 
     /// Prime factors of a positive rational with their exponents, negative ones from the denominator.
-    pub(super) fn factor(&mut self, value: &BigRational) -> Result<Vec<(BigUint, i64)>> {
-        let mut factors = self.factor_integer(value.numer().magnitude())?;
-        let below = self.factor_integer(value.denom().magnitude())?;
+    pub(super) fn factor(&mut self, value: &Rational) -> Result<Vec<(Natural, i64)>> {
+        let mut factors = self.factor_integer(value.numerator().unsigned_abs())?;
+        let below = self.factor_integer(value.denominator().clone())?;
         factors.extend(below.into_iter().map(|(prime, times)| (prime, -times)));
         Ok(factors)
     }
 
-    fn factor_integer(&mut self, value: &BigUint) -> Result<Vec<(BigUint, i64)>> {
+    fn factor_integer(&mut self, value: Natural) -> Result<Vec<(Natural, i64)>> {
         let mut factors = Vec::new();
-        let mut rest = value.clone();
+        let mut rest = value;
         let mut divisor = 2_u64;
-        while divisor <= LARGEST_TRIAL && !rest.is_one() && BigUint::from(divisor * divisor) <= rest
+        while divisor <= LARGEST_TRIAL && !rest.is_one() && Natural::from(divisor * divisor) <= rest
         {
-            self.spend(rest.bits() / 256 + u64::from(divisor % 16 == 1))?;
+            self.spend(rest.bit_len() as u64 / 256 + u64::from(divisor % 16 == 1))?;
             let mut times = 0;
-            while (&rest % divisor).is_zero() {
-                self.spend(rest.bits() / 64 + 1)?;
+            while &rest % divisor == 0 {
+                self.spend(rest.bit_len() as u64 / 64 + 1)?;
                 rest /= divisor;
                 times += 1;
             }
             if times > 0 {
-                factors.push((BigUint::from(divisor), times));
+                factors.push((Natural::from(divisor), times));
             }
             divisor += if divisor == 2 { 1 } else { 2 };
         }
@@ -236,10 +232,11 @@ impl Algebra {
             return Ok(factors);
         }
         // A large square or cube is common (roots of products); nothing larger is.
-        for power in [2_u32, 3] {
-            self.spend(rest.bits() * rest.bits() / (1 << 12))?;
-            let root = rest.nth_root(power);
-            if root.pow(power) == rest {
+        for power in [2_u8, 3] {
+            let bits = rest.bit_len() as u64;
+            self.spend(bits * bits / (1 << 12))?;
+            let root = rest.nth_root(power.into());
+            if root.pow(power.into()) == rest {
                 factors.push((root, i64::from(power)));
                 return Ok(factors);
             }
@@ -249,17 +246,16 @@ impl Algebra {
     }
 }
 
-fn rational_square_root(value: &BigRational) -> Option<BigRational> {
-    if value.is_negative() || value.numer().bits() > 1 << 12 {
+fn rational_square_root(value: &Rational) -> Option<Rational> {
+    if value.is_negative() || value.numerator().bit_len() > 1 << 12 {
         return None;
     }
-    let (top, bottom) = (value.numer().sqrt(), value.denom().sqrt());
-    let root = BigRational::new(top, bottom);
+    let root = Rational::from_parts(value.numerator().sqrt().into(), value.denominator().sqrt());
     (&root * &root == *value).then_some(root)
 }
 
 /// The integer, if it is at most `limit`.
-pub(super) fn at_most(value: &BigRational, limit: u64) -> Option<u64> {
-    let fits = value.is_integer() && !value.is_negative();
-    if fits { value.numer().to_u64().filter(|&n| n <= limit) } else { None }
+pub(super) fn at_most(value: &Rational, limit: u64) -> Option<u64> {
+    let fits = value.is_int() && !value.is_negative();
+    if fits { value.numerator().try_into().ok().filter(|&n| n <= limit) } else { None }
 }

@@ -1,8 +1,7 @@
 //! Sines and cosines: angle sums, exact values at multiples of 15° and 18°, and the first octant.
 
-use num_bigint::BigInt;
-use num_rational::BigRational;
-use num_traits::{One, Signed, ToPrimitive, Zero};
+use dashu::base::{Abs, Signed};
+use dashu::{Integer, Rational};
 
 use super::{Algebra, Atom, Exponent, Fraction, Monomial, Polynomial, Result, small_integer};
 
@@ -50,19 +49,21 @@ impl Algebra {
     fn sine_cosine_of_term(
         &mut self,
         monomial: &Monomial,
-        coefficient: &BigRational,
+        coefficient: &Rational,
     ) -> Result<(Fraction, Fraction)> {
         if let [(id, exponent)] = monomial.as_slice()
-            && exponent.is_one()
+            && *exponent == Exponent::ONE
             && matches!(self.atom(*id), Atom::Symbol(name) if name == "\\pi")
         {
             return self.of_turns(*id, coefficient);
         }
-        let multiple = BigRational::from_integer(coefficient.numer().clone());
-        let multiple = small_integer(&multiple).filter(|n| n.abs() <= LARGEST_MULTIPLE);
+        let multiple =
+            i64::try_from(coefficient.numerator()).ok().filter(|n| n.abs() <= LARGEST_MULTIPLE);
         let (unit, times) = match multiple {
-            Some(times) => (BigRational::new(BigInt::one(), coefficient.denom().clone()), times),
-            None => (coefficient.abs(), if coefficient.is_negative() { -1 } else { 1 }),
+            Some(times) => {
+                (Rational::from_parts(Integer::ONE, coefficient.denominator().clone()), times)
+            }
+            None => (coefficient.clone().abs(), if coefficient.is_negative() { -1 } else { 1 }),
         };
         let angle = Polynomial::term(monomial.clone(), unit);
         let single = (self.of_atom(Atom::Sine(angle.clone())), self.of_atom(Atom::Cosine(angle)));
@@ -77,10 +78,9 @@ impl Algebra {
     }
 
     /// Sine and cosine of `turns · π`.
-    fn of_turns(&mut self, pi: u32, turns: &BigRational) -> Result<(Fraction, Fraction)> {
-        let ratio =
-            |top: i64, bottom: i64| BigRational::new(BigInt::from(top), BigInt::from(bottom));
-        let mut turns = turns - (turns / ratio(2, 1)).floor() * ratio(2, 1);
+    fn of_turns(&mut self, pi: u32, turns: &Rational) -> Result<(Fraction, Fraction)> {
+        let ratio = |top: i64, bottom: i64| Rational::from_parts_signed(top.into(), bottom.into());
+        let mut turns = turns - (turns / ratio(2, 1)).floor() * Integer::from(2);
         let (mut flip_sine, mut flip_cosine) = (false, false);
         if turns >= ratio(1, 1) {
             turns -= ratio(1, 1);
@@ -98,19 +98,15 @@ impl Algebra {
         ))
     }
 
-    fn sine_in_first_quadrant(&mut self, pi: u32, turns: &BigRational) -> Result<Fraction> {
-        let sixtieths = turns * BigRational::from_integer(BigInt::from(60));
-        let table: Option<(&[(i64, i64)], i64)> = if sixtieths.is_integer() {
-            exact_sine(sixtieths.to_i64().unwrap_or(-1))
-        } else {
-            None
-        };
+    fn sine_in_first_quadrant(&mut self, pi: u32, turns: &Rational) -> Result<Fraction> {
+        let sixtieths = turns * Rational::from(60);
+        let table = small_integer(&sixtieths).and_then(exact_sine);
         if let Some((radicals, divisor)) = table {
             let mut sum = Fraction::zero();
             for &(coefficient, radicand) in radicals {
-                let radicand = Fraction::constant(BigRational::from_integer(radicand.into()));
+                let radicand = Fraction::constant(Rational::from(radicand));
                 let root = self.root(&radicand, 2)?;
-                let scale = BigRational::new(coefficient.into(), divisor.into());
+                let scale = Rational::from_parts_signed(coefficient.into(), divisor.into());
                 sum = self.add(&sum, &root.scaled(&scale))?;
             }
             return Ok(sum);
@@ -118,7 +114,7 @@ impl Algebra {
         if turns.is_zero() {
             return Ok(Fraction::zero());
         }
-        let angle = Polynomial::term(vec![(pi, Exponent::one())], turns.clone());
+        let angle = Polynomial::term(vec![(pi, Exponent::ONE)], turns.clone());
         // One atom serves both: the cosine is the sine of the complement.
         Ok(self.of_atom(Atom::Function("sin".to_owned(), vec![Fraction::from(angle)])))
     }

@@ -1,6 +1,6 @@
 //! Items between separators, their sides and relations, their operands.
 
-use num_rational::BigRational;
+use dashu::Rational;
 
 use super::{Node, Relation, is_conjunction, list, value};
 use crate::expression::Expression;
@@ -257,7 +257,7 @@ impl Parser {
             self.at_symbol('-') && self.peek_at(1).is_some_and(|k| k.is_command("begin"));
         let expression = if negative {
             self.advance();
-            Expression::Number(BigRational::from_integer((-1).into()))
+            Expression::Number(Rational::from(-1))
         } else {
             self.sum()?
         };

@@ -1,6 +1,6 @@
 //! Words, currencies and units beside a value.
 
-use num_rational::BigRational;
+use dashu::Rational;
 
 use super::is_conjunction;
 use crate::parser::{Parser, Result, function_name};
@@ -84,12 +84,12 @@ impl Parser {
     }
 
     /// "million", "tenths" and the like behind a number, as a factor.
-    pub(super) fn magnitude(&mut self) -> Option<BigRational> {
+    pub(super) fn magnitude(&mut self) -> Option<Rational> {
         let Some(Kind::Word(text) | Kind::Text(text)) = self.peek() else { return None };
         let (first, rest) = text.trim_start().split_once(' ').unwrap_or((text.trim(), ""));
         let factor = match words::magnitude(first) {
-            Some(factor) => BigRational::from_integer(factor.into()),
-            None => BigRational::new(1.into(), words::part(first)?.into()),
+            Some(factor) => Rational::from(factor),
+            None => Rational::from_parts(1.into(), words::part(first)?.into()),
         };
         let rest = rest.trim().to_owned();
         if rest.is_empty() {

@@ -1,8 +1,5 @@
 //! The integer that runs through a family of answers: `k` of `x = k\pi, k \in \mathbb{Z}`. It may have any name.
 
-use super::{Answer, Node};
-use crate::expression::Expression;
-
 /// The name that the text declares to be any integer: `k \in \mathbb{Z}`, "for any integer n", "where m is an integer".
 pub(super) fn integer_parameter(folded: &str) -> Option<String> {
     if !folded.contains("\\in") && !folded.contains("integer") {
@@ -68,76 +65,6 @@ fn without_decoration(folded: &str) -> String {
 fn words(plain: &str) -> Vec<&str> {
     const BETWEEN: [char; 10] = ['{', '}', ' ', ',', ';', '(', ')', '$', '.', ':'];
     plain.split(BETWEEN).filter(|word| !word.is_empty()).collect()
-}
-
-impl Answer {
-    /// The readings with the integer parameter called as in the other answer, if both have one and call it differently.
-    /// An answer without a declaration has one if it has a single name out of `k`, `l`, `m`, `n` of its own.
-    pub(crate) fn with_parameter_of(&self, other: &Self) -> Option<Vec<Node>> {
-        const USUAL: [&str; 4] = ["k", "l", "m", "n"];
-        let readings = self.readings.as_deref().ok()?;
-        let (from, to) = match (&self.parameter, &other.parameter) {
-            (Some(from), Some(to)) => (from.clone(), to.clone()),
-            (None, Some(to)) if !self.declares => {
-                let names = readings.first()?.names();
-                let mut usual = USUAL.into_iter().filter(|name| names.contains(*name));
-                let (Some(only), None) = (usual.next(), usual.next()) else { return None };
-                (only.to_owned(), to.clone())
-            }
-            _ => return None,
-        };
-        let free = |node: &Node| !node.names().contains(&to);
-        (from != to && readings.iter().all(free))
-            .then(|| readings.iter().map(|node| node.renamed(&from, &to)).collect())
-    }
-}
-
-impl Node {
-    /// The variables of all its expressions.
-    pub(crate) fn names(&self) -> std::collections::BTreeSet<String> {
-        let mut names = std::collections::BTreeSet::new();
-        let _copy = self.mapped(&mut |expression| {
-            names.extend(expression.variables());
-            expression.clone()
-        });
-        names
-    }
-
-    fn renamed(&self, from: &str, to: &str) -> Self {
-        self.mapped(&mut |expression| expression.renamed(from, to))
-    }
-
-    /// The same structure with other expressions.
-    fn mapped(&self, with: &mut dyn FnMut(&Expression) -> Expression) -> Self {
-        let mut all =
-            |nodes: &[Self]| nodes.iter().map(|node| node.mapped(with)).collect::<Vec<_>>();
-        match self {
-            Self::Value { expression, unit, percent, plus } => Self::Value {
-                expression: with(expression),
-                unit: unit.clone(),
-                percent: *percent,
-                plus: *plus,
-            },
-            Self::Words(_) | Self::Piecewise(_) => self.clone(),
-            Self::List { open, close, items } => {
-                Self::List { open: *open, close: *close, items: all(items) }
-            }
-            Self::Union(parts) => Self::Union(all(parts)),
-            Self::Intersection(parts) => Self::Intersection(all(parts)),
-            Self::Difference(parts) => Self::Difference(all(parts)),
-            Self::Chain { sides, relations } => {
-                Self::Chain { sides: all(sides), relations: relations.clone() }
-            }
-            Self::Matrix(rows) => {
-                Self::Matrix(rows.iter().map(|row| row.iter().map(&mut *with).collect()).collect())
-            }
-            Self::Ratio(parts) => Self::Ratio(parts.iter().map(with).collect()),
-            Self::Builder { head, conditions } => Self::Builder {
-                head: Box::new(head.mapped(with)),
-                conditions: { conditions.iter().map(|node| node.mapped(with)).collect() },
-            },
-        }
-    }
 }
 
 #[cfg(test)]

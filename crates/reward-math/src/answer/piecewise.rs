@@ -1,21 +1,12 @@
 //! Values by cases: each with the condition under which it holds.
 
-use super::{Node, list};
+use super::node::{Node, Piece};
+use super::sign::list;
 use crate::parser::{Parser, Result};
 use crate::token::Kind;
 
 /// Most rows that are read.
 const MAX_PIECES: usize = 64;
-
-/// One row of `cases`.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Piece {
-    pub(crate) value: Node,
-    /// The condition as written, without spaces; `None` for "otherwise".
-    pub(crate) condition: Option<String>,
-    /// What the condition says, if it is an inequality or equation and no plain language.
-    pub(crate) region: Option<Node>,
-}
 
 impl Parser {
     /// The rows up to the end of the environment; `None` if one of them has no condition.

@@ -1,6 +1,6 @@
 //! `±`: two answers in one.
 
-use super::{Node, Relation};
+use super::node::{Node, Relation};
 use crate::expression::Expression;
 
 /// A list, or its only item; `±` makes two items of one.

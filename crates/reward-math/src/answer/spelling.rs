@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use num_bigint::BigInt;
-use num_rational::BigRational;
+use dashu::Rational;
 
+use crate::parser::{self, MAX_DIGITS_IN_BASE};
 use crate::words;
 
 /// The text without spaces and decoration, for the first rung.
@@ -222,7 +222,7 @@ pub(super) fn behind_label(folded: &str) -> Option<&str> {
 
 /// `2A_{16}`, `(1010)_2`, `1010_{\text{two}}`, `110 base 2`: digits in the base that the subscript names, where they
 /// can be nothing else.
-pub(super) fn in_base(folded: &str) -> Option<BigRational> {
+pub(super) fn in_base(folded: &str) -> Option<Rational> {
     let (digits, base) = split_base(folded)?;
     let mut digits = digits.trim();
     digits = digits.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')).unwrap_or(digits);
@@ -235,18 +235,14 @@ pub(super) fn in_base(folded: &str) -> Option<BigRational> {
     let letters = plain.chars().filter(char::is_ascii_uppercase).count();
     let known = plain.chars().all(|c| c.is_ascii_digit() || c.is_ascii_uppercase());
     // A letter with a subscript is a variable; the lexer reads digits alone.
-    if !known || plain.len() > 256 || plain.is_empty() || (letters == plain.len() && letters < 2) {
+    let bounded = (1..=MAX_DIGITS_IN_BASE).contains(&plain.len());
+    if !known || !bounded || (letters == plain.len() && letters < 2) {
         return None;
     }
-    let radix = BigInt::from(base);
-    let mut value = BigInt::from(0);
-    for c in plain.chars() {
-        value = value * &radix + BigInt::from(c.to_digit(base)?);
-    }
-    Some(BigRational::from_integer(value))
+    parser::in_base(&plain, base)
 }
 
-fn split_base(folded: &str) -> Option<(&str, u32)> {
+fn split_base(folded: &str) -> Option<(&str, i32)> {
     if let Some((digits, base)) = folded.split_once('_') {
         let inner: String = base
             .replace("\\text", "")
@@ -265,10 +261,10 @@ fn split_base(folded: &str) -> Option<(&str, u32)> {
     Some((digits, base_number(&inner)?))
 }
 
-fn base_number(text: &str) -> Option<u32> {
-    let base = match text.parse::<u32>() {
+fn base_number(text: &str) -> Option<i32> {
+    let base = match text.parse::<i32>() {
         Ok(base) => base,
-        Err(_) => u32::try_from(words::number(text)?.to_integer()).ok()?,
+        Err(_) => i32::try_from(words::number(text)?.trunc()).ok()?,
     };
     (2..=36).contains(&base).then_some(base)
 }

@@ -1,8 +1,6 @@
 //! Lists, sets, tuples and matrices.
 
-use std::collections::BTreeSet;
-
-use num_rational::BigRational;
+use dashu::Rational;
 
 use super::{Comparison, Finding, Result};
 use crate::answer::Node;
@@ -94,20 +92,21 @@ impl Comparison {
         };
         let loose = |open: &char| matches!(open, ' ' | '{');
         if loose(a_open) && loose(b_open) {
+            // A set forgets how often it names a member, a bare list does not.
+            let bare = (a_open, b_open) == (&' ', &' ');
             // `AB = 4, CD = 5` and the values alone.
             let states =
                 |items: &[Node]| items.iter().any(|item| matches!(item, Node::Chain { .. }));
             match (relation::values_of_labelled(a), relation::values_of_labelled(b)) {
-                (Some(values), None) if !states(b) => return self.unordered(&values, b),
-                (None, Some(values)) if !states(a) => return self.unordered(a, &values),
+                (Some(values), None) if !states(b) => return self.matched(&values, b, bare),
+                (None, Some(values)) if !states(a) => return self.matched(a, &values, bare),
                 // `x_1 = 1, x_2 = 2` and `x = 1, x = 2`: the roots of one equation.
                 (Some(values), Some(others)) if relation::roots_of_one(a, b) => {
                     return self.unordered(&values, &others);
                 }
                 _ => {}
             }
-            // A set forgets repetitions, a list of answers does not contain any.
-            return self.unordered(a, b);
+            return self.matched(a, b, bare);
         }
         let bare_with_tuple = (a_open, b_open) == (&' ', &'(') || (a_open, b_open) == (&'(', &' ');
         if bare_with_tuple {
@@ -136,17 +135,31 @@ impl Comparison {
         Ok((true, Rung::Structure))
     }
 
-    /// Each item of one side has an equal on the other. At most `n · m` comparisons, all paid for.
+    /// Each item of one side has an equal on the other, however often they are named.
     pub(super) fn unordered(&mut self, left: &[Node], right: &[Node]) -> Result<Finding> {
+        self.matched(left, right, false)
+    }
+
+    /// Each item of one side has an equal on the other, one of its own where repetitions count. At most `n · m`
+    /// comparisons, all paid for.
+    fn matched(&mut self, left: &[Node], right: &[Node], repetitions: bool) -> Result<Finding> {
         // "1, 2, …, n" goes on in the order written.
         if left.iter().chain(right).any(is_ellipsis) {
             return self.ordered(left, right);
         }
-        if let (Some(a), Some(b)) = (numbers(left), numbers(right)) {
+        if let (Some(mut a), Some(mut b)) = (numbers(left), numbers(right)) {
             self.algebra.spend((left.len() + right.len()) as u64 / 4)?;
+            if !repetitions {
+                a.dedup();
+                b.dedup();
+            }
             return Ok((a == b, Rung::Structure));
         }
-        let (left, right) = (self.distinct(left)?, self.distinct(right)?);
+        let (left, right) = if repetitions {
+            (left.to_vec(), right.to_vec())
+        } else {
+            (self.distinct(left)?, self.distinct(right)?)
+        };
         if left.len() != right.len() {
             return Ok((false, Rung::Structure));
         }
@@ -166,8 +179,11 @@ impl Comparison {
     }
 
     pub(super) fn distinct(&mut self, items: &[Node]) -> Result<Vec<Node>> {
-        if numbers(items).is_some_and(|numbers| numbers.len() == items.len()) {
-            return Ok(items.to_vec());
+        if let Some(mut numbers) = numbers(items) {
+            numbers.dedup();
+            if numbers.len() == items.len() {
+                return Ok(items.to_vec());
+            }
         }
         let mut kept: Vec<Node> = Vec::new();
         for item in items {
@@ -190,9 +206,9 @@ fn is_ellipsis(node: &Node) -> bool {
     matches!(node, Node::Value { expression: Expression::Symbol(name), .. } if name == "\\ldots")
 }
 
-/// The different numbers of a list, if it holds nothing but literals.
-fn numbers(items: &[Node]) -> Option<BTreeSet<&BigRational>> {
-    fn number(item: &Node) -> Option<&BigRational> {
+/// The numbers of a list in ascending order, if it holds nothing but literals.
+fn numbers(items: &[Node]) -> Option<Vec<&Rational>> {
+    fn number(item: &Node) -> Option<&Rational> {
         match item {
             Node::Value { expression: Expression::Number(value), unit: None, percent, .. } => {
                 (!percent).then_some(value)
@@ -200,5 +216,52 @@ fn numbers(items: &[Node]) -> Option<BTreeSet<&BigRational>> {
             _ => None,
         }
     }
-    items.iter().map(number).collect()
+    let mut numbers: Vec<&Rational> = items.iter().map(number).collect::<Option<_>>()?;
+    numbers.sort_unstable();
+    Some(numbers)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Gold, Options};
+
+    fn equal(left: &str, right: &str) -> bool {
+        let gold = Gold::parse(right, &Options::default());
+        gold.is_ok_and(|gold| gold.verify_answer(left).is_right())
+    }
+
+    #[test]
+    fn a_bare_list_keeps_its_repetitions() {
+        for (left, right) in [
+            ("1,1,2", "1,2,2"),
+            ("1,1,2", "1,2"),
+            ("1,1,1", "1,1"),
+            ("3,3,5", "5,3"),
+            ("2,2,3,3,3", "2,2,2,3"),
+            (r"x,\sqrt2,\sqrt2", r"x,x,\sqrt2"),
+            ("AB=4, CD=4, EF=5", "4, 5, 5"),
+        ] {
+            assert!(!equal(left, right) && !equal(right, left), "{left} | {right}");
+        }
+        for (left, right) in [
+            ("1,1,2", "2,1,1"),
+            (r"\sqrt2,x,\sqrt2", r"x,\sqrt2,2^{1/2}"),
+            ("AB=4, CD=4, EF=5", "4, 5, 4"),
+        ] {
+            assert!(equal(left, right) && equal(right, left), "{left} | {right}");
+        }
+    }
+
+    #[test]
+    fn sets_statements_and_single_values_forget_repetitions() {
+        for (left, right) in [
+            (r"\{1,1,2\}", r"\{1,2,2\}"),
+            (r"\{1,1,2\}", "1,2"),
+            ("1,1,2", r"\{1,2\}"),
+            ("x=1, x=1, x=2", "x=1, x=2"),
+            (r"\frac12, 0.5", "0.5"),
+        ] {
+            assert!(equal(left, right) && equal(right, left), "{left} | {right}");
+        }
+    }
 }

@@ -1,8 +1,7 @@
 //! Solutions of equations and inequalities in one variable: linear, quadratic, and of an absolute value.
 
-use num_bigint::BigInt;
-use num_rational::BigRational;
-use num_traits::{Signed, Zero};
+use dashu::Rational;
+use dashu::base::{Abs, Signed};
 
 use super::region::{Combination, Region};
 use super::{Comparison, Result};
@@ -92,7 +91,7 @@ impl Comparison {
         }
         // Between or outside the roots of a parabola that opens upwards.
         let relation = if a.is_negative() { relation.flipped() } else { relation };
-        let four = BigRational::from_integer(BigInt::from(4));
+        let four = Rational::from(4);
         let discriminant = &b * &b - &a * &c * four;
         if discriminant.is_negative() {
             let everywhere =
@@ -100,14 +99,12 @@ impl Comparison {
             let region = if everywhere { Region::line() } else { Region::empty() };
             return Ok(Some(region.of(&name)));
         }
-        let positive = a.abs();
+        let positive = a.clone().abs();
         let b = if a.is_negative() { -b } else { b };
         let root = |sign: i64| {
             let radical = Expression::Root(Box::new(Expression::Number(discriminant.clone())), 2);
-            let scaled = Expression::Product(vec![
-                Expression::Number(BigRational::from_integer(BigInt::from(sign))),
-                radical,
-            ]);
+            let scaled =
+                Expression::Product(vec![Expression::Number(Rational::from(sign)), radical]);
             let sum = Expression::Sum(vec![Expression::Number(-b.clone()), scaled]);
             let two_a = Expression::Number(&positive + &positive);
             Expression::Quotient(Box::new(sum), Box::new(two_a))

@@ -1,8 +1,6 @@
 //! One value in two notations: letters that are units, residues, unit vectors.
 
-use num_bigint::BigInt;
-use num_rational::BigRational;
-use num_traits::Zero;
+use dashu::Rational;
 
 use super::{Comparison, Finding, Result};
 use crate::answer::Node;
@@ -23,7 +21,7 @@ impl Comparison {
         if !known || !(2..=3).contains(&items.len()) {
             return Ok(None);
         }
-        let number = |value: i64| Expression::Number(BigRational::from_integer(value.into()));
+        let number = |value: i64| Expression::Number(Rational::from(value));
         let component = |axis: Option<usize>| {
             expression.substituted(&|name| {
                 let position = NAMES.iter().position(|known| *known == name)?;
@@ -71,7 +69,7 @@ impl Comparison {
                     (a.literal(), b.literal(), modulus.literal())
                     && !modulus.is_zero()
                 {
-                    return Ok(Some((((a - b) / modulus).is_integer(), Rung::Number)));
+                    return Ok(Some((((a - b) / modulus).is_int(), Rung::Number)));
                 }
                 self.expressions((&a, true), (&b, true)).map(Some)
             }
@@ -127,9 +125,8 @@ fn letter(expression: &Expression) -> Option<String> {
             Some(name.clone())
         }
         Expression::Power(base, exponent) => {
-            let exponent = exponent.literal().filter(BigRational::is_integer)?;
-            let small =
-                exponent.numer() < &BigInt::from(10) && exponent.numer() > &BigInt::from(-10);
+            let exponent = exponent.literal().filter(Rational::is_int)?;
+            let small = exponent < Rational::from(10) && exponent > Rational::from(-10);
             small.then(|| letter(base).map(|base| format!("{base}^{exponent}")))?
         }
         _ => None,

@@ -1,7 +1,7 @@
 //! Numbers and expressions: units, percent signs, exact values, normal forms.
 
-use num_bigint::BigInt;
-use num_rational::BigRational;
+use dashu::base::BitTest;
+use dashu::{Integer, Natural, Rational};
 
 use super::member::letters_as_unit;
 use super::{Comparison, Finding, Result};
@@ -139,8 +139,7 @@ impl Comparison {
             return false;
         };
         let Some(decimal) = decimal.literal() else { return false };
-        let places = i32::try_from(places).unwrap_or(i32::MAX);
-        let unit = BigRational::from_integer(BigInt::from(10)).pow(-places);
+        let unit = Rational::from_parts(Integer::ONE, Natural::from(10_u8).pow(places as usize));
         let value = numeric::Operand { expression, plus: *plus };
         numeric::is_within(value, &decimal, &unit, &mut self.enclosure_fuel)
     }
@@ -168,7 +167,7 @@ impl Comparison {
         if let (Some(a), Some(b)) = (first.as_constant(), second.as_constant()) {
             return Ok((percents(&a, a_percent, &b, b_percent), Rung::Number));
         }
-        let hundredth = BigRational::new(BigInt::from(1), BigInt::from(100));
+        let hundredth = Rational::from_parts(Integer::ONE, 100_u8.into());
         let scaled = |value: &Fraction, percent: bool| {
             if percent { value.scaled(&hundredth) } else { value.clone() }
         };
@@ -181,7 +180,7 @@ impl Comparison {
             return Ok((false, Rung::Structure));
         }
         // `1:00` is a time of day: no multiple of it is the same.
-        let clock = |items: &[Expression]| matches!(items, [_, Expression::Number(minutes), ..] if minutes.numer().bits() > 3 || minutes.numer().sign() == num_bigint::Sign::NoSign);
+        let clock = |items: &[Expression]| matches!(items, [_, Expression::Number(minutes), ..] if minutes.numerator().bit_len() > 3 || minutes.is_zero());
         if clock(left)
             && clock(right)
             && left[0] != right[0]
@@ -207,14 +206,14 @@ impl Comparison {
 }
 
 /// How many of the second unit make one of the first.
-fn in_unit(own: &str, unit: &str) -> Option<BigRational> {
+fn in_unit(own: &str, unit: &str) -> Option<Rational> {
     if own == unit {
-        return Some(BigRational::from_integer(BigInt::from(1)));
+        return Some(Rational::ONE);
     }
     words::conversion(own, unit)
 }
 
-fn scaled(expression: &Expression, factor: BigRational) -> Expression {
+fn scaled(expression: &Expression, factor: Rational) -> Expression {
     Expression::Product(vec![Expression::Number(factor), expression.clone()])
 }
 
@@ -250,11 +249,11 @@ fn same_number_set(a: &Expression, b: &Expression) -> bool {
 }
 
 /// Equal as they stand, or with the percent sign read as a hundredth on either side.
-fn percents(a: &BigRational, a_percent: bool, b: &BigRational, b_percent: bool) -> bool {
+fn percents(a: &Rational, a_percent: bool, b: &Rational, b_percent: bool) -> bool {
     if a == b {
         return true;
     }
-    let hundred = BigRational::from_integer(BigInt::from(100));
+    let hundred = Rational::from(100);
     match (a_percent, b_percent) {
         (true, false) => *a == b * hundred,
         (false, true) => a * hundred == *b,

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Extracted, Rule};
+use super::extracted::{Extracted, Rule};
 
 /// Most neighbouring boxes that are one answer.
 const MAX_BOXES: usize = 64;
@@ -66,7 +66,10 @@ pub(super) fn last_boxes(response: &str) -> Option<Extracted> {
         }
         None => found.iter().rev().map(|found| content(found).to_owned()).collect(),
     };
-    contents.dedup();
+    // The answer boxed once more is one answer; among others a value in a box of its own each time counts each time.
+    if contents.iter().all(|content| *content == contents[0]) {
+        contents.truncate(1);
+    }
     Some(Extracted { text: contents.join(", "), rule: Rule::Box, span })
 }
 

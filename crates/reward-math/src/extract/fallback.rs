@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use super::{Rule, some_text};
+use super::extracted::Rule;
+use super::span::some_text;
 
 /// The first of these that the text has.
 pub(super) fn find(response: &str) -> Option<(Range<usize>, Rule)> {

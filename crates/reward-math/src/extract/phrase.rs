@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::some_text;
+use super::span::some_text;
 
 /// Words after which an answer may be announced, lower-case.
 const ANCHORS: [&str; 20] = [

@@ -9,7 +9,7 @@ pub(super) fn text(value: &Expression, plus: bool) -> String {
         items.iter().map(one).collect::<Vec<_>>().join(separator)
     };
     match value {
-        Expression::Number(number) if number.is_integer() => number.to_string(),
+        Expression::Number(number) if number.is_int() => number.to_string(),
         Expression::Number(number) => format!("({number})"),
         Expression::Symbol(name) if name == "\\ldots" => "\\ldots ".to_owned(),
         Expression::Symbol(name) => super::text::symbol(name),

@@ -2,12 +2,10 @@
 
 use std::cell::Cell;
 
-use num_bigint::BigInt;
-use num_integer::Integer;
-use num_rational::BigRational;
-use num_traits::{One, Signed, ToPrimitive, Zero};
+use dashu::Rational;
+use dashu::base::{Abs, Inverse, Signed};
 
-use crate::algebra::{Algebra, Atom, Exponent, Fraction, Monomial, Polynomial};
+use crate::algebra::{Algebra, Atom, Exponent, Fraction, Monomial, Polynomial, content};
 use crate::expression::is_constant;
 
 /// Most atoms that are printed: what stands in several places is printed in each.
@@ -36,7 +34,7 @@ pub(super) fn fraction(printer: &Printer<'_>, value: &Fraction) -> String {
         return sum(printer, &value.numerator);
     }
     let below = ordered(printer, &value.denominator);
-    let mut scale = value.denominator.content().recip();
+    let mut scale = value.denominator.content().inv();
     if is_turned(&below) {
         scale = -scale;
     }
@@ -52,24 +50,19 @@ pub(super) fn primitive(printer: &Printer<'_>, value: &Polynomial) -> Option<(St
     }
     let terms = ordered(printer, value);
     let turned = is_turned(&terms);
-    let scale = value.content().recip();
+    let scale = value.content().inv();
     let scale = if turned { -scale } else { scale };
     Some((joined(&terms, &scale), turned))
 }
 
 /// `a : b` with coprime whole numbers, or as the parts are.
 pub(super) fn ratio(printer: &Printer<'_>, parts: &[Fraction]) -> String {
-    let numbers: Option<Vec<BigRational>> = parts.iter().map(Fraction::as_constant).collect();
+    let numbers: Option<Vec<Rational>> = parts.iter().map(Fraction::as_constant).collect();
     let Some(numbers) = numbers else {
         let parts: Vec<String> = parts.iter().map(|part| fraction(printer, part)).collect();
         return parts.join(" : ");
     };
-    let (mut top, mut bottom) = (BigInt::zero(), BigInt::one());
-    for number in &numbers {
-        top = top.gcd(number.numer());
-        bottom = bottom.lcm(number.denom());
-    }
-    let scale = if top.is_zero() { BigRational::one() } else { BigRational::new(bottom, top) };
+    let scale = content(numbers.iter()).inv();
     let parts: Vec<String> = numbers.iter().map(|number| (number * &scale).to_string()).collect();
     parts.join(" : ")
 }
@@ -83,7 +76,7 @@ fn is_turned(terms: &[Term<'_>]) -> bool {
 struct Term<'a> {
     degree: f64,
     factors: String,
-    coefficient: &'a BigRational,
+    coefficient: &'a Rational,
 }
 
 /// The terms by falling degree in the variables, then by their spelling.
@@ -92,7 +85,8 @@ fn ordered<'a>(printer: &Printer<'_>, value: &'a Polynomial) -> Vec<Term<'a>> {
         .terms()
         .map(|(monomial, coefficient)| {
             let degree = monomial.iter().filter(|(id, _)| is_variable(printer.algebra.atom(*id)));
-            let degree = degree.map(|(_, exponent)| exponent.to_f64().unwrap_or(0.0)).sum();
+            let degree =
+                degree.map(|(_, exponent)| Rational::from(*exponent).to_f64().value()).sum();
             Term { degree, factors: product(printer, monomial), coefficient }
         })
         .collect();
@@ -105,15 +99,15 @@ fn is_variable(atom: &Atom) -> bool {
 }
 
 fn sum(printer: &Printer<'_>, value: &Polynomial) -> String {
-    joined(&ordered(printer, value), &BigRational::one())
+    joined(&ordered(printer, value), &Rational::ONE)
 }
 
 /// `3*x^2 - 1/2*x + 2^(1/2)`: the terms times a number.
-fn joined(terms: &[Term<'_>], scale: &BigRational) -> String {
+fn joined(terms: &[Term<'_>], scale: &Rational) -> String {
     let mut text = String::new();
     for term in terms {
         let coefficient = term.coefficient * scale;
-        let size = coefficient.abs();
+        let size = coefficient.clone().abs();
         match (text.is_empty(), coefficient.is_negative()) {
             (true, true) => text.push('-'),
             (true, false) => {}
@@ -140,7 +134,7 @@ fn product(printer: &Printer<'_>, monomial: &Monomial) -> String {
         .map(|(id, exponent)| {
             let atom = printer.algebra.atom(*id);
             let prime = match atom {
-                Atom::Prime(prime) => prime.to_f64().unwrap_or(f64::MAX),
+                Atom::Prime(prime) => prime.to_f64().value(),
                 _ => 0.0,
             };
             let rank = match atom {
@@ -162,16 +156,17 @@ fn power(printer: &Printer<'_>, atom: &Atom, exponent: Exponent) -> String {
     let Some(left) = printer.left.get().checked_sub(1) else { return "…".to_owned() };
     printer.left.set(left);
     if let Atom::Power(base, symbolic) = atom {
-        let ratio = BigRational::new((*exponent.numer()).into(), (*exponent.denom()).into());
-        let exponent = sum(printer, &Polynomial::term(symbolic.clone(), ratio));
+        let exponent = sum(printer, &Polynomial::term(symbolic.clone(), exponent.into()));
         return format!("({})^({exponent})", fraction(printer, base));
     }
     let base = self::atom(printer, atom);
-    if exponent.is_one() {
+    if exponent == Exponent::ONE {
         return base;
     }
-    let natural = exponent.is_integer() && exponent.is_positive();
-    if natural { format!("{base}^{{{exponent}}}") } else { format!("{base}^({exponent})") }
+    match exponent.integer() {
+        Some(whole) if whole > 0 => format!("{base}^{{{whole}}}"),
+        _ => format!("{base}^({})", Rational::from(exponent)),
+    }
 }
 
 fn atom(printer: &Printer<'_>, atom: &Atom) -> String {
@@ -183,13 +178,13 @@ fn atom(printer: &Printer<'_>, atom: &Atom) -> String {
         Atom::Absolute(inner) => {
             let terms = ordered(printer, inner);
             let sign = if is_turned(&terms) { -1 } else { 1 };
-            format!("abs({})", joined(&terms, &BigRational::from_integer(sign.into())))
+            format!("abs({})", joined(&terms, &Rational::from(sign)))
         }
         Atom::Sine(angle) => format!("\\sin({})", sum(printer, angle)),
         Atom::Cosine(angle) => format!("\\cos({})", sum(printer, angle)),
         Atom::Logarithm(inner) => format!("\\ln({})", fraction(printer, inner)),
         Atom::Power(base, symbolic) => {
-            let exponent = sum(printer, &Polynomial::term(symbolic.clone(), BigRational::one()));
+            let exponent = sum(printer, &Polynomial::term(symbolic.clone(), Rational::ONE));
             format!("({})^({exponent})", fraction(printer, base))
         }
         Atom::Function(name, arguments) => {

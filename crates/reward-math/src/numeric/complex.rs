@@ -1,7 +1,6 @@
 //! Enclosures of complex numbers: a rectangle, or an interval of the real line.
 
-use super::Failure;
-use super::real::{Arithmetic, Real, Result};
+use super::real::{Arithmetic, Failure, Real, Result};
 
 /// A complex number; one without imaginary part is known to be real.
 #[derive(Debug, Clone)]

@@ -1,20 +1,24 @@
 //! Expressions to enclosures.
 
-use dashu::Integer;
-use num_bigint::BigInt;
-use num_integer::Integer as _;
-use num_rational::BigRational;
+use dashu::{Integer, Rational};
 
 use super::complex::Complex;
-use super::real::{Arithmetic, Real, Result};
-use super::{Failure, Operand};
+use super::real::{Arithmetic, Failure, Real, Result};
+use crate::algebra::{greatest_divisor, least_multiple};
 use crate::expression::{Expression, Range};
 
 /// Most terms of a sum, factors of a product or of a factorial.
 const MAX_TERMS: i64 = 10_000;
 
+/// A value to compare: an expression and the sign that every `±` in it takes.
+#[derive(Clone, Copy)]
+pub(crate) struct Operand<'a> {
+    pub(crate) expression: &'a Expression,
+    pub(crate) plus: bool,
+}
+
 /// Values of the variables.
-type Point<'a> = [(&'a str, BigRational)];
+type Point<'a> = [(&'a str, Rational)];
 
 /// Encloses an expression at a point.
 pub(super) fn evaluate(
@@ -26,7 +30,7 @@ pub(super) fn evaluate(
 }
 
 struct Evaluation<'a, 'b> {
-    point: Vec<(&'b str, BigRational)>,
+    point: Vec<(&'b str, Rational)>,
     plus: bool,
     arithmetic: &'a mut Arithmetic,
 }
@@ -225,7 +229,7 @@ impl<'b> Evaluation<'_, 'b> {
         }
         let mut total = Complex::from(Real::from(i64::from(range == Range::Product)));
         for at in low..=high {
-            self.point.push((index, BigRational::from_integer(BigInt::from(at))));
+            self.point.push((index, Rational::from(at)));
             let term = self.value(body);
             self.point.pop();
             let term = term?;
@@ -244,12 +248,14 @@ impl<'b> Evaluation<'_, 'b> {
                 self.arithmetic.exp_complex(&argument)
             }
             ("gcd" | "lcm", [_, _, ..]) => {
-                let mut result = BigInt::from(self.whole(&arguments[0])?);
+                let mut result = Integer::from(self.whole(&arguments[0])?);
                 for argument in &arguments[1..] {
-                    let next = BigInt::from(self.whole(argument)?);
-                    result = if name == "gcd" { result.gcd(&next) } else { result.lcm(&next) };
+                    let next = Integer::from(self.whole(argument)?);
+                    let divides = name == "gcd";
+                    let combined = if divides { greatest_divisor } else { least_multiple };
+                    result = combined(&result, &next).into();
                 }
-                Ok(self.arithmetic.rational(&BigRational::from_integer(result))?.into())
+                Ok(self.arithmetic.integer(&result)?.into())
             }
             ("mod", [value, modulus]) => {
                 let (value, modulus) = (self.whole(value)?, self.whole(modulus)?);

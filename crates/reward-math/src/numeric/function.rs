@@ -5,8 +5,7 @@ use dashu::base::Approximation;
 use dashu::float::round::mode::Down;
 use dashu::float::{Context, FBig, FpError, Repr};
 
-use super::Failure;
-use super::real::{Arithmetic, Real, Result, end, larger, magnitude, negated, smaller};
+use super::real::{Arithmetic, Failure, Real, Result, end, larger, magnitude, negated, smaller};
 
 /// Arguments of sine and cosine, and exponents of `exp`, have at most this many bits before the point: reducing a
 /// larger one by π would need as many digits of π.

@@ -2,14 +2,27 @@
 
 use std::cmp::Ordering;
 
-use dashu::base::{Approximation, Sign};
+use dashu::base::{Approximation, BitTest, Sign};
 use dashu::float::round::mode::{Down, Up};
 use dashu::float::{Context, FBig, FpError, Repr, round::Round};
-use dashu::{Integer, Natural};
-use num_bigint::BigInt;
-use num_rational::BigRational;
+use dashu::{Integer, Rational};
 
-use super::Failure;
+/// Why an enclosure could not be had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Failure {
+    /// There is no such value.
+    Undefined,
+    /// There is no such real number; a complex one may exist.
+    NotReal,
+    /// Beyond the numbers that are calculated with.
+    TooLarge,
+    /// The enclosure is too wide to tell, at this precision.
+    Unclear,
+    /// A function or symbol without a known value.
+    Unknown,
+    /// The work exceeded its limit.
+    OutOfFuel,
+}
 
 pub(super) type Result<T> = std::result::Result<T, Failure>;
 
@@ -191,23 +204,19 @@ impl Arithmetic {
         self.spend(operations * 5 * (1 + self.bits as u64 / 384))
     }
 
-    pub(super) fn rational(&mut self, value: &BigRational) -> Result<Real> {
-        let top = self.big(value.numer())?;
-        if value.is_integer() {
+    pub(super) fn rational(&mut self, value: &Rational) -> Result<Real> {
+        let top = self.integer(value.numerator())?;
+        if value.is_int() {
             return Ok(top);
         }
-        let bottom = self.big(value.denom())?;
+        let bottom = self.integer(value.denominator().as_ibig())?;
         self.divide(&top, &bottom)
     }
 
-    fn big(&mut self, value: &BigInt) -> Result<Real> {
-        self.spend(1 + value.bits() / 1024)?;
-        let magnitude = Natural::from_le_bytes(&value.magnitude().to_bytes_le());
-        let mut integer = Integer::from(magnitude);
-        if value.sign() == num_bigint::Sign::Minus {
-            integer = -integer;
-        }
-        let exact = Repr::new(integer, 0);
+    /// The integer, exactly.
+    pub(super) fn integer(&mut self, value: &Integer) -> Result<Real> {
+        self.spend(1 + value.bit_len() as u64 / 1024)?;
+        let exact = Repr::new(value.clone(), 0);
         Ok(Real { low: exact.clone(), high: exact })
     }
 

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use num_bigint::BigInt;
-use num_rational::BigRational;
-use num_traits::{Signed, ToPrimitive, Zero};
+use dashu::base::BitTest;
+use dashu::{Integer, Rational};
 
-use super::Operand;
+use super::evaluate::Operand;
 use crate::expression::{Expression, Range};
 
 /// Two primes below 2^61. Different integers of a million digits agree modulo both with a chance of about 2^-100.
@@ -49,7 +48,7 @@ impl Field<'_> {
         match expression {
             Expression::Number(value) => self.rational(value),
             Expression::Symbol(name) => match self.bound.get(name) {
-                Some(&value) => Some(self.reduce(&BigInt::from(value))),
+                Some(&value) => Some(self.reduce(&value.into())),
                 // Constants that are not rational have no residue.
                 None if matches!(name.as_str(), "\\pi" | "e" | "i" | "\\infty") => None,
                 None => Some(self.coordinate(name)),
@@ -139,7 +138,7 @@ impl Field<'_> {
         const LIMIT: i128 = 1 << 100;
         self.spend(1)?;
         let value = match expression {
-            Expression::Number(value) if value.is_integer() => value.numer().to_i128()?,
+            Expression::Number(value) if value.is_int() => value.numerator().try_into().ok()?,
             Expression::Symbol(name) => i128::from(*self.bound.get(name)?),
             Expression::Negative(inner) => -self.integer(inner)?,
             Expression::Sum(items) => {
@@ -170,17 +169,16 @@ impl Field<'_> {
         (value.abs() <= MAX_TERMS).then_some(value)
     }
 
-    fn rational(&mut self, value: &BigRational) -> Option<u64> {
-        self.spend(value.numer().bits().max(value.denom().bits()) / 64)?;
-        let (top, bottom) = (self.reduce(value.numer()), self.reduce(value.denom()));
+    fn rational(&mut self, value: &Rational) -> Option<u64> {
+        self.spend((value.numerator().bit_len().max(value.denominator().bit_len()) / 64) as u64)?;
+        let (top, bottom) =
+            (self.reduce(value.numerator()), self.reduce(value.denominator().as_ibig()));
         if bottom == 1 { Some(top) } else { self.divide(top, bottom) }
     }
 
-    fn reduce(&self, value: &BigInt) -> u64 {
-        let prime = BigInt::from(self.prime);
-        let rest = value % &prime;
-        let rest = if rest.is_negative() { rest + prime } else { rest };
-        if rest.is_zero() { 0 } else { rest.to_u64().unwrap_or_default() }
+    fn reduce(&self, value: &Integer) -> u64 {
+        let prime = self.prime.cast_signed();
+        (value % prime).rem_euclid(prime).cast_unsigned()
     }
 
     /// A residue for a variable: the same for the same name, prime and point.

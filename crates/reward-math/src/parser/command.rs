@@ -1,7 +1,6 @@
 //! LaTeX commands and named functions with their arguments.
 
-use num_bigint::BigInt;
-use num_rational::BigRational;
+use dashu::{Integer, Rational};
 
 use super::function::{
     function_name, inverse_name, is_fraction, is_letter_command, starts_primary,
@@ -157,12 +156,11 @@ impl Parser {
             && digits.len() > 1
             && digits.bytes().all(|b| b.is_ascii_digit())
             && !grouped
-            && value.is_integer()
+            && value.is_int()
         {
             let (first, rest) = digits.split_at(1);
             let (first, rest) = (first.to_owned(), rest.to_owned());
-            let value =
-                |text: &str| BigRational::from_integer(text.parse::<BigInt>().unwrap_or_default());
+            let value = |text: &str| Rational::from(text.parse::<Integer>().unwrap_or_default());
             let first = value(&first);
             let kind = Kind::Number { value: value(&rest), digits: rest, grouped: false };
             self.tokens[self.position].kind = kind;
@@ -183,7 +181,7 @@ impl Parser {
             let mut exponent =
                 if parser.eat_symbol('^') { Some(parser.deeper(Self::exponent)?) } else { None };
             let mut name = name;
-            let minus_one = BigRational::from_integer(BigInt::from(-1));
+            let minus_one = Rational::NEG_ONE;
             if exponent.as_ref().and_then(Expression::literal) == Some(minus_one)
                 && let Some(inverse) = inverse_name(name)
             {
@@ -195,7 +193,7 @@ impl Parser {
             let value = match (name, <[Expression; 1]>::try_from(arguments)) {
                 ("ln", Ok([argument])) => Expression::Logarithm(None, Box::new(argument)),
                 ("log", Ok([argument])) => {
-                    let ten = || Box::new(Expression::Number(BigRational::from_integer(10.into())));
+                    let ten = || Box::new(Expression::Number(Rational::from(10)));
                     Expression::Logarithm(Some(base.unwrap_or_else(ten)), Box::new(argument))
                 }
                 ("abs", Ok([argument])) => Expression::Absolute(Box::new(argument)),
@@ -292,11 +290,11 @@ impl Parser {
 
 /// The root of a whole index, or the power of a reciprocal.
 fn root(radicand: Expression, index: Expression) -> Expression {
-    let whole = index.literal().filter(BigRational::is_integer).map(|value| value.to_integer());
-    if let Some(index) = whole.and_then(|value| u32::try_from(value).ok()) {
+    let whole = index.literal().filter(Rational::is_int);
+    if let Some(index) = whole.and_then(|value| u32::try_from(value.numerator()).ok()) {
         return Expression::Root(Box::new(radicand), index);
     }
-    let one = Expression::Number(BigRational::from_integer(BigInt::from(1)));
+    let one = Expression::Number(Rational::ONE);
     let exponent = Expression::Quotient(Box::new(one), Box::new(index));
     Expression::Power(Box::new(radicand), Box::new(exponent))
 }

@@ -1,7 +1,6 @@
 //! Factors: primaries with their powers, factorials and degrees.
 
-use num_bigint::BigInt;
-use num_rational::BigRational;
+use dashu::Rational;
 
 use super::function::function_name;
 use super::{MAX_DEPTH, Parser, Result};
@@ -97,7 +96,7 @@ impl Parser {
     /// `15'` and `20''` after whole degrees.
     fn minutes_of_arc(&mut self, degrees: Expression) -> Expression {
         let mut parts = vec![degrees];
-        let mut unit = BigRational::from_integer(BigInt::from(1));
+        let mut unit = Rational::ONE;
         for marks in 1..=2 {
             let Some(Kind::Number { value, .. }) = self.peek() else { break };
             if !(1..=marks)
@@ -105,7 +104,7 @@ impl Parser {
             {
                 break;
             }
-            unit /= BigRational::from_integer(BigInt::from(60));
+            unit /= Rational::from(60);
             parts.push(Expression::Number(value * &unit));
             self.position += 1 + marks;
         }
@@ -250,34 +249,5 @@ impl Parser {
                 return Ok(text);
             }
         }
-    }
-
-    /// The digits of `(204)_5`.
-    fn digits_in_brackets(&self) -> Option<String> {
-        let Some(Kind::Number { digits, .. }) = self.peek_at(1) else { return None };
-        let in_base = self.peek_at(2)?.is_symbol(')') && self.peek_at(3)?.is_symbol('_');
-        in_base.then(|| digits.clone())
-    }
-
-    /// `101_2`, `0.0011_{2}`, `1302_{-4}`: the digits read in the base of the subscript.
-    fn number_in_base(&mut self, digits: &str) -> Result<Expression> {
-        self.advance();
-        let base = self.subscript()?;
-        let base = base.parse::<i32>().ok().filter(|base| (2..=36).contains(&base.abs()));
-        let base = base.ok_or_else(|| self.unexpected("a number base from 2 to 36"))?;
-        let radix = BigRational::from_integer(BigInt::from(base));
-        let mut value = BigRational::from_integer(BigInt::from(0));
-        let mut places = None;
-        for c in digits.chars().filter(|c| *c != ',') {
-            if c == '.' {
-                places = Some(0);
-                continue;
-            }
-            let digit = c.to_digit(base.unsigned_abs());
-            let digit = digit.ok_or_else(|| self.unexpected(&format!("digits of base {base}")))?;
-            value = value * &radix + BigRational::from_integer(BigInt::from(digit));
-            places = places.map(|count: i32| count + 1);
-        }
-        Ok(Expression::Number(value / radix.pow(places.unwrap_or(0))))
     }
 }

@@ -1,6 +1,7 @@
 //! Letters as names: variables with subscripts, functions, events, angles, numbers of combinations.
 
-use num_traits::{Signed, ToPrimitive};
+use dashu::Rational;
+use dashu::base::Signed;
 
 use super::{Parser, Result};
 use crate::expression::Expression;
@@ -169,8 +170,9 @@ fn counted(name: &str, n: Expression, k: Expression) -> Expression {
 /// Whether `k` may be chosen from `n`: whole numbers in this order, or `n` is a letter for one. `C_1^2` is a square.
 fn may_count(n: &Expression, k: &Expression) -> bool {
     if let (Some(n), Some(k)) = (n.literal(), k.literal()) {
-        let n_count = n.to_u64().filter(|_| n.is_integer());
-        return k.is_integer() && !k.is_negative() && n_count.is_some_and(|n| n >= 2) && k <= n;
+        let countable =
+            n.is_int() && n >= Rational::from(2) && u64::try_from(n.numerator()).is_ok();
+        return countable && k.is_int() && !k.is_negative() && k <= n;
     }
     let letters = n.variables();
     !letters.is_empty() && letters.iter().all(|name| matches!(name.as_str(), "n" | "m" | "N"))

@@ -1,6 +1,7 @@
 //! Sums of products of factors.
 
-use num_traits::Signed;
+use dashu::Rational;
+use dashu::base::Signed;
 
 use super::function::{function_name, is_fraction, starts_primary};
 use super::{Parser, Result};
@@ -116,7 +117,7 @@ impl Parser {
             self.position.checked_sub(1).and_then(|at| self.kind_at(at)),
             Some(Kind::Number { .. })
         );
-        if !whole.is_integer() || !after_number {
+        if !whole.is_int() || !after_number {
             return Ok(None);
         }
         let whole = whole.clone();
@@ -133,7 +134,9 @@ impl Parser {
                 };
                 let power = self.at_symbol('^') && !self.at_degree_mark();
                 match parts {
-                    Some((top, bottom)) if bottom.is_positive() && !top.is_negative() && !power => {
+                    Some((top, bottom))
+                        if bottom > Rational::ZERO && !top.is_negative() && !power =>
+                    {
                         top / bottom
                     }
                     _ => {
@@ -147,7 +150,7 @@ impl Parser {
                 let Some(Kind::Number { value: bottom, .. }) = self.peek_at(2) else {
                     return Ok(None);
                 };
-                if !slash || !top.is_integer() || !bottom.is_integer() || top >= bottom {
+                if !slash || !top.is_int() || !bottom.is_int() || top >= bottom {
                     return Ok(None);
                 }
                 let part = top / bottom;

@@ -1,8 +1,6 @@
 //! Number literals: group separators, repeating decimals, scientific notation.
 
-use num_bigint::BigInt;
-use num_rational::BigRational;
-use num_traits::One;
+use dashu::{Integer, Natural, Rational};
 
 use super::{Kind, Lexer, MAX_DIGITS, group};
 use crate::verdict::ParseError;
@@ -167,43 +165,42 @@ fn scientific(text: &str) -> Option<(i64, usize)> {
 }
 
 /// `digits · 10^exponent`, and the digits that repeat for ever after them.
-fn literal(digits: &str, repeating: &str, exponent: i64) -> BigRational {
+fn literal(digits: &str, repeating: &str, exponent: i64) -> Rational {
     if exponent == 0
         && repeating.is_empty()
         && let Ok(small) = digits.parse::<u64>()
     {
-        return BigRational::new_raw(BigInt::from(small), BigInt::one());
+        return Rational::from(small);
     }
-    let integer = |text: &str| text.parse::<BigInt>().unwrap_or_default();
-    let ten_to = |power: u64| BigInt::from(10).pow(u32::try_from(power).unwrap_or(u32::MAX));
-    let scale = ten_to(exponent.unsigned_abs());
+    let integer = |text: &str| text.parse::<Integer>().unwrap_or_default();
+    let ten_to = |power: usize| Natural::from(10_u8).pow(power);
+    let scale = ten_to(usize::try_from(exponent.unsigned_abs()).unwrap_or(usize::MAX));
     let whole = integer(digits);
     if repeating.is_empty() {
         return match exponent {
-            0 => BigRational::from_integer(whole),
-            1.. => BigRational::from_integer(whole * scale),
-            _ => BigRational::new(whole, scale),
+            0 => Rational::from(whole),
+            1.. => Rational::from(whole * scale),
+            _ => Rational::from_parts(whole, scale),
         };
     }
-    let nines = ten_to(repeating.len() as u64) - BigInt::one();
-    BigRational::new(whole * &nines + integer(repeating), nines * scale)
+    let nines = ten_to(repeating.len()) - Natural::ONE;
+    Rational::from_parts(whole * &nines + integer(repeating), nines * scale)
 }
 
 #[cfg(test)]
 mod tests {
-    use num_bigint::BigInt;
-    use num_rational::BigRational;
+    use dashu::Rational;
     use proptest::prelude::*;
 
     use crate::token::{Kind, tokenize};
 
-    fn numbers(text: &str) -> Vec<BigRational> {
+    fn numbers(text: &str) -> Vec<Rational> {
         let value = |kind| if let Kind::Number { value, .. } = kind { Some(value) } else { None };
         tokenize(text, true).unwrap().into_iter().filter_map(|token| value(token.kind)).collect()
     }
 
-    fn ratio(top: i64, bottom: i64) -> BigRational {
-        BigRational::new(BigInt::from(top), BigInt::from(bottom))
+    fn ratio(top: i64, bottom: i64) -> Rational {
+        Rational::from_parts_signed(top.into(), bottom.into())
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use num_rational::BigRational;
+use dashu::Rational;
 
 /// The name of each unit with its other spellings, in the singular and lower-case.
 const UNITS: &[(&str, &[&str])] = &[
@@ -77,12 +77,12 @@ pub(crate) fn unit(phrase: &str) -> Option<String> {
             "cubic" | "cu" => power = 3,
             "squared" | "cubed" => {
                 if let Some(last) = factors.last_mut() {
-                    last.1 *= if piece == "squared" { 2 } else { 3 };
+                    last.1 = last.1.saturating_mul(if piece == "squared" { 2 } else { 3 });
                 }
             }
             number if number.starts_with(|c: char| c.is_ascii_digit() || c == '-') => {
                 if let (Some(last), Ok(exponent)) = (factors.last_mut(), number.parse::<i32>()) {
-                    last.1 *= exponent.clamp(-9, 9);
+                    last.1 = last.1.saturating_mul(exponent.clamp(-9, 9));
                 }
             }
             word => {
@@ -120,7 +120,10 @@ pub(crate) fn unit(phrase: &str) -> Option<String> {
     let mut names: Vec<&str> = factors.iter().map(|(name, _)| *name).collect();
     names.sort_unstable();
     names.dedup();
-    let total = |name: &str| factors.iter().filter(|(own, _)| *own == name).map(|(_, p)| p).sum();
+    let total = |name: &str| {
+        let powers = factors.iter().filter(|(own, _)| *own == name).map(|(_, power)| *power);
+        powers.fold(0, i32::saturating_add)
+    };
     let spelled: Vec<String> = names
         .into_iter()
         .filter_map(|name| match total(name) {
@@ -264,21 +267,28 @@ fn measures(canonical: &str) -> Option<Vec<(&str, i32)>> {
         .collect()
 }
 
+/// Largest power of a unit that is converted.
+const LARGEST_POWER: u32 = 16;
+
 /// A measure in base units: its size, and how often each base unit occurs.
-type Size = (BigRational, BTreeMap<&'static str, i32>);
+type Size = (Rational, BTreeMap<&'static str, i32>);
 
 /// How many of the second measure make one of the first, exactly, where both measure the same: 1000 for "km" and "m",
 /// 5/18 for "hour^-1 km" and "m second^-1". `None` where they do not, or where a name has several sizes ("ton").
-pub(crate) fn conversion(from: &str, to: &str) -> Option<BigRational> {
+pub(crate) fn conversion(from: &str, to: &str) -> Option<Rational> {
     let ((from, from_base), (to, to_base)) = (size(from)?, size(to)?);
     (from_base == to_base).then(|| from / to)
 }
 
 fn size(canonical: &str) -> Option<Size> {
-    let mut product = (BigRational::from_integer(1.into()), BTreeMap::new());
+    let mut product = (Rational::ONE, BTreeMap::new());
     for (name, power) in measures(canonical)? {
         let (base, base_power, top, bottom) = base_size(name)?;
-        product.0 *= BigRational::new(top.into(), bottom.into()).pow(power);
+        if power.unsigned_abs() > LARGEST_POWER {
+            return None;
+        }
+        let size = Rational::from_parts_signed(top.into(), bottom.into());
+        product.0 *= size.pow(isize::try_from(power).ok()?);
         *product.1.entry(base).or_insert(0) += base_power * power;
     }
     product.1.retain(|_, power| *power != 0);
@@ -343,7 +353,9 @@ pub(crate) fn contradict(left: &str, right: &str) -> bool {
     match (measures(left), measures(right)) {
         (Some(a), Some(b)) => {
             let vague = |side: &[(&str, i32)]| side.iter().all(|(name, _)| *name == "unit");
-            let power = |side: &[(&str, i32)]| side.iter().map(|(_, power)| power).sum::<i32>();
+            let power = |side: &[(&str, i32)]| {
+                side.iter().fold(0, |sum: i32, (_, power)| sum.saturating_add(*power))
+            };
             // "units" stand for whatever the question measures in; square and cubic ones differ.
             if vague(&a) || vague(&b) {
                 return power(&a) > 1 && power(&b) > 1 && power(&a) != power(&b);
@@ -358,7 +370,7 @@ pub(crate) fn contradict(left: &str, right: &str) -> bool {
 }
 
 /// How many of the second unit make one of the first, where people write both, as in "2 hours 30 minutes".
-pub(crate) fn parts(larger: &str, smaller: &str) -> Option<BigRational> {
+pub(crate) fn parts(larger: &str, smaller: &str) -> Option<Rational> {
     const WRITTEN: [(&str, &str); 14] = [
         ("hour", "minute"),
         ("minute", "second"),
@@ -377,7 +389,7 @@ pub(crate) fn parts(larger: &str, smaller: &str) -> Option<BigRational> {
     ];
     // A minute of arc.
     if (larger, smaller) == ("degree", "minute") {
-        return Some(BigRational::from_integer(60.into()));
+        return Some(Rational::from(60));
     }
     WRITTEN.contains(&(larger, smaller)).then(|| conversion(larger, smaller))?
 }
@@ -435,6 +447,15 @@ mod tests {
         {
             assert_eq!(conversion(from, to), None, "{from} {to}");
         }
+    }
+
+    /// A million bits of a size that nobody means.
+    #[test]
+    fn powers_of_units_are_bounded() {
+        assert_eq!(unit("km6.9.9.9.9").as_deref(), Some("km^39366"));
+        assert_eq!(conversion("km^39366", "m^39366"), None);
+        assert!(conversion("km^16", "m^16").is_some());
+        assert_eq!(unit(&format!("km{}", ".9".repeat(12))).as_deref(), Some("km^2147483647"));
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! Numbers in words: `twenty-one`, `one hundred and five`, `two thirds`.
 
-use num_bigint::BigInt;
-use num_rational::BigRational;
+use dashu::Rational;
 
 const SMALL: [&str; 20] = [
     "zero",
@@ -44,16 +43,16 @@ const PARTS: [(&str, u64); 13] = [
 ];
 
 /// The number that the words say, all of them.
-pub(crate) fn number(words: &str) -> Option<BigRational> {
+pub(crate) fn number(words: &str) -> Option<Rational> {
     let spaced = words.replace('-', " ");
     let words: Vec<&str> = spaced.split_whitespace().filter(|word| *word != "and").collect();
     let (last, before) = words.split_last()?;
     let singular = last.strip_suffix('s').unwrap_or(last);
     if let Some((_, bottom)) = PARTS.iter().find(|(name, _)| *name == singular) {
         let top = if before.is_empty() { 1 } else { whole(before)? };
-        return Some(BigRational::new(BigInt::from(top), BigInt::from(*bottom)));
+        return Some(Rational::from_parts(top.into(), (*bottom).into()));
     }
-    whole(&words).map(|value| BigRational::from_integer(BigInt::from(value)))
+    whole(&words).map(Rational::from)
 }
 
 /// The denominator of "fifths", "tenths" and the like behind a number. "2 half" is no number, and quarters are counted.

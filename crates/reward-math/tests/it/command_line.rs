@@ -90,6 +90,22 @@ fn strict_mode_takes_boxes_alone() {
 }
 
 #[test]
+fn the_recipes_grader_takes_letters_for_units_and_wants_a_brace() {
+    let input = concat!(
+        r#"{"response": "\\boxed{m + 1}", "answer": "t + 1"}"#,
+        "\n",
+        r#"{"response": "\\boxed 7", "answer": "7"}"#,
+        "\n",
+    );
+    let verdicts = |arguments: &[&str]| {
+        let graded = rows(&run(arguments, input));
+        graded.iter().map(|row| row["verdict"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(verdicts(&["grade", "--compat"]), ["right", "unparsed"]);
+    assert_eq!(verdicts(&["grade", "--mode", "strict"]), ["wrong", "right"]);
+}
+
+#[test]
 fn explain_names_the_deciding_rung() {
     let output = run(&["explain", r"\boxed{\sqrt{12}}", r"2\sqrt{3}"], "");
     let text = String::from_utf8_lossy(&output.stdout);

@@ -7,11 +7,17 @@ mod reproduce;
 mod sweep;
 mod verify;
 
-use clap::{CommandFactory, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use command_pages::{CompletionsArgs, ManArgs};
 use std::io::Write;
 
-use crate::Cli;
+/// CPU reference simulator for the entropy of softmax policies
+#[derive(Parser)]
+#[command(name = "softmax-sim", version, propagate_version = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
 
 /// What to do.
 #[derive(Subcommand)]

@@ -1,6 +1,5 @@
 //! Numbers as the calculator reads them, each error naming the field and what was expected.
 
-use super::request::Rule;
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, SeqAccess, Visitor};
 use std::fmt;
 
@@ -29,9 +28,13 @@ pub(super) fn eta<'de, D: Deserializer<'de>>(input: D) -> Result<f64, D::Error> 
 }
 
 /// The update rule.
-pub(super) fn rule<'de, D: Deserializer<'de>>(input: D) -> Result<Rule, D::Error> {
+pub(super) fn rule<'de, D, R>(input: D) -> Result<R, D::Error>
+where
+    D: Deserializer<'de>,
+    R: Deserialize<'de>,
+{
     let expected = "`pg` or `npg`";
-    Rule::deserialize(input).map_err(|error| located("rule", expected, &error))
+    R::deserialize(input).map_err(|error| located("rule", expected, &error))
 }
 
 /// Any JSON, kept as it stands.

@@ -14,11 +14,13 @@
 
 mod figure;
 mod points;
+mod read_error;
 mod rows;
 mod table;
 
 pub use figure::figure;
-pub use points::{Points, ReadError};
+pub use points::Points;
+pub use read_error::ReadError;
 pub use rows::RowProblem;
 
 use entropy_core::{FitError, InputError, Interval, LineFit, PerformanceLaw};

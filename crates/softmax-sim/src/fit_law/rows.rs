@@ -1,6 +1,6 @@
 //! Rows of a file, each read on its own: a bad one costs no other.
 
-use super::points::ReadError;
+use super::read_error::ReadError;
 use serde_json::Value;
 use thiserror::Error;
 

@@ -3,9 +3,9 @@
 //! The page is printed from the registry and from `docs/reproduce.json`, the results last committed; a test holds
 //! the three in step.
 
+use super::engine::ENGINE;
 use super::kept::KeptShare;
 use super::page::{kept_text, options};
-use super::revision::ENGINE;
 use super::run::Finished;
 use super::{FINDINGS, Finding, Measure, Setting, Verdict};
 use crate::result_file::{FileError, write_whole};

@@ -1,6 +1,6 @@
 //! Training runs that several findings look at: done once, and kept on disk under their content.
 
-use super::revision::ENGINE;
+use super::engine::ENGINE;
 use crate::result_file::write_whole;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};

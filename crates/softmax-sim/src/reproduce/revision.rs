@@ -1,15 +1,10 @@
 //! What a result depends on beside its setting: the engine that runs, and the code of the finding.
 
-use super::Finding;
+use super::engine::ENGINE;
+use super::experiment::Finding;
 use super::finding::SHARED_SOURCES;
 use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
-
-/// The engine: a digest of what short runs of every environment, loss and law come to, to six digits.
-///
-/// A kept result of another engine is not current. `tests/it/engine.rs` holds this to what the code does: whoever changes
-/// a result changes this.
-pub const ENGINE: &str = "67781745eb8e834a";
 
 /// What the result of a finding depends on beside its setting: the engine, the finding's page of code and the pages
 /// that findings share; tests aside.

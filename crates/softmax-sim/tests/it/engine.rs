@@ -6,8 +6,9 @@ use softmax_sim::cart_pole::{self, Ppo};
 use softmax_sim::environment::{
     Environment, LongTailSetting, Shape, SharedSetting, SizeSetting, TabularSetting,
 };
+use softmax_sim::reproduce::ENGINE;
 use softmax_sim::reproduce::document::read_published;
-use softmax_sim::reproduce::revision::{ENGINE, digest};
+use softmax_sim::reproduce::revision::digest;
 use softmax_sim::training::{Curve, Method, Schedule, train};
 use std::path::Path;
 

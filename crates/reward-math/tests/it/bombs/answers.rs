@@ -155,6 +155,12 @@ pub(crate) fn lengths() -> Vec<String> {
         matrix(60, "1"),
         matrix(100, "x"),
         "1 or ".repeat(6000) + "1",
+        "1".repeat(4000) + "_2",
+        "6".repeat(1024) + "_7",
+        format!("0.{}_3", "2".repeat(1022)),
+        joined(0..8, ",", |k| format!("{k}{}_{{8}}", "7".repeat(1000))),
+        joined(0..30, ",", |k| format!("0.{k}{}_{{36}}", "1".repeat(1000))),
+        format!("({})_{{-4}}", "3".repeat(1024)),
     ]
 }
 

@@ -9,7 +9,7 @@ mod answers;
 
 use allocation_counter::measure;
 use answers::{lengths, nests, texts, towers};
-use reward_math::{Gold, Options, Verdict, verify};
+use reward_math::{Gold, Options, ParseError, Verdict, verify};
 
 /// Most memory that one verification may hold, in bytes.
 const MOST_BYTES: u64 = 20 << 20;
@@ -78,6 +78,23 @@ fn long_numbers_sums_and_lists_are_bounded() {
 #[test]
 fn long_texts_are_bounded() {
     check(&texts());
+}
+
+/// Reading digits in a base takes the square of their number: it is bounded before it is done, for each and for all.
+#[test]
+fn numbers_in_a_base_are_bounded() {
+    let why =
+        |answer: &str| match verify(&format!("\\boxed{{{answer}}}"), "42", &Options::default()) {
+            Verdict::Unparsed { why, .. } => Some(why),
+            Verdict::Right { .. } | Verdict::Wrong { .. } => None,
+        };
+    let number = |digits: usize| "1".repeat(digits) + "_2";
+    assert_eq!(why(&number(1024)), None);
+    assert_eq!(why(&number(1025)), Some(ParseError::TooLong { found: 1025, limit: 1024 }));
+    assert_eq!(why(&vec![number(1024); 8].join(", ")), None);
+    assert_eq!(why(&vec![number(1024); 9].join(", ")), Some(ParseError::OutOfFuel));
+    let value = verify(&format!("\\boxed{{{}}}", number(1024)), "2^{1024}-1", &Options::default());
+    assert!(value.is_right(), "{value:?}");
 }
 
 /// Twice the fuel buys no more than twice the work, and none buys next to nothing.

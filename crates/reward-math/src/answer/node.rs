@@ -1,0 +1,117 @@
+//! One reading of an answer: a value, words, or a structure of them.
+
+use std::collections::BTreeSet;
+
+use crate::expression::Expression;
+
+/// One reading of an answer.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Node {
+    /// A number or expression.
+    Value { expression: Expression, unit: Option<String>, percent: bool, plus: bool },
+    /// Anything in plain language, normalised.
+    Words(String),
+    /// Items with the brackets around them; a space where there are none.
+    List { open: char, close: char, items: Vec<Node> },
+    /// A union of sets.
+    Union(Vec<Node>),
+    /// What several sets share; also inequalities joined by "and".
+    Intersection(Vec<Node>),
+    /// The first set without the others.
+    Difference(Vec<Node>),
+    /// Sides joined by relations, one fewer than sides.
+    Chain { sides: Vec<Node>, relations: Vec<Relation> },
+    /// A matrix by rows.
+    Matrix(Vec<Vec<Expression>>),
+    /// Values with the conditions under which they hold, as in `cases`.
+    Piecewise(Vec<Piece>),
+    /// `a:b:c`.
+    Ratio(Vec<Expression>),
+    /// `\{x \mid x > 2\}`: what the members look like, and what holds of them.
+    Builder { head: Box<Node>, conditions: Vec<Node> },
+}
+
+/// A relation between two sides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Relation {
+    Equal,
+    NotEqual,
+    Less,
+    LessEqual,
+    Greater,
+    GreaterEqual,
+    In,
+    Approximately,
+}
+
+impl Relation {
+    /// The relation read from right to left.
+    pub(crate) fn flipped(self) -> Self {
+        match self {
+            Self::Less => Self::Greater,
+            Self::LessEqual => Self::GreaterEqual,
+            Self::Greater => Self::Less,
+            Self::GreaterEqual => Self::LessEqual,
+            other => other,
+        }
+    }
+}
+
+/// One row of `cases`.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Piece {
+    pub(crate) value: Node,
+    /// The condition as written, without spaces; `None` for "otherwise".
+    pub(crate) condition: Option<String>,
+    /// What the condition says, if it is an inequality or equation and no plain language.
+    pub(crate) region: Option<Node>,
+}
+
+impl Node {
+    /// The variables of all its expressions.
+    pub(crate) fn names(&self) -> BTreeSet<String> {
+        let mut names = BTreeSet::new();
+        let _copy = self.mapped(&mut |expression| {
+            names.extend(expression.variables());
+            expression.clone()
+        });
+        names
+    }
+
+    /// The same with another name for a variable.
+    pub(super) fn renamed(&self, from: &str, to: &str) -> Self {
+        self.mapped(&mut |expression| expression.renamed(from, to))
+    }
+
+    /// The same structure with other expressions.
+    fn mapped(&self, with: &mut dyn FnMut(&Expression) -> Expression) -> Self {
+        let mut all =
+            |nodes: &[Self]| nodes.iter().map(|node| node.mapped(with)).collect::<Vec<_>>();
+        match self {
+            Self::Value { expression, unit, percent, plus } => Self::Value {
+                expression: with(expression),
+                unit: unit.clone(),
+                percent: *percent,
+                plus: *plus,
+            },
+            Self::Words(_) | Self::Piecewise(_) => self.clone(),
+            Self::List { open, close, items } => {
+                Self::List { open: *open, close: *close, items: all(items) }
+            }
+            Self::Union(parts) => Self::Union(all(parts)),
+            Self::Intersection(parts) => Self::Intersection(all(parts)),
+            Self::Difference(parts) => Self::Difference(all(parts)),
+            Self::Chain { sides, relations } => {
+                Self::Chain { sides: all(sides), relations: relations.clone() }
+            }
+            Self::Matrix(rows) => {
+                Self::Matrix(rows.iter().map(|row| row.iter().map(&mut *with).collect()).collect())
+            }
+            Self::Ratio(parts) => Self::Ratio(parts.iter().map(with).collect()),
+            Self::Builder { head, conditions } => Self::Builder {
+                head: Box::new(head.mapped(with)),
+                conditions: { conditions.iter().map(|node| node.mapped(with)).collect() },
+            },
+        }
+    }
+}

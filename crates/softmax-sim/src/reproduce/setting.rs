@@ -1,0 +1,59 @@
+//! Size and seeds of an experiment.
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+/// How large an experiment is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scale {
+    /// Seconds: shows that it runs and which way it points.
+    Quick,
+    /// Minutes: the one the targets are meant for.
+    Full,
+}
+
+/// What the outcome of an experiment depends on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Setting {
+    /// How large.
+    pub scale: Scale,
+    /// The first seed.
+    pub seed: u64,
+    /// How many seeds, one after another from the first; at least 3.
+    pub seeds: usize,
+}
+
+impl Setting {
+    /// The first seed, unless another is asked for.
+    pub const DEFAULT_SEED: u64 = 0;
+    /// How many seeds, unless more are asked for.
+    pub const DEFAULT_SEEDS: usize = 3;
+
+    /// In words: `full size, seeds 0 to 2`.
+    pub fn text(&self) -> String {
+        let last = self.seed + self.seeds.saturating_sub(1) as u64;
+        format!("{} size, seeds {} to {last}", self.pick("quick", "full"), self.seed)
+    }
+
+    /// `quick` or `full`, whichever the scale is.
+    pub fn pick<T>(&self, quick: T, full: T) -> T {
+        match self.scale {
+            Scale::Quick => quick,
+            Scale::Full => full,
+        }
+    }
+
+    /// Every seed.
+    pub fn all_seeds(&self) -> impl Iterator<Item = u64> + use<> {
+        let first = self.seed;
+        (0..self.seeds as u64).map(move |index| first + index)
+    }
+
+    /// Runs `experiment` once a seed, on as many threads as there are; results in the order of the seeds.
+    pub fn over_seeds<T: Send>(&self, experiment: impl Fn(u64) -> T + Sync) -> Vec<T> {
+        let seeds: Vec<u64> = self.all_seeds().collect();
+        seeds.into_par_iter().map(&experiment).collect()
+    }
+}
