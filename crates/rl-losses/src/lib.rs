@@ -40,7 +40,7 @@
 //! | signs of advantage and likelihood | [`quadrants()`] |
 //! | divergence from the old policy: k1, k3, mean and largest move | [`DivergenceSums`] |
 //! | clip fractions, share selected, share with another gradient | [`LossSums`] |
-//! | whether a penalty is inert | [`InertnessSums`], [`PolicyLoss::inertness`] |
+//! | whether a method is inert | [`PolicyLoss::inertness`] |
 //!
 //! Departures from the paper and from the published codes are numbered in `docs/paper-vs-code.md`.
 
@@ -64,7 +64,7 @@ mod dppo;
 mod draw;
 mod dynamic_clip;
 mod ends;
-mod entropy_objective;
+mod entropy_bonus;
 mod entropy_ratio_clip;
 mod evaluate;
 mod exact_sum;
@@ -111,12 +111,12 @@ pub use covariance_control::{Base, CovarianceControl, Select};
 pub use diagnostics::*;
 pub use dppo::{DppoKl, DppoTv};
 pub use dynamic_clip::DynamicClip;
-pub use entropy_objective::*;
+pub use entropy_bonus::entropy_bonus;
 pub use entropy_ratio_clip::EntropyRatioClip;
 pub use evaluate::{Evaluation, evaluate_loss};
 pub use exact_sum::ExactSum;
 pub use executor::{Executor, Serial};
-pub use groups::{GroupFilter, Grouping, informative_groups};
+pub use groups::informative_groups;
 pub use high_entropy::HighEntropy;
 pub use kl::*;
 pub use kl_cov::KlCov;
