@@ -4,8 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use rl_losses::{
-    Aggregation, Candidates, PlanError, PlanSummary, PolicyLoss, Serial, Share, StepPlan,
-    TokenBatch,
+    Aggregation, Candidates, PlanError, PlanSummary, PolicyLoss, Share, StepPlan, TokenBatch,
 };
 use trainer_core::dealing::{deal, sequence_cost};
 
@@ -125,7 +124,7 @@ impl<'a> Held<'a> {
         let share = Share::of(&all_lengths, &hands[*rank]);
         let seed = loss.draw_seed(selection);
         let own = tokens.and_then(|tokens| {
-            let summary = loss.summarise(&Serial, &tokens).map_err(&at)?;
+            let summary = loss.summarise(&tokens).map_err(&at)?;
             Ok((tokens, summary))
         });
         let mut formed = None;
@@ -139,14 +138,14 @@ impl<'a> Held<'a> {
             all.merge(one);
             all
         });
-        let own = loss.candidates_of_share(&Serial, &tokens, &share, &summary, seed).map_err(&at);
+        let own = loss.candidates(&tokens, &share, &summary, seed).map_err(&at);
         let mut all = ranks.gather_ok("candidates for selection", own)?.into_iter();
         let first = all.next().expect("one of each rank");
         let merged = all.fold(first, |mut all: Candidates, one| {
             all.merge(one);
             all
         });
-        let plan = loss.finish_share(&tokens, &share, &summary, merged, aggregation).map_err(at)?;
+        let plan = loss.finish(&tokens, &share, &summary, merged, aggregation).map_err(at)?;
         Ok((tokens, plan))
     }
 }

@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 use std::time::Instant;
 
+use rayon::prelude::*;
 use rl_losses::{
     Aggregation, BatchError, ColumnError, KlEstimator, LossOutput, LossSums, PlanError, PolicyLoss,
-    TokenBatch, TokenColumns, entropy_bonus, kl_loss,
+    Threads, TokenBatch, TokenColumns, entropy_bonus, kl_loss,
 };
 use thiserror::Error;
 use torch_ext::TorchError;
@@ -306,10 +307,15 @@ impl MiniBatch<'_> {
         let batch = TokenBatch::new(columns, &self.lengths)?
             .with_entropy(&self.current.entropy)?
             .with_old_entropy(&self.old_entropy)?
-            .with_rollout_log_prob(&self.rollout_log_prob)?;
+            .with_rollout_log_prob(&self.rollout_log_prob)?
+            .with_threads(Threads::new(rayon::current_num_threads(), in_parallel));
         match &self.reference_log_prob {
             Some(reference) => batch.with_reference_log_prob(reference),
             None => Ok(batch),
         }
     }
+}
+
+fn in_parallel(pieces: usize, work: &(dyn Fn(usize) + Sync)) {
+    (0..pieces).into_par_iter().for_each(work);
 }

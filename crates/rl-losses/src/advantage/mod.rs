@@ -12,7 +12,6 @@ mod returns;
 mod whitening;
 
 pub use catalogue::{EstimatorEntry, estimators};
-pub(crate) use columns::check_groups;
 pub use columns::{AdvantageError, RolloutColumns, broadcast_to_tokens};
 pub use estimator::AdvantageEstimator;
 pub use generalised::{Gae, GeneralisedAdvantages, generalised_advantages};

@@ -7,13 +7,13 @@ use entropy_core::UpdateRule;
 use insta::assert_snapshot;
 use proptest::prelude::*;
 use rl_losses::{
-    AdvantageEstimator, Aggregation, ClipCov, ClipRange, Column, ControlError,
-    CovarianceBand, DivergenceSums, Divisor, DualClip, EntropyChangeColumns, EntropyChangeSums, EntropyTarget, Gae,
-    KlCoefficient, KlController, KlCov, KlEstimator, Knob, LossSums,
-    OverlongPenalty, PassAtK, PolicyLoss, Prime, QuadrantCentre, QuantileBaseline, Reinforce,
-    ReinforcePlusPlus, RolloutColumns, RolloutCorrection, Thermostat,
-    ThermostatSettings, TokenBatch, TokenColumns, discounted_returns, group_covariances, kl_loss, kl_rewards, kl_sums, quadrants,
-    };
+    AdvantageEstimator, Aggregation, ClipCov, ClipRange, Column, ControlError, CovarianceBand,
+    DivergenceSums, Divisor, DualClip, EntropyChangeColumns, EntropyChangeSums, EntropyTarget, Gae,
+    KlCoefficient, KlController, KlCov, KlEstimator, Knob, LossSums, OverlongPenalty, PassAtK,
+    PolicyLoss, Prime, QuadrantCentre, QuantileBaseline, Reinforce, ReinforcePlusPlus,
+    RolloutColumns, RolloutCorrection, Thermostat, ThermostatSettings, TokenBatch, TokenColumns,
+    discounted_returns, group_covariances, kl_loss, kl_rewards, kl_sums, quadrants,
+};
 
 use crate::batches::{losses, rules, seeded};
 

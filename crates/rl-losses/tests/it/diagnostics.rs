@@ -4,8 +4,8 @@ use entropy_core::{Categorical, Quadrants, UpdateRule};
 use insta::{assert_snapshot, assert_yaml_snapshot, rounded_redaction};
 use proptest::prelude::*;
 use rl_losses::{
-    DivergenceSums, EntropyChangeColumns, EntropyChangeSums, QuadrantCentre,
-    group_covariances, quadrants,
+    DivergenceSums, EntropyChangeColumns, EntropyChangeSums, QuadrantCentre, group_covariances,
+    quadrants,
 };
 
 const RULES: [UpdateRule; 2] = [UpdateRule::PolicyGradient, UpdateRule::NaturalPolicyGradient];

@@ -2,8 +2,8 @@
 
 use rl_losses::{
     AdvantageEstimator, Aggregation, Centering, ClipCov, ClipRange, CovarianceBand, DualClip,
-    KlCov, PolicyLoss, PpoClip, ReinforcePlusPlus, RolloutColumns, Scope, Semantics,
-    TokenBatch, TokenColumns, informative_groups,
+    KlCov, PolicyLoss, PpoClip, ReinforcePlusPlus, RolloutColumns, Scope, Semantics, TokenBatch,
+    TokenColumns, informative_groups,
 };
 use serde_json::Value;
 
@@ -98,7 +98,8 @@ fn recorded_token_losses_are_met() {
 
         let covariances = entropy_core::token_covariances(&advantage, &log_prob);
         assert_all_close(&covariances, &column("cov"), "covariances");
-        let eligible = clip_cov.eligible(&batch).expect("no further column");
+        let loss = PolicyLoss::ClipCov(clip_cov);
+        let eligible = loss.eligible(&batch).expect("no further column");
         assert_eq!(eligible, positions(&case["clipcov_candidates"]));
 
         for (loss, name, selected) in [

@@ -1,8 +1,8 @@
 //! Cases of advantages: every estimator of verl's, and its whitening.
 
 use rl_losses::{
-    AdvantageEstimator, Gae, Reinforce, ReinforcePlusPlus, RolloutColumns,
-    discounted_returns, generalised_advantages, whitened,
+    AdvantageEstimator, Gae, Reinforce, ReinforcePlusPlus, RolloutColumns, discounted_returns,
+    generalised_advantages, whitened,
 };
 use serde_json::Value;
 
