@@ -4,7 +4,7 @@
 use entropy_core::Categorical;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use rl_losses::{KlCov, PolicyLoss, PpoClip, StepPlan, TokenBatch, TokenColumns};
+use rl_losses::{Aggregation, KlCov, PolicyLoss, PpoClip, StepPlan, TokenBatch, TokenColumns};
 
 const ACTIONS: usize = 12;
 
@@ -22,10 +22,8 @@ fn expected_gradient(loss: &PolicyLoss, policy: &Categorical, advantage: &[f64])
         TokenColumns { log_prob: policy.log_probs(), old_log_prob: policy.log_probs(), advantage };
     let lengths = [1; ACTIONS];
     let batch = TokenBatch::new(columns, &lengths).expect("one value per action");
-    let selected = match loss {
-        PolicyLoss::KlCov(loss) => loss.select(&batch).expect("no further column is needed"),
-        _ => vec![false; ACTIONS],
-    };
+    let planned = loss.plan(&batch, &Aggregation::TokenMean, &mut ChaCha8Rng::seed_from_u64(0));
+    let selected = planned.expect("no further column is needed").selected();
     let plan = StepPlan::new(selected, policy.probs().to_vec());
     let output = loss.evaluate(&batch, plan.part(0..ACTIONS));
     let mut gradient = vec![0.0; ACTIONS];

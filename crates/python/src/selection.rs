@@ -6,9 +6,10 @@ use numpy::PyArray1;
 use pyo3::prelude::*;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
+use rayon::prelude::*;
 use rl_losses::{
     Aggregation, Centering, ClipCov, ClipRange, CovarianceBand, HighEntropy, KlCov, PolicyLoss,
-    Real, Scope, Semantics, TokenBatch, TokenColumns,
+    Real, Scope, Semantics, Threads, TokenBatch, TokenColumns,
 };
 use serde::de::value::Error;
 use serde::de::{Deserialize, IntoDeserializer};
@@ -144,11 +145,17 @@ fn select<R: Real>(loss: &PolicyLoss, columns: &[Cow<'_, [R]>], seed: u64) -> Py
     let [log_prob, old_log_prob, advantage] = [0, 1, 2].map(|column| &*columns[column]);
     let lengths = [log_prob.len()];
     let columns_of_batch = TokenColumns { log_prob, old_log_prob, advantage };
-    let mut batch = TokenBatch::new(columns_of_batch, &lengths).map_err(value_error)?;
+    let threads = Threads::new(rayon::current_num_threads(), in_parallel);
+    let mut batch =
+        TokenBatch::new(columns_of_batch, &lengths).map_err(value_error)?.with_threads(threads);
     if let Some(entropy) = columns.get(3) {
         batch = batch.with_entropy(entropy).map_err(value_error)?;
     }
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let plan = loss.plan(&batch, &Aggregation::TokenMean, &mut rng).map_err(value_error)?;
     Ok(plan.selected())
+}
+
+fn in_parallel(pieces: usize, work: &(dyn Fn(usize) + Sync)) {
+    (0..pieces).into_par_iter().for_each(work);
 }

@@ -12,8 +12,8 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 use rl_losses::{
-    Aggregation, ClipCov, ClipRange, CovarianceBand, DualClip, Executor, KlCov, PolicyLoss,
-    PpoClip, TokenBatch, TokenColumns,
+    Aggregation, ClipCov, ClipRange, CovarianceBand, DualClip, KlCov, PolicyLoss, PpoClip, Threads,
+    TokenBatch, TokenColumns,
 };
 
 const SEQUENCE_TOKENS: usize = 1000;
@@ -21,16 +21,8 @@ const THREADS: usize = 2;
 /// As long as the peers are measured for; the first fifth of the calls warms up.
 const LONG_ENOUGH: Duration = Duration::from_millis(750);
 
-struct Rayon;
-
-impl Executor for Rayon {
-    fn threads(&self) -> usize {
-        rayon::current_num_threads()
-    }
-
-    fn map<J: Send, T: Send>(&self, jobs: Vec<J>, work: impl Fn(J) -> T + Send + Sync) -> Vec<T> {
-        jobs.into_par_iter().map(work).collect()
-    }
+fn in_parallel(pieces: usize, work: &(dyn Fn(usize) + Sync)) {
+    (0..pieces).into_par_iter().for_each(work);
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
@@ -72,7 +64,8 @@ fn measure() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     for tokens in [100_000, 1_000_000, 4_000_000] {
         let columns = Columns::draw(tokens);
         let lengths = vec![SEQUENCE_TOKENS; tokens / SEQUENCE_TOKENS];
-        let batch = TokenBatch::new(columns.view(), &lengths)?;
+        let threads = Threads::new(THREADS, in_parallel);
+        let batch = TokenBatch::new(columns.view(), &lengths)?.with_threads(threads);
         let mut gradient = vec![0.0f32; tokens];
         for (name, loss, aggregation) in &losses {
             let mut rng = ChaCha8Rng::seed_from_u64(0);
@@ -80,9 +73,9 @@ fn measure() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
             let begun = Instant::now();
             while begun.elapsed() < LONG_ENOUGH {
                 let start = Instant::now();
-                let plan = loss.plan_on(&Rayon, &batch, aggregation, &mut rng)?;
+                let plan = loss.plan(&batch, aggregation, &mut rng)?;
                 let part = plan.part(0..tokens);
-                let found = loss.evaluate_into(&Rayon, &batch, &part, &mut gradient);
+                let found = loss.evaluate_into(&batch, &part, &mut gradient);
                 milliseconds.push(start.elapsed().as_secs_f64() * 1e3);
                 // Not a panic, at which the other thread would go on looking for work.
                 if !found.value.is_finite() || found.sums.tokens != tokens {

@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ParameterError, parameter::check, spread::Spread};
+use crate::{
+    fast::spread::Spread,
+    parameter::{ParameterError, check},
+};
 
 /// Rule that turns per-token terms into a scalar, `L = Σ_t w_t ℓ_t`.
 ///

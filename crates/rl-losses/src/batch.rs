@@ -4,7 +4,10 @@ use std::{borrow::Cow, fmt, ops::Range};
 
 use thiserror::Error;
 
-use crate::{Real, column::total};
+use crate::{
+    column::total,
+    fast::{real::Real, threads::Threads},
+};
 
 /// A column that some methods need and others do not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -99,12 +102,13 @@ pub struct TokenColumns<'a, R = f64> {
 /// Methods that need more than the three columns say so in
 /// [`PolicyLoss::requirements`](crate::PolicyLoss::requirements); add them with
 /// [`with_entropy`](Self::with_entropy) and its like.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct TokenBatch<'a, R = f64> {
     columns: TokenColumns<'a, R>,
     optional: [Option<&'a [R]>; Column::ALL.len()],
     sequence_lengths: Cow<'a, [usize]>,
     micro_batches: Option<&'a [usize]>,
+    threads: Threads,
 }
 
 impl<'a, R: Real> TokenBatch<'a, R> {
@@ -131,6 +135,7 @@ impl<'a, R: Real> TokenBatch<'a, R> {
             optional: [None; Column::ALL.len()],
             sequence_lengths: Cow::Borrowed(sequence_lengths),
             micro_batches: None,
+            threads: Threads::ONE,
         })
     }
 
@@ -196,6 +201,12 @@ impl<'a, R: Real> TokenBatch<'a, R> {
         Ok(self)
     }
 
+    /// Plans and evaluates a large batch on these threads. No bit depends on them.
+    #[must_use]
+    pub fn with_threads(self, threads: Threads) -> Self {
+        Self { threads, ..self }
+    }
+
     /// Number of tokens.
     pub fn len(&self) -> usize {
         self.columns.log_prob.len()
@@ -234,6 +245,11 @@ impl<'a, R: Real> TokenBatch<'a, R> {
     /// Sequences of each micro-batch, if the batch knows.
     pub fn micro_batches(&self) -> Option<&'a [usize]> {
         self.micro_batches
+    }
+
+    /// Threads that work on it.
+    pub(crate) fn threads(&self) -> Threads {
+        self.threads
     }
 
     /// `log π_θ(y_t) - log π_old(y_t)` of each token, in nats.
@@ -283,6 +299,7 @@ impl<'a, R: Real> TokenBatch<'a, R> {
             optional: self.optional.map(|column| column.map(|values| &values[tokens.clone()])),
             sequence_lengths: Cow::Owned(sequence_lengths),
             micro_batches: None,
+            threads: self.threads,
         }
     }
 }

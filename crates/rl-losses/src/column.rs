@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::ParameterError;
+use crate::parameter::ParameterError;
 
 /// Why columns cannot be read together.
 #[derive(Debug, Clone, PartialEq, Error)]

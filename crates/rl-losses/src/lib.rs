@@ -40,7 +40,7 @@
 //! | signs of advantage and likelihood | [`quadrants()`] |
 //! | divergence from the old policy: k1, k3, mean and largest move | [`DivergenceSums`] |
 //! | clip fractions, share selected, share with another gradient | [`LossSums`] |
-//! | whether a penalty is inert | [`InertnessSums`], [`PolicyLoss::inertness`] |
+//! | whether a method is inert | [`PolicyLoss::inertness`] |
 //!
 //! Departures from the paper and from the published codes are numbered in `docs/paper-vs-code.md`.
 
@@ -50,97 +50,52 @@
 mod advantage;
 mod aggregation;
 mod batch;
-mod bucket_shares;
-mod candidates;
-mod ce_gppo;
-mod cispo;
-mod clip_cov;
 mod column;
-mod constants;
 mod control;
-mod covariance_control;
 mod diagnostics;
-mod dppo;
-mod draw;
-mod dynamic_clip;
-mod ends;
-mod entropy_objective;
-mod entropy_ratio_clip;
+mod entropy_bonus;
 mod evaluate;
-mod exact_sum;
-mod executor;
+mod fast;
 mod groups;
-mod high_entropy;
 mod kl;
-mod kl_cov;
+mod method;
 mod outcome_reward_model;
 mod output;
 mod overlong;
 mod parameter;
 mod plan;
-mod planning;
-mod policy_loss;
-mod ppo_clip;
-mod preset;
-mod ranking;
-mod real;
-mod registry;
 mod rollout_correction;
-mod sapo;
+mod selection;
 mod semantics;
-mod sequence_ratio;
-mod settings;
-mod share;
-mod sign_weight;
-mod spread;
-mod steer;
 mod surrogate;
-mod token_loss;
-mod treatment;
+mod term;
 
 pub use advantage::*;
 pub use aggregation::{Aggregation, Divisor};
 pub use batch::{BatchError, Column, TokenBatch, TokenColumns};
-pub use candidates::{Candidate, Candidates};
-pub use ce_gppo::CeGppo;
-pub use cispo::{Cispo, Dro, ScoreFunction};
-pub use clip_cov::{ClipCov, CovarianceBand};
 pub use column::ColumnError;
 pub use control::*;
-pub use covariance_control::{Base, CovarianceControl, Select};
 pub use diagnostics::*;
-pub use dppo::{DppoKl, DppoTv};
-pub use dynamic_clip::DynamicClip;
-pub use entropy_objective::*;
-pub use entropy_ratio_clip::EntropyRatioClip;
-pub use evaluate::{Evaluation, evaluate_loss};
-pub use exact_sum::ExactSum;
-pub use executor::{Executor, Serial};
-pub use groups::{GroupFilter, Grouping, informative_groups};
-pub use high_entropy::HighEntropy;
+pub use entropy_bonus::entropy_bonus;
+pub use evaluate::evaluate_loss;
+pub use fast::{candidates::Candidates, exact_sum::ExactSum, real::Real, threads::Threads};
+pub use groups::informative_groups;
 pub use kl::*;
-pub use kl_cov::KlCov;
+pub use method::*;
 pub use outcome_reward_model::{
     OutcomeAgreement, OutcomeLoss, outcome_agreement, outcome_cross_entropy,
 };
-pub use output::{LossOutput, LossSums};
+pub use output::{Evaluation, LossOutput, LossSums};
 pub use overlong::{OverlongPenalty, finished_weights};
 pub use parameter::ParameterError;
-pub use plan::{PlanPart, StepPlan};
-pub use planning::PlanError;
-pub use policy_loss::PolicyLoss;
-pub use ppo_clip::{DualClip, PpoClip};
-pub use preset::{Preset, UnknownPreset, presets};
-pub use ranking::PlanSummary;
-pub use real::Real;
-pub use registry::{Inert, Method, Standing, method, registry};
+pub use plan::{PlanError, PlanPart, Share, StepPlan};
 pub use rollout_correction::*;
-pub use sapo::Sapo;
+pub use selection::PlanSummary;
 pub use semantics::{Centering, Scope, Semantics};
-pub use sequence_ratio::{Gmpo, Gspo};
-pub use share::Share;
-pub use sign_weight::SignWeight;
-pub use steer::Steer;
-pub use surrogate::{ClipRange, Term};
-pub use token_loss::{Scored, Token, TokenLoss};
-pub use treatment::{Anchor, Penalty, Reweight, Treatment};
+pub use surrogate::ClipRange;
+pub use term::{Scored, Sources, Term, Token, TokenLoss};
+
+#[cfg(test)]
+extern crate self as rl_losses;
+#[cfg(test)]
+mod tests;

@@ -3,9 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ColumnError,
     advantage::implicit_process_rewards,
-    column::{check_columns, check_length, check_sequences, sequence_ranges, total},
+    column::{ColumnError, check_columns, check_length, check_sequences, sequence_ranges, total},
     parameter::check_not_negative,
 };
 

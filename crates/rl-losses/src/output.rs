@@ -1,4 +1,4 @@
-//! What an evaluation returns.
+//! The outcome of an evaluation.
 
 use std::ops::AddAssign;
 
@@ -11,6 +11,15 @@ pub struct LossOutput<R = f64> {
     pub value: f64,
     /// `∂value/∂log π_θ(y_t)`, `[tokens]`.
     pub grad_log_prob: Vec<R>,
+    /// Counts and sums to report.
+    pub sums: LossSums,
+}
+
+/// Value and sums of a run of tokens; the gradient is written elsewhere.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Evaluation {
+    /// `Σ_t w_t ℓ_t`, to be minimised.
+    pub value: f64,
     /// Counts and sums to report.
     pub sums: LossSums,
 }

@@ -2,11 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    ParameterError,
-    parameter::check_not_negative,
-    settings::{Settings, checked_when_read},
-};
+use crate::parameter::{ParameterError, Settings, check_not_negative, checked_when_read};
 
 /// Soft punishment of long responses, to be added to the reward.
 ///

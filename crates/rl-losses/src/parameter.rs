@@ -1,4 +1,4 @@
-//! Checks of the numbers a loss is configured with.
+//! Settings: plain numbers with ranges, checked when read and when used.
 
 use thiserror::Error;
 
@@ -68,3 +68,32 @@ pub(crate) fn check_unit(field: &'static str, value: f64) -> Result<f64, Paramet
 pub(crate) fn check_positive(field: &'static str, value: f64) -> Result<f64, ParameterError> {
     check(field, value, "a finite number above 0", |x| x.is_finite() && x > 0.0)
 }
+
+/// Numbers that configure something, each with its range.
+pub(crate) trait Settings {
+    /// Whether every number lies in its range.
+    fn check(&self) -> Result<(), ParameterError>;
+}
+
+/// Serialises settings as their fields, and refuses out-of-range numbers as they are read.
+///
+/// The types derive serde's traits with `remote = "Self"`, which makes inherent functions of them.
+macro_rules! checked_when_read {
+    ($($settings:ty),+ $(,)?) => {$(
+        impl serde::Serialize for $settings {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                <$settings>::serialize(self, serializer)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $settings {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let settings = <$settings>::deserialize(deserializer)?;
+                $crate::parameter::Settings::check(&settings).map_err(serde::de::Error::custom)?;
+                Ok(settings)
+            }
+        }
+    )+};
+}
+
+pub(crate) use checked_when_read;

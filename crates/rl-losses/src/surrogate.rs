@@ -1,9 +1,9 @@
-//! The scalar core: one token's loss and its derivative, and the surrogate most losses share.
+//! The clipped surrogate that most losses share.
 
 use crate::{
-    ParameterError, Real,
-    parameter::check_not_negative,
-    token_loss::{Scored, Token, TokenLoss},
+    fast::real::Real,
+    parameter::{ParameterError, check_not_negative},
+    term::{Scored, Term, Token, TokenLoss},
 };
 
 /// `|log r|` beyond this is held constant, in nats: `exp` stays far from overflow and the token
@@ -16,48 +16,6 @@ pub(crate) const LOG_RATIO_LIMIT: f64 = 20.0;
 #[inline(always)]
 pub(crate) fn limited<R: Real>(log_ratio: R) -> R {
     log_ratio.held(R::of(-LOG_RATIO_LIMIT), R::of(LOG_RATIO_LIMIT))
-}
-
-/// One token's loss and `∂ℓ/∂log π_θ(y_t)`.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Term<R = f64> {
-    /// Loss, to be minimised.
-    pub value: R,
-    /// Derivative with respect to the current log-probability.
-    pub d_log_prob: R,
-}
-
-impl<R: Real> Term<R> {
-    /// A value that does not depend on the log-probability.
-    #[inline(always)]
-    pub(crate) fn flat(value: R) -> Self {
-        Self { value, d_log_prob: R::of(0.0) }
-    }
-
-    /// A multiple of a probability ratio: it is its own derivative.
-    #[inline(always)]
-    pub(crate) fn exponential(value: R) -> Self {
-        Self { value, d_log_prob: value }
-    }
-
-    /// `-weight · A · log π_θ`, with a weight that is not differentiated.
-    #[inline(always)]
-    pub(crate) fn score_function(weight: R, advantage: R, log_prob: R) -> Self {
-        let slope = -weight * advantage;
-        Self { value: slope * log_prob, d_log_prob: slope }
-    }
-
-    /// Value and slope times `factor`.
-    #[inline(always)]
-    pub(crate) fn times(self, factor: R) -> Self {
-        Self { value: factor * self.value, d_log_prob: factor * self.d_log_prob }
-    }
-
-    /// The sum of two losses.
-    #[inline(always)]
-    pub(crate) fn plus(self, other: Self) -> Self {
-        Self { value: self.value + other.value, d_log_prob: self.d_log_prob + other.d_log_prob }
-    }
 }
 
 /// Trust region of the importance ratio, `[1 - low, 1 + high]`.
@@ -194,6 +152,22 @@ impl TokenLoss for Plain {
     fn score<R: Real>(&self, token: &Token<R>) -> Scored<R> {
         let value = -token.ratio * token.advantage;
         Scored::open(Term::exponential(value), false).flat_if(token.held)
+    }
+}
+
+/// The surrogate, and neither value nor gradient for selected tokens: they stay in the denominator.
+pub(crate) struct Dropping(pub(crate) Surrogate);
+
+impl TokenLoss for Dropping {
+    #[inline(always)]
+    fn score<R: Real>(&self, token: &Token<R>) -> Scored<R> {
+        let scored = self.0.score(token);
+        if token.selected { Scored::dropped() } else { scored }
+    }
+
+    #[inline(always)]
+    fn log_ratio_limit(&self) -> Option<f64> {
+        self.0.log_ratio_limit()
     }
 }
 

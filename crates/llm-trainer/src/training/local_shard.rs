@@ -3,8 +3,7 @@
 use std::borrow::Cow;
 
 use rl_losses::{
-    Aggregation, Candidates, PlanError, PlanSummary, PolicyLoss, Serial, Share, StepPlan,
-    TokenBatch,
+    Aggregation, Candidates, PlanError, PlanSummary, PolicyLoss, Share, StepPlan, TokenBatch,
 };
 use training_run::dealing::{deal, sequence_cost};
 
@@ -118,7 +117,7 @@ impl<'a> LocalShard<'a> {
         let share = Share::of(batch.lengths(), &shards[ranks.rank()]);
         let seed = loss.draw_seed(selection);
         let own = tokens.and_then(|tokens| {
-            let summary = loss.summarise(&Serial, &tokens).map_err(&at)?;
+            let summary = loss.summarise(&tokens).map_err(&at)?;
             Ok((tokens, summary))
         });
         let mut formed = None;
@@ -132,14 +131,14 @@ impl<'a> LocalShard<'a> {
             all.merge(one);
             all
         });
-        let own = loss.candidates_of_share(&Serial, &tokens, &share, &summary, seed).map_err(&at);
+        let own = loss.candidates(&tokens, &share, &summary, seed).map_err(&at);
         let mut all = ranks.gather_ok("candidates for selection", own)?.into_iter();
         let first = all.next().expect("one of each rank");
         let merged = all.fold(first, |mut all: Candidates, one| {
             all.merge(one);
             all
         });
-        let plan = loss.finish_share(&tokens, &share, &summary, merged, aggregation).map_err(at)?;
+        let plan = loss.finish(&tokens, &share, &summary, merged, aggregation).map_err(at)?;
         Ok((tokens, plan))
     }
 }

@@ -5,8 +5,9 @@ use std::ops::Range;
 use std::time::Instant;
 
 use counter_rng::{Purpose, step_rng};
+use rayon::prelude::*;
 use rl_losses::{
-    Aggregation, BatchError, KlEstimator, LossOutput, LossSums, PolicyLoss, TokenBatch,
+    Aggregation, BatchError, KlEstimator, LossOutput, LossSums, PolicyLoss, Threads, TokenBatch,
     TokenColumns, entropy_bonus, kl_loss,
 };
 
@@ -272,10 +273,15 @@ impl<'a> MiniBatch<'a> {
         let batch = TokenBatch::new(columns, self.shard.layout.lengths())?
             .with_entropy(&self.current.entropy)?
             .with_old_entropy(&self.old_entropy)?
-            .with_rollout_log_prob(&self.rollout_log_prob)?;
+            .with_rollout_log_prob(&self.rollout_log_prob)?
+            .with_threads(Threads::new(rayon::current_num_threads(), in_parallel));
         match &self.reference_log_prob {
             Some(reference) => batch.with_reference_log_prob(reference),
             None => Ok(batch),
         }
     }
+}
+
+fn in_parallel(pieces: usize, work: &(dyn Fn(usize) + Sync)) {
+    (0..pieces).into_par_iter().for_each(work);
 }

@@ -105,7 +105,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::RolloutColumns;
+    use crate::advantage::columns::RolloutColumns;
 
     #[test]
     fn a_name_stands_once_and_is_that_of_the_configuration() {

@@ -3,8 +3,8 @@
 use thiserror::Error;
 
 use crate::{
-    ParameterError,
     column::{Named, total},
+    parameter::ParameterError,
 };
 
 /// Eight terabytes of one column: a length beyond it is no length.

@@ -3,11 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::columns::{AdvantageError, check_samples, check_tokens};
-use crate::{
-    ParameterError,
-    parameter::check_unit,
-    settings::{Settings, checked_when_read},
-};
+use crate::parameter::{ParameterError, Settings, check_unit, checked_when_read};
 
 /// Settings of generalised advantage estimation.
 ///

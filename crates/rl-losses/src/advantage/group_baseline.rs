@@ -7,10 +7,8 @@ use super::{
     group_relative::{DEVIATION_FLOOR, mean, per_group, unbiased_deviation},
 };
 use crate::{
-    ParameterError,
     groups::groups,
-    parameter::check_unit,
-    settings::{Settings, checked_when_read},
+    parameter::{ParameterError, Settings, check_unit, checked_when_read},
 };
 
 /// OPO, `[samples]`: `R - Σ L R / Σ L` over the group, the baseline of least variance where a long

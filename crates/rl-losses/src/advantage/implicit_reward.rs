@@ -8,10 +8,8 @@ use super::{
     returns::discounted_returns,
     whitening::whitened,
 };
-use crate::{
-    ParameterError,
-    parameter::{check_not_negative, check_unit},
-    settings::{Settings, checked_when_read},
+use crate::parameter::{
+    ParameterError, Settings, check_not_negative, check_unit, checked_when_read,
 };
 
 /// What is taken off a token's process reward.

@@ -2,21 +2,17 @@
 
 mod catalogue;
 mod columns;
-mod entropy_shaping;
 mod estimator;
 mod generalised;
 mod group_baseline;
 mod group_relative;
 mod implicit_reward;
-mod length_scaling;
 mod pass_at_k;
 mod returns;
 mod whitening;
 
 pub use catalogue::{EstimatorEntry, estimators};
-pub(crate) use columns::check_groups;
 pub use columns::{AdvantageError, RolloutColumns, broadcast_to_tokens};
-pub use entropy_shaping::{EntropyShaping, entropy_shaped_advantages};
 pub use estimator::AdvantageEstimator;
 pub use generalised::{Gae, GeneralisedAdvantages, generalised_advantages};
 pub use group_baseline::{QuantileBaseline, gpg_advantages, opo_advantages, quantile_advantages};
@@ -27,7 +23,6 @@ pub use group_relative::{
 pub use implicit_reward::{
     Prime, ProcessBaseline, ProcessScale, implicit_process_rewards, prime_advantages,
 };
-pub use length_scaling::length_normalised_advantages;
 pub use pass_at_k::{PassAtK, best_of_group_advantages, pass_at_k_advantages, share_of_sets};
 pub use returns::{
     Reinforce, ReinforcePlusPlus, ReturnBaseline, discounted_returns, reinforce_advantages,

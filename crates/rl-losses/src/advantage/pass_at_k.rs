@@ -7,10 +7,8 @@ use super::{
     group_relative::{DEVIATION_FLOOR, GroupNormalisation, unbiased_deviation},
 };
 use crate::{
-    ParameterError,
     groups::groups,
-    parameter::check,
-    settings::{Settings, checked_when_read},
+    parameter::{ParameterError, Settings, check, checked_when_read},
 };
 
 /// The best of each group over the second best, everyone else 0, `[samples]`.

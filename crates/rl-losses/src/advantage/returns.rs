@@ -7,11 +7,7 @@ use super::{
     group_relative::{GroupNormalisation, group_relative_advantages},
     whitening::whitened,
 };
-use crate::{
-    ParameterError,
-    parameter::check_unit,
-    settings::{Settings, checked_when_read},
-};
+use crate::parameter::{ParameterError, Settings, check_unit, checked_when_read};
 
 /// Return of each token, `[tokens]`: `G_t = r_t + γ G_{t+1}`, with `G` after the last token the
 /// sequence's end value.

@@ -3,11 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{ControlError, Thermostat, ThermostatSettings};
-use crate::{
-    ParameterError,
-    parameter::check_unit,
-    settings::{Settings, checked_when_read},
-};
+use crate::parameter::{ParameterError, Settings, check_unit, checked_when_read};
 
 /// Settings of a [`DifficultyThermostat`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -107,7 +103,7 @@ impl DifficultyThermostat {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::EntropyTarget;
+    use crate::control::target::EntropyTarget;
 
     fn thermostat() -> DifficultyThermostat {
         let target = EntropyTarget::constant(0.3);

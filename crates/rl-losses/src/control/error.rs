@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::ParameterError;
+use crate::parameter::ParameterError;
 
 /// Why a controller did not take a measurement in; its state is as before.
 #[derive(Debug, Clone, PartialEq, Error)]

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ControlError;
 use crate::{
-    Base, PolicyLoss, Treatment,
+    method::{Base, PolicyLoss, Treatment},
     parameter::{check_fraction, check_not_negative},
 };
 
@@ -83,7 +83,7 @@ impl Knob {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ClipCov, CovarianceControl, KlCov, PpoClip};
+    use crate::method::{ClipCov, CovarianceControl, KlCov, PpoClip};
 
     #[test]
     fn what_is_set_is_read_and_nothing_else_changes() {

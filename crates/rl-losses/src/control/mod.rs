@@ -4,19 +4,15 @@
 //! as if it had not stopped.
 
 mod difficulty;
-mod entropy_band;
 mod error;
 mod knob;
-mod proportional_integral;
 mod skywork;
 mod target;
 mod thermostat;
 
 pub use difficulty::{DifficultyThermostat, DifficultyThermostatSettings};
-pub use entropy_band::{EntropyBand, EntropyBandController};
 pub use error::ControlError;
 pub use knob::Knob;
-pub use proportional_integral::{EntropicPi, EntropicPiController};
 pub use skywork::{AdaptiveEntropy, AdaptiveEntropyController};
 pub use target::EntropyTarget;
 pub use thermostat::{Saturation, Thermostat, ThermostatSettings};

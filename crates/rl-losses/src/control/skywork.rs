@@ -3,10 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::ControlError;
-use crate::{
-    ParameterError,
-    parameter::{check_not_negative, check_positive},
-    settings::{Settings, checked_when_read},
+use crate::parameter::{
+    ParameterError, Settings, check_not_negative, check_positive, checked_when_read,
 };
 
 /// Settings of the adaptive entropy coefficient.

@@ -2,11 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    ParameterError,
-    parameter::check_positive,
-    settings::{Settings, checked_when_read},
-};
+use crate::parameter::{ParameterError, Settings, check_positive, checked_when_read};
 
 /// A trajectory of entropies: from `start` to `end` over `steps`, then constant.
 ///

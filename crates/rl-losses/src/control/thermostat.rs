@@ -3,10 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{ControlError, EntropyTarget};
-use crate::{
-    ParameterError,
-    parameter::{check, check_not_negative, check_positive},
-    settings::{Settings, checked_when_read},
+use crate::parameter::{
+    ParameterError, Settings, check, check_not_negative, check_positive, checked_when_read,
 };
 
 /// An error of `ln H` counts as no more than this: entropy 0 is `ln 0`.

@@ -4,7 +4,10 @@ use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ColumnError, column::check_columns, surrogate::limited};
+use crate::{
+    column::{ColumnError, check_columns},
+    surrogate::limited,
+};
 
 /// Additive statistics of `x = log_prob - old_log_prob`: add every part and rank, then divide.
 ///

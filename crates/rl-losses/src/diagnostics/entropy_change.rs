@@ -5,7 +5,7 @@ use std::ops::AddAssign;
 use entropy_core::{PairedMoments, UpdateRule, state_token_covariances};
 use serde::{Deserialize, Serialize};
 
-use crate::{ColumnError, column::check_columns};
+use crate::column::{ColumnError, check_columns};
 
 /// Columns of [`EntropyChangeSums`], all `[tokens]`.
 #[derive(Debug, Clone, Copy, PartialEq)]

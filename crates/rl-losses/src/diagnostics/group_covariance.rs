@@ -2,9 +2,8 @@
 
 use entropy_core::{PairedMoments, UpdateRule};
 
-use crate::{
-    ColumnError,
-    column::{check_columns, check_length, check_sequences, sequence_ranges, total},
+use crate::column::{
+    ColumnError, check_columns, check_length, check_sequences, sequence_ranges, total,
 };
 
 /// Covariance within each group, `[groups]`, of log-probability and driving term over its responses:

@@ -9,5 +9,5 @@ mod quadrants;
 pub use divergence::DivergenceSums;
 pub use entropy_change::{EntropyChangeColumns, EntropyChangeSums};
 pub use group_covariance::group_covariances;
-pub use inertness::InertnessSums;
+pub use inertness::Inert;
 pub use quadrants::{QuadrantCentre, quadrants};

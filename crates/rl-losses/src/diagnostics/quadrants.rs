@@ -2,7 +2,10 @@
 
 use entropy_core::{Quadrants, state_token_covariances};
 
-use crate::{ColumnError, EntropyChangeSums, column::check_columns};
+use crate::{
+    column::{ColumnError, check_columns},
+    diagnostics::entropy_change::EntropyChangeSums,
+};
 
 /// What log-probability and advantage are measured from.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -3,10 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ParameterError,
     control::ControlError,
-    parameter::{check_not_negative, check_positive},
-    settings::{Settings, checked_when_read},
+    parameter::{ParameterError, Settings, check_not_negative, check_positive, checked_when_read},
 };
 
 /// The most one update changes the coefficient, relative to `samples / horizon`.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Term;
+use crate::term::Term;
 
 /// verl holds `-x` of `k3` to this before `exp`, in nats.
 const EXPONENT_LIMIT: f64 = 20.0;

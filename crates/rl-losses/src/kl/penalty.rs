@@ -4,8 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::KlEstimator;
 use crate::{
-    ColumnError,
-    column::{Named, check_columns, check_length, check_sequences, sequence_ranges},
+    column::{ColumnError, Named, check_columns, check_length, check_sequences, sequence_ranges},
     parameter::check_not_negative,
 };
 

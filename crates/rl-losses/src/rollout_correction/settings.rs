@@ -2,10 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    ParameterError,
-    parameter::{check, check_not_negative, check_positive},
-    settings::{Settings, checked_when_read},
+use crate::parameter::{
+    ParameterError, Settings, check, check_not_negative, check_positive, checked_when_read,
 };
 
 /// Over what an importance weight is taken.

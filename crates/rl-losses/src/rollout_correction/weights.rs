@@ -2,9 +2,8 @@
 
 use super::{CorrectionLevel, CorrectionSums, RolloutCorrection};
 use crate::{
-    ColumnError,
-    column::{check_columns, check_sequences, sequence_ranges},
-    settings::Settings,
+    column::{ColumnError, check_columns, check_sequences, sequence_ranges},
+    parameter::Settings,
     surrogate::limited,
 };
 

@@ -7,15 +7,12 @@ use entropy_core::UpdateRule;
 use insta::assert_snapshot;
 use proptest::prelude::*;
 use rl_losses::{
-    AdvantageEstimator, Aggregation, AnchoredEntropy, ClipCov, ClipRange, Column, ControlError,
-    CovarianceBand, DivergenceSums, Divisor, DualClip, EntropicPi, EntropicPiController,
-    EntropyChangeColumns, EntropyChangeSums, EntropyShaping, EntropySums, EntropyTarget, Gae,
-    GroupFilter, InertnessSums, KlCoefficient, KlController, KlCov, KlEstimator, Knob, LossSums,
-    OverlongPenalty, PassAtK, PolicyLoss, Prime, QuadrantCentre, QuantileBaseline, Reinforce,
-    ReinforcePlusPlus, Restriction, RolloutColumns, RolloutCorrection, Thermostat,
-    ThermostatSettings, TokenBatch, TokenColumns, discounted_returns, entropy_shaped_advantages,
-    group_covariances, kl_loss, kl_rewards, kl_sums, length_normalised_advantages, quadrants,
-    restricted_entropy, uncertain_tokens,
+    AdvantageEstimator, Aggregation, ClipCov, ClipRange, Column, ControlError, CovarianceBand,
+    DivergenceSums, Divisor, DualClip, EntropyChangeColumns, EntropyChangeSums, EntropyTarget, Gae,
+    KlCoefficient, KlController, KlCov, KlEstimator, Knob, LossSums, OverlongPenalty, PassAtK,
+    PolicyLoss, Prime, QuadrantCentre, QuantileBaseline, Reinforce, ReinforcePlusPlus,
+    RolloutColumns, RolloutCorrection, Thermostat, ThermostatSettings, TokenBatch, TokenColumns,
+    discounted_returns, group_covariances, kl_loss, kl_rewards, kl_sums, quadrants,
 };
 
 use crate::batches::{losses, rules, seeded};
@@ -62,10 +59,6 @@ impl Inputs {
     fn column(&self, name: &str) -> &[f64] {
         let found = self.columns.iter().find(|(column, _)| *column == name);
         &found.expect("a column of the list").1
-    }
-
-    fn marks(&self) -> Vec<bool> {
-        self.column("weights").iter().map(|weight| *weight > -1.0).collect()
     }
 
     fn rollout(&self) -> RolloutColumns<'_> {
@@ -148,32 +141,10 @@ fn entries() -> Vec<Entry> {
         ("DivergenceSums", |inputs| {
             said(DivergenceSums::of(inputs.column("log_prob"), inputs.column("old_log_prob")))
         }),
-        ("InertnessSums", |inputs| {
-            let (new, old) = (inputs.column("log_prob"), inputs.column("old_log_prob"));
-            said(InertnessSums::of(new, old, &inputs.marks()))
-        }),
         ("group_covariances", |inputs| {
             let (new, advantage) = (inputs.column("log_prob"), inputs.column("advantages"));
             let (lengths, groups) = (&inputs.sequence_lengths, &inputs.group_sizes);
             said(group_covariances(new, lengths, advantage, groups, UpdateRule::PolicyGradient))
-        }),
-        ("uncertain_tokens", |inputs| said(uncertain_tokens(inputs.column("entropy"), 0.8))),
-        ("EntropySums", |inputs| said(EntropySums::of(inputs.column("entropy"), &inputs.marks()))),
-        ("EntropicPiController", |inputs| {
-            let controller = EntropicPiController::new(EntropicPi::default());
-            let controller = controller.expect("default settings");
-            said(controller.weights(inputs.column("advantage"), inputs.column("old_log_prob")))
-        }),
-        ("entropy_shaped_advantages", |inputs| {
-            let (advantage, entropy) = (inputs.column("advantage"), inputs.column("entropy"));
-            said(entropy_shaped_advantages(advantage, entropy, EntropyShaping::default()))
-        }),
-        ("length_normalised_advantages", |inputs| {
-            let (groups, lengths) = (&inputs.group_sizes, &inputs.sequence_lengths);
-            said(length_normalised_advantages(inputs.column("advantages"), groups, lengths, 1.0))
-        }),
-        ("GroupFilter", |inputs| {
-            said(GroupFilter::default().kept(inputs.column("rewards"), &inputs.group_sizes))
         }),
         ("discounted_returns", |inputs| {
             let (rewards, ends) = (inputs.column("token_rewards"), inputs.column("end_values"));
@@ -366,15 +337,6 @@ proptest! {
                 prop_assert_eq!(outcome.is_ok(), entropy.is_finite() && entropy >= 0.0);
                 prop_assert!((d..=e).contains(&thermostat.knob()), "{thermostat:?}");
             }
-        }
-        let settings = EntropicPi { target: a, proportional: b, integral: c, limit: d, least_probability: e };
-        if let Ok(mut controller) = EntropicPiController::new(settings) {
-            drop(controller.update(f));
-        }
-        let sums = EntropySums { tokens: samples, entropy: a };
-        drop(AnchoredEntropy { quantile: b, coefficient: c }.term(&sums, d));
-        for restriction in [Restriction::Nucleus(a), Restriction::DropLowest(b)] {
-            drop(restricted_entropy(&numbers, restriction));
         }
         let sums = LossSums { tokens: samples, ..LossSums::default() };
         prop_assert!(losses().iter().all(|loss| loss.inertness(&sums).is_some() == (samples > 0)));

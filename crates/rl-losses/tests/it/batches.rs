@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rl_losses::{
-    Aggregation, Column, Divisor, PolicyLoss, Real, TokenBatch, TokenColumns, registry,
+    Aggregation, Column, Divisor, PlanError, PolicyLoss, Real, TokenBatch, TokenColumns, registry,
 };
 use serde::Deserialize;
 
@@ -62,6 +62,12 @@ pub(crate) fn rules() -> [Aggregation; 4] {
         Aggregation::SeqMeanTokenSum,
         Aggregation::SeqMeanTokenSumNorm { divisor },
     ]
+}
+
+/// The tokens that a loss singles out of a mini-batch, as marks, `[tokens]`.
+pub(crate) fn marked(loss: &PolicyLoss, batch: &TokenBatch<'_>) -> Result<Vec<bool>, PlanError> {
+    let plan = loss.plan(batch, &Aggregation::TokenMean, &mut seeded(0))?;
+    Ok(plan.selected())
 }
 
 pub(crate) fn seeded(seed: u64) -> ChaCha8Rng {
@@ -135,6 +141,24 @@ impl<R: Real> Columns<R> {
 
 pub(crate) fn gather<T: Clone>(column: &[T], runs: &[Range<usize>]) -> Vec<T> {
     runs.iter().flat_map(|run| column[run.clone()].iter().cloned()).collect()
+}
+
+/// A batch of many tokens, in sequences of 1000 and micro-batches of ten of those.
+pub(crate) fn long_batch(tokens: usize, rng: &mut impl rand::Rng) -> Columns {
+    let mut column = |low: f64, high: f64| -> Vec<f64> {
+        (0..tokens).map(|_| rng.random_range(low..high)).collect()
+    };
+    let log_prob = column(-6.0, 0.0);
+    let old_log_prob =
+        std::iter::zip(&log_prob, column(-0.6, 0.6)).map(|(new, by)| new - by).collect();
+    Columns {
+        log_prob,
+        old_log_prob,
+        advantage: column(-2.0, 2.0),
+        optional: [column(0.0, 2.0), column(0.0, 2.0), column(-6.0, 0.0), column(-6.0, 0.0)],
+        lengths: vec![1000; tokens / 1000],
+        micro_batches: vec![10; tokens / 10_000],
+    }
 }
 
 prop_compose! {

@@ -4,8 +4,8 @@ use entropy_core::{Categorical, Quadrants, UpdateRule};
 use insta::{assert_snapshot, assert_yaml_snapshot, rounded_redaction};
 use proptest::prelude::*;
 use rl_losses::{
-    DivergenceSums, EntropyChangeColumns, EntropyChangeSums, InertnessSums, QuadrantCentre,
-    group_covariances, quadrants,
+    DivergenceSums, EntropyChangeColumns, EntropyChangeSums, QuadrantCentre, group_covariances,
+    quadrants,
 };
 
 const RULES: [UpdateRule; 2] = [UpdateRule::PolicyGradient, UpdateRule::NaturalPolicyGradient];
@@ -100,12 +100,11 @@ fn rows() -> impl Strategy<Value = Vec<Row>> {
 fn measure(
     rows: &[Row],
     centre: QuadrantCentre<'_>,
-) -> (EntropyChangeSums, Quadrants, DivergenceSums, InertnessSums) {
+) -> (EntropyChangeSums, Quadrants, DivergenceSums) {
     let log_prob: Vec<f64> = rows.iter().map(|row| row.0).collect();
     let old: Vec<f64> = rows.iter().map(|row| if row.3 { row.0 } else { row.1 }).collect();
     let advantage: Vec<f64> = rows.iter().map(|row| row.2).collect();
     let entropy: Vec<f64> = rows.iter().map(|row| -row.1).collect();
-    let selected: Vec<bool> = rows.iter().map(|row| row.2 > 0.0).collect();
     let columns = EntropyChangeColumns {
         log_prob: &log_prob,
         advantage: &advantage,
@@ -116,7 +115,6 @@ fn measure(
         EntropyChangeSums::of(columns).expect("columns of one batch"),
         quadrants(&log_prob, &advantage, centre).expect("columns of one batch"),
         DivergenceSums::of(&log_prob, &old).expect("columns of one batch"),
-        InertnessSums::of(&log_prob, &old, &selected).expect("columns of one batch"),
     )
 }
 
@@ -133,7 +131,6 @@ proptest! {
         parts.0 += other.0;
         parts.1 = parts.1.merge(other.1);
         parts.2 += other.2;
-        parts.3 += other.3;
         for rule in RULES {
             let pairs = [
                 (parts.0.batch_centred(rule, 1.0), whole.0.batch_centred(rule, 1.0)),
@@ -147,14 +144,13 @@ proptest! {
         }
         prop_assert_eq!(parts.1.total().tokens, rows.len() as u64);
         prop_assert_eq!(parts.1.up_unlikely.tokens, whole.1.up_unlikely.tokens);
-        prop_assert_eq!(parts.3, whole.3);
     }
 
     /// The quadrants add up to the covariance that Theorem 2 reads.
     #[test]
     fn quadrants_share_out_the_covariance(rows in rows()) {
         let mean = QuadrantCentre::batch(&measure(&rows, ORIGIN).0);
-        let (change, quadrants, _, _) = measure(&rows, mean);
+        let (change, quadrants, _) = measure(&rows, mean);
         let share = quadrants.total().covariance / rows.len() as f64;
         let covariance = -change.batch_centred(UpdateRule::NaturalPolicyGradient, 1.0);
         prop_assert!((share - covariance).abs() < 1e-9, "{share} {covariance}");
@@ -164,31 +160,13 @@ proptest! {
     #[test]
     fn state_centred_quadrants_do_so_too(rows in rows()) {
         let entropy: Vec<f64> = rows.iter().map(|row| -row.1).collect();
-        let (change, quadrants, _, _) = measure(&rows, QuadrantCentre::State(&entropy));
+        let (change, quadrants, _) = measure(&rows, QuadrantCentre::State(&entropy));
         let share = quadrants.total().covariance / rows.len() as f64;
         let covariance = -change.state_centred(UpdateRule::NaturalPolicyGradient, 1.0);
         prop_assert!((share - covariance).abs() < 1e-9, "{share} {covariance}");
         prop_assert!(quadrants.up_likely.covariance >= 0.0);
         prop_assert!(quadrants.down_likely.covariance <= 0.0);
     }
-
-    #[test]
-    fn moved_tokens_are_not_inert(rows in rows()) {
-        let (_, _, divergence, inertness) = measure(&rows, ORIGIN);
-        let unmoved = rows.iter().filter(|row| row.3 && row.2 > 0.0).count();
-        prop_assert_eq!(inertness.unmoved, unmoved);
-        prop_assert!(divergence.mean_k3() >= 0.0);
-    }
-}
-
-#[test]
-fn a_penalty_is_inert_strictly_on_policy_and_only_then() {
-    let on_policy = InertnessSums::of(&[-1.0, -2.0], &[-1.0, -2.0], &[true, true]).unwrap();
-    assert!(on_policy.is_inert() && (on_policy.inert_fraction() - 1.0).abs() < 1e-15);
-    let moved = InertnessSums::of(&[-1.0, -2.0], &[-1.0, -2.1], &[true, true]).unwrap();
-    assert!(!moved.is_inert() && (moved.inert_fraction() - 0.5).abs() < 1e-15);
-    let nothing = InertnessSums::of(&[-1.0], &[-1.0], &[false]).unwrap();
-    assert!(!nothing.is_inert());
 }
 
 #[test]
@@ -240,7 +218,6 @@ fn bad_input_is_refused_by_name() {
         .unwrap_err(),
         quadrants(&[0.0], &[0.0], QuadrantCentre::State(&[])).unwrap_err(),
         DivergenceSums::of(&[f64::INFINITY], &[0.0]).unwrap_err(),
-        InertnessSums::of(&[0.0], &[0.0], &[]).unwrap_err(),
         group_covariances(&[0.0], &[1], &[1.0], &[2], RULES[0]).unwrap_err(),
     ]
     .map(|error| error.to_string());

@@ -20,5 +20,4 @@ mod snapshots;
 mod theory_vectors;
 mod thermostat;
 mod thermostat_on_a_policy;
-mod threads;
 mod torch_losses;

@@ -1,18 +1,17 @@
 //! What planning and evaluating a mini-batch allocate beside the gradient.
 
-use rl_losses::{Aggregation, KlCov, PolicyLoss, Serial, TokenBatch, TokenColumns, registry};
+use rl_losses::{Aggregation, KlCov, PolicyLoss, TokenBatch, TokenColumns, registry};
 
-use crate::batches::{Columns, seeded};
-use crate::threads::long_batch;
+use crate::batches::{Columns, long_batch, seeded};
 
 /// The most that stood allocated at once, in bytes, and the tokens that were selected.
 fn peak(loss: &PolicyLoss, batch: &TokenBatch<'_, f32>, rule: Aggregation) -> (u64, usize) {
     let mut gradient = vec![0.0f32; batch.len()];
     let mut selected = 0;
     let allocations = allocation_counter::measure(|| {
-        let plan = loss.plan_on(&Serial, batch, &rule, &mut seeded(0)).expect("all columns");
+        let plan = loss.plan(batch, &rule, &mut seeded(0)).expect("all columns");
         selected = plan.selected_tokens().len();
-        loss.evaluate_into(&Serial, batch, &plan.part(0..batch.len()), &mut gradient);
+        loss.evaluate_into(batch, &plan.part(0..batch.len()), &mut gradient);
     });
     (allocations.bytes_max, selected)
 }

@@ -3,10 +3,10 @@
 use proptest::prelude::*;
 use rl_losses::{
     Aggregation, Centering, ClipCov, ClipRange, CovarianceBand, KlCov, LossSums, PolicyLoss, Scope,
-    Semantics, Serial,
+    Semantics, Share,
 };
 
-use crate::batches::{Columns, columns, gather, losses, rules, seeded};
+use crate::batches::{Columns, columns, gather, losses, marked, rules, seeded};
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
@@ -55,30 +55,33 @@ proptest! {
         let mut cuts = cuts.map(|cut| cut.index(micro_batches + 1));
         cuts.sort_unstable();
         let ranks = [0..cuts[0], cuts[0]..cuts[1], cuts[1]..micro_batches].map(|run| columns.rank(run));
-        let firsts = [0, ranks[0].log_prob.len(), ranks[0].log_prob.len() + ranks[1].log_prob.len()];
+        let sequences: usize = columns.micro_batches.iter().sum();
+        let ends = [1, 2, 3].map(|count| ranks[..count].iter().map(|rank| rank.lengths.len()).sum());
+        let shares = [(0, ends[0]), (ends[0], ends[1]), (ends[1], ends[2])]
+            .map(|(start, end)| Share::of(&columns.lengths, &(start..end).collect::<Vec<_>>()));
+        let everything = Share::of(&columns.lengths, &(0..sequences).collect::<Vec<_>>());
         let order: Vec<usize> = if backwards { vec![2, 1, 0] } else { vec![0, 1, 2] };
         for loss in losses() {
-            let whole_summary = loss.summarise(&Serial, &batch)?;
-            let whole_candidates = loss.candidates(&Serial, &batch, &whole_summary, (0, seed))?;
-            let whole = loss.finish(&batch, &whole_summary, &whole_candidates, 0, &rule)?;
+            let whole_summary = loss.summarise(&batch)?;
+            let of_all = loss.candidates(&batch, &everything, &whole_summary, seed)?;
+            let whole = loss.finish(&batch, &everything, &whole_summary, of_all, &rule)?;
             let expected = loss.evaluate(&batch, whole.part(0..batch.len()));
 
-            let mut summary = loss.summarise(&Serial, &ranks[order[0]].batch())?;
+            let mut summary = loss.summarise(&ranks[order[0]].batch())?;
             for &rank in &order[1..] {
-                summary.merge(&loss.summarise(&Serial, &ranks[rank].batch())?);
+                summary.merge(&loss.summarise(&ranks[rank].batch())?);
             }
             let local = |rank: usize| {
-                let key = (firsts[rank] as u64, seed);
-                loss.candidates(&Serial, &ranks[rank].batch(), &summary, key)
+                loss.candidates(&ranks[rank].batch(), &shares[rank], &summary, seed)
             };
             let mut candidates = local(order[0])?;
             for &rank in &order[1..] {
                 candidates.merge(local(rank)?);
             }
             let (mut selected, mut gradient) = (Vec::new(), Vec::new());
-            for (rank, first) in std::iter::zip(&ranks, firsts) {
+            for (rank, share) in std::iter::zip(&ranks, &shares) {
                 let batch = rank.batch();
-                let plan = loss.finish(&batch, &summary, &candidates, first as u64, &rule)?;
+                let plan = loss.finish(&batch, share, &summary, candidates.clone(), &rule)?;
                 selected.extend(plan.selected());
                 gradient.extend(loss.evaluate(&batch, plan.part(0..batch.len())).grad_log_prob);
             }
@@ -116,47 +119,6 @@ proptest! {
         }
     }
 
-    /// The gradient against differences of the value, with plan and stop-gradients held fixed. Where
-    /// the slopes to both sides differ there is a kink, and the gradient is one of them.
-    #[test]
-    fn gradient_is_the_slope_of_the_value(columns in columns(), seed: u64, rule in 0usize..4) {
-        const STEP: f64 = 1e-6;
-        let (batch, rule) = (columns.batch(), rules()[rule]);
-        let n = batch.len();
-        let mut moved = columns.clone();
-        for loss in losses() {
-            let plan = loss.plan(&batch, &rule, &mut seeded(seed))?;
-            let gradient = loss.evaluate(&batch, plan.part(0..n)).grad_log_prob;
-            for (token, &found) in gradient.iter().enumerate() {
-                let mut value_at = |step: f64| {
-                    moved.log_prob[token] = columns.log_prob[token] + step;
-                    let run = token..token + 1;
-                    let part = moved.batch().part(run.clone());
-                    let detached = &columns.log_prob[run.clone()];
-                    let plan = plan.part(run);
-                    let value = loss
-                        .evaluate_detached(&Serial, &part, detached, &plan, &mut [0.0])
-                        .value;
-                    moved.log_prob[token] = columns.log_prob[token];
-                    value
-                };
-                let here = value_at(0.0);
-                let right = (value_at(STEP) - here) / STEP;
-                let left = (here - value_at(-STEP)) / STEP;
-                let size = 1.0 + left.abs() + right.abs();
-                let close = |slope: f64| (slope - found).abs() < 2e-5 * size;
-                // At a kink any of the two, or, as of |x| at 0, their mean; a jump of the value, as
-                // where a mask sets in, has no slope on its side.
-                let kink = (right - left).abs() > 2e-5 * size;
-                let at_kink = close(left) || close(right) || close(0.5 * (left + right));
-                prop_assert!(
-                    if kink { at_kink } else { close(left) && close(right) },
-                    "{loss:?}, token {token}: {left}, {right}, found {found}"
-                );
-            }
-        }
-    }
-
     /// A larger scale of the advantages is a larger step, not another method.
     #[test]
     fn losses_scale_with_the_advantages(
@@ -178,7 +140,7 @@ proptest! {
             };
             if let PolicyLoss::Steer(_) = loss {
                 let largest = |columns: &Columns| {
-                    loss.summarise(&Serial, &columns.batch()).map(|summary| summary.largest)
+                    loss.summarise(&columns.batch()).map(|summary| summary.largest)
                 };
                 // Below the smallest scale that it divides by, weights do depend on the size.
                 if largest(&columns)?.min(largest(&scaled)?) < 0.02 {
@@ -278,6 +240,7 @@ proptest! {
     ) {
         let centering = if state { Centering::State } else { Centering::Batch };
         let loss = KlCov::new(fraction, 1.0)?.with(centering, Scope::MiniBatch, Semantics::Exact);
+        let loss = PolicyLoss::KlCov(loss);
         let batch = columns.batch();
         let covariances = if state {
             let entropy = &columns.optional[0];
@@ -286,7 +249,7 @@ proptest! {
             entropy_core::token_covariances(batch.advantage(), batch.log_prob())
         };
         let chosen = |columns: &Columns| -> Result<Vec<f64>, TestCaseError> {
-            let marks = loss.select(&columns.batch())?;
+            let marks = marked(&loss, &columns.batch())?;
             let pairs = std::iter::zip(&covariances, marks).filter(|(_, marked)| *marked);
             let mut values: Vec<f64> = pairs.map(|(covariance, _)| *covariance).collect();
             values.sort_by(f64::total_cmp);
@@ -310,7 +273,7 @@ proptest! {
     #[test]
     fn kl_cov_marks_the_highest_covariances(columns in columns(), fraction in 0.01..1.0) {
         let batch = columns.batch();
-        let selected = KlCov::new(fraction, 1.0)?.select(&batch)?;
+        let selected = marked(&PolicyLoss::KlCov(KlCov::new(fraction, 1.0)?), &batch)?;
         let covariances = entropy_core::token_covariances(batch.advantage(), batch.log_prob());
         let of = |wanted: bool| {
             let pairs = std::iter::zip(&selected, &covariances);

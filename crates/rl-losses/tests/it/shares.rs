@@ -1,7 +1,7 @@
 //! Sequences dealt out to ranks in any way: the plan stays that of the whole.
 
 use proptest::prelude::*;
-use rl_losses::{Scope, Serial, Share};
+use rl_losses::{Scope, Share};
 
 use crate::batches::{columns, losses, rules, seeded};
 
@@ -30,13 +30,13 @@ proptest! {
             let expected = loss.evaluate(&whole_batch, plan.part(0..plan.len()));
 
             let draw_seed = loss.draw_seed(&mut seeded(seed));
-            let mut summary = loss.summarise(&Serial, &ranks[2].batch())?;
+            let mut summary = loss.summarise(&ranks[2].batch())?;
             for rank in [0, 1] {
-                summary.merge(&loss.summarise(&Serial, &ranks[rank].batch())?);
+                summary.merge(&loss.summarise(&ranks[rank].batch())?);
             }
             let local = |rank: usize| {
                 let batch = ranks[rank].batch();
-                loss.candidates_of_share(&Serial, &batch, &shares[rank], &summary, draw_seed)
+                loss.candidates(&batch, &shares[rank], &summary, draw_seed)
             };
             let mut candidates = local(2)?;
             for rank in [0, 1] {
@@ -46,7 +46,7 @@ proptest! {
             let mut gradient = vec![f64::NAN; plan.len()];
             for ((own, columns), share) in held.iter().zip(&ranks).zip(&shares) {
                 let batch = columns.batch();
-                let part = loss.finish_share(&batch, share, &summary, candidates.clone(), &rule)?;
+                let part = loss.finish(&batch, share, &summary, candidates.clone(), &rule)?;
                 let output = loss.evaluate(&batch, part.part(0..batch.len()));
                 let tokens = own.iter().flat_map(|&one| whole_batch.token_range(one..one + 1));
                 for (index, token) in tokens.enumerate() {

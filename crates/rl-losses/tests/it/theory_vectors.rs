@@ -2,8 +2,8 @@
 
 use rl_losses::{
     AdvantageEstimator, Aggregation, Centering, ClipCov, ClipRange, CovarianceBand, DualClip,
-    GroupFilter, KlCov, PolicyLoss, PpoClip, ReinforcePlusPlus, RolloutColumns, Scope, Semantics,
-    TokenBatch, TokenColumns,
+    KlCov, PolicyLoss, PpoClip, ReinforcePlusPlus, RolloutColumns, Scope, Semantics, TokenBatch,
+    TokenColumns, informative_groups,
 };
 use serde_json::Value;
 
@@ -63,7 +63,7 @@ fn recorded_advantages_are_met() {
             let found = estimator.advantages(&columns).expect("columns of one batch");
             assert_all_close(&found, &numbers(&case[name]), name);
         }
-        let kept = GroupFilter::default().kept(&rewards, &sizes).expect("groups");
+        let kept = informative_groups(&rewards, &sizes);
         let expected: Vec<bool> =
             serde_json::from_value(case["group_kept_by_dynamic_sampling"].clone()).expect("marks");
         assert_eq!(kept, expected);
@@ -98,7 +98,8 @@ fn recorded_token_losses_are_met() {
 
         let covariances = entropy_core::token_covariances(&advantage, &log_prob);
         assert_all_close(&covariances, &column("cov"), "covariances");
-        let eligible = clip_cov.eligible(&batch).expect("no further column");
+        let loss = PolicyLoss::ClipCov(clip_cov);
+        let eligible = loss.eligible(&batch).expect("no further column");
         assert_eq!(eligible, positions(&case["clipcov_candidates"]));
 
         for (loss, name, selected) in [

@@ -80,12 +80,11 @@ fn finding(
 
     let band = CovarianceBand::new(0.05, 1e3).expect("the bounds are in order");
     let clip = ClipRange::new(0.2, 0.2).expect("both are positive");
-    let method = ClipCov::new(FRACTION, band, clip).expect("a fraction");
-    let eligible = method.eligible(&tokens.batch()).expect("no further column is needed");
+    let loss = PolicyLoss::ClipCov(ClipCov::new(FRACTION, band, clip).expect("a fraction"));
+    let eligible = loss.eligible(&tokens.batch()).expect("no further column is needed");
     if eligible.is_empty() {
         return None;
     }
-    let loss = PolicyLoss::ClipCov(method);
     let effect_of = |selected: &[bool]| {
         let dropped = std::iter::zip(tokens.actions(), selected).filter(|(_, chosen)| **chosen);
         predict(policy, state.advantage, &dropped.map(|(a, _)| *a).collect::<Vec<_>>(), TOKENS)

@@ -8,7 +8,7 @@ use super::{
 use crate::environment::{Questions, Shape};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
-use rl_losses::{LossSums, StepPlan, TokenBatch, TokenColumns, entropy_bonus};
+use rl_losses::{Evaluation, LossSums, StepPlan, Threads, TokenBatch, TokenColumns, entropy_bonus};
 use std::ops::Range;
 
 /// What the updates of a run reuse.
@@ -17,6 +17,7 @@ pub(crate) struct Workspace {
     rows: Rows,
     log_prob: Vec<f64>,
     entropy: Vec<f64>,
+    grad_log_prob: Vec<f64>,
     /// `[prompts, positions, actions]`.
     d_logits: Vec<f64>,
 }
@@ -72,16 +73,24 @@ impl MiniBatch<'_> {
             .and_then(|batch| {
                 batch.with_old_entropy(&self.rollout.old_entropy[span..span + tokens])
             })
-            .expect("columns of a finite policy");
+            .expect("columns of a finite policy")
+            .with_threads(Threads::new(rayon::current_num_threads(), in_parallel));
         let plan = method
             .loss
             .plan(&batch, &method.aggregation, rng)
             .expect("a loss over entropies and old log-probabilities");
-        let output = method.loss.evaluate(&batch, plan.part(0..tokens));
-        workspace.chain(self, method, &plan, actions, &output.grad_log_prob);
+        workspace.grad_log_prob.resize(tokens, 0.0);
+        let part = plan.part(0..tokens);
+        let Evaluation { sums, .. } =
+            method.loss.evaluate_into(&batch, &part, &mut workspace.grad_log_prob);
+        workspace.chain(self, method, &plan, actions);
         self.questions.descend(parameters, self.prompts(), &workspace.d_logits, factor);
-        output.sums
+        sums
     }
+}
+
+fn in_parallel(pieces: usize, work: &(dyn Fn(usize) + Sync)) {
+    (0..pieces).into_par_iter().for_each(work);
 }
 
 impl Workspace {
@@ -104,14 +113,7 @@ impl Workspace {
     ///
     /// A token's `∂L/∂log π(y)` reaches logit `k` times `1[k = y] - π_k`; the parts with `π_k` are
     /// collected first. Regularisers are exact in each state, and weigh in it what its tokens do.
-    fn chain(
-        &mut self,
-        batch: &MiniBatch<'_>,
-        method: &Method,
-        plan: &StepPlan,
-        chosen: &[u32],
-        grad_log_prob: &[f64],
-    ) {
+    fn chain(&mut self, batch: &MiniBatch<'_>, method: &Method, plan: &StepPlan, chosen: &[u32]) {
         let Shape { positions, actions, .. } = batch.questions.shape();
         let (row, tokens) = (positions * actions, batch.group_size * positions);
         self.d_logits.clear();
@@ -119,7 +121,7 @@ impl Workspace {
         self.d_logits
             .par_chunks_exact_mut(row)
             .zip(chosen.par_chunks_exact(tokens))
-            .zip(grad_log_prob.par_chunks_exact(tokens))
+            .zip(self.grad_log_prob.par_chunks_exact(tokens))
             .zip(self.rows.probs().par_chunks_exact(row))
             .with_min_len(PROMPTS_PER_TASK)
             .for_each(|(((d_logits, chosen), slopes), probs)| {

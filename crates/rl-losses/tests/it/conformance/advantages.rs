@@ -1,12 +1,37 @@
 //! Cases of advantages: every estimator of verl's, and its whitening.
 
 use rl_losses::{
-    AdvantageEstimator, Gae, Grouping, Reinforce, ReinforcePlusPlus, RolloutColumns,
-    discounted_returns, generalised_advantages, whitened,
+    AdvantageEstimator, Gae, Reinforce, ReinforcePlusPlus, RolloutColumns, discounted_returns,
+    generalised_advantages, whitened,
 };
 use serde_json::Value;
 
 use super::recorded::{Case, assert_all_close, assert_close, number, numbers, rows};
+
+/// The order that lays the samples of each group end to end.
+struct Grouping {
+    order: Vec<usize>,
+    sizes: Vec<usize>,
+}
+
+impl Grouping {
+    /// Groups samples of the same name; groups stand in the order of their first sample, samples in their own.
+    fn by_id(ids: &[String]) -> Self {
+        let mut members: Vec<(&String, Vec<usize>)> = Vec::new();
+        for (sample, id) in ids.iter().enumerate() {
+            match members.iter_mut().find(|(of, _)| *of == id) {
+                Some((_, group)) => group.push(sample),
+                None => members.push((id, vec![sample])),
+            }
+        }
+        let groups: Vec<Vec<usize>> = members.into_iter().map(|(_, group)| group).collect();
+        Self { sizes: groups.iter().map(Vec::len).collect(), order: groups.concat() }
+    }
+
+    fn gather<T: Copy>(&self, column: &[T]) -> Vec<T> {
+        self.order.iter().map(|&sample| column[sample]).collect()
+    }
+}
 
 /// A case with its samples ordered by group and its padding taken out.
 struct Samples<'a> {
@@ -26,7 +51,7 @@ impl<'a> Samples<'a> {
 
     fn rows(&self, json: &Value) -> Vec<Vec<f64>> {
         let rows = rows(json);
-        self.grouping.order().iter().map(|&row| rows[row].clone()).collect()
+        self.grouping.order.iter().map(|&row| rows[row].clone()).collect()
     }
 
     /// Tokens of padded rows, laid end to end.
@@ -115,7 +140,7 @@ pub(crate) fn advantages(case: &Case) {
         present("reward_baselines").map(|key| samples.grouping.gather(&numbers(case.input(key))));
     let columns = RolloutColumns {
         rewards: &rewards,
-        group_sizes: samples.grouping.sizes(),
+        group_sizes: &samples.grouping.sizes,
         sequence_lengths: &samples.lengths,
         token_rewards: Some(&token_rewards),
         values: values.as_deref(),

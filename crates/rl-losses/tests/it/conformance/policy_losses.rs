@@ -1,13 +1,13 @@
 //! Cases of the policy losses: selection, value, gradient and metrics.
 
 use entropy_core::token_covariances;
-use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
 use rl_losses::{
     Aggregation, Centering, Cispo, ClipCov, ClipRange, CovarianceBand, Dro, DualClip, Gmpo, Gspo,
     KlCov, LossOutput, PolicyLoss, PpoClip, Sapo, Scope, ScoreFunction, Semantics, StepPlan,
     TokenBatch,
 };
+
+use crate::batches::{marked, seeded};
 
 use super::recorded::{
     Case, Columns, Mask, assert_all_close, assert_close, assert_metric, number, numbers,
@@ -33,17 +33,15 @@ pub(crate) fn clip_cov(case: &Case) {
     let (mask, columns) = (case.mask(), Columns::of(case, &case.mask()));
     let batch = columns.batch();
 
+    let loss = PolicyLoss::ClipCov(loss);
     let eligible = marks_of(&loss.eligible(&batch).expect("no further column"), batch.len());
     assert_eq!(eligible, mask.marks(case.output("eligible")), "eligible of {}", case.name());
     let chosen = mask.marks(case.output("chosen"));
-    let selected = PolicyLoss::ClipCov(loss)
-        .plan(&batch, &Aggregation::TokenMean, &mut ChaCha8Rng::seed_from_u64(0))
-        .expect("no further column")
-        .selected();
+    let selected = marked(&loss, &batch).expect("no further column");
     assert_eq!(count(&selected), count(&chosen), "tokens chosen in {}", case.name());
     assert!(std::iter::zip(&selected, &eligible).all(|(selected, eligible)| selected <= eligible));
 
-    let output = evaluate(case, &mask, &PolicyLoss::ClipCov(loss), &batch, chosen);
+    let output = evaluate(case, &mask, &loss, &batch, chosen);
     assert_metric(case, "ppo_kl", output.sums.ppo_kl());
     assert_metric(case, "pg_clipfrac", output.sums.selected_fraction());
     assert_eq!(output.sums.clipped, case.output("ppo_clipped").as_array().map_or(0, Vec::len));
@@ -51,17 +49,17 @@ pub(crate) fn clip_cov(case: &Case) {
 
 pub(crate) fn kl_cov(case: &Case) {
     let loss = KlCov::new(case.param_number("kl_cov_ratio"), case.param_number("ppo_kl_coef"));
-    let loss = loss.expect("parameters of KL-Cov");
+    let loss = PolicyLoss::KlCov(loss.expect("parameters of KL-Cov"));
     let (mask, columns) = (case.mask(), Columns::of(case, &case.mask()));
     let batch = columns.batch();
     let recorded = mask.marks(case.output("selected"));
 
     // Which of equal covariances torch takes is not specified; their values are.
     let covariances = numbers(case.output("cov_valid"));
-    let selected = chosen(&loss.select(&batch).expect("no further column"), &covariances);
+    let selected = chosen(&marked(&loss, &batch).expect("no further column"), &covariances);
     assert_all_close(&selected, &chosen(&recorded, &covariances), case.name());
 
-    let output = evaluate(case, &mask, &PolicyLoss::KlCov(loss), &batch, recorded);
+    let output = evaluate(case, &mask, &loss, &batch, recorded);
     assert_metric(case, "ppo_kl", output.sums.mean_abs_log_ratio());
 }
 
@@ -70,12 +68,13 @@ pub(crate) fn kl_cov_percent(case: &Case) {
     let fraction = case.param_number("k_percent") / 100.0;
     let loss = KlCov::new(fraction, case.param_number("ppo_kl_coef")).expect("a coefficient");
     let loss = loss.with(Centering::Batch, Scope::MiniBatch, Semantics::Prime);
+    let loss = PolicyLoss::KlCov(loss);
     let (mask, columns) = (case.mask(), Columns::of(case, &case.mask()));
     let selected = mask.marks(case.output("selected"));
     let covariances = numbers(case.output("cov_valid"));
-    let found = loss.select(&columns.batch()).expect("no further column");
+    let found = marked(&loss, &columns.batch()).expect("no further column");
     assert_all_close(&chosen(&found, &covariances), &chosen(&selected, &covariances), case.name());
-    let output = evaluate(case, &mask, &PolicyLoss::KlCov(loss), &columns.batch(), selected);
+    let output = evaluate(case, &mask, &loss, &columns.batch(), selected);
     assert_metric(case, "ppo_kl", output.sums.mean_abs_log_ratio());
 }
 
@@ -110,9 +109,7 @@ pub(crate) fn without_selection(case: &Case) {
         // GMPO's own, which verl does not spell out.
         _ => Aggregation::SeqMeanTokenMean,
     };
-    let plan = loss
-        .plan(&batch, &aggregation, &mut ChaCha8Rng::seed_from_u64(0))
-        .expect("no further column");
+    let plan = loss.plan(&batch, &aggregation, &mut seeded(0)).expect("no further column");
     let output = loss.evaluate(&batch, plan.part(0..batch.len()));
     assert_close(output.value, number(case.output("loss")), case.name());
     assert_all_close(&output.grad_log_prob, &mask.pack(case.output("grad_log_prob")), case.name());
@@ -129,7 +126,7 @@ pub(crate) fn without_selection(case: &Case) {
 /// split.
 pub(crate) fn selection_by_micro_batch(case: &Case) {
     let loss = KlCov::new(case.param_number("kl_cov_ratio"), case.param_number("ppo_kl_coef"));
-    let loss = loss.expect("parameters of KL-Cov");
+    let loss = PolicyLoss::KlCov(loss.expect("parameters of KL-Cov"));
     let (mask, columns) = (case.mask(), Columns::of(case, &case.mask()));
     let batch = columns.batch();
     let sequences = batch.sequence_lengths().len();
@@ -142,12 +139,11 @@ pub(crate) fn selection_by_micro_batch(case: &Case) {
             let recorded = mask.marks(&case.output(split)["selected"][part]);
             let recorded = recorded[batch.token_range(run)].to_vec();
             let covariances = token_covariances(micro.advantage(), micro.log_prob());
-            let selected = chosen(&loss.select(&micro).expect("no further column"), &covariances);
+            let selected = chosen(&marked(&loss, &micro).expect("no further column"), &covariances);
             assert_all_close(&selected, &chosen(&recorded, &covariances), split);
 
             let weights = Aggregation::TokenMean.token_weights(micro.sequence_lengths());
             let plan = StepPlan::new(recorded, weights);
-            let loss = PolicyLoss::KlCov(loss);
             assert_close(loss.evaluate(&micro, plan.part(0..micro.len())).value, expected, split);
         }
     }

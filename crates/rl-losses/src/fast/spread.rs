@@ -1,0 +1,73 @@
+//! One value per token, stored as seldom as it changes.
+
+use std::ops::Range;
+
+use super::real::Real;
+
+/// One value per token: one for all, one for each sequence, or one for each.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Spread {
+    /// The same for every token.
+    Uniform(f64),
+    /// The same for the tokens of a sequence; `ends` are the positions its tokens end at.
+    PerSequence { values: Vec<f64>, ends: Vec<usize> },
+    /// Its own for every token.
+    PerToken(Vec<f64>),
+}
+
+impl Spread {
+    /// One value for the tokens of each sequence.
+    pub(crate) fn per_sequence(values: Vec<f64>, lengths: &[usize]) -> Self {
+        let ends = lengths.iter().scan(0, |end, length| {
+            *end += length;
+            Some(*end)
+        });
+        Self::PerSequence { values, ends: ends.collect() }
+    }
+
+    /// Writes the values of `tokens` to `into`, which is as long.
+    #[inline(always)]
+    pub(crate) fn fill<R: Real>(&self, tokens: Range<usize>, into: &mut [R]) {
+        match self {
+            Self::Uniform(value) => into.fill(R::of(*value)),
+            Self::PerSequence { values, ends } => {
+                let mut position = tokens.start;
+                let mut sequence = ends.partition_point(|&end| end <= position);
+                while position < tokens.end {
+                    let until = ends[sequence].min(tokens.end);
+                    into[position - tokens.start..until - tokens.start]
+                        .fill(R::of(values[sequence]));
+                    (position, sequence) = (until, sequence + 1);
+                }
+            }
+            Self::PerToken(values) => {
+                for (into, value) in std::iter::zip(into, &values[tokens]) {
+                    *into = R::of(*value);
+                }
+            }
+        }
+    }
+
+    /// The values of `tokens`, `[tokens]`.
+    pub(crate) fn values(&self, tokens: Range<usize>) -> Vec<f64> {
+        let mut values = vec![0.0; tokens.len()];
+        self.fill(tokens, &mut values);
+        values
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_run_of_tokens_has_its_values() {
+        let spread = Spread::per_sequence(vec![1.0, 9.0, 2.0, 3.0], &[2, 0, 1, 3]);
+        let whole = [1.0, 1.0, 2.0, 3.0, 3.0, 3.0];
+        for start in 0..=6 {
+            for end in start..=6 {
+                assert_eq!(spread.values(start..end), whole[start..end]);
+            }
+        }
+    }
+}

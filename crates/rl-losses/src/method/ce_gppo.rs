@@ -1,0 +1,72 @@
+//! CE-GPPO: clipped tokens keep a bounded gradient.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    fast::real::Real,
+    method::policy_method::{PolicyMethod, Visitor},
+    parameter::{ParameterError, Settings, check_not_negative, checked_when_read},
+    surrogate::{ClipRange, LOG_RATIO_LIMIT, Surrogate},
+    term::{Scored, Term, Token, TokenLoss},
+};
+
+/// The clipped surrogate whose clipped tokens keep the gradient of `-β · bound · r/sg(r) · A`: the
+/// bound in place of the ratio, times `β₁` below the region and `β₂` above it.
+///
+/// Tokens clipped from above raise the entropy, those clipped from below lower it; the two
+/// coefficients trade one for the other.
+///
+/// Default: `β₁ = 0.75`, `β₂ = 1` of the paper's range (0.5 to 0.75, and 1), over clip-higher.
+///
+/// Source: Su et al. 2025, [Eq. 7](https://arxiv.org/abs/2509.20712).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self", default, deny_unknown_fields)]
+pub struct CeGppo {
+    /// `β₁`: what remains of the gradient below the region, where the advantage is negative.
+    pub beta_low: f64,
+    /// `β₂`: what remains above it, where the advantage is positive.
+    pub beta_high: f64,
+    /// How far the ratio may fall below 1.
+    pub clip_ratio_low: f64,
+    /// How far the ratio may rise above 1.
+    pub clip_ratio_high: f64,
+}
+
+impl Default for CeGppo {
+    fn default() -> Self {
+        Self { beta_low: 0.75, beta_high: 1.0, clip_ratio_low: 0.2, clip_ratio_high: 0.28 }
+    }
+}
+
+impl Settings for CeGppo {
+    fn check(&self) -> Result<(), ParameterError> {
+        check_not_negative("beta_low", self.beta_low)?;
+        check_not_negative("beta_high", self.beta_high)?;
+        ClipRange::new(self.clip_ratio_low, self.clip_ratio_high).map(drop)
+    }
+}
+
+checked_when_read!(CeGppo);
+
+impl TokenLoss for CeGppo {
+    #[inline(always)]
+    fn score<R: Real>(&self, token: &Token<R>) -> Scored<R> {
+        let scored = Surrogate::limited(self.clip_ratio_low, self.clip_ratio_high).score(token);
+        let beta = R::of(if token.advantage > R::of(0.0) { self.beta_high } else { self.beta_low });
+        // The flat value is that of the bound; the ratio over itself carries the gradient.
+        let carried = (token.log_prob - token.detached_log_prob).exp();
+        let kept = Term::exponential(beta * scored.term.value * carried);
+        Scored { term: if scored.clipped { kept } else { scored.term }, ..scored }
+    }
+
+    #[inline(always)]
+    fn log_ratio_limit(&self) -> Option<f64> {
+        Some(LOG_RATIO_LIMIT)
+    }
+}
+
+impl PolicyMethod for CeGppo {
+    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
+        visitor.visit(self)
+    }
+}

@@ -1,0 +1,64 @@
+//! CISPO: clip the weight, keep every token's gradient.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    fast::real::Real,
+    method::policy_method::{PolicyMethod, Visitor},
+    parameter::{ParameterError, Settings, checked_when_read},
+    surrogate::{ClipRange, LOG_RATIO_LIMIT, limited},
+    term::{Scored, Term, Token, TokenLoss},
+};
+
+/// `-w A log π_θ` with the ratio, clipped and not differentiated, as its weight:
+/// `w = clip(r, 1 - low, 1 + high)`.
+///
+/// Default: no lower bound and at most 5, as tuned by `ScaleRL` (arXiv:2510.13786); a bound from below
+/// only keeps gradients of tokens that are gone already.
+///
+/// Source: `MiniMax` 2025, [Eq. 4](https://arxiv.org/abs/2506.13585).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self", default, deny_unknown_fields)]
+pub struct Cispo {
+    /// How far the weight may fall below 1.
+    pub clip_ratio_low: f64,
+    /// How far it may rise above 1.
+    pub clip_ratio_high: f64,
+}
+
+impl Default for Cispo {
+    fn default() -> Self {
+        Self { clip_ratio_low: 1.0, clip_ratio_high: 4.0 }
+    }
+}
+
+impl Settings for Cispo {
+    fn check(&self) -> Result<(), ParameterError> {
+        ClipRange::new(self.clip_ratio_low, self.clip_ratio_high).map(drop)
+    }
+}
+
+impl TokenLoss for Cispo {
+    #[inline(always)]
+    fn score<R: Real>(&self, token: &Token<R>) -> Scored<R> {
+        let ratio = limited(token.detached_log_ratio()).exp();
+        let (low, high) = (R::of(1.0 - self.clip_ratio_low), R::of(1.0 + self.clip_ratio_high));
+        let weight = ratio.held(low, high);
+        let clipped = weight != ratio;
+        let term = Term::score_function(weight, token.advantage, token.log_prob);
+        Scored { clipped, ..Scored::open(term, clipped) }
+    }
+
+    #[inline(always)]
+    fn log_ratio_limit(&self) -> Option<f64> {
+        Some(LOG_RATIO_LIMIT)
+    }
+}
+
+impl PolicyMethod for Cispo {
+    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
+        visitor.visit(self)
+    }
+}
+
+checked_when_read!(Cispo);

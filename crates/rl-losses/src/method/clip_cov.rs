@@ -1,0 +1,181 @@
+//! Clip-Cov: drop the gradient of a few tokens of high covariance.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    method::policy_method::{PolicyMethod, Visitor},
+    parameter::{
+        ParameterError, Settings, check_finite, check_fraction, check_not_negative,
+        checked_when_read,
+    },
+    selection::{Order, Selection},
+    semantics::{Centering, Scope, Semantics},
+    surrogate::{ClipRange, Dropping, Surrogate},
+};
+
+/// Open interval of covariances, in nat·reward, that tokens are drawn from.
+///
+/// Open, as in both codes; the paper writes it closed: row 4 of `docs/paper-vs-code.md`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self", deny_unknown_fields)]
+pub struct CovarianceBand {
+    #[serde(rename = "covariance_low")]
+    pub(crate) low: f64,
+    #[serde(rename = "covariance_high")]
+    pub(crate) high: f64,
+}
+
+impl Settings for CovarianceBand {
+    fn check(&self) -> Result<(), ParameterError> {
+        Self::new(self.low, self.high).map(drop)
+    }
+}
+
+impl CovarianceBand {
+    /// The interval `low < cov < high`.
+    ///
+    /// # Errors
+    ///
+    /// [`ParameterError`] unless both bounds are finite and `low < high`.
+    pub fn new(low: f64, high: f64) -> Result<Self, ParameterError> {
+        let (low_field, high_field) = ("covariance_low", "covariance_high");
+        let (low, high) = (check_finite(low_field, low)?, check_finite(high_field, high)?);
+        if low < high {
+            Ok(Self { low, high })
+        } else {
+            Err(ParameterError::Order { low_field, low, high_field, high })
+        }
+    }
+
+    /// Lower bound, excluded.
+    pub fn low(self) -> f64 {
+        self.low
+    }
+
+    /// Upper bound, excluded.
+    pub fn high(self) -> f64 {
+        self.high
+    }
+
+    /// Whether `covariance` lies strictly inside.
+    pub fn contains(self, covariance: f64) -> bool {
+        self.low < covariance && covariance < self.high
+    }
+}
+
+/// The clipped surrogate without a few tokens drawn at random from a band of high covariance.
+///
+/// A dropped token has no value and no gradient, but still counts in the denominator of the mean, as
+/// otherwise dropping tokens would make the others weigh more.
+///
+/// Default: the paper's scripts, `fraction = 2e-4`, band `(1, 5)`, clip 1 on both sides (ratio in
+/// `[0, 2]`).
+///
+/// Source: arXiv:2505.22617, Eqs. 11 and 12; rows 3 to 6 of `docs/paper-vs-code.md`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self", default, deny_unknown_fields)]
+pub struct ClipCov {
+    pub(crate) fraction: f64,
+    pub(crate) covariance_low: f64,
+    pub(crate) covariance_high: f64,
+    pub(crate) clip_ratio_low: f64,
+    pub(crate) clip_ratio_high: f64,
+    pub(crate) centering: Centering,
+    pub(crate) scope: Scope,
+    pub(crate) semantics: Semantics,
+}
+
+impl ClipCov {
+    pub(crate) const DEFAULT: Self = Self {
+        fraction: 2e-4,
+        covariance_low: 1.0,
+        covariance_high: 5.0,
+        clip_ratio_low: 1.0,
+        clip_ratio_high: 1.0,
+        centering: Centering::Batch,
+        scope: Scope::MiniBatch,
+        semantics: Semantics::Exact,
+    };
+}
+
+impl Default for ClipCov {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+impl Settings for ClipCov {
+    fn check(&self) -> Result<(), ParameterError> {
+        CovarianceBand::new(self.covariance_low, self.covariance_high)?;
+        check_not_negative("clip_ratio_low", self.clip_ratio_low)?;
+        check_not_negative("clip_ratio_high", self.clip_ratio_high)?;
+        check_fraction("fraction", self.fraction).map(drop)
+    }
+}
+
+checked_when_read!(CovarianceBand, ClipCov);
+
+impl ClipCov {
+    /// Drops `fraction` of all tokens, drawn from `band`, from the surrogate clipped to `clip`.
+    ///
+    /// # Errors
+    ///
+    /// [`ParameterError::OutOfRange`] unless `0 < fraction <= 1`.
+    pub fn new(
+        fraction: f64,
+        band: CovarianceBand,
+        clip: ClipRange,
+    ) -> Result<Self, ParameterError> {
+        Ok(Self {
+            fraction: check_fraction("fraction", fraction)?,
+            covariance_low: band.low,
+            covariance_high: band.high,
+            clip_ratio_low: clip.low,
+            clip_ratio_high: clip.high,
+            ..Self::DEFAULT
+        })
+    }
+
+    /// The same with other choices where the published versions differ.
+    #[must_use]
+    pub fn with(self, centering: Centering, scope: Scope, semantics: Semantics) -> Self {
+        Self { centering, scope, semantics, ..self }
+    }
+
+    /// Share of all tokens to drop, above 0 and at most 1.
+    pub fn fraction(&self) -> f64 {
+        self.fraction
+    }
+
+    /// Covariances that tokens are drawn from.
+    pub fn band(&self) -> CovarianceBand {
+        CovarianceBand { low: self.covariance_low, high: self.covariance_high }
+    }
+
+    /// Trust region of the surrogate.
+    pub fn clip(&self) -> ClipRange {
+        ClipRange { low: self.clip_ratio_low, high: self.clip_ratio_high }
+    }
+
+    /// The surrogate of every token. Neither code limits its log-ratio; the paper has no clip besides (row 6).
+    fn surrogate(&self) -> Surrogate {
+        match self.semantics {
+            Semantics::Paper => Surrogate::PLAIN,
+            Semantics::Exact | Semantics::Prime | Semantics::Verl => Surrogate::of(self.clip()),
+        }
+    }
+}
+
+impl PolicyMethod for ClipCov {
+    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
+        visitor.visit(&Dropping(self.surrogate()))
+    }
+
+    /// A draw from the band of tokens that have a gradient to lose.
+    fn selection(&self) -> Option<Selection> {
+        let Self { fraction, centering, scope, semantics, .. } = *self;
+        let (low, high) = (self.covariance_low, self.covariance_high);
+        let by = Order::Draw { centering, low, high, base: self.surrogate() };
+        Some(Selection { by, fraction, scope, semantics })
+    }
+}

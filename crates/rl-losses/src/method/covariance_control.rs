@@ -1,0 +1,144 @@
+//! The composition behind Clip-Cov and KL-Cov: select tokens by covariance, then treat them.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    batch::Column,
+    method::{
+        clip_cov::CovarianceBand,
+        policy_method::{PolicyMethod, Visitor},
+        ppo_clip::{DualClip, PpoClip},
+        treatment::{Detaching, Penalising, Penalty, Reweighing, Treatment},
+    },
+    parameter::{ParameterError, Settings, check_fraction, checked_when_read},
+    selection::{Order, Selection},
+    semantics::{Centering, Scope, Semantics},
+    surrogate::{ClipRange, Dropping, Plain, Surrogate},
+};
+
+/// Which tokens of high covariance are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Select {
+    /// Those of highest covariance (KL-Cov).
+    Top,
+    /// A uniform draw from those whose covariance lies in a band (Clip-Cov).
+    Band(CovarianceBand),
+}
+
+/// The surrogate that tokens have otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Base {
+    /// `-r A`.
+    Unclipped,
+    /// Clipped, with clip-higher and dual clip as set.
+    PpoClip(PpoClip),
+}
+
+impl Base {
+    pub(crate) fn surrogate(self) -> Surrogate {
+        match self {
+            Self::Unclipped => Surrogate::PLAIN,
+            Self::PpoClip(loss) => loss.surrogate(),
+        }
+    }
+}
+
+/// Any selector with any treatment over any base: Clip-Cov over clip-higher, KL-Cov with a k3
+/// penalty or anchored at the reference, per-state covariances, a smaller weight in place of a drop.
+///
+/// ```toml
+/// [policy_loss.covariance-control]
+/// fraction = 2e-3
+/// select = "top"
+/// centering = "state"
+/// treatment.penalise = { divergence = "k3", anchor = "reference" }
+/// base.ppo-clip = { clip_ratio_high = 0.28 }
+/// ```
+///
+/// Default: the share and penalty of KL-Cov over clip-higher, the combination users ask for first.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self", default, deny_unknown_fields)]
+pub struct CovarianceControl {
+    /// Share of all tokens to treat, above 0 and at most 1.
+    pub fraction: f64,
+    /// Which tokens.
+    pub select: Select,
+    /// What is done to them.
+    pub treatment: Treatment,
+    /// The surrogate of every token.
+    pub base: Base,
+    /// What the covariance is centred on.
+    pub centering: Centering,
+    /// The tokens it is centred and shared over.
+    pub scope: Scope,
+    /// Whose arithmetic.
+    pub semantics: Semantics,
+}
+
+impl Default for CovarianceControl {
+    fn default() -> Self {
+        let clip = ClipRange { low: 0.2, high: 0.28 };
+        Self {
+            fraction: 2e-3,
+            select: Select::Top,
+            treatment: Treatment::Penalise(Penalty::default()),
+            base: Base::PpoClip(PpoClip::new(clip, DualClip::OFF)),
+            centering: Centering::Batch,
+            scope: Scope::MiniBatch,
+            semantics: Semantics::Exact,
+        }
+    }
+}
+
+impl Settings for CovarianceControl {
+    fn check(&self) -> Result<(), ParameterError> {
+        check_fraction("fraction", self.fraction).map(drop)
+    }
+}
+
+checked_when_read!(CovarianceControl);
+
+impl CovarianceControl {
+    /// Whether selected tokens have the gradient of any other where policy and old policy are the same.
+    pub(crate) fn is_inert_on_policy(&self) -> bool {
+        self.treatment.is_inert_on_policy()
+    }
+}
+
+impl PolicyMethod for CovarianceControl {
+    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
+        let base = self.base.surrogate();
+        match self.treatment {
+            Treatment::Drop => visitor.visit(&Dropping(base)),
+            Treatment::Detach => visitor.visit(&Detaching(base)),
+            Treatment::Reweight(reweight) => {
+                visitor.visit(&Reweighing { base, factor: reweight.factor })
+            }
+            // Two thirds of the work, as nothing is compared with bounds that are not there.
+            Treatment::Penalise(penalty) if base == Surrogate::PLAIN => {
+                visitor.visit(&Penalising { base: Plain, penalty })
+            }
+            Treatment::Penalise(penalty) => visitor.visit(&Penalising { base, penalty }),
+        }
+    }
+
+    fn selection(&self) -> Option<Selection> {
+        let Self { fraction, centering, scope, semantics, .. } = *self;
+        let by = match self.select {
+            Select::Top => Order::Covariance(centering),
+            Select::Band(band) => Order::Draw {
+                centering,
+                low: band.low,
+                high: band.high,
+                base: self.base.surrogate(),
+            },
+        };
+        Some(Selection { by, fraction, scope, semantics })
+    }
+
+    fn column(&self) -> Option<Column> {
+        self.treatment.column()
+    }
+}

@@ -1,0 +1,166 @@
+//! DPPO: a trust region in probability, not in the ratio.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    fast::real::Real,
+    method::policy_method::{PolicyMethod, Visitor},
+    parameter::{ParameterError, Settings, check, check_not_negative, checked_when_read},
+    surrogate::{LOG_RATIO_LIMIT, limited},
+    term::{Scored, Term, Token, TokenLoss},
+};
+
+/// Keeps probabilities away from 1 where a logarithm is taken of the rest.
+const REST: f64 = 1e-8;
+
+/// `-w A log π_θ` with `w = min(r, ceiling)` not differentiated, and nothing where the token's
+/// probability has moved by more than a bound in the direction its advantage pushes it: total
+/// variation, `|π - π_old|`.
+///
+/// Rare tokens may multiply their probability, frequent ones are held: the reverse of a clipped ratio.
+///
+/// Default: the paper's bound of 0.2; the ceiling of 20 of verl's function.
+///
+/// Source: Qi et al. 2026, [arXiv:2602.04879](https://arxiv.org/abs/2602.04879); verl `dppo_tv`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self", default, deny_unknown_fields)]
+pub struct DppoTv {
+    /// How far a probability may fall.
+    pub divergence_low: f64,
+    /// How far it may rise.
+    pub divergence_high: f64,
+    /// Largest weight; above 1.
+    pub ratio_ceiling: f64,
+}
+
+impl Default for DppoTv {
+    fn default() -> Self {
+        Self { divergence_low: 0.2, divergence_high: 0.2, ratio_ceiling: 20.0 }
+    }
+}
+
+/// As [`DppoTv`], with the KL divergence of the token against all others,
+/// `π_old ln(π_old/π) + (1 - π_old) ln((1 - π_old)/(1 - π))`, in nats.
+///
+/// Default: the paper's bound of 0.05 nats.
+///
+/// Source: as of [`DppoTv`]; verl `dppo_kl`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self", default, deny_unknown_fields)]
+pub struct DppoKl {
+    /// Bound on the divergence of a token that falls, in nats.
+    pub divergence_low: f64,
+    /// Bound on that of one that rises, in nats.
+    pub divergence_high: f64,
+    /// Largest weight; above 1.
+    pub ratio_ceiling: f64,
+}
+
+impl Default for DppoKl {
+    fn default() -> Self {
+        Self { divergence_low: 0.05, divergence_high: 0.05, ratio_ceiling: 20.0 }
+    }
+}
+
+fn check_bounds(low: f64, high: f64, ceiling: f64) -> Result<(), ParameterError> {
+    check_not_negative("divergence_low", low)?;
+    check_not_negative("divergence_high", high)?;
+    let above_one = |x: f64| x.is_finite() && x > 1.0;
+    check("ratio_ceiling", ceiling, "a finite number above 1", above_one).map(drop)
+}
+
+impl Settings for DppoTv {
+    fn check(&self) -> Result<(), ParameterError> {
+        check_bounds(self.divergence_low, self.divergence_high, self.ratio_ceiling)
+    }
+}
+
+impl Settings for DppoKl {
+    fn check(&self) -> Result<(), ParameterError> {
+        check_bounds(self.divergence_low, self.divergence_high, self.ratio_ceiling)
+    }
+}
+
+checked_when_read!(DppoTv, DppoKl);
+
+/// The weighted score function, or nothing if the token has `left` its region.
+#[inline(always)]
+fn masked<R: Real>(token: &Token<R>, left: bool, ceiling: f64) -> Scored<R> {
+    let ratio = limited(token.detached_log_ratio()).exp();
+    let weight = ratio.lesser(R::of(ceiling));
+    let term = Term::score_function(weight, token.advantage, token.log_prob);
+    let held = ratio != weight;
+    Scored {
+        term: if left { Term::flat(R::of(0.0)) } else { term },
+        clipped: left,
+        ceiling: held & !left,
+        altered: left | held,
+    }
+}
+
+impl TokenLoss for DppoTv {
+    #[inline(always)]
+    fn score<R: Real>(&self, token: &Token<R>) -> Scored<R> {
+        let zero = R::of(0.0);
+        let moved = token.detached_log_prob.exp() - token.old_log_prob.exp();
+        let above = (token.advantage > zero) & (moved > R::of(self.divergence_high));
+        let below = (token.advantage < zero) & (moved < R::of(-self.divergence_low));
+        masked(token, above | below, self.ratio_ceiling)
+    }
+
+    #[inline(always)]
+    fn log_ratio_limit(&self) -> Option<f64> {
+        Some(LOG_RATIO_LIMIT)
+    }
+}
+
+impl PolicyMethod for DppoTv {
+    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
+        visitor.visit(self)
+    }
+}
+
+impl TokenLoss for DppoKl {
+    #[inline(always)]
+    fn score<R: Real>(&self, token: &Token<R>) -> Scored<R> {
+        let zero = R::of(0.0);
+        let divergence = binary_kl(token.old_log_prob.to_f64(), token.detached_log_prob.to_f64());
+        let x = token.detached_log_ratio();
+        let above = (token.advantage > zero) & (x > zero) & (divergence > self.divergence_high);
+        let below = (token.advantage < zero) & (x < zero) & (divergence > self.divergence_low);
+        masked(token, above | below, self.ratio_ceiling)
+    }
+
+    #[inline(always)]
+    fn log_ratio_limit(&self) -> Option<f64> {
+        Some(LOG_RATIO_LIMIT)
+    }
+}
+
+impl PolicyMethod for DppoKl {
+    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
+        visitor.visit(self)
+    }
+}
+
+/// KL divergence between two distributions over "this token" and "any other", in nats.
+fn binary_kl(old_log_prob: f64, log_prob: f64) -> f64 {
+    let (old, new) = (old_log_prob.exp(), log_prob.exp());
+    let rest = |prob: f64| (1.0 - prob).max(REST).ln();
+    // A token of no probability before diverges by nothing, however far its logarithm is.
+    let own = if old > 0.0 { old * (old_log_prob - log_prob) } else { 0.0 };
+    own + (1.0 - old) * (rest(old) - rest(new))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_divergence_is_that_of_two_coins() {
+        let expected = 0.3 * (0.3f64 / 0.6).ln() + 0.7 * (0.7f64 / 0.4).ln();
+        assert!((binary_kl(0.3f64.ln(), 0.6f64.ln()) - expected).abs() < 1e-15);
+        assert!(binary_kl(0.0, 0.0).abs() < 1e-300);
+        assert!(binary_kl(-800.0, -0.1).is_finite() && binary_kl(0.0, -800.0).is_finite());
+    }
+}

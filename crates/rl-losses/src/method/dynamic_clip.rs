@@ -1,0 +1,82 @@
+//! DCPO: clip bounds that depend on how likely the token was.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    fast::real::Real,
+    method::policy_method::{PolicyMethod, Visitor},
+    parameter::{ParameterError, Settings, check, checked_when_read},
+    surrogate::{ClipRange, LOG_RATIO_LIMIT, limited},
+    term::{Scored, Term, Token, TokenLoss},
+};
+
+/// The clipped surrogate with bounds from the old probability `q`,
+///
+/// ```text
+/// [ 1/2 + 1/2 √max(1 - 4 ε_low / q, 0),  1/2 + 1/2 √(1 + 4 ε_high / q) ]
+/// ```
+///
+/// wide for rare tokens, the narrower the likelier; no ratio counts for more than the ceiling.
+///
+/// Default: the paper's 0.16 and 0.2, ceiling 10.
+///
+/// Source: Yang et al. 2025, [Eq. 8](https://arxiv.org/abs/2509.02333).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self", default, deny_unknown_fields)]
+pub struct DynamicClip {
+    /// `ε_low`.
+    pub clip_ratio_low: f64,
+    /// `ε_high`.
+    pub clip_ratio_high: f64,
+    /// Largest ratio that counts, whatever the sign of the advantage; above 1.
+    pub ratio_ceiling: f64,
+}
+
+impl Default for DynamicClip {
+    fn default() -> Self {
+        Self { clip_ratio_low: 0.16, clip_ratio_high: 0.2, ratio_ceiling: 10.0 }
+    }
+}
+
+impl Settings for DynamicClip {
+    fn check(&self) -> Result<(), ParameterError> {
+        ClipRange::new(self.clip_ratio_low, self.clip_ratio_high)?;
+        let above_one = |x: f64| x.is_finite() && x > 1.0;
+        check("ratio_ceiling", self.ratio_ceiling, "a finite number above 1", above_one).map(drop)
+    }
+}
+
+checked_when_read!(DynamicClip);
+
+impl TokenLoss for DynamicClip {
+    #[inline(always)]
+    fn score<R: Real>(&self, token: &Token<R>) -> Scored<R> {
+        let (zero, half, one) = (R::of(0.0), R::of(0.5), R::of(1.0));
+        // 1/q, far from overflow: beyond e^20 the bounds are at the ceiling and at 1/2.
+        let inverse = (-limited(token.old_log_prob)).exp();
+        let low =
+            half + half * (one - R::of(4.0 * self.clip_ratio_low) * inverse).greater(zero).sqrt();
+        let ceiling = R::of(self.ratio_ceiling);
+        let high = (half + half * (one + R::of(4.0 * self.clip_ratio_high) * inverse).sqrt())
+            .lesser(ceiling);
+        let (ratio, advantage) = (token.ratio, token.advantage);
+        let clipped = ((advantage > zero) & (ratio > high)) | ((advantage < zero) & (ratio < low));
+        let held = (advantage < zero) & (ratio > ceiling);
+        let counted = if clipped { ratio.held(low, high) } else { ratio.lesser(ceiling) };
+        let value = -counted * advantage;
+        let flat = clipped | held | token.held;
+        let term = if flat { Term::flat(value) } else { Term::exponential(value) };
+        Scored { term, clipped, ceiling: held, altered: flat }
+    }
+
+    #[inline(always)]
+    fn log_ratio_limit(&self) -> Option<f64> {
+        Some(LOG_RATIO_LIMIT)
+    }
+}
+
+impl PolicyMethod for DynamicClip {
+    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
+        visitor.visit(self)
+    }
+}

@@ -1,0 +1,78 @@
+//! GSPO: the clipped surrogate of the sequence's ratio.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    batch::TokenBatch,
+    fast::{real::Real, spread::Spread},
+    method::{
+        per_sequence::per_sequence,
+        policy_method::{PolicyMethod, Visitor},
+    },
+    parameter::{ParameterError, Settings, checked_when_read},
+    selection::PlanSummary,
+    surrogate::{ClipRange, Surrogate},
+    term::{Scored, Term, Token, TokenLoss},
+};
+
+/// Log of the token's ratio beyond which it is held, in nats (verl).
+const CAP: f64 = 10.0;
+
+/// Clipped surrogate of the sequence's ratio, `s_i = exp(mean log r)` over its tokens; each token's own
+/// ratio carries its gradient: `s_i · r_t / sg(r_t)`.
+///
+/// The mean is over the sequence as planned, so a sequence may be split between evaluations. The
+/// published aggregation is `seq-mean-token-mean`.
+///
+/// Default: the paper's bounds, `3e-4` and `4e-4`.
+///
+/// Source: Zheng et al. 2025, [Eq. 5](https://arxiv.org/abs/2507.18071), GSPO-token of its Sec. 4.3.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self", default, deny_unknown_fields)]
+pub struct Gspo {
+    /// How far the sequence's ratio may fall below 1.
+    pub clip_ratio_low: f64,
+    /// How far it may rise above 1.
+    pub clip_ratio_high: f64,
+}
+
+impl Default for Gspo {
+    fn default() -> Self {
+        Self { clip_ratio_low: 3e-4, clip_ratio_high: 4e-4 }
+    }
+}
+
+impl Settings for Gspo {
+    fn check(&self) -> Result<(), ParameterError> {
+        ClipRange::new(self.clip_ratio_low, self.clip_ratio_high).map(drop)
+    }
+}
+
+impl TokenLoss for Gspo {
+    #[inline(always)]
+    fn score<R: Real>(&self, token: &Token<R>) -> Scored<R> {
+        let cap = R::of(CAP);
+        let log_ratio = token.constant + (token.log_prob - token.detached_log_prob);
+        let clip = ClipRange { low: self.clip_ratio_low, high: self.clip_ratio_high };
+        let mut scored = Surrogate::of(clip).at_ratio(log_ratio.lesser(cap).exp(), token.advantage);
+        if log_ratio > cap {
+            scored.term = Term::flat(scored.term.value);
+        }
+        // The sequence's ratio stands for the token's: another slope wherever they differ.
+        scored.altered |= token.constant != token.detached_log_ratio();
+        scored
+    }
+}
+
+impl PolicyMethod for Gspo {
+    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
+        visitor.visit(self)
+    }
+
+    /// Mean log-ratio of each sequence, in nats.
+    fn constants<R: Real>(&self, batch: &TokenBatch<'_, R>, _: &PlanSummary) -> Spread {
+        per_sequence(batch, |log_ratio, _| log_ratio, |mean, _| mean)
+    }
+}
+
+checked_when_read!(Gspo);

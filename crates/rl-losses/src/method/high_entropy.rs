@@ -1,0 +1,74 @@
+//! The 80/20 rule: learn from the tokens of highest entropy only.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    fast::real::Real,
+    method::policy_method::{PolicyMethod, Visitor},
+    parameter::{ParameterError, Settings, check_fraction, checked_when_read},
+    selection::{Order, Selection},
+    semantics::{Scope, Semantics},
+    surrogate::{ClipRange, LOG_RATIO_LIMIT, Surrogate},
+    term::{Scored, Token, TokenLoss},
+};
+
+/// The clipped surrogate of the share of tokens whose entropy is highest; the others have no value and
+/// no gradient, but stay in the denominator. Needs the column `entropy`.
+///
+/// Selected are the tokens that stay.
+///
+/// Default: a share of 0.2 over clip-higher, as published.
+///
+/// Source: Wang et al. 2025, [Eq. 6](https://arxiv.org/abs/2506.01939); TRL `top_entropy_quantile`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self", default, deny_unknown_fields)]
+pub struct HighEntropy {
+    /// Share of all tokens that stay, above 0 and at most 1.
+    pub fraction: f64,
+    /// How far the ratio may fall below 1.
+    pub clip_ratio_low: f64,
+    /// How far the ratio may rise above 1.
+    pub clip_ratio_high: f64,
+    /// The tokens the share is taken of.
+    pub scope: Scope,
+}
+
+impl Default for HighEntropy {
+    fn default() -> Self {
+        Self { fraction: 0.2, clip_ratio_low: 0.2, clip_ratio_high: 0.28, scope: Scope::MiniBatch }
+    }
+}
+
+impl Settings for HighEntropy {
+    fn check(&self) -> Result<(), ParameterError> {
+        ClipRange::new(self.clip_ratio_low, self.clip_ratio_high)?;
+        check_fraction("fraction", self.fraction).map(drop)
+    }
+}
+
+checked_when_read!(HighEntropy);
+
+impl TokenLoss for HighEntropy {
+    #[inline(always)]
+    fn score<R: Real>(&self, token: &Token<R>) -> Scored<R> {
+        let scored = Surrogate::limited(self.clip_ratio_low, self.clip_ratio_high).score(token);
+        if token.selected { scored } else { Scored::dropped() }
+    }
+
+    #[inline(always)]
+    fn log_ratio_limit(&self) -> Option<f64> {
+        Some(LOG_RATIO_LIMIT)
+    }
+}
+
+impl PolicyMethod for HighEntropy {
+    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
+        visitor.visit(self)
+    }
+
+    /// The share of highest entropy.
+    fn selection(&self) -> Option<Selection> {
+        let (fraction, scope, semantics) = (self.fraction, self.scope, Semantics::Exact);
+        Some(Selection { by: Order::Entropy, fraction, scope, semantics })
+    }
+}

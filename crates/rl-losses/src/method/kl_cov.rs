@@ -1,0 +1,115 @@
+//! KL-Cov: penalise the move of the tokens of highest covariance.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    kl::KlEstimator,
+    method::{
+        policy_method::{PolicyMethod, Visitor},
+        treatment::{Anchor, Penalising, Penalty, Treatment},
+    },
+    parameter::{ParameterError, Settings, check_fraction, check_not_negative, checked_when_read},
+    selection::{Order, Selection},
+    semantics::{Centering, Scope, Semantics},
+    surrogate::Plain,
+};
+
+/// The unclipped surrogate `-r A`, plus `coefficient · |log r|` on the tokens of highest
+/// covariance.
+///
+/// The penalty is the absolute log-ratio to the policy before the update, not a KL divergence: row
+/// 8 of `docs/paper-vs-code.md`. It is inert where the ratio is 1, so KL-Cov needs at least two
+/// updates per rollout batch. Another penalty or anchor is set by
+/// [`CovarianceControl`].
+///
+/// Default: the paper's 7B script, `fraction = 2e-3`, `coefficient = 1` (row 9).
+///
+/// Source: arXiv:2505.22617, Eqs. 13 and 14.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self", default, deny_unknown_fields)]
+pub struct KlCov {
+    pub(crate) fraction: f64,
+    pub(crate) coefficient: f64,
+    pub(crate) divergence: KlEstimator,
+    pub(crate) centering: Centering,
+    pub(crate) scope: Scope,
+    pub(crate) semantics: Semantics,
+}
+
+impl KlCov {
+    pub(crate) const DEFAULT: Self = Self {
+        fraction: 2e-3,
+        coefficient: 1.0,
+        divergence: KlEstimator::Abs,
+        centering: Centering::Batch,
+        scope: Scope::MiniBatch,
+        semantics: Semantics::Exact,
+    };
+}
+
+impl Default for KlCov {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+impl Settings for KlCov {
+    fn check(&self) -> Result<(), ParameterError> {
+        check_fraction("fraction", self.fraction)?;
+        check_not_negative("coefficient", self.coefficient).map(drop)
+    }
+}
+
+checked_when_read!(KlCov);
+
+impl KlCov {
+    /// Penalises `fraction` of all tokens with `coefficient` (reward per nat).
+    ///
+    /// # Errors
+    ///
+    /// [`ParameterError::OutOfRange`] unless `0 < fraction <= 1` and `coefficient` is finite and
+    /// not negative.
+    pub fn new(fraction: f64, coefficient: f64) -> Result<Self, ParameterError> {
+        let loss = Self { fraction, coefficient, ..Self::DEFAULT };
+        loss.check().map(|()| loss)
+    }
+
+    /// The same with other choices where the published versions differ.
+    #[must_use]
+    pub fn with(self, centering: Centering, scope: Scope, semantics: Semantics) -> Self {
+        Self { centering, scope, semantics, ..self }
+    }
+
+    /// Share of all tokens to penalise, above 0 and at most 1; never a percentage (row 2).
+    pub fn fraction(&self) -> f64 {
+        self.fraction
+    }
+
+    /// Coefficient of the penalty, reward per nat.
+    pub fn coefficient(&self) -> f64 {
+        self.coefficient
+    }
+
+    fn penalty(&self) -> Penalty {
+        let Self { divergence, coefficient, .. } = *self;
+        Penalty { divergence, coefficient, anchor: Anchor::Old }
+    }
+
+    /// Whether the penalty pulls at no token where policy and old policy are the same.
+    pub(crate) fn is_inert_on_policy(&self) -> bool {
+        Treatment::Penalise(self.penalty()).is_inert_on_policy()
+    }
+}
+
+impl PolicyMethod for KlCov {
+    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
+        visitor.visit(&Penalising { base: Plain, penalty: self.penalty() })
+    }
+
+    /// The share of highest covariance. There is no test of the sign: with few tokens the highest covariance may be negative, and
+    /// is penalised all the same.
+    fn selection(&self) -> Option<Selection> {
+        let Self { fraction, centering, scope, semantics, .. } = *self;
+        Some(Selection { by: Order::Covariance(centering), fraction, scope, semantics })
+    }
+}

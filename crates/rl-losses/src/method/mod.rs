@@ -1,0 +1,338 @@
+//! The policy losses: each in a file of its own, and once in the table below.
+
+mod ce_gppo;
+mod cispo;
+mod clip_cov;
+mod covariance_control;
+mod dppo;
+mod dro;
+mod dynamic_clip;
+mod entropy_ratio_clip;
+mod gmpo;
+mod gspo;
+mod high_entropy;
+mod kl_cov;
+mod per_sequence;
+mod policy_method;
+mod ppo_clip;
+mod preset;
+mod reinforce;
+mod sapo;
+mod sign_weight;
+mod steer;
+mod treatment;
+
+use std::sync::LazyLock;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    aggregation::Aggregation,
+    batch::{Column, TokenBatch},
+    fast::{real::Real, spread::Spread},
+    parameter::{ParameterError, Settings},
+    selection::{PlanSummary, Selection},
+};
+
+pub use ce_gppo::CeGppo;
+pub use cispo::Cispo;
+pub use clip_cov::{ClipCov, CovarianceBand};
+pub use covariance_control::{Base, CovarianceControl, Select};
+pub use dppo::{DppoKl, DppoTv};
+pub use dro::Dro;
+pub use dynamic_clip::DynamicClip;
+pub use entropy_ratio_clip::EntropyRatioClip;
+pub use gmpo::Gmpo;
+pub use gspo::Gspo;
+pub use high_entropy::HighEntropy;
+pub use kl_cov::KlCov;
+pub(crate) use policy_method::{PolicyMethod, Visitor};
+pub use ppo_clip::{DualClip, PpoClip};
+pub use preset::{Preset, UnknownPreset, presets};
+pub use reinforce::ScoreFunction;
+pub use sapo::Sapo;
+pub use sign_weight::SignWeight;
+pub use steer::Steer;
+pub use treatment::{Anchor, Penalty, Reweight, Treatment};
+
+/// How well a method is established.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// In two frameworks or more.
+    Established,
+    /// Code of one laboratory; as published.
+    SingleLab,
+    /// A combination that is this project's own.
+    Ours,
+}
+
+/// One policy loss.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Method {
+    /// Name in a configuration.
+    pub name: &'static str,
+    /// Name in prose.
+    pub title: &'static str,
+    /// Publication.
+    pub source: &'static str,
+    /// How well it is established.
+    pub standing: Standing,
+    /// The loss with its defaults.
+    pub default: PolicyLoss,
+    /// The aggregation it was published with.
+    pub aggregation: Aggregation,
+    /// Whether it drives the entropy by design, and how, in half a sentence.
+    pub effect: &'static str,
+}
+
+/// Every method, the published baselines first.
+pub fn registry() -> &'static [Method] {
+    static METHODS: LazyLock<Vec<Method>> = LazyLock::new(table);
+    &METHODS
+}
+
+/// A method by its name in a configuration.
+pub fn method(name: &str) -> Option<&'static Method> {
+    registry().iter().find(|method| method.name == name)
+}
+
+/// Of the table: with one update per rollout batch the method is the plain policy gradient.
+fn always<M>(_: &M) -> bool {
+    true
+}
+
+/// Of the table: the method acts in the first update of a rollout batch too.
+fn never<M>(_: &M) -> bool {
+    false
+}
+
+/// Makes [`PolicyLoss`] and all that is told by method of one table. Each row: documentation, variant with its settings, name;
+/// title; source; standing, aggregation; columns needed besides those of selection and treatment; whether inert on-policy; effect.
+macro_rules! methods {
+    ($(
+        $(#[doc = $doc:literal])+
+        $variant:ident($settings:ident) $name:literal, $title:literal,
+        $source:literal, $standing:ident, $aggregation:ident,
+        needs: [$($column:ident),*], inert_on_policy: $inert:expr,
+        $effect:literal;
+    )+) => {
+        /// A policy loss: the configuration is the algorithm.
+        ///
+        /// In TOML the table names the loss, and a key that is left out has the default of its struct:
+        ///
+        /// ```toml
+        /// [policy_loss.clip-cov]
+        /// fraction = 2e-4
+        /// covariance_low = 1.0
+        /// covariance_high = 5.0
+        /// ```
+        #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub enum PolicyLoss {
+            $($(#[doc = $doc])+ #[serde(rename = $name)] $variant($settings),)+
+        }
+
+        fn table() -> Vec<Method> {
+            vec![$(Method {
+                name: $name,
+                title: $title,
+                source: $source,
+                standing: Standing::$standing,
+                default: PolicyLoss::$variant($settings::default()),
+                aggregation: Aggregation::$aggregation,
+                effect: $effect,
+            },)+]
+        }
+
+        impl PolicyLoss {
+            /// Name in a configuration.
+            pub fn name(&self) -> &'static str {
+                match self { $(Self::$variant(_) => $name,)+ }
+            }
+
+            /// Whether the gradient is that of the plain policy gradient wherever policy and old policy are
+            /// the same, as in the first update of a rollout batch: then the method needs a second one to do
+            /// anything. (Of GMPO, where a sequence has one advantage.)
+            pub fn is_inert_on_policy(&self) -> bool {
+                match self { $(Self::$variant(loss) => $inert(loss),)+ }
+            }
+
+            fn own_columns(&self) -> &'static [Column] {
+                match self { $(Self::$variant(_) => &[$(Column::$column),*],)+ }
+            }
+        }
+
+        impl Settings for PolicyLoss {
+            fn check(&self) -> Result<(), ParameterError> {
+                match self { $(Self::$variant(loss) => loss.check(),)+ }
+            }
+        }
+
+        impl PolicyMethod for PolicyLoss {
+            fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
+                match self { $(Self::$variant(loss) => loss.visit(visitor),)+ }
+            }
+
+            fn selection(&self) -> Option<Selection> {
+                match self { $(Self::$variant(loss) => loss.selection(),)+ }
+            }
+
+            fn select<R: Real>(&self, batch: &TokenBatch<'_, R>) -> Vec<usize> {
+                match self { $(Self::$variant(loss) => loss.select(batch),)+ }
+            }
+
+            fn constants<R: Real>(&self, batch: &TokenBatch<'_, R>, summary: &PlanSummary) -> Spread {
+                match self { $(Self::$variant(loss) => loss.constants(batch, summary),)+ }
+            }
+
+            fn column(&self) -> Option<Column> {
+                match self { $(Self::$variant(loss) => loss.column(),)+ }
+            }
+
+            fn largest<R: Real>(&self, batch: &TokenBatch<'_, R>) -> f64 {
+                match self { $(Self::$variant(loss) => loss.largest(batch),)+ }
+            }
+        }
+    };
+}
+
+methods! {
+    /// Clipped surrogate (PPO; GRPO with group advantages).
+    PpoClip(PpoClip) "ppo-clip", "PPO clip, clip-higher, dual clip",
+    "arXiv:1707.06347, 1912.09729, 2503.14476", Established, TokenMean,
+    needs: [], inert_on_policy: always,
+    "lowers it; less so with a higher upper bound";
+
+    /// Clip-Cov.
+    ClipCov(ClipCov) "clip-cov", "Clip-Cov",
+    "arXiv:2505.22617 Eqs. 11-12", Established, TokenMean,
+    needs: [], inert_on_policy: never,
+    "holds it: a few tokens of high covariance lose their gradient";
+
+    /// KL-Cov.
+    KlCov(KlCov) "kl-cov", "KL-Cov",
+    "arXiv:2505.22617 Eqs. 13-14", Established, TokenMean,
+    needs: [], inert_on_policy: KlCov::is_inert_on_policy,
+    "holds it: tokens of highest covariance are held to the old policy";
+
+    /// Any selector of tokens by covariance, with any treatment, over any surrogate.
+    CovarianceControl(CovarianceControl) "covariance-control", "covariance selector and treatment",
+    "generalises arXiv:2505.22617", Ours, TokenMean,
+    needs: [], inert_on_policy: CovarianceControl::is_inert_on_policy,
+    "holds it, by the parts chosen";
+
+    /// CISPO: the clipped ratio as a weight.
+    Cispo(Cispo) "cispo", "CISPO",
+    "arXiv:2506.13585, 2510.13786", Established, TokenMean,
+    needs: [], inert_on_policy: always,
+    "keeps the gradient of rare tokens";
+
+    /// GSPO: the ratio of the sequence.
+    Gspo(Gspo) "gspo", "GSPO",
+    "arXiv:2507.18071", Established, SeqMeanTokenMean,
+    needs: [], inert_on_policy: always,
+    "none by design";
+
+    /// GMPO: the geometric mean of the ratios of a sequence.
+    Gmpo(Gmpo) "gmpo", "GMPO",
+    "arXiv:2507.20673", Established, SeqMeanTokenMean,
+    needs: [], inert_on_policy: always,
+    "lowers it more slowly: outliers of the ratio count less";
+
+    /// SAPO: a smooth gate in place of the clip.
+    Sapo(Sapo) "sapo", "SAPO",
+    "arXiv:2511.20347", Established, SeqMeanTokenMean,
+    needs: [], inert_on_policy: always,
+    "none by design";
+
+    /// DPPO with total variation.
+    DppoTv(DppoTv) "dppo-tv", "DPPO, total variation",
+    "arXiv:2602.04879", Established, TokenMean,
+    needs: [], inert_on_policy: always,
+    "lets rare tokens rise";
+
+    /// DPPO with the KL divergence.
+    DppoKl(DppoKl) "dppo-kl", "DPPO, KL divergence",
+    "arXiv:2602.04879", Established, TokenMean,
+    needs: [], inert_on_policy: always,
+    "lets rare tokens rise";
+
+    /// REINFORCE and GPG: the score function alone.
+    Reinforce(ScoreFunction) "reinforce", "REINFORCE, GPG",
+    "Williams 1992; arXiv:2504.02546", Established, TokenMean,
+    needs: [], inert_on_policy: always,
+    "lowers it";
+
+    /// DRO: a quadratic pull to the old policy.
+    Dro(Dro) "dro", "DRO",
+    "arXiv:2405.19107", Established, TokenMean,
+    needs: [], inert_on_policy: always,
+    "slows its change: every token is held to the old policy";
+
+    /// 80/20: the tokens of highest entropy alone.
+    HighEntropy(HighEntropy) "high-entropy", "80/20, high-entropy tokens",
+    "arXiv:2506.01939", Established, TokenMean,
+    needs: [Entropy], inert_on_policy: never,
+    "spares the tokens that have little left";
+
+    /// STEER: weights by the change of entropy.
+    Steer(Steer) "steer", "STEER",
+    "arXiv:2510.10150", SingleLab, TokenMean,
+    needs: [Entropy], inert_on_policy: never,
+    "slows its change: tokens that change it most weigh less";
+
+    /// CE-GPPO: clipped tokens keep a bounded gradient.
+    CeGppo(CeGppo) "ce-gppo", "CE-GPPO",
+    "arXiv:2509.20712", SingleLab, TokenMean,
+    needs: [], inert_on_policy: always,
+    "raises it by the upper, lowers it by the lower coefficient";
+
+    /// Positive and negative advantages weighed apart (NSR, PSR, weighted REINFORCE).
+    SignWeight(SignWeight) "sign-weight", "NSR, PSR, weighted REINFORCE",
+    "arXiv:2506.01347, 2511.05993", SingleLab, TokenMean,
+    needs: [], inert_on_policy: never,
+    "holds it: positive samples weigh less";
+
+    /// ERC: tokens whose entropy changed too much are dropped.
+    EntropyRatioClip(EntropyRatioClip) "entropy-ratio-clip", "entropy-ratio clip",
+    "arXiv:2512.05591", SingleLab, TokenMean,
+    needs: [Entropy, OldEntropy], inert_on_policy: always,
+    "slows its change: tokens whose entropy jumped are dropped";
+
+    /// DCPO: bounds that depend on the old probability.
+    DynamicClip(DynamicClip) "dynamic-clip", "DCPO, dynamic clip bounds",
+    "arXiv:2509.02333", SingleLab, TokenMean,
+    needs: [], inert_on_policy: always,
+    "lets rare tokens rise";
+}
+
+impl PolicyLoss {
+    /// The columns this method reads besides the three.
+    pub fn requirements(&self) -> Vec<Column> {
+        let mut columns = self.own_columns().to_vec();
+        let selection = self.selection().and_then(|selection| selection.column());
+        for column in [selection, self.column()].into_iter().flatten() {
+            if !columns.contains(&column) {
+                columns.push(column);
+            }
+        }
+        columns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn a_name_stands_once() {
+        let names: BTreeSet<&str> = registry().iter().map(|method| method.name).collect();
+        assert_eq!(names.len(), registry().len());
+        for entry in registry() {
+            assert_eq!(method(entry.name), Some(entry));
+            assert_eq!(entry.name, entry.default.name());
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! The part of a method that stands in its own file: what it does with a mini-batch and with a token.
+
+use crate::{
+    batch::{Column, TokenBatch},
+    fast::{real::Real, spread::Spread},
+    parameter::Settings,
+    selection::{PlanSummary, Selection},
+    term::TokenLoss,
+};
+
+/// A method of the registry. The table in [`PolicyLoss`](crate::PolicyLoss)'s file says the rest of it.
+pub(crate) trait PolicyMethod: Settings {
+    /// Hands the loss of one token to `visitor`.
+    fn visit<V: Visitor>(&self, visitor: V) -> V::Output;
+
+    /// The share of the tokens that is singled out, if any is.
+    fn selection(&self) -> Option<Selection> {
+        None
+    }
+
+    /// Positions of the tokens that are singled out one by one, ascending.
+    fn select<R: Real>(&self, _batch: &TokenBatch<'_, R>) -> Vec<usize> {
+        Vec::new()
+    }
+
+    /// The constants of the tokens, or the number that [`TokenLoss::constant`] makes them of.
+    fn constants<R: Real>(&self, _batch: &TokenBatch<'_, R>, _summary: &PlanSummary) -> Spread {
+        Spread::Uniform(0.0)
+    }
+
+    /// The optional column that [`TokenLoss::constant`] reads.
+    fn column(&self) -> Option<Column> {
+        None
+    }
+
+    /// Largest magnitude over a part of the mini-batch of what is scaled by its largest.
+    fn largest<R: Real>(&self, _batch: &TokenBatch<'_, R>) -> f64 {
+        0.0
+    }
+}
+
+/// Something to do with the loss of one token, compiled for each method.
+pub(crate) trait Visitor {
+    type Output;
+
+    fn visit<L: TokenLoss>(self, loss: &L) -> Self::Output;
+}

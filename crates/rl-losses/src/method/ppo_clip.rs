@@ -1,0 +1,238 @@
+//! PPO's clipped surrogate, with clip-higher and dual clip.
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use crate::{
+    method::policy_method::{PolicyMethod, Visitor},
+    parameter::{ParameterError, Settings, check},
+    semantics::Semantics,
+    surrogate::{ClipRange, LOG_RATIO_LIMIT, Surrogate},
+    term::Term,
+};
+
+/// Ceiling `c > 1` on the ratio of tokens with negative advantage: `-min(max(..), -c A)`, or none.
+///
+/// In a configuration a number, or `"off"`.
+///
+/// Source: Ye et al. 2020, [Eq. 5](https://arxiv.org/abs/1912.09729).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DualClip {
+    // Infinity is off: no ratio reaches it.
+    pub(crate) ceiling: f64,
+}
+
+impl DualClip {
+    /// No ceiling.
+    pub const OFF: Self = Self { ceiling: f64::INFINITY };
+
+    /// A ceiling `c` on the ratio.
+    ///
+    /// # Errors
+    ///
+    /// [`ParameterError::OutOfRange`] unless `c` is finite and above 1.
+    pub fn at(c: f64) -> Result<Self, ParameterError> {
+        let above_one = |x: f64| x.is_finite() && x > 1.0;
+        let ceiling = check("clip_ratio_c", c, "a finite number above 1, or \"off\"", above_one)?;
+        Ok(Self { ceiling })
+    }
+
+    /// The ceiling `c` on the ratio, if there is one.
+    pub fn ceiling(self) -> Option<f64> {
+        self.ceiling.is_finite().then_some(self.ceiling)
+    }
+}
+
+impl Serialize for DualClip {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if self.ceiling.is_finite() {
+            serializer.serialize_f64(self.ceiling)
+        } else {
+            serializer.serialize_str("off")
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for DualClip {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(DualClipVisitor)
+    }
+}
+
+struct DualClipVisitor;
+
+impl de::Visitor<'_> for DualClipVisitor {
+    type Value = DualClip;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("`clip_ratio_c`: a finite number above 1, or \"off\"")
+    }
+
+    fn visit_f64<E: de::Error>(self, c: f64) -> Result<DualClip, E> {
+        DualClip::at(c).map_err(E::custom)
+    }
+
+    fn visit_i64<E: de::Error>(self, c: i64) -> Result<DualClip, E> {
+        self.visit_f64(c as f64)
+    }
+
+    fn visit_u64<E: de::Error>(self, c: u64) -> Result<DualClip, E> {
+        self.visit_f64(c as f64)
+    }
+
+    fn visit_str<E: de::Error>(self, word: &str) -> Result<DualClip, E> {
+        if word == "off" {
+            Ok(DualClip::OFF)
+        } else {
+            Err(E::invalid_value(de::Unexpected::Str(word), &self))
+        }
+    }
+}
+
+/// The clipped surrogate of PPO; with group-relative advantages, the loss of GRPO.
+///
+/// Default: verl's, clip 0.2 on both sides and dual clip at 3.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Fields", into = "Fields")]
+pub struct PpoClip {
+    pub(crate) clip: ClipRange,
+    pub(crate) dual_clip: DualClip,
+    pub(crate) semantics: Semantics,
+}
+
+impl Default for PpoClip {
+    fn default() -> Self {
+        Self::new(ClipRange { low: 0.2, high: 0.2 }, DualClip { ceiling: 3.0 })
+    }
+}
+
+impl Settings for PpoClip {
+    // Both parts are checked as they are made.
+    fn check(&self) -> Result<(), ParameterError> {
+        Ok(())
+    }
+}
+
+impl PpoClip {
+    /// The surrogate clipped to `clip`, and to `dual_clip` where the advantage is negative.
+    pub const fn new(clip: ClipRange, dual_clip: DualClip) -> Self {
+        Self { clip, dual_clip, semantics: Semantics::Exact }
+    }
+
+    /// The same with the arithmetic of another version: the paper and the authors' fork have no dual
+    /// clip, whatever is set, and do not hold the log-ratio.
+    #[must_use]
+    pub fn with_semantics(self, semantics: Semantics) -> Self {
+        Self { semantics, ..self }
+    }
+
+    /// Trust region of the ratio.
+    pub fn clip(&self) -> ClipRange {
+        self.clip
+    }
+
+    /// Ceiling on the ratio where the advantage is negative.
+    pub fn dual_clip(&self) -> DualClip {
+        self.dual_clip
+    }
+
+    /// One token's loss, with the log-ratio held to ±20 nats.
+    pub fn term(&self, log_ratio: f64, advantage: f64) -> Term {
+        self.surrogate().at(log_ratio, advantage).term
+    }
+
+    pub(crate) fn surrogate(&self) -> Surrogate {
+        match self.semantics {
+            Semantics::Exact | Semantics::Verl => Surrogate {
+                clip: self.clip,
+                ceiling: self.dual_clip.ceiling,
+                limit: LOG_RATIO_LIMIT,
+            },
+            Semantics::Paper | Semantics::Prime => Surrogate::of(self.clip),
+        }
+    }
+}
+
+impl PolicyMethod for PpoClip {
+    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
+        visitor.visit(&self.surrogate())
+    }
+}
+
+/// [`PpoClip`] as written in a configuration.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Fields {
+    clip_ratio_low: f64,
+    clip_ratio_high: f64,
+    clip_ratio_c: DualClip,
+    semantics: Semantics,
+}
+
+impl Default for Fields {
+    fn default() -> Self {
+        PpoClip::default().into()
+    }
+}
+
+impl From<PpoClip> for Fields {
+    fn from(loss: PpoClip) -> Self {
+        Self {
+            clip_ratio_low: loss.clip.low,
+            clip_ratio_high: loss.clip.high,
+            clip_ratio_c: loss.dual_clip,
+            semantics: loss.semantics,
+        }
+    }
+}
+
+impl TryFrom<Fields> for PpoClip {
+    type Error = ParameterError;
+
+    fn try_from(fields: Fields) -> Result<Self, ParameterError> {
+        let clip = ClipRange::new(fields.clip_ratio_low, fields.clip_ratio_high)?;
+        Ok(Self::new(clip, fields.clip_ratio_c).with_semantics(fields.semantics))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dual_clip_caps_the_loss_of_a_bad_token_that_grew_likely() {
+        let loss = PpoClip::default();
+        let grown = 4.0f64.ln();
+        assert_eq!(loss.term(grown, -2.0), Term::flat(6.0));
+        let fork = loss.with_semantics(Semantics::Prime).term(grown, -2.0);
+        assert!((fork.value - 8.0).abs() < 1e-14);
+        let without = PpoClip { dual_clip: DualClip::OFF, ..loss }.term(grown, -2.0);
+        assert!((without.value - 8.0).abs() < 1e-14);
+        // A good token that grew is the business of the upper bound, not of this one.
+        let scored = loss.surrogate().at(grown, 2.0);
+        assert!(scored.clipped && !scored.ceiling);
+    }
+
+    #[test]
+    fn beyond_twenty_nats_the_loss_is_flat() {
+        let loss = PpoClip { dual_clip: DualClip::OFF, ..PpoClip::default() };
+        let term = loss.term(25.0, -1.0);
+        assert!((term.value / 20f64.exp() - 1.0).abs() < 1e-15);
+        assert!(term.d_log_prob.abs() < f64::MIN_POSITIVE);
+        assert!(loss.term(20.0, -1.0).d_log_prob > 0.0);
+    }
+
+    #[test]
+    fn a_ceiling_of_one_is_refused() {
+        let error = DualClip::at(1.0).unwrap_err();
+        let expected = "`clip_ratio_c` is 1, expected a finite number above 1, or \"off\"";
+        assert_eq!(error.to_string(), expected);
+    }
+
+    #[test]
+    fn a_ceiling_is_told_where_there_is_one() {
+        assert_eq!(PpoClip::default().dual_clip().ceiling(), Some(3.0));
+        assert_eq!(DualClip::OFF.ceiling(), None);
+    }
+}

@@ -1,0 +1,69 @@
+//! Positive and negative samples, weighed apart.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    fast::real::Real,
+    method::policy_method::{PolicyMethod, Visitor},
+    parameter::{ParameterError, Settings, check_not_negative, checked_when_read},
+    surrogate::{ClipRange, LOG_RATIO_LIMIT, Surrogate},
+    term::{Scored, Token, TokenLoss},
+};
+
+/// The clipped surrogate times a factor by the sign of the advantage: negative samples alone (NSR)
+/// keep the entropy, positive ones alone (PSR) spend it.
+///
+/// Default: weighted REINFORCE, `λ = 0.1` on positive samples, with PPO's clip.
+///
+/// Source: Zhu et al. 2025, [Sec. 5](https://arxiv.org/abs/2506.01347); lower weights of positive
+/// advantages also in arXiv:2511.05993.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self", default, deny_unknown_fields)]
+pub struct SignWeight {
+    /// Factor where the advantage is positive.
+    pub positive: f64,
+    /// Factor where it is negative.
+    pub negative: f64,
+    /// How far the ratio may fall below 1.
+    pub clip_ratio_low: f64,
+    /// How far the ratio may rise above 1.
+    pub clip_ratio_high: f64,
+}
+
+impl Default for SignWeight {
+    fn default() -> Self {
+        Self { positive: 0.1, negative: 1.0, clip_ratio_low: 0.2, clip_ratio_high: 0.2 }
+    }
+}
+
+impl Settings for SignWeight {
+    fn check(&self) -> Result<(), ParameterError> {
+        check_not_negative("positive", self.positive)?;
+        check_not_negative("negative", self.negative)?;
+        ClipRange::new(self.clip_ratio_low, self.clip_ratio_high).map(drop)
+    }
+}
+
+checked_when_read!(SignWeight);
+
+impl TokenLoss for SignWeight {
+    #[inline(always)]
+    fn score<R: Real>(&self, token: &Token<R>) -> Scored<R> {
+        let scored = Surrogate::limited(self.clip_ratio_low, self.clip_ratio_high).score(token);
+        let positive = token.advantage > R::of(0.0);
+        let factor = R::of(if positive { self.positive } else { self.negative });
+        let altered = scored.altered | (factor != R::of(1.0));
+        Scored { term: scored.term.times(factor), altered, ..scored }
+    }
+
+    #[inline(always)]
+    fn log_ratio_limit(&self) -> Option<f64> {
+        Some(LOG_RATIO_LIMIT)
+    }
+}
+
+impl PolicyMethod for SignWeight {
+    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
+        visitor.visit(self)
+    }
+}

@@ -1,0 +1,117 @@
+//! STEER: weigh tokens by how much they change the entropy.
+
+use std::iter::zip;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    batch::{Column, TokenBatch},
+    fast::{real::Real, spread::Spread},
+    method::policy_method::{PolicyMethod, Visitor},
+    parameter::{ParameterError, Settings, check, checked_when_read},
+    selection::PlanSummary,
+    surrogate::{ClipRange, LOG_RATIO_LIMIT, Surrogate, limited},
+    term::{Scored, Sources, Token, TokenLoss},
+};
+
+/// Smallest scale of the change of entropy, in nats·reward: below it no token is held back.
+const SMALLEST_SCALE: f64 = 0.02;
+
+/// The clipped surrogate, each token weighed by `e^(-k |Ω|)` with the change of entropy it brings to
+/// first order,
+///
+/// ```text
+/// Ω = A/π_old · π (1 - π) (ln π + H),    k = -ln λ / max(max |Ω|, 0.02)
+/// ```
+///
+/// so that the token of largest change has the weight `λ`. Needs the column `entropy`; the maximum is
+/// over the mini-batch, and the ratio in `Ω` is held to e^±20 as the surrogate's is.
+///
+/// Default: `λ = 0.8` as published, over clip-higher.
+///
+/// Source: Hao et al. 2025, [Eq. 9](https://arxiv.org/abs/2510.10150).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self", default, deny_unknown_fields)]
+pub struct Steer {
+    /// Weight `λ` of the token of largest change, above 0 and at most 1.
+    pub smallest_weight: f64,
+    /// How far the ratio may fall below 1.
+    pub clip_ratio_low: f64,
+    /// How far the ratio may rise above 1.
+    pub clip_ratio_high: f64,
+}
+
+impl Default for Steer {
+    fn default() -> Self {
+        Self { smallest_weight: 0.8, clip_ratio_low: 0.2, clip_ratio_high: 0.28 }
+    }
+}
+
+impl Settings for Steer {
+    fn check(&self) -> Result<(), ParameterError> {
+        ClipRange::new(self.clip_ratio_low, self.clip_ratio_high)?;
+        let share = |x: f64| x > 0.0 && x <= 1.0;
+        let expected = "a number above 0 and at most 1";
+        check("smallest_weight", self.smallest_weight, expected, share).map(drop)
+    }
+}
+
+checked_when_read!(Steer);
+
+/// `Ω` of a token: the entropy it changes to first order, in nats·reward.
+#[inline(always)]
+fn entropy_change(log_prob: f64, old_log_prob: f64, advantage: f64, entropy: f64) -> f64 {
+    let ratio = limited(log_prob - old_log_prob).exp();
+    let rest = -log_prob.min(0.0).exp_m1();
+    advantage * ratio * rest * (log_prob + entropy)
+}
+
+impl TokenLoss for Steer {
+    #[inline(always)]
+    fn score<R: Real>(&self, token: &Token<R>) -> Scored<R> {
+        let scored = Surrogate::limited(self.clip_ratio_low, self.clip_ratio_high).score(token);
+        let altered = scored.altered | (token.constant != R::of(1.0));
+        Scored { term: scored.term.times(token.constant), altered, ..scored }
+    }
+
+    /// The weight `e^(-k |Ω|)`; the plan has the rate `k`, the column is the entropy.
+    #[inline(always)]
+    fn constant(&self, sources: Sources) -> f64 {
+        let Sources { planned: rate, log_prob, old_log_prob, advantage, column } = sources;
+        (-rate * entropy_change(log_prob, old_log_prob, advantage, column).abs()).exp()
+    }
+
+    #[inline(always)]
+    fn log_ratio_limit(&self) -> Option<f64> {
+        Some(LOG_RATIO_LIMIT)
+    }
+}
+
+impl PolicyMethod for Steer {
+    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
+        visitor.visit(self)
+    }
+
+    /// `k`, given the largest `|Ω|` of the mini-batch.
+    fn constants<R: Real>(&self, _: &TokenBatch<'_, R>, summary: &PlanSummary) -> Spread {
+        Spread::Uniform(-self.smallest_weight.ln() / summary.largest.max(SMALLEST_SCALE))
+    }
+
+    fn column(&self) -> Option<Column> {
+        Some(Column::Entropy)
+    }
+
+    fn largest<R: Real>(&self, batch: &TokenBatch<'_, R>) -> f64 {
+        let policies = zip(batch.log_prob(), batch.old_log_prob());
+        let entropy = batch.column(Column::Entropy).unwrap_or_default();
+        zip(policies, zip(batch.advantage(), entropy)).fold(
+            0.0,
+            |largest, ((log_prob, old_log_prob), (advantage, entropy))| {
+                let (log_prob, old_log_prob) = (log_prob.to_f64(), old_log_prob.to_f64());
+                let change =
+                    entropy_change(log_prob, old_log_prob, advantage.to_f64(), entropy.to_f64());
+                largest.max(change.abs())
+            },
+        )
+    }
+}

@@ -1,0 +1,199 @@
+//! What one optimiser step decides over its whole mini-batch.
+
+use std::ops::Range;
+
+use crate::{
+    batch::Column,
+    fast::{real::Real, spread::Spread},
+};
+
+/// Which tokens of the mini-batch are treated specially, what each weighs in the sum, and the method's
+/// own constants.
+///
+/// All are constants of the loss: they are never differentiated. Selections take memory in proportion
+/// to the tokens selected; weights and constants one number per sequence, or none where they are made of the batch's
+/// columns as the loss is evaluated, and one per token only in a plan made elsewhere.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StepPlan {
+    pub(super) tokens: usize,
+    /// Positions, ascending.
+    pub(super) selected: Vec<usize>,
+    pub(super) weights: Spread,
+    pub(super) constants: Spread,
+    /// Column that the constants are made of as the loss is evaluated.
+    pub(super) column: Option<Column>,
+}
+
+/// The plan of a run of tokens.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlanPart<'a> {
+    plan: &'a StepPlan,
+    tokens: Range<usize>,
+}
+
+impl StepPlan {
+    /// A plan made elsewhere: replayed from a log, exact expectations, another implementation. For
+    /// methods without constants of their own.
+    ///
+    /// # Panics
+    ///
+    /// If the two columns, both `[tokens]`, differ in length.
+    #[expect(clippy::needless_pass_by_value, reason = "both columns become the plan's")]
+    pub fn new(selected: Vec<bool>, weights: Vec<f64>) -> Self {
+        assert_eq!(selected.len(), weights.len(), "one selection and one weight per token");
+        Self {
+            tokens: weights.len(),
+            selected: (0..selected.len()).filter(|&token| selected[token]).collect(),
+            weights: Spread::PerToken(weights),
+            constants: Spread::Uniform(0.0),
+            column: None,
+        }
+    }
+
+    /// The same plan with another selection: `[tokens]`, ascending positions.
+    ///
+    /// # Panics
+    ///
+    /// If the positions do not ascend, or reach past the mini-batch.
+    #[must_use]
+    pub fn with_selected(self, selected: Vec<usize>) -> Self {
+        assert!(selected.is_sorted_by(|a, b| a < b), "positions ascend");
+        assert!(selected.last().is_none_or(|&last| last < self.tokens), "positions of tokens");
+        Self { selected, ..self }
+    }
+
+    /// Multiplies the weights by per-token importance weights, `[tokens]`: all that a rollout
+    /// correction is.
+    ///
+    /// # Panics
+    ///
+    /// If `importance` does not hold one value per token.
+    pub fn reweight(&mut self, importance: &[f64]) {
+        assert_eq!(importance.len(), self.tokens, "one importance weight per token");
+        let mut weights = self.weights();
+        for (weight, factor) in std::iter::zip(&mut weights, importance) {
+            *weight *= factor;
+        }
+        self.weights = Spread::PerToken(weights);
+    }
+
+    /// The plan of `tokens`, a run of the mini-batch.
+    ///
+    /// # Panics
+    ///
+    /// If `tokens` reaches past the mini-batch.
+    pub fn part(&self, tokens: Range<usize>) -> PlanPart<'_> {
+        assert!(tokens.start <= tokens.end && tokens.end <= self.tokens, "a run of the mini-batch");
+        PlanPart { plan: self, tokens }
+    }
+
+    /// Number of tokens of the mini-batch.
+    pub fn len(&self) -> usize {
+        self.tokens
+    }
+
+    /// Whether the mini-batch has no tokens.
+    pub fn is_empty(&self) -> bool {
+        self.tokens == 0
+    }
+
+    /// Whether the method singles each token out, `[tokens]`: Clip-Cov drops those, KL-Cov penalises
+    /// them, the 80/20 rule keeps only them.
+    pub fn selected(&self) -> Vec<bool> {
+        self.part(0..self.tokens).selected()
+    }
+
+    /// Positions of the tokens the method singles out, ascending.
+    pub fn selected_tokens(&self) -> &[usize] {
+        &self.selected
+    }
+
+    /// What each token weighs in the sum, `[tokens]`.
+    pub fn weights(&self) -> Vec<f64> {
+        self.weights.values(0..self.tokens)
+    }
+}
+
+impl PlanPart<'_> {
+    /// Number of tokens.
+    pub fn len(&self) -> usize {
+        self.tokens.len()
+    }
+
+    /// Whether there are no tokens.
+    pub fn is_empty(&self) -> bool {
+        self.tokens.is_empty()
+    }
+
+    /// Whether the method singles each token out.
+    pub fn selected(&self) -> Vec<bool> {
+        let mut marked = vec![false; self.tokens.len()];
+        for &token in self.selected_within(&(0..self.tokens.len())) {
+            marked[self.index_of(token)] = true;
+        }
+        marked
+    }
+
+    /// What each token weighs in the sum.
+    pub fn weights(&self) -> Vec<f64> {
+        self.plan.weights.values(self.tokens.clone())
+    }
+
+    /// Where a token of the mini-batch stands in the part.
+    pub(crate) fn index_of(&self, token: usize) -> usize {
+        token - self.tokens.start
+    }
+
+    /// The selected tokens of `run`, as positions of the mini-batch.
+    pub(crate) fn selected_within(&self, run: &Range<usize>) -> &[usize] {
+        let (start, end) = (self.tokens.start + run.start, self.tokens.start + run.end);
+        let selected = &self.plan.selected;
+        let from = selected.partition_point(|&token| token < start);
+        let length = selected[from..].partition_point(|&token| token < end);
+        &selected[from..from + length]
+    }
+
+    /// Writes the weights of `run`, counted from the part's start.
+    #[inline(always)]
+    pub(crate) fn fill_weights<R: Real>(&self, run: Range<usize>, into: &mut [R]) {
+        self.plan.weights.fill(self.shifted(run), into);
+    }
+
+    /// Writes the method's constants of `run`, or the numbers that they are made of.
+    #[inline(always)]
+    pub(crate) fn fill_constants<R: Real>(&self, run: Range<usize>, into: &mut [R]) {
+        self.plan.constants.fill(self.shifted(run), into);
+    }
+
+    /// The optional column that the method's constants are made of.
+    pub(crate) fn column_of_constants(&self) -> Option<Column> {
+        self.plan.column
+    }
+
+    /// Whether every token has the same weight.
+    pub(crate) fn weighs_alike(&self) -> bool {
+        matches!(self.plan.weights, Spread::Uniform(_))
+    }
+
+    /// Whether every token has the same constant, known since the plan.
+    pub(crate) fn has_one_constant(&self) -> bool {
+        self.plan.column.is_none() && matches!(self.plan.constants, Spread::Uniform(_))
+    }
+
+    fn shifted(&self, run: Range<usize>) -> Range<usize> {
+        self.tokens.start + run.start..self.tokens.start + run.end
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_knows_its_own_marks() {
+        let plan = StepPlan::new(vec![true, false, true, true], vec![1.0, 2.0, 3.0, 4.0]);
+        assert_eq!(plan.selected_tokens(), [0, 2, 3]);
+        assert_eq!(plan.part(1..3).selected(), [false, true]);
+        assert_eq!(plan.part(1..3).weights(), [2.0, 3.0]);
+    }
+}

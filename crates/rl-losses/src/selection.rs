@@ -1,0 +1,141 @@
+//! The rule by which a method selects tokens, over any split of the mini-batch.
+
+use entropy_core::TokenCentre;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    batch::Column,
+    fast::exact_sum::ExactSum,
+    semantics::{Centering, Scope, Semantics},
+    surrogate::Surrogate,
+};
+
+/// Counts and sums that each part of a mini-batch tells the others before any of them can rank its tokens: the same to the last
+/// bit in any order and any grouping.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct PlanSummary {
+    /// Tokens.
+    pub tokens: usize,
+    /// Sequences with at least one token.
+    pub sequences: usize,
+    /// Sum of the advantages, if covariances are centred on the batch.
+    pub advantage: ExactSum,
+    /// Sum of the log-probabilities, likewise.
+    pub log_prob: ExactSum,
+    /// Largest magnitude of what the method scales by its largest: STEER's change of entropy.
+    pub largest: f64,
+}
+
+impl PlanSummary {
+    /// Adds another part of the same mini-batch.
+    pub fn merge(&mut self, other: &Self) {
+        self.tokens += other.tokens;
+        self.sequences += other.sequences;
+        self.advantage.merge(&other.advantage);
+        self.log_prob.merge(&other.log_prob);
+        self.largest = self.largest.max(other.largest);
+    }
+}
+
+/// A share of the tokens: those that come first in an order.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Selection {
+    /// The order, which also says who may be selected at all.
+    pub(crate) by: Order,
+    /// Share of all tokens, above 0 and at most 1.
+    pub(crate) fraction: f64,
+    /// The tokens it is a share of.
+    pub(crate) scope: Scope,
+    /// Whose arithmetic.
+    pub(crate) semantics: Semantics,
+}
+
+/// An order of tokens.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Order {
+    /// Highest covariance first.
+    Covariance(Centering),
+    /// A random order of the tokens whose covariance lies in a band, but for those that `base` clips already.
+    Draw { centering: Centering, low: f64, high: f64, base: Surrogate },
+    /// Highest entropy first.
+    Entropy,
+}
+
+impl Order {
+    fn centering(self) -> Option<Centering> {
+        match self {
+            Self::Covariance(centering) | Self::Draw { centering, .. } => Some(centering),
+            Self::Entropy => None,
+        }
+    }
+}
+
+impl Selection {
+    /// The column it reads besides the three.
+    pub(crate) fn column(&self) -> Option<Column> {
+        (self.by.centering() != Some(Centering::Batch)).then_some(Column::Entropy)
+    }
+
+    /// Whether tokens are drawn at random.
+    pub(crate) fn draws(&self) -> bool {
+        matches!(self.by, Order::Draw { .. })
+    }
+
+    /// Whether the means over the scope are needed.
+    pub(crate) fn needs_means(&self) -> bool {
+        self.by.centering() == Some(Centering::Batch)
+    }
+
+    /// How many of `tokens` are selected: `fraction` of them, rounded down, but at least one of a non-empty batch (row 3 of
+    /// `docs/paper-vs-code.md`).
+    pub(crate) fn count(&self, tokens: usize) -> usize {
+        match (self.semantics, self.by) {
+            (Semantics::Paper, _) => truncated(self.fraction * tokens as f64).min(tokens),
+            (Semantics::Prime, Order::Covariance(_) | Order::Entropy) => {
+                // The percentage that the fork's user writes, capped by the number of tokens (row 2).
+                let percent = (self.fraction * 1e14).round() / 1e12;
+                let count = tokens as f64 * percent.min(tokens as f64) / 100.0;
+                truncated(count).max(1).min(tokens)
+            }
+            _ => truncated(self.fraction * tokens as f64).max(1).min(tokens),
+        }
+    }
+
+    /// The means that covariances are centred on, given the whole of the scope.
+    pub(crate) fn centre(&self, summary: &PlanSummary) -> TokenCentre {
+        let exact = matches!(self.by, Order::Covariance(_))
+            || matches!(self.semantics, Semantics::Exact | Semantics::Paper);
+        // Clip-Cov of both codes divides by a little more (row 10).
+        let count = summary.tokens as f64 + if exact { 0.0 } else { 1e-8 };
+        let mean = |sum: &ExactSum| if summary.tokens == 0 { 0.0 } else { sum.total() / count };
+        TokenCentre { advantage: mean(&summary.advantage), log_prob: mean(&summary.log_prob) }
+    }
+}
+
+/// The whole part of a count.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a share of a count is a count; rounding down is the definition"
+)]
+fn truncated(count: f64) -> usize {
+    count as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_is_truncated_and_never_empty() {
+        let count = |fraction: f64, tokens: usize| {
+            let (scope, semantics) = (Scope::MiniBatch, Semantics::Exact);
+            Selection { by: Order::Entropy, fraction, scope, semantics }.count(tokens)
+        };
+        // 0.29 · 100 is 28.999999999999996 in f64.
+        assert_eq!(count(0.29, 100), 28);
+        assert_eq!(count(2e-4, 36), 1);
+        assert_eq!(count(1.0, 7), 7);
+        assert_eq!(count(0.5, 0), 0);
+    }
+}

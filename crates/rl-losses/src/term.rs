@@ -1,0 +1,158 @@
+//! The scalar core: one token's loss and its derivative.
+
+use crate::fast::real::Real;
+
+/// One token's loss and `∂ℓ/∂log π_θ(y_t)`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Term<R = f64> {
+    /// Loss, to be minimised.
+    pub value: R,
+    /// Derivative with respect to the current log-probability.
+    pub d_log_prob: R,
+}
+
+impl<R: Real> Term<R> {
+    /// A value that does not depend on the log-probability.
+    #[inline(always)]
+    pub(crate) fn flat(value: R) -> Self {
+        Self { value, d_log_prob: R::of(0.0) }
+    }
+
+    /// A multiple of a probability ratio: it is its own derivative.
+    #[inline(always)]
+    pub(crate) fn exponential(value: R) -> Self {
+        Self { value, d_log_prob: value }
+    }
+
+    /// `-weight · A · log π_θ`, with a weight that is not differentiated.
+    #[inline(always)]
+    pub(crate) fn score_function(weight: R, advantage: R, log_prob: R) -> Self {
+        let slope = -weight * advantage;
+        Self { value: slope * log_prob, d_log_prob: slope }
+    }
+
+    /// Value and slope times `factor`.
+    #[inline(always)]
+    pub(crate) fn times(self, factor: R) -> Self {
+        Self { value: factor * self.value, d_log_prob: factor * self.d_log_prob }
+    }
+
+    /// The sum of two losses.
+    #[inline(always)]
+    pub(crate) fn plus(self, other: Self) -> Self {
+        Self { value: self.value + other.value, d_log_prob: self.d_log_prob + other.d_log_prob }
+    }
+}
+
+/// One token as a loss sees it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Token<R = f64> {
+    /// Log-probability under the policy being updated, in nats: what the loss is differentiated by.
+    pub log_prob: R,
+    /// Log-probability before the first update, in nats.
+    pub old_log_prob: R,
+    /// The value of `log_prob` in whatever the method takes as a constant (its stop-gradients).
+    pub detached_log_prob: R,
+    /// `π_θ / π_old`: the exponential of [`log_ratio`](Self::log_ratio), held to the loss's
+    /// [limit](TokenLoss::log_ratio_limit), and where it is neither 0 nor infinite.
+    pub ratio: R,
+    /// Whether [`ratio`](Self::ratio) is held, so that it does not move with `log_prob`: the log-ratio is beyond the limit.
+    pub held: bool,
+    /// Advantage.
+    pub advantage: R,
+    /// The method's own constant of this token, from the plan; what it is, the method says.
+    pub constant: R,
+    /// Whether the plan singles this token out.
+    pub selected: bool,
+}
+
+impl<R: Real> Token<R> {
+    /// `log π_θ - log π_old`, in nats.
+    #[inline(always)]
+    pub fn log_ratio(&self) -> R {
+        self.log_prob - self.old_log_prob
+    }
+
+    /// `log π_θ - log π_old` with the detached log-probability, in nats.
+    #[inline(always)]
+    pub fn detached_log_ratio(&self) -> R {
+        self.detached_log_prob - self.old_log_prob
+    }
+}
+
+/// Numbers that a token's constant is made of, all constants of the loss.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sources {
+    /// The same number for every token, from the plan; what it is, the method says.
+    pub planned: f64,
+    /// Log-probability under the policy being updated, in nats.
+    pub log_prob: f64,
+    /// Log-probability before the first update, in nats.
+    pub old_log_prob: f64,
+    /// Advantage.
+    pub advantage: f64,
+    /// The optional column that the method reads.
+    pub column: f64,
+}
+
+/// The outcome of a loss at a token.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Scored<R = f64> {
+    /// Loss and slope.
+    pub term: Term<R>,
+    /// Whether the token lies on the flat part of a clip, or the method holds its weight there.
+    pub clipped: bool,
+    /// Whether it is held at the dual clip's ceiling.
+    pub ceiling: bool,
+    /// Whether the slope is another than that of the plain surrogate `-r A`.
+    pub altered: bool,
+}
+
+impl<R: Real> Scored<R> {
+    /// A term that no bound touched; `altered` says whether its slope is another than that of `-r A`.
+    #[inline(always)]
+    pub fn open(term: Term<R>, altered: bool) -> Self {
+        Self { term, clipped: false, ceiling: false, altered }
+    }
+
+    /// Flat if the ratio is `held`.
+    #[inline(always)]
+    pub(crate) fn flat_if(mut self, held: bool) -> Self {
+        if held {
+            self.term = Term::flat(self.term.value);
+            self.altered = true;
+        }
+        self
+    }
+
+    /// A token without a loss.
+    #[inline(always)]
+    pub(crate) fn dropped() -> Self {
+        Self::open(Term::flat(R::of(0.0)), true)
+    }
+}
+
+/// A loss, as one token's value and slope.
+///
+/// Those of the registry are [`PolicyLoss`](crate::PolicyLoss); one of one's own runs by
+/// [`evaluate_loss`](crate::evaluate_loss), as `examples/custom_loss.rs` shows. It runs in vectors as long as it is
+/// straight-line code where the token is not selected.
+pub trait TokenLoss: Sync {
+    /// The loss of one token, and its derivative with respect to [`Token::log_prob`].
+    fn score<R: Real>(&self, token: &Token<R>) -> Scored<R>;
+
+    /// The constant of a token ([`Token::constant`]), where the method makes it of a column as the loss is evaluated.
+    #[inline(always)]
+    fn constant(&self, sources: Sources) -> f64 {
+        sources.planned
+    }
+
+    /// The log-ratio is held to this and minus this, in nats, in [`Token::ratio`] and in the reported means.
+    ///
+    /// Without a limit, or with one past the exponential's own ([`Real::EXP_LIMIT`]), the ratio is held at the latter and
+    /// the means are of log-ratios as they are.
+    #[inline(always)]
+    fn log_ratio_limit(&self) -> Option<f64> {
+        None
+    }
+}
