@@ -8,6 +8,8 @@ if ! cargo fetch --locked --offline --target x86_64-unknown-linux-gnu >/dev/null
 fi
 # One OpenMP thread: cargo runs tests in parallel threads already, and teams of spinning threads starve each other.
 export OMP_NUM_THREADS=1
+# Twice as many tests at a time as processors: some only wait, for a time-out or for a rank.
+export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$((2 * $(nproc)))}
 # The tests are of the CPU, on a machine with a GPU too.
 export CUDA_VISIBLE_DEVICES=
 # What a program prints is compared: it must not depend on whose shell this is.

@@ -3,6 +3,7 @@
 //! One file a step, `step-N.jsonl`: a header, the groups that wait for a later step, then one group a line. It appears whole
 //! or not at all.
 
+mod error;
 mod origin;
 
 use std::fs::{self, File};
@@ -12,9 +13,9 @@ use std::path::{Path, PathBuf};
 use question_data::question_order::DataCursor;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 use whole_file::{WriteError, write_atomically_with};
 
+pub use error::SavedRolloutError;
 pub use origin::{RolloutOrigin, fingerprint, first_difference, weight_files};
 
 use crate::dynamic_sampling::{GroupSampler, SampledGroup, SamplingStatistics};
@@ -45,62 +46,6 @@ struct Header {
     cursor: DataCursor,
     statistics: SamplingStatistics,
     groups: usize,
-}
-
-/// Why a saved rollout cannot be used.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum SavedRolloutError {
-    /// A folder or file cannot be read.
-    #[error("{}: cannot read: {source}", path.display())]
-    Read {
-        /// Which.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// The folder has no file of the step.
-    #[error("{}: no rollout of step {step}, {}", directory.display(), list(saved))]
-    Missing {
-        /// The folder.
-        directory: PathBuf,
-        /// The step.
-        step: u64,
-        /// Steps that it has, ascending.
-        saved: Vec<u64>,
-    },
-    /// The file is damaged.
-    #[error("{}: line {line}: {problem}", path.display())]
-    Malformed {
-        /// The file.
-        path: PathBuf,
-        /// Counted from 1.
-        line: usize,
-        /// What is wrong and what was expected.
-        problem: String,
-    },
-    /// The responses were sampled in another run, which this one cannot continue.
-    #[error("{}: sampled by another run: {difference}", path.display())]
-    Origin {
-        /// The file.
-        path: PathBuf,
-        /// What differs.
-        difference: String,
-    },
-    /// The file cannot be written.
-    #[error(transparent)]
-    Write(#[from] WriteError),
-}
-
-fn list(saved: &[u64]) -> String {
-    match saved {
-        [] => "nor of any other".to_owned(),
-        [one] => format!("only of step {one}"),
-        [first, .., last] => {
-            let count = saved.len();
-            format!("expected one of the {count} from step {first} to step {last}")
-        }
-    }
 }
 
 /// A folder of rollouts and the run that they belong to.

@@ -311,9 +311,9 @@ fn passed_over(rest: &str) -> usize {
         }
     }
     for prefix in ["\"", "b\"", "c\""] {
-        if rest.starts_with(prefix) {
+        if let Some(after) = rest.strip_prefix(prefix) {
             let mut escaped = false;
-            let end = rest[prefix.len()..].find(|c: char| {
+            let end = after.find(|c: char| {
                 let ends = c == '"' && !escaped;
                 escaped = c == '\\' && !escaped;
                 ends

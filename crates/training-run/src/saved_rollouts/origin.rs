@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::SavedRolloutError;
+use super::error::SavedRolloutError;
 use crate::config::RunConfig;
 
 /// Version of the files.
