@@ -20,7 +20,7 @@ use crate::{
 /// The penalty is the absolute log-ratio to the policy before the update, not a KL divergence: row
 /// 8 of `docs/paper-vs-code.md`. It is inert where the ratio is 1, so KL-Cov needs at least two
 /// updates per rollout batch. Another penalty or anchor is set by
-/// [`CovarianceControl`].
+/// [`CovarianceControl`](super::covariance_control::CovarianceControl).
 ///
 /// Default: the paper's 7B script, `fraction = 2e-3`, `coefficient = 1` (row 9).
 ///
