@@ -71,7 +71,9 @@ fn a_run_told_to_end_saves_and_goes_on_to_the_same_end() {
 fn an_interrupted_run_ends_the_loop_that_it_is_in() {
     let folder = tempfile::tempdir().unwrap();
     let run = train_command(folder.path(), &["training.steps=100000", "checkpoint.every=0"]);
-    let mut shell = Command::new("bash");
+    // Of tests in the background SIGINT is ignored, which a shell could not undo.
+    let mut shell = Command::new("env");
+    shell.args(["--default-signal=INT", "bash"]);
     shell.args(["-c", "for i in 1 2; do \"$@\"; echo next; done", "bash"]);
     shell.arg(run.get_program()).args(run.get_args()).process_group(0);
     let child = shell.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
