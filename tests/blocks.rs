@@ -71,7 +71,7 @@ pub const BLOCKS: &[(&str, &str, Fate)] = &[
     ("docs/benchmarks.md", "tiny:f32:gen64:2+400", MEASUREMENT),
     ("docs/benchmarks.md", "tiny:f32:sample64:2+200", MEASUREMENT),
     ("docs/benchmarks.md", "python3 -m timeit", PEER),
-    ("docs/benchmarks.md", "make check", MEASUREMENT),
+    ("docs/benchmarks.md", "make test", MEASUREMENT),
     ("docs/benchmarks.md", "make demo", MEASUREMENT),
     ("docs/benchmarks.md", "configs/demo.toml --set training.steps=1", MEASUREMENT),
     ("docs/choosing-a-method.md", "reproduce --list", simulator("clip-cov-kl-cov")),
