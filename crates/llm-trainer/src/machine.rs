@@ -99,6 +99,7 @@ pub(crate) fn gpu(network_gigabits: f64) -> Option<Hardware> {
         hardware.name = format!("{} (times as of an A100)", model.trim());
     }
     hardware.memory_bytes = room.total_bytes;
+    hardware.host_bytes = host_memory().map(|room| room.total_bytes);
     Some(hardware)
 }
 

@@ -19,7 +19,7 @@ use crate::ranks::Ranks;
 /// A run needs more memory than there is.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
-    "by the plan one rank needs {needed} of memory at most, expected at most {room}, {whose}: {advice}; --gpu-memory {enough} starts \
+    "by the plan one rank needs {needed} at most, expected at most {room}, {whose}: {advice}; --gpu-memory {enough} starts \
      it all the same"
 )]
 pub(crate) struct TooLittleMemory {
@@ -38,6 +38,8 @@ pub(crate) struct MemoryCheck {
     memory: MemoryPlan,
     /// What a rank may need, in bytes, and whose that is.
     room: Option<(u64, String)>,
+    /// What all ranks of this machine may need of its memory beside their devices', in bytes.
+    host_bytes: Option<u64>,
     warnings: Vec<String>,
 }
 
@@ -62,11 +64,14 @@ impl MemoryCheck {
         let setup = Setup { on_cpu, widens_products, ..Setup::of_run(run, sizes) };
         let setup = setup.with_ranks(ranks.count() / of_node, of_node).ok()?;
         let memory = MemoryPlan::new(&setup, setup.longest());
-        let mut check = Self { setup, memory, room: None, warnings: Vec::new() };
+        let mut check = Self { setup, memory, room: None, host_bytes: None, warnings: Vec::new() };
         match given {
             Some(bytes) => check.room = Some((bytes, "as --gpu-memory says".to_owned())),
             None if on_cpu => check.look_at_host(host_memory(), of_node as u64),
-            None => check.look_at_gpu(device, of_node as u64),
+            None => {
+                check.look_at_gpu(device);
+                check.look_at_offload(host_memory(), of_node as u64);
+            }
         }
         Some(check)
     }
@@ -84,19 +89,25 @@ impl MemoryCheck {
         }
     }
 
-    fn look_at_gpu(&mut self, device: Device, ranks: u64) {
+    fn look_at_gpu(&mut self, device: Device) {
         if let Some(room) = memory_of(device) {
             let Device::Cuda(index) = device else { return };
             // The driver's context, of which the plan has an assumption, is there once a device is asked.
             let room = room.free_bytes + DRIVER_BYTES;
             self.room = Some((room, format!("what is free on cuda:{index} and the driver's part")));
         }
-        let on_host = self.memory.host_bytes();
-        if let Some(host) = host_memory().filter(|host| on_host > host.free_bytes / ranks) {
+    }
+
+    /// Offloaded to the memory of a machine, for its devices.
+    fn look_at_offload(&mut self, room: Option<MemoryRoom>, ranks: u64) {
+        let Some(MemoryRoom { total_bytes, free_bytes }) = room else { return };
+        self.host_bytes = Some(total_bytes);
+        let (needed, free) = (self.memory.host_bytes(), free_bytes / ranks);
+        if needed > free && needed <= total_bytes / ranks {
             self.warnings.push(format!(
                 "by the plan one rank needs {} of the host's memory, {} are free for it now",
-                ByteCount(on_host),
-                ByteCount(host.free_bytes / ranks)
+                ByteCount(needed),
+                ByteCount(free)
             ));
         }
     }
@@ -107,16 +118,29 @@ impl MemoryCheck {
     ///
     /// [`TooLittleMemory`] where it may not.
     pub(crate) fn admit(&self) -> Result<&[String], TooLittleMemory> {
-        match &self.room {
-            Some((room, whose)) if self.memory.peak_bytes() > *room => Err(TooLittleMemory {
-                needed: ByteCount(self.memory.peak_bytes()).to_string(),
-                enough: format!("{}MiB", self.memory.peak_bytes().div_ceil(1 << 20)),
-                room: ByteCount(*room).to_string(),
-                whose: whose.clone(),
-                advice: self.advice(*room),
-            }),
-            _ => Ok(&self.warnings),
+        let peak_bytes = self.memory.peak_bytes();
+        let refusal = |needed: String, room: u64, whose: &str| TooLittleMemory {
+            needed,
+            enough: format!("{}MiB", peak_bytes.div_ceil(1 << 20)),
+            room: ByteCount(room).to_string(),
+            whose: whose.to_owned(),
+            advice: self.advice(self.room.as_ref().map_or(u64::MAX, |(room, _)| *room)),
+        };
+        if let Some((room, whose)) = &self.room
+            && peak_bytes > *room
+        {
+            return Err(refusal(format!("{} of memory", ByteCount(peak_bytes)), *room, whose));
         }
+        let on_host = self.memory.host_bytes();
+        let ranks = self.setup.gpus_per_node as u64;
+        if let Some(host_bytes) = self.host_bytes
+            && on_host * ranks > host_bytes
+        {
+            let needed = format!("{} of the host's memory", ByteCount(on_host));
+            let whose = "its share of what this machine has";
+            return Err(refusal(needed, host_bytes / ranks, whose));
+        }
+        Ok(&self.warnings)
     }
 
     /// The plan's whole list of what to change, a line each.
@@ -160,6 +184,44 @@ impl MemoryCheck {
         // Speeds are of no interest here; those of a GPU say what offloading costs.
         let mut hardware = Hardware::named("h100", 400.0).expect("a known device");
         hardware.memory_bytes = room;
+        hardware.host_bytes = self.host_bytes;
         Plan::new(self.setup.clone(), hardware, Assumptions::default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use run_plan::plan::preset_model;
+
+    use super::*;
+
+    /// Qwen2.5-7B over eight devices, its optimiser's state in the host's memory.
+    fn offloaded() -> MemoryCheck {
+        let settings =
+            ["model.path=m", "data.train.arithmetic={}", "parallel.offload_optimizer=true"];
+        let run = Run::from_preset("qwen2.5-7b-grpo", &settings.map(str::to_owned)).unwrap();
+        let sizes = ModelSizes::of("7b", &preset_model("7b").unwrap());
+        let setup = Setup::of_run(&run, sizes).with_ranks(1, 8).unwrap();
+        let memory = MemoryPlan::new(&setup, setup.longest());
+        let room = Some((1 << 50, "what is free".to_owned()));
+        MemoryCheck { setup, memory, room, host_bytes: None, warnings: Vec::new() }
+    }
+
+    #[test]
+    fn what_is_offloaded_must_fit_into_the_memory_of_the_machine() {
+        let mut check = offloaded();
+        let needed = 8 * check.memory.host_bytes();
+        check.look_at_offload(Some(MemoryRoom { total_bytes: needed, free_bytes: needed }), 8);
+        assert_eq!(check.admit(), Ok(&[][..]));
+
+        check.look_at_offload(Some(MemoryRoom { total_bytes: needed, free_bytes: needed / 2 }), 8);
+        let warnings = check.admit().unwrap();
+        assert!(warnings[0].contains("of the host's memory"), "{warnings:?}");
+
+        let less = needed - 8;
+        check.look_at_offload(Some(MemoryRoom { total_bytes: less, free_bytes: less }), 8);
+        let said = check.admit().unwrap_err().to_string();
+        assert!(said.contains("of the host's memory at most, expected at most"), "{said}");
+        assert!(said.contains("set parallel."), "{said}");
     }
 }

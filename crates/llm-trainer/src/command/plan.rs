@@ -7,7 +7,7 @@ use anyhow::Context;
 use model_files::model_config::ModelConfig;
 use model_files::model_place::advice;
 use run_plan::plan::{
-    Assumptions, ByteCount, MODEL_PRESETS, ModelSizes, Setup, preset_model, scaling_page,
+    Assumptions, ByteCount, MODEL_PRESETS, ModelSizes, Plan, Setup, preset_model, scaling_page,
 };
 use training_run::config::{Run, RunConfig, Zero};
 
@@ -110,12 +110,18 @@ pub fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
         write!(out, "{plan}")?;
     }
     out.flush()?;
+    let Plan { setup, memory, device_memory_bytes, .. } = &plan;
+    let name = &setup.model.name;
+    anyhow::ensure!(
+        memory.peak_bytes() <= *device_memory_bytes,
+        "{name} does not fit into {}: one rank needs {}",
+        ByteCount(*device_memory_bytes),
+        ByteCount(memory.peak_bytes())
+    );
     anyhow::ensure!(
         plan.fits,
-        "{} does not fit into {}: one rank needs {}",
-        plan.setup.model.name,
-        ByteCount(plan.device_memory_bytes),
-        ByteCount(plan.memory.peak_bytes())
+        "{name} does not fit into the host's memory: one rank needs {} of it",
+        ByteCount(memory.host_bytes())
     );
     Ok(())
 }

@@ -20,6 +20,10 @@ pub struct PlanOptions {
     /// of it as a run starts]
     #[arg(long, value_name = "AMOUNT", help_heading = "Planning")]
     gpu_memory: Option<String>,
+    /// Memory of a machine's host, for what its GPUs offload [default: this machine's, if its own GPUs are planned for; else
+    /// enough]
+    #[arg(long, value_name = "AMOUNT", help_heading = "Planning")]
+    host_memory: Option<String>,
     /// What a machine sends to others, in gigabits per second: 3200 is one card of 400 for each of eight devices
     #[arg(long, default_value_t = 3200.0, value_name = "GBIT", help_heading = "Planning")]
     network_gigabits: f64,
@@ -117,7 +121,13 @@ impl PlanOptions {
                 None => named("h200", speed)?,
             }
         };
-        Ok(Hardware { memory_bytes: given.unwrap_or(hardware.memory_bytes), ..hardware })
+        let host = self.host_memory.as_ref().filter(|_| !setup.on_cpu);
+        let host = host.map(|text| parse_bytes(text).context("--host-memory")).transpose()?;
+        Ok(Hardware {
+            memory_bytes: given.unwrap_or(hardware.memory_bytes),
+            host_bytes: host.or(hardware.host_bytes),
+            ..hardware
+        })
     }
 }
 

@@ -64,8 +64,7 @@ pub fn alternatives(
     hardware: &Hardware,
     assumptions: &Assumptions,
 ) -> Vec<Alternative> {
-    let device_memory_bytes = hardware.memory_bytes;
-    let now = MemoryPlan::new(setup, setup.longest()).peak_bytes();
+    let now = MemoryPlan::new(setup, setup.longest());
     let of = |step: &Step| {
         let memory = step.memory();
         let peak_bytes = memory.peak_bytes();
@@ -75,19 +74,23 @@ pub fn alternatives(
             change: step.change.clone(),
             remark: step.remark.to_owned(),
             peak_bytes,
-            fits: peak_bytes <= device_memory_bytes,
+            fits: hardware.holds(&step.setup, &memory),
             host_bytes: memory.host_bytes(),
             host_seconds: time.host_seconds,
         }
     };
     let mut alone: Vec<Alternative> = single_steps(setup).iter().map(of).collect();
-    alone.retain(|alternative| alternative.peak_bytes < now);
+    let host_holds = hardware.host_holds(setup, &now);
+    alone.retain(|alternative| {
+        alternative.peak_bytes < now.peak_bytes()
+            || (!host_holds && alternative.host_bytes < now.host_bytes())
+    });
     alone.sort_by_key(|alternative| alternative.peak_bytes);
-    let together = neutral_steps(setup, device_memory_bytes);
+    let together = neutral_steps(setup, hardware);
     together
         .iter()
         .map(of)
-        .chain(more_devices(setup, device_memory_bytes).iter().map(of))
+        .chain(more_devices(setup, hardware).iter().map(of))
         .chain(alone)
         .collect()
 }
@@ -138,18 +141,19 @@ pub fn more_kept(
 }
 
 /// Changes that cost time at most, one on top of the other until the setup fits or nothing is left. The host's memory is used
-/// once nothing else helps.
-fn neutral_steps(setup: &Setup, device_memory_bytes: u64) -> Option<Step> {
+/// once nothing else helps, as far as there is enough of it.
+fn neutral_steps(setup: &Setup, hardware: &Hardware) -> Option<Step> {
     let mut setup = setup.clone();
     let mut changes = Vec::new();
     loop {
         let plan = MemoryPlan::new(&setup, setup.longest());
-        if plan.peak_bytes() <= device_memory_bytes {
+        if hardware.holds(&setup, &plan) {
             break;
         }
         let better = single_steps(&setup)
             .into_iter()
             .filter(Step::is_neutral)
+            .filter(|step| hardware.host_holds(&step.setup, &step.memory()))
             .map(|step| (step.offloads_more_than(&plan), step.memory().peak_bytes(), step))
             .filter(|(_, peak, _)| *peak < plan.peak_bytes())
             .min_by_key(|(offloads, peak, _)| (*offloads, *peak));
@@ -164,7 +168,7 @@ fn neutral_steps(setup: &Setup, device_memory_bytes: u64) -> Option<Step> {
 }
 
 /// The fewest machines, up to 64 times as many, on which the setup fits at stage 3.
-fn more_devices(setup: &Setup, device_memory_bytes: u64) -> Option<Step> {
+fn more_devices(setup: &Setup, hardware: &Hardware) -> Option<Step> {
     let mut wider = setup.clone();
     if setup.run.lora.is_none() {
         wider.run.parallel.zero = Zero::Parameters;
@@ -176,7 +180,7 @@ fn more_devices(setup: &Setup, device_memory_bytes: u64) -> Option<Step> {
             wider.nodes *= 2;
         }
         let plan = MemoryPlan::new(&wider, wider.longest());
-        if plan.peak_bytes() <= device_memory_bytes {
+        if hardware.holds(&wider, &plan) {
             let cut = if setup.run.lora.is_none() { ", parallel.zero = 3" } else { "" };
             let (nodes, gpus) = (wider.nodes, wider.gpus_per_node);
             let change = format!("--nodes {nodes} --gpus {gpus}{cut}");
@@ -235,13 +239,13 @@ fn budgets(setup: &Setup) -> Vec<Step> {
         let none = setup.with(|run| run.training.activation_bytes = 0);
         steps.push(Step::neutral("training.activation_bytes = 0", none));
     }
-    if !setup.on_cpu && !run.parallel.offload_optimizer {
-        let away = setup.with(|run| run.parallel.offload_optimizer = true);
-        steps.push(Step::neutral("parallel.offload_optimizer = true", away));
-    }
-    if !setup.on_cpu && !run.parallel.offload_block_inputs {
-        let away = setup.with(|run| run.parallel.offload_block_inputs = true);
-        steps.push(Step::neutral("parallel.offload_block_inputs = true", away));
+    if !setup.on_cpu {
+        let offload = !run.parallel.offload_optimizer;
+        let other = setup.with(|run| run.parallel.offload_optimizer = offload);
+        steps.push(Step::neutral(format!("parallel.offload_optimizer = {offload}"), other));
+        let offload = !run.parallel.offload_block_inputs;
+        let other = setup.with(|run| run.parallel.offload_block_inputs = offload);
+        steps.push(Step::neutral(format!("parallel.offload_block_inputs = {offload}"), other));
     }
     if run.metrics.probe_bytes > 0 {
         let remark = "the change of entropy is not measured";

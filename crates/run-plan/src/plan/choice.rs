@@ -47,10 +47,7 @@ pub fn settings_that_fit(
             });
             let best = variants(&kept)
                 .into_iter()
-                .filter(|one| {
-                    let memory = MemoryPlan::new(one, one.longest());
-                    memory.peak_bytes() <= hardware.memory_bytes
-                })
+                .filter(|one| hardware.holds(one, &MemoryPlan::new(one, one.longest())))
                 .map(|one| (seconds(&one, hardware, assumptions), one))
                 .min_by(|(a, _), (b, _)| a.total_cmp(b));
             if let Some((_, best)) = best {

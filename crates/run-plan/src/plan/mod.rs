@@ -49,7 +49,7 @@ pub struct Plan {
     pub expected_memory: MemoryPlan,
     /// Memory of one device, in bytes.
     pub device_memory_bytes: u64,
-    /// Whether the longest lengths fit.
+    /// Whether the longest lengths fit, into the device's memory and the host's.
     pub fits: bool,
     /// What else would fit, or come nearer to it; empty where the setup itself fits.
     pub alternatives: Vec<Alternative>,
@@ -69,7 +69,7 @@ impl Plan {
         let memory = MemoryPlan::new(&setup, setup.longest());
         let expected_memory = MemoryPlan::new(&setup, setup.expected());
         let device_memory_bytes = hardware.memory_bytes;
-        let fits = memory.peak_bytes() <= device_memory_bytes;
+        let fits = hardware.holds(&setup, &memory);
         let alternatives =
             if fits { Vec::new() } else { alternatives(&setup, &hardware, &assumptions) };
         let more_kept = if fits { more_kept(&setup, &hardware, &assumptions) } else { None };

@@ -97,9 +97,21 @@ impl Plan {
             }
             return Ok(());
         }
-        let missing = longest.peak_bytes() - self.device_memory_bytes;
-        writeln!(out, "does not fit into {device}: {} too much", ByteCount(missing))?;
-        if expected.peak_bytes() <= self.device_memory_bytes {
+        if longest.peak_bytes() > self.device_memory_bytes {
+            let missing = ByteCount(longest.peak_bytes() - self.device_memory_bytes);
+            writeln!(out, "does not fit into {device}: {missing} too much")?;
+        }
+        if let Some(host_bytes) = self.hardware.host_bytes
+            && !self.hardware.host_holds(&self.setup, longest)
+        {
+            let (host, needed) = (ByteCount(host_bytes), ByteCount(longest.host_bytes()));
+            let ranks = counted(self.setup.gpus_per_node, "rank");
+            writeln!(
+                out,
+                "does not fit into {host} of the host's memory: {ranks} need {needed} each"
+            )?;
+        }
+        if self.hardware.holds(&self.setup, expected) {
             writeln!(out, "(it would if responses were no longer than expected)")?;
         }
         self.write_changes(out)

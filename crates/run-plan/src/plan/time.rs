@@ -25,6 +25,8 @@ pub struct Hardware {
     pub name: String,
     /// Memory that a process can have, in bytes.
     pub memory_bytes: u64,
+    /// Memory of a machine's host, for all of its ranks together, in bytes; `None` where it is not known, or is the device's.
+    pub host_bytes: Option<u64>,
     /// Dense matrix products in bf16, floating-point operations per second, as the maker states them.
     pub matrix_flops_per_second: f64,
     /// Memory bandwidth, bytes per second, as the maker states it.
@@ -82,6 +84,7 @@ impl Hardware {
         Some(Self {
             name: name.to_owned(),
             memory_bytes,
+            host_bytes: None,
             matrix_flops_per_second: matrix,
             memory_bytes_per_second: memory,
             link_bytes_per_second: link,
@@ -107,6 +110,7 @@ impl Hardware {
         Self {
             name: "cpu".to_owned(),
             memory_bytes: memory_bytes / ranks as u64,
+            host_bytes: None,
             matrix_flops_per_second: share(flops_per_second),
             memory_bytes_per_second: share(memory_bytes_per_second),
             link_bytes_per_second: 1.2e9,
@@ -117,6 +121,17 @@ impl Hardware {
             host_link_bytes_per_second: share(memory_bytes_per_second),
             host_memory_bytes_per_second: memory_bytes_per_second,
         }
+    }
+
+    /// Whether one rank's plan fits into its device and, with the other ranks of its machine, into the host's memory.
+    pub fn holds(&self, setup: &Setup, memory: &MemoryPlan) -> bool {
+        memory.peak_bytes() <= self.memory_bytes && self.host_holds(setup, memory)
+    }
+
+    /// The same of the host's memory alone.
+    pub fn host_holds(&self, setup: &Setup, memory: &MemoryPlan) -> bool {
+        let needed = memory.host_bytes() * setup.gpus_per_node as u64;
+        self.host_bytes.is_none_or(|host_bytes| needed <= host_bytes)
     }
 
     /// Seconds that a kind of operation takes, all of its operations.

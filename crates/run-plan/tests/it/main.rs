@@ -1,5 +1,6 @@
 //! Plans and preflights, through the public interface.
 
+mod choice;
 mod documents;
 mod plan;
 mod preflight;

@@ -2,14 +2,13 @@
 
 use run_plan::plan::{
     Assumptions, Hardware, MemoryPlan, ModelSizes, Plan, Setup, StepTime, Traffic, preset_model,
-    settings_that_fit,
 };
 use training_run::config::{Dtype, MasterWeights, Run, Zero};
 
 /// Parameters of Qwen2.5-7B.
 const P: f64 = 7_615_616_512.0;
 
-fn setup(size: &str, more: &[&str]) -> Setup {
+pub(crate) fn setup(size: &str, more: &[&str]) -> Setup {
     let open = ["model.path=m", "data.train.arithmetic={}"];
     let overrides: Vec<String> = open.iter().chain(more).map(|&one| one.to_owned()).collect();
     let run = Run::from_preset("qwen2.5-7b-grpo", &overrides).expect("a run");
@@ -17,7 +16,7 @@ fn setup(size: &str, more: &[&str]) -> Setup {
     Setup::of_run(&run, ModelSizes::of(size, &config))
 }
 
-fn on(mut setup: Setup, nodes: usize, gpus: usize, zero: u8) -> Setup {
+pub(crate) fn on(mut setup: Setup, nodes: usize, gpus: usize, zero: u8) -> Setup {
     setup.run.parallel.zero = Zero::try_from(zero).expect("a stage of the trainer");
     setup.with_ranks(nodes, gpus).expect("counts in range")
 }
@@ -329,42 +328,6 @@ fn what_is_lost_by_pinning_is_counted() {
     assert!((found / lost(one) - 28.0 * 32.0 / 3.0).abs() < 2.0, "{found}");
     let on_cpu = Setup { on_cpu: true, ..whole };
     assert_eq!(rounding(on_cpu), 0);
-}
-
-/// What is tried leaves the result as it is; moments in bf16 are the last resort, and said.
-#[test]
-fn settings_are_chosen_by_the_memory_there_is() {
-    let choose = |size: &str, more: &[&str], gpu: &str, nodes| {
-        let preset = format!("qwen2.5-{size}-kl-cov");
-        let open = ["model.path=m", "data.train.arithmetic={}"];
-        let overrides: Vec<String> = open.iter().chain(more).map(|&one| one.to_owned()).collect();
-        let run = Run::from_preset(&preset, &overrides).expect("a run");
-        let config = preset_model(size).expect("a known shape");
-        let setup = Setup {
-            mean_response_tokens: 3000,
-            ..Setup::of_run(&run, ModelSizes::of(size, &config))
-        };
-        let setup = setup.with_ranks(nodes, 8).expect("counts in range");
-        let hardware = Hardware::named(gpu, 3200.0).expect("known");
-        let choice = settings_that_fit(&setup, &hardware, &Assumptions::default());
-        choice.map(|choice| {
-            let peak = MemoryPlan::new(&choice.setup, choice.setup.longest()).peak_bytes();
-            assert!(peak <= hardware.memory_bytes, "{choice:?}");
-            choice
-        })
-    };
-    let large = choose("7b", &[], "h200", 1).expect("fits");
-    assert_eq!((large.remark.as_str(), large.setup.run.optimizer.moments), ("", Dtype::F32));
-    let parallel = large.setup.run.parallel;
-    assert!(!parallel.offload_block_inputs && !parallel.offload_optimizer, "{large:?}");
-    let small = choose("7b", &[], "h100", 1).expect("fits");
-    assert_eq!((small.remark.as_str(), small.setup.run.optimizer.moments), ("", Dtype::F32));
-    let parallel = small.setup.run.parallel;
-    assert!(parallel.offload_block_inputs && !parallel.offload_optimizer, "{small:?}");
-    assert!(small.settings.contains(&"parallel.offload_block_inputs=true".to_owned()));
-    // Two ranks that share a copy of the model have room for more rows.
-    let pairs = choose("32b", &[], "h200", 4).expect("fits");
-    assert_eq!(pairs.setup.run.parallel.tensor, 2, "{:?}", pairs.settings);
 }
 
 /// Gradients and parameters over PCI Express 5, and 4 + 8 + 16 + 2 bytes a parameter in the host's memory, which all devices of
