@@ -54,6 +54,14 @@ impl PolicyLoss {
     }
 }
 
+type EvaluateInto<R> = fn(&PolicyLoss, &TokenBatch<'_, R>, &PlanPart<'_>, &mut [R]) -> Evaluation;
+
+/// Every method, compiled in this crate for both kinds of number: without optimisation across crates, as in tests, those that
+/// evaluate losses take this code and do not compile it again, half a minute each.
+#[used]
+static COMPILED: (EvaluateInto<f32>, EvaluateInto<f64>) =
+    (PolicyLoss::evaluate_into::<f32>, PolicyLoss::evaluate_into::<f64>);
+
 /// Evaluates a loss of one's own as [`PolicyLoss::evaluate`] does those of the registry: on the
 /// mini-batch or on any run of its tokens, whose values, gradients and sums add up to those of the whole.
 ///
