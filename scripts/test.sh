@@ -24,6 +24,20 @@ if [ -n "${LINT:-}" ]; then
   export RUSTDOC="$PWD/scripts/rustdoc-lints.sh"
   cargo test --workspace --locked --all-targets --no-run
 fi
-cargo test --workspace --locked --doc "$@"
-# Libraries, binaries and integration tests, but not the library of Python, whose symbols only Python has.
-cargo test --workspace --locked --tests "$@"
+# Everything is compiled first, then two halves run beside each other, as in either tests wait for time-outs. What the first half
+# says comes when the second has ended.
+cargo test --workspace --locked --tests --no-run
+said=$(mktemp)
+set -m # Its own process group, which an interrupted script can end.
+{
+  cargo test --workspace --locked --no-fail-fast --lib --bins "$@"
+  cargo test --workspace --locked --no-fail-fast --doc "$@"
+} </dev/null >"$said" 2>&1 &
+half=$!
+set +m
+trap 'kill -- "-$half" 2>/dev/null; rm -f "$said"' EXIT
+failed=0
+cargo test --workspace --locked --no-fail-fast --test '*' "$@" || failed=1
+wait "$half" || failed=1
+cat "$said"
+exit "$failed"

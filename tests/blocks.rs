@@ -192,12 +192,17 @@ pub const BLOCKS: &[(&str, &str, Fate)] = &[
 ];
 
 /// Runs the blocks that are `program`'s, by bash with `binary` under that name, each in a folder of its own: `crates` and `docs` are
-/// those of the repository, `configs` and `scripts` copies, the rest is what `furnish` puts there. What went wrong.
+/// those of the repository, `configs` and `scripts` copies, the rest is what `furnish` puts there for the
+/// block. What went wrong.
 ///
 /// # Panics
 ///
 /// If there is no block, or a folder cannot be made.
-pub fn faults_of_blocks(program: &str, binary: &Path, furnish: impl Fn(&Path)) -> Vec<String> {
+pub fn faults_of_blocks(
+    program: &str,
+    binary: &Path,
+    furnish: impl Fn(&Path, &str),
+) -> Vec<String> {
     let mut faults = Vec::new();
     let mut count = 0;
     for (page, text, fate) in BLOCKS {
@@ -207,8 +212,9 @@ pub fn faults_of_blocks(program: &str, binary: &Path, furnish: impl Fn(&Path)) -
         }
         count += 1;
         let folder = scratch();
-        furnish(&folder);
-        let output = run_block(program, binary, &block(page, text).1, &folder);
+        let script = block(page, text).1;
+        furnish(&folder, &script);
+        let output = run_block(program, binary, &script, &folder);
         let output = output.unwrap_or_else(|error| panic!("{page}, {text}: {error}"));
         let _ = std::fs::remove_dir_all(&folder);
         let (wrote, said) =
@@ -243,21 +249,19 @@ fn run_block(program: &str, binary: &Path, script: &str, folder: &Path) -> io::R
     command.env("PATH", format!("{}:{path}", programs.display())).output()
 }
 
-/// Copies a folder with all that is in it.
+/// Copies a file, or a folder with all that is in it.
 ///
 /// # Errors
 ///
 /// If something cannot be read or written.
 pub fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    if !from.is_dir() {
+        return std::fs::copy(from, to).map(drop);
+    }
     std::fs::create_dir_all(to)?;
     for entry in std::fs::read_dir(from)? {
         let entry = entry?;
-        let to = to.join(entry.file_name());
-        if entry.file_type()?.is_dir() {
-            copy(&entry.path(), &to)?;
-        } else {
-            std::fs::copy(entry.path(), to)?;
-        }
+        copy(&entry.path(), &to.join(entry.file_name()))?;
     }
     Ok(())
 }

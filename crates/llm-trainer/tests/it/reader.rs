@@ -19,9 +19,15 @@ const QUESTIONS: &str = r#"{"problem": "What is 2+3?", "answer": "5"}
 {"problem": "What is 9-8?", "answer": "1"}
 "#;
 
-/// Names of the files of questions.
-const FILES: [&str; 5] =
-    ["questions.jsonl", "gsm8k_test.jsonl", "aime24.jsonl", "math500.jsonl", "dapo_math_17k.jsonl"];
+/// Names of the files of questions, and how many are in each: few where a page has a model of random weights, which seldom ends a
+/// response, answer many times.
+const FILES: [(&str, usize); 5] = [
+    ("questions.jsonl", 4),
+    ("gsm8k_test.jsonl", 4),
+    ("aime24.jsonl", 1),
+    ("math500.jsonl", 1),
+    ("dapo_math_17k.jsonl", 4),
+];
 
 const RUN: &str = r#"
 name = "mine"
@@ -77,8 +83,9 @@ pub(crate) fn furnish(folder: &Path) {
         write(&format!("models/{name}/config.json"), &config);
         write(&format!("models/{name}/tokenizer_config.json"), TEMPLATE);
     }
-    for name in FILES {
-        write(name, QUESTIONS);
+    for (name, count) in FILES {
+        let questions: String = QUESTIONS.split_inclusive('\n').take(count).collect();
+        write(name, &questions);
     }
     write("run.toml", RUN);
     let short = ["name=GRPO", "rollout.max_response_tokens=6", "training.steps=80"];

@@ -13,7 +13,7 @@ const ROLLOUTS: &str = r#"{"response": "It is \\boxed{5}.", "answer": "5"}
 
 #[test]
 fn blocks_of_the_book_run() {
-    let furnish = |folder: &Path| {
+    let furnish = |folder: &Path, _script: &str| {
         let file = folder.join("rollouts.jsonl");
         std::fs::write(file, ROLLOUTS).expect("a temporary folder is writable");
     };

@@ -13,7 +13,7 @@ const EXPORTED: &str = "step,actor/entropy,critic/rewards/mean\n1,1.2,0.13\n2,0.
 
 #[test]
 fn blocks_of_the_book_run() {
-    let furnish = |folder: &Path| {
+    let furnish = |folder: &Path, _script: &str| {
         std::fs::write(folder.join("GRPO.csv"), EXPORTED).expect("a temporary folder is writable");
     };
     let faults = faults_of_blocks("softmax-sim", Path::new(PROGRAM), furnish);
