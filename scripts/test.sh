@@ -8,8 +8,6 @@ if ! cargo fetch --locked --offline --target x86_64-unknown-linux-gnu >/dev/null
 fi
 # One OpenMP thread: cargo runs tests in parallel threads already, and teams of spinning threads starve each other.
 export OMP_NUM_THREADS=1
-# Twice as many tests at a time as processors: some only wait, for a time-out or for a rank.
-export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$((2 * $(nproc)))}
 # The tests are of the CPU, on a machine with a GPU too.
 export CUDA_VISIBLE_DEVICES=
 # What a program prints is compared: it must not depend on whose shell this is.
@@ -24,20 +22,22 @@ if [ -n "${LINT:-}" ]; then
   export RUSTDOC="$PWD/scripts/rustdoc-lints.sh"
   cargo test --workspace --locked --all-targets --no-run
 fi
-# Everything is compiled first, then two halves run beside each other, as in either tests wait for time-outs. What the first half
-# says comes when the second has ended.
+# Everything is compiled first, then the trainer's integration tests, which take longest, run beside all others: in both, many tests
+# only wait, for a time-out or for a rank. What the others say comes when the trainer's have ended.
 cargo test --workspace --locked --tests --no-run
+threads=${RUST_TEST_THREADS:-$(nproc)}
 said=$(mktemp)
 set -m # Its own process group, which an interrupted script can end.
 {
-  cargo test --workspace --locked --no-fail-fast --lib --bins "$@"
+  export RUST_TEST_THREADS=$((2 * threads))
+  cargo test --workspace --locked --no-fail-fast --lib --bins --test '[!t]*' "$@"
   cargo test --workspace --locked --no-fail-fast --doc "$@"
 } </dev/null >"$said" 2>&1 &
-half=$!
+others=$!
 set +m
-trap 'kill -- "-$half" 2>/dev/null; rm -f "$said"' EXIT
+trap 'kill -- "-$others" 2>/dev/null; rm -f "$said"' EXIT
 failed=0
-cargo test --workspace --locked --no-fail-fast --test '*' "$@" || failed=1
-wait "$half" || failed=1
+RUST_TEST_THREADS=$((4 * threads)) cargo test --workspace --locked --no-fail-fast --test 't*' "$@" || failed=1
+wait "$others" || failed=1
 cat "$said"
 exit "$failed"

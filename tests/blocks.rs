@@ -85,7 +85,7 @@ pub const BLOCKS: &[(&str, &str, Fate)] = &[
         "docs/distributed.md",
         "torchrun",
         Elsewhere(
-            "crates/llm-trainer/tests/it/launch.rs crates/llm-trainer/tests/it/ranks: few ranks of one machine",
+            "crates/llm-trainer/tests/trainer/launch.rs crates/llm-trainer/tests/trainer/ranks: few ranks of one machine",
         ),
     ),
     ("docs/evaluation.md", "gsm8k=", trainer("In out/contests: results.json")),
@@ -104,7 +104,11 @@ pub const BLOCKS: &[(&str, &str, Fate)] = &[
     ),
     ("docs/first-run.md", "make setup", DOWNLOADS),
     ("docs/first-run.md", "llm-trainer doctor", trainer("self-test    Cpu: ok")),
-    ("docs/first-run.md", "softmax-sim verify", simulator("Theorem 2")),
+    (
+        "docs/first-run.md",
+        "softmax-sim verify",
+        Elsewhere("crates/softmax-sim/tests/it/cli.rs: fewer policies"),
+    ),
     (
         "docs/first-run.md",
         "reward-math explain",
@@ -125,7 +129,7 @@ pub const BLOCKS: &[(&str, &str, Fate)] = &[
         "docs/hardware.md",
         "S=\"",
         Elsewhere(
-            "crates/llm-trainer/tests/it/plan.rs: planned against measured peaks, of small models",
+            "crates/llm-trainer/tests/trainer/plan.rs: planned against measured peaks, of small models",
         ),
     ),
     ("docs/inference-entropy.md", "--entropy --readable", trainer("entropy surprise")),
@@ -157,9 +161,9 @@ pub const BLOCKS: &[(&str, &str, Fate)] = &[
     (
         "docs/own-code.md",
         "custom_reward",
-        Elsewhere("crates/llm-trainer/tests/it/examples.rs: a smaller model"),
+        Elsewhere("crates/llm-trainer/tests/trainer/examples.rs: a smaller model"),
     ),
-    ("docs/own-code.md", "minimal_loop", Elsewhere("crates/llm-trainer/tests/it/examples.rs")),
+    ("docs/own-code.md", "minimal_loop", Elsewhere("crates/llm-trainer/tests/trainer/examples.rs")),
     ("docs/prime.md", "warmup", TRAINS),
     (
         "docs/python.md",
@@ -181,10 +185,14 @@ pub const BLOCKS: &[(&str, &str, Fate)] = &[
         "docs/serve.md",
         "curl",
         Elsewhere(
-            "crates/llm-trainer/tests/it/serve: other requests, and OpenAI's package where Python has it",
+            "crates/llm-trainer/tests/trainer/serve: other requests, and OpenAI's package where Python has it",
         ),
     ),
-    ("docs/serve.md", "--reload-root", Elsewhere("crates/llm-trainer/tests/it/external_engine.rs")),
+    (
+        "docs/serve.md",
+        "--reload-root",
+        Elsewhere("crates/llm-trainer/tests/trainer/external_engine.rs"),
+    ),
     ("docs/show.md", "scripts/show.sh", Not("downloads and trains for an hour")),
     ("docs/show.md", "configs/evaluation/sums.toml", Not("evaluates the runs of the block before")),
     ("docs/sweeps.md", "sweep merge", MEASUREMENT),

@@ -96,7 +96,7 @@ mod tests {
         (left - right).abs().max().double_value(&[])
     }
 
-    /// The sums that travel say what `log_softmax` does of the whole; several processes are compared in `tests/it/ranks`.
+    /// The sums that travel say what `log_softmax` does of the whole; several processes are compared in `tests/trainer/ranks`.
     #[test]
     fn one_part_says_what_the_whole_says() {
         let config =

@@ -31,7 +31,7 @@ or `llm-trainer train CONFIG --dry-run --ranks 32`. What was measured stands in 
 ## The model
 
 - **Memory** is the sum of the buffers that the trainer keeps, at the longest prompts and responses, on the rank that has most
-  to do; its sums are compared with measured peaks by `cargo test -p llm-trainer --test it plan`.
+  to do; its sums are compared with measured peaks by `cargo test -p llm-trainer --test trainer plan`.
 - **Operations** of a token's forward pass: `2 · W + 2 · L · d · blocks`, with `W` the weights of the blocks, `L` the tokens of its
   sequence and `d` the width of the query heads; the head's `2 · V · h` for response tokens. Backwards twice that, and the blocks
   once more where they are computed again, which at stage 3 is everywhere.
