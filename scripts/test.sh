@@ -30,12 +30,14 @@ said=$(mktemp)
 set -m # Its own process group, which an interrupted script can end.
 {
   export RUST_TEST_THREADS=$((2 * threads))
-  cargo test --workspace --locked --no-fail-fast --lib --bins --test '[!t]*' "$@"
-  cargo test --workspace --locked --no-fail-fast --doc "$@"
+  failed=0
+  cargo test --workspace --locked --no-fail-fast --lib --bins --test '[!t]*' "$@" || failed=1
+  cargo test --workspace --locked --no-fail-fast --doc "$@" || failed=1
+  exit "$failed"
 } </dev/null >"$said" 2>&1 &
 others=$!
 set +m
-trap 'kill -- "-$others" 2>/dev/null; rm -f "$said"' EXIT
+trap 'kill -- "-$others" 2>/dev/null || :; rm -f "$said"' EXIT
 failed=0
 RUST_TEST_THREADS=$((4 * threads)) cargo test --workspace --locked --no-fail-fast --test 't*' "$@" || failed=1
 wait "$others" || failed=1

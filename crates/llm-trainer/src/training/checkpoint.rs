@@ -7,7 +7,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use question_data::question_order::DataCursor;
-use rl_losses::{AdaptiveEntropyController, KlController, Thermostat};
+use rl_losses::{AdaptiveEntropyController, DifficultyThermostat, KlController, Thermostat};
 use serde::{Deserialize, Serialize};
 use training_run::config::{AlgorithmSection, GuardAction, GuardSection, RunConfig};
 use training_run::dynamic_sampling::GroupSampler;
@@ -32,7 +32,7 @@ pub(super) use checksums::save_shard;
 const WAITING: &str = "waiting.json";
 
 /// What is neither weights nor optimiser moments. All noise is keyed by seed and step, so no generator is kept.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TrainerState {
     /// Whether the checkpoint has checksums: those of earlier versions have none.
@@ -59,6 +59,9 @@ pub(super) struct TrainerState {
     /// What holds the entropy.
     #[serde(default)]
     pub(super) thermostat: Option<Thermostat>,
+    /// What holds the entropy of each bucket of difficulty.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) by_difficulty: Option<DifficultyThermostat>,
     /// What moves the weight of the entropy bonus.
     #[serde(default)]
     pub(super) adaptive_entropy: Option<AdaptiveEntropyController>,
@@ -80,13 +83,20 @@ impl TrainerState {
             )),
             None => None,
         };
-        let thermostat = match &algorithm.thermostat {
-            Some(section) => {
-                let settings = section.settings(&algorithm.policy_loss)?;
-                Some(kept_or(self.thermostat, Thermostat::new(settings)?, &settings))
+        let (mut thermostat, mut by_difficulty) = (None, None);
+        if let Some(section) = &algorithm.thermostat {
+            let settings = section.settings(&algorithm.policy_loss)?;
+            if let Some(settings) = section.by_difficulty(&algorithm.policy_loss)? {
+                let kept = self.by_difficulty.filter(|kept| kept.has_settings(&settings));
+                by_difficulty = Some(match kept {
+                    Some(kept) => kept,
+                    None => DifficultyThermostat::new(&settings)?,
+                });
+            } else {
+                let fresh = Thermostat::new(settings)?;
+                thermostat = Some(kept_or(self.thermostat, fresh, &settings));
             }
-            None => None,
-        };
+        }
         let adaptive_entropy = match algorithm.adaptive_entropy {
             Some(settings) => Some(kept_or(
                 self.adaptive_entropy,
@@ -95,7 +105,7 @@ impl TrainerState {
             )),
             None => None,
         };
-        Ok(Self { kl, thermostat, adaptive_entropy, ..self })
+        Ok(Self { kl, thermostat, by_difficulty, adaptive_entropy, ..self })
     }
 
     /// What the guard leaves of the learning rate, above 0 and at most 1.
@@ -208,7 +218,7 @@ pub(super) fn save(
     if let Some(reward_model) = reward_model {
         reward_model.save(folder.path(), tokenizer_source)?;
     }
-    let text = serde_json::to_string_pretty(&TrainerState { has_manifest: true, ..*state })?;
+    let text = serde_json::to_string_pretty(&TrainerState { has_manifest: true, ..state.clone() })?;
     let path = trainer.join(STATE_FILE);
     std::fs::write(&path, text).with_context(|| path.display().to_string())?;
     if waiting.waiting() > 0 {

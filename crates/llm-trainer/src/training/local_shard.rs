@@ -1,6 +1,7 @@
 //! The sequences of a batch that this rank works on.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use rl_losses::{
     Aggregation, Candidates, PlanError, PlanSummary, PolicyLoss, Share, StepPlan, TokenBatch,
@@ -13,6 +14,22 @@ use super::token_layout::TokenLayout;
 use super::update_error::UpdateError;
 use crate::model::Decoder;
 use crate::ranks::{RankError, Ranks};
+
+/// Sequences by difficulty.
+#[derive(Debug, Clone, Copy)]
+pub struct Buckets<'a> {
+    /// Bucket of each sequence.
+    pub buckets: &'a [usize],
+    /// Share of each bucket's tokens that the loss selects.
+    pub fractions: &'a [f64],
+}
+
+impl Buckets<'_> {
+    /// Those of a run of the sequences.
+    pub(super) fn within(self, sequences: Range<usize>) -> Self {
+        Self { buckets: &self.buckets[sequences], ..self }
+    }
+}
 
 /// This rank's sequences of a batch: all of them where there is one process.
 #[derive(Debug)]
@@ -99,22 +116,34 @@ impl<'a> LocalShard<'a> {
     }
 
     /// The plan of this rank's tokens within that of the whole batch, with the tokens, as this rank has them; where they do
-    /// not form a batch, all ranks fail.
+    /// not form a batch, all ranks fail. `by_difficulty` is of all sequences of the batch.
     pub(super) fn plan<'t>(
         &self,
-        loss: &PolicyLoss,
+        (loss, aggregation): (&PolicyLoss, &Aggregation),
         tokens: Result<TokenBatch<'t>, UpdateError>,
-        aggregation: &Aggregation,
+        by_difficulty: Option<Buckets<'_>>,
         selection: &mut impl rand::Rng,
         at: impl Fn(PlanError) -> UpdateError,
     ) -> Result<(TokenBatch<'t>, StepPlan), UpdateError> {
         let Some(Partition { batch, shards }) = &self.partition else {
             let tokens = tokens?;
-            let plan = loss.plan(&tokens, aggregation, selection).map_err(at)?;
+            let plan = match by_difficulty {
+                None => loss.plan(&tokens, aggregation, selection),
+                Some(Buckets { buckets, fractions }) => {
+                    loss.plan_by_bucket(&tokens, buckets, fractions, aggregation, selection)
+                }
+            };
+            let plan = plan.map_err(at)?;
             return Ok((tokens, plan));
         };
         let ranks = self.ranks;
-        let share = Share::of(batch.lengths(), &shards[ranks.rank()]);
+        let own = &shards[ranks.rank()];
+        let share = match by_difficulty {
+            None => Share::of(batch.lengths(), own),
+            Some(Buckets { buckets, fractions }) => {
+                Share::of_buckets(batch.lengths(), own, buckets, fractions).map_err(&at)?
+            }
+        };
         let seed = loss.draw_seed(selection);
         let own = tokens.and_then(|tokens| {
             let summary = loss.summarise(&tokens).map_err(&at)?;

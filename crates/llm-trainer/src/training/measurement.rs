@@ -111,6 +111,8 @@ pub(super) fn record_rollout(
         let effective = sums.effective_fraction();
         metrics.insert(metric!("rollout/correction_effective_fraction"), effective);
         metrics.insert(metric!("rollout/correction_above_fraction"), sums.fraction_above());
+        metrics.insert(metric!("rollout/correction_below_fraction"), sums.fraction_below());
+        metrics.insert(metric!("rollout/correction_vetoed_fraction"), sums.fraction_vetoed());
     }
 
     let names = [

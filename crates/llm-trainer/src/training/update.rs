@@ -12,6 +12,7 @@ use rl_losses::{
 };
 
 use super::adamw::{AdamW, StepOutcome};
+pub use super::local_shard::Buckets;
 use super::local_shard::LocalShard;
 use super::policy_pass::{Cotangent, PolicyPass, Sequence, Statistics};
 use super::step_key::StepKey;
@@ -36,6 +37,8 @@ pub struct UpdateBatch<'a> {
     pub sampled_log_prob: Option<&'a [f64]>,
     /// What the weight of every response token is multiplied by, where it is not 1.
     pub token_weights: Option<&'a [f64]>,
+    /// Share of tokens that the policy loss selects of each bucket of difficulty, in place of its own of all.
+    pub by_difficulty: Option<Buckets<'a>>,
     /// Sequences of one mini-batch.
     pub mini_batch_sequences: usize,
 }
@@ -101,7 +104,8 @@ pub fn update(
     for epoch in 0..objective.epochs {
         let mut first = 0;
         for sequences in batch.sequences.chunks(batch.mini_batch_sequences) {
-            let tokens = layout.span(first..first + sequences.len());
+            let of_batch = first..first + sequences.len();
+            let tokens = layout.span(of_batch.clone());
             first += sequences.len();
             if tokens.is_empty() {
                 continue;
@@ -116,7 +120,9 @@ pub fn update(
             };
             pass.model.check_blocks()?;
             let place = Place { step, mini_batch: sums.updates };
-            let mini_batch = MiniBatch::of(batch, &tokens, &shard, &current, place);
+            let by_difficulty = batch.by_difficulty.map(|buckets| buckets.within(of_batch));
+            let part = UpdateBatch { by_difficulty, ..batch };
+            let mini_batch = MiniBatch::of(part, &tokens, &shard, &current, place);
             let descent = mini_batch.descent(objective, &mut selection)?;
             recording.backward(&descent.cotangent)?;
             pass.model.check_blocks()?;
@@ -182,6 +188,7 @@ struct MiniBatch<'a> {
     rollout_log_prob: Cow<'a, [f64]>,
     reference_log_prob: Option<Cow<'a, [f64]>>,
     token_weights: Option<Cow<'a, [f64]>>,
+    by_difficulty: Option<Buckets<'a>>,
     place: Place,
 }
 
@@ -218,6 +225,7 @@ impl<'a> MiniBatch<'a> {
             rollout_log_prob: column(batch.rollout_log_prob),
             reference_log_prob: batch.reference_log_prob.map(column),
             token_weights: batch.token_weights.map(column),
+            by_difficulty: batch.by_difficulty,
             place,
         }
     }
@@ -235,8 +243,13 @@ impl<'a> MiniBatch<'a> {
         let loss = &objective.policy_loss;
         let at = |source| UpdateError::Plan { step, mini_batch, source };
         let began = Instant::now();
-        let (tokens, mut plan) =
-            self.shard.plan(loss, tokens, &objective.aggregation, selection, at)?;
+        let (tokens, mut plan) = self.shard.plan(
+            (loss, &objective.aggregation),
+            tokens,
+            self.by_difficulty,
+            selection,
+            at,
+        )?;
         let plan_seconds = began.elapsed().as_secs_f64();
         if let Some(weights) = &self.token_weights {
             plan.reweight(weights);

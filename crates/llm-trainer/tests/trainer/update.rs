@@ -170,6 +170,7 @@ fn updates_equal_plain_autograd_for_every_method_and_any_micro_batch() {
                     old: &old,
                     sampled_log_prob: None,
                     token_weights: None,
+                    by_difficulty: None,
                     mini_batch_sequences: 4,
                 };
                 let mut optimizer = AdamW::new(&found, &options, 0);
@@ -336,6 +337,7 @@ fn a_gradient_that_is_not_finite_moves_nothing_and_is_counted() {
         old: &old,
         sampled_log_prob: None,
         token_weights: None,
+        by_difficulty: None,
         mini_batch_sequences: 8,
     };
     let mut optimizer = AdamW::new(&model, &OptimizerSection::default(), 0);

@@ -64,7 +64,18 @@ impl DifficultyThermostat {
         })
     }
 
-    /// The bucket of a group by its mean reward: 0 is the hardest.
+    /// Whether these are its settings.
+    pub fn has_settings(&self, settings: &DifficultyThermostatSettings) -> bool {
+        self.accuracy_edges == settings.accuracy_edges
+            && self.thermostats.iter().all(|one| *one.settings() == settings.thermostat)
+    }
+
+    /// Share of each bucket's tokens that its thermostat asks for, hardest bucket first.
+    pub fn knobs(&self) -> Vec<f64> {
+        self.thermostats.iter().map(Thermostat::knob).collect()
+    }
+
+    /// The bucket of a group by the share of its responses that is right: 0 is the hardest.
     pub fn bucket(&self, accuracy: f64) -> usize {
         self.accuracy_edges.iter().filter(|&&edge| accuracy >= edge).count()
     }

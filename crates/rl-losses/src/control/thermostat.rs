@@ -214,6 +214,11 @@ impl Thermostat {
         })
     }
 
+    /// Its settings.
+    pub(super) fn settings(&self) -> &ThermostatSettings {
+        &self.settings
+    }
+
     /// The knob of the next step, within its bounds.
     pub fn knob(&self) -> f64 {
         // The logarithm and back may leave the bounds by rounding.

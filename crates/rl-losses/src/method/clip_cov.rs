@@ -56,11 +56,6 @@ impl CovarianceBand {
     pub fn high(self) -> f64 {
         self.high
     }
-
-    /// Whether `covariance` lies strictly inside.
-    pub fn contains(self, covariance: f64) -> bool {
-        self.low < covariance && covariance < self.high
-    }
 }
 
 /// The clipped surrogate without a few tokens drawn at random from a band of high covariance.

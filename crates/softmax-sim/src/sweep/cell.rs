@@ -5,7 +5,9 @@ use super::plan::{Cell, Plan, PlanError};
 use super::world::{Tabular, World};
 use crate::cart_pole::{self, Ppo, PpoError, solved_after};
 use crate::training::{Method, Schedule, StepSize, train};
-use rl_losses::{AdvantageEstimator, Aggregation, PolicyLoss};
+use rl_losses::{
+    AdvantageEstimator, Aggregation, DifficultyThermostatSettings, Knob, PolicyLoss, Scope,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use thiserror::Error;
@@ -60,13 +62,16 @@ pub struct MethodSettings {
     pub entropy_bonus: f64,
     /// Coefficient of the reference KL, reward per nat.
     pub reference_kl: f64,
+    /// Thermostats that move the share of tokens that the loss treats, one for each bucket of difficulty.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thermostat: Option<DifficultyThermostatSettings>,
 }
 
 impl Default for MethodSettings {
     fn default() -> Self {
-        let Method { loss, advantage, aggregation, entropy_bonus, reference_kl } =
+        let Method { loss, advantage, aggregation, entropy_bonus, reference_kl, thermostat } =
             Method::default();
-        Self { loss, advantage, aggregation, entropy_bonus, reference_kl }
+        Self { loss, advantage, aggregation, entropy_bonus, reference_kl, thermostat }
     }
 }
 
@@ -150,6 +155,9 @@ pub enum CheckError {
         "`advantage` is an estimator that needs a critic or a process reward model, which the environments of `training` have not"
     )]
     Advantage,
+    /// A thermostat over a loss that treats no share of the tokens.
+    #[error("`thermostat` moves the `fraction` of the loss over a mini-batch, which `{0}` has not")]
+    Thermostat(&'static str),
     /// Settings of the cart and pole out of range.
     #[error(transparent)]
     Ppo(#[from] PpoError),
@@ -206,6 +214,11 @@ impl TrainingCell {
         if !(schedule.learning_rate.is_finite() && schedule.learning_rate > 0.0) {
             return Err(CheckError::LearningRate(schedule.learning_rate));
         }
+        let has_share = Knob::Fraction.read(&method.loss).is_ok()
+            && method.loss.scope() == Some(Scope::MiniBatch);
+        if method.thermostat.is_some() && !has_share {
+            return Err(CheckError::Thermostat(method.loss.name()));
+        }
         match method.advantage {
             AdvantageEstimator::Gae(_) | AdvantageEstimator::Prime(_) => Err(CheckError::Advantage),
             _ => Ok(()),
@@ -213,9 +226,15 @@ impl TrainingCell {
     }
 
     fn method(&self) -> Method {
-        let MethodSettings { loss, advantage, aggregation, entropy_bonus, reference_kl } =
-            self.method;
-        Method { loss, advantage, aggregation, entropy_bonus, reference_kl }
+        let MethodSettings {
+            loss,
+            advantage,
+            aggregation,
+            entropy_bonus,
+            reference_kl,
+            thermostat,
+        } = self.method.clone();
+        Method { loss, advantage, aggregation, entropy_bonus, reference_kl, thermostat }
     }
 
     fn schedule(&self) -> Schedule {
@@ -323,6 +342,11 @@ mod tests {
     #[test]
     fn settings_that_cannot_run_are_named() {
         for (settings, expected) in [
+            (
+                "[settings.training.method.thermostat]\naccuracy_edges = [0.5]\n\
+                 thermostat = { target = { start = 1.0, end = 0.5, steps = 9 }, initial = 0.02, low = 1e-3, high = 0.5 }",
+                "cell `seed 0`: `thermostat` moves the `fraction` of the loss over a mini-batch, which `ppo-clip` has not",
+            ),
             ("[settings.trainig]", "cell `seed 0`: unknown variant `trainig`"),
             (
                 "[settings.training.environment.tabular]\nactions = 1",

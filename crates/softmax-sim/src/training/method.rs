@@ -1,6 +1,9 @@
 //! What may change between two rollouts.
 
-use rl_losses::{AdvantageEstimator, Aggregation, ClipRange, DualClip, PolicyLoss, PpoClip};
+use rl_losses::{
+    AdvantageEstimator, Aggregation, ClipRange, DifficultyThermostatSettings, DualClip, PolicyLoss,
+    PpoClip,
+};
 use serde::Serialize;
 
 /// The training method: loss, advantages, and regularisers with their coefficients.
@@ -17,6 +20,10 @@ pub struct Method {
     /// Coefficient of the exact `KL(π ‖ π_ref)` to the policy before training, reward per nat; 0 is
     /// none.
     pub reference_kl: f64,
+    /// Thermostats that move the share of tokens that the loss treats, one for each bucket of difficulty. Read at the start of a
+    /// run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thermostat: Option<DifficultyThermostatSettings>,
 }
 
 impl Method {
@@ -28,6 +35,7 @@ impl Method {
             aggregation: Aggregation::TokenMean,
             entropy_bonus: 0.0,
             reference_kl: 0.0,
+            thermostat: None,
         }
     }
 

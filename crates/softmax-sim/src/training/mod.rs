@@ -51,6 +51,7 @@
 //! Run seeds and methods in parallel with rayon; the parallel loops inside a run nest in it.
 
 mod curve;
+mod difficulty;
 mod evaluation;
 mod expected;
 mod method;

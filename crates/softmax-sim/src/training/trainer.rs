@@ -2,6 +2,7 @@
 
 use super::{
     curve::{Curve, CurvePoint},
+    difficulty::Difficulty,
     evaluation::{evaluate, greedy_reward},
     method::Method,
     rollout::{Rollout, rollout_key},
@@ -41,6 +42,7 @@ pub struct Trainer<'a> {
     rollout: Rollout,
     old_policy: Rows,
     workspace: Workspace,
+    difficulty: Option<Difficulty>,
     done: usize,
 }
 
@@ -49,7 +51,7 @@ impl<'a> Trainer<'a> {
     ///
     /// # Panics
     ///
-    /// If the schedule has no samples, mini-batches or epochs.
+    /// If the schedule has no samples, mini-batches or epochs, or a setting of the method's thermostat is out of its range.
     pub fn new(
         environment: &'a Environment,
         method: Method,
@@ -64,6 +66,7 @@ impl<'a> Trainer<'a> {
         let start = Rows::of(&environment.training, &environment.start, &all);
         let prompts = schedule.prompts.min(shape.prompts);
         Self {
+            difficulty: method.thermostat.as_ref().map(Difficulty::new),
             method,
             environment,
             schedule,
@@ -113,6 +116,9 @@ impl<'a> Trainer<'a> {
         let mut rng = rollout_key(self.seed, self.done);
         rng.set_stream(u64::MAX);
         let sums = self.train(&mut rng);
+        if let Some(difficulty) = &mut self.difficulty {
+            difficulty.update();
+        }
         let report = RolloutReport { rollout: self.done, mean_reward, entropy, sums };
         self.done += 1;
         Some(report)
@@ -159,6 +165,9 @@ impl<'a> Trainer<'a> {
                 ..RolloutColumns::default()
             })
             .expect("an estimator that needs no critic");
+        if let Some(difficulty) = &mut self.difficulty {
+            difficulty.measure(&self.rollout.rewards, group_size, &self.rollout.old_entropy);
+        }
         if self.schedule.drop_uninformative {
             self.rollout.retain(group_size, shape.positions);
         }
@@ -178,6 +187,10 @@ impl<'a> Trainer<'a> {
     /// All epochs and mini-batches over the rollout.
     fn train(&mut self, rng: &mut ChaCha8Rng) -> LossSums {
         let mut sums = LossSums::default();
+        let group_size = self.schedule.group_size;
+        let by_difficulty = self.difficulty.as_ref().map(|difficulty| {
+            (difficulty.buckets(&self.rollout.rewards, group_size), difficulty.fractions())
+        });
         let (prompts, parts) = (self.rollout.prompts.len(), self.schedule.mini_batches);
         for _ in 0..self.schedule.epochs {
             for part in 0..parts {
@@ -185,7 +198,11 @@ impl<'a> Trainer<'a> {
                 if slots.is_empty() {
                     continue;
                 }
+                let samples = slots.start * group_size..slots.end * group_size;
+                let by_difficulty = by_difficulty.as_ref();
                 let batch = MiniBatch {
+                    by_difficulty: by_difficulty
+                        .map(|(buckets, fractions)| (&buckets[samples], &fractions[..])),
                     questions: &self.environment.training,
                     rollout: &self.rollout,
                     slots,

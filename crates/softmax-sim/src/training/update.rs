@@ -33,6 +33,8 @@ pub(crate) struct MiniBatch<'a> {
     pub(crate) sequence_lengths: &'a [usize],
     /// Log-probabilities of the reference policy, `[all prompts, positions, actions]`.
     pub(crate) reference: &'a [f64],
+    /// Bucket of each sequence, and share of each bucket's tokens that the loss treats, in place of its own.
+    pub(crate) by_difficulty: Option<(&'a [usize], &'a [f64])>,
 }
 
 impl MiniBatch<'_> {
@@ -75,10 +77,13 @@ impl MiniBatch<'_> {
             })
             .expect("columns of a finite policy")
             .with_threads(Threads::new(rayon::current_num_threads(), in_parallel));
-        let plan = method
-            .loss
-            .plan(&batch, &method.aggregation, rng)
-            .expect("a loss over entropies and old log-probabilities");
+        let plan = match self.by_difficulty {
+            None => method.loss.plan(&batch, &method.aggregation, rng),
+            Some((buckets, fractions)) => {
+                method.loss.plan_by_bucket(&batch, buckets, fractions, &method.aggregation, rng)
+            }
+        };
+        let plan = plan.expect("a loss over entropies and old log-probabilities");
         workspace.grad_log_prob.resize(tokens, 0.0);
         let part = plan.part(0..tokens);
         let Evaluation { sums, .. } =

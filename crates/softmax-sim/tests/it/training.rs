@@ -1,7 +1,10 @@
 //! Properties of the training engine: what it computes, and that a seed says everything.
 
 use entropy_core::Categorical;
-use rl_losses::{ClipCov, ClipRange, CovarianceBand, KlCov, PolicyLoss, PpoClip};
+use rl_losses::{
+    ClipCov, ClipRange, CovarianceBand, DifficultyThermostatSettings, EntropyTarget, KlCov,
+    PolicyLoss, PpoClip, ThermostatSettings,
+};
 use softmax_sim::environment::{
     Environment, Features, LongTailSetting, Parameters, Questions, Shape, SharedSetting,
     SizeSetting, TabularSetting,
@@ -45,6 +48,23 @@ fn a_run_is_the_same_bit_for_bit_on_one_two_and_three_threads() {
     let one = runs(1);
     assert_eq!(one, runs(2));
     assert_eq!(one, runs(3));
+}
+
+/// KL-Cov whose penalty raises the entropy, with one fraction for all; a fraction for hard and one for easy prompts hold it.
+#[test]
+fn thermostats_by_difficulty_hold_an_entropy() {
+    let schedule = Schedule { rollouts: 120, ..Schedule::tabular(0.3) };
+    let environment = small_tabular(2);
+    let loss = PolicyLoss::KlCov(KlCov::new(0.05, 10.0).expect("in range"));
+    let plain = train(&environment, &Method::of(loss), &schedule, 2);
+    let wanted = 0.7 * plain.first().entropy;
+    let thermostat = ThermostatSettings::new(EntropyTarget::constant(wanted), 0.05, 1e-4, 0.9);
+    let thermostat = thermostat.expect("in range");
+    let settings = DifficultyThermostatSettings { accuracy_edges: vec![0.5], thermostat };
+    let method = Method { thermostat: Some(settings), ..Method::of(loss) };
+    let held = train(&environment, &method, &schedule, 2);
+    let error = |curve: &Curve| (curve.last().entropy - wanted).abs();
+    assert!(error(&held) < 0.1 * error(&plain), "{} and {}", error(&held), error(&plain));
 }
 
 #[test]

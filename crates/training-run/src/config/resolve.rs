@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use model_files::model_place;
 use model_files::sampling::RangeCheck;
 use question_data::dataset::{DataSource, KINDS_OF_FILE};
-use rl_losses::{AdvantageEstimator, KlController, Scope, Thermostat};
+use rl_losses::{AdvantageEstimator, DifficultyThermostat, KlController, Knob, Scope, Thermostat};
 use serde::Serialize;
 
 use super::algorithm_fields::{unfed_column_of_estimator, unfed_column_of_loss};
@@ -315,9 +315,20 @@ impl RunConfig {
         }
         if let Some(thermostat) = &algorithm.thermostat {
             let loss = &algorithm.policy_loss;
-            if let Ok(settings) = thermostat.settings(loss) {
-                if let Err(error) = Thermostat::new(settings) {
+            if let (Ok(settings), Ok(by_difficulty)) =
+                (thermostat.settings(loss), thermostat.by_difficulty(loss))
+            {
+                let one = Thermostat::new(settings).map(drop);
+                let each = by_difficulty.as_ref().map(DifficultyThermostat::new).transpose();
+                if let Err(error) = one.and(each) {
                     problems.add_parameter("algorithm.thermostat", &error);
+                }
+                let has_share =
+                    thermostat.knob == Knob::Fraction && loss.scope() == Some(Scope::MiniBatch);
+                if by_difficulty.is_some() && !has_share {
+                    let expected = "absent unless `knob` is \"fraction\", of a loss that selects over the mini-batch";
+                    let field = "algorithm.thermostat.accuracy_edges";
+                    problems.add(field, "given".to_owned(), expected);
                 }
             } else {
                 let expected = format!("a number that the loss `{}` has", loss.name());

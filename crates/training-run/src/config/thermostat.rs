@@ -1,20 +1,24 @@
 //! `[algorithm.thermostat]`: what holds an entropy by moving one number of the policy loss.
 
-use rl_losses::{ControlError, Knob, PolicyLoss, ThermostatSettings};
+use rl_losses::{ControlError, DifficultyThermostatSettings, Knob, PolicyLoss, ThermostatSettings};
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
 /// `[algorithm.thermostat]`: a knob, and the [`ThermostatSettings`] but where it starts, which is where the policy loss has
 /// it.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Table", into = "Table")]
 pub struct ThermostatSection {
     /// The number that is moved.
     pub knob: Knob,
+    /// Accuracies of a group between buckets of difficulty, each with a thermostat of its own; one for all where it is empty.
+    accuracy_edges: Vec<f64>,
     settings: ThermostatSettings,
 }
 
 const KNOB: &str = "knob";
+
+const ACCURACY_EDGES: &str = "accuracy_edges";
 
 /// The setting that the policy loss gives.
 const INITIAL: &str = "initial";
@@ -28,6 +32,20 @@ impl ThermostatSection {
     pub fn settings(&self, loss: &PolicyLoss) -> Result<ThermostatSettings, ControlError> {
         Ok(ThermostatSettings { initial: self.knob.read(loss)?, ..self.settings })
     }
+
+    /// Those of a thermostat for each bucket of difficulty, where there are buckets.
+    ///
+    /// # Errors
+    ///
+    /// As [`settings`](Self::settings).
+    pub fn by_difficulty(
+        &self,
+        loss: &PolicyLoss,
+    ) -> Result<Option<DifficultyThermostatSettings>, ControlError> {
+        let (accuracy_edges, thermostat) = (self.accuracy_edges.clone(), self.settings(loss)?);
+        let settings = DifficultyThermostatSettings { accuracy_edges, thermostat };
+        Ok((!self.accuracy_edges.is_empty()).then_some(settings))
+    }
 }
 
 impl TryFrom<Table> for ThermostatSection {
@@ -40,11 +58,13 @@ impl TryFrom<Table> for ThermostatSection {
         if table.contains_key(INITIAL) {
             return Err(format!("`{INITIAL}` is no field here: the policy loss has the number"));
         }
+        let accuracy_edges = table.remove(ACCURACY_EDGES).map(Value::try_into).transpose();
         // Any start within the bounds, until the loss is known.
         let low = table.get("low").cloned().ok_or_else(|| missing("low"))?;
         table.insert(INITIAL.to_owned(), low);
         Ok(Self {
             knob: knob.try_into().map_err(message)?,
+            accuracy_edges: accuracy_edges.map_err(message)?.unwrap_or_default(),
             settings: Value::Table(table).try_into().map_err(message)?,
         })
     }
@@ -56,6 +76,7 @@ impl From<ThermostatSection> for Table {
         table.remove(INITIAL);
         let knob = Value::try_from(section.knob).expect("a knob is a word");
         table.insert(KNOB.to_owned(), knob);
+        table.insert(ACCURACY_EDGES.to_owned(), section.accuracy_edges.into());
         table
     }
 }
@@ -73,6 +94,19 @@ mod tests {
         let settings = section.settings(&loss).unwrap();
         let expected = ThermostatSettings::new(settings.target, 0.02, 0.001, 0.5).unwrap();
         assert_eq!(settings, expected);
+        let again: ThermostatSection = toml::from_str(&toml::to_string(&section).unwrap()).unwrap();
+        assert_eq!(again, section);
+        assert_eq!(section.by_difficulty(&loss), Ok(None));
+    }
+
+    #[test]
+    fn edges_make_a_thermostat_for_each_bucket() {
+        let text = format!("{WRITTEN}\naccuracy_edges = [0.25, 0.75]");
+        let section: ThermostatSection = toml::from_str(&text).unwrap();
+        let loss: PolicyLoss = toml::from_str("kl-cov = { fraction = 0.02 }").unwrap();
+        let settings = section.by_difficulty(&loss).unwrap().unwrap();
+        assert_eq!(settings.accuracy_edges, [0.25, 0.75]);
+        assert_eq!(settings.thermostat, section.settings(&loss).unwrap());
         let again: ThermostatSection = toml::from_str(&toml::to_string(&section).unwrap()).unwrap();
         assert_eq!(again, section);
     }

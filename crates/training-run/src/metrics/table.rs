@@ -134,6 +134,16 @@ pub const METRICS: &[Metric] = &[
         "Importance weights (of tokens or responses, by level) above the bound; with `rollout.engine = \"openai\"`.",
     ),
     row(
+        "rollout/correction_below_fraction",
+        "fraction",
+        "The same below the lower bound, where there is one.",
+    ),
+    row(
+        "rollout/correction_vetoed_fraction",
+        "fraction",
+        "Responses that weigh nothing, as `veto` leaves them out.",
+    ),
+    row(
         "rollout/retokenised_fraction",
         "fraction",
         "Responses whose tokens the engine did not tell, and whose text does not give as many tokens as it drew; with `rollout.engine = \"openai\"`.",
@@ -301,6 +311,18 @@ pub const METRICS: &[Metric] = &[
         "Number of the policy loss that the thermostat moves, as it stood in this step.",
     ),
     row("control/target_entropy", "nat", "Entropy that the thermostat held this step's against."),
+    row(
+        "control/knob_hardest",
+        "1",
+        "With accuracy_edges, in place of control/knob: share of the tokens of the hardest prompts that is selected.",
+    ),
+    row("control/knob_easiest", "1", "The same of the easiest prompts."),
+    row(
+        "control/entropy_hardest",
+        "nat",
+        "Mean entropy over the response tokens of the hardest prompts; absent where a step has none.",
+    ),
+    row("control/entropy_easiest", "nat", "The same of the easiest prompts."),
     row(
         "control/saturated_steps",
         "step",

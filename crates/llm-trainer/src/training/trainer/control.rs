@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
+use rl_losses::{DifficultyThermostat, Thermostat};
 use training_run::config::{KlPlacement, RunConfig};
 use training_run::metric;
+use training_run::metrics::StepMetrics;
 
 use super::step_record::StepRecord;
 use crate::training::checkpoint::TrainerState;
@@ -38,6 +40,9 @@ pub(super) fn control(
         let saturated = thermostat.saturated_steps() as f64;
         metrics.insert(metric!("control/saturated_steps"), saturated);
     }
+    if let Some(thermostats) = &mut state.by_difficulty {
+        control_by_difficulty(thermostats, scored, metrics)?;
+    }
     if let Some(controller) = &mut state.adaptive_entropy {
         metrics.insert(metric!("actor/entropy_coeff"), controller.coefficient());
         if entropy.is_finite() {
@@ -49,4 +54,30 @@ pub(super) fn control(
     let (warnings, end_reason) = state.guard(&config.guard, entropy, sums, samples);
     record.warnings.splice(0..0, warnings);
     Ok(end_reason)
+}
+
+/// Moves the thermostat of each bucket of difficulty by the entropy of its prompts.
+fn control_by_difficulty(
+    thermostats: &mut DifficultyThermostat,
+    scored: &ScoredRollout,
+    metrics: &mut StepMetrics,
+) -> anyhow::Result<()> {
+    let knobs = thermostats.knobs();
+    let entropies = scored.entropy_of_buckets(&scored.buckets(thermostats), knobs.len());
+    let (hardest, easiest) = (0, knobs.len() - 1);
+    metrics.insert(metric!("control/knob_hardest"), knobs[hardest]);
+    metrics.insert(metric!("control/knob_easiest"), knobs[easiest]);
+    metrics.insert(metric!("control/target_entropy"), thermostats.thermostats()[hardest].target());
+    if let Some(entropy) = entropies[hardest] {
+        metrics.insert(metric!("control/entropy_hardest"), entropy);
+    }
+    if let Some(entropy) = entropies[easiest] {
+        metrics.insert(metric!("control/entropy_easiest"), entropy);
+    }
+    if entropies.iter().flatten().all(|entropy| entropy.is_finite()) {
+        thermostats.update(&entropies)?;
+    }
+    let saturated = thermostats.thermostats().iter().map(Thermostat::saturated_steps).max();
+    metrics.insert(metric!("control/saturated_steps"), saturated.unwrap_or(0) as f64);
+    Ok(())
 }

@@ -4,6 +4,7 @@ use rl_losses::PolicyLoss;
 use training_run::config::{KlPlacement, RunConfig};
 
 use crate::training::checkpoint::TrainerState;
+use crate::training::local_shard::Buckets;
 use crate::training::policy_pass::{Sequence, Statistics};
 use crate::training::scored::ScoredRollout;
 use crate::training::update::{Objective, UpdateBatch};
@@ -22,6 +23,7 @@ pub(super) struct UpdatePlan<'a> {
     reference_log_prob: Option<Vec<f64>>,
     sampled_log_prob: Option<Vec<f64>>,
     token_weights: Option<Vec<f64>>,
+    by_difficulty: Option<(Vec<usize>, Vec<f64>)>,
     old: Statistics,
     mini_batch_sequences: usize,
 }
@@ -55,6 +57,10 @@ impl<'a> UpdatePlan<'a> {
             reference_log_prob: scored.reference_log_prob.as_deref().map(select),
             sampled_log_prob: scored.sampled_log_prob.as_deref().map(select),
             token_weights,
+            by_difficulty: state.by_difficulty.as_ref().map(|thermostats| {
+                let buckets = scored.buckets(thermostats);
+                (chosen.iter().map(|&i| buckets[i]).collect(), thermostats.knobs())
+            }),
             old: scored.old.select(layout, &chosen),
             mini_batch_sequences: config.algorithm.mini_batch_prompts * config.rollout.group_size,
             sequences,
@@ -71,6 +77,10 @@ impl<'a> UpdatePlan<'a> {
             reference_log_prob: self.reference_log_prob.as_deref(),
             sampled_log_prob: self.sampled_log_prob.as_deref(),
             token_weights: self.token_weights.as_deref(),
+            by_difficulty: self
+                .by_difficulty
+                .as_ref()
+                .map(|(buckets, fractions)| Buckets { buckets, fractions }),
             old: &self.old,
             mini_batch_sequences: self.mini_batch_sequences,
         }

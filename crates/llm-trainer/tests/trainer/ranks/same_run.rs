@@ -7,6 +7,7 @@ use tch::{Device, Kind};
 use training_run::metrics::{StepMetrics, read_metrics};
 
 use super::{commands, finish, start, succeed, train_on};
+use crate::control::BY_DIFFICULTY;
 use crate::training_run::{assert_success, comparable_metrics, train};
 
 /// Numbers that differ from those of one process by the order of additions alone.
@@ -101,6 +102,12 @@ pub(super) fn is_the_run_of_one(settings: &[&str], cases: &[(usize, &[&str])]) {
 #[test]
 fn two_and_four_ranks_train_as_one() {
     is_the_run_of_one(&[], &[(2, &["training.micro_batch_tokens=20"]), (4, &[])]);
+}
+
+/// Each bucket's share is taken over all ranks.
+#[test]
+fn the_entropy_of_each_difficulty_is_held_as_in_one() {
+    is_the_run_of_one(&BY_DIFFICULTY, &[(2, &["training.micro_batch_tokens=20"])]);
 }
 
 /// The optimiser's state cut over the ranks, or gradients and blocks too; 3 does not divide the parameters of a block.
