@@ -20,7 +20,7 @@ pub type Figures = BTreeMap<String, Option<f64>>;
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum CellSettings {
     /// A method on an environment with exact evaluation.
-    Training(TrainingCell),
+    Training(Box<TrainingCell>),
     /// PPO on the cart and pole.
     CartPole(Ppo),
 }
