@@ -119,8 +119,9 @@ impl<'a> LocalShard<'a> {
     /// not form a batch, all ranks fail. `by_difficulty` is of all sequences of the batch.
     pub(super) fn plan<'t>(
         &self,
-        (loss, aggregation): (&PolicyLoss, &Aggregation),
+        loss: &PolicyLoss,
         tokens: Result<TokenBatch<'t>, UpdateError>,
+        aggregation: &Aggregation,
         by_difficulty: Option<Buckets<'_>>,
         selection: &mut impl rand::Rng,
         at: impl Fn(PlanError) -> UpdateError,

@@ -243,13 +243,9 @@ impl<'a> MiniBatch<'a> {
         let loss = &objective.policy_loss;
         let at = |source| UpdateError::Plan { step, mini_batch, source };
         let began = Instant::now();
-        let (tokens, mut plan) = self.shard.plan(
-            (loss, &objective.aggregation),
-            tokens,
-            self.by_difficulty,
-            selection,
-            at,
-        )?;
+        let (by_difficulty, aggregation) = (self.by_difficulty, &objective.aggregation);
+        let (tokens, mut plan) =
+            self.shard.plan(loss, tokens, aggregation, by_difficulty, selection, at)?;
         let plan_seconds = began.elapsed().as_secs_f64();
         if let Some(weights) = &self.token_weights {
             plan.reweight(weights);
