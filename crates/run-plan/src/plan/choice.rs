@@ -76,7 +76,10 @@ fn variants(setup: &Setup) -> Vec<Setup> {
         zeros.extend([Zero::Parameters, Zero::Optimizer]);
     }
     let masters = match (setup.run.model.dtype, setup.run.optimizer.master) {
-        (Dtype::Bf16, MasterWeights::F32) => vec![MasterWeights::F32, MasterWeights::Split],
+        // Master weights that lie in the host's memory are whole.
+        (Dtype::Bf16, MasterWeights::F32) if !setup.run.parallel.offload_optimizer => {
+            vec![MasterWeights::F32, MasterWeights::Split]
+        }
         (_, master) => vec![master],
     };
     let longest = setup.longest().sequence_tokens();
