@@ -8,7 +8,7 @@ use training_run::config::{Dtype, Run};
 
 use crate::plan::{on, setup};
 
-/// What is tried leaves the result as it is; moments in bf16 are the last resort, and said.
+/// The choice leaves the result as it is; moments in bf16 are the last resort, and said.
 #[test]
 fn settings_are_chosen_by_the_memory_there_is() {
     let choose = |size: &str, more: &[&str], gpu: &str, nodes| {
@@ -44,7 +44,7 @@ fn settings_are_chosen_by_the_memory_there_is() {
     assert_eq!(pairs.setup.run.parallel.tensor, 2, "{:?}", pairs.settings);
 }
 
-/// What eight ranks offload must fit into the host's memory together: nothing else is chosen, and it is said.
+/// Eight ranks share the host's memory: no choice needs more of it, and a plan that does says so.
 #[test]
 fn nothing_is_offloaded_to_memory_that_the_host_does_not_have() {
     let (h100, assumed) = (Hardware::named("h100", 3200.0).expect("known"), Assumptions::default());

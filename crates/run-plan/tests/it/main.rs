@@ -2,5 +2,6 @@
 
 mod choice;
 mod documents;
+mod offload;
 mod plan;
 mod preflight;

@@ -3,10 +3,10 @@
 use run_plan::plan::{
     Assumptions, Hardware, MemoryPlan, ModelSizes, Plan, Setup, StepTime, Traffic, preset_model,
 };
-use training_run::config::{Dtype, MasterWeights, Run, Zero};
+use training_run::config::{Dtype, Run, Zero};
 
 /// Parameters of Qwen2.5-7B.
-const P: f64 = 7_615_616_512.0;
+pub(crate) const P: f64 = 7_615_616_512.0;
 
 pub(crate) fn setup(size: &str, more: &[&str]) -> Setup {
     let open = ["model.path=m", "data.train.arithmetic={}"];
@@ -25,7 +25,7 @@ fn gigabytes(bytes: u64) -> f64 {
     bytes as f64 / 1e9
 }
 
-fn bytes_of(memory: &MemoryPlan, name: &str) -> u64 {
+pub(crate) fn bytes_of(memory: &MemoryPlan, name: &str) -> u64 {
     let resident = memory.resident.iter();
     let mut items = resident.chain(memory.phases.iter().flat_map(|phase| &phase.items));
     items.find(|item| item.name == name).map_or(0, |item| item.bytes)
@@ -269,157 +269,6 @@ fn ranks_beyond_the_key_heads_hold_them_again() {
         (4, eight.optimizer_steps() as u64 * 4 * keys / 2 * 6 / 4)
     );
     assert!(Traffic::new(&two).collectives.iter().all(|c| c.name != shared.name));
-}
-
-/// 12 bytes a parameter leave the device with the optimiser, in f32 too, where the parameters are then other memory; of the
-/// inputs of blocks those of a micro-batch stay.
-#[test]
-fn what_lies_in_the_host_s_memory_is_counted_apart() {
-    const AWAY: [&str; 2] =
-        ["parallel.offload_optimizer=true", "parallel.offload_block_inputs=true"];
-    for (more, wide) in [(vec![], 12.0), (vec!["model.dtype=f32"], 8.0)] {
-        let memory = |further: &[&str]| {
-            let settings = [&more[..], further, &["training.activation_bytes=0"]].concat();
-            let setup = setup("7b", &settings);
-            MemoryPlan::new(&setup, setup.longest())
-        };
-        let (own, away) = (memory(&[]), memory(&AWAY));
-        assert!(own.host.is_empty());
-        let left = (own.resident_bytes() - away.resident_bytes()) as f64 / P;
-        assert!((left - wide).abs() < 1e-9, "{left}");
-        let host =
-            |name: &str| away.host.iter().find(|item| item.name == name).expect("there").bytes;
-        let state = host("master weights") + host("optimiser moments");
-        assert!((state as f64 / P - 12.0).abs() < 1e-9);
-        let inputs = [&own, &away].map(|memory| bytes_of(memory, "block inputs"));
-        assert!(host("block inputs") * 29 / 28 > inputs[0] * 99 / 100);
-        assert!(inputs[1] < inputs[0] / 8, "{inputs:?}");
-        let rounding = host("rounding of it");
-        assert_eq!(away.host_bytes(), state + host("block inputs") + rounding);
-    }
-}
-
-/// libtorch's pinned memory comes in powers of two: of 259 MiB 512 are taken, of 2,079 MiB 4,096.
-#[test]
-fn what_is_lost_by_pinning_is_counted() {
-    const MIB: f64 = 1_048_576.0;
-    let rounding = |setup: Setup| {
-        let memory = MemoryPlan::new(&setup, setup.longest());
-        memory.host.iter().find(|item| item.name == "rounding of it").map_or(0, |item| item.bytes)
-    };
-    let lost = |mebibytes: f64| mebibytes.log2().ceil().exp2() - mebibytes;
-    let whole = setup("7b", &["parallel.offload_optimizer=true"]);
-    let of = |inputs: f64, outputs: f64| lost(4.0 * inputs * outputs / MIB);
-    let blocks =
-        28.0 * (2.0 * of(3584.0, 3584.0) + 2.0 * of(3584.0, 512.0) + 3.0 * of(3584.0, 18_944.0));
-    let expected = blocks + 2.0 * of(3584.0, 152_064.0);
-    assert!(expected > 20.0 * 1024.0, "it is no trifle: {expected} MiB");
-    let found = rounding(whole.clone()) as f64 / MIB;
-    assert!((found - expected).abs() < 1e-6, "{found} {expected}");
-    // A shard of each block, and of embedding and head.
-    let cut = rounding(on(whole.clone(), 1, 8, 3)) as f64 / MIB;
-    let block = 4.0 * 233_057_792.0 / 8.0 / MIB;
-    let expected = 28.0 * lost(block) + 2.0 * lost(4.0 * 3584.0 * 152_064.0 / 8.0 / MIB);
-    assert!((cut - expected).abs() < 1e-3, "{cut} {expected}");
-    // 30,720 tokens hold three sequences of 10,240; 28 blocks of eleven micro-batches of 32 sequences, one of them not full.
-    let inputs = on(setup("7b", &["parallel.offload_block_inputs=true"]), 1, 8, 3);
-    let found = rounding(inputs) as f64 / MIB;
-    let one = 30_720.0 * 7168.0 / MIB;
-    assert!((found / lost(one) - 28.0 * 32.0 / 3.0).abs() < 2.0, "{found}");
-    let on_cpu = Setup { on_cpu: true, ..whole };
-    assert_eq!(rounding(on_cpu), 0);
-}
-
-/// Gradients and parameters over PCI Express 5, and 4 + 8 + 16 + 2 bytes a parameter in the host's memory, which all devices of
-/// a machine share: cut over eight, each has an eighth to send, of gradients in f32, and the host as much to do as for one.
-#[test]
-fn what_is_offloaded_takes_its_time() {
-    let hardware = Hardware::named("h200", 3200.0).expect("known");
-    let seconds = |setup: &Setup, hardware: &Hardware| {
-        let time = StepTime::new(setup, hardware, &Assumptions::default(), &Traffic::new(setup));
-        assert!(time.step_seconds >= time.host_seconds);
-        (time.host_seconds, time.optimizer_seconds)
-    };
-    let away = setup("7b", &["parallel.offload_optimizer=true"]);
-    let steps = away.optimizer_steps() as f64;
-    let (link, memory) = (0.85 * 64e9, 0.5 * 614e9);
-    for (setup, copied) in [(away.clone(), 4.0), (on(away, 1, 8, 1), 6.0 / 8.0)] {
-        let (found, on_device) = seconds(&setup, &hardware);
-        let expected = steps * P * (copied / link + 30.0 / memory);
-        assert!((found / expected - 1.0).abs() < 1e-6, "{found} {expected}");
-        assert!(on_device.abs() < 1e-12, "nothing is stepped on the device");
-    }
-    // Inputs of 28 blocks hide behind the computation, where that takes time.
-    let settings = ["parallel.offload_block_inputs=true", "training.activation_bytes=0"];
-    let away = setup("7b", &settings);
-    assert!(seconds(&away, &hardware).0.abs() < 1e-12);
-    let quick = Hardware { matrix_flops_per_second: 1e30, ..hardware };
-    let tokens = 32.0 * 8.0 * (512.0 + 8192.0);
-    let expected = steps * 2.0 * tokens * 28.0 * 3584.0 * 2.0 / link;
-    let found = seconds(&away, &quick).0;
-    assert!((found / expected - 1.0).abs() < 0.01, "{found} {expected}");
-    assert!(seconds(&setup("7b", &[]), &quick).0.abs() < 1e-12);
-}
-
-/// Where moments and master weights are what is too much, and where block inputs are; and not where something else helps.
-#[test]
-fn the_host_s_memory_is_offered_where_it_makes_a_setup_fit() {
-    let known = Hardware::named("h100", 3200.0).expect("known");
-    let alternatives = |setup: &Setup, memory_bytes: u64| {
-        let hardware = Hardware { memory_bytes, ..known.clone() };
-        let plan = Plan::new(setup.clone(), hardware, Assumptions::default());
-        assert!(!plan.fits);
-        (plan.alternatives.clone(), plan.to_string())
-    };
-    let own = on(setup("7b", &["optimizer.moments=bf16"]), 1, 8, 3);
-    let away = [
-        (
-            "parallel.offload_optimizer = true",
-            own.with(|run| run.parallel.offload_optimizer = true),
-            " s of a step there and on the way)",
-        ),
-        (
-            "parallel.offload_block_inputs = true",
-            own.with(|run| run.parallel.offload_block_inputs = true),
-            "copied while computing)",
-        ),
-    ];
-    for (change, offloaded, how) in away {
-        let needed = MemoryPlan::new(&offloaded, offloaded.longest());
-        let (offered, text) = alternatives(&own, needed.peak_bytes());
-        let one = offered.iter().find(|one| one.change == change).expect("it takes less");
-        assert!(one.fits, "{one:?}");
-        assert_eq!(one.host_bytes, needed.host_bytes());
-        let time =
-            StepTime::new(&offloaded, &known, &Assumptions::default(), &Traffic::new(&offloaded));
-        assert!((one.host_seconds - time.host_seconds).abs() < 1e-9);
-        let line = text.lines().find(|line| line.contains(&format!("  {change} (")));
-        let line = line.expect("every change has a line");
-        assert!(line.contains("GiB of the host's memory for each rank, "), "{line}");
-        assert!(line.ends_with(how), "{line}");
-    }
-    // What takes no memory of the host comes first; nothing of it is wanted here.
-    let whole = on(setup("7b", &[]), 1, 8, 0);
-    let cut = whole.with(|run| {
-        (run.parallel.zero, run.optimizer.master) = (Zero::Parameters, MasterWeights::Split);
-    });
-    let enough = MemoryPlan::new(&cut, cut.longest()).peak_bytes();
-    let (offered, _) = alternatives(&whole, enough);
-    let together = offered.iter().find(|one| one.remark == "together").expect("several");
-    assert!(together.fits && !together.change.contains("offload"), "{together:?}");
-    // With less, it is the last resort.
-    let one = on(setup("7b", &[]), 1, 1, 0);
-    let (offered, _) = alternatives(&one, known.memory_bytes);
-    let together = offered.iter().find(|one| one.remark == "together").expect("several");
-    assert!(together.change.contains("parallel.offload_optimizer = true"), "{together:?}");
-    assert!(
-        together.host_bytes > 12 * 7_000_000_000 && together.host_seconds > 0.0,
-        "{together:?}"
-    );
-    // On a CPU the host is the device.
-    let on_cpu = Setup { on_cpu: true, ..one };
-    let (offered, _) = alternatives(&on_cpu, 8 << 30);
-    assert!(offered.iter().all(|one| !one.change.contains("offload")));
 }
 
 /// Everything but the norms is cut; each rank holds the rows of twice as many sequences as without.
