@@ -97,7 +97,7 @@ mod sealed {
 /// lowest place, rounds to the integer `k` and leaves it in the low bits; `ln_2` is Cody and Waite's in two parts, and
 /// `series` a polynomial of `r`, highest power first, which is the fewest instructions: other tokens fill the wait between them.
 macro_rules! real {
-    ($real:ident, $bits:ident, limit: $limit:literal, round: $round:literal, ln_2: ($high:literal, $low:literal), series: $series:expr) => {
+    ($real:ident, $bits:ident, of: $of:path, limit: $limit:literal, round: $round:literal, ln_2: ($high:literal, $low:literal), series: $series:expr) => {
         impl sealed::Sealed for $real {
             type Bits = $bits;
 
@@ -118,10 +118,8 @@ macro_rules! real {
             const EXP_LIMIT: Self = $limit;
 
             #[inline(always)]
-            #[expect(clippy::allow_attributes, reason = "one of the two casts is none")]
-            #[allow(clippy::cast_possible_truncation, reason = "rounding to storage is the point")]
             fn of(x: f64) -> Self {
-                x as Self
+                $of(x)
             }
 
             #[inline(always)]
@@ -158,17 +156,23 @@ macro_rules! real {
     };
 }
 
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "rounding to storage is the point")]
+fn rounded(x: f64) -> f32 {
+    x as f32
+}
+
 // `entropy-core` has another: for rows of a softmax, eight lanes at a time, x <= 0, subnormal results and all. A ratio is on both
 // sides of 1 and has to stay a number up to e^709, which the other's lift out of the subnormal range does not leave room for; and
 // it differs in last bits, on which recorded runs depend. Taylor to r^13, whose remainder is below 2^-57.
-real!(f64, u64, limit: 708.0, round: 6_755_399_441_055_744.0,
+real!(f64, u64, of: std::convert::identity, limit: 708.0, round: 6_755_399_441_055_744.0,
 ln_2: (6.931_471_803_691_238e-1, 1.908_214_929_270_587_7e-10), series: [
     1.0 / 6_227_020_800.0, 1.0 / 479_001_600.0, 1.0 / 39_916_800.0, 1.0 / 3_628_800.0, 1.0 / 362_880.0,
     1.0 / 40_320.0, 1.0 / 5_040.0, 1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0f64,
 ]);
 
 // Of 1 + r + r² p(r) the p of degree 4 whose largest error is the smallest, 3e-9: Taylor's needs a term more.
-real!(f32, u32, limit: 80.0, round: 12_582_912.0, ln_2: (0.693_359_4, -2.121_944_4e-4), series: [
+real!(f32, u32, of: rounded, limit: 80.0, round: 12_582_912.0, ln_2: (0.693_359_4, -2.121_944_4e-4), series: [
     1.381_454e-3, 8.368_746e-3, 4.166_839e-2, 0.166_665_2, 0.499_999_94, 1.0, 1.0f32,
 ]);
 
