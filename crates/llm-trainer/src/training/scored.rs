@@ -140,25 +140,9 @@ impl ScoredRollout {
 
     /// Bucket of difficulty of each response, by the share of its group that is right.
     pub(super) fn buckets(&self, thermostats: &DifficultyThermostat) -> Vec<usize> {
-        let group = self.samples.chunks(self.group_size().max(1));
-        let bucket = |group: &[Sample]| {
-            let right = group.iter().filter(|sample| sample.verdict.is_right()).count();
-            let bucket = thermostats.bucket(right as f64 / group.len() as f64);
-            std::iter::repeat_n(bucket, group.len())
-        };
-        group.flat_map(bucket).collect()
-    }
-
-    /// Mean entropy over the tokens of each bucket, in nats; `None` of a bucket without tokens.
-    pub(super) fn entropy_of_buckets(&self, buckets: &[usize], count: usize) -> Vec<Option<f64>> {
-        let mut sums = vec![(0.0, 0_usize); count];
-        for (index, &bucket) in buckets.iter().enumerate() {
-            let tokens = &self.old.entropy[self.layout.range(index)];
-            sums[bucket].0 += tokens.iter().sum::<f64>();
-            sums[bucket].1 += tokens.len();
-        }
-        let mean = |(sum, tokens): (f64, usize)| (tokens > 0).then(|| sum / tokens as f64);
-        sums.into_iter().map(mean).collect()
+        let accuracy = |sample: &Sample| if sample.verdict.is_right() { 1.0 } else { 0.0 };
+        let accuracy: Vec<f64> = self.samples.iter().map(accuracy).collect();
+        thermostats.buckets(&accuracy, self.group_size())
     }
 
     /// Responses of each group.

@@ -53,15 +53,16 @@ fn controllers_move_by_what_they_measure() {
     assert!(coefficient[1] < coefficient[0], "no divergence yet: {coefficient:?}");
 }
 
-/// Entropy by difficulty: a random model is right in one of many responses, so groups are hard, and a few are not.
-pub(crate) const BY_DIFFICULTY: [&str; 7] = [
+/// A random model names the right digit in a few of a hundred responses: some groups have one, most have none.
+pub(crate) const BY_DIFFICULTY: [&str; 8] = [
     "rollout.group_size=8",
     "rollout.prompts_per_step=8",
+    "rollout.max_response_tokens=16",
     "algorithm.thermostat.knob=fraction",
     "algorithm.thermostat.target={start=5.0, end=5.0, steps=1}",
     "algorithm.thermostat.low=0.001",
     "algorithm.thermostat.high=0.9",
-    "algorithm.thermostat.accuracy_edges=[0.1]",
+    "algorithm.thermostat.accuracy_edges=[0.05]",
 ];
 
 #[test]
@@ -69,16 +70,21 @@ fn a_thermostat_for_each_difficulty_moves_by_the_entropy_of_its_prompts() {
     let folder = tempfile::tempdir().unwrap();
     assert_success(&train(folder.path(), &BY_DIFFICULTY));
     let steps = steps(folder.path());
-    let (knob, entropy) =
-        (column(&steps, "control/knob_hardest"), column(&steps, "control/entropy_hardest"));
-    let target = column(&steps, "control/target_entropy");
-    assert!((knob[0] - 0.1).abs() < 1e-12, "it starts where the loss has it: {knob:?}");
-    let error = target[0] - entropy[0];
-    assert!((knob[1] - knob[0]) * error > 0.0, "{knob:?} {entropy:?} {target:?}");
-    // Nothing was easy: its knob stays.
-    let easiest = column(&steps, "control/knob_easiest");
-    assert!(steps[0].get("control/entropy_easiest").is_some() || (easiest[1] - 0.1).abs() < 1e-12);
     assert!(steps.iter().all(|step| step.get("control/knob").is_none()));
+    let target = column(&steps, "control/target_entropy");
+    for bucket in ["hardest", "easiest"] {
+        let knob = column(&steps, &format!("control/knob_{bucket}"));
+        assert!((knob[0] - 0.1).abs() < 1e-12, "it starts where the loss has it: {knob:?}");
+        let entropy = format!("control/entropy_{bucket}");
+        let entropies: Vec<Option<f64>> = steps.iter().map(|step| step.get(&entropy)).collect();
+        assert!(entropies[..3].iter().any(Option::is_some), "no {bucket} prompts");
+        for (at, pair) in knob.windows(2).enumerate() {
+            let error = entropies[at].map_or(0.0, |entropy| target[at] - entropy);
+            let moved = (pair[1] - pair[0]).abs() > 1e-12;
+            assert_eq!(moved, entropies[at].is_some(), "step {at}, {bucket}: {knob:?}");
+            assert!((pair[1] - pair[0]) * error >= 0.0, "step {at}, {bucket}: {knob:?}");
+        }
+    }
 }
 
 #[test]

@@ -64,7 +64,7 @@ impl DifficultyThermostat {
         })
     }
 
-    /// Whether these are its settings.
+    /// True of the settings that it was made of.
     pub fn has_settings(&self, settings: &DifficultyThermostatSettings) -> bool {
         self.accuracy_edges == settings.accuracy_edges
             && self.thermostats.iter().all(|one| *one.settings() == settings.thermostat)
@@ -78,6 +78,37 @@ impl DifficultyThermostat {
     /// The bucket of a group by the share of its responses that is right: 0 is the hardest.
     pub fn bucket(&self, accuracy: f64) -> usize {
         self.accuracy_edges.iter().filter(|&&edge| accuracy >= edge).count()
+    }
+
+    /// The bucket of each response, `[responses]`, by the mean of its group. Groups of `group_size` lie one after the other;
+    /// `accuracy` is 1 of a right response and 0 of a wrong one.
+    pub fn buckets(&self, accuracy: &[f64], group_size: usize) -> Vec<usize> {
+        let bucket = |group: &[f64]| {
+            let mean = group.iter().sum::<f64>() / group.len() as f64;
+            std::iter::repeat_n(self.bucket(mean), group.len())
+        };
+        accuracy.chunks(group_size.max(1)).flat_map(bucket).collect()
+    }
+
+    /// Mean entropy over the tokens of each bucket, in nats; `None` of a bucket without tokens.
+    ///
+    /// `buckets` and `sequence_lengths` are `[sequences]`, `entropy` is `[tokens]`, in nats, sequence after sequence.
+    pub fn entropies(
+        &self,
+        buckets: &[usize],
+        sequence_lengths: &[usize],
+        entropy: &[f64],
+    ) -> Vec<Option<f64>> {
+        let mut sums = vec![(0.0, 0_usize); self.thermostats.len()];
+        let mut rest = entropy;
+        for (&bucket, &length) in std::iter::zip(buckets, sequence_lengths) {
+            let (tokens, later) = rest.split_at(length);
+            rest = later;
+            sums[bucket].0 += tokens.iter().sum::<f64>();
+            sums[bucket].1 += length;
+        }
+        let mean = |(sum, tokens): (f64, usize)| (tokens > 0).then(|| sum / tokens as f64);
+        sums.into_iter().map(mean).collect()
     }
 
     /// The thermostats, hardest bucket first.
@@ -129,6 +160,16 @@ mod tests {
     fn a_group_falls_into_the_bucket_its_accuracy_says() {
         let buckets = [0.0, 0.24, 0.25, 0.74, 0.75, 1.0].map(|a| thermostat().bucket(a));
         assert_eq!(buckets, [0, 0, 1, 1, 2, 2]);
+    }
+
+    /// Two groups of two, the second of one token and none; the middle bucket has no group.
+    #[test]
+    fn the_entropy_of_a_bucket_is_the_mean_over_its_tokens() {
+        let thermostat = thermostat();
+        let buckets = thermostat.buckets(&[0.0, 0.0, 1.0, 1.0], 2);
+        assert_eq!(buckets, [0, 0, 2, 2]);
+        let entropies = thermostat.entropies(&buckets, &[2, 1, 1, 0], &[0.5, 1.0, 1.5, 0.25]);
+        assert_eq!(entropies, [Some(1.0), None, Some(0.25)]);
     }
 
     #[test]

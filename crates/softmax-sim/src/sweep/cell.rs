@@ -5,9 +5,7 @@ use super::plan::{Cell, Plan, PlanError};
 use super::world::{Tabular, World};
 use crate::cart_pole::{self, Ppo, PpoError, solved_after};
 use crate::training::{Method, Schedule, StepSize, train};
-use rl_losses::{
-    AdvantageEstimator, Aggregation, DifficultyThermostatSettings, Knob, PolicyLoss, Scope,
-};
+use rl_losses::{AdvantageEstimator, Aggregation, DifficultyThermostatSettings, PolicyLoss, Scope};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use thiserror::Error;
@@ -214,8 +212,7 @@ impl TrainingCell {
         if !(schedule.learning_rate.is_finite() && schedule.learning_rate > 0.0) {
             return Err(CheckError::LearningRate(schedule.learning_rate));
         }
-        let has_share = Knob::Fraction.read(&method.loss).is_ok()
-            && method.loss.scope() == Some(Scope::MiniBatch);
+        let has_share = method.loss.scope() == Some(Scope::MiniBatch);
         if method.thermostat.is_some() && !has_share {
             return Err(CheckError::Thermostat(method.loss.name()));
         }

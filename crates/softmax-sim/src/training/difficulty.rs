@@ -23,24 +23,15 @@ impl Difficulty {
 
     /// Bucket of each sample, `[samples]`, by the mean reward of its group.
     pub(super) fn buckets(&self, rewards: &[f64], group_size: usize) -> Vec<usize> {
-        let bucket = |group: &[f64]| {
-            let accuracy = group.iter().sum::<f64>() / group_size as f64;
-            std::iter::repeat_n(self.thermostats.bucket(accuracy), group_size)
-        };
-        rewards.chunks_exact(group_size).flat_map(bucket).collect()
+        self.thermostats.buckets(rewards, group_size)
     }
 
     /// Measures a rollout; `entropy` is that of each token, in nats, the samples laid end to end.
     pub(super) fn measure(&mut self, rewards: &[f64], group_size: usize, entropy: &[f64]) {
-        let mut sums = vec![(0.0, 0usize); self.entropies.len()];
         let positions = entropy.len() / rewards.len().max(1);
-        let samples = entropy.chunks_exact(positions.max(1));
-        for (bucket, tokens) in std::iter::zip(self.buckets(rewards, group_size), samples) {
-            sums[bucket].0 += tokens.iter().sum::<f64>();
-            sums[bucket].1 += tokens.len();
-        }
-        let mean = |(sum, count): (f64, usize)| (count > 0).then(|| sum / count as f64);
-        self.entropies = sums.into_iter().map(mean).collect();
+        let lengths = vec![positions; rewards.len()];
+        let buckets = self.buckets(rewards, group_size);
+        self.entropies = self.thermostats.entropies(&buckets, &lengths, entropy);
     }
 
     /// Moves the thermostats by what the rollout measured.

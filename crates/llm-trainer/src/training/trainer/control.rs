@@ -63,7 +63,8 @@ fn control_by_difficulty(
     metrics: &mut StepMetrics,
 ) -> anyhow::Result<()> {
     let knobs = thermostats.knobs();
-    let entropies = scored.entropy_of_buckets(&scored.buckets(thermostats), knobs.len());
+    let (buckets, lengths) = (scored.buckets(thermostats), scored.layout.lengths());
+    let entropies = thermostats.entropies(&buckets, lengths, &scored.old.entropy);
     let (hardest, easiest) = (0, knobs.len() - 1);
     metrics.insert(metric!("control/knob_hardest"), knobs[hardest]);
     metrics.insert(metric!("control/knob_easiest"), knobs[easiest]);

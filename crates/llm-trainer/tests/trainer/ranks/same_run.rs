@@ -107,7 +107,7 @@ fn two_and_four_ranks_train_as_one() {
 /// Each bucket's share is taken over all ranks.
 #[test]
 fn the_entropy_of_each_difficulty_is_held_as_in_one() {
-    is_the_run_of_one(&BY_DIFFICULTY, &[(2, &["training.micro_batch_tokens=20"])]);
+    is_the_run_of_one(&BY_DIFFICULTY, &[(2, &["training.micro_batch_tokens=30"])]);
 }
 
 /// The optimiser's state cut over the ranks, or gradients and blocks too; 3 does not divide the parameters of a block.
