@@ -74,6 +74,7 @@ pub const BLOCKS: &[(&str, &str, Fate)] = &[
     ("docs/benchmarks.md", "make test", MEASUREMENT),
     ("docs/benchmarks.md", "make demo", MEASUREMENT),
     ("docs/benchmarks.md", "configs/demo.toml --set training.steps=1", MEASUREMENT),
+    ("docs/benchmarks.md", "configs/demo.toml --set training.steps=8", MEASUREMENT),
     ("docs/choosing-a-method.md", "reproduce --list", simulator("clip-cov-kl-cov")),
     ("docs/choosing-a-method.md", "reproduce clip-cov-kl-cov", MEASUREMENT),
     ("docs/choosing-a-method.md", "name=no-penalty", TRAINS),

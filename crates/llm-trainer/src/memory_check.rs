@@ -38,7 +38,7 @@ pub(crate) struct MemoryCheck {
     memory: MemoryPlan,
     /// What a rank may need, in bytes, and whose that is.
     room: Option<(u64, String)>,
-    /// What all ranks of this machine may need of its memory beside their devices', in bytes.
+    /// Memory of the host that all ranks of this machine may need together, in bytes.
     host_bytes: Option<u64>,
     warnings: Vec<String>,
 }
@@ -98,7 +98,7 @@ impl MemoryCheck {
         }
     }
 
-    /// Offloaded to the memory of a machine, for its devices.
+    /// Compares what the ranks offload with the memory of their machine.
     fn look_at_offload(&mut self, room: Option<MemoryRoom>, ranks: u64) {
         let Some(MemoryRoom { total_bytes, free_bytes }) = room else { return };
         self.host_bytes = Some(total_bytes);

@@ -56,8 +56,8 @@ impl PolicyLoss {
 
 type EvaluateInto<R> = fn(&PolicyLoss, &TokenBatch<'_, R>, &PlanPart<'_>, &mut [R]) -> Evaluation;
 
-/// Every method, compiled in this crate for both kinds of number: without optimisation across crates, as in tests, those that
-/// evaluate losses take this code and do not compile it again, half a minute each.
+/// Every method, compiled here for both kinds of number. In tests, where crates share such code, this saves each crate that
+/// evaluates losses half a minute of compiling.
 #[used]
 static COMPILED: (EvaluateInto<f32>, EvaluateInto<f64>) =
     (PolicyLoss::evaluate_into::<f32>, PolicyLoss::evaluate_into::<f64>);

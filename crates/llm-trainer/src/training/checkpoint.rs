@@ -59,7 +59,7 @@ pub(super) struct TrainerState {
     /// What holds the entropy.
     #[serde(default)]
     pub(super) thermostat: Option<Thermostat>,
-    /// What holds the entropy of each bucket of difficulty.
+    /// The thermostats that hold the entropy of each bucket of difficulty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) by_difficulty: Option<DifficultyThermostat>,
     /// What moves the weight of the entropy bonus.

@@ -49,7 +49,7 @@ pub struct Plan {
     pub expected_memory: MemoryPlan,
     /// Memory of one device, in bytes.
     pub device_memory_bytes: u64,
-    /// Whether the longest lengths fit, into the device's memory and the host's.
+    /// True where the longest lengths fit, into the device's memory and the host's.
     pub fits: bool,
     /// What else would fit, or come nearer to it; empty where the setup itself fits.
     pub alternatives: Vec<Alternative>,

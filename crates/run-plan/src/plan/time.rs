@@ -123,12 +123,12 @@ impl Hardware {
         }
     }
 
-    /// Whether one rank's plan fits into its device and, with the other ranks of its machine, into the host's memory.
+    /// True where one rank's plan fits into its device and, with the other ranks of its machine, into the host's memory.
     pub fn holds(&self, setup: &Setup, memory: &MemoryPlan) -> bool {
         memory.peak_bytes() <= self.memory_bytes && self.host_holds(setup, memory)
     }
 
-    /// The same of the host's memory alone.
+    /// True where the ranks of a machine fit into its host's memory.
     pub fn host_holds(&self, setup: &Setup, memory: &MemoryPlan) -> bool {
         let needed = memory.host_bytes() * setup.gpus_per_node as u64;
         self.host_bytes.is_none_or(|host_bytes| needed <= host_bytes)

@@ -33,11 +33,11 @@ impl ThermostatSection {
         Ok(ThermostatSettings { initial: self.knob.read(loss)?, ..self.settings })
     }
 
-    /// Those of a thermostat for each bucket of difficulty, where there are buckets.
+    /// The settings of one thermostat a bucket of difficulty; `None` without `accuracy_edges`.
     ///
     /// # Errors
     ///
-    /// As [`settings`](Self::settings).
+    /// [`ControlError::NoKnob`] if the loss does not have the knob.
     pub fn by_difficulty(
         &self,
         loss: &PolicyLoss,

@@ -136,13 +136,9 @@ pub const METRICS: &[Metric] = &[
     row(
         "rollout/correction_below_fraction",
         "fraction",
-        "The same below the lower bound, where there is one.",
+        "Importance weights below the lower bound, where there is one.",
     ),
-    row(
-        "rollout/correction_vetoed_fraction",
-        "fraction",
-        "Responses that weigh nothing, as `veto` leaves them out.",
-    ),
+    row("rollout/correction_vetoed_fraction", "fraction", "Responses that `veto` leaves out."),
     row(
         "rollout/retokenised_fraction",
         "fraction",
@@ -316,13 +312,21 @@ pub const METRICS: &[Metric] = &[
         "1",
         "With accuracy_edges, in place of control/knob: share of the tokens of the hardest prompts that is selected.",
     ),
-    row("control/knob_easiest", "1", "The same of the easiest prompts."),
+    row(
+        "control/knob_easiest",
+        "1",
+        "Share of the tokens of the easiest prompts that is selected.",
+    ),
     row(
         "control/entropy_hardest",
         "nat",
         "Mean entropy over the response tokens of the hardest prompts; absent where a step has none.",
     ),
-    row("control/entropy_easiest", "nat", "The same of the easiest prompts."),
+    row(
+        "control/entropy_easiest",
+        "nat",
+        "Mean entropy over the response tokens of the easiest prompts; absent where a step has none.",
+    ),
     row(
         "control/saturated_steps",
         "step",

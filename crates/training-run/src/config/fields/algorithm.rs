@@ -67,7 +67,7 @@ pub(super) const ALGORITHM: &[Row] = &[
     ),
     field(
         "algorithm.thermostat.accuracy_edges",
-        "Shares of right responses of a group between buckets of difficulty, ascending: `[0.25, 0.75]` makes hard, middle and easy prompts, whose entropy is held apart, each by a `fraction` of its own tokens.",
+        "Accuracies of a group between buckets of difficulty, ascending. `[0.25, 0.75]` makes hard, middle and easy prompts; the thermostat holds the entropy of each by a `fraction` of its own tokens.",
     ),
     required("algorithm.thermostat.low", "Smallest knob, above 0."),
     required("algorithm.thermostat.high", "Largest knob, above `low`."),
