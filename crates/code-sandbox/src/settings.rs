@@ -1,29 +1,39 @@
 //! `[reward.code]`: whether and how programs of responses are run.
 
 use messages::Problem;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Limits;
 
 /// `[reward.code]`
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CodeSection {
-    /// Python 3 that runs the programs; empty runs none, and refuses the kind `code`.
+    /// Python 3 that runs the programs of responses, a path or a name. Empty runs none and refuses
+    /// the kind `"code"`. Each program runs in a process of its own, without files, network, other
+    /// processes and signals; a run that cannot have that here does not start.
     pub interpreter: String,
     /// Wall time of all tests of one response.
+    #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 86_400))]
     pub wall_seconds: f64,
     /// Processor time of one process.
+    #[schemars(range(min = 1))]
     pub cpu_seconds: u64,
-    /// Address space of one process.
+    /// Address space of one process; up to `reward.threads` of them run at a time.
+    #[schemars(range(min = 67_108_864))]
     pub memory_bytes: u64,
-    /// Size of a file, and of all files that a process leaves together.
+    /// Size of a file that a program writes, and of all its files together.
+    #[schemars(range(min = 4096))]
     pub file_bytes: u64,
-    /// Output of one process, standard output and standard error each.
+    /// Largest standard output, and standard error, of a process.
+    #[schemars(range(min = 4096))]
     pub output_bytes: usize,
-    /// Files open at once.
+    /// Open files at a time.
+    #[schemars(range(min = 16))]
     pub open_files: u64,
-    /// Run even where the host cannot give every protection.
+    /// Run programs even if the host lacks a protection; the run says at its start what a program
+    /// can then do.
     pub allow_weak_sandbox: bool,
 }
 
@@ -53,30 +63,12 @@ impl CodeSection {
         }
     }
 
-    /// Values out of range; `is_needed` where a source has the kind `code`.
-    pub fn problems(&self, is_needed: bool) -> Vec<Problem> {
-        let mut problems = Vec::new();
-        let mut require = |good: bool, field: &str, value: String, expected: &str| {
-            if !good {
-                let (field, expected) = (format!("reward.code.{field}"), expected.to_owned());
-                problems.push(Problem { field, value, expected });
-            }
-        };
-        let named = !is_needed || !self.interpreter.is_empty();
-        let expected = "the path of a Python 3 interpreter: the reward kind `code` runs programs that the model wrote";
-        require(named, "interpreter", format!("{:?}", self.interpreter), expected);
-        let wall = self.wall_seconds;
-        let good = wall.is_finite() && wall > 0.0 && wall <= 86_400.0;
-        require(good, "wall_seconds", wall.to_string(), "above 0 and at most 86400");
-        for (field, value, least) in [
-            ("cpu_seconds", self.cpu_seconds, 1),
-            ("memory_bytes", self.memory_bytes, 64 << 20),
-            ("file_bytes", self.file_bytes, 4096),
-            ("output_bytes", self.output_bytes as u64, 4096),
-            ("open_files", self.open_files, 16),
-        ] {
-            require(value >= least, field, value.to_string(), &format!("at least {least}"));
-        }
-        problems
+    /// The interpreter, if `is_needed` because a source has the kind `code` and none is named.
+    pub fn problem(&self, is_needed: bool) -> Option<Problem> {
+        (is_needed && self.interpreter.is_empty()).then(|| Problem {
+            field: "reward.code.interpreter".to_owned(),
+            value: "\"\"".to_owned(),
+            expected: "the path of a Python 3 interpreter: the reward kind `code` runs programs that the model wrote".to_owned(),
+        })
     }
 }

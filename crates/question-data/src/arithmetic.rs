@@ -6,12 +6,13 @@ use counter_rng::{Purpose, hash, step_rng};
 use messages::Problem;
 use rand::Rng;
 use rand::seq::IndexedRandom;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::dataset::{DatasetError, Question};
 
 /// One operation between two non-negative integers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Operation {
     /// `a + b`.
@@ -33,18 +34,19 @@ pub enum Split {
 }
 
 /// A family of arithmetic questions.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ArithmeticTask {
-    /// Operations to choose from, each as likely as another.
+    /// Operations of made-up questions: `"add"`, `"subtract"`, `"multiply"`.
     pub operations: Vec<Operation>,
-    /// Digits of the operands, `[fewest, most]`, each count as likely as another; at most 9.
+    /// Fewest and most digits of an operand, 1 to 9.
     pub digits: (u32, u32),
-    /// A short story about each sum in place of `47+38=`.
+    /// Ask a short story about each sum instead of `47+38=`.
     pub word_problems: bool,
-    /// How many questions to make.
+    /// Number of questions, at least 1.
     pub count: usize,
-    /// Seed of the questions; the run's own seed does not change them.
+    /// Seed of the questions, independent of the run's seed. Questions of `train` and `evaluation`
+    /// never coincide, whatever the seeds.
     pub seed: u64,
 }
 

@@ -5,10 +5,11 @@ use std::str::FromStr;
 
 use code_sandbox::{Sandbox, SandboxError, UnitTests, program_of};
 use reward_math::{Gold, How, Options, ParseError, Rung, Side, Verdict, extract, normal_form};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How a response is compared with the known answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RewardKind {
     /// Mathematics, by `reward-math`.
@@ -40,15 +41,16 @@ impl FromStr for RewardKind {
 }
 
 /// Settings of [`RewardKind::ExactMatch`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ExactMatch {
-    /// What does not count.
+    /// Differences that do not count: `"none"`, `"whitespace"`, `"case"` (and white space) or
+    /// `"words"` (and ASCII punctuation, a, an, the).
     pub normalisation: Normalisation,
 }
 
 /// Differences between two texts that do not count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Normalisation {
     /// None: byte for byte.

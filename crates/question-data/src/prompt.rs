@@ -2,20 +2,22 @@
 
 use model_files::chat_template::{ChatTemplate, ChatTemplateError, Message};
 use model_files::text_tokenizer::{TextTokenizer, TokenizerError};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::dataset::Question;
 
 /// How a question becomes text.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PromptFormat {
     /// System message; empty for none. Needs `chat = true`.
     pub system: String,
     /// Text of the question; `{problem}` stands for the problem.
     pub template: String,
-    /// Whether the text is a user's turn in the model's chat template; otherwise it is the prompt as it stands.
+    /// Pass that text as a user's turn to the model's chat template; otherwise it is the prompt as
+    /// it stands.
     pub chat: bool,
 }
 
@@ -26,7 +28,7 @@ impl Default for PromptFormat {
 }
 
 /// What happens to a prompt longer than allowed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OverLongPrompt {
     /// The run does not start.

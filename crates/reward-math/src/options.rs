@@ -7,15 +7,15 @@ use serde::{Deserialize, Serialize};
 /// The default takes the last box, else `####`, else an `<answer>` tag, else the last "answer is" or
 /// "Answer:", else a last line in bold.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Options {
-    /// Only `\boxed{…}` and `\fbox{…}` count: the mode for training, where the format is part of the task.
+    /// Only `\boxed{…}` and `\fbox{…}` count as an answer.
     pub strict: bool,
-    /// When nothing else is found, take the last formula or number of the response.
+    /// If nothing else is found, take the last formula or number of the response.
     pub last_number: bool,
-    /// Steps of work (about one per limb of arithmetic) that one verification may spend.
-    ///
-    /// A count, never a clock: the verdict is the same on every machine under every load.
+    /// Steps of work that one verification may spend, at least 1. A count, not a time: the verdict
+    /// is the same on every machine.
     pub fuel: u64,
     /// Whether a verdict carries both sides in normal form, for people; costs about a third more.
     ///

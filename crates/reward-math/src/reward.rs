@@ -6,13 +6,14 @@ use crate::verdict::Verdict;
 
 /// The reward of each verdict, in reward units.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Reward {
-    /// Reward of a right answer.
+    /// Reward of a correct answer; above `wrong`.
     pub right: f64,
     /// Reward of a wrong answer.
     pub wrong: f64,
-    /// Reward where no answer could be read.
+    /// Reward if no answer could be read.
     pub unparsed: f64,
 }
 

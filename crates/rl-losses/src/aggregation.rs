@@ -16,6 +16,7 @@ use crate::{
 /// Names and definitions are verl's (`loss_agg_mode`), without its `1e-8`: row 17 of
 /// `docs/paper-vs-code.md`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Aggregation {
     /// `1 / N`: long sequences weigh more (DAPO, and every script of the paper).
@@ -27,13 +28,15 @@ pub enum Aggregation {
     SeqMeanTokenSum,
     /// `1 / (S divisor)`: a fixed length in place of the sequence's own (Dr. GRPO).
     SeqMeanTokenSumNorm {
-        /// The fixed length, in tokens.
+        /// Length in tokens, above 0, that divides the sum over a sequence; otherwise as
+        /// `"seq-mean-token-sum"`.
         divisor: Divisor,
     },
 }
 
 /// A positive length that token sums are divided by.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(try_from = "f64", into = "f64")]
 pub struct Divisor(f64);
 

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 /// The tokens it runs over are [`Scope`]'s matter: to reproduce a run of either code, say
 /// `scope = "micro-batch"` too.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Semantics {
     /// What this project holds right: at least one token treated (a method that is on acts), exact
@@ -32,6 +33,7 @@ pub enum Semantics {
 
 /// The tokens that a share is taken of and covariances are centred over.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Scope {
     /// All tokens of one optimiser step, on all ranks: the batch the gradient is of, so that memory
@@ -44,6 +46,7 @@ pub enum Scope {
 
 /// What the covariance of a token is centred on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Centering {
     /// The means over the batch, `(A - mean A)(log π - mean log π)`: the published methods, whose

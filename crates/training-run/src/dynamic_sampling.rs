@@ -40,33 +40,39 @@ use std::collections::VecDeque;
 
 use messages::Problem;
 use rl_losses::informative_groups;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 pub use statistics::SamplingStatistics;
 
 /// `[dynamic_sampling]`: how groups are kept and asked for again.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct DynamicSampling {
-    /// Whether groups are left out and asked for again at all; otherwise each step trains on what it sampled.
+    /// Train only on groups whose rewards differ, and ask for other groups to replace the rest.
     pub enabled: bool,
-    /// Lowest share of right responses in a group that is kept, `0..=1`.
+    /// Smallest share of correct responses in a group that is kept.
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub accuracy_low: f64,
-    /// Highest share of right responses in a group that is kept, `0..=1`.
+    /// Largest share of correct responses in a group that is kept, not below `accuracy_low`.
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub accuracy_high: f64,
-    /// Prompts asked for each group that is missing, at least 1: more of them need fewer rounds.
+    /// Prompts asked for each missing group: more need fewer rounds.
+    #[schemars(range(min = 1.0))]
     pub oversampling: f64,
-    /// Most rollout batches of one step, at least 1.
+    /// Most rollout batches of one step.
+    #[schemars(range(min = 1))]
     pub max_batches: usize,
-    /// Steps that a surplus group may wait; 0 throws surplus away.
+    /// Steps that a surplus group may wait for another step; 0 discards it.
     pub carry_steps: u64,
-    /// What a step does that has too few groups after `max_batches`.
+    /// Reaction to too few groups after `max_batches`: `"train"` on those there are, or `"stop"`
+    /// the run.
     pub when_short: WhenShort,
 }
 
 /// What a step does that has too few groups after its last rollout batch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WhenShort {
     /// It trains on those there are, and says so.
@@ -99,26 +105,14 @@ impl DynamicSampling {
         scaled_up(groups, self.oversampling).saturating_mul(self.max_batches)
     }
 
-    /// What is out of range.
-    pub(crate) fn problems(&self) -> Vec<Problem> {
-        let mut problems = Vec::new();
-        let mut require = |good: bool, field: &str, value: String, expected: &str| {
-            if !good {
-                let (field, expected) = (format!("dynamic_sampling.{field}"), expected.to_owned());
-                problems.push(Problem { field, value, expected });
-            }
-        };
-        let Self { accuracy_low: low, accuracy_high: high, oversampling, max_batches, .. } = *self;
-        let share = |value: f64| (0.0..=1.0).contains(&value);
-        require(share(low), "accuracy_low", format!("{low:?}"), "a share in 0..=1");
-        let above = share(high) && (!share(low) || low <= high);
-        let expected = "a share in 0..=1, not below accuracy_low";
-        require(above, "accuracy_high", format!("{high:?}"), expected);
-        let enough = oversampling.is_finite() && oversampling >= 1.0;
-        let expected = "a finite number of at least 1";
-        require(enough, "oversampling", format!("{oversampling:?}"), expected);
-        require(max_batches > 0, "max_batches", max_batches.to_string(), "at least 1");
-        problems
+    /// The upper bound, if it lies below the lower one.
+    pub(crate) fn problem(&self) -> Option<Problem> {
+        let Self { accuracy_low: low, accuracy_high: high, .. } = *self;
+        ((0.0..=1.0).contains(&low) && high < low).then(|| Problem {
+            field: "dynamic_sampling.accuracy_high".to_owned(),
+            value: format!("{high:?}"),
+            expected: format!("at least dynamic_sampling.accuracy_low = {low:?}"),
+        })
     }
 }
 

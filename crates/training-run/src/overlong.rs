@@ -2,10 +2,11 @@
 
 use messages::Problem;
 use rl_losses::{OverlongPenalty, ParameterError, finished_weights};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What becomes of responses that reach `rollout.max_response_tokens`.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Overlong {
     /// Nothing: such a response earns what its answer earns, mostly nothing. As in arXiv:2505.22617.
@@ -19,12 +20,12 @@ pub enum Overlong {
 }
 
 /// Reward that falls over the last tokens before the limit.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SoftBuffer {
-    /// Tokens before the limit over which the punishment grows; at most `rollout.max_response_tokens`.
+    /// Tokens before the limit over which the reward falls; at most `rollout.max_response_tokens`.
     pub buffer_tokens: usize,
-    /// The most that is taken off, in reward; 0 or above.
+    /// Reward taken off a response of full length, at least 0.
     pub penalty_factor: f64,
 }
 

@@ -1,9 +1,10 @@
 //! The learning rate of each optimiser step.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Shape of the learning rate after the warm-up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Decay {
     /// Stays at its peak.

@@ -1,5 +1,6 @@
 //! The command line: subcommands, one module each: `Args`, and `run(args, out)` that writes data to `out`.
 
+pub mod config;
 pub mod confined;
 pub mod data;
 pub mod doctor;
@@ -56,6 +57,8 @@ pub enum Command {
     Warmup(warmup::Args),
     /// Train a model by reinforcement learning, or go on with a run that was interrupted
     Train(train::Args),
+    /// Show the fields of a configuration with default and meaning, or its JSON schema
+    Config(config::Args),
     /// Say whether a run fits a device, what to change where it does not, what it sends and how long a step takes
     Plan(plan::Args),
     /// Ask the first questions of a run, show what comes of them, and say whether the run can learn
@@ -94,6 +97,7 @@ impl Command {
             | Self::Train(_)
             | Self::Preflight(_) => true,
             Self::Data(_)
+            | Self::Config(_)
             | Self::Plan(_)
             | Self::Launch(_)
             | Self::Report(_)
@@ -122,6 +126,7 @@ impl Command {
             Self::Serve(args) => serve::run(args, out),
             Self::Warmup(args) => warmup::run(args, out),
             Self::Train(args) => train::run(args, out),
+            Self::Config(args) => config::run(args, out),
             Self::Plan(args) => plan::run(args, out),
             Self::Preflight(args) => preflight::run(args, out),
             Self::Launch(args) => launch::run(args),

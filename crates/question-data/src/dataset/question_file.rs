@@ -2,33 +2,40 @@
 
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A file of questions: JSON lines, a JSON list, or a table.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct QuestionFile {
-    /// `.jsonl`, `.jsonl.zst`, `.json`, `.csv` or `.parquet`.
+    /// File of questions: JSON lines (`.jsonl`, `.jsonl.zst`), a JSON list (`.json`) or a table
+    /// (`.csv`, `.parquet`).
     pub path: PathBuf,
-    /// Column that holds the problem, dots lead inside; empty takes the one that [`Layout`](super::Layout) finds.
+    /// Column of the problem (text, or turns that end in the user's); dots lead inside. Empty takes
+    /// `problem`, `question`, `prompt` or `messages`.
     #[serde(default)]
     pub problem_field: String,
-    /// Column that holds the answer, dots lead inside; empty takes the one that [`Layout`](super::Layout) finds.
+    /// Column of the answer: text, a number, or a solution that ends in `#### answer`. Empty takes
+    /// `answer`, `reward_model.ground_truth` or `ground_truth`; `messages` without any of them are
+    /// answered in their last turn.
     #[serde(default)]
     pub answer_field: String,
-    /// Read only the first so many good rows; 0 reads all.
+    /// Number of good rows to read, from the first; 0 reads all.
     #[serde(default)]
     pub limit: usize,
-    /// What a row without question or readable answer does.
+    /// Treatment of a row without a question or without a readable answer: `"error"` refuses the
+    /// file and lists all such rows, `"drop"` leaves the row out and counts it.
     #[serde(default)]
     pub bad_rows: BadRows,
-    /// What a question that stands there more than once does.
+    /// Treatment of a repeated question: `"keep"`, `"drop"` (the first stays; none if the answers
+    /// differ) or `"error"`.
     #[serde(default)]
     pub duplicates: Duplicates,
 }
 
 /// What a row without a question, or without an answer that the verifier can read, does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BadRows {
     /// The file is refused, with all such rows in one message.
@@ -39,7 +46,7 @@ pub enum BadRows {
 }
 
 /// What a question that stands in a file more than once does ([`question_key`](crate::question_key)).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Duplicates {
     /// It stays, and is counted.

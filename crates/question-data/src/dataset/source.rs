@@ -2,9 +2,11 @@
 
 use std::fmt;
 
+use schemars::{JsonSchema, Schema};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Value, json};
 
 use super::error::DatasetError;
 use super::load::{QuestionSet, read_questions_for};
@@ -14,13 +16,21 @@ use crate::arithmetic::{ArithmeticTask, Split};
 use crate::ground_truth::RewardKinds;
 
 /// Where questions come from. A text in its place is read by [`DataSource::named`].
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(!remote, transform = or_text)]
 #[serde(remote = "Self", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum DataSource {
     /// Rows of a file.
     File(QuestionFile),
     /// Made-up arithmetic.
     Arithmetic(ArithmeticTask),
+}
+
+/// Lets the schema take a text, which [`DataSource::named`] reads.
+fn or_text(schema: &mut Schema) {
+    if let Some(Value::Array(alternatives)) = schema.get_mut("oneOf") {
+        alternatives.push(json!({ "type": "string" }));
+    }
 }
 
 impl Serialize for DataSource {

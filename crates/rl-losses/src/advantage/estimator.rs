@@ -22,6 +22,7 @@ use super::{
 /// advantage.gae = { lambda = 0.95 }
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum AdvantageEstimator {
     /// `(R - mean) / (std + 1e-6)` in the group.

@@ -9,6 +9,7 @@ use crate::parameter::{ParameterError, Settings, check_unit, checked_when_read};
 ///
 /// Default: verl's, `γ = λ = 1`, whitened.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
 #[serde(remote = "Self", default, deny_unknown_fields)]
 pub struct Gae {
     /// Factor `γ` on what follows one token later, `0..=1`.

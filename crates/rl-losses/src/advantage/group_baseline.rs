@@ -67,9 +67,10 @@ pub fn gpg_advantages(rewards: &[f64], group_sizes: &[usize]) -> Result<Vec<f64>
 ///
 /// Default: `0.4`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
 #[serde(remote = "Self", default, deny_unknown_fields)]
 pub struct QuantileBaseline {
-    /// Level `K` of the quantile, `0..=1`.
+    /// Level `K` of the group's quantile, in 0..=1.
     pub quantile: f64,
 }
 

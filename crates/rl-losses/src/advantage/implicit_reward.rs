@@ -14,6 +14,7 @@ use crate::parameter::{
 
 /// What is taken off a token's process reward.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ProcessBaseline {
     /// The mean over the **other** samples of their mean process reward (Eq. 5 of the paper).
@@ -26,6 +27,7 @@ pub enum ProcessBaseline {
 
 /// The unit of the process rewards.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ProcessScale {
     /// As they are: `β` per nat, as in the paper.
@@ -40,22 +42,25 @@ pub enum ProcessScale {
 ///
 /// Default: the published scripts, with the paper's baseline and unit.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
 #[serde(remote = "Self", default, deny_unknown_fields)]
 pub struct Prime {
-    /// `β` of the implicit reward, 0 or above; also that of the
-    /// [`outcome_cross_entropy`](crate::outcome_cross_entropy) by which the reward model learns.
+    /// Factor `β` of the implicit reward, reward per nat, above 0: where it judges and where it
+    /// learns.
     pub beta: f64,
-    /// The unit of process rewards.
+    /// Unit of the process rewards: `"none"`, or `"largest-return"`, the largest sum to the end of
+    /// a response in the batch, in absolute value, as in PRIME's scripts.
     pub scale: ProcessScale,
-    /// Weight of the process rewards, 0 or above.
+    /// Weight of the process rewards, at least 0.
     pub process_coefficient: f64,
-    /// Weight of the outcome rewards, 0 or above.
+    /// Weight of the outcome, at least 0.
     pub outcome_coefficient: f64,
-    /// Factor `γ` on what follows one token later, `0..=1`.
+    /// Discount factor per token, in 0..=1.
     pub discount: f64,
-    /// What is taken off a process reward.
+    /// Baseline of a token's process reward: `"others"`, the mean of the group's other samples, or
+    /// `"scaled"`, as in the authors' code.
     pub baseline: ProcessBaseline,
-    /// Whether the sum is whitened over the tokens of the batch, as the code does.
+    /// Whiten the advantages over the tokens of the step: mean 0, deviation 1.
     pub whiten: bool,
 }
 

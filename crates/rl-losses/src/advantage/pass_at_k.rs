@@ -54,6 +54,7 @@ pub fn best_of_group_advantages(
 ///
 /// Default: `4`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
 #[serde(remote = "Self", default, deny_unknown_fields)]
 pub struct PassAtK {
     /// Attempts in a set, 1 or more and at most the size of a group.

@@ -45,6 +45,7 @@ pub fn discounted_returns(
 
 /// What a return is compared with.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ReturnBaseline {
     /// Nothing: Williams 1992.
@@ -60,6 +61,7 @@ pub enum ReturnBaseline {
 ///
 /// Source: Williams 1992, Machine Learning 8.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
 #[serde(remote = "Self", default, deny_unknown_fields)]
 pub struct Reinforce {
     /// Factor `γ` on what follows one token later, `0..=1`.
@@ -87,6 +89,7 @@ impl Settings for Reinforce {
 /// Source: Hu 2025, [arXiv:2501.03262](https://arxiv.org/abs/2501.03262); verl
 /// `reinforce_plus_plus`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
 #[serde(remote = "Self", default, deny_unknown_fields)]
 pub struct ReinforcePlusPlus {
     /// Factor `γ` on what follows one token later, `0..=1`.

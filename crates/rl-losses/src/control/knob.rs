@@ -10,6 +10,7 @@ use crate::{
 
 /// A number of a policy loss that raises entropy when it grows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Knob {
     /// Share of the tokens that Clip-Cov drops or KL-Cov penalises, or a composition of theirs treats.

@@ -11,15 +11,18 @@ use crate::parameter::{
 ///
 /// Default: the published scripts, 0.2 nats by steps of 1e-4 up to 5e-3, from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
 #[serde(remote = "Self", default, deny_unknown_fields)]
 pub struct AdaptiveEntropy {
-    /// Entropy to stay above, in nats, above 0.
+    /// Entropy to stay above, in nats, above 0. With `[algorithm.adaptive_entropy]` the weight of
+    /// the entropy bonus grows by a step while the entropy is below, else it shrinks by a step and
+    /// is not used. Instead of `entropy_coefficient` and of a thermostat.
     pub target: f64,
-    /// What one step adds or takes off, above 0.
+    /// Change of the weight in one training step, reward per nat, above 0.
     pub step: f64,
-    /// Largest coefficient, above 0.
+    /// Largest weight, reward per nat, above 0.
     pub maximum: f64,
-    /// Coefficient at the start, `0..=maximum`.
+    /// Weight in the first step, at most `maximum`.
     pub initial: f64,
 }
 

@@ -17,13 +17,14 @@ use crate::parameter::{ParameterError, Settings, check_positive, checked_when_re
 /// for a method to drop or penalise (`tests/it/thermostat_on_a_policy.rs` holds policies that would
 /// collapse along such a trajectory; with a constant target several end below it, at the bound).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub struct EntropyTarget {
-    /// Entropy aimed at in step 0, in nats, above 0.
+    /// Entropy held at the first step, in nats, above 0; best that of the untrained policy.
     pub start: f64,
-    /// Entropy aimed at from step `steps` on, in nats, above 0.
+    /// Entropy held at the end, in nats, above 0.
     pub end: f64,
-    /// Steps between the two; 0 aims at `end` at once.
+    /// Steps from `start` to `end`, geometrically; 0 aims at `end` at once.
     pub steps: u64,
 }
 

@@ -14,26 +14,28 @@ const ERROR_LIMIT: f64 = 2.0;
 ///
 /// The knob is any number that raises entropy when it grows: see [`Knob`](crate::Knob).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub struct ThermostatSettings {
     /// The entropy to hold.
     pub target: EntropyTarget,
-    /// Knob at the start, `low..=high`: the guess of what holds the target.
+    /// Knob at the start, `low..=high`: a guess of the value that holds the target.
     pub initial: f64,
-    /// Smallest knob, above 0: the actuator is a logarithm.
+    /// Smallest knob, above 0.
     pub low: f64,
     /// Largest knob, above `low`.
     pub high: f64,
-    /// `K_p`: relative change of the knob per relative error of the entropy, 0 or above.
+    /// Relative change of the knob per relative error of the entropy, at least 0.
     #[serde(default = "default_proportional")]
     pub proportional: f64,
-    /// `K_i`: the same, per step, 0 or above.
+    /// Relative change of the knob per relative error for each step the error lasts, at least 0.
     #[serde(default = "default_integral")]
     pub integral: f64,
-    /// Weight of the past in the measured entropy, `0..1`; delays by `s / (1 - s)` steps.
+    /// Weight of the past in the measured entropy, at least 0 and below 1; delays by `s / (1 - s)`
+    /// steps.
     #[serde(default)]
     pub smoothing: f64,
-    /// The most `ln knob` moves in one step, above 0.
+    /// Largest move of the knob's logarithm in one step, above 0.
     #[serde(default = "default_largest_step")]
     pub largest_step: f64,
 }

@@ -14,13 +14,14 @@ const ERROR_LIMIT: f64 = 0.2;
 ///
 /// Default: verl's, 0.001 towards 0.1 nats over 10 000 samples.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
 #[serde(remote = "Self", default, deny_unknown_fields)]
 pub struct AdaptiveKl {
-    /// Coefficient at the start, above 0: a product never leaves 0.
+    /// First coefficient, above 0; the measured divergence then moves it. Instead of `fixed`.
     pub initial: f64,
     /// Divergence to hold, in nats, above 0.
     pub target: f64,
-    /// Samples over which a constant error of 0.2 changes the coefficient by about 20 %, above 0.
+    /// Responses over which a constant error changes the coefficient by about a fifth, above 0.
     pub horizon: f64,
 }
 
@@ -42,9 +43,10 @@ checked_when_read!(AdaptiveKl);
 
 /// How the KL coefficient is set.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum KlCoefficient {
-    /// Once and for all, 0 or above.
+    /// Fixed coefficient of the divergence, reward per nat, at least 0.
     Fixed(f64),
     /// By the divergence measured at each step.
     Adaptive(AdaptiveKl),

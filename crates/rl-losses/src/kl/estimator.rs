@@ -29,6 +29,7 @@ const VALUE_LIMIT: f64 = 10.0;
 /// Source: Schulman 2020, `joschu.net/blog/kl-approx.html`; verl `kl_penalty`; the gradients are
 /// checked against finite differences of the divergences in `tests/it/kl.rs`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum KlEstimator {
     /// `x`.
     #[serde(rename = "k1", alias = "kl")]

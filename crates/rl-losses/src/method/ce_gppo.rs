@@ -20,15 +20,16 @@ use crate::{
 ///
 /// Source: Su et al. 2025, [Eq. 7](https://arxiv.org/abs/2509.20712).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
 #[serde(remote = "Self", default, deny_unknown_fields)]
 pub struct CeGppo {
-    /// `β₁`: what remains of the gradient below the region, where the advantage is negative.
+    /// Factor `β₁` on the gradient below the region, where the advantage is negative.
     pub beta_low: f64,
-    /// `β₂`: what remains above it, where the advantage is positive.
+    /// Factor `β₂` on the gradient above the region, where the advantage is positive.
     pub beta_high: f64,
-    /// How far the ratio may fall below 1.
+    /// Largest fall of the ratio below 1.
     pub clip_ratio_low: f64,
-    /// How far the ratio may rise above 1.
+    /// Largest rise of the ratio above 1; more than `clip_ratio_low` is clip-higher.
     pub clip_ratio_high: f64,
 }
 

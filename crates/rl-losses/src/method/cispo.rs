@@ -18,11 +18,12 @@ use crate::{
 ///
 /// Source: `MiniMax` 2025, [Eq. 4](https://arxiv.org/abs/2506.13585).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
 #[serde(remote = "Self", default, deny_unknown_fields)]
 pub struct Cispo {
-    /// How far the weight may fall below 1.
+    /// Largest fall of the weight below 1: a smaller ratio counts as 1 - this.
     pub clip_ratio_low: f64,
-    /// How far it may rise above 1.
+    /// Largest rise of the weight above 1: a larger ratio counts as 1 + this.
     pub clip_ratio_high: f64,
 }
 

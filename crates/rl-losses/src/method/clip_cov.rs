@@ -17,10 +17,13 @@ use crate::{
 ///
 /// Open, as in both codes; the paper writes it closed: row 4 of `docs/paper-vs-code.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub struct CovarianceBand {
+    /// Lower end of the covariance band.
     #[serde(rename = "covariance_low")]
     pub(crate) low: f64,
+    /// Upper end of the covariance band.
     #[serde(rename = "covariance_high")]
     pub(crate) high: f64,
 }
@@ -68,15 +71,26 @@ impl CovarianceBand {
 ///
 /// Source: arXiv:2505.22617, Eqs. 11 and 12; rows 3 to 6 of `docs/paper-vs-code.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
 #[serde(remote = "Self", default, deny_unknown_fields)]
 pub struct ClipCov {
+    /// Share of the tokens whose gradient is dropped, above 0, at most 1.
     pub(crate) fraction: f64,
+    /// Lower end of the covariance band that tokens are drawn from.
     pub(crate) covariance_low: f64,
+    /// Upper end of that band.
     pub(crate) covariance_high: f64,
+    /// Largest fall of the ratio below 1.
     pub(crate) clip_ratio_low: f64,
+    /// Largest rise of the ratio above 1; more than `clip_ratio_low` is clip-higher.
     pub(crate) clip_ratio_high: f64,
+    /// Means that the covariance is centred by: `"batch"` as published, or `"state"` as in the
+    /// theory.
     pub(crate) centering: Centering,
+    /// Tokens that are selected from. A trainer refuses `"micro-batch"`, as in older codes: the
+    /// algorithm would depend on memory.
     pub(crate) scope: Scope,
+    /// Code that is imitated: `"exact"` (none), `"paper"`, `"prime"` or `"verl"`.
     pub(crate) semantics: Semantics,
 }
 

@@ -18,6 +18,7 @@ use crate::{
 
 /// Which tokens of high covariance are taken.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Select {
     /// Those of highest covariance (KL-Cov).
@@ -28,6 +29,7 @@ pub enum Select {
 
 /// The surrogate that tokens have otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Base {
     /// `-r A`.
@@ -59,21 +61,27 @@ impl Base {
 ///
 /// Default: the share and penalty of KL-Cov over clip-higher, the combination users ask for first.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
 #[serde(remote = "Self", default, deny_unknown_fields)]
 pub struct CovarianceControl {
-    /// Share of all tokens to treat, above 0 and at most 1.
+    /// Share of the tokens that are treated, above 0, at most 1.
     pub fraction: f64,
-    /// Which tokens.
+    /// Selected tokens: `"top"`, those of highest covariance, or `band = { covariance_low,
+    /// covariance_high }`, a draw.
     pub select: Select,
-    /// What is done to them.
+    /// Treatment of the selected tokens: `penalise = { divergence, coefficient, anchor }`,
+    /// `"drop"`, `"detach"` or `reweight = { factor }`. `anchor` is `"old"`, `"rollout"` or, with
+    /// `algorithm.reference_kl`, `"reference"`.
     pub treatment: Treatment,
-    /// The surrogate of every token.
+    /// Loss of all other tokens: `"unclipped"` or `ppo-clip = { … }` with the settings of PPO clip.
     pub base: Base,
-    /// What the covariance is centred on.
+    /// Means that the covariance is centred by: `"batch"` as published, or `"state"` as in the
+    /// theory.
     pub centering: Centering,
-    /// The tokens it is centred and shared over.
+    /// Tokens that are selected from. A trainer refuses `"micro-batch"`, as in older codes: the
+    /// algorithm would depend on memory.
     pub scope: Scope,
-    /// Whose arithmetic.
+    /// Code that is imitated: `"exact"` (none), `"paper"`, `"prime"` or `"verl"`.
     pub semantics: Semantics,
 }
 

@@ -23,13 +23,14 @@ const REST: f64 = 1e-8;
 ///
 /// Source: Qi et al. 2026, [arXiv:2602.04879](https://arxiv.org/abs/2602.04879); verl `dppo_tv`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
 #[serde(remote = "Self", default, deny_unknown_fields)]
 pub struct DppoTv {
-    /// How far a probability may fall.
+    /// Largest fall of a token's probability.
     pub divergence_low: f64,
-    /// How far it may rise.
+    /// Largest rise of a token's probability.
     pub divergence_high: f64,
-    /// Largest weight; above 1.
+    /// Largest ratio that counts, above 1.
     pub ratio_ceiling: f64,
 }
 
@@ -46,13 +47,14 @@ impl Default for DppoTv {
 ///
 /// Source: as of [`DppoTv`]; verl `dppo_kl`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
 #[serde(remote = "Self", default, deny_unknown_fields)]
 pub struct DppoKl {
     /// Bound on the divergence of a token that falls, in nats.
     pub divergence_low: f64,
-    /// Bound on that of one that rises, in nats.
+    /// Bound on the divergence of a token that rises, in nats.
     pub divergence_high: f64,
-    /// Largest weight; above 1.
+    /// Largest ratio that counts, above 1.
     pub ratio_ceiling: f64,
 }
 

@@ -16,9 +16,10 @@ use crate::{
 ///
 /// Source: Richemond et al. 2024, DRO, [Eq. 6](https://arxiv.org/abs/2405.19107); verl `dro`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
 #[serde(remote = "Self", default, deny_unknown_fields)]
 pub struct Dro {
-    /// Strength of the pull, reward per squared nat.
+    /// Strength of the pull to the old policy, reward per squared nat.
     pub beta: f64,
 }
 

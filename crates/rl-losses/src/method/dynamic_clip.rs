@@ -22,13 +22,14 @@ use crate::{
 ///
 /// Source: Yang et al. 2025, [Eq. 8](https://arxiv.org/abs/2509.02333).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
 #[serde(remote = "Self", default, deny_unknown_fields)]
 pub struct DynamicClip {
-    /// `ε_low`.
+    /// Bound `ε_low`, from which each token's own bound follows.
     pub clip_ratio_low: f64,
-    /// `ε_high`.
+    /// Bound `ε_high`, from which each token's own bound follows.
     pub clip_ratio_high: f64,
-    /// Largest ratio that counts, whatever the sign of the advantage; above 1.
+    /// Largest ratio that counts, whatever the sign of the advantage, above 1.
     pub ratio_ceiling: f64,
 }
 

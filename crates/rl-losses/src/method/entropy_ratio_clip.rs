@@ -22,15 +22,16 @@ use crate::{
 /// Source: Su et al. 2025, [Eq. 8](https://arxiv.org/abs/2512.05591); row 42 of
 /// `docs/paper-vs-code.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
 #[serde(remote = "Self", default, deny_unknown_fields)]
 pub struct EntropyRatioClip {
-    /// Smallest ratio of entropies that stays.
+    /// Smallest ratio of a token's entropies, now to before, that stays.
     pub entropy_ratio_low: f64,
-    /// Largest ratio of entropies that stays.
+    /// Largest ratio of a token's entropies that stays.
     pub entropy_ratio_high: f64,
-    /// How far the ratio may fall below 1.
+    /// Largest fall of the ratio below 1.
     pub clip_ratio_low: f64,
-    /// How far the ratio may rise above 1.
+    /// Largest rise of the ratio above 1; more than `clip_ratio_low` is clip-higher.
     pub clip_ratio_high: f64,
 }
 

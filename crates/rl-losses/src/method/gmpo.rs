@@ -25,11 +25,12 @@ use crate::{
 ///
 /// Source: Zhao et al. 2025, [Eq. 4](https://arxiv.org/abs/2507.20673).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
 #[serde(remote = "Self", default, deny_unknown_fields)]
 pub struct Gmpo {
-    /// How far a log-ratio may fall below 0, in nats.
+    /// Largest fall of a log-ratio below 0, in nats.
     pub clip_ratio_low: f64,
-    /// How far it may rise above 0, in nats.
+    /// Largest rise of a log-ratio above 0, in nats.
     pub clip_ratio_high: f64,
 }
 

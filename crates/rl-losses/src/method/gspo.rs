@@ -28,11 +28,12 @@ const CAP: f64 = 10.0;
 ///
 /// Source: Zheng et al. 2025, [Eq. 5](https://arxiv.org/abs/2507.18071), GSPO-token of its Sec. 4.3.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
 #[serde(remote = "Self", default, deny_unknown_fields)]
 pub struct Gspo {
-    /// How far the sequence's ratio may fall below 1.
+    /// Largest fall of the sequence's ratio below 1.
     pub clip_ratio_low: f64,
-    /// How far it may rise above 1.
+    /// Largest rise of the sequence's ratio above 1.
     pub clip_ratio_high: f64,
 }
 

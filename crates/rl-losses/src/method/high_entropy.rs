@@ -21,15 +21,17 @@ use crate::{
 ///
 /// Source: Wang et al. 2025, [Eq. 6](https://arxiv.org/abs/2506.01939); TRL `top_entropy_quantile`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
 #[serde(remote = "Self", default, deny_unknown_fields)]
 pub struct HighEntropy {
-    /// Share of all tokens that stay, above 0 and at most 1.
+    /// Share of the tokens that keep their gradient, above 0, at most 1.
     pub fraction: f64,
-    /// How far the ratio may fall below 1.
+    /// Largest fall of the ratio below 1.
     pub clip_ratio_low: f64,
-    /// How far the ratio may rise above 1.
+    /// Largest rise of the ratio above 1; more than `clip_ratio_low` is clip-higher.
     pub clip_ratio_high: f64,
-    /// The tokens the share is taken of.
+    /// Tokens that are selected from. A trainer refuses `"micro-batch"`, as in older codes: the
+    /// algorithm would depend on memory.
     pub scope: Scope,
 }
 

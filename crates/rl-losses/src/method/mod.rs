@@ -127,6 +127,7 @@ macro_rules! methods {
         /// covariance_high = 5.0
         /// ```
         #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[serde(deny_unknown_fields)]
         pub enum PolicyLoss {
             $($(#[doc = $doc])+ #[serde(rename = $name)] $variant($settings),)+

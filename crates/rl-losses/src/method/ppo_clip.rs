@@ -54,6 +54,17 @@ impl Serialize for DualClip {
     }
 }
 
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for DualClip {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "DualClip".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "anyOf": [{ "type": "number" }, { "const": "off" }] })
+    }
+}
+
 impl<'de> Deserialize<'de> for DualClip {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(DualClipVisitor)
@@ -94,6 +105,7 @@ impl de::Visitor<'_> for DualClipVisitor {
 ///
 /// Default: verl's, clip 0.2 on both sides and dual clip at 3.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(try_from = "Fields", into = "Fields")]
 pub struct PpoClip {
     pub(crate) clip: ClipRange,
@@ -162,11 +174,16 @@ impl PolicyMethod for PpoClip {
 
 /// [`PpoClip`] as written in a configuration.
 #[derive(Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 struct Fields {
+    /// Largest fall of the ratio below 1.
     clip_ratio_low: f64,
+    /// Largest rise of the ratio above 1; more than `clip_ratio_low` is clip-higher.
     clip_ratio_high: f64,
+    /// Ceiling on the ratio where the advantage is negative (dual clip), above 1, or `"off"`.
     clip_ratio_c: DualClip,
+    /// Code that is imitated: `"exact"` (none), `"paper"`, `"prime"` or `"verl"`.
     semantics: Semantics,
 }
 

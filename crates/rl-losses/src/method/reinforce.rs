@@ -14,6 +14,7 @@ use crate::{
 ///
 /// Source: Williams 1992; Chu et al. 2025, GPG, [Eq. 5](https://arxiv.org/abs/2504.02546).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ScoreFunction {}
 

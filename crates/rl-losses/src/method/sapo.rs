@@ -18,11 +18,12 @@ use crate::{
 ///
 /// Source: Gao et al. 2025, [Eq. 6](https://arxiv.org/abs/2511.20347).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
 #[serde(remote = "Self", default, deny_unknown_fields)]
 pub struct Sapo {
-    /// Temperature where the advantage is positive; above 0.
+    /// Temperature of the gate where the advantage is positive, above 0.
     pub temperature_positive: f64,
-    /// Temperature elsewhere; above 0.
+    /// Temperature of the gate elsewhere, above 0.
     pub temperature_negative: f64,
 }
 

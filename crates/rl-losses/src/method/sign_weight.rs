@@ -18,15 +18,16 @@ use crate::{
 /// Source: Zhu et al. 2025, [Sec. 5](https://arxiv.org/abs/2506.01347); lower weights of positive
 /// advantages also in arXiv:2511.05993.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
 #[serde(remote = "Self", default, deny_unknown_fields)]
 pub struct SignWeight {
     /// Factor where the advantage is positive.
     pub positive: f64,
-    /// Factor where it is negative.
+    /// Factor where the advantage is negative.
     pub negative: f64,
-    /// How far the ratio may fall below 1.
+    /// Largest fall of the ratio below 1.
     pub clip_ratio_low: f64,
-    /// How far the ratio may rise above 1.
+    /// Largest rise of the ratio above 1; more than `clip_ratio_low` is clip-higher.
     pub clip_ratio_high: f64,
 }
 

@@ -31,13 +31,14 @@ const SMALLEST_SCALE: f64 = 0.02;
 ///
 /// Source: Hao et al. 2025, [Eq. 9](https://arxiv.org/abs/2510.10150).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
 #[serde(remote = "Self", default, deny_unknown_fields)]
 pub struct Steer {
-    /// Weight `λ` of the token of largest change, above 0 and at most 1.
+    /// Weight `λ` of the token of largest change, above 0, at most 1.
     pub smallest_weight: f64,
-    /// How far the ratio may fall below 1.
+    /// Largest fall of the ratio below 1.
     pub clip_ratio_low: f64,
-    /// How far the ratio may rise above 1.
+    /// Largest rise of the ratio above 1; more than `clip_ratio_low` is clip-higher.
     pub clip_ratio_high: f64,
 }
 

@@ -13,6 +13,7 @@ use crate::{
 
 /// Whose log-probability a penalty pulls to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Anchor {
     /// The policy before the first update: the published methods. Inert until the policy has moved.
@@ -37,6 +38,7 @@ impl Anchor {
 
 /// `coefficient` times an estimator of the divergence from an [`Anchor`].
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
 #[serde(remote = "Self", default, deny_unknown_fields)]
 pub struct Penalty {
     /// The penalty's shape in `log π_θ - log π_anchor`; the published codes have `abs` (row 8).
@@ -61,6 +63,7 @@ impl Settings for Penalty {
 
 /// A factor on value and gradient.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub struct Reweight {
     /// The factor; not negative.
@@ -77,6 +80,7 @@ checked_when_read!(Penalty, Reweight);
 
 /// What is done to a selected token.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Treatment {
     /// No value and no gradient; the token stays in the denominator (Clip-Cov, row 5).

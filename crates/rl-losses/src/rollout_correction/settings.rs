@@ -8,6 +8,7 @@ use crate::parameter::{
 
 /// Over what an importance weight is taken.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum CorrectionLevel {
     /// Each token by itself: `e^ℓ_t`. Biased (the prefix is not corrected), of low variance.
@@ -21,6 +22,7 @@ pub enum CorrectionLevel {
 
 /// What becomes of a weight that is too far from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum WeightBound {
     /// Held to `high`: truncated importance sampling (TIS).
@@ -73,6 +75,7 @@ impl WeightBound {
 /// Source: verl `rollout_correction` (TIS, `IcePop`, veto); Yao et al. 2025 for token truncation;
 /// Ling Team 2025, [arXiv:2510.18855](https://arxiv.org/abs/2510.18855) for `IcePop`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
 #[serde(remote = "Self", default, deny_unknown_fields)]
 pub struct RolloutCorrection {
     /// Over what a weight is taken.

@@ -5,12 +5,15 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use question_data::ground_truth::RewardKind;
-use rl_losses::{AdvantageEstimator, PolicyLoss, estimators, method};
+use rl_losses::{AdvantageEstimator, PolicyLoss, estimators, method, registry};
+use schemars::Schema;
 use serde::de::value::{MapAccessDeserializer, StrDeserializer};
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
+use serde_json::{Map, json};
 
 use super::engine::RolloutEngine;
+use super::feedable::feedable;
 
 pub(super) fn policy_loss<'de, D: Deserializer<'de>>(from: D) -> Result<PolicyLoss, D::Error> {
     let with_defaults = |name: &str| method(name).map(|method| method.default);
@@ -45,6 +48,38 @@ pub(super) fn reward_kinds<'de, D: Deserializer<'de>>(
     struct Named(#[serde(deserialize_with = "reward_kind")] RewardKind);
     let named = BTreeMap::<String, Named>::deserialize(from)?;
     Ok(named.into_iter().map(|(source, Named(kind))| (source, kind)).collect())
+}
+
+/// Lets the schema of a policy loss take the bare name of one.
+pub(super) fn or_loss_name(schema: &mut Schema) {
+    or_name(schema, registry().iter().map(|method| method.name));
+}
+
+/// Lets the schema of an advantage estimator take the bare name of one.
+pub(super) fn or_estimator_name(schema: &mut Schema) {
+    or_name(schema, feedable().map(|entry| entry.name));
+}
+
+/// Lets the schema of a rollout engine take the bare name of one.
+pub(super) fn or_engine_name(schema: &mut Schema) {
+    or_name(schema, ["own", "openai"]);
+}
+
+/// Lets the schema of a reward kind take the bare name of one.
+pub(super) fn or_kind_name(schema: &mut Schema) {
+    or_name(schema, ["math", "multiple-choice", "exact-match", "code"]);
+}
+
+fn or_name(schema: &mut Schema, names: impl IntoIterator<Item = &'static str>) {
+    let names: Vec<&str> = names.into_iter().collect();
+    let object = std::mem::take(schema.ensure_object());
+    let is_note = |key: &str| key == "description" || key == "default";
+    let (notes, choice): (Map<_, _>, Map<_, _>) =
+        object.into_iter().partition(|(key, _)| is_note(key));
+    schema.insert("anyOf".to_owned(), json!([choice, { "type": "string", "enum": names }]));
+    for (key, note) in notes {
+        schema.insert(key, note);
+    }
 }
 
 struct NameOrTable<T, F> {

@@ -1,10 +1,11 @@
 //! What holds a run together: the pull to a reference, and the guards.
 
 use rl_losses::{KlCoefficient, KlEstimator};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Where the divergence from the reference enters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum KlPlacement {
     /// A term of the loss, differentiated.
@@ -15,13 +16,16 @@ pub enum KlPlacement {
 }
 
 /// `[algorithm.reference_kl]`: the policy before the run as a frozen reference.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReferenceKl {
-    /// Where the divergence enters.
+    /// `"loss"`: the divergence is a term of the loss; `"reward"`: it is taken off the reward of
+    /// each token. With `[algorithm.reference_kl]` the policy before the run is kept as a frozen
+    /// reference, which costs its memory once more.
     #[serde(default)]
     pub placement: KlPlacement,
-    /// How it is estimated of a sampled token.
+    /// Estimator of a token's divergence: `"k1"`, `"k2"`, `"k3"`, `"abs"`; with a `+` its value has
+    /// the gradient of k2.
     #[serde(default = "default_estimator")]
     pub estimator: KlEstimator,
     /// What it is multiplied by, reward per nat.
@@ -38,7 +42,7 @@ fn default_coefficient() -> KlCoefficient {
 }
 
 /// What happens while the entropy is out of bounds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum GuardAction {
     /// Say so.
@@ -51,16 +55,19 @@ pub enum GuardAction {
 }
 
 /// `[guard]`: when a run should not simply go on.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct GuardSection {
-    /// Entropy below which the policy has collapsed, in nats; 0 is never.
+    /// Entropy, in nats, below which the policy counts as collapsed; 0 is never.
+    #[schemars(range(min = 0.0))]
     pub entropy_min: f64,
-    /// Entropy above which the policy babbles, in nats; infinite is never.
+    /// Entropy, in nats, above which the policy counts as lost; `inf` is never.
     pub entropy_max: f64,
-    /// What happens outside these bounds.
+    /// Reaction outside these bounds: `"warn"`; `"back-off"` halves the learning rate at each such
+    /// step and doubles it back within bounds; `"stop"` saves and ends the run.
     pub action: GuardAction,
-    /// Optimiser steps in a row whose gradient is not finite, after which the run ends; 0 is never.
+    /// Consecutive optimiser steps with a non-finite gradient (they change nothing) that end the
+    /// run; 0 is never.
     pub skipped_updates: usize,
 }
 

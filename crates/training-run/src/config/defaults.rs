@@ -1,6 +1,4 @@
-//! Defaults of fields, read off configurations that say nothing of them.
-
-use toml::{Table, Value};
+//! Configurations that say nothing of their fields, so that each field has its default.
 
 use super::sections::RunConfig;
 
@@ -9,11 +7,12 @@ const LEAST: &str = "name = \"x\"\nmodel.path = \"m\"\ntraining.steps = 1\n";
 
 /// Choices that have fields of their own, each beside what every configuration says; with the policy losses and the advantage estimators they
 /// hold every field.
-pub const SHAPES: [&str; 11] = [
+pub(super) const SHAPES: [&str; 12] = [
     "data = { train = { arithmetic = {} }, evaluation = { arithmetic = {} } }",
     "data = { train = { file = { path = \"f\" } }, evaluation = { file = { path = \"f\" } } }",
     "algorithm.aggregation.seq-mean-token-sum-norm.divisor = 7.0",
     "rollout.max_response_tokens = 8192\nreward.overlong.soft-buffer = {}",
+    "reward.kind = \"exact-match\"",
     "rollout.engine = \"openai\"",
     "lora = {}",
     "reward_model = {}\nalgorithm.advantage = \"prime\"",
@@ -29,38 +28,7 @@ pub const SHAPES: [&str; 11] = [
 /// # Panics
 ///
 /// If it makes none.
-pub fn shaped(choice: &str) -> RunConfig {
+pub(super) fn shaped(choice: &str) -> RunConfig {
     let data = if choice.starts_with("data") { "" } else { "data.train = \"arithmetic\"\n" };
     toml::from_str(&format!("{LEAST}{data}{choice}")).expect("a choice is a configuration")
-}
-
-/// Every value of those configurations.
-pub(super) struct Defaults(Vec<Table>);
-
-impl Defaults {
-    pub(super) fn read() -> Self {
-        let table = |choice| Table::try_from(shaped(choice)).expect("a configuration is a table");
-        Self(SHAPES.into_iter().map(table).collect())
-    }
-
-    /// The value of a field where nothing is said of it, as TOML.
-    ///
-    /// # Panics
-    ///
-    /// If no configuration has it.
-    pub(super) fn of(&self, path: &str) -> String {
-        match self.0.iter().find_map(|table| value_at(table, path)) {
-            // `1e-8`, where `toml` would write every zero.
-            Some(Value::Float(number)) => format!("{number:?}"),
-            Some(value) => value.to_string(),
-            None => panic!("no configuration has {path}"),
-        }
-    }
-}
-
-fn value_at<'a>(table: &'a Table, path: &str) -> Option<&'a Value> {
-    match path.split_once('.') {
-        Some((first, rest)) => value_at(table.get(first)?.as_table()?, rest),
-        None => table.get(path),
-    }
 }

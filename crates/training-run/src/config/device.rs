@@ -1,9 +1,10 @@
 //! The place that a model runs at.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Where the model runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub enum Device {
     /// As [`Self::CudaOfRank`] where there is a GPU, else the CPU.

@@ -1,9 +1,10 @@
 //! Number formats of tensors.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Number format of weights and activations, or of the optimiser's moments.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Dtype {
     /// 32-bit floating point.

@@ -3,12 +3,13 @@
 use std::str::FromStr;
 
 use rl_losses::RolloutCorrection;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use messages::Problem;
 
 /// What samples the responses that a run trains on; evaluations are always the trainer's own.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RolloutEngine {
     /// The trainer itself, with the weights it trains.
@@ -32,28 +33,37 @@ impl FromStr for RolloutEngine {
 }
 
 /// Settings of [`RolloutEngine::Openai`].
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct OpenaiEngine {
-    /// Where it listens, without `/v1`.
+    /// Address of the engine, without `/v1` and without a slash at the end. Not encrypted: use it
+    /// on this machine or behind a proxy.
     pub url: String,
-    /// What requests call the model; empty takes the first of `/v1/models`.
+    /// Model name in requests; empty takes the first of `/v1/models`.
     pub model: String,
-    /// Requests at once, one a prompt.
+    /// Requests at a time, one per prompt.
+    #[schemars(range(min = 1, max = 1024))]
     pub concurrency: usize,
     /// Longest wait for one answer.
+    #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 86_400))]
     pub timeout_seconds: f64,
-    /// How often a request is sent again that has failed for no fault of its own.
+    /// Number of times a request is sent again after a lost connection, a full queue (429) or a
+    /// server error (5xx), after 0.5, 1, 2, … s.
+    #[schemars(range(max = 20))]
     pub retries: usize,
-    /// Path of the request that makes it load the weights.
+    /// Path of the request that makes the engine load the trainer's weights.
     pub reload_path: String,
-    /// Name of the field of that request that holds the path of the weights.
+    /// Field of that request that holds the directory of the weights.
     pub reload_field: String,
-    /// Folder that the weights are written to; empty takes `engine-weights` in the folder of the run.
+    /// Directory that the weights are written to; the engine must be able to read it. Empty takes
+    /// `engine-weights` in the directory of the run.
     pub weights_directory: String,
-    /// Whether tokens weigh by how far the engine is from the trainer.
+    /// Weigh tokens by importance, `old_log_prob` against the engine's own log-probability.
     pub corrected: bool,
-    /// How they do.
+    /// Kind of correction. `level` is `"token"`, `"sequence"` or `"geometric"`; `bound` is `{
+    /// truncate = { high } }`, `{ mask = { low, high } }`, `{ reject = { low, high } }` or `"off"`;
+    /// `normalise` divides by the mean; a response with a token whose ratio is below `veto` weighs
+    /// 0.
     pub correction: RolloutCorrection,
 }
 
@@ -104,17 +114,6 @@ impl RolloutEngine {
             format!("{url:?}"),
             "http://HOST:PORT, without a slash at its end",
         );
-        let (count, wait) = (engine.concurrency, engine.timeout_seconds);
-        require(
-            (1..=1024).contains(&count),
-            &of("concurrency"),
-            count.to_string(),
-            "1 to 1024 requests at once",
-        );
-        let good = wait.is_finite() && wait > 0.0 && wait <= 86_400.0;
-        require(good, &of("timeout_seconds"), wait.to_string(), "above 0 and at most 86400");
-        let retries = engine.retries;
-        require(retries <= 20, &of("retries"), retries.to_string(), "at most 20");
         let path = &engine.reload_path;
         require(path.starts_with('/'), &of("reload_path"), format!("{path:?}"), "a path from /");
         let field = &engine.reload_field;

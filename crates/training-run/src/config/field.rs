@@ -1,45 +1,190 @@
-//! One field of a configuration, and rows of a page for several.
+//! Every field of a configuration: its path, default and meaning, read off the types.
 
-use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use rl_losses::registry;
+use toml::{Table, Value};
+
+use super::defaults::{SHAPES, shaped};
+use super::feedable::feedable;
+use super::range::range;
+use super::schema;
+use super::sections::RunConfig;
 
 /// One field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Field {
     /// Dotted path.
-    pub path: Cow<'static, str>,
-    /// Its default as TOML; `required` where there is none.
-    pub default: Cow<'static, str>,
-    /// What it is, and what is allowed.
-    pub meaning: &'static str,
+    pub path: String,
+    /// Default as TOML; `None` for a field that must be given.
+    pub default: Option<String>,
+    /// Values it takes, where its type is not the only limit and `meaning` does not say it.
+    pub range: Option<String>,
+    /// Meaning and unit: the doc comment of the field.
+    pub meaning: String,
 }
 
-/// What is written of a field by hand; its default is read off the code.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Row {
-    pub(super) path: &'static str,
-    pub(super) is_required: bool,
-    pub(super) meaning: &'static str,
+/// Settings that are one of several shapes: a field as a whole.
+const WHOLE: [&str; 4] = ["select", "treatment", "base", "correction"];
+
+/// Lists every field: section by section, then the settings of every policy loss and advantage estimator.
+pub fn fields() -> &'static [Field] {
+    static FIELDS: LazyLock<Vec<Field>> = LazyLock::new(|| {
+        let mut seen = BTreeSet::new();
+        let mut fields: Vec<Field> =
+            configurations().flat_map(|config| fields_of(&config, &mut seen)).collect();
+        let mut sections: Vec<String> = Vec::new();
+        for field in &fields {
+            if !sections.iter().any(|section| section == section_of(field)) {
+                sections.push(section_of(field).to_owned());
+            }
+        }
+        fields.sort_by_key(|field| sections.iter().position(|name| name == section_of(field)));
+        fields
+    });
+    &FIELDS
 }
 
-pub(super) const fn field(path: &'static str, meaning: &'static str) -> Row {
-    Row { path, is_required: false, meaning }
+/// The first name of a field's path; empty for a field of the run itself.
+pub(super) fn section_of(field: &Field) -> &str {
+    field.path.split_once('.').map_or("", |(section, _)| section)
 }
 
-/// A field without a default.
-pub(super) const fn required(path: &'static str, meaning: &'static str) -> Row {
-    Row { path, is_required: true, meaning }
+/// Configurations that together have every field.
+fn configurations() -> impl Iterator<Item = RunConfig> {
+    let losses =
+        registry().iter().map(|method| format!("algorithm.policy_loss = \"{}\"", method.name));
+    let estimators = feedable().map(|entry| format!("algorithm.advantage = \"{}\"", entry.name));
+    let shapes = SHAPES.into_iter().map(str::to_owned);
+    shapes.chain(losses).chain(estimators).map(|choice| shaped(&choice))
 }
 
-/// The mark of a field without a default.
-pub(super) const REQUIRED: &str = "required";
+/// The fields of one configuration that `seen` does not have yet, in the order of their structs.
+fn fields_of(config: &RunConfig, seen: &mut BTreeSet<String>) -> Vec<Field> {
+    let table = Table::try_from(config).expect("a configuration is a table");
+    let text = toml::to_string(config).expect("a configuration is TOML");
+    let mut fields = Vec::new();
+    for path in paths(&text).into_iter().map(whole) {
+        let value = value_at(&table, &path).expect("the path was read off this configuration");
+        let is_empty = value.as_table().is_none_or(Table::is_empty);
+        let is_whole = path == whole(format!("{path}.x"));
+        if (is_empty || is_whole) && seen.insert(path.clone()) {
+            fields.push(field(path, value));
+        }
+    }
+    fields
+}
+
+fn field(path: String, value: &Value) -> Field {
+    let default = match value {
+        // `1e-8`, where `toml` would write every zero.
+        Value::Float(number) => format!("{number:?}"),
+        other => other.to_string(),
+    };
+    let default = (!schema::is_required(&path)).then_some(default);
+    let (range, meaning) = (range(&path), schema::meaning(&path));
+    Field { path, default, range, meaning }
+}
+
+/// Dotted paths of all lines of a TOML text, headers of sections included, in its order.
+fn paths(text: &str) -> Vec<String> {
+    let mut section = String::new();
+    let mut paths = Vec::new();
+    for line in text.lines() {
+        if let Some(header) = line.strip_prefix('[') {
+            section = header.trim_end_matches(']').to_owned();
+            paths.push(section.clone());
+        } else if let Some((key, _)) = line.split_once(" = ") {
+            let is_top = section.is_empty();
+            paths.push(if is_top { key.to_owned() } else { format!("{section}.{key}") });
+        }
+    }
+    paths
+}
+
+/// Cuts a path within a field of several shapes to that field.
+fn whole(path: String) -> String {
+    let names: Vec<&str> = path.split('.').collect();
+    match names.iter().position(|name| WHOLE.contains(name)) {
+        Some(last) => names[..=last].join("."),
+        None => path,
+    }
+}
+
+/// The value at a dotted path.
+pub(super) fn value_at<'a>(table: &'a Table, path: &str) -> Option<&'a Value> {
+    match path.split_once('.') {
+        Some((first, rest)) => value_at(table.get(first)?.as_table()?, rest),
+        None => table.get(path),
+    }
+}
 
 /// Rows of a page.
-pub(super) fn table(rows: &[Field]) -> String {
-    let mut table = String::from("| field | default | meaning |\n|---|---|---|\n");
-    for Field { path, default, meaning } in rows {
+pub(super) fn table<'a>(rows: impl Iterator<Item = &'a Field>) -> String {
+    let mut table = String::from("| field | default | range | meaning |\n|---|---|---|---|\n");
+    for Field { path, default, range, meaning } in rows {
         let default =
-            if *default == REQUIRED { REQUIRED.to_owned() } else { format!("`{default}`") };
-        table.extend(["| `", path, "` | ", &default, " | ", meaning, " |\n"]);
+            default.as_ref().map_or_else(|| "required".to_owned(), |text| format!("`{text}`"));
+        let range = range.as_deref().unwrap_or_default();
+        table.extend([
+            "| `",
+            path,
+            "` | ",
+            &default,
+            " | ",
+            range,
+            " | ",
+            &linked(meaning),
+            " |
+",
+        ]);
     }
     table
+}
+
+/// Pages that a meaning names (`docs/PAGE.md`) and `arXiv:` numbers as links.
+fn linked(meaning: &str) -> String {
+    let mut text = String::new();
+    for (index, part) in meaning.split('`').enumerate() {
+        let is_code = index % 2 == 1;
+        match part.strip_prefix("docs/").filter(|_| is_code) {
+            Some(page) => {
+                let name = page.split(".md").next().unwrap_or(page);
+                text.extend(["[", name, "](", page, ")"]);
+            }
+            None if is_code => text.extend(["`", part, "`"]),
+            None => text.push_str(part),
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_are_links_and_code_stays() {
+        assert_eq!(
+            linked("See (`docs/rollout.md#truncated-sampling`), not `top_p`."),
+            "See ([rollout](rollout.md#truncated-sampling)), not `top_p`."
+        );
+    }
+
+    #[test]
+    fn every_field_of_the_schema_is_listed_with_its_meaning() {
+        let listed: BTreeSet<&str> = fields().iter().map(|field| field.path.as_str()).collect();
+        assert_eq!(listed.len(), fields().len(), "a field is listed twice");
+        for field in fields() {
+            assert!(field.meaning.ends_with(['.', ')']), "{}: {:?}", field.path, field.meaning);
+        }
+        let unlisted: Vec<String> = schema::leaves()
+            .into_iter()
+            .map(whole)
+            .filter(|path| !listed.contains(path.as_str()))
+            .filter(|path| !path.starts_with("algorithm.advantage.gae"))
+            .collect();
+        assert_eq!(unlisted, [String::new(); 0]);
+    }
 }

@@ -8,23 +8,7 @@ use messages::{nearest, plain_words};
 use question_data::dataset::DataSource;
 use toml::{Table, Value};
 
-use super::{ConfigError, Field, RunConfig, fields, verl};
-
-/// Fields whose value is one key of several: setting another key replaces the one there.
-const ONE_OF: [&str; 12] = [
-    "data.train",
-    "data.evaluation",
-    "reward.overlong",
-    "rollout.engine",
-    "rollout.engine.openai.correction",
-    "algorithm.advantage",
-    "algorithm.aggregation",
-    "algorithm.policy_loss",
-    "algorithm.policy_loss.covariance-control.base",
-    "algorithm.policy_loss.covariance-control.select",
-    "algorithm.policy_loss.covariance-control.treatment",
-    "algorithm.reference_kl.coefficient",
-];
+use super::{ConfigError, Field, RunConfig, fields, schema, verl};
 
 /// Fields that a string may stand for, as [`DataSource::named`] reads it.
 const SOURCES: [&str; 2] = ["data.train", "data.evaluation"];
@@ -148,13 +132,13 @@ fn apply(table: &mut Table, argument: &str) -> Result<(), String> {
         if let (Value::String(name), true) = (&*entry, SOURCES.contains(&walked.as_str())) {
             *entry = source_table(name);
         }
-        if !entry.is_table() && ONE_OF.contains(&walked.as_str()) {
+        if !entry.is_table() && schema::is_choice(&walked) {
             *entry = Value::Table(Table::new());
         }
         let Value::Table(next) = entry else {
             return Err(format!("`{walked}` is a value, expected a table"));
         };
-        if ONE_OF.contains(&walked.as_str()) {
+        if schema::is_choice(&walked) {
             let chosen = path[walked.len() + 1..].split('.').next().unwrap_or_default();
             next.retain(|other, _| other == chosen);
         }
@@ -169,15 +153,12 @@ fn source_table(name: &str) -> Value {
     Value::try_from(DataSource::named(name)).expect("a source of questions is a table")
 }
 
-/// A key is known if it is a field, a table on the way to one, or inside a field that is one of several shapes.
+/// Refuses a key that no configuration has, with the keys it may have meant.
 pub(super) fn check_known(path: &str) -> Result<(), String> {
-    let known = |field: &str| {
-        field == path || inside(field, path) || (ONE_OF.contains(&field) && inside(path, field))
-    };
-    let paths = || fields().iter().map(|field| field.path.as_ref());
-    if paths().any(known) {
+    if schema::of_field(path).is_some() {
         return Ok(());
     }
+    let paths = || fields().iter().map(|field| field.path.as_str());
     if let Some(here) = verl::here(path) {
         return Err(here);
     }
@@ -219,7 +200,8 @@ fn parse_value(text: &str, path: &str) -> Result<Value, String> {
 /// Whether the value of a field is a text, a path or a name.
 fn holds_text(path: &str) -> bool {
     let is_text = |field: &Field| {
-        let of_text = field.default.starts_with('"') || field.path.ends_with("path");
+        let is_quoted = field.default.as_deref().is_some_and(|text| text.starts_with('"'));
+        let of_text = is_quoted || field.path.ends_with("path");
         field.path == path && (of_text || path == "name")
     };
     SOURCES.contains(&path) || fields().iter().any(is_text)

@@ -1,11 +1,14 @@
 //! `[lora]`: train low-rank corrections of the projections and leave the model itself as it is.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use messages::Problem;
 
 /// A projection of a block, under its name in a Hugging Face checkpoint.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum LoraTarget {
     /// Queries of attention.
@@ -60,14 +63,18 @@ impl LoraTarget {
 /// There is no dropout: the policy that is trained is the one that sampled.
 ///
 /// Source: Hu et al. 2021, *LoRA*, [arXiv:2106.09685](https://arxiv.org/abs/2106.09685).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LoraSection {
-    /// Rows of `A` and columns of `B`.
+    /// Common width of the two narrow matrices that are trained beside each projection. With
+    /// `[lora]` the model itself stays as it is, without dropout. Checkpoints are PEFT adapters,
+    /// which `llm-trainer merge` adds to the model; a reference policy costs no second copy.
+    #[schemars(range(min = 1))]
     pub rank: usize,
-    /// Weight of the correction, times the rank.
+    /// Scale of the product, times `rank`: it is multiplied by `alpha / rank`.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub alpha: f64,
-    /// Which projections are corrected.
+    /// Projections that have an adapter.
     pub targets: Vec<LoraTarget>,
 }
 
@@ -83,25 +90,20 @@ impl LoraSection {
         self.alpha / self.rank as f64
     }
 
-    /// What is out of range, all of it.
-    pub fn problems(&self) -> Vec<Problem> {
-        let mut problems = Vec::new();
-        let mut require = |good: bool, field: &str, value: String, expected: &str| {
-            if !good {
-                let field = format!("lora.{field}");
-                problems.push(Problem { field, value, expected: expected.to_owned() });
-            }
-        };
-        require(self.rank > 0, "rank", self.rank.to_string(), "at least 1");
-        let good = self.alpha.is_finite() && self.alpha > 0.0;
-        require(good, "alpha", format!("{:?}", self.alpha), "a finite number above 0");
+    /// The targets, if they are none or one of them stands twice.
+    pub fn problem(&self) -> Option<Problem> {
         let mut distinct = self.targets.clone();
         distinct.sort_unstable();
         distinct.dedup();
-        let good = !distinct.is_empty() && distinct.len() == self.targets.len();
+        if !distinct.is_empty() && distinct.len() == self.targets.len() {
+            return None;
+        }
         let names: Vec<&str> = self.targets.iter().map(|target| target.name()).collect();
-        require(good, "targets", format!("{names:?}"), "one projection or more, each once");
-        problems
+        Some(Problem {
+            field: "lora.targets".to_owned(),
+            value: format!("{names:?}"),
+            expected: "one projection or more, each once".to_owned(),
+        })
     }
 }
 
@@ -110,19 +112,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_out_of_range_is_named() {
-        assert!(LoraSection::default().problems().is_empty());
+    fn a_target_stands_once() {
+        assert_eq!(LoraSection::default().problem(), None);
         let twice = vec![LoraTarget::QProj, LoraTarget::QProj];
-        let wrong = LoraSection { rank: 0, alpha: f64::NAN, targets: twice };
-        let said: Vec<String> = wrong.problems().iter().map(ToString::to_string).collect();
-        assert_eq!(
-            said,
-            [
-                "`lora.rank` is 0, expected at least 1",
-                "`lora.alpha` is NaN, expected a finite number above 0",
-                "`lora.targets` is [\"q_proj\", \"q_proj\"], expected one projection or more, each once"
-            ]
-        );
+        for targets in [twice, Vec::new()] {
+            let text = format!(
+                "`lora.targets` is {:?}, expected one projection or more, each once",
+                targets.iter().map(|target| target.name()).collect::<Vec<_>>()
+            );
+            let problem = LoraSection { targets, ..LoraSection::default() }.problem();
+            assert_eq!(problem.map(|problem| problem.to_string()), Some(text));
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! Every field with its default is listed in `docs/configuration.md`, printed from [`fields`].
 
-mod algorithm_fields;
+mod algorithm_page;
 mod batch_arithmetic;
 mod by_name;
 mod control;
@@ -11,8 +11,8 @@ mod device;
 mod dtype;
 mod engine;
 mod error;
+mod feedable;
 mod field;
-mod fields;
 mod load;
 mod lora;
 mod optimizer;
@@ -20,22 +20,22 @@ mod page;
 mod parallel;
 mod preset;
 mod problems;
+mod range;
 mod resolve;
 mod reward_model;
 mod run_preset;
+mod schema;
 mod sections;
 mod thermostat;
 mod verl;
 
 pub use batch_arithmetic::BatchArithmetic;
 pub use control::{GuardAction, GuardSection, KlPlacement, ReferenceKl};
-pub use defaults::{SHAPES, shaped};
 pub use device::Device;
 pub use dtype::Dtype;
 pub use engine::{OpenaiEngine, RolloutEngine};
 pub use error::ConfigError;
-pub use field::Field;
-pub use fields::fields;
+pub use field::{Field, fields};
 pub use lora::{LoraSection, LoraTarget};
 pub use optimizer::{MasterWeights, OptimizerSection};
 pub use page::configuration_page;
@@ -44,6 +44,7 @@ pub use preset::preset;
 pub use resolve::Run;
 pub use reward_model::{RewardModelSection, RewardModelUpdate};
 pub use run_preset::{RUN_PRESETS, RunPreset, SHARED_PRESET};
+pub use schema::schema;
 pub use sections::{
     AlgorithmSection, CheckpointSection, DataSection, EvaluationSection, MetricsSection,
     ModelSection, RewardSection, RolloutSection, RunConfig, TrainingSection,

@@ -1,5 +1,6 @@
 //! `[optimizer]`: `AdamW` and its learning rate.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::dtype::Dtype;
@@ -7,7 +8,7 @@ use super::problems::Problems;
 use crate::schedule::Decay;
 
 /// What stands behind a parameter that is too coarse to take small steps in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MasterWeights {
     /// The parameter in f32: 4 bytes beside it.
@@ -43,26 +44,36 @@ impl MasterWeights {
 }
 
 /// `[optimizer]`: `AdamW`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct OptimizerSection {
-    /// Peak learning rate.
+    /// Peak learning rate of AdamW.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub learning_rate: f64,
     /// Decoupled weight decay.
+    #[schemars(range(min = 0.0))]
     pub weight_decay: f64,
-    /// Decay of the first and second moment.
+    /// Decay of the first and second moment, each at least 0 and below 1.
     pub betas: (f64, f64),
-    /// Added to the root of the second moment.
+    /// Number added to the root of the second moment.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub epsilon: f64,
-    /// What stands behind a parameter in bf16.
+    /// Master weight of a parameter in bf16, which is too coarse for small steps. `"f32"`: the
+    /// parameter in f32, 4 bytes. `"split"`: the lower half of that f32, whose upper half the
+    /// parameter is; 2 bytes and the same results to the bit. `"none"`: none; updates round
+    /// stochastically. The last two need `model.dtype = "bf16"`.
     pub master: MasterWeights,
-    /// Number format of both moments; bf16 is rounded stochastically, so that small changes are not lost.
+    /// Number format of both moments: `"f32"`, 8 bytes per parameter, or `"bf16"`, 4 bytes, rounded
+    /// stochastically so that the mean is exact. Seed, optimiser step, parameter and element
+    /// determine the noise: it is the same on any number of threads and after a resume.
     pub moments: Dtype,
-    /// The gradient is scaled down to this L2 norm.
+    /// Largest L2 norm of the gradient; a larger gradient is scaled down to it.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub max_grad_norm: f64,
-    /// Optimiser steps below the peak at the start.
+    /// Optimiser steps of warm-up: step k runs at (k + 1) / (warmup_steps + 1) of the peak.
     pub warmup_steps: u64,
-    /// Shape of the learning rate afterwards.
+    /// Learning rate after the warm-up: `"constant"`, `"linear"` or `"cosine"`; the last two fall
+    /// to 0 at the end of the run.
     pub schedule: Decay,
 }
 
@@ -86,9 +97,6 @@ impl OptimizerSection {
     /// Ranges, and what a model in `dtype` can have; `section` is where it stands.
     pub(super) fn check(&self, section: &str, dtype: Dtype, problems: &mut Problems) {
         let field = |name: &str| format!("{section}.{name}");
-        problems.positive(&field("learning_rate"), self.learning_rate);
-        problems.positive(&field("epsilon"), self.epsilon);
-        problems.positive(&field("max_grad_norm"), self.max_grad_norm);
         let wide = self.moments == Dtype::F64;
         let expected = "\"f32\" (f64 where model.dtype is) or \"bf16\"";
         problems.add_unless(!wide, &field("moments"), "f64".to_owned(), expected);
@@ -97,10 +105,6 @@ impl OptimizerSection {
             "\"f32\" unless model.dtype is \"bf16\": wider parameters are stepped as they are";
         let value = format!("{:?}", self.master.name());
         problems.add_unless(is_narrow, &field("master"), value, expected);
-        let decay = self.weight_decay;
-        let good = decay.is_finite() && decay >= 0.0;
-        let expected = "a finite number of at least 0";
-        problems.require(good, &field("weight_decay"), decay, expected);
         let (first, second) = self.betas;
         let good = (0.0..1.0).contains(&first) && (0.0..1.0).contains(&second);
         let value = format!("[{first}, {second}]");

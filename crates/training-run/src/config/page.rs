@@ -1,28 +1,40 @@
 //! `docs/configuration.md`, printed.
 
-use super::algorithm_fields::algorithm_section;
-use super::field::{Field, table};
-#[cfg(doc)]
-use super::fields;
-use super::fields::own_fields;
+use std::fmt::Write as _;
+
+use super::algorithm_page::{algorithm_section, is_setting};
+use super::field::{Field, fields, section_of, table};
 use super::verl::verl_table;
 
-/// `docs/configuration.md`, printed from [`fields`].
+/// Prints `docs/configuration.md` from [`fields`].
 pub fn configuration_page() -> String {
     let mut page = String::from(INTRODUCTION);
-    let section = |field: &Field| {
-        field.path.split_once('.').map_or_else(String::new, |(own, _)| own.to_owned())
-    };
-    let own = own_fields();
-    for rows in own.chunk_by(|a, b| section(a) == section(b)) {
-        let own = section(&rows[0]);
-        let title = if own.is_empty() { "The run".to_owned() } else { format!("`[{own}]`") };
-        page.extend(["\n## ", &title, "\n\n", &table(rows)]);
-        if own == "algorithm" {
+    for rows in fields().chunk_by(|a, b| section_of(a) == section_of(b)) {
+        let section = section_of(&rows[0]);
+        let title =
+            if section.is_empty() { "The run".to_owned() } else { format!("`[{section}]`") };
+        let is_shown = |field: &&Field| !is_setting(field) && twin_of(&field.path).is_none();
+        page.extend(["\n## ", &title, "\n\n", &table(rows.iter().filter(is_shown))]);
+        for (twin, original) in TWINS {
+            if twin.split('.').next() == Some(section) {
+                let _ = write!(page, "\n`{twin}` has the fields of `{original}`.\n");
+            }
+        }
+        if section == "algorithm" {
             page.push_str(&algorithm_section());
         }
     }
     page + VERL + &verl_table() + FOOTER
+}
+
+/// Tables with the same fields: the page lists those of the second only.
+const TWINS: [(&str, &str); 2] =
+    [("data.evaluation", "data.train"), ("reward_model.optimizer", "optimizer")];
+
+/// The table whose rows stand for those of `path`.
+fn twin_of(path: &str) -> Option<&'static str> {
+    let is_inside = |twin: &str| path.strip_prefix(twin).is_some_and(|rest| rest.starts_with('.'));
+    TWINS.into_iter().find(|(twin, _)| is_inside(twin)).map(|(_, original)| original)
 }
 
 const VERL: &str = "
@@ -99,6 +111,6 @@ fraction = 0.002
 steps = 100
 ```
 
-This page is printed from `fields()` in `crates/training-run/src/config/fields.rs`; a test compares the two.
-Rewrite it with `UPDATE_DOCS=1 cargo test -p training-run --test it documents`.
+This page is printed from the doc comments of the settings. `llm-trainer config KEY` prints the same on the terminal, and
+`llm-trainer config --schema` the JSON schema, by which editors complete and check a file.
 ";

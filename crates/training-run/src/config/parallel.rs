@@ -1,34 +1,50 @@
 //! `[parallel]`: how a run is spread over processes and memory.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use messages::Problem;
-
 /// `[parallel]`
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ParallelSection {
-    /// What is cut over the ranks in place of being on each.
+    /// Stage of ZeRO (arXiv:1910.02054), the state that is sharded over several processes: `0`
+    /// nothing, `1` the optimiser's state, `2` also the gradients of blocks, embedding and head,
+    /// `3` also their parameters. With 3 a block is whole only while it is computed, and all are
+    /// while responses are sampled. Changes memory, speed and rounding; a run may continue with
+    /// another stage.
     pub zero: Zero,
-    /// Processes that hold one model together, each a part of every large matrix; at least 1.
+    /// Processes that hold one model together, each a shard of every large matrix (tensor
+    /// parallelism). It divides the number of processes, the model's heads, `intermediate_size` and
+    /// `vocab_size`, and divides the key/value heads or is a multiple of them. The other processes
+    /// are replicas, over which `zero` shards. A run may continue with another value.
+    #[schemars(range(min = 1))]
     pub tensor: usize,
-    /// Whether what the ranks exchange travels while they compute, where it can.
+    /// Exchange gradients and parameters of blocks while other blocks are computed. `false` waits
+    /// for each exchange, to measure the difference; the numbers are the same.
     pub overlap: bool,
-    /// Whether master weights, in f32, and moments lie in the host's memory and are stepped there.
+    /// Keep f32 master weights (`optimizer.master`) and both moments in host memory and step the
+    /// optimiser there; the device keeps the parameters. The numbers are those of the CPU's
+    /// optimiser.
     pub offload_optimizer: bool,
-    /// Whether inputs of blocks wait in the host's memory for the backward pass.
+    /// Keep the inputs of blocks in host memory until the backward pass, except those that
+    /// `training.activation_bytes` covers; the numbers are the same.
     pub offload_block_inputs: bool,
-    /// Longest that a rank waits for another, in seconds.
+    /// Longest wait of a rank for another; then the run ends on every rank and names the missing
+    /// rank, its host and the operation (`docs/distributed.md`).
+    #[schemars(range(min = 1, max = 86_400))]
     pub timeout_seconds: u64,
-    /// Longest that a rank waits for the store to be served, in seconds.
+    /// Longest wait of a rank at its start for the store. Raise it where the nodes of a job do not
+    /// start together.
+    #[schemars(range(min = 1, max = 86_400))]
     pub connect_seconds: u64,
 }
 
 /// Stage of `ZeRO`: what is cut over the ranks in place of being on each.
 ///
 /// Source: Rajbhandari et al. 2020, *`ZeRO`*, [arXiv:1910.02054](https://arxiv.org/abs/1910.02054), Sec. 5.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "u8", into = "u8")]
+#[schemars(extend("maximum" = 3))]
 pub enum Zero {
     /// Nothing.
     #[default]
@@ -98,31 +114,6 @@ impl Default for ParallelSection {
     }
 }
 
-impl ParallelSection {
-    /// What is out of range.
-    pub(crate) fn problems(self) -> Vec<Problem> {
-        const DAY: u64 = 86_400;
-        let Self { timeout_seconds, connect_seconds, tensor, .. } = self;
-        let problem = |field: &str, value: String, expected: String| Problem {
-            field: format!("parallel.{field}"),
-            value,
-            expected,
-        };
-        let mut problems = Vec::new();
-        let waits = [("timeout_seconds", timeout_seconds), ("connect_seconds", connect_seconds)];
-        for (field, seconds) in waits {
-            if !(1..=DAY).contains(&seconds) {
-                let expected = format!("1 to {DAY} seconds");
-                problems.push(problem(field, seconds.to_string(), expected));
-            }
-        }
-        if tensor == 0 {
-            problems.push(problem("tensor", "0".to_owned(), "at least 1".to_owned()));
-        }
-        problems
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -138,23 +129,5 @@ mod tests {
         );
         let error = toml::from_str::<ParallelSection>("zero = 7").unwrap_err().to_string();
         assert!(error.contains("zero is 7, expected 0, 1, 2 or 3"), "{error}");
-    }
-
-    #[test]
-    fn a_model_has_at_least_one_rank() {
-        assert!(ParallelSection::default().problems().is_empty());
-        let none = ParallelSection { tensor: 0, ..ParallelSection::default() };
-        let problems = none.problems();
-        assert_eq!((problems.len(), problems[0].field.as_str()), (1, "parallel.tensor"));
-        assert_eq!(problems[0].value, "0");
-    }
-
-    #[test]
-    fn waits_are_a_second_to_a_day() {
-        let section =
-            ParallelSection { timeout_seconds: 0, connect_seconds: 86_401, ..Default::default() };
-        let fields = section.problems().into_iter().map(|problem| (problem.field, problem.value));
-        let expected = [("parallel.timeout_seconds", "0"), ("parallel.connect_seconds", "86401")];
-        assert!(fields.eq(expected.map(|(field, value)| (field.to_owned(), value.to_owned()))));
     }
 }

@@ -40,15 +40,6 @@ impl Problems {
         self.add_unless(good, field, format!("{value:?}"), expected);
     }
 
-    pub(super) fn at_least_one(&mut self, field: &str, value: usize) {
-        self.require(value > 0, field, value, "at least 1");
-    }
-
-    pub(super) fn positive(&mut self, field: &str, value: f64) {
-        let good = value.is_finite() && value > 0.0;
-        self.require(good, field, value, "a finite number above 0");
-    }
-
     pub(super) fn finish(self, origin: &str) -> Result<(), ConfigError> {
         if self.0.is_empty() {
             return Ok(());

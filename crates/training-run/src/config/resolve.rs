@@ -8,8 +8,9 @@ use question_data::dataset::{DataSource, KINDS_OF_FILE};
 use rl_losses::{AdvantageEstimator, DifficultyThermostat, KlController, Knob, Scope, Thermostat};
 use serde::Serialize;
 
-use super::algorithm_fields::{unfed_column_of_estimator, unfed_column_of_loss};
+use super::feedable::{unfed_column_of_estimator, unfed_column_of_loss};
 use super::problems::Problems;
+use super::range::out_of_range;
 use super::{ConfigError, LoraSection, MasterWeights, RewardModelSection, RunConfig};
 use crate::metrics::METRICS;
 use crate::schedule::Schedule;
@@ -129,6 +130,7 @@ impl RunConfig {
     /// [`ConfigError::Invalid`] with every problem there is, each naming field, value and what was expected.
     pub fn resolve(mut self) -> Result<Run, ConfigError> {
         let mut problems = Problems::default();
+        problems.0.extend(out_of_range(&self));
         self.check_name(&mut problems);
         self.check_data(&mut problems);
         self.check_rollout(&mut problems);
@@ -146,13 +148,12 @@ impl RunConfig {
             reward_model.check(&self.algorithm.advantage, policy, prompts, &mut problems);
         }
         self.check_evaluation(&mut problems);
-        problems.0.extend(self.dynamic_sampling.problems());
-        problems.0.extend(self.parallel.problems());
+        problems.0.extend(self.dynamic_sampling.problem());
         self.check_offload(&mut problems);
-        problems.0.extend(self.lora.iter().flat_map(LoraSection::problems));
+        problems.0.extend(self.lora.iter().filter_map(LoraSection::problem));
         let (rollout, has_adapter) = (&self.rollout, self.lora.is_some());
         problems.0.extend(rollout.engine.problems(rollout.sampling().truncates(), has_adapter));
-        problems.0.extend(self.reward.code.problems(self.reward.kinds().run_programs()));
+        problems.0.extend(self.reward.code.problem(self.reward.kinds().run_programs()));
         problems.0.extend(self.reward.overlong.problems(self.rollout.max_response_tokens));
         let metric = &self.checkpoint.best_metric;
         let known =
@@ -217,16 +218,10 @@ impl RunConfig {
             system,
             "\"\" where data.prompt.chat is false",
         );
-        problems.at_least_one("data.max_prompt_tokens", data.max_prompt_tokens);
     }
 
     fn check_rollout(&self, problems: &mut Problems) {
         let rollout = &self.rollout;
-        problems.at_least_one("rollout.prompts_per_step", rollout.prompts_per_step);
-        problems.at_least_one("rollout.group_size", rollout.group_size);
-        problems.at_least_one("rollout.max_response_tokens", rollout.max_response_tokens);
-        problems.at_least_one("rollout.rows", rollout.rows);
-        problems.positive("rollout.temperature", rollout.temperature);
         // Of temperatures, training takes none but those that have a gradient.
         let shares = rollout.sampling().checks();
         for RangeCheck { field, value, holds, expected } in &shares[1..] {
@@ -260,14 +255,12 @@ impl RunConfig {
         let expected =
             format!("a divisor of rollout.prompts_per_step = {}", rollout.prompts_per_step);
         problems.require(divides, "algorithm.mini_batch_prompts", mini_batch, &expected);
-        problems.at_least_one("algorithm.epochs", algorithm.epochs);
         let coefficient = algorithm.entropy_coefficient;
         let finite = coefficient.is_finite();
         problems.require(finite, "algorithm.entropy_coefficient", coefficient, "a finite number");
         self.check_estimator(problems);
         self.check_policy_loss(problems);
         let training = &self.training;
-        problems.require(training.steps > 0, "training.steps", training.steps, "at least 1");
         let longest = self.data.max_prompt_tokens.saturating_add(rollout.max_response_tokens);
         let expected = format!(
             "at least {longest}, the longest sequence (data.max_prompt_tokens + rollout.max_response_tokens)"
@@ -347,8 +340,6 @@ impl RunConfig {
         }
         let guard = &self.guard;
         let low = guard.entropy_min;
-        let good = low.is_finite() && low >= 0.0;
-        problems.require(good, "guard.entropy_min", low, "a finite number of at least 0");
         let high = guard.entropy_max;
         let expected = format!("more than guard.entropy_min = {low}");
         problems.require(high > low, "guard.entropy_max", high, &expected);
@@ -359,11 +350,7 @@ impl RunConfig {
         let has_source = evaluation.every == 0 || self.data.evaluation.is_some();
         let expected = "0 where data.evaluation is absent";
         problems.require(has_source, "evaluation.every", evaluation.every, expected);
-        problems.at_least_one("evaluation.samples", evaluation.samples);
         let temperature = evaluation.temperature;
-        let good = temperature.is_finite() && temperature >= 0.0;
-        let expected = "a finite number of at least 0 (0: the likeliest token)";
-        problems.require(good, "evaluation.temperature", temperature, expected);
         let greedy_twice = temperature <= 0.0 && evaluation.samples > 1;
         let expected = "1 where evaluation.temperature is 0: all samples would be equal";
         problems.require(!greedy_twice, "evaluation.samples", evaluation.samples, expected);

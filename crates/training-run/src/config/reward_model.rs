@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use rl_losses::AdvantageEstimator;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::dtype::Dtype;
@@ -10,7 +11,7 @@ use super::optimizer::OptimizerSection;
 use super::problems::Problems;
 
 /// When the reward model learns from a step's responses; verl's names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RewardModelUpdate {
     /// Never: it judges as it came.
@@ -28,16 +29,27 @@ pub enum RewardModelUpdate {
 /// Source: Cui et al. 2025, PRIME, [arXiv:2502.01456](https://arxiv.org/abs/2502.01456); defaults are those of the
 /// authors' configuration in verl, `recipe/prime/config/prime_trainer.yaml`, but `reference`, which is the paper's: there
 /// it is `path`, the same where both are the policy.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RewardModelSection {
-    /// Hugging Face directory it starts from; empty for the policy before the run.
+    /// Hugging Face directory the reward model `φ` starts from, with the policy's tokens; empty
+    /// takes `model.path`. With `algorithm.advantage = "prime"`, `φ` gives every token the reward
+    /// `β (log π_φ - log π_ref)` (temperature 1, whole vocabulary; `β` is
+    /// `algorithm.advantage.prime.beta`). It learns by the cross-entropy of the responses'
+    /// outcomes, correct or not, under the logistic function of their summed rewards. It costs the
+    /// policy's memory again; with `[lora]` it trains an adapter of its own. Its format, device and
+    /// `training.micro_batch_tokens` are the policy's.
     pub path: PathBuf,
-    /// Hugging Face directory of the frozen reference; empty for the policy before the run.
+    /// Hugging Face directory of `π_ref`, which never moves; empty takes `model.path`. It costs no
+    /// second copy if `[algorithm.reference_kl]` has the same directory, nor with `[lora]` if it is
+    /// the policy's own.
     pub reference: PathBuf,
-    /// When it learns.
+    /// Time at which it learns from a step's responses: `"before"` it judges them (two forward
+    /// passes); `"after"`: each mini-batch is judged by the pass that it is then learnt by (one
+    /// forward pass); or `"none"`.
     pub update: RewardModelUpdate,
-    /// Prompts of one of its optimiser steps; 0 for those of the policy's.
+    /// Prompts of one of its optimiser steps, a divisor of `rollout.prompts_per_step`; 0 takes
+    /// `algorithm.mini_batch_prompts`.
     pub mini_batch_prompts: usize,
     /// Its `AdamW`.
     pub optimizer: OptimizerSection,

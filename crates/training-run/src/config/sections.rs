@@ -9,6 +9,7 @@ use question_data::dataset::DataSource;
 use question_data::ground_truth::{RewardKind, RewardKinds};
 use question_data::prompt::{OverLongPrompt, PromptFormat};
 use rl_losses::{AdaptiveEntropy, AdvantageEstimator, Aggregation, PolicyLoss, PpoClip};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::by_name;
@@ -26,15 +27,16 @@ use crate::overlong::Overlong;
 use crate::retention::Retention;
 
 /// A run as the user wrote it, defaults filled in, nothing checked yet.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RunConfig {
     /// Name of the run: letters, digits, `.`, `_`, `-`.
     pub name: String,
-    /// Seed of everything random in the run.
+    /// Seed of everything random in the run. The same seed, configuration and machine give the same
+    /// run.
     #[serde(default)]
     pub seed: u64,
-    /// Folder of the run; `{name}` stands for the name. Relative to the working directory.
+    /// Directory of the run; `{name}` stands for the name. Relative to the working directory.
     #[serde(default = "default_output_directory")]
     pub output_directory: String,
     /// The model trained.
@@ -86,24 +88,28 @@ fn default_output_directory() -> String {
 }
 
 /// `[model]`
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ModelSection {
-    /// Hugging Face directory; relative to the folder of the configuration.
+    /// Hugging Face model directory.
     pub path: PathBuf,
-    /// Number format of weights and activations.
+    /// Number format of weights and activations, `"f32"` or `"bf16"`; the optimiser steps in f32.
+    /// `"f64"`, optimiser included, is for comparisons to the last digits.
     #[serde(default)]
     pub dtype: Dtype,
-    /// Where it runs.
+    /// `"auto"`, `"cpu"`, `"cuda"` (one CUDA device for each rank of a machine, the first for one
+    /// process) or `"cuda:N"`. `"auto"` is `"cuda"` on a machine with a GPU, else the CPU; it is an
+    /// error if a GPU or its driver is visible and cannot be used. `CUDA_VISIBLE_DEVICES=` hides
+    /// all devices.
     #[serde(default)]
     pub device: Device,
-    /// CPU threads; 0 takes one per core.
+    /// CPU threads; 0 takes one per core, or the value of `OMP_NUM_THREADS`.
     #[serde(default)]
     pub threads: usize,
 }
 
 /// `[data]`
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DataSection {
     /// Questions to train on.
@@ -116,8 +122,10 @@ pub struct DataSection {
     pub prompt: PromptFormat,
     /// Longest prompt, in tokens.
     #[serde(default = "default_max_prompt_tokens")]
+    #[schemars(range(min = 1))]
     pub max_prompt_tokens: usize,
-    /// What happens to a longer one.
+    /// Treatment of a longer prompt: `"error"` refuses to start, `"drop"` leaves the question out
+    /// and counts it, `"truncate-left"` removes its first tokens.
     #[serde(default)]
     pub over_long_prompts: OverLongPrompt,
 }
@@ -127,33 +135,52 @@ fn default_max_prompt_tokens() -> usize {
 }
 
 /// `[rollout]`
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RolloutSection {
     /// Questions asked in one training step.
+    #[schemars(range(min = 1))]
     pub prompts_per_step: usize,
-    /// Responses sampled to each: the group.
+    /// Responses sampled to each question; at least 2 where the advantage compares them.
+    #[schemars(range(min = 1))]
     pub group_size: usize,
     /// Longest response, in tokens, its end-of-sequence token included.
+    #[schemars(range(min = 1))]
     pub max_response_tokens: usize,
-    /// Softmax temperature of sampling; log-probabilities and entropy are taken at the same one.
+    /// Softmax temperature of sampling. Log-probabilities and entropy are taken at the same
+    /// temperature.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub temperature: f64,
-    /// Only this many of the likeliest tokens are drawn; 0 is all.
+    /// Sample only from this many of the likeliest tokens; 0 is all. If sampling leaves tokens out,
+    /// all log-probabilities (current, old, reference) are taken over the tokens kept; the entropy
+    /// stays that of the whole vocabulary (`docs/rollout.md#truncated-sampling`).
     pub top_k: usize,
-    /// Only the likeliest tokens whose probabilities first add up to this are drawn; 1 is all.
+    /// Sample only from the likeliest tokens whose probabilities first add up to this, above 0 and
+    /// at most 1; 1 is all. Applied after `top_k`.
     pub top_p: f64,
-    /// Only tokens at least this times as likely as the likeliest are drawn; 0 is all.
+    /// Sample only tokens at least this times as likely as the likeliest, at least 0 and below 1; 0
+    /// is all. Applied after `top_p`.
     pub min_p: f64,
-    /// Texts that end a response, beside the model's own end-of-sequence tokens.
+    /// Texts that end a response, besides the model's end-of-sequence tokens. They are found across
+    /// token boundaries. The verifier reads the response without them; their tokens stay and are
+    /// trained on.
     pub stop: Vec<String>,
-    /// Token ids that end a response, beside the model's own.
+    /// Token ids that end a response, besides those of the model.
     pub stop_token_ids: Vec<u32>,
-    /// Sequences that decode together.
+    /// Sequences that decode together; when one ends, the next takes its place. Each needs memory
+    /// for the longest prompt and `max_response_tokens`. Changes speed and memory, never the tokens
+    /// drawn.
+    #[schemars(range(min = 1))]
     pub rows: usize,
-    /// On the CPU, decode by products made for few rows in place of libtorch's.
+    /// Decode on the CPU by matrix products made for few rows instead of libtorch's. A row gives
+    /// the same bits whatever decodes beside it. With many rows it is faster or slower, depending
+    /// on the processor.
     pub cpu_kernels: bool,
-    /// What samples.
+    /// Sampler of the responses that are trained on: `"own"`, the trainer itself, or `"openai"`,
+    /// another process with OpenAI's interface. It is sent the weights before each step that
+    /// follows an update (`docs/rollout.md`).
     #[serde(deserialize_with = "by_name::rollout_engine")]
+    #[schemars(transform = by_name::or_engine_name)]
     pub engine: RolloutEngine,
 }
 
@@ -186,22 +213,29 @@ impl Default for RolloutSection {
 }
 
 /// `[reward]`
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RewardSection {
-    /// How a response is compared with the known answer.
+    /// Comparison of a response with the known answer: `"math"`, `"multiple-choice"` (one letter, A
+    /// to J), `"exact-match"` or `"code"`, which runs the row's unit tests on the program in the
+    /// response (`docs/code-rewards.md`). `reward.grading` finds the answer for all other kinds. A
+    /// known answer that is not of its kind is a bad row.
     #[serde(deserialize_with = "by_name::reward_kind")]
+    #[schemars(transform = by_name::or_kind_name)]
     pub kind: RewardKind,
-    /// The same for the questions of a source, in place of `kind`.
+    /// Kinds for the questions of one source (`data_source` of a row), instead of `kind`: `{
+    /// triviaqa = { exact-match = { normalisation = "words" } } }`.
     #[serde(deserialize_with = "by_name::reward_kinds")]
     pub kind_by_source: BTreeMap<String, RewardKind>,
-    /// Threads that judge while others are still sampled; 0 takes one per core.
+    /// Threads that judge responses while others are sampled; 0 takes one per core. Changes speed,
+    /// never a reward.
     pub threads: usize,
     /// What each verdict earns.
     pub values: reward_math::Reward,
     /// How an answer is found and read.
     pub grading: reward_math::Options,
-    /// What becomes of responses that reach the length limit.
+    /// Treatment of responses that reach `rollout.max_response_tokens`: `"none"`, `"mask"` (their
+    /// tokens have no gradient), or the next rows.
     pub overlong: Overlong,
     /// Whether and how programs are run.
     pub code: CodeSection,
@@ -215,20 +249,25 @@ impl RewardSection {
 }
 
 /// `[algorithm]`
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct AlgorithmSection {
-    /// How the rewards of a step become advantages.
+    /// Advantage estimator: a name, or a table with settings; see [advantage
+    /// estimators](#advantage-estimators).
     #[serde(deserialize_with = "by_name::advantage_estimator")]
+    #[schemars(transform = by_name::or_estimator_name)]
     pub advantage: AdvantageEstimator,
-    /// How the terms of tokens become one number.
+    /// Aggregation of token terms into one number: `"token-mean"`, `"seq-mean-token-mean"`,
+    /// `"seq-mean-token-sum"`, or the next row.
     pub aggregation: Aggregation,
-    /// The loss.
+    /// Policy loss: a name, or a table with settings; see [policy losses](#policy-losses).
     #[serde(deserialize_with = "by_name::policy_loss")]
+    #[schemars(transform = by_name::or_loss_name)]
     pub policy_loss: PolicyLoss,
     /// Prompts of one optimiser step; divides `rollout.prompts_per_step`.
     pub mini_batch_prompts: usize,
     /// Passes over the responses of a step.
+    #[schemars(range(min = 1))]
     pub epochs: usize,
     /// Weight of the entropy bonus in the loss, reward per nat.
     pub entropy_coefficient: f64,
@@ -263,15 +302,17 @@ impl Default for AlgorithmSection {
 }
 
 /// `[training]`
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TrainingSection {
     /// Training steps; each is one rollout batch.
+    #[schemars(range(min = 1))]
     pub steps: u64,
-    /// Tokens that run through a block at once.
+    /// Tokens of one micro-batch; at least `data.max_prompt_tokens + rollout.max_response_tokens`.
     #[serde(default = "default_micro_batch_tokens")]
     pub micro_batch_tokens: usize,
-    /// Memory, in bytes, for what blocks computed and the backward pass needs.
+    /// Memory for activations that the backward pass needs; those that do not fit are computed
+    /// again. Changes speed and memory, not a bit of the result.
     #[serde(default = "default_activation_bytes")]
     pub activation_bytes: usize,
 }
@@ -290,16 +331,19 @@ fn default_micro_batch_tokens() -> usize {
 }
 
 /// `[evaluation]`
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct EvaluationSection {
-    /// Evaluate before training and after every so many steps; 0 is never.
+    /// Evaluate before training, after every so many steps and at the end; 0 is never. Needs
+    /// `data.evaluation`.
     pub every: u64,
-    /// Questions asked, the first ones; 0 is all.
+    /// Number of questions, from the first; 0 is all.
     pub questions: usize,
-    /// Responses to each.
+    /// Responses to each question; 1 if `temperature` is 0.
+    #[schemars(range(min = 1))]
     pub samples: usize,
     /// Softmax temperature; 0 takes the likeliest token.
+    #[schemars(range(min = 0.0))]
     pub temperature: f64,
 }
 
@@ -310,18 +354,19 @@ impl Default for EvaluationSection {
 }
 
 /// `[checkpoint]`
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CheckpointSection {
-    /// Save after every so many steps; 0 saves after the last step only.
+    /// Save after every so many steps; the last step is always saved.
     pub every: u64,
-    /// Checkpoints kept, the last ones; 0 keeps all.
+    /// Number of latest checkpoints that are kept; 0 keeps all.
     pub keep: usize,
-    /// Checkpoints kept beside them: those of every so many steps; 0 keeps none for it.
+    /// Keep also checkpoints whose step is a multiple of this; 0 keeps none for it.
     pub keep_every: u64,
-    /// Checkpoints kept beside them: the so many best by `best_metric`; 0 keeps none for it.
+    /// Keep also so many checkpoints with the best `best_metric`; 0 keeps none for it.
     pub keep_best: usize,
-    /// Metric by which a checkpoint is better, the higher it is.
+    /// Metric that orders checkpoints, higher is better: a name of `docs/metrics.md`, or
+    /// `val-core/…`.
     pub best_metric: String,
 }
 
@@ -346,14 +391,16 @@ impl Default for CheckpointSection {
 }
 
 /// `[metrics]`
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct MetricsSection {
-    /// Memory for the logits that are kept to measure and predict the change of entropy; 0 switches it off.
+    /// Memory for logits that measure and predict the change of entropy; 0 switches that off.
     pub probe_bytes: usize,
-    /// Whether event files for TensorBoard are written.
+    /// Write every metric and the response lengths for TensorBoard too, to `events/`
+    /// (`docs/observability.md`).
     pub tensorboard: bool,
-    /// Groups of each step whose tokens are recorded one by one.
+    /// Groups of each step that are recorded token by token for `llm-trainer inspect`, about 60
+    /// bytes a token: first those whose rewards differ, then others; 0 is none.
     pub token_groups: usize,
 }
 

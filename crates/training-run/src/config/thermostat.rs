@@ -1,19 +1,37 @@
 //! `[algorithm.thermostat]`: what holds an entropy by moving one number of the policy loss.
 
 use rl_losses::{ControlError, DifficultyThermostatSettings, Knob, PolicyLoss, ThermostatSettings};
+use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
 /// `[algorithm.thermostat]`: a knob, and the [`ThermostatSettings`] but where it starts, which is where the policy loss has
 /// it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "Table", into = "Table")]
+#[schemars(!try_from, !into, transform = without_initial)]
 pub struct ThermostatSection {
-    /// The number that is moved.
+    /// Number of the policy loss that moves to hold an entropy: `"fraction"`, `"coefficient"` or
+    /// `"clip-ratio-high"`. It starts at the loss's own value.
     pub knob: Knob,
-    /// Accuracies of a group between buckets of difficulty, each with a thermostat of its own; one for all where it is empty.
+    /// Accuracies of a group between buckets of difficulty, ascending. `[0.25, 0.75]` makes hard,
+    /// middle and easy prompts; the thermostat holds the entropy of each by a `fraction` of its own
+    /// tokens.
+    #[schemars(default)]
     accuracy_edges: Vec<f64>,
+    #[schemars(flatten)]
     settings: ThermostatSettings,
+}
+
+/// Takes the setting that the policy loss gives out of the schema.
+fn without_initial(schema: &mut Schema) {
+    for key in ["properties", "required"] {
+        match schema.get_mut(key) {
+            Some(serde_json::Value::Object(properties)) => drop(properties.remove(INITIAL)),
+            Some(serde_json::Value::Array(names)) => names.retain(|name| name != INITIAL),
+            _ => {}
+        }
+    }
 }
 
 const KNOB: &str = "knob";

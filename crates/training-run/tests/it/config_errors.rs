@@ -209,11 +209,11 @@ fn values_out_of_range_of_sampling_and_checkpoints_are_named() {
     let cases = [
         (
             "dynamic_sampling.accuracy_low=1.5",
-            "`dynamic_sampling.accuracy_low` is 1.5, expected a share in 0..=1",
+            "`dynamic_sampling.accuracy_low` is 1.5, expected a number in 0..=1",
         ),
         (
             "dynamic_sampling.accuracy_high=-0.5",
-            "`dynamic_sampling.accuracy_high` is -0.5, expected a share in 0..=1, not below accuracy_low",
+            "`dynamic_sampling.accuracy_high` is -0.5, expected a number in 0..=1",
         ),
         ("dynamic_sampling.oversampling=0.5", "`dynamic_sampling.oversampling` is 0.5, expected"),
         ("dynamic_sampling.oversampling=nan", "`dynamic_sampling.oversampling` is NaN, expected"),

@@ -1,0 +1,110 @@
+//! JSON schema of a configuration, and what it says of a field.
+
+use std::sync::LazyLock;
+
+use schemars::SchemaGenerator;
+use serde_json::Value;
+
+use super::sections::RunConfig;
+
+/// JSON schema (2020-12) of a configuration as written, for editors and other programs.
+pub fn schema() -> &'static Value {
+    static SCHEMA: LazyLock<Value> =
+        LazyLock::new(|| SchemaGenerator::default().into_root_schema_for::<RunConfig>().to_value());
+    &SCHEMA
+}
+
+/// The doc comment of a field in one line; empty where there is none.
+pub(super) fn meaning(path: &str) -> String {
+    let text = find(path).and_then(|found| found.description);
+    text.unwrap_or_default().replace('\n', " ")
+}
+
+/// Whether a field must be given where its section or choice is used.
+pub(super) fn is_required(path: &str) -> bool {
+    find(path).is_some_and(|found| found.is_required)
+}
+
+/// The schema of a field's value.
+pub(super) fn of_field(path: &str) -> Option<&'static Value> {
+    find(path).map(|found| found.schema)
+}
+
+/// Whether a field is a choice, whose table holds one key of several.
+pub(super) fn is_choice(path: &str) -> bool {
+    let Some(schema) = of_field(path) else { return false };
+    let alternatives = branches(schema);
+    alternatives.into_iter().any(|branch| is_alternative(branch, schema))
+}
+
+/// Dotted paths of all fields that hold no others.
+#[cfg(test)]
+pub(super) fn leaves() -> Vec<String> {
+    let mut paths = Vec::new();
+    add_leaves(schema(), "", &mut paths);
+    paths
+}
+
+#[cfg(test)]
+fn add_leaves(schema: &Value, prefix: &str, paths: &mut Vec<String>) {
+    let inner: Vec<(String, &Value)> = branches(schema)
+        .into_iter()
+        .filter_map(|branch| branch.get("properties")?.as_object())
+        .flat_map(|properties| properties.iter().map(|(key, value)| (key.clone(), value)))
+        .collect();
+    if inner.is_empty() {
+        return paths.push(prefix.to_owned());
+    }
+    for (key, value) in inner {
+        let path = if prefix.is_empty() { key } else { format!("{prefix}.{key}") };
+        add_leaves(value, &path, paths);
+    }
+}
+
+/// A property of the schema.
+struct Property<'a> {
+    schema: &'a Value,
+    description: Option<&'a str>,
+    is_required: bool,
+}
+
+fn find(path: &str) -> Option<Property<'static>> {
+    let root = Property { schema: schema(), description: None, is_required: false };
+    path.split('.').try_fold(root, |parent, key| property(parent.schema, key))
+}
+
+/// The property `key` of an object, or the alternative of that name among several.
+fn property<'a>(schema: &'a Value, key: &str) -> Option<Property<'a>> {
+    branches(schema).into_iter().find_map(|branch| {
+        let inner = branch.get("properties")?.get(key)?;
+        let own = inner.get("description").or_else(|| branch.get("description"));
+        let required = branch.get("required").and_then(Value::as_array);
+        let is_named = required.is_some_and(|names| names.iter().any(|name| name == key));
+        // The name of an alternative is required in its own object only.
+        let is_required = is_named && !is_alternative(branch, schema);
+        Some(Property { schema: inner, description: own.and_then(Value::as_str), is_required })
+    })
+}
+
+/// Whether `branch` is an object of one name among the alternatives of `schema`.
+fn is_alternative(branch: &Value, schema: &Value) -> bool {
+    let names = branch.get("properties").and_then(Value::as_object);
+    !std::ptr::eq(branch, resolved(schema)) && names.is_some_and(|names| names.len() == 1)
+}
+
+/// The schema itself and all its alternatives, references resolved.
+fn branches(schema: &Value) -> Vec<&Value> {
+    let schema = resolved(schema);
+    let alternatives = ["oneOf", "anyOf"].into_iter().filter_map(|key| schema.get(key)?.as_array());
+    let inner = alternatives.flatten().flat_map(branches);
+    std::iter::once(schema).chain(inner).collect()
+}
+
+/// The schema that a reference leads to.
+fn resolved(part: &Value) -> &Value {
+    let reference = part.get("$ref").and_then(Value::as_str);
+    match reference.and_then(|reference| schema().pointer(reference.strip_prefix('#')?)) {
+        Some(definition) => resolved(definition),
+        None => part,
+    }
+}
