@@ -43,7 +43,7 @@ pub fn discounted_returns(
     Ok(returns)
 }
 
-/// What a return is compared with.
+/// Baseline of a return.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReturnBaseline {
@@ -64,7 +64,7 @@ pub enum ReturnBaseline {
 pub struct Reinforce {
     /// Factor `γ` on what follows one token later, `0..=1`.
     pub discount: f64,
-    /// What is taken off.
+    /// Baseline subtracted from each return.
     pub baseline: ReturnBaseline,
 }
 
@@ -111,7 +111,7 @@ checked_when_read!(Reinforce, ReinforcePlusPlus);
 ///
 /// # Errors
 ///
-/// As [`discounted_returns`].
+/// [`AdvantageError`], for the same reasons as [`discounted_returns`].
 pub fn reinforce_advantages(
     token_rewards: &[f64],
     end_values: Option<&[f64]>,
@@ -134,7 +134,7 @@ pub fn reinforce_advantages(
 ///
 /// # Errors
 ///
-/// As [`discounted_returns`].
+/// [`AdvantageError`], for the same reasons as [`discounted_returns`].
 pub fn reinforce_plus_plus_advantages(
     token_rewards: &[f64],
     end_values: Option<&[f64]>,

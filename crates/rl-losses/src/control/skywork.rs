@@ -15,7 +15,7 @@ use crate::parameter::{
 pub struct AdaptiveEntropy {
     /// Entropy to stay above, in nats, above 0.
     pub target: f64,
-    /// What one step adds or takes off, above 0.
+    /// Change of the coefficient per step, above 0.
     pub step: f64,
     /// Largest coefficient, above 0.
     pub maximum: f64,

@@ -27,7 +27,7 @@ pub struct ThermostatSettings {
     /// `K_p`: relative change of the knob per relative error of the entropy, 0 or above.
     #[serde(default = "default_proportional")]
     pub proportional: f64,
-    /// `K_i`: the same, per step, 0 or above.
+    /// `K_i`: relative change of the knob per relative error and step, 0 or above.
     #[serde(default = "default_integral")]
     pub integral: f64,
     /// Weight of the past in the measured entropy, `0..1`; delays by `s / (1 - s)` steps.
@@ -119,7 +119,7 @@ impl Settings for ThermostatSettings {
 
 checked_when_read!(ThermostatSettings);
 
-/// Whether a knob is at its bound and the target still out of reach.
+/// Bound that a knob has reached while the target is still out of reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Saturation {
@@ -225,7 +225,7 @@ impl Thermostat {
         self.log_knob.exp().clamp(self.settings.low, self.settings.high)
     }
 
-    /// The entropy the next measurement is held against, in nats.
+    /// Target of the next measurement, in nats.
     pub fn target(&self) -> f64 {
         self.settings.target.at(self.step)
     }
@@ -235,12 +235,12 @@ impl Thermostat {
         self.error
     }
 
-    /// Whether the target is out of reach.
+    /// Bound that keeps the target out of reach, or [`Saturation::None`].
     pub fn saturation(&self) -> Saturation {
         self.saturation
     }
 
-    /// For how many steps in a row it has been.
+    /// Number of steps in a row for which the target has been out of reach.
     pub fn saturated_steps(&self) -> u64 {
         self.saturated_steps
     }

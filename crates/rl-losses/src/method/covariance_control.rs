@@ -16,7 +16,7 @@ use crate::{
     surrogate::{ClipRange, Dropping, Plain, Surrogate},
 };
 
-/// Which tokens of high covariance are taken.
+/// Rule that selects tokens of high covariance.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Select {
@@ -63,17 +63,17 @@ impl Base {
 pub struct CovarianceControl {
     /// Share of all tokens to treat, above 0 and at most 1.
     pub fraction: f64,
-    /// Which tokens.
+    /// Rule that selects the tokens.
     pub select: Select,
-    /// What is done to them.
+    /// Treatment of the selected tokens.
     pub treatment: Treatment,
     /// The surrogate of every token.
     pub base: Base,
-    /// What the covariance is centred on.
+    /// Centre of the covariance.
     pub centering: Centering,
     /// The tokens it is centred and shared over.
     pub scope: Scope,
-    /// Whose arithmetic.
+    /// Version whose arithmetic is followed.
     pub semantics: Semantics,
 }
 
@@ -101,7 +101,7 @@ impl Settings for CovarianceControl {
 checked_when_read!(CovarianceControl);
 
 impl CovarianceControl {
-    /// Whether selected tokens have the gradient of any other where policy and old policy are the same.
+    /// Returns true if selected tokens have the gradient of any other where policy and old policy are the same.
     pub(crate) fn is_inert_on_policy(&self) -> bool {
         self.treatment.is_inert_on_policy()
     }

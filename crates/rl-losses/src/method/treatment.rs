@@ -11,7 +11,7 @@ use crate::{
     term::{Scored, Sources, Term, Token, TokenLoss},
 };
 
-/// Whose log-probability a penalty pulls to.
+/// Policy whose log-probability a penalty pulls to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Anchor {
@@ -43,7 +43,7 @@ pub struct Penalty {
     pub divergence: KlEstimator,
     /// Its weight, reward per nat; not negative.
     pub coefficient: f64,
-    /// What it pulls to.
+    /// Policy that the penalty pulls to.
     pub anchor: Anchor,
 }
 
@@ -75,7 +75,7 @@ impl Settings for Reweight {
 
 checked_when_read!(Penalty, Reweight);
 
-/// What is done to a selected token.
+/// Treatment of a selected token.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Treatment {
@@ -98,7 +98,7 @@ impl Treatment {
         }
     }
 
-    /// Whether a selected token has the gradient of any other where the ratio is 1.
+    /// Returns true if a selected token has the gradient of any other where the ratio is 1.
     pub(crate) fn is_inert_on_policy(self) -> bool {
         match self {
             // k1 pulls with the same force wherever the token is.

@@ -1,4 +1,4 @@
-//! What a correction reports.
+//! Statistics that a rollout correction reports.
 
 use std::ops::AddAssign;
 
@@ -18,9 +18,9 @@ pub struct CorrectionSums {
     pub weight: f64,
     /// `Σ_t w_t²`.
     pub weight_squared: f64,
-    /// Sum of the weights over what they are taken of: tokens, or sequences with a token.
+    /// Sum of the weights over their units: tokens, or sequences with a token.
     pub unit_weight: f64,
-    /// The number of those.
+    /// Number of units.
     pub units: usize,
     /// Units above the bound.
     pub above: usize,
