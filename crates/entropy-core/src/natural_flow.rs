@@ -119,8 +119,8 @@ impl NaturalFlow {
     }
 }
 
-/// Time `τ = (1 - e^(-βt)) / β` at which the flow without regularisers is where the flow held to
-/// its own start by `β KL(π ‖ π_0)` is at `time`; never beyond `1/β`.
+/// Time `τ = (1 - e^(-βt)) / β` at which the flow without regularisers has the policy that the flow
+/// with the penalty `β KL(π ‖ π_0)` to its start has at `time`; never beyond `1/β`.
 ///
 /// The penalty leaves the curve of reward against entropy as it is, and stops on it.
 ///

@@ -144,7 +144,7 @@ pub(crate) fn fit_law(entropy: Column<'_>, reward: Column<'_>) -> PyResult<Law> 
     PerformanceLaw::fit(&entropy.doubles(), &reward.doubles()).map(Law).map_err(value_error)
 }
 
-/// A law fitted to the first points of a run and held against the rest.
+/// A law fitted to the first points of a run and compared with the rest.
 ///
 /// Attributes
 /// ----------

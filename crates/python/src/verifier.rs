@@ -128,7 +128,7 @@ fn options(mode: &str, fuel: u64) -> PyResult<Options> {
     Ok(Options { fuel, ..options })
 }
 
-/// A response, what it is held against, and the question if it is known.
+/// A response, its ground truth, and the question if it is known.
 #[derive(Clone, Copy)]
 struct Row<'a> {
     response: &'a str,

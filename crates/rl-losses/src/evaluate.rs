@@ -13,7 +13,7 @@ use crate::{
     term::{Sources, Token, TokenLoss},
 };
 
-/// Tokens of one piece of work: pieces are cut at multiples of it, whatever the threads.
+/// Tokens of one piece of work: pieces are split at multiples of it, whatever the threads.
 const PIECE: usize = 16_384;
 /// Tokens whose terms are on the stack at once.
 const BLOCK: usize = 512;
@@ -97,20 +97,13 @@ impl<R: Real> Visitor for Evaluate<'_, '_, R> {
         let Self { batch, plan, gradient } = self;
         assert_eq!(plan.len(), batch.len(), "a plan of the same tokens");
         assert_eq!(gradient.len(), batch.len(), "one slope per token");
-        let constants_column = plan.column_of_constants().map(|column| {
+        let column = plan.column_of_constants().map(|column| {
             let values = batch.column(column);
             values.unwrap_or_else(|| panic!("the plan needs the column `{column}` of the batch"))
         });
         let pieces: Vec<_> = zip(runs(batch.len(), PIECE), gradient.chunks_mut(PIECE)).collect();
         let parts = batch.threads().map(pieces, |(tokens, gradient)| {
-            pulp::Arch::new().dispatch(Piece {
-                loss,
-                batch,
-                own: constants_column,
-                plan,
-                tokens,
-                gradient,
-            })
+            pulp::Arch::new().dispatch(Piece { loss, batch, own: column, plan, tokens, gradient })
         });
         let mut total = Evaluation::default();
         for part in parts {
@@ -282,8 +275,8 @@ impl<R: Real> Terms<R> {
         counts
     }
 
-    /// Computes ratios and reported log-ratios of a block; returns true if any is clamped. In loops of their own: where registers are few, the
-    /// constants of the exponential and those of the loss do not fit them together.
+    /// Computes ratios and reported log-ratios of a block; returns true if any is clamped. They have loops of their own: where
+    /// registers are few, the constants of the exponential and those of the loss do not fit them together.
     #[inline(always)]
     fn take_ratios(&mut self, inputs: &Inputs<'_, R>) -> bool {
         let Inputs { log_prob: new, old_log_prob: old, .. } = *inputs;

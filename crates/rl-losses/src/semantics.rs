@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub enum Semantics {
     /// Choices of this project: at least one token treated (a method that is on acts), exact
     /// means (no `1e-8`, so that a shift of the advantages changes nothing), an open band (as both codes,
-    /// whose bounds were tuned with it), log-ratios of PPO held to ±20 (a ratio that overflowed would end
+    /// whose bounds were tuned with it), log-ratios of PPO clamped to ±20 (a ratio that overflowed would end
     /// the run), the earlier of equal tokens (so that the batch alone decides, not a sort or a split into
     /// ranks), shares as fractions (a percentage read as one is a hundred times the treatment, and nothing
     /// says so), dropped tokens in the denominator (or dropping some would be a larger step for the rest).

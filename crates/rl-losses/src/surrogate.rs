@@ -6,8 +6,8 @@ use crate::{
     term::{Scored, Term, Token, TokenLoss},
 };
 
-/// `|log r|` beyond this is held constant, in nats: `exp` stays far from overflow and the token
-/// gives no gradient.
+/// Largest `|log r|`, in nats. Beyond it the ratio is constant: `exp` stays far from overflow and
+/// the token gives no gradient.
 ///
 /// Source: verl `core_algos`, `compute_policy_loss_vanilla`; row 15 of `docs/paper-vs-code.md`.
 pub(crate) const LOG_RATIO_LIMIT: f64 = 20.0;

@@ -135,11 +135,11 @@ pub enum Saturation {
 /// Holds an entropy by a PI controller between the logarithms of entropy and knob.
 ///
 /// ```text
-/// e = ln H* - ln H                       relative error, smoothed, held to ±2
-/// v = ln initial + K_p e + K_i Σ e       ln knob, held to its bounds and to largest_step a step
+/// e = ln H* - ln H                       relative error, smoothed, clamped to ±2
+/// v = ln initial + K_p e + K_i Σ e       ln knob, clamped to its bounds and to largest_step a step
 /// ```
 ///
-/// The sum rests while `v` is held and the error would push it further (no wind-up).
+/// The sum rests while `v` is clamped and the error would push it further (no wind-up).
 ///
 /// **Why logarithms.** To first order in the share of treated tokens, a step changes the entropy by
 /// `ΔH = -d + g u`, with the drift `d` of the policy gradient and a knob `u` of unknown effect `g`

@@ -33,7 +33,7 @@ impl ExactSum {
     pub(crate) fn of<R: Real>(terms: &[R]) -> Self {
         let mut sum = Self::default();
         let (runs, last) = terms.as_chunks::<RUN>();
-        // Runs of one known length: how their loops end need not be asked.
+        // Runs of one known length: their loops need no test for the end.
         for run in runs {
             sum.extend(run);
         }
@@ -137,8 +137,8 @@ fn small_units<R: Real>(terms: &[R]) -> i128 {
     (units_above(coarse, COARSE, terms.len()) << 43) + units_above(fine, FINE, terms.len())
 }
 
-/// Returns true if terms of this `largest` magnitude are all below 16 and on the middle grid, `2^-47`: `f32` of which none but 0
-/// is below `2^-24`.
+/// Returns true if terms of this `largest` magnitude are all below 16 and on the middle grid, `2^-47`: for `f32`, if none
+/// but 0 is below `2^-24`.
 #[inline(always)]
 fn fit_middle_grid<R: Real>(terms: &[R], largest: R::Bits) -> bool {
     let (least, limit) = (power(R::SIGNIFICAND_BITS - 48), R::of(16.0).magnitude_bits());

@@ -231,7 +231,7 @@ impl<R: Real> Scan<'_, '_, R> {
         let first_position = (self.run.first + block.start) as u64;
         self.values(block, priorities);
         if let Order::Draw { low, high, .. } = self.selection.by {
-            // In place of each covariance the token's draw, or what nobody can be selected by outside of the band.
+            // In place of each covariance the token's draw, or, outside of the band, a value by which no token is selected.
             let closed = self.selection.semantics == Semantics::Paper;
             for (index, priority) in priorities.iter_mut().enumerate() {
                 let open = (low < *priority) & (*priority < high);

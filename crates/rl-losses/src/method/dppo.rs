@@ -17,7 +17,7 @@ const REST: f64 = 1e-8;
 /// probability has moved by more than a bound in the direction its advantage pushes it: total
 /// variation, `|π - π_old|`.
 ///
-/// Rare tokens may multiply their probability, frequent ones are held: the reverse of a clipped ratio.
+/// Rare tokens may multiply their probability, frequent ones are limited: the reverse of a clipped ratio.
 ///
 /// Default: the paper's bound of 0.2; the ceiling of 20 of verl's function.
 ///

@@ -168,8 +168,8 @@ impl PolicyLoss {
     ///
     /// # Errors
     ///
-    /// [`PlanError`], for the same reasons as [`check`](Self::check); with buckets, also if the method selects no share of the mini-batch, or a fraction is
-    /// out of range.
+    /// [`PlanError`], for the same reasons as [`check`](Self::check); with buckets, also if the method selects no share of
+    /// the mini-batch, or a fraction is out of range.
     ///
     /// # Panics
     ///

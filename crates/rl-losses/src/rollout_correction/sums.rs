@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// Additive statistics of a correction: add every part (of whole sequences) and rank, then divide.
 ///
-/// `ℓ = old_log_prob - rollout_log_prob`, each token's held to ±20 nats. Weights are those after
+/// `ℓ = old_log_prob - rollout_log_prob`, each token's clamped to ±20 nats. Weights are those after
 /// the bound and before normalisation, which is a common factor.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct CorrectionSums {

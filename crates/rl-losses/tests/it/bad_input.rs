@@ -225,7 +225,7 @@ fn valid_columns_are_taken() {
     }
 }
 
-/// The table of entries and bad inputs: each is not read, or refused in so many words.
+/// The table of entries and bad inputs: each is not read, or refused with an error that names what is wrong.
 #[test]
 fn what_is_wrong_is_said_in_so_many_words() {
     let mut table = Vec::new();

@@ -1,4 +1,4 @@
-//! A loss from outside the registry runs on the same plan, aggregation and sums; and the example of one runs.
+//! A custom loss from outside the registry runs on the same plan, aggregation and sums; and the example of one runs.
 
 use rl_losses::{
     Aggregation, LossSums, PolicyLoss, PpoClip, Real, Scored, StepPlan, Term, Token, TokenBatch,
@@ -9,7 +9,7 @@ use rl_losses::{
 #[expect(dead_code, reason = "its `main` is for the command line")]
 mod custom_loss;
 
-/// PPO's surrogate without dual clip, by hand: its twin in the registry says what to expect.
+/// PPO's surrogate without dual clip, written again: the registry's own gives the expected numbers.
 struct Clipped;
 
 impl TokenLoss for Clipped {
@@ -41,7 +41,7 @@ fn an_own_loss_is_evaluated_as_one_of_the_registry() {
     assert_eq!(custom, twin.evaluate(&batch, plan.part(0..1200)));
     assert!(custom.sums.clipped > 100, "{:?}", custom.sums);
 
-    // Parts, that cut a sequence, add up.
+    // Parts that split a sequence add up.
     let parts = [0..300, 300..1200]
         .map(|run| evaluate_loss(&Clipped, &batch.part(run.clone()), plan.part(run)));
     assert!((parts[0].value + parts[1].value - custom.value).abs() < 1e-12);
@@ -51,7 +51,7 @@ fn an_own_loss_is_evaluated_as_one_of_the_registry() {
     );
 }
 
-/// `-r A` of the ratio as the evaluation gives it; altered are those whose ratio it says to be held.
+/// `-r A` of the ratio as the evaluation gives it; tokens with a clamped ratio count as altered.
 struct Held(Option<f64>);
 
 impl TokenLoss for Held {
@@ -65,7 +65,7 @@ impl TokenLoss for Held {
     }
 }
 
-/// Values of tokens that moved by so many nats, `Σ -log r` and `Σ |log r|`, and how many are held.
+/// Values of tokens that moved by so many nats, `Σ -log r` and `Σ |log r|`, and the number of clamped ratios.
 fn held<R: Real>(loss: &Held, moves: &[f64]) -> (Vec<f64>, (f64, f64), usize) {
     let log_prob: Vec<R> = moves.iter().map(|&x| R::of(x)).collect();
     let (zeros, ones) = (vec![R::of(0.0); moves.len()], vec![R::of(-1.0); moves.len()]);
