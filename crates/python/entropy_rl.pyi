@@ -358,7 +358,7 @@ class PerformanceLaw:
 
 @final
 class Forecast:
-    """A law fitted to the first points of a run and held against the rest."""
+    """A law fitted to the first points of a run and compared with the rest."""
 
     @property
     def law(self) -> PerformanceLaw: ...

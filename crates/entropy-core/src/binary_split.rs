@@ -1,5 +1,5 @@
-//! A policy seen as success or failure: where the entropy lies, and which part a natural flow can
-//! spend.
+//! Entropy of a policy over right and wrong actions, split by success, and its change along a
+//! natural flow.
 
 use crate::categorical::Categorical;
 use serde::{Deserialize, Serialize};
@@ -18,9 +18,9 @@ use serde::{Deserialize, Serialize};
 pub struct BinarySplit {
     /// `ln(R / (1 - R))` of the probability of success `R`; infinite where it is 0 or 1.
     pub log_odds: f64,
-    /// Entropy among the right actions, `H_c`, in nats; 0 where there is none.
+    /// Entropy among the right actions, `H_c`, in nats; 0 if no action is right.
     pub entropy_right: f64,
-    /// Entropy among the wrong actions, `H_w`, in nats; 0 where there is none.
+    /// Entropy among the wrong actions, `H_w`, in nats; 0 if no action is wrong.
     pub entropy_wrong: f64,
 }
 
@@ -60,7 +60,7 @@ impl BinarySplit {
         1.0 / (1.0 + (-self.log_odds).exp())
     }
 
-    /// The entropy `H` put together again, in nats.
+    /// Entropy `H` of the policy, from the three parts, in nats.
     pub fn entropy(self) -> f64 {
         let verdict = match Categorical::from_logits(&[self.log_odds, 0.0]) {
             Ok(verdict) => verdict.entropy(),
@@ -110,8 +110,11 @@ mod tests {
         for time in [0.0, 0.5, 3.0, 40.0] {
             let (point, split) = (flow.at(time), split.after(time));
             assert!((split.success() - point.reward).abs() < 1e-15);
-            let found = split.entropy();
-            assert!((found - point.policy.entropy()).abs() < 1e-14 * found, "{time}: {found}");
+            let entropy = split.entropy();
+            assert!(
+                (entropy - point.policy.entropy()).abs() < 1e-14 * entropy,
+                "{time}: {entropy}"
+            );
         }
         assert!(split.after(50.0).entropy() - split.entropy_right < 1e-15);
     }

@@ -7,7 +7,7 @@ use thiserror::Error;
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
 pub enum LogitsError {
-    /// There is nothing to choose from.
+    /// The slice is empty.
     #[error("no logits: a distribution needs at least one action")]
     Empty,
     /// A logit is NaN or `+∞`.
@@ -37,7 +37,7 @@ pub enum LogitsError {
 /// `docs/theory.md#numerics`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Categorical {
-    /// As they came in: what an exact sum starts from.
+    /// Logits as passed in, `[actions]`: exact sums start from them.
     logits: Vec<f64>,
     log_probs: Vec<f64>,
     probs: Vec<f64>,
@@ -105,7 +105,7 @@ impl Categorical {
         })
     }
 
-    /// The logits it was made from.
+    /// Logits as passed to [`from_logits`](Self::from_logits), `[actions]`.
     pub(crate) fn logits(&self) -> &[f64] {
         &self.logits
     }
@@ -201,7 +201,7 @@ impl Categorical {
         self.expect(|action| self.entropy_score(action))
     }
 
-    /// What decides how one sample of each action moves the entropy under the policy gradient:
+    /// Discriminator of each action: how one sample of it moves the entropy under the policy gradient,
     /// `G_a = π_a (log π_a + H) - κ`, in nats, with [`κ`](Self::log_prob_prob_covariance); shape
     /// `[actions]`, 0 where impossible. Its mean under the policy is 0.
     ///

@@ -1,4 +1,4 @@
-//! What the covariance of a batch of tokens estimates, and how well.
+//! Expectation and variance of a covariance estimated from a batch of tokens.
 
 use crate::categorical::Categorical;
 use crate::input_error::{InputError, check_not_negative, check_parameter};
@@ -10,7 +10,7 @@ use crate::summation::sum;
 /// Derivation: `docs/theory.md#state-centring`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CovarianceDecomposition {
-    /// Mean over the states of `Cov_s(log π, A)`: what the theorems speak of.
+    /// Mean over the states of `Cov_s(log π, A)`: the covariance of the theorems.
     pub within: f64,
     /// Covariance of the states' means, `-Cov_s(H(s), E[A | s])`: 0 if the advantage is centred in
     /// every state.

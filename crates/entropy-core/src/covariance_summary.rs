@@ -1,4 +1,4 @@
-//! How unevenly covariance is spread over the tokens of a batch.
+//! Distribution of covariance over the tokens of a batch.
 
 use crate::summation::{mean, sum};
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct TopMean {
     /// Share of the tokens, within `0..=1`.
     pub fraction: f64,
-    /// The number of tokens that is: rounded up, at least one.
+    /// Number of tokens in that share: rounded up, at least one.
     pub tokens: usize,
     /// Their mean covariance, in nat·reward.
     pub mean: f64,
@@ -25,7 +25,7 @@ pub struct Quantile {
 
 /// Distribution of the token covariances of one batch.
 ///
-/// Of no tokens every figure is 0, and [`tokens`](Self::tokens) says so.
+/// For an empty batch [`tokens`](Self::tokens), all means and all quantile values are 0.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CovarianceSummary {
     /// Number of tokens.
@@ -81,8 +81,8 @@ fn top_mean(ascending: &[f64], fraction: f64) -> TopMean {
     TopMean { fraction, tokens, mean: if tokens == 0 { 0.0 } else { total / tokens as f64 } }
 }
 
-/// Quantile of values in ascending order, interpolated between neighbours: the value at place `level · (n - 1)`; 0 of no
-/// values. `level` lies in `0..=1`.
+/// Quantile of ascending values: the value at position `level · (n - 1)`, interpolated between neighbours; 0 if there are
+/// no values. `level` lies in `0..=1`.
 ///
 /// Source: Hyndman and Fan 1996, definition 7, the default of `numpy.quantile`.
 ///
@@ -113,9 +113,12 @@ mod tests {
     #[test]
     fn top_means_are_means_of_the_largest_values() {
         let summary = CovarianceSummary::of(&hundred());
-        let found: Vec<(usize, f64)> =
+        let top_means: Vec<(usize, f64)> =
             summary.top_means.iter().map(|top| (top.tokens, top.mean)).collect();
-        assert_eq!(found, [(1, 100.0), (1, 100.0), (2, 99.5), (20, 90.5), (50, 75.5), (100, 50.5)]);
+        assert_eq!(
+            top_means,
+            [(1, 100.0), (1, 100.0), (2, 99.5), (20, 90.5), (50, 75.5), (100, 50.5)]
+        );
         assert_eq!(summary.top_mean(0.2), Some(90.5));
         assert_eq!(summary.top_mean(0.3), None);
     }

@@ -5,7 +5,7 @@ use crate::input_error::{InputError, check_parameter};
 use crate::kernel::{row, tempered};
 use crate::root;
 
-/// An entropy this near to the one wanted, relative to it, is that one.
+/// Relative error of the entropy at which the search for a temperature ends.
 const TOLERANCE: f64 = 1e-12;
 
 /// Entropy of `softmax(z / T)`, in nats, for `logits` of shape `[actions]`.
@@ -24,8 +24,8 @@ pub fn entropy_at_temperature(logits: &[f64], temperature: f64) -> Result<f64, I
 /// H(softmax(z / T)) = entropy,    dH / d ln T = Var_π(log π) ≥ 0
 /// ```
 ///
-/// by Newton's method in `ln T`, safeguarded by bisection, to 1e-12 of the entropy. Where the entropy lies outside what the temperatures reach, the
-/// nearer end: `low` where it is too small, `high` where it is too large. Derivation:
+/// Solved by Newton's method in `ln T`, safeguarded by bisection, to 1e-12 of the entropy. Returns `low` if the entropy is
+/// below the reachable range, `high` if it is above. Derivation:
 /// `docs/theory.md#entropy-at-a-temperature`.
 ///
 /// # Errors
@@ -40,8 +40,8 @@ pub fn entropy_at_temperature(logits: &[f64], temperature: f64) -> Result<f64, I
 ///
 /// // Odds of three to one in place of nine to one: half the gap, twice the temperature.
 /// let wanted = -(0.75f64 * 0.75f64.ln() + 0.25 * 0.25f64.ln());
-/// let found = temperature_of_entropy(&[9f64.ln(), 0.0], wanted, 0.1, 10.0)?;
-/// assert!((found - 2.0).abs() < 1e-11);
+/// let temperature = temperature_of_entropy(&[9f64.ln(), 0.0], wanted, 0.1, 10.0)?;
+/// assert!((temperature - 2.0).abs() < 1e-11);
 /// # Ok::<(), entropy_core::InputError>(())
 /// ```
 pub fn temperature_of_entropy(
@@ -57,28 +57,28 @@ pub fn temperature_of_entropy(
     Ok(solve(logits, row::mode(logits)?, entropy, low, high))
 }
 
-/// As [`temperature_of_entropy`], of what was checked.
+/// Solves [`temperature_of_entropy`] for checked inputs, with the action of the largest logit at `mode`.
 fn solve(logits: &[f64], mode: usize, entropy: f64, low: f64, high: f64) -> f64 {
-    let at = |log_temperature: f64| {
-        let found = tempered(logits, mode, log_temperature.exp());
-        let excess = found.entropy - entropy;
+    let excess_and_slope = |log_temperature: f64| {
+        let current = tempered(logits, mode, log_temperature.exp());
+        let excess = current.entropy - entropy;
         // Within rounding of the sums: no step would bring it nearer.
-        (if excess.abs() <= TOLERANCE * entropy { 0.0 } else { excess }, found.slope)
+        (if excess.abs() <= TOLERANCE * entropy { 0.0 } else { excess }, current.slope)
     };
     let (start, end) = (low.ln(), high.ln());
-    if at(start).0 >= 0.0 {
+    if excess_and_slope(start).0 >= 0.0 {
         return low;
     }
-    if at(end).0 <= 0.0 {
+    if excess_and_slope(end).0 <= 0.0 {
         return high;
     }
-    root::increasing(at, start, end).exp()
+    root::increasing(excess_and_slope, start, end).exp()
 }
 
 /// Bounds of the entropy of the distribution that a token is drawn from, in nats.
 ///
-/// The temperature of each token is moved from a base temperature to the nearest one whose entropy lies within the bounds,
-/// and to no other than `base / 10..=10 base` ([`EntropyBand::REACH`]): a bound that needs more than that is missed.
+/// The temperature of each token moves from a base temperature to the nearest one whose entropy lies within the bounds. It
+/// stays within `base / 10..=10 base` ([`EntropyBand::REACH`]): a bound that needs more is missed.
 /// Derivation: `docs/theory.md#entropy-at-a-temperature`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct EntropyBand {
@@ -89,7 +89,7 @@ pub struct EntropyBand {
 /// A temperature and the entropy it gives.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AtTemperature {
-    /// Logits are divided by it.
+    /// Divisor of the logits.
     pub temperature: f64,
     /// Entropy of `softmax(z / temperature)`, in nats.
     pub entropy: f64,
@@ -99,7 +99,7 @@ impl EntropyBand {
     /// Largest factor by which a temperature is moved, either way.
     pub const REACH: f64 = 10.0;
 
-    /// A band; `None` is no bound on that side.
+    /// Creates a band; `None` sets no bound on that side.
     ///
     /// # Errors
     ///
@@ -123,8 +123,8 @@ impl EntropyBand {
         self.ceiling
     }
 
-    /// The temperature nearest to `base` that holds the entropy within the bounds, with that entropy; `base` itself, to the
-    /// bit, where it does already. `logits` is `[actions]`; `-∞` marks what is never drawn.
+    /// Returns the temperature nearest to `base` whose entropy lies within the bounds, with that entropy: `base` itself, to the
+    /// bit, if it does already. `logits` is `[actions]`; `-∞` marks an impossible action.
     ///
     /// # Errors
     ///
@@ -168,9 +168,13 @@ mod tests {
         for gap in [0.5, 3.0, 40.0] {
             for p in [0.55f64, 0.9, 0.999, 1.0 - 1e-9] {
                 let expected = gap / (p / (1.0 - p)).ln();
-                let found = temperature_of_entropy(&[gap, 0.0], binary(p), 1e-3, 1e4).unwrap();
+                let temperature =
+                    temperature_of_entropy(&[gap, 0.0], binary(p), 1e-3, 1e4).unwrap();
                 // Near even odds the entropy is flat: half the digits are left.
-                assert!((found / expected - 1.0).abs() < 1e-6, "{gap} {p}: {found} {expected}");
+                assert!(
+                    (temperature / expected - 1.0).abs() < 1e-6,
+                    "{gap} {p}: {temperature} {expected}"
+                );
             }
         }
     }
@@ -181,11 +185,11 @@ mod tests {
         let (gap, others, wanted) = (12.0f64, 50_000_u32, 4.0f64);
         let mut logits = vec![0.0; 50_001];
         logits[7] = gap;
-        let found = temperature_of_entropy(&logits, wanted, 0.1, 10.0).unwrap();
-        let u = gap / found;
+        let temperature = temperature_of_entropy(&logits, wanted, 0.1, 10.0).unwrap();
+        let u = gap / temperature;
         let odds = f64::from(others) * (-u).exp();
         let entropy = odds.ln_1p() + u * odds / (1.0 + odds);
-        assert!((entropy - wanted).abs() < 1e-11, "{entropy} at {found}");
+        assert!((entropy - wanted).abs() < 1e-11, "{entropy} at {temperature}");
     }
 
     #[test]
@@ -198,8 +202,8 @@ mod tests {
     #[test]
     fn inside_the_band_nothing_moves() {
         let band = EntropyBand::new(Some(0.1), Some(1.0)).unwrap();
-        let found = band.hold(&[1.0, 0.0], 0.7).unwrap();
-        assert_eq!(found.temperature.to_bits(), 0.7f64.to_bits());
+        let result = band.hold(&[1.0, 0.0], 0.7).unwrap();
+        assert_eq!(result.temperature.to_bits(), 0.7f64.to_bits());
         let free = EntropyBand::new(None, None).unwrap().hold(&[0.0; 9], 1.3).unwrap();
         assert_eq!(free.temperature.to_bits(), 1.3f64.to_bits());
         assert!((free.entropy - 9f64.ln()).abs() < 1e-14);
@@ -227,14 +231,15 @@ mod tests {
             base in 0.2..2.0f64,
         ) {
             let band = EntropyBand::new(Some(floor), Some(floor + width)).unwrap();
-            let found = band.hold(&logits, base).unwrap();
-            let again = entropy_at_temperature(&logits, found.temperature).unwrap();
-            prop_assert!((again - found.entropy).abs() < 1e-12);
-            let inside = found.entropy > floor - 1e-9 && found.entropy < floor + width + 1e-9;
-            let at = |end: f64| (found.temperature / end - 1.0).abs() < 1e-9;
+            let result = band.hold(&logits, base).unwrap();
+            let again = entropy_at_temperature(&logits, result.temperature).unwrap();
+            prop_assert!((again - result.entropy).abs() < 1e-12);
+            let inside = result.entropy > floor - 1e-9 && result.entropy < floor + width + 1e-9;
+            let is_at = |end: f64| (result.temperature / end - 1.0).abs() < 1e-9;
             let (lowest, highest) = (base / EntropyBand::REACH, base * EntropyBand::REACH);
-            let spent = (at(highest) && again < floor) || (at(lowest) && again > floor + width);
-            prop_assert!(inside || spent, "{found:?}");
+            let spent =
+                (is_at(highest) && again < floor) || (is_at(lowest) && again > floor + width);
+            prop_assert!(inside || spent, "{result:?}");
         }
 
         /// Half way in ln T between two entropies there is another between them.

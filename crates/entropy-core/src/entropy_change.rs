@@ -1,5 +1,5 @@
-//! How the entropy of a policy answers a step of its logits: Lemma 1, the orders after it, and
-//! bounds on what Lemma 1 leaves out.
+//! Change of a policy's entropy under a step of its logits: Lemma 1, the orders after it, and
+//! bounds on its remainder.
 
 use crate::categorical::Categorical;
 use crate::exact::{self, Direction, Figure};
@@ -11,8 +11,8 @@ impl Categorical {
     /// H(z + δ) - H(z) = -Cov_{a~π}(log π(a), δ(a)) + O(|δ|²)
     /// ```
     ///
-    /// `step` has shape `[actions]`, in nats. A constant added to it changes nothing. Right to a relative error of
-    /// 1e-13, and 0 where it is 0.
+    /// `step` has shape `[actions]`, in nats. A constant added to it changes nothing. The relative error is at most
+    /// 1e-13, and an exact 0 is 0.
     ///
     /// Source: arXiv:2505.22617, Lemma 1; derivation in `docs/theory.md#lemma-1`.
     ///
@@ -72,10 +72,10 @@ impl Categorical {
         self.entropy_change_second_order(step) + self.entropy_third_derivative(step) / 6.0
     }
 
-    /// What Lemma 1 leaves out: exact change less first-order change, in nats.
+    /// Remainder of Lemma 1: exact change less first-order change, in nats.
     ///
-    /// Summed for itself rather than subtracted, so it stays accurate where both are nearly equal: to a relative
-    /// error of 1e-13. Derivation: `docs/theory.md#cancellation`.
+    /// Summed directly, not subtracted: the relative error is at most 1e-13 even where both are nearly
+    /// equal. Derivation: `docs/theory.md#cancellation`.
     ///
     /// # Panics
     ///
@@ -84,8 +84,8 @@ impl Categorical {
         exact::figure(self, Direction::Step(step), Figure::Remainder)
     }
 
-    /// Rigorous bound on the absolute value of [what Lemma 1 leaves
-    /// out](Self::first_order_remainder), in nats, for steps of any size:
+    /// Rigorous bound on the absolute value of the [remainder of Lemma
+    /// 1](Self::first_order_remainder), in nats, for steps of any size:
     ///
     /// ```text
     /// |ΔH + Cov(log π, δ)| ≤ ⅛ (1 + √(1 + ¼ ln²(n - 1))) · (max δ - min δ)²

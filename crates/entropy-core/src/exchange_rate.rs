@@ -1,4 +1,4 @@
-//! How much reward an update buys with entropy: the slope that the R-H law says is `-a e^H`.
+//! Reward gained per entropy spent in an update: the slope that the R-H law says is `-a e^H`.
 
 use crate::categorical::Categorical;
 use crate::logit_step::UpdateRule;
@@ -34,19 +34,19 @@ impl ExchangeRate {
         }
     }
 
-    /// The rates of two sets of states together.
+    /// Adds the rates of two sets of states.
     #[must_use]
     pub fn merge(self, other: Self) -> Self {
         Self { reward: self.reward + other.reward, entropy: self.entropy + other.entropy }
     }
 
-    /// `dR/dH` along the update, in reward per nat; none where the entropy stands still.
+    /// `dR/dH` along the update, in reward per nat; `None` if the entropy does not change.
     pub fn d_reward_d_entropy(self) -> Option<f64> {
         (self.entropy != 0.0).then(|| self.reward / self.entropy)
     }
 
-    /// The coefficient `a` of the law as it is here, `-e^(-H) dR/dH`, with `H` the mean entropy of
-    /// the same states, in nats. The law holds where this stays the same.
+    /// Local coefficient `a` of the law, `-e^(-H) dR/dH`, with `H` the mean entropy of the same
+    /// states, in nats. The law holds where this stays constant.
     pub fn local_a(self, mean_entropy: f64) -> Option<f64> {
         self.d_reward_d_entropy().map(|slope| -(-mean_entropy).exp() * slope)
     }
@@ -69,10 +69,10 @@ mod tests {
             let gain = moved.mean(&reward) - policy.mean(&reward);
             let measured = gain / policy.entropy_change(&step);
             let rate = ExchangeRate::of(&policy, &reward, rule);
-            let found = rate.d_reward_d_entropy().unwrap();
-            assert!((found / measured - 1.0).abs() < 1e-5, "{rule:?}: {found} vs {measured}");
+            let slope = rate.d_reward_d_entropy().unwrap();
+            assert!((slope / measured - 1.0).abs() < 1e-5, "{rule:?}: {slope} vs {measured}");
             let local = rate.local_a(policy.entropy()).unwrap();
-            assert!((local * policy.entropy().exp() + found).abs() < 1e-14);
+            assert!((local * policy.entropy().exp() + slope).abs() < 1e-14);
         }
     }
 

@@ -1,11 +1,11 @@
-//! What a step of any size does, exactly: the change of entropy and the divergences, without
+//! Exact effects of a step of any size: the change of entropy and the divergences, without
 //! cancellation.
 
 use crate::categorical::Categorical;
 use crate::exact::{self, Direction, Figure};
 use crate::summation::sum;
 
-/// Beyond this range `e^δ` is no longer finite.
+/// Range of the step beyond which `e^δ` is not finite.
 const LARGEST_RANGE: f64 = 700.0;
 
 /// Divergences between the policies before and after a step, in nats.
@@ -17,13 +17,13 @@ pub struct StepDivergence {
     pub old_from_new: f64,
 }
 
-/// The exact change of entropy in three forms, in nats: equal, and each a reading of its own.
+/// Exact change of entropy in three equal forms, in nats.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct EntropyIdentities {
     /// `-Cov_π(log π, π_new/π) - KL(π_new ‖ π)`: Lemma 1 with the whole ratio in the place of the
     /// step.
     pub from_old: f64,
-    /// `-Σ (π_new - π) log π_new + KL(π ‖ π_new)`: the same, seen from where the step ends.
+    /// `-Σ (π_new - π) log π_new + KL(π ‖ π_new)`: the same change, seen from the end of the step.
     pub from_new: f64,
     /// `-½ Σ (π_new - π)(log π + log π_new) + ½ (KL(π ‖ π_new) - KL(π_new ‖ π))`: their mean.
     pub symmetric: f64,
@@ -114,9 +114,10 @@ impl Categorical {
         }
         // Differences to one action are exact where log-probabilities, each rounded, are not.
         let mode = reference.mode();
-        let (own, other) = (self.centred_log_probs(), reference.centred_log_probs());
-        let step =
-            self.over_support(|action| (own[action] - own[mode]) - (other[action] - other[mode]));
+        let (current, other) = (self.centred_log_probs(), reference.centred_log_probs());
+        let step = self.over_support(|action| {
+            (current[action] - current[mode]) - (other[action] - other[mode])
+        });
         reference.step_divergence(&step).new_from_old
     }
 

@@ -1,4 +1,4 @@
-//! The end of a run foretold from its beginning.
+//! Forecast of the end of a run from its beginning.
 
 use crate::input_error::{InputError, check_parameter};
 use crate::interval::Interval;
@@ -7,7 +7,7 @@ use crate::paired_moments::PairedMoments;
 use crate::performance_law::{FitError, PerformanceLaw};
 use serde::{Deserialize, Serialize};
 
-/// A law fitted to the first points of a run and held against the rest.
+/// A law fitted to the first points of a run and compared with the rest.
 ///
 /// Source: arXiv:2505.22617, Section 2.4 (fit on the first 15 % of steps); derivation in
 /// `docs/theory.md#forecast`.
@@ -17,17 +17,17 @@ pub struct Forecast {
     pub law: PerformanceLaw,
     /// The straight line in the entropy through the same points.
     pub linear: LineFit,
-    /// Number of points fitted; the rest is foretold.
+    /// Number of points fitted; the rest is forecast.
     pub fitted: usize,
     /// Root mean squared error of the law on the rest, in reward.
     pub rmse_rest: f64,
-    /// The same error of the straight line.
+    /// Root mean squared error of the straight line on the rest, in reward.
     pub linear_rmse_rest: f64,
-    /// Reward of the last point as foretold, less as it was.
+    /// Forecast reward of the last point less the measured one.
     pub final_error: f64,
-    /// Prediction interval for the reward at the entropy of the last point; none of two points.
+    /// Prediction interval for the reward at the entropy of the last point; `None` for two points.
     pub final_interval: Option<Interval>,
-    /// Fraction of the rest inside their prediction intervals; none of two points.
+    /// Fraction of the rest inside their prediction intervals; `None` for two points.
     pub covered: Option<f64>,
 }
 
@@ -49,18 +49,18 @@ impl Forecast {
         Self::from_first(entropy, reward, points_of_share(share, entropy.len()), confidence)
     }
 
-    /// Fits the first `fitted` points, and foretells the rest.
+    /// Fits the first `fitted` points, and forecasts the rest.
     ///
     /// # Errors
     ///
-    /// As [`from_share`](Self::from_share).
+    /// [`FitError`], for the same reasons as [`from_share`](Self::from_share).
     pub fn from_first(
         entropy: &[f64],
         reward: &[f64],
         fitted: usize,
         confidence: f64,
     ) -> Result<Self, FitError> {
-        // The rest is checked with the whole.
+        // The rest is checked too.
         PerformanceLaw::check(entropy, reward)?;
         let expected = "fewer points than the run has";
         check_parameter("fitted", fitted as f64, fitted < entropy.len(), expected)?;

@@ -1,4 +1,4 @@
-//! What a caller's data can be wrong about.
+//! Errors in a caller's data.
 
 use crate::categorical::{Categorical, LogitsError};
 use thiserror::Error;
@@ -40,7 +40,7 @@ pub enum InputError {
         /// The range, in words.
         expected: &'static str,
     },
-    /// The policy can do what the reference cannot, so that their divergence is infinite.
+    /// The policy can take an action that the reference cannot, so that their divergence is infinite.
     #[error("the reference cannot take action {action}; expected the support of the policy")]
     Support {
         /// The first such action.
@@ -48,7 +48,7 @@ pub enum InputError {
     },
 }
 
-/// Checks what a step is made from: an advantage `[actions]`, finite at every possible action, and
+/// Checks the inputs of a step: an advantage `[actions]`, finite at every possible action, and
 /// a step size that is finite and not negative.
 ///
 /// The functions that take the two are total afterwards.

@@ -14,7 +14,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Whether a value lies within, bounds included.
+    /// Returns true if `value` lies within the interval, bounds included.
     pub fn contains(self, value: f64) -> bool {
         (self.low..=self.high).contains(&value)
     }
@@ -63,8 +63,11 @@ mod tests {
             (198.0, 1.972_017_477_836_314_7, 2.600_887_277_990_511),
         ] {
             for (confidence, expected) in [(0.95, of_95), (0.99, of_99)] {
-                let found = two_sided_quantile(confidence, degrees).unwrap();
-                assert!((found / expected - 1.0).abs() < 1e-12, "{degrees}: {found} vs {expected}");
+                let quantile = two_sided_quantile(confidence, degrees).unwrap();
+                assert!(
+                    (quantile / expected - 1.0).abs() < 1e-12,
+                    "{degrees}: {quantile} vs {expected}"
+                );
             }
         }
     }

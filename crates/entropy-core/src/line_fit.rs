@@ -48,7 +48,7 @@ impl LineFit {
         self.slope * x + self.intercept
     }
 
-    /// Root mean squared error of `y` on points the line may not have seen; none of no points.
+    /// Root mean squared error of `y` on points the line may not have seen; `None` for no points.
     ///
     /// # Panics
     ///
@@ -60,7 +60,7 @@ impl LineFit {
     }
 }
 
-/// Whether the squared deviations of a column are only the rounding of its mean.
+/// Returns true if the squared deviations of a column are only the rounding of its mean.
 pub(crate) fn is_constant(sum_of_squares: f64, mean: f64, points: usize) -> bool {
     let rounding = 4.0 * f64::EPSILON * mean.abs();
     sum_of_squares <= points as f64 * rounding * rounding

@@ -23,7 +23,7 @@ pub struct NaturalFlow {
     reference: Option<Categorical>,
 }
 
-/// Where a flow is at one time.
+/// State of a flow at one time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FlowPoint {
     /// The policy.
@@ -47,7 +47,7 @@ impl NaturalFlow {
         Ok(Self { start, reward: reward.to_vec(), alpha: 0.0, beta: 0.0, reference: None })
     }
 
-    /// The same flow with an entropy bonus `alpha`, in reward per nat.
+    /// Adds an entropy bonus `alpha` to the flow, in reward per nat.
     ///
     /// # Errors
     ///
@@ -57,7 +57,7 @@ impl NaturalFlow {
         Ok(Self { alpha, ..self })
     }
 
-    /// The same flow with a penalty `beta · KL(π ‖ reference)`, `beta` in reward per nat.
+    /// Adds a penalty to the flow: `beta · KL(π ‖ reference)`, `beta` in reward per nat.
     ///
     /// # Errors
     ///
@@ -99,7 +99,7 @@ impl NaturalFlow {
     ///
     /// # Panics
     ///
-    /// As [`policy_at`](Self::policy_at).
+    /// Under the same conditions as [`policy_at`](Self::policy_at).
     pub fn at(&self, time: f64) -> FlowPoint {
         let policy = self.policy_at(time);
         let velocity = policy.over_support(|action| {
@@ -119,8 +119,8 @@ impl NaturalFlow {
     }
 }
 
-/// Time `τ = (1 - e^(-βt)) / β` at which the flow without regularisers is where the flow held to
-/// its own start by `β KL(π ‖ π_0)` is at `time`; never beyond `1/β`.
+/// Time `τ = (1 - e^(-βt)) / β` at which the flow without regularisers has the policy that the flow
+/// with the penalty `β KL(π ‖ π_0)` to its start has at `time`; never beyond `1/β`.
 ///
 /// The penalty leaves the curve of reward against entropy as it is, and stops on it.
 ///

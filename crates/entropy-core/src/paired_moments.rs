@@ -5,15 +5,15 @@ use serde::{Deserialize, Serialize};
 
 /// Count, means and centred second moments of pairs `(x, y)`.
 ///
-/// The summary of a whole is [merged](Self::merge) from those of its parts, in any grouping, to
-/// rounding: what micro-batches and ranks exchange instead of their tokens.
+/// The moments of a batch are [merged](Self::merge) from those of its parts, in any grouping, to
+/// rounding. Micro-batches and ranks exchange them instead of their tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct PairedMoments {
     /// Number of pairs.
     pub count: u64,
-    /// Mean of `x`; 0 of none.
+    /// Mean of `x`; 0 if there are no pairs.
     pub mean_x: f64,
-    /// Mean of `y`; 0 of none.
+    /// Mean of `y`; 0 if there are no pairs.
     pub mean_y: f64,
     /// `Σ (x - mean x)²`.
     pub sum_xx: f64,
@@ -45,7 +45,7 @@ impl PairedMoments {
         }
     }
 
-    /// Moments of the two sets of pairs together (Chan, Golub and `LeVeque` 1979).
+    /// Merges the moments of two sets of pairs (Chan, Golub and `LeVeque` 1979).
     #[must_use]
     pub fn merge(self, other: Self) -> Self {
         // An empty side must not touch the other's bits.
@@ -69,7 +69,7 @@ impl PairedMoments {
         }
     }
 
-    /// Covariance, the co-moment divided by the count; `None` of no pairs.
+    /// Covariance, the co-moment divided by the count; `None` for no pairs.
     pub fn covariance(self) -> Option<f64> {
         (self.count > 0).then(|| self.sum_xy / self.count as f64)
     }
@@ -123,16 +123,16 @@ mod tests {
                 .into_iter()
                 .map(|part| PairedMoments::of(&x[part.clone()], &y[part]))
                 .fold(PairedMoments::default(), PairedMoments::merge);
-            let whole = PairedMoments::of(&x, &y);
-            prop_assert_eq!(merged.count, whole.count);
-            for (merged, whole) in [
-                (merged.mean_x, whole.mean_x),
-                (merged.mean_y, whole.mean_y),
-                (merged.sum_xx, whole.sum_xx),
-                (merged.sum_xy, whole.sum_xy),
-                (merged.sum_yy, whole.sum_yy),
+            let all = PairedMoments::of(&x, &y);
+            prop_assert_eq!(merged.count, all.count);
+            for (merged, expected) in [
+                (merged.mean_x, all.mean_x),
+                (merged.mean_y, all.mean_y),
+                (merged.sum_xx, all.sum_xx),
+                (merged.sum_xy, all.sum_xy),
+                (merged.sum_yy, all.sum_yy),
             ] {
-                prop_assert!((merged - whole).abs() < 1e-8, "{merged} vs {whole}");
+                prop_assert!((merged - expected).abs() < 1e-8, "{merged} vs {expected}");
             }
         }
     }

@@ -65,8 +65,8 @@ pub struct PerformanceLaw {
     /// Share of the variance of the reward that is explained, `1 - SSE / SST`; none if the reward
     /// is constant.
     pub r_squared: Option<f64>,
-    /// The same share for the straight line `R = αH + β` on the same points: the exponential form
-    /// is only supported where it explains more. None if the reward is constant.
+    /// Share explained by the straight line `R = αH + β` on the same points: the exponential form
+    /// is only supported where it explains more. `None` if the reward is constant.
     pub linear_r_squared: Option<f64>,
     /// Root of the mean squared residual of that straight line, in reward.
     pub linear_rmse: f64,
@@ -155,7 +155,7 @@ impl PerformanceLaw {
     ///
     /// # Errors
     ///
-    /// As [`interval_a`](Self::interval_a).
+    /// [`InputError::Parameter`], for the same reasons as [`interval_a`](Self::interval_a).
     pub fn interval_b(&self, confidence: f64) -> Result<Interval, InputError> {
         self.interval(self.b, self.leverage(0.0), confidence)
     }
@@ -164,7 +164,7 @@ impl PerformanceLaw {
     ///
     /// # Errors
     ///
-    /// As [`interval_a`](Self::interval_a).
+    /// [`InputError::Parameter`], for the same reasons as [`interval_a`](Self::interval_a).
     pub fn interval_ceiling(&self, confidence: f64) -> Result<Interval, InputError> {
         self.interval(self.ceiling(), self.leverage(1.0), confidence)
     }
@@ -173,7 +173,7 @@ impl PerformanceLaw {
     ///
     /// # Errors
     ///
-    /// As [`interval_a`](Self::interval_a).
+    /// [`InputError::Parameter`], for the same reasons as [`interval_a`](Self::interval_a).
     pub fn confidence_interval(
         &self,
         entropy: f64,
@@ -186,7 +186,7 @@ impl PerformanceLaw {
     ///
     /// # Errors
     ///
-    /// As [`interval_a`](Self::interval_a).
+    /// [`InputError::Parameter`], for the same reasons as [`interval_a`](Self::interval_a).
     pub fn prediction_interval(
         &self,
         entropy: f64,
@@ -217,7 +217,7 @@ impl PerformanceLaw {
         checked(entropy, reward).map(drop)
     }
 
-    /// Root mean squared error on points the law may not have seen, in reward; none of no points.
+    /// Root mean squared error on points the law may not have seen, in reward; `None` for no points.
     ///
     /// # Panics
     ///

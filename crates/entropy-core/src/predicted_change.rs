@@ -35,7 +35,7 @@ impl UpdateRule {
     }
 }
 
-/// What the printed form of Theorem 1 adds when the advantage is not centred: `-η E[A] κ`, with
+/// Excess that the printed form of Theorem 1 adds if the advantage is not centred: `-η E[A] κ`, with
 /// [`κ`](Categorical::log_prob_prob_covariance).
 ///
 /// `-η Cov(log π, π A)` less this is the prediction of [`UpdateRule::PolicyGradient`].
@@ -91,7 +91,7 @@ pub fn clipped_surrogate(policy: &Categorical, advantage: &[f64], mask: &[bool],
     -eta * policy.expect(|action| kept[action] * discriminators[action])
 }
 
-/// What detaching changes: the effect of [`logit_step::detached`] less that of the whole gradient.
+/// Effect of detaching tokens: that of [`logit_step::detached`] less that of the full gradient.
 ///
 /// ```text
 /// policy gradient:          η Σ π σ A G
@@ -190,7 +190,7 @@ pub fn kl_from_reference(
 }
 
 /// The entropy bonus at which the entropy of a population neither falls nor rises, in reward per
-/// nat; none where no policy could answer a bonus (all uniform or certain).
+/// nat; `None` if no policy responds to a bonus (all uniform or certain).
 ///
 /// ```text
 /// policy gradient:          α* = Σ_s Cov_s(log π, π (A - E A)) / Σ_s Σ_a π² (log π + H)²

@@ -82,7 +82,7 @@ impl Quadrants {
         }
     }
 
-    /// The tokens of two parts together.
+    /// Adds the tokens of two parts.
     #[must_use]
     pub fn merge(self, other: Self) -> Self {
         Self {
@@ -111,7 +111,7 @@ mod tests {
         let advantage = [1.0, 2.0, -1.0, -0.5, 0.0, 3.0];
         let centred = [0.5, -0.5, 0.25, -1.0, 0.1, 0.0];
         let covariance: Vec<f64> = std::iter::zip(advantage, centred).map(|(a, c)| a * c).collect();
-        let found = Quadrants::of(&advantage, &centred, &covariance);
+        let quadrants = Quadrants::of(&advantage, &centred, &covariance);
         let expected = Quadrants {
             up_likely: Quadrant { tokens: 2, covariance: 0.5 },
             up_unlikely: Quadrant { tokens: 1, covariance: -1.0 },
@@ -119,8 +119,8 @@ mod tests {
             down_unlikely: Quadrant { tokens: 1, covariance: 0.5 },
             still: Quadrant { tokens: 1, covariance: 0.0 },
         };
-        assert_eq!(found, expected);
-        assert_eq!(found.total(), Quadrant { tokens: 6, covariance: -0.25 });
+        assert_eq!(quadrants, expected);
+        assert_eq!(quadrants.total(), Quadrant { tokens: 6, covariance: -0.25 });
         let part = |range: std::ops::Range<usize>| {
             Quadrants::of(&advantage[range.clone()], &centred[range.clone()], &covariance[range])
         };

@@ -1,4 +1,4 @@
-//! Entropy of whole sequences: the chain rule, and what a step does to the states that are reached.
+//! Entropy of whole sequences: the chain rule, and the effect of a step on the states it reaches.
 
 use crate::categorical::Categorical;
 use crate::input_error::{InputError, check_length};
@@ -13,7 +13,7 @@ pub struct SequencePolicy {
 /// First-order change of the entropy of a sequence, in nats.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SequenceEntropyChange {
-    /// The whole change.
+    /// Change in total.
     pub total: f64,
     /// Lemma 1 summed over the states as they are visited now: the part that the token-level
     /// statement gives.
@@ -89,11 +89,12 @@ impl SequencePolicy {
         prefix: &mut Vec<usize>,
         step: &impl Fn(&[usize]) -> Vec<f64>,
     ) -> SequenceEntropyChange {
-        let own = step(prefix);
+        let local_step = step(prefix);
         let to_go: Vec<f64> = (0..self.next.len()).map(|a| self.entropy_to_go(a)).collect();
-        let within = self.policy.entropy_change_first_order(&own);
+        let within = self.policy.entropy_change_first_order(&local_step);
         let mut change = SequenceEntropyChange {
-            total: within + self.policy.covariance(&to_go, &self.policy.over_support(|a| own[a])),
+            total: within
+                + self.policy.covariance(&to_go, &self.policy.over_support(|a| local_step[a])),
             within_states: within,
         };
         for (action, next) in self.next.iter().enumerate() {

@@ -2,7 +2,7 @@
 
 use crate::summation::mean;
 
-/// What token covariances are centred on: the means over a batch, on all ranks.
+/// Centre of token covariances: the means over a batch, on all ranks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TokenCentre {
     /// Mean advantage.
@@ -93,8 +93,8 @@ mod tests {
 
     #[test]
     fn state_centring_measures_each_token_from_its_own_entropy() {
-        let found = state_token_covariances(&[1.0, -2.0], &[-0.5, -3.0], &[0.25, 1.0]);
-        assert_eq!(found, [-0.25, 4.0]);
+        let covariances = state_token_covariances(&[1.0, -2.0], &[-0.5, -3.0], &[0.25, 1.0]);
+        assert_eq!(covariances, [-0.25, 4.0]);
     }
 
     #[test]

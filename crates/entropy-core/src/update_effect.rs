@@ -1,4 +1,4 @@
-//! All there is to say about one update of one policy, from data a caller sends.
+//! All figures of one update of one policy, from a caller's data.
 
 use crate::categorical::Categorical;
 use crate::exact::{self, Direction, Figure, figure};
@@ -6,11 +6,11 @@ use crate::input_error::{InputError, check_update};
 use crate::logit_step::UpdateRule;
 use serde::{Deserialize, Serialize};
 
-/// What one exact update does to the entropy of one policy, beside what the theorems predict.
+/// Effect of one exact update on the entropy of one policy, beside the predictions of the theorems.
 ///
-/// Every figure has a relative error of at most 1e-13, where its terms cancel, too, and is 0 where it is 0
-/// (`docs/theory.md#cancellation`). Most rows need no more than `f64`; one whose terms cancel to a hundredth takes some ten times as
-/// long, one made to cancel beyond 1e-16 takes milliseconds.
+/// Every figure has a relative error of at most 1e-13, even where its terms cancel, and an exact 0 is 0
+/// (`docs/theory.md#cancellation`). Most rows need no more than `f64`. A row whose terms cancel to a hundredth takes some ten
+/// times as long, one made to cancel beyond 1e-16 takes milliseconds.
 ///
 /// Derivation: `docs/theory.md#theorem-1` and `docs/theory.md#theorem-2`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

@@ -1,4 +1,4 @@
-//! What a step's tokens say about its effect on entropy.
+//! Diagnostics of a step's effect on entropy, from its tokens.
 
 use std::borrow::Cow;
 
@@ -178,14 +178,14 @@ pub(crate) fn quadrants(
         Some(entropy) => QuadrantCentre::State(entropy),
         None => QuadrantCentre::batch(&sums(&tokens, None)?),
     };
-    let found = rl_losses::quadrants(&tokens.log_prob, &tokens.advantage, centre);
-    let found = found.map_err(value_error)?;
+    let quadrants = rl_losses::quadrants(&tokens.log_prob, &tokens.advantage, centre);
+    let quadrants = quadrants.map_err(value_error)?;
     Ok(Quadrants {
-        up_likely: found.up_likely.into(),
-        up_unlikely: found.up_unlikely.into(),
-        down_likely: found.down_likely.into(),
-        down_unlikely: found.down_unlikely.into(),
-        still: found.still.into(),
+        up_likely: quadrants.up_likely.into(),
+        up_unlikely: quadrants.up_unlikely.into(),
+        down_likely: quadrants.down_likely.into(),
+        down_unlikely: quadrants.down_unlikely.into(),
+        still: quadrants.still.into(),
     })
 }
 

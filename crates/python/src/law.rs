@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use crate::column::Column;
 use crate::error::value_error;
 
-/// What intervals cover unless the caller says otherwise.
+/// Default coverage of intervals.
 const CONFIDENCE: f64 = 0.95;
 
 /// The law `R = -a exp(H) + b`, fitted by least squares (arXiv:2505.22617, Eq. 6).
@@ -144,7 +144,7 @@ pub(crate) fn fit_law(entropy: Column<'_>, reward: Column<'_>) -> PyResult<Law> 
     PerformanceLaw::fit(&entropy.doubles(), &reward.doubles()).map(Law).map_err(value_error)
 }
 
-/// A law fitted to the first points of a run and held against the rest.
+/// A law fitted to the first points of a run and compared with the rest.
 ///
 /// Attributes
 /// ----------
@@ -181,15 +181,15 @@ pub(crate) fn forecast(
     confidence: f64,
 ) -> PyResult<Forecast> {
     let (entropy, reward) = (entropy.doubles(), reward.doubles());
-    let found = entropy_core::Forecast::from_share(&entropy, &reward, share, confidence);
-    let found = found.map_err(value_error)?;
+    let forecast = entropy_core::Forecast::from_share(&entropy, &reward, share, confidence);
+    let forecast = forecast.map_err(value_error)?;
     Ok(Forecast {
-        law: Py::new(py, Law(found.law))?,
-        fitted: found.fitted,
-        rmse_rest: found.rmse_rest,
-        linear_rmse_rest: found.linear_rmse_rest,
-        final_error: found.final_error,
-        final_interval: found.final_interval.map(pair),
-        covered: found.covered,
+        law: Py::new(py, Law(forecast.law))?,
+        fitted: forecast.fitted,
+        rmse_rest: forecast.rmse_rest,
+        linear_rmse_rest: forecast.linear_rmse_rest,
+        final_error: forecast.final_error,
+        final_interval: forecast.final_interval.map(pair),
+        covered: forecast.covered,
     })
 }

@@ -114,7 +114,7 @@ pub(crate) fn high_entropy_mask<'py>(
     mask(py, &loss, [&unused, &unused, &unused], Some(&entropy), 0)
 }
 
-/// A variant by the name that configurations give it.
+/// Parses a variant by its name in configurations.
 fn variant<'a, T: Deserialize<'a>>(argument: &str, name: &'a str) -> PyResult<T> {
     T::deserialize(name.into_deserializer())
         .map_err(|error: Error| value_error(format!("`{argument}`: {error}")))
@@ -140,7 +140,7 @@ fn mask<'py>(
     Ok(PyArray1::from_vec(py, selected?))
 }
 
-/// The same of three columns, or four with the entropy.
+/// Plans over three columns, or four with the entropy; returns the selection, `[tokens]`.
 fn select<R: Real>(loss: &PolicyLoss, columns: &[Cow<'_, [R]>], seed: u64) -> PyResult<Vec<bool>> {
     let [log_prob, old_log_prob, advantage] = [0, 1, 2].map(|column| &*columns[column]);
     let lengths = [log_prob.len()];

@@ -128,7 +128,7 @@ fn options(mode: &str, fuel: u64) -> PyResult<Options> {
     Ok(Options { fuel, ..options })
 }
 
-/// A response, what it is held against, and the question if it is known.
+/// A response, its ground truth, and the question if it is known.
 #[derive(Clone, Copy)]
 struct Row<'a> {
     response: &'a str,
@@ -282,14 +282,14 @@ pub(crate) fn extract(
     mode: &str,
 ) -> PyResult<Option<Extracted>> {
     let options = options(mode, Options::default().fuel)?;
-    let found = match question {
+    let answer = match question {
         Some(question) => reward_math::extract_without_echo(response, question, &options),
         None => reward_math::extract(response, &options),
     };
-    Ok(found.map(|found| Extracted {
-        rule: named(&found.rule).unwrap_or_default(),
-        span: in_characters(response, found.span),
-        text: found.text,
+    Ok(answer.map(|answer| Extracted {
+        rule: named(&answer.rule).unwrap_or_default(),
+        span: in_characters(response, answer.span),
+        text: answer.text,
     }))
 }
 

@@ -64,10 +64,10 @@ fn python_gets_the_numbers_of_the_crates() {
         }
         output => output.expect("Python starts"),
     };
-    let (said, errors) =
+    let (stdout, errors) =
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success(), "{said}{errors}");
-    eprintln!("{said}");
+    assert!(output.status.success(), "{stdout}{errors}");
+    eprintln!("{stdout}");
     let expected = ["closed forms hold", "not run: Python is "];
-    assert!(expected.iter().any(|words| said.starts_with(words)), "{said}{errors}");
+    assert!(expected.iter().any(|words| stdout.starts_with(words)), "{stdout}{errors}");
 }

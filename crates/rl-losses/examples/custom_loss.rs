@@ -1,4 +1,4 @@
-//! A policy loss of one's own, beside GRPO's: `cargo run -p rl-losses --example custom_loss`.
+//! A custom policy loss beside GRPO's: `cargo run -p rl-losses --example custom_loss`.
 //!
 //! A loss is one token's value and its derivative. Selection, aggregation, micro-batches, sums and metrics are those of the
 //! losses in the registry; the numbers in the last column are all that a model needs (`llm_trainer::training::policy_pass`).
@@ -57,19 +57,20 @@ pub(crate) fn run(out: &mut impl Write) -> Result<(), Box<dyn std::error::Error>
     let planner = PolicyLoss::KlCov(KlCov::new(0.25, 1.0)?);
     let mut rng = ChaCha8Rng::seed_from_u64(0);
     let plan = planner.plan(&batch(&LOG_PROB)?, &Aggregation::TokenMean, &mut rng)?;
-    let whole = plan.part(0..LOG_PROB.len());
+    let all_tokens = plan.part(0..LOG_PROB.len());
 
-    let own = evaluate_loss(&wall, &batch(&LOG_PROB)?, whole.clone());
-    let grpo = PolicyLoss::PpoClip(PpoClip::default()).evaluate(&batch(&LOG_PROB)?, whole.clone());
+    let custom = evaluate_loss(&wall, &batch(&LOG_PROB)?, all_tokens.clone());
+    let grpo =
+        PolicyLoss::PpoClip(PpoClip::default()).evaluate(&batch(&LOG_PROB)?, all_tokens.clone());
     write_row(out, "GRPO", &grpo)?;
-    write_row(out, "smooth wall", &own)?;
+    write_row(out, "smooth wall", &custom)?;
 
     let mut largest = 0.0_f64;
-    for (token, slope) in own.grad_log_prob.iter().enumerate() {
+    for (token, slope) in custom.grad_log_prob.iter().enumerate() {
         let value_at = |step: f64| -> Result<f64, Box<dyn std::error::Error>> {
             let mut moved = LOG_PROB;
             moved[token] += step;
-            Ok(evaluate_loss(&wall, &batch(&moved)?, whole.clone()).value)
+            Ok(evaluate_loss(&wall, &batch(&moved)?, all_tokens.clone()).value)
         };
         let seen = (value_at(STEP)? - value_at(-STEP)?) / (2.0 * STEP);
         largest = largest.max((seen - slope).abs());

@@ -18,7 +18,7 @@ use rl_losses::{
 
 const SEQUENCE_TOKENS: usize = 1000;
 const THREADS: usize = 2;
-/// As long as the peers are measured for; the first fifth of the calls warms up.
+/// Time for which each loss is measured, the same as for the peers; the first fifth of the calls warms up.
 const LONG_ENOUGH: Duration = Duration::from_millis(750);
 
 fn in_parallel(pieces: usize, work: &(dyn Fn(usize) + Sync)) {
@@ -75,11 +75,11 @@ fn measure() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
                 let start = Instant::now();
                 let plan = loss.plan(&batch, aggregation, &mut rng)?;
                 let part = plan.part(0..tokens);
-                let found = loss.evaluate_into(&batch, &part, &mut gradient);
+                let evaluation = loss.evaluate_into(&batch, &part, &mut gradient);
                 milliseconds.push(start.elapsed().as_secs_f64() * 1e3);
                 // Not a panic, at which the other thread would go on looking for work.
-                if !found.value.is_finite() || found.sums.tokens != tokens {
-                    return Err(format!("{name}: {found:?} of {tokens} tokens").into());
+                if !evaluation.value.is_finite() || evaluation.sums.tokens != tokens {
+                    return Err(format!("{name}: {evaluation:?} of {tokens} tokens").into());
                 }
             }
             milliseconds.drain(..milliseconds.len() / 5);

@@ -14,7 +14,7 @@ use crate::{
 pub enum Column {
     /// Entropy of the policy being updated where the token was drawn, in nats.
     Entropy,
-    /// The same before the first update, in nats.
+    /// Entropy of the policy before the first update, in nats.
     OldEntropy,
     /// Log-probability under the frozen reference, in nats.
     ReferenceLogProb,
@@ -68,7 +68,7 @@ pub enum BatchError {
         /// Its value.
         value: f64,
     },
-    /// The micro-batches are not made of the sequences there are.
+    /// The micro-batches do not add up to the sequences of the batch.
     #[error("`micro_batches` add up to {found} sequences, the batch has {expected}")]
     MicroBatches {
         /// Sequences in all micro-batches.
@@ -126,9 +126,9 @@ impl<'a, R: Real> TokenBatch<'a, R> {
         check_column("log_prob", columns.log_prob, expected)?;
         check_column("old_log_prob", columns.old_log_prob, expected)?;
         check_column("advantage", columns.advantage, expected)?;
-        let found = total(sequence_lengths);
-        if found != expected {
-            return Err(BatchError::Length { column: "sequence_lengths", found, expected });
+        let summed = total(sequence_lengths);
+        if summed != expected {
+            return Err(BatchError::Length { column: "sequence_lengths", found: summed, expected });
         }
         Ok(Self {
             columns,
@@ -154,7 +154,7 @@ impl<'a, R: Real> TokenBatch<'a, R> {
     ///
     /// # Errors
     ///
-    /// As [`with`](Self::with).
+    /// [`BatchError`], for the same reasons as [`with`](Self::with).
     pub fn with_entropy(self, entropy: &'a [R]) -> Result<Self, BatchError> {
         self.with(Column::Entropy, entropy)
     }
@@ -163,7 +163,7 @@ impl<'a, R: Real> TokenBatch<'a, R> {
     ///
     /// # Errors
     ///
-    /// As [`with`](Self::with).
+    /// [`BatchError`], for the same reasons as [`with`](Self::with).
     pub fn with_old_entropy(self, old_entropy: &'a [R]) -> Result<Self, BatchError> {
         self.with(Column::OldEntropy, old_entropy)
     }
@@ -172,7 +172,7 @@ impl<'a, R: Real> TokenBatch<'a, R> {
     ///
     /// # Errors
     ///
-    /// As [`with`](Self::with).
+    /// [`BatchError`], for the same reasons as [`with`](Self::with).
     pub fn with_reference_log_prob(self, log_prob: &'a [R]) -> Result<Self, BatchError> {
         self.with(Column::ReferenceLogProb, log_prob)
     }
@@ -181,7 +181,7 @@ impl<'a, R: Real> TokenBatch<'a, R> {
     ///
     /// # Errors
     ///
-    /// As [`with`](Self::with).
+    /// [`BatchError`], for the same reasons as [`with`](Self::with).
     pub fn with_rollout_log_prob(self, log_prob: &'a [R]) -> Result<Self, BatchError> {
         self.with(Column::RolloutLogProb, log_prob)
     }
@@ -192,10 +192,10 @@ impl<'a, R: Real> TokenBatch<'a, R> {
     ///
     /// [`BatchError::MicroBatches`] unless they add up to the sequences of the batch.
     pub fn with_micro_batches(mut self, sequences: &'a [usize]) -> Result<Self, BatchError> {
-        let found = total(sequences);
+        let summed = total(sequences);
         let expected = self.sequence_lengths.len();
-        if found != expected {
-            return Err(BatchError::MicroBatches { found, expected });
+        if summed != expected {
+            return Err(BatchError::MicroBatches { found: summed, expected });
         }
         self.micro_batches = Some(sequences);
         Ok(self)
@@ -212,7 +212,7 @@ impl<'a, R: Real> TokenBatch<'a, R> {
         self.columns.log_prob.len()
     }
 
-    /// Whether there is nothing to train on.
+    /// Returns true if the batch has no tokens.
     pub fn is_empty(&self) -> bool {
         self.columns.log_prob.is_empty()
     }
@@ -242,7 +242,7 @@ impl<'a, R: Real> TokenBatch<'a, R> {
         &self.sequence_lengths
     }
 
-    /// Sequences of each micro-batch, if the batch knows.
+    /// Number of sequences of each micro-batch, if set.
     pub fn micro_batches(&self) -> Option<&'a [usize]> {
         self.micro_batches
     }

@@ -15,7 +15,7 @@ pub enum ColumnError {
         column: &'static str,
         /// Its length.
         found: usize,
-        /// Name of the column it is held against.
+        /// Name of the column it is compared with.
         other: &'static str,
         /// The length of that one.
         expected: usize,
@@ -44,7 +44,7 @@ pub enum ColumnError {
 /// A column and its name.
 pub(crate) type Named<'a> = (&'static str, &'a [f64]);
 
-/// Columns of one length with finite values, the first being the measure.
+/// Checks that all columns have the length of the first, and finite values.
 pub(crate) fn check_columns(columns: &[Named<'_>]) -> Result<(), ColumnError> {
     let Some(&(other, first)) = columns.first() else { return Ok(()) };
     for &(column, values) in columns {
@@ -56,12 +56,12 @@ pub(crate) fn check_columns(columns: &[Named<'_>]) -> Result<(), ColumnError> {
     Ok(())
 }
 
-/// What lengths add up to; those that overflow add up to more than any column has.
+/// Sum of lengths; it saturates at `usize::MAX`, which is more than any column has.
 pub(crate) fn total(lengths: &[usize]) -> usize {
     lengths.iter().fold(0, |sum, &length| sum.saturating_add(length))
 }
 
-/// Sequence lengths that add up to the tokens of a column.
+/// Checks that sequence lengths add up to the tokens of a column.
 pub(crate) fn check_sequences(
     sequence_lengths: &[usize],
     (other, values): Named<'_>,

@@ -13,7 +13,7 @@ use crate::{
     term::{Sources, Token, TokenLoss},
 };
 
-/// Tokens of one piece of work: pieces are cut at multiples of it, whatever the threads.
+/// Tokens of one piece of work: pieces are split at multiples of it, whatever the threads.
 const PIECE: usize = 16_384;
 /// Tokens whose terms are on the stack at once.
 const BLOCK: usize = 512;
@@ -39,7 +39,7 @@ impl PolicyLoss {
         LossOutput { value, grad_log_prob, sums }
     }
 
-    /// As [`evaluate`](Self::evaluate), into a gradient that is there already, `[tokens]`.
+    /// Evaluates like [`evaluate`](Self::evaluate), and writes the derivatives to `gradient`, `[tokens]`.
     ///
     /// # Panics
     ///
@@ -62,7 +62,7 @@ type EvaluateInto<R> = fn(&PolicyLoss, &TokenBatch<'_, R>, &PlanPart<'_>, &mut [
 static COMPILED: (EvaluateInto<f32>, EvaluateInto<f64>) =
     (PolicyLoss::evaluate_into::<f32>, PolicyLoss::evaluate_into::<f64>);
 
-/// Evaluates a loss of one's own as [`PolicyLoss::evaluate`] does those of the registry: on the
+/// Evaluates a custom loss as [`PolicyLoss::evaluate`] does those of the registry: on the
 /// mini-batch or on any run of its tokens, whose values, gradients and sums add up to those of the whole.
 ///
 /// The plan says what each token weighs and which are selected: [`StepPlan::new`](crate::StepPlan::new) of
@@ -83,7 +83,7 @@ pub fn evaluate_loss<L: TokenLoss, R: Real>(
     LossOutput { value, grad_log_prob, sums }
 }
 
-/// An evaluation whose loss is to come.
+/// Arguments of an evaluation for a loss given later.
 struct Evaluate<'a, 'b, R> {
     batch: &'a TokenBatch<'b, R>,
     plan: &'a PlanPart<'a>,
@@ -97,20 +97,20 @@ impl<R: Real> Visitor for Evaluate<'_, '_, R> {
         let Self { batch, plan, gradient } = self;
         assert_eq!(plan.len(), batch.len(), "a plan of the same tokens");
         assert_eq!(gradient.len(), batch.len(), "one slope per token");
-        let own = plan.column_of_constants().map(|column| {
-            let own = batch.column(column);
-            own.unwrap_or_else(|| panic!("the plan needs the column `{column}` of the batch"))
+        let column = plan.column_of_constants().map(|column| {
+            let values = batch.column(column);
+            values.unwrap_or_else(|| panic!("the plan needs the column `{column}` of the batch"))
         });
         let pieces: Vec<_> = zip(runs(batch.len(), PIECE), gradient.chunks_mut(PIECE)).collect();
         let parts = batch.threads().map(pieces, |(tokens, gradient)| {
-            pulp::Arch::new().dispatch(Piece { loss, batch, own, plan, tokens, gradient })
+            pulp::Arch::new().dispatch(Piece { loss, batch, own: column, plan, tokens, gradient })
         });
-        let mut whole = Evaluation::default();
+        let mut total = Evaluation::default();
         for part in parts {
-            whole.value += part.value;
-            whole.sums += part.sums;
+            total.value += part.value;
+            total.sums += part.sums;
         }
-        whole
+        total
     }
 }
 
@@ -119,7 +119,7 @@ impl<R: Real> Visitor for Evaluate<'_, '_, R> {
 struct Piece<'a, 'b, L, R> {
     loss: &'a L,
     batch: &'a TokenBatch<'b, R>,
-    /// The column that constants are made of, if they are.
+    /// Column that the constants are made of, if any.
     own: Option<&'a [R]>,
     plan: &'a PlanPart<'a>,
     tokens: Range<usize>,
@@ -180,25 +180,25 @@ impl<L: TokenLoss, R: Real> NullaryFnOnce for Piece<'_, '_, L, R> {
     }
 }
 
-/// The columns of a block of tokens, and what the plan says of them.
+/// Columns of a block of tokens, and their part of the plan.
 struct Inputs<'a, R> {
     log_prob: &'a [R],
     old_log_prob: &'a [R],
     advantage: &'a [R],
     weights: &'a [R],
     constants: &'a [R],
-    /// Log-ratios are held to this and minus this.
+    /// Absolute value that log-ratios are clamped to, in nats.
     limit: R,
 }
 
 impl<R: Real> Inputs<'_, R> {
-    /// Ratios of log-ratios beyond this are held.
+    /// Absolute log-ratio beyond which the ratio is clamped, in nats.
     #[inline(always)]
     fn reach(&self) -> R {
         self.limit.lesser(R::EXP_LIMIT)
     }
 
-    /// Whether the ratio of a token of the block is held.
+    /// Returns true if the ratio of a token of the block is clamped.
     #[inline(always)]
     fn holds(&self, index: usize) -> bool {
         (self.log_prob[index] - self.old_log_prob[index]).magnitude() > self.reach()
@@ -213,19 +213,19 @@ impl<R: Real> Inputs<'_, R> {
         own: &[R],
         constants: &mut [R],
     ) {
-        for (index, own) in own.iter().enumerate() {
+        for (index, value) in own.iter().enumerate() {
             constants[index] = R::of(loss.constant(Sources {
                 planned: planned[index],
                 log_prob: self.log_prob[index].to_f64(),
                 old_log_prob: self.old_log_prob[index].to_f64(),
                 advantage: self.advantage[index].to_f64(),
-                column: own.to_f64(),
+                column: value.to_f64(),
             }));
         }
     }
 }
 
-/// What a block of tokens came to, and on the way there.
+/// Results for a block of tokens.
 struct Terms<R> {
     ratios: [R; BLOCK],
     values: [R; BLOCK],
@@ -275,13 +275,13 @@ impl<R: Real> Terms<R> {
         counts
     }
 
-    /// Ratios and reported log-ratios of a block; says whether any is held. In loops of their own: where registers are few, the
-    /// constants of the exponential and those of the loss do not fit them together.
+    /// Computes ratios and reported log-ratios of a block; returns true if any is clamped. They have loops of their own: where
+    /// registers are few, the constants of the exponential and those of the loss do not fit them together.
     #[inline(always)]
     fn take_ratios(&mut self, inputs: &Inputs<'_, R>) -> bool {
         let Inputs { log_prob: new, old_log_prob: old, .. } = *inputs;
         let (reported, ratios) = (&mut self.reported[..new.len()], &mut self.ratios[..new.len()]);
-        // As if none were held; the largest tells whether that was right.
+        // Computed as if none were clamped; the largest tells whether that was right.
         let mut largest = R::of(0.0).magnitude_bits();
         let out = zip(&mut *reported, &mut *ratios);
         for ((reported, ratio), (new, old)) in zip(out, zip(new, old)) {
@@ -367,12 +367,12 @@ struct Totals {
 impl Totals {
     #[inline(always)]
     fn add<R: Real>(&mut self, terms: &Terms<R>, length: usize) {
-        let whole = length / LANES * LANES;
-        add_in_lanes(&terms.values[..whole], [&mut self.value], |value| [value]);
+        let aligned = length / LANES * LANES;
+        add_in_lanes(&terms.values[..aligned], [&mut self.value], |value| [value]);
         let sums = [&mut self.log_ratio, &mut self.magnitude];
-        add_in_lanes(&terms.reported[..whole], sums, |log_ratio| [log_ratio, log_ratio.abs()]);
-        for i in whole..length {
-            let lane = i - whole;
+        add_in_lanes(&terms.reported[..aligned], sums, |log_ratio| [log_ratio, log_ratio.abs()]);
+        for i in aligned..length {
+            let lane = i - aligned;
             self.value[lane] += terms.values[i].to_f64();
             self.log_ratio[lane] += terms.reported[i].to_f64();
             self.magnitude[lane] += terms.reported[i].magnitude().to_f64();

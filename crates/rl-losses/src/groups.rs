@@ -1,9 +1,9 @@
-//! Groups of samples, and which of them have something to teach.
+//! Groups of samples, and which of them a policy gradient can learn from.
 
 use crate::column::total;
 
-/// Whether the rewards of each group differ, or the group has one sample: the groups a policy
-/// gradient can learn from.
+/// Marks the groups that a policy gradient can learn from, `[groups]`: those whose rewards differ,
+/// and groups of one sample.
 ///
 /// `rewards` is `[samples]`, groups laid end to end with `group_sizes` samples each. This is
 /// dynamic sampling as DAPO and the paper's scripts do it (drop prompts that are all right or all

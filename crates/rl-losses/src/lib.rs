@@ -30,7 +30,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! What a step's columns say about it, as sums that merge over parts and ranks:
+//! Diagnostics of a step from its columns, as sums that merge over parts and ranks:
 //!
 //! | question | answer |
 //! |---|---|

@@ -8,7 +8,7 @@ use crate::{
     parameter::check_not_negative,
 };
 
-/// The loss of an implicit reward model on some responses, and where it pulls each token.
+/// Loss of an implicit reward model on some responses, and its gradient.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct OutcomeLoss {
     /// Sum of the responses' cross-entropies over `responses`, in nats.
@@ -161,13 +161,13 @@ mod tests {
 
     #[test]
     fn far_rewards_neither_overflow_nor_round_to_nothing() {
-        let at = |log_ratio: f64, right: bool| {
+        let loss_and_slope = |log_ratio: f64, right: bool| {
             let loss = outcome_cross_entropy(&[log_ratio], &[right], &[1], 1.0, 1).unwrap();
             (loss.value, loss.grad_log_prob[0])
         };
-        assert_eq!(at(1e6, false), (1e6, 1.0));
-        assert_eq!(at(-1e6, true), (1e6, -1.0));
-        let (value, slope) = at(50.0, true);
+        assert_eq!(loss_and_slope(1e6, false), (1e6, 1.0));
+        assert_eq!(loss_and_slope(-1e6, true), (1e6, -1.0));
+        let (value, slope) = loss_and_slope(50.0, true);
         let expected = (-50.0_f64).exp();
         assert!((value / expected - 1.0).abs() < 1e-12, "{value}");
         assert!((slope / -expected - 1.0).abs() < 1e-12, "{slope}");
@@ -177,11 +177,11 @@ mod tests {
     fn agreement_counts_signs_pairs_and_ties() {
         let rewards = [0.5, -0.5, 0.5, 0.0, 2.0, 1.0];
         let outcomes = [true, false, false, true, false, true];
-        let found = outcome_agreement(&rewards, &outcomes, &[4, 2]).unwrap();
+        let agreement = outcome_agreement(&rewards, &outcomes, &[4, 2]).unwrap();
         // Right: 0.5 agrees, 0.0 half, 1.0 agrees; wrong: -0.5 agrees.
         // Pairs: 0.5 over -0.5, equal to 0.5; 0.0 over -0.5, under 0.5; 1.0 under 2.0.
         let expected = OutcomeAgreement { responses: 6, agreeing: 3.5, pairs: 5, ordered: 2.5 };
-        assert_eq!(found, expected);
+        assert_eq!(agreement, expected);
         let mut parts = outcome_agreement(&rewards[..4], &outcomes[..4], &[4]).unwrap();
         parts += outcome_agreement(&rewards[4..], &outcomes[4..], &[2]).unwrap();
         assert_eq!(parts, expected);
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn an_order_is_none_without_both_outcomes() {
-        let found = outcome_agreement(&[1.0, 2.0], &[true, true], &[2]).unwrap();
-        assert!((found.accuracy() - 1.0).abs() <= 0.0 && found.pair_accuracy().is_nan());
+        let agreement = outcome_agreement(&[1.0, 2.0], &[true, true], &[2]).unwrap();
+        assert!((agreement.accuracy() - 1.0).abs() <= 0.0 && agreement.pair_accuracy().is_nan());
     }
 }

@@ -1,4 +1,4 @@
-//! What becomes of responses that are too long.
+//! Treatment of responses that are too long.
 
 use serde::{Deserialize, Serialize};
 
@@ -24,7 +24,7 @@ pub struct OverlongPenalty {
     /// Tokens before it over which the punishment grows; at most `max_tokens`.
     #[serde(default = "default_buffer_tokens")]
     pub buffer_tokens: usize,
-    /// The most that is taken off, in reward; 0 or above.
+    /// Largest penalty, in reward; 0 or above.
     #[serde(default = "default_penalty_factor")]
     pub penalty_factor: f64,
 }
@@ -69,7 +69,7 @@ impl OverlongPenalty {
         settings.check().map(|()| settings)
     }
 
-    /// What a response of `tokens` tokens is punished with: 0 or below.
+    /// Penalty of a response of `tokens` tokens, in reward: 0 or below.
     pub fn penalty(&self, tokens: usize) -> f64 {
         let excess = tokens.saturating_add(self.buffer_tokens).saturating_sub(self.max_tokens);
         if excess == 0 {

@@ -30,7 +30,7 @@ pub enum ParameterError {
     },
 }
 
-/// `value`, if `holds` of it.
+/// Returns `value` if it passes the test `holds`.
 pub(crate) fn check(
     field: &'static str,
     value: f64,
@@ -71,7 +71,7 @@ pub(crate) fn check_positive(field: &'static str, value: f64) -> Result<f64, Par
 
 /// Numbers that configure something, each with its range.
 pub(crate) trait Settings {
-    /// Whether every number lies in its range.
+    /// Checks that every number lies in its range.
     fn check(&self) -> Result<(), ParameterError>;
 }
 

@@ -10,7 +10,7 @@ use crate::{
     surrogate::Surrogate,
 };
 
-/// Counts and sums that each part of a mini-batch tells the others before any of them can rank its tokens: the same to the last
+/// Counts and sums that each part of a mini-batch sends to the others before any of them can rank its tokens: the same to the last
 /// bit in any order and any grouping.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PlanSummary {
@@ -40,13 +40,13 @@ impl PlanSummary {
 /// A share of the tokens: those that come first in an order.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Selection {
-    /// The order, which also says who may be selected at all.
+    /// The order, which also says which tokens may be selected at all.
     pub(crate) by: Order,
     /// Share of all tokens, above 0 and at most 1.
     pub(crate) fraction: f64,
     /// The tokens it is a share of.
     pub(crate) scope: Scope,
-    /// Whose arithmetic.
+    /// Version whose arithmetic is followed.
     pub(crate) semantics: Semantics,
 }
 
@@ -76,12 +76,12 @@ impl Selection {
         (self.by.centering() != Some(Centering::Batch)).then_some(Column::Entropy)
     }
 
-    /// Whether tokens are drawn at random.
+    /// Returns true if tokens are drawn at random.
     pub(crate) fn draws(&self) -> bool {
         matches!(self.by, Order::Draw { .. })
     }
 
-    /// Whether the means over the scope are needed.
+    /// Returns true if the means over the scope are needed.
     pub(crate) fn needs_means(&self) -> bool {
         self.by.centering() == Some(Centering::Batch)
     }

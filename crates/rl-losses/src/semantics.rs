@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Whose arithmetic a method follows where the published versions differ; the rows are those of
+/// Version whose arithmetic a method follows where the published versions differ; the rows are those of
 /// `docs/paper-vs-code.md`.
 ///
 /// The tokens it runs over are [`Scope`]'s matter: to reproduce a run of either code, say
@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Semantics {
-    /// What this project holds right: at least one token treated (a method that is on acts), exact
+    /// Choices of this project: at least one token treated (a method that is on acts), exact
     /// means (no `1e-8`, so that a shift of the advantages changes nothing), an open band (as both codes,
-    /// whose bounds were tuned with it), log-ratios of PPO held to ±20 (a ratio that overflowed would end
+    /// whose bounds were tuned with it), log-ratios of PPO clamped to ±20 (a ratio that overflowed would end
     /// the run), the earlier of equal tokens (so that the batch alone decides, not a sort or a split into
     /// ranks), shares as fractions (a percentage read as one is a hundred times the treatment, and nothing
     /// says so), dropped tokens in the denominator (or dropping some would be a larger step for the rest).
@@ -44,7 +44,7 @@ pub enum Scope {
     MicroBatch,
 }
 
-/// What the covariance of a token is centred on.
+/// Centre of the covariance of a token.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]

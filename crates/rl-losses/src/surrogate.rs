@@ -6,13 +6,13 @@ use crate::{
     term::{Scored, Term, Token, TokenLoss},
 };
 
-/// `|log r|` beyond this is held constant, in nats: `exp` stays far from overflow and the token
-/// gives no gradient.
+/// Largest `|log r|`, in nats. Beyond it the ratio is constant: `exp` stays far from overflow and
+/// the token gives no gradient.
 ///
 /// Source: verl `core_algos`, `compute_policy_loss_vanilla`; row 15 of `docs/paper-vs-code.md`.
 pub(crate) const LOG_RATIO_LIMIT: f64 = 20.0;
 
-/// `log_ratio`, held to ±[`LOG_RATIO_LIMIT`].
+/// `log_ratio`, clamped to ±[`LOG_RATIO_LIMIT`].
 #[inline(always)]
 pub(crate) fn limited<R: Real>(log_ratio: R) -> R {
     log_ratio.held(R::of(-LOG_RATIO_LIMIT), R::of(LOG_RATIO_LIMIT))
@@ -51,8 +51,8 @@ impl ClipRange {
         self.high
     }
 
-    /// Whether the surrogate is flat here: the ratio has left the region on the side the advantage
-    /// pushes it to.
+    /// Returns true if the surrogate is flat here: the ratio has left the region on the side the
+    /// advantage pushes it to.
     pub fn is_clipped(self, log_ratio: f64, advantage: f64) -> bool {
         Surrogate::of(self).clips(Real::exp(log_ratio), advantage)
     }
@@ -75,7 +75,7 @@ pub(crate) struct Surrogate {
     pub(crate) clip: ClipRange,
     /// Ceiling on the ratio where the advantage is negative.
     pub(crate) ceiling: f64,
-    /// The log-ratio is held to this and minus this.
+    /// Absolute value that the log-ratio is clamped to, in nats.
     pub(crate) limit: f64,
 }
 
@@ -89,7 +89,7 @@ impl Surrogate {
         Self { clip, ..Self::PLAIN }
     }
 
-    /// Clipped, the log-ratio held to ±20 nats.
+    /// Clipped, the log-ratio clamped to ±20 nats.
     pub(crate) const fn limited(low: f64, high: f64) -> Self {
         Self { limit: LOG_RATIO_LIMIT, ..Self::of(ClipRange { low, high }) }
     }
@@ -102,7 +102,7 @@ impl Surrogate {
         above | below
     }
 
-    /// The ratio at a log-ratio, held to the limit.
+    /// The ratio at a log-ratio, clamped to the limit.
     #[inline(always)]
     pub(crate) fn ratio<R: Real>(self, log_ratio: R) -> R {
         let limit = R::of(self.limit);

@@ -53,16 +53,16 @@ pub struct Token<R = f64> {
     pub old_log_prob: R,
     /// The value of `log_prob` in whatever the method takes as a constant (its stop-gradients).
     pub detached_log_prob: R,
-    /// `π_θ / π_old`: the exponential of [`log_ratio`](Self::log_ratio), held to the loss's
+    /// `π_θ / π_old`: the exponential of [`log_ratio`](Self::log_ratio), clamped to the loss's
     /// [limit](TokenLoss::log_ratio_limit), and where it is neither 0 nor infinite.
     pub ratio: R,
-    /// Whether [`ratio`](Self::ratio) is held, so that it does not move with `log_prob`: the log-ratio is beyond the limit.
+    /// True if [`ratio`](Self::ratio) is clamped and does not move with `log_prob`: the log-ratio is beyond the limit.
     pub held: bool,
     /// Advantage.
     pub advantage: R,
-    /// The method's own constant of this token, from the plan; what it is, the method says.
+    /// The method's constant of this token, from the plan; its meaning depends on the method.
     pub constant: R,
-    /// Whether the plan singles this token out.
+    /// True if the plan singles this token out.
     pub selected: bool,
 }
 
@@ -83,7 +83,7 @@ impl<R: Real> Token<R> {
 /// Numbers that a token's constant is made of, all constants of the loss.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sources {
-    /// The same number for every token, from the plan; what it is, the method says.
+    /// Number from the plan, one for every token; its meaning depends on the method.
     pub planned: f64,
     /// Log-probability under the policy being updated, in nats.
     pub log_prob: f64,
@@ -100,11 +100,11 @@ pub struct Sources {
 pub struct Scored<R = f64> {
     /// Loss and slope.
     pub term: Term<R>,
-    /// Whether the token lies on the flat part of a clip, or the method holds its weight there.
+    /// True if the token lies on the flat part of a clip, or the method clamps its weight there.
     pub clipped: bool,
-    /// Whether it is held at the dual clip's ceiling.
+    /// True if the token is at the dual clip's ceiling.
     pub ceiling: bool,
-    /// Whether the slope is another than that of the plain surrogate `-r A`.
+    /// True if the slope differs from that of the plain surrogate `-r A`.
     pub altered: bool,
 }
 
@@ -134,7 +134,7 @@ impl<R: Real> Scored<R> {
 
 /// A loss, as one token's value and slope.
 ///
-/// Those of the registry are [`PolicyLoss`](crate::PolicyLoss); one of one's own runs by
+/// Those of the registry are [`PolicyLoss`](crate::PolicyLoss); a custom loss runs by
 /// [`evaluate_loss`](crate::evaluate_loss), as `examples/custom_loss.rs` shows. It runs in vectors as long as it is
 /// straight-line code where the token is not selected.
 pub trait TokenLoss: Sync {
@@ -147,9 +147,9 @@ pub trait TokenLoss: Sync {
         sources.planned
     }
 
-    /// The log-ratio is held to this and minus this, in nats, in [`Token::ratio`] and in the reported means.
+    /// Absolute value that the log-ratio is clamped to, in nats, in [`Token::ratio`] and in the reported means.
     ///
-    /// Without a limit, or with one past the exponential's own ([`Real::EXP_LIMIT`]), the ratio is held at the latter and
+    /// Without a limit, or with one past the exponential's own ([`Real::EXP_LIMIT`]), the ratio is clamped at the latter and
     /// the means are of log-ratios as they are.
     #[inline(always)]
     fn log_ratio_limit(&self) -> Option<f64> {

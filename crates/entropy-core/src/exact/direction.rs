@@ -1,12 +1,12 @@
-//! Where the logits move.
+//! Direction of a step of the logits: given, or the update from an advantage.
 
 use super::real::Real;
 use crate::categorical::Categorical;
 use crate::logit_step::UpdateRule;
 
-/// A step of the logits: given, or what an update makes of an advantage, both `[actions]`.
+/// A step of the logits: given, or computed by an update from an advantage; both `[actions]`.
 ///
-/// An update's step is never rounded to `f64`: its own roundings would remain where the rest cancels.
+/// An update's step is never rounded to `f64`: its rounding errors would remain where other terms cancel.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Direction<'a> {
     /// The step itself, in nats.
@@ -19,12 +19,12 @@ pub(crate) enum Direction<'a> {
 pub(crate) struct Along<R> {
     /// The differences, `[actions]`; 0 where the action is impossible.
     pub(super) values: Vec<R>,
-    /// The size of what each was computed from, `[actions]`.
+    /// Magnitude of the terms that each was computed from, `[actions]`.
     pub(super) extents: Vec<f64>,
 }
 
 impl<'a> Direction<'a> {
-    /// The column that came in.
+    /// Returns the input column: the step or the advantage.
     pub(super) fn column(self) -> &'a [f64] {
         match self {
             Self::Step(column) | Self::Update { advantage: column, .. } => column,
@@ -59,9 +59,10 @@ impl<'a> Direction<'a> {
             let mean_extent = 2.0 * (0..probs.len()).map(|a| prob(a) * extents[a]).sum::<f64>();
             for action in (0..probs.len()).filter(|&action| possible(action)) {
                 // π(a) (A(a) - E A) less the same at the mode, where the difference is -E.
-                let own = probs[action] * (values[action] - mean);
+                let product = probs[action] * (values[action] - mean);
                 let at_mode = prob(mode) * mean_extent;
-                values[action] = if action == mode { R::of(0.0) } else { own + probs[mode] * mean };
+                values[action] =
+                    if action == mode { R::of(0.0) } else { product + probs[mode] * mean };
                 extents[action] = prob(action) * (extents[action] + mean_extent) + at_mode;
             }
         }

@@ -12,10 +12,10 @@ const LN_2: [f64; 3] =
 /// Below this `e^x` is 0 as an `f64`.
 const LOWEST_EXPONENT: f64 = -746.0;
 
-/// Half of `ln 2`, and a little.
+/// Bound slightly above half of `ln 2`.
 const REDUCED: f64 = 0.35;
 
-/// Up to here a dozen terms of the series of the exponential are enough.
+/// Argument up to which a dozen terms of the series of the exponential are enough.
 const SHORT: f64 = 0.022;
 
 /// A number as `high + low`, with `|low|` at most half a unit in the last place of `high`: about 32 decimal digits.
@@ -29,7 +29,7 @@ pub(crate) struct DoubleDouble {
     low: f64,
 }
 
-/// `a + b` and what rounding it lost.
+/// `a + b` and its rounding error.
 fn two_sum(a: f64, b: f64) -> (f64, f64) {
     let sum = a + b;
     let of_b = sum - a;
@@ -129,7 +129,7 @@ impl DoubleDouble {
         tail
     }
 
-    /// `Σ_{n≥2} xⁿ/n!` for `|x| ≤` [`SHORT`]: in `f64` from where that is 30 digits of the sum.
+    /// `Σ_{n≥2} xⁿ/n!` for `|x| ≤` [`SHORT`]; later terms are summed in `f64`, enough for 30 digits of the sum.
     fn short_tail(self) -> Self {
         let (precise, rest) = INVERSE_FACTORIALS[..12].split_at(6);
         let rest =
@@ -194,7 +194,7 @@ mod tests {
         big(value.high) + big(value.low)
     }
 
-    /// Fails unless `found` is within 2⁻⁹⁹ of what it should be.
+    /// Fails unless `found` is within 2⁻⁹⁹ of `expected`.
     fn check(found: DoubleDouble, expected: &Big, what: &str) {
         let error = ((exact(found) - expected) / expected).to_f64().value();
         assert!(error.abs() < 1.6e-30, "{what}: relative error {error:e}");
@@ -239,8 +239,10 @@ mod tests {
 
     #[test]
     fn what_a_difference_of_two_numbers_rounds_away_is_kept() {
-        let found = DoubleDouble::difference(700.0, 0.1);
-        assert_eq!(exact(found), big(700.0) - big(0.1));
-        assert!(found.low != 0.0 && found.nearest().to_bits() == (700.0f64 - 0.1).to_bits());
+        let difference = DoubleDouble::difference(700.0, 0.1);
+        assert_eq!(exact(difference), big(700.0) - big(0.1));
+        assert!(
+            difference.low != 0.0 && difference.nearest().to_bits() == (700.0f64 - 0.1).to_bits()
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! The entropy along a step: each order and what it leaves, as sums whose terms are known in size.
+//! Entropy along a step: each order and its remainder, as sums that carry the size of their terms.
 
 use super::direction::{Along, Direction};
 use super::figure::Figure;
@@ -8,7 +8,7 @@ use crate::categorical::Categorical;
 /// Below this `e^x` is 0 as an `f64`.
 const HIDDEN: f64 = -746.0;
 
-/// A sum and the size of what it was summed from.
+/// A sum and the size of its terms, added up.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rated<R> {
     pub(super) value: R,
@@ -37,9 +37,9 @@ impl<R: Real> Rated<R> {
 
 /// A policy and the step it takes.
 ///
-/// The size of a term is its own, counted eight roundings, and what it is off by for the numbers it was computed
-/// from: a probability and `log π + H` for the rounding of the logit behind them, the step less its mean for that of
-/// its parts, two roundings each or four.
+/// The size of a term measures its error. It counts eight roundings of the term itself, and the errors of its inputs. A
+/// probability and `log π + H` have the rounding of the logit behind them; the step less its mean has that of its parts,
+/// two roundings each or four.
 pub(super) struct Expansion<'a, R> {
     probs: &'a [R],
     /// `log π + H`.
@@ -77,13 +77,16 @@ impl<'a, R: Real> Expansion<'a, R> {
 
     /// `-Σ π c (δ - E δ)`.
     ///
-    /// What the means are off by is the same for every action and meets a sum that is 0.
+    /// The error of the means is the same for every action, and its factor is a sum that is 0.
     pub(super) fn first_order(&self) -> Rated<R> {
         let (mean, _) = self.mean();
         self.expect(|a| {
             let moved = self.along.values[a] - mean;
-            let (own, rounded) = (moved.nearest().abs(), self.along.extents[a]);
-            (self.centred[a] * moved, self.distance(a, 0.0) * own + self.height(a) * 0.25 * rounded)
+            let (magnitude, rounded) = (moved.nearest().abs(), self.along.extents[a]);
+            (
+                self.centred[a] * moved,
+                self.distance(a, 0.0) * magnitude + self.height(a) * 0.25 * rounded,
+            )
         })
     }
 
@@ -92,10 +95,10 @@ impl<'a, R: Real> Expansion<'a, R> {
         let (mean, mean_extent) = self.mean();
         self.expect(|a| {
             let moved = self.along.values[a] - mean;
-            let (own, rounded) = (moved.nearest().abs(), self.along.extents[a] + mean_extent);
+            let (magnitude, rounded) = (moved.nearest().abs(), self.along.extents[a] + mean_extent);
             let term = (R::of(1.0) + self.centred[a]) * (moved * moved);
-            let of_height = (1.0 + self.distance(a, 0.25)) * own * own;
-            (term, of_height + (1.0 + self.height(a)) * own * 0.5 * rounded)
+            let of_height = (1.0 + self.distance(a, 0.25)) * magnitude * magnitude;
+            (term, of_height + (1.0 + self.height(a)) * magnitude * 0.5 * rounded)
         })
     }
 
@@ -122,7 +125,7 @@ impl<'a, R: Real> Expansion<'a, R> {
         })
     }
 
-    /// Whether the step gives probability to an action that has none left as an `f64`.
+    /// Returns true if the step gives probability to an action whose probability is 0 as an `f64`.
     pub(super) fn wakes(&self) -> bool {
         let hidden = |a: &usize| {
             let gap = (self.centred[*a] - self.centred[self.mode]).nearest();
@@ -155,7 +158,7 @@ impl<'a, R: Real> Expansion<'a, R> {
         (0..self.probs.len()).filter(|&action| self.probs[action].nearest() > 0.0)
     }
 
-    /// `π`, more by as much as the gap of the logit behind it is rounded.
+    /// `π`, increased by the rounding of its logit's gap.
     fn weight(&self, action: usize) -> f64 {
         let gap = (self.centred[action] - self.centred[self.mode]).nearest().abs();
         self.probs[action].nearest() * R::GAP_ROUNDING.mul_add(gap, 1.0)
@@ -166,7 +169,7 @@ impl<'a, R: Real> Expansion<'a, R> {
         self.centred[action].nearest().abs()
     }
 
-    /// The same with the rounding of the gap it is made of, and a share of that of the mean gap.
+    /// [`height`](Self::height) plus the rounding of the action's gap, and the share `of_mean` of the mean gap.
     fn distance(&self, action: usize, of_mean: f64) -> f64 {
         let mean_gap = self.centred[self.mode];
         let gap = (self.centred[action] - mean_gap).nearest().abs();

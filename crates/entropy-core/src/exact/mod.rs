@@ -1,8 +1,8 @@
-//! What a step does to the entropy, each figure right to 1e-13 of itself whatever cancels.
+//! Effects of a step on the entropy, each to a relative error of 1e-13 even where terms cancel.
 //!
-//! A figure is summed in `f64` beside the size of what it was summed from. Where it is too small a part of that to
-//! have its digits, it is summed again in numbers of twice the precision, and, should that not be enough either, in as
-//! many digits as it takes. Terms that cancel altogether are told by their symmetry: no precision shows a 0.
+//! A figure is first summed in `f64`, together with the size of its terms. If it is too small a part of that size to be
+//! accurate, it is summed again in twice the precision, and then in as many digits as it needs. Terms that cancel exactly
+//! are recognised by their symmetry: no precision shows a 0.
 //! Derivation: `docs/theory.md#cancellation`.
 
 mod big;
@@ -23,12 +23,12 @@ use crate::categorical::Categorical;
 use expansion::{Expansion, Rated};
 use precise_policy::PrecisePolicy;
 
-/// Up to this range of the step no term of the exact sums exceeds what they add up to by much.
+/// Range of the step up to which no term of the exact sums is much larger than the sum.
 const SMOOTH_RANGE: f64 = 2.0;
-/// Up to this range of logits and step an entropy in `f64` has fourteen digits.
+/// Range of logits and step up to which an entropy in `f64` has fourteen digits.
 const MODERATE_RANGE: f64 = 100.0;
 
-/// The figure, for a policy that moves in a direction.
+/// Computes the figure for a policy that moves in a direction.
 ///
 /// # Panics
 ///
@@ -77,7 +77,7 @@ pub(crate) fn figure(policy: &Categorical, direction: Direction, figure: Figure)
     multi_precision::figure(policy.logits(), direction, figure)
 }
 
-/// `ΔH` as the difference of two entropies, which for a long step can be the better sum.
+/// `ΔH` as the difference of two entropies, which can be more accurate for a long step.
 fn difference(policy: &Categorical, direction: Direction) -> Rated<f64> {
     let along = direction.along(policy.probs(), policy.centred_log_probs(), policy.mode());
     let after = policy.moved(&along.values, 1.0);
@@ -137,12 +137,12 @@ mod tests {
             let policy = Categorical::from_logits(&logits).unwrap();
             let direction = Direction::Update { advantage: &advantage, rule, eta };
             for asked in [Figure::FirstOrder, Figure::Curvature, Figure::Change, Figure::Remainder] {
-                let found = figure(&policy, direction, asked);
+                let actual = figure(&policy, direction, asked);
                 let expected = multi_precision::figure(&logits, direction, asked);
-                let error = (found - expected).abs();
+                let error = (actual - expected).abs();
                 prop_assert!(
                     error <= (1e-13 * expected.abs()).max(1e-300),
-                    "{asked:?}: {found:e}, not {expected:e}"
+                    "{asked:?}: {actual:e}, not {expected:e}"
                 );
             }
         }

@@ -1,4 +1,4 @@
-//! Figures in as many digits as they take.
+//! Figures in as many digits as they need.
 
 use super::big::{Big, at, exactly};
 use super::direction::Direction;
@@ -12,10 +12,10 @@ const FIRST_PRECISION: usize = 256;
 const LAST_PRECISION: usize = 8192;
 /// Bits a result needs beyond those it lost: 45 for 1e-13, the rest for the roundings of its terms.
 const SPARE_BITS: isize = 80;
-/// Odds below `e` to this are not worth a digit of anything an `f64` can hold.
+/// Exponent below which odds change no digit of any number an `f64` can hold.
 const LOWEST_EXPONENT: f64 = -4000.0;
 
-/// The figure, right to 1e-13 of itself.
+/// Computes the figure to a relative error of 1e-13.
 pub(super) fn figure(logits: &[f64], direction: Direction, figure: Figure) -> f64 {
     if figure == Figure::Change
         && let Some(moved) = exactly_moved(logits, direction)
@@ -36,7 +36,7 @@ pub(super) fn figure(logits: &[f64], direction: Direction, figure: Figure) -> f6
     0.0
 }
 
-/// The possible logits after a step that is a sum of products of the inputs.
+/// Logits of the possible actions after the step, exact; `None` if the step is no sum of products of the inputs.
 fn exactly_moved(logits: &[f64], direction: Direction) -> Option<Vec<Big>> {
     let eta = match direction {
         Direction::Step(_) => Big::ONE,
@@ -59,11 +59,11 @@ struct Action {
     prob: Big,
     /// Step less that at the mode.
     step: Big,
-    /// Size of what the step was computed from.
+    /// Magnitude of the terms that the step was computed from.
     extent: Big,
 }
 
-/// The possible actions, so many bits each.
+/// A policy over its possible actions, in numbers of `precision` bits.
 struct Policy {
     actions: Vec<Action>,
     entropy: Big,
@@ -105,7 +105,7 @@ impl Policy {
         Self { actions, entropy: softmax.entropy, mean_gap: softmax.mean_gap, precision }
     }
 
-    /// The figure and the size of what it was computed from.
+    /// Returns the figure and the size of its terms.
     fn figure(&self, figure: Figure) -> (Big, Big) {
         match figure {
             Figure::FirstOrder => self.first_order(),
@@ -159,7 +159,7 @@ struct Softmax {
 }
 
 impl Softmax {
-    /// Of logits less the largest.
+    /// Softmax of `gaps`, the logits less the largest, in numbers of `precision` bits.
     fn of(gaps: &[Big], precision: usize) -> Self {
         let floor = exactly(LOWEST_EXPONENT);
         let odds = |gap: &Big| if *gap < floor { Big::ZERO } else { gap.exp() };

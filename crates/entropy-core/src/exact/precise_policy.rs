@@ -25,7 +25,7 @@ impl PrecisePolicy {
         Self::of_gaps(logits.iter().map(gap).collect())
     }
 
-    /// Of logits less the largest.
+    /// Creates the policy from `gaps`, the logits less the largest.
     fn of_gaps(gaps: Vec<DoubleDouble>) -> Self {
         let one = DoubleDouble::of(1.0);
         let mode = gaps.iter().position(|gap| gap.nearest() == 0.0).unwrap_or(0);

@@ -1,11 +1,11 @@
-//! Terms that cancel altogether, told from the inputs: no precision shows a 0.
+//! Terms that cancel exactly, recognised from the inputs: no precision shows a 0.
 
 use super::big::{Big, exactly};
 use super::direction::Direction;
 use crate::categorical::Categorical;
 use std::cmp::Ordering;
 
-/// Whether the covariance of log-probability and step is 0: among actions of equal logit the mean of the step (of the
+/// Tests whether the covariance of log-probability and step is 0: among actions of equal logit the mean of the step (of the
 /// advantage, where that makes the step) is the same for every logit.
 ///
 /// The covariance is a sum over pairs of logits, `Σ π_i π_j (z_i - z_j)(n_j Σδ_i - n_i Σδ_j)`: it is 0 if every term
@@ -26,7 +26,7 @@ pub(super) fn is_uncorrelated(policy: &Categorical, direction: Direction) -> boo
     means.all(|(other_total, other_size)| &total * other_size == other_total * &size)
 }
 
-/// Whether the policy after the step is the one before with its actions renamed, so that `ΔH = 0`.
+/// Returns true if the step only renames the actions of the policy, so that `ΔH = 0`.
 pub(super) fn is_renaming(logits: &[f64], moved: &[Big]) -> bool {
     let gaps = |mut logits: Vec<Big>| {
         logits.sort();

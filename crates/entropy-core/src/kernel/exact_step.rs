@@ -8,7 +8,7 @@ use super::row::{OddsAccumulator, OddsSums, position};
 use crate::UpdateRule;
 use pulp::NullaryFnOnce;
 
-/// What a row was just before a step.
+/// State of a row just before a step.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct StepSummary {
     /// Entropy `H`, in nats.
@@ -52,17 +52,17 @@ impl ExactStep {
         Self::on(InstructionSet::widest(), rule, eta)
     }
 
-    /// The same on given instructions; only the speed differs.
+    /// Like [`new`](Self::new), on given instructions; only the speed differs.
     pub fn on(instructions: InstructionSet, rule: UpdateRule, eta: f64) -> Self {
         Self { rule, eta, instructions }
     }
 
-    /// Takes as many steps as `summaries` has room for, and writes there what the row was before each.
+    /// Takes as many steps as `summaries` has room for, and writes there the state of the row before each.
     ///
     /// `logits` and `reward` are `[actions]`; rewards are finite, logits finite or `-∞`. `mode` is the action of a
-    /// largest logit ([`row::mode`](super::row::mode)); returned is the mode after the last step, to be passed in
-    /// next time. Where several actions share the largest logit the mode stays what it was, so that cutting a
-    /// run in two does not change a bit. Numbers out of these ranges give NaN, never a panic. `scratch` is memory to
+    /// largest logit ([`row::mode`](super::row::mode)). Returns the mode after the last step, to be passed in
+    /// next time. If several actions share the largest logit, the mode stays the same, so that splitting a
+    /// run in two changes no bit. Numbers out of these ranges give NaN, never a panic. `scratch` is memory to
     /// work in; its content does not matter.
     ///
     /// # Panics
@@ -116,7 +116,7 @@ struct Row<'a> {
     eta: f64,
 }
 
-/// What the first pass finds: means under the policy, relative to the mode.
+/// Results of the first pass: means under the policy, relative to the mode.
 #[derive(Clone, Copy)]
 struct Means {
     sums: OddsSums,

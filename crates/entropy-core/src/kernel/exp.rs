@@ -36,7 +36,7 @@ const MINIMAX: [f64; 10] = [
 ];
 
 impl Lanes {
-    /// Raised to where the exponential is 0 already, so that `-∞` is a number one can multiply with.
+    /// Raised to [`FLOOR`], where the exponential is 0 already, so that `-∞` becomes finite.
     #[inline(always)]
     pub(super) fn floored(self) -> Self {
         Self::splat(FLOOR).max(self)
@@ -128,9 +128,9 @@ mod tests {
     fn every_instruction_set_gives_the_same_bits() {
         let expected: Vec<u64> = arguments().iter().map(|x| exp(*x).to_bits()).collect();
         for set in InstructionSet::available() {
-            let found = set.run(Exponentials(arguments()));
-            let first = std::iter::zip(&found, &expected).position(|(f, e)| f.to_bits() != *e);
-            assert_eq!((found.len(), first), (expected.len(), None), "{set}");
+            let results = set.run(Exponentials(arguments()));
+            let first = std::iter::zip(&results, &expected).position(|(f, e)| f.to_bits() != *e);
+            assert_eq!((results.len(), first), (expected.len(), None), "{set}");
         }
     }
 

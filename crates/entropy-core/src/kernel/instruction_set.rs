@@ -1,4 +1,4 @@
-//! Which vector instructions a kernel runs on.
+//! Vector instructions that a kernel runs on.
 
 use pulp::NullaryFnOnce;
 #[cfg(target_arch = "x86_64")]
@@ -14,7 +14,7 @@ pub struct InstructionSet(Level);
 
 #[derive(Debug, Clone, Copy)]
 enum Level {
-    /// What the compiler may assume of every machine of this architecture.
+    /// Instructions that every machine of this architecture has.
     Portable,
     #[cfg(target_arch = "x86_64")]
     Avx2(V3),
@@ -23,13 +23,13 @@ enum Level {
 }
 
 impl InstructionSet {
-    /// The widest of this machine; looked up once.
+    /// Returns the widest set of this machine; looked up once.
     pub fn widest() -> Self {
         static WIDEST: OnceLock<InstructionSet> = OnceLock::new();
         *WIDEST.get_or_init(|| Self::available().pop().unwrap_or(Self(Level::Portable)))
     }
 
-    /// All of this machine, the narrowest first.
+    /// Returns all sets of this machine, the narrowest first.
     pub fn available() -> Vec<Self> {
         let mut sets = vec![Self(Level::Portable)];
         #[cfg(target_arch = "x86_64")]

@@ -60,7 +60,7 @@ impl Lanes {
         self.zip(other, |a, b| if a > b { a } else { b })
     }
 
-    /// The same with 0 where `left` and `right` are equal.
+    /// `self`, with 0 in the lanes where `left` and `right` are equal.
     #[inline(always)]
     #[expect(clippy::float_cmp, reason = "whole numbers")]
     pub(super) fn except(self, left: Self, right: Self) -> Self {

@@ -111,7 +111,7 @@ impl OddsSums {
     }
 }
 
-/// [`OddsSums`] in the making, a block of lanes at a time, from the first on.
+/// Accumulator of [`OddsSums`], a block of lanes at a time, from the first on.
 pub(super) struct OddsAccumulator {
     anchor: Lanes,
     /// The actions of the next block, and the mode; `f64`, to be compared as fast as all else.
@@ -155,7 +155,7 @@ impl OddsAccumulator {
     }
 }
 
-/// What to write besides the sums.
+/// Output to write besides the sums.
 enum Output<'a> {
     None,
     Probs(&'a mut [f64]),
@@ -199,7 +199,7 @@ impl NullaryFnOnce for Mode<'_> {
     }
 }
 
-/// Where `value` stands first.
+/// Returns the first position of `value` in the row.
 #[inline(always)]
 pub(super) fn position(row: &[f64], value: f64) -> Option<usize> {
     let (blocks, _) = row.as_chunks::<LANES>();
@@ -293,8 +293,8 @@ mod tests {
                 let mode = mode_on(set, &row).unwrap();
                 let sums = on(set, &row, Output::Probs(&mut probs)).unwrap();
                 let bits = probs.iter().map(|p| p.to_bits()).collect();
-                let found = (mode, sums, bits);
-                assert_eq!(*seen.get_or_insert_with(|| found.clone()), found, "{set} of {row:?}");
+                let actual = (mode, sums, bits);
+                assert_eq!(*seen.get_or_insert_with(|| actual.clone()), actual, "{set} of {row:?}");
             }
         }
     }
@@ -313,12 +313,15 @@ mod tests {
 
     #[test]
     fn a_bad_row_is_refused_as_the_reference_refuses_it() {
-        for at in [0, 7, 8, 16, 18] {
+        for position in [0, 7, 8, 16, 18] {
             for bad in [f64::NAN, f64::INFINITY] {
                 let mut row = vec![0.5; 19];
-                row[at] = bad;
-                let found = entropy(&row).unwrap_err().to_string();
-                assert_eq!(found, format!("logit {at} is {bad}; logits must be finite or -inf"));
+                row[position] = bad;
+                let message = entropy(&row).unwrap_err().to_string();
+                assert_eq!(
+                    message,
+                    format!("logit {position} is {bad}; logits must be finite or -inf")
+                );
             }
         }
         assert_eq!(entropy(&[]), Err(LogitsError::Empty));

@@ -1,4 +1,4 @@
-//! Entropy of one row at a temperature, and how it answers a change of that temperature.
+//! Entropy of one row at a temperature, and its derivative in that temperature.
 
 #![expect(clippy::inline_always, reason = "inlined, the code takes on its caller's instructions")]
 
@@ -80,11 +80,11 @@ mod tests {
         for actions in [1, 7, 8, 9, 33, 1000] {
             let logits = row(actions);
             let mode = super::super::row::mode(&logits).unwrap();
-            let found: Vec<TemperedEntropy> = InstructionSet::available()
+            let results: Vec<TemperedEntropy> = InstructionSet::available()
                 .into_iter()
                 .map(|set| on(set, &logits, mode, 0.7))
                 .collect();
-            assert!(found.iter().all(|one| *one == found[0]), "{found:?}");
+            assert!(results.iter().all(|one| *one == results[0]), "{results:?}");
         }
     }
 
@@ -97,10 +97,10 @@ mod tests {
                 let scaled: Vec<f64> = logits.iter().map(|logit| logit / temperature).collect();
                 let policy = Categorical::from_logits(&scaled).unwrap();
                 let gaps: Vec<f64> = policy.log_probs().iter().map(|&l| l.max(-1e6)).collect();
-                let found = tempered(&logits, mode, temperature);
-                assert!((found.entropy - policy.entropy()).abs() < 1e-13, "{found:?}");
+                let result = tempered(&logits, mode, temperature);
+                assert!((result.entropy - policy.entropy()).abs() < 1e-13, "{result:?}");
                 let variance = policy.covariance(&gaps, &gaps);
-                assert!((found.slope - variance).abs() < 1e-12, "{found:?} {variance}");
+                assert!((result.slope - variance).abs() < 1e-12, "{result:?} {variance}");
             }
         }
     }

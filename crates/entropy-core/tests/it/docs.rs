@@ -22,7 +22,7 @@ fn sources(folder: &Path, texts: &mut Vec<String>) {
     }
 }
 
-/// What stands behind each `mark`, up to the first character that is no part of an anchor.
+/// Names after each `mark`, up to the first character that is no part of an anchor.
 fn names_after(text: &str, mark: &str) -> BTreeSet<String> {
     let name = |rest: &str| {
         rest.chars().take_while(|c| *c == '-' || c.is_ascii_alphanumeric()).collect::<String>()
@@ -70,7 +70,7 @@ fn code_named_in_the_theory_exists() {
     let theory = fs::read_to_string(root().join("docs/theory.md")).expect("the theory");
     let mut texts = Vec::new();
     sources(&root().join("crates/entropy-core/src"), &mut texts);
-    let mut found = 0;
+    let mut count = 0;
     for paragraph in theory.split("\n\n").filter(|paragraph| paragraph.starts_with("Code: ")) {
         for path in paragraph.split('`').skip(1).step_by(2) {
             let item = path.rsplit("::").next().expect("a path has an end");
@@ -82,8 +82,8 @@ fn code_named_in_the_theory_exists() {
                 })
             };
             assert!(texts.iter().any(declared), "`{path}` is not declared");
-            found += 1;
+            count += 1;
         }
     }
-    assert!(found > 20, "only {found} items");
+    assert!(count > 20, "only {count} items");
 }

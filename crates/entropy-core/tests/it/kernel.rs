@@ -112,9 +112,9 @@ fn every_instruction_set_takes_the_same_steps_bit_for_bit() {
                 let mode = step.run(&mut moved, &reward, mode, &mut Vec::new(), &mut summaries);
                 let bits = |x: &f64| x.to_bits();
                 let numbers = summaries.iter().flat_map(|s| [s.entropy, s.covariance, s.value]);
-                let found: (usize, Vec<u64>) =
+                let actual: (usize, Vec<u64>) =
                     (mode, numbers.chain(moved).map(|x| bits(&x)).collect());
-                assert_eq!(*seen.get_or_insert_with(|| found.clone()), found, "{set} {rule:?}");
+                assert_eq!(*seen.get_or_insert_with(|| actual.clone()), actual, "{set} {rule:?}");
             }
         }
     }
@@ -125,16 +125,16 @@ fn a_run_cut_in_two_is_the_same_run() {
     let (logits, reward) = policies().nth(150).expect("there are as many");
     for rule in RULES {
         let step = ExactStep::new(rule, 0.5);
-        let (mut whole, mut parts) = (logits.clone(), logits.clone());
+        let (mut one_run, mut parts) = (logits.clone(), logits.clone());
         let (mut all, mut some) = ([StepSummary::default(); 40], [StepSummary::default(); 40]);
         let start = row::mode(&logits).expect("a valid row");
-        step.run(&mut whole, &reward, start, &mut Vec::new(), &mut all);
+        step.run(&mut one_run, &reward, start, &mut Vec::new(), &mut all);
         let (first, second) = some.split_at_mut(17);
         // Scratch memory as another row left it.
         let mut scratch = vec![f64::NAN; 3];
         let mode = step.run(&mut parts, &reward, start, &mut scratch, first);
         step.run(&mut parts, &reward, mode, &mut scratch, second);
-        assert_eq!((whole, all), (parts, some));
+        assert_eq!((one_run, all), (parts, some));
     }
 }
 
@@ -177,16 +177,16 @@ fn a_hundred_steps_agree_with_multi_precision_ones() {
         let mut summaries = vec![StepSummary::default(); case.summaries.len()];
         let step = ExactStep::new(case.rule, recorded.eta);
         step.run(&mut logits, &case.reward, mode, &mut Vec::new(), &mut summaries);
-        for (found, [entropy, covariance, value]) in summaries.iter().zip(case.summaries) {
-            assert!(close(found.entropy, entropy, 1e-13, 0.0), "{found:?}, expected {entropy}");
-            assert!(close(found.value, value, 1e-13, 0.0), "{found:?}, expected {value}");
+        for (summary, [entropy, covariance, value]) in summaries.iter().zip(case.summaries) {
+            assert!(close(summary.entropy, entropy, 1e-13, 0.0), "{summary:?}, expected {entropy}");
+            assert!(close(summary.value, value, 1e-13, 0.0), "{summary:?}, expected {value}");
             assert!(
-                close(found.covariance, covariance, 1e-12, 1e-15),
-                "{found:?}, expected {covariance}"
+                close(summary.covariance, covariance, 1e-12, 1e-15),
+                "{summary:?}, expected {covariance}"
             );
         }
-        for (found, expected) in logits.iter().zip(case.after) {
-            assert!(close(*found, expected, 1e-13, 1e-13), "{found}, expected {expected}");
+        for (logit, expected) in logits.iter().zip(case.after) {
+            assert!(close(*logit, expected, 1e-13, 1e-13), "{logit}, expected {expected}");
         }
     }
 }

@@ -18,10 +18,10 @@ fn case(name: &str) -> (Vec<f64>, Vec<f64>) {
 }
 
 fn assert_interval(found: Result<Interval, InputError>, low: f64, high: f64) {
-    let found = found.expect("there are points enough");
+    let interval = found.expect("there are points enough");
     let width = high - low;
-    assert!((found.low - low).abs() < 1e-10 * width, "{found:?} vs {low}");
-    assert!((found.high - high).abs() < 1e-10 * width, "{found:?} vs {high}");
+    assert!((interval.low - low).abs() < 1e-10 * width, "{interval:?} vs {low}");
+    assert!((interval.high - high).abs() < 1e-10 * width, "{interval:?} vs {high}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What the fit of `R = -a e^H + b` accepts and refuses.
+//! Inputs that the fit of `R = -a e^H + b` accepts and refuses.
 
 use entropy_core::{FitError, PerformanceLaw};
 

@@ -1,4 +1,4 @@
-//! What holds for every policy and every step.
+//! Properties of every policy and every step.
 
 use entropy_core::{
     Categorical, CovarianceSummary, PairedMoments, UpdateEffect, UpdateRule, token_covariances,
@@ -35,12 +35,12 @@ fn added(logits: &[f64], step: &[f64]) -> Vec<f64> {
 /// Central difference of `f` in every coordinate.
 fn central_difference(logits: &[f64], f: impl Fn(&Categorical) -> f64) -> Vec<f64> {
     let width = 1e-5;
-    let at = |action: usize, shift: f64| {
+    let shifted = |action: usize, shift: f64| {
         let mut moved = logits.to_vec();
         moved[action] += shift;
         f(&policy(&moved))
     };
-    (0..logits.len()).map(|k| (at(k, width) - at(k, -width)) / (2.0 * width)).collect()
+    (0..logits.len()).map(|k| (shifted(k, width) - shifted(k, -width)) / (2.0 * width)).collect()
 }
 
 proptest! {
@@ -189,15 +189,15 @@ proptest! {
         let mut d_logits = vec![0.0; logits.len()];
         here.pull_back(action, weight, &mut d_logits);
         let expected = central_difference(&logits, |policy| weight * policy.log_probs()[action]);
-        for (found, expected) in std::iter::zip(&d_logits, expected) {
-            prop_assert!((found - expected).abs() < 1e-8, "{found} vs {expected}");
+        for (actual, expected) in std::iter::zip(&d_logits, expected) {
+            prop_assert!((actual - expected).abs() < 1e-8, "{actual} vs {expected}");
         }
 
         let mut d_logits = vec![0.0; logits.len()];
         here.pull_back_entropy(weight, &mut d_logits);
         let expected = central_difference(&logits, |policy| weight * policy.entropy());
-        for (found, expected) in std::iter::zip(&d_logits, expected) {
-            prop_assert!((found - expected).abs() < 1e-8, "{found} vs {expected}");
+        for (actual, expected) in std::iter::zip(&d_logits, expected) {
+            prop_assert!((actual - expected).abs() < 1e-8, "{actual} vs {expected}");
         }
     }
 
@@ -206,8 +206,8 @@ proptest! {
     fn policy_gradient_is_the_gradient_of_the_mean((logits, advantage) in logits_and_direction()) {
         let step = UpdateRule::PolicyGradient.step(&policy(&logits), &advantage, 1.0);
         let expected = central_difference(&logits, |policy| policy.mean(&advantage));
-        for (found, expected) in std::iter::zip(step, expected) {
-            prop_assert!((found - expected).abs() < 1e-8, "{found} vs {expected}");
+        for (actual, expected) in std::iter::zip(step, expected) {
+            prop_assert!((actual - expected).abs() < 1e-8, "{actual} vs {expected}");
         }
     }
 

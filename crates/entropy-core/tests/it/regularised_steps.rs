@@ -20,18 +20,18 @@ fn two_policies() -> impl Strategy<Value = (Vec<f64>, Vec<f64>, Vec<f64>)> {
 
 fn gradient(logits: &[f64], objective: impl Fn(&Categorical) -> f64) -> Vec<f64> {
     let width = 1e-5;
-    let at = |action: usize, shift: f64| {
+    let shifted = |action: usize, shift: f64| {
         let mut moved = logits.to_vec();
         moved[action] += shift;
         objective(&policy(&moved))
     };
-    (0..logits.len()).map(|k| (at(k, width) - at(k, -width)) / (2.0 * width)).collect()
+    (0..logits.len()).map(|k| (shifted(k, width) - shifted(k, -width)) / (2.0 * width)).collect()
 }
 
 fn assert_close(found: &[f64], expected: &[f64], tolerance: f64) {
     assert_eq!(found.len(), expected.len());
-    for (found, expected) in std::iter::zip(found, expected) {
-        assert!((found - expected).abs() < tolerance, "{found} vs {expected}");
+    for (actual, expected) in std::iter::zip(found, expected) {
+        assert!((actual - expected).abs() < tolerance, "{actual} vs {expected}");
     }
 }
 
@@ -75,16 +75,17 @@ proptest! {
         let expected = gradient(&logits, |p| -0.5 * beta * reference.relative_entropy(p));
         assert_close(&from, &expected, 1e-8);
 
-        let own = here.log_probs();
+        let log_probs = here.log_probs();
         let natural = 0.5 * beta
-            * (here.covariance(own, own) - here.covariance(own, reference.log_probs()));
-        let found = predicted_change::kl_to_reference(&here, &reference, Natural, beta, 0.5);
-        prop_assert!((found.unwrap() - natural).abs() < 1e-12);
+            * (here.covariance(log_probs, log_probs)
+                - here.covariance(log_probs, reference.log_probs()));
+        let effect = predicted_change::kl_to_reference(&here, &reference, Natural, beta, 0.5);
+        prop_assert!((effect.unwrap() - natural).abs() < 1e-12);
         let difference: Vec<f64> =
             std::iter::zip(here.probs(), reference.probs()).map(|(p, q)| p - q).collect();
-        let forward = 0.5 * beta * here.covariance(own, &difference);
-        let found = predicted_change::kl_from_reference(&here, &reference, beta, 0.5).unwrap();
-        prop_assert!((found - forward).abs() < 1e-12);
+        let forward = 0.5 * beta * here.covariance(log_probs, &difference);
+        let effect = predicted_change::kl_from_reference(&here, &reference, beta, 0.5).unwrap();
+        prop_assert!((effect - forward).abs() < 1e-12);
     }
 
     /// The surrogate `Σ π_old min(ρ A, clip(ρ) A)`, differentiated where no ratio sits on an edge.
@@ -160,7 +161,7 @@ proptest! {
         }
     }
 
-    /// What the printed form of Theorem 1 predicts, less its excess, is the theorem.
+    /// The prediction of the printed form of Theorem 1, less its excess, is that of the theorem.
     #[test]
     fn missing_centring_costs_what_is_said((logits, _, advantage) in two_policies()) {
         let here = policy(&logits);

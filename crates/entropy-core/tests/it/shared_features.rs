@@ -43,12 +43,12 @@ proptest! {
                 .map(|s| states[s].visits * policy(&features[s], weights).mean(&advantages[s]))
                 .sum()
         };
-        for (k, found) in gradient.iter().enumerate() {
+        for (k, component) in gradient.iter().enumerate() {
             let unit: Vec<f64> = (0..3).map(|j| if j == k { 1.0 } else { 0.0 }).collect();
             let slope = (objective(&moved(&weights, &unit, 1e-5))
                 - objective(&moved(&weights, &unit, -1e-5)))
                 / 2e-5;
-            prop_assert!((found - slope).abs() < 1e-8, "{found} vs {slope}");
+            prop_assert!((component - slope).abs() < 1e-8, "{component} vs {slope}");
         }
         for s in 0..2 {
             let answer: f64 =
@@ -73,10 +73,10 @@ proptest! {
             policy: &policies[s],
             advantage: &advantages[s],
         });
-        let found = compatible_weights(&states);
+        let compatible = compatible_weights(&states);
         let natural = UpdateRule::NaturalPolicyGradient;
         for s in 0..2 {
-            let change = policies[s].entropy_change_first_order(&features[s].logits(&found));
+            let change = policies[s].entropy_change_first_order(&features[s].logits(&compatible));
             let theorem = natural.predicted_entropy_change(&policies[s], &advantages[s], 1.0);
             prop_assert!((change - theorem).abs() < 1e-6, "{change} vs {theorem}");
         }
@@ -95,8 +95,8 @@ fn indicators_make_a_table() {
         FeatureState { visits: 1.0, features: &features, policy: &policy, advantage: &advantage };
     let gradient = shared_policy_gradient(&[state]);
     let step = UpdateRule::PolicyGradient.step(&policy, &advantage, 1.0);
-    for (found, expected) in std::iter::zip(&gradient, &step) {
-        assert!((found - expected).abs() < 1e-15, "{found} vs {expected}");
+    for (component, expected) in std::iter::zip(&gradient, &step) {
+        assert!((component - expected).abs() < 1e-15, "{component} vs {expected}");
     }
     // The Fisher information of a table is singular; the solution is the advantage up to a constant.
     let natural = compatible_weights(&[state]);

@@ -9,9 +9,9 @@ use super::{
 pub struct EstimatorEntry {
     /// Name in a configuration.
     pub name: &'static str,
-    /// What it takes for an advantage, in half a sentence.
+    /// Definition of its advantage, in half a sentence.
     pub effect: &'static str,
-    /// Where it is published.
+    /// Publication.
     pub source: &'static str,
     /// The estimator with its defaults.
     pub default: AdvantageEstimator,

@@ -1,4 +1,4 @@
-//! What an estimator may read, and how it is checked.
+//! Columns that an estimator may read, and how they are checked.
 
 use thiserror::Error;
 
@@ -7,7 +7,7 @@ use crate::{
     parameter::ParameterError,
 };
 
-/// Eight terabytes of one column: a length beyond it is no length.
+/// Largest length of a column of tokens, eight terabytes; a longer one is an error.
 const MOST_TOKENS: usize = 1 << 40;
 
 /// Why rewards have no advantages.
@@ -170,13 +170,13 @@ pub fn broadcast_to_tokens(per_sequence: &[f64], sequence_lengths: &[usize]) -> 
         .collect()
 }
 
-/// One finite value per sample.
-/// Lengths that one value per token can be made for, where no column of tokens bears them out.
+/// Checks that the sequences have no more than [`MOST_TOKENS`] tokens, where no column of tokens has their length.
 pub(crate) fn check_length(sequence_lengths: &[usize]) -> Result<(), AdvantageError> {
     let tokens = total(sequence_lengths);
     if tokens <= MOST_TOKENS { Ok(()) } else { Err(AdvantageError::TooLong { tokens }) }
 }
 
+/// Checks that a column has one finite value per sample.
 pub(crate) fn check_samples(
     column: &'static str,
     values: &[f64],
@@ -185,7 +185,7 @@ pub(crate) fn check_samples(
     check(column, "sample", values, samples)
 }
 
-/// One finite value per token.
+/// Checks that a column has one finite value per token.
 pub(crate) fn check_tokens(
     column: &'static str,
     values: &[f64],
@@ -194,20 +194,20 @@ pub(crate) fn check_tokens(
     check(column, "token", values, total(sequence_lengths))
 }
 
-/// Finite rewards, covered by groups of at least `least` samples.
+/// Checks that rewards are finite, and covered by groups of at least `least` samples.
 pub(crate) fn check_groups(
     (column, samples): Named<'_>,
     group_sizes: &[usize],
     least: usize,
 ) -> Result<(), AdvantageError> {
-    let (grouped, found) = (total(group_sizes), samples.len());
-    if grouped != found {
-        return Err(AdvantageError::GroupSizes { grouped, column, found });
+    let (grouped, length) = (total(group_sizes), samples.len());
+    if grouped != length {
+        return Err(AdvantageError::GroupSizes { grouped, column, found: length });
     }
     if let Some(group) = group_sizes.iter().position(|&size| size < least) {
         return Err(AdvantageError::SmallGroup { group, size: group_sizes[group], least });
     }
-    check_samples(column, samples, found)
+    check_samples(column, samples, length)
 }
 
 fn check(

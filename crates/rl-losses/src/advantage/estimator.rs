@@ -32,7 +32,7 @@ pub enum AdvantageEstimator {
     DrGrpo,
     /// `R -` mean of the others in the group; a group of one keeps its reward.
     Rloo,
-    /// The same; a group of one gets 0.
+    /// `R -` mean of the others in the group; a group of one gets 0.
     RlooVectorized,
     /// Return of each token.
     Reinforce(Reinforce),

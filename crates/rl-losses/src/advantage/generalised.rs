@@ -16,7 +16,7 @@ pub struct Gae {
     pub discount: f64,
     /// `λ`, `0..=1`: 0 trusts the critic one token ahead, 1 not at all.
     pub lambda: f64,
-    /// Whether [`AdvantageEstimator`](crate::AdvantageEstimator) whitens the result.
+    /// If true, [`AdvantageEstimator`](crate::AdvantageEstimator) whitens the result.
     pub whiten: bool,
 }
 
@@ -35,12 +35,12 @@ impl Settings for Gae {
 
 checked_when_read!(Gae);
 
-/// What [`generalised_advantages`] returns, both `[tokens]`.
+/// Result of [`generalised_advantages`], both columns `[tokens]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GeneralisedAdvantages {
     /// `Σ_k (γλ)^k δ_{t+k}`, not whitened.
     pub advantages: Vec<f64>,
-    /// What the critic is to predict: advantage plus value.
+    /// Targets of the critic: advantage plus value.
     pub returns: Vec<f64>,
 }
 
@@ -111,17 +111,17 @@ mod tests {
     fn with_lambda_one_the_returns_are_those_without_a_critic() {
         let ends = [2.0, 0.0];
         let returns = crate::discounted_returns(&REWARDS, Some(&ends), &[3, 1], 0.9).unwrap();
-        for (found, expected) in std::iter::zip(gae(1.0, Some(&ends)).returns, returns) {
-            assert!((found - expected).abs() < 1e-14, "{found} {expected}");
+        for (actual, expected) in std::iter::zip(gae(1.0, Some(&ends)).returns, returns) {
+            assert!((actual - expected).abs() < 1e-14, "{actual} {expected}");
         }
     }
 
     #[test]
     fn with_lambda_zero_an_advantage_is_the_error_of_one_step() {
-        let found = gae(0.0, None).advantages;
+        let advantages = gae(0.0, None).advantages;
         let expected = [1.0 - 0.36 - 0.2, 1.0 + 1.35 + 0.4, 1.0 - 1.5, 0.5 - 0.7];
-        for (found, expected) in std::iter::zip(found, expected) {
-            assert!((found - expected).abs() < 1e-14, "{found} {expected}");
+        for (actual, expected) in std::iter::zip(advantages, expected) {
+            assert!((actual - expected).abs() < 1e-14, "{actual} {expected}");
         }
     }
 

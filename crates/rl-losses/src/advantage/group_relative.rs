@@ -9,7 +9,7 @@ use crate::groups::{all_equal, groups};
 /// of `docs/paper-vs-code.md`).
 pub(crate) const DEVIATION_FLOOR: f64 = 1e-6;
 
-/// What a reward, centred on its group's mean, is divided by.
+/// Divisor of a reward that is centred on its group's mean.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum GroupNormalisation {
@@ -20,7 +20,7 @@ pub enum GroupNormalisation {
     None,
 }
 
-/// What becomes of a group of one, which has nobody to be compared with.
+/// Advantage of a group of one, which has no other sample to compare with.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LoneSample {
@@ -66,7 +66,7 @@ pub fn group_relative_advantages(
 ///
 /// # Errors
 ///
-/// As [`rloo_advantages`].
+/// [`AdvantageError`], for the same reasons as [`rloo_advantages`].
 pub fn leave_one_out_advantages(
     rewards: &[f64],
     group_sizes: &[usize],

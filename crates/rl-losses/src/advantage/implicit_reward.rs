@@ -12,7 +12,7 @@ use crate::parameter::{
     ParameterError, Settings, check_not_negative, check_unit, checked_when_read,
 };
 
-/// What is taken off a token's process reward.
+/// Baseline subtracted from a token's process reward.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -20,8 +20,8 @@ pub enum ProcessBaseline {
     /// The mean over the **other** samples of their mean process reward (Eq. 5 of the paper).
     #[default]
     Others,
-    /// As the code has it: the token's reward times `n / (n - 1)`, less the sum of all means over
-    /// `n - 1`. The same in mean over a sample, not token by token.
+    /// Baseline of the code: the token's reward times `n / (n - 1)`, less the sum of all means over
+    /// `n - 1`. It equals [`Others`](Self::Others) in the mean over a sample, not token by token.
     Scaled,
 }
 
@@ -30,7 +30,7 @@ pub enum ProcessBaseline {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ProcessScale {
-    /// As they are: `β` per nat, as in the paper.
+    /// Unscaled: `β` per nat, as in the paper.
     #[default]
     None,
     /// The largest of their returns in the batch, in absolute value, `+ 1e-6`: the scripts'
@@ -159,10 +159,10 @@ fn centre(
         let others = size as f64 - 1.0;
         let means = sample_means(tokens, of_group);
         let total: f64 = means.iter().sum();
-        let mut own = tokens;
+        let mut remaining = tokens;
         for (&length, mean) in std::iter::zip(of_group, means) {
-            let (sample, after) = std::mem::take(&mut own).split_at_mut(length);
-            own = after;
+            let (sample, after) = std::mem::take(&mut remaining).split_at_mut(length);
+            remaining = after;
             for reward in sample {
                 *reward = match baseline {
                     ProcessBaseline::Others => *reward - (total - mean) / others,
@@ -207,8 +207,8 @@ mod tests {
     fn each_process_reward_is_compared_with_the_others_mean() {
         // Means 2 and 1/3: the first sample is compared with 1/3, the second with 2.
         let expected = [10.0 / 3.0, 8.0 / 3.0, -5.0, -2.0, 0.0];
-        for (found, expected) in std::iter::zip(process_only(ProcessBaseline::Others), expected) {
-            assert!((found - expected).abs() < 1e-14, "{found} {expected}");
+        for (actual, expected) in std::iter::zip(process_only(ProcessBaseline::Others), expected) {
+            assert!((actual - expected).abs() < 1e-14, "{actual} {expected}");
         }
     }
 
@@ -225,8 +225,8 @@ mod tests {
     #[test]
     fn without_process_rewards_it_is_leave_one_out() {
         let settings = Prime { whiten: false, ..Prime::default() };
-        let found = prime_advantages(&[1.0, 0.0], &[0.0; 3], &[2], &[2, 1], settings).unwrap();
-        assert_eq!(found, [5.0, 5.0, -5.0]);
+        let advantages = prime_advantages(&[1.0, 0.0], &[0.0; 3], &[2], &[2, 1], settings).unwrap();
+        assert_eq!(advantages, [5.0, 5.0, -5.0]);
     }
 
     /// Returns of the first sample: 4 and 3, of the second: 1, 2, 2.
@@ -240,15 +240,15 @@ mod tests {
         let plain = advantages(1.0, ProcessScale::None);
         for beta in [1.0, 0.05] {
             let scaled = advantages(beta, ProcessScale::LargestReturn);
-            for (found, expected) in std::iter::zip(scaled, &plain) {
-                assert!((found - expected / 4.0).abs() < 1e-4, "{beta}: {found} {expected}");
+            for (actual, expected) in std::iter::zip(scaled, &plain) {
+                assert!((actual - expected / 4.0).abs() < 1e-4, "{beta}: {actual} {expected}");
             }
         }
     }
 
     #[test]
     fn a_lone_sample_is_refused() {
-        let found = prime_advantages(&[1.0], &[0.0], &[1], &[1], Prime::default());
-        assert_eq!(found.unwrap_err().to_string(), "group 0 has 1 samples, expected at least 2");
+        let result = prime_advantages(&[1.0], &[0.0], &[1], &[1], Prime::default());
+        assert_eq!(result.unwrap_err().to_string(), "group 0 has 1 samples, expected at least 2");
     }
 }

@@ -86,7 +86,7 @@ checked_when_read!(PassAtK);
 /// wrong   = (1 - ρ - C(w-1, k-1) / C(n-1, k-1)) / σ
 /// ```
 ///
-/// Where no set or every set is right, 0. For `k = 1` it is GRPO with the population's deviation.
+/// It is 0 if no set or every set is right. For `k = 1` it is GRPO with the population's deviation.
 ///
 /// Source: Chen et al. 2025, [arXiv:2508.10751](https://arxiv.org/abs/2508.10751), analytical form.
 ///
@@ -150,9 +150,9 @@ mod tests {
         let deviation = (mean * (1.0 - mean)).sqrt();
         (0..samples)
             .map(|sample| {
-                let own: Vec<f64> =
+                let outcomes: Vec<f64> =
                     sets.iter().filter(|&&set| has(set, sample)).map(|&set| right(set)).collect();
-                (own.iter().sum::<f64>() / own.len() as f64 - mean) / deviation
+                (outcomes.iter().sum::<f64>() / outcomes.len() as f64 - mean) / deviation
             })
             .collect()
     }
@@ -165,9 +165,10 @@ mod tests {
             (vec![0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0], 4),
             (vec![0.0, 1.0, 1.0, 0.0], 2),
         ] {
-            let found = pass_at_k_advantages(&rewards, &[rewards.len()], PassAtK { k }).unwrap();
-            for (found, expected) in std::iter::zip(found, by_enumeration(&rewards, k)) {
-                assert!((found - expected).abs() < 1e-12, "k = {k}: {found} {expected}");
+            let advantages =
+                pass_at_k_advantages(&rewards, &[rewards.len()], PassAtK { k }).unwrap();
+            for (actual, expected) in std::iter::zip(advantages, by_enumeration(&rewards, k)) {
+                assert!((actual - expected).abs() < 1e-12, "k = {k}: {actual} {expected}");
             }
         }
     }
@@ -175,8 +176,8 @@ mod tests {
     #[test]
     fn where_every_set_is_right_there_is_nothing_to_learn() {
         let settings = PassAtK { k: 2 };
-        let found = pass_at_k_advantages(&[1.0, 1.0, 0.0, 0.0, 0.0, 0.0], &[3, 3], settings);
-        assert_eq!(found.unwrap(), [0.0; 6]);
+        let advantages = pass_at_k_advantages(&[1.0, 1.0, 0.0, 0.0, 0.0, 0.0], &[3, 3], settings);
+        assert_eq!(advantages.unwrap(), [0.0; 6]);
     }
 
     #[test]

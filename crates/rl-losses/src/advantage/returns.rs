@@ -43,7 +43,7 @@ pub fn discounted_returns(
     Ok(returns)
 }
 
-/// What a return is compared with.
+/// Baseline of a return.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -66,7 +66,7 @@ pub enum ReturnBaseline {
 pub struct Reinforce {
     /// Factor `γ` on what follows one token later, `0..=1`.
     pub discount: f64,
-    /// What is taken off.
+    /// Baseline subtracted from each return.
     pub baseline: ReturnBaseline,
 }
 
@@ -114,7 +114,7 @@ checked_when_read!(Reinforce, ReinforcePlusPlus);
 ///
 /// # Errors
 ///
-/// As [`discounted_returns`].
+/// [`AdvantageError`], for the same reasons as [`discounted_returns`].
 pub fn reinforce_advantages(
     token_rewards: &[f64],
     end_values: Option<&[f64]>,
@@ -137,7 +137,7 @@ pub fn reinforce_advantages(
 ///
 /// # Errors
 ///
-/// As [`discounted_returns`].
+/// [`AdvantageError`], for the same reasons as [`discounted_returns`].
 pub fn reinforce_plus_plus_advantages(
     token_rewards: &[f64],
     end_values: Option<&[f64]>,

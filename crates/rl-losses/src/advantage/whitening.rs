@@ -21,7 +21,7 @@ pub fn whitened(values: &[f64]) -> Vec<f64> {
     whitened_by(values, &PairedMoments::of(values, values))
 }
 
-/// As [`whitened`], with the moments (of `x`) of a larger batch that holds `values`.
+/// Whitens like [`whitened`], with the moments (of `x`) of a larger batch that holds `values`.
 pub fn whitened_by(values: &[f64], moments: &PairedMoments) -> Vec<f64> {
     if moments.count < 2 {
         return vec![0.0; values.len()];
@@ -41,8 +41,8 @@ mod tests {
         let (head, tail) = values.split_at(2);
         let moments = PairedMoments::of(head, head).merge(PairedMoments::of(tail, tail));
         let parts = [whitened_by(head, &moments), whitened_by(tail, &moments)].concat();
-        for (part, whole) in std::iter::zip(parts, whitened(&values)) {
-            assert!((part - whole).abs() < 1e-14, "{part} {whole}");
+        for (part, expected) in std::iter::zip(parts, whitened(&values)) {
+            assert!((part - expected).abs() < 1e-14, "{part} {expected}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! What a controller refuses.
+//! Errors of a controller.
 
 use thiserror::Error;
 
@@ -11,7 +11,7 @@ pub enum ControlError {
     /// A measurement is NaN or infinite.
     #[error("measured `{quantity}` is {value}, expected a finite number")]
     NotFinite {
-        /// What was measured.
+        /// Name of the measurement.
         quantity: &'static str,
         /// The value found.
         value: f64,
@@ -19,14 +19,14 @@ pub enum ControlError {
     /// A column of measurements has the wrong length.
     #[error("`{quantity}` has {found} entries, expected {expected}")]
     Length {
-        /// What was measured.
+        /// Name of the measurement.
         quantity: &'static str,
         /// Entries given.
         found: usize,
         /// Entries the controller has.
         expected: usize,
     },
-    /// The policy loss has nothing of the kind.
+    /// The policy loss does not have this knob.
     #[error("the policy loss has no `{knob}` to move")]
     NoKnob {
         /// Name of the knob in a configuration.

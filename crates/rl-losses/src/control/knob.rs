@@ -1,4 +1,4 @@
-//! What a thermostat moves.
+//! Numbers of a policy loss that a thermostat moves.
 
 use serde::{Deserialize, Serialize};
 
@@ -24,7 +24,7 @@ pub enum Knob {
 }
 
 impl Knob {
-    /// Where the knob of `loss` stands: what a thermostat starts from.
+    /// Reads the value of the knob from `loss`: the start of a thermostat.
     ///
     /// # Errors
     ///
@@ -36,7 +36,7 @@ impl Knob {
             .ok_or(ControlError::NoKnob { knob: self.name() })
     }
 
-    /// The same loss with the knob at `value`.
+    /// Returns `loss` with the knob at `value`.
     ///
     /// # Errors
     ///

@@ -121,7 +121,7 @@ impl Settings for ThermostatSettings {
 
 checked_when_read!(ThermostatSettings);
 
-/// Whether a knob is at its bound and the target still out of reach.
+/// Bound that a knob has reached while the target is still out of reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Saturation {
@@ -137,11 +137,11 @@ pub enum Saturation {
 /// Holds an entropy by a PI controller between the logarithms of entropy and knob.
 ///
 /// ```text
-/// e = ln H* - ln H                       relative error, smoothed, held to ±2
-/// v = ln initial + K_p e + K_i Σ e       ln knob, held to its bounds and to largest_step a step
+/// e = ln H* - ln H                       relative error, smoothed, clamped to ±2
+/// v = ln initial + K_p e + K_i Σ e       ln knob, clamped to its bounds and to largest_step a step
 /// ```
 ///
-/// The sum rests while `v` is held and the error would push it further (no wind-up).
+/// The sum rests while `v` is clamped and the error would push it further (no wind-up).
 ///
 /// **Why logarithms.** To first order in the share of treated tokens, a step changes the entropy by
 /// `ΔH = -d + g u`, with the drift `d` of the policy gradient and a knob `u` of unknown effect `g`
@@ -227,7 +227,7 @@ impl Thermostat {
         self.log_knob.exp().clamp(self.settings.low, self.settings.high)
     }
 
-    /// The entropy the next measurement is held against, in nats.
+    /// Target of the next measurement, in nats.
     pub fn target(&self) -> f64 {
         self.settings.target.at(self.step)
     }
@@ -237,12 +237,12 @@ impl Thermostat {
         self.error
     }
 
-    /// Whether the target is out of reach.
+    /// Bound that keeps the target out of reach, or [`Saturation::None`].
     pub fn saturation(&self) -> Saturation {
         self.saturation
     }
 
-    /// For how many steps in a row it has been.
+    /// Number of steps in a row for which the target has been out of reach.
     pub fn saturated_steps(&self) -> u64 {
         self.saturated_steps
     }

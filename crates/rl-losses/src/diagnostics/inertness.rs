@@ -1,4 +1,4 @@
-//! Whether a method acts at all.
+//! Detection of a method that changes no gradient.
 
 use thiserror::Error;
 
@@ -18,8 +18,8 @@ pub struct Inert {
 }
 
 impl PolicyLoss {
-    /// A warning if the method has changed the gradient of no token so far: what KL-Cov is strictly
-    /// on-policy. Pass the sums of a whole run of updates.
+    /// Returns a warning if the method has changed the gradient of no token so far, as KL-Cov does if it
+    /// is strictly on-policy. Pass the sums of a whole run of updates.
     pub fn inertness(&self, sums: &LossSums) -> Option<Inert> {
         let inert = sums.tokens > 0 && sums.altered == 0;
         inert.then(|| Inert { method: self.name(), tokens: sums.tokens })

@@ -1,4 +1,4 @@
-//! What the columns of a step say about its effect on entropy, as sums that merge.
+//! Diagnostics of a step's effect on entropy, from its columns, as sums that merge.
 
 mod divergence;
 mod entropy_change;

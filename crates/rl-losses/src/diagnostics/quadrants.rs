@@ -7,7 +7,7 @@ use crate::{
     diagnostics::entropy_change::EntropyChangeSums,
 };
 
-/// What log-probability and advantage are measured from.
+/// Centre that log-probability and advantage are measured from.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum QuadrantCentre<'a> {
     /// The means over the mini-batch, as in Eq. 10.

@@ -21,22 +21,22 @@ impl Candidate {
     }
 }
 
-/// The best tokens so far. Merging is associative and commutative, and its outcome that of the whole, bit for bit.
+/// The best tokens so far. Merging is associative and commutative, and gives those of all parts together, bit for bit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Best {
-    /// How many are selected in the end.
+    /// Number of tokens selected in the end.
     keep: usize,
-    /// At most twice as many, the best among them.
+    /// At most twice as many candidates, the best among them.
     best: Vec<Candidate>,
 }
 
 impl Best {
-    /// None yet; `keep` are to be selected.
+    /// Creates an empty set, from which `keep` will be selected.
     pub(crate) fn new(keep: usize) -> Self {
         Self { keep, best: Vec::new() }
     }
 
-    /// No selections yet with which nothing will compete.
+    /// Creates an empty set of final selections, with which no candidate competes.
     pub(crate) fn settled() -> Self {
         Self::new(usize::MAX)
     }
@@ -58,7 +58,7 @@ impl Best {
         full
     }
 
-    /// Whether there are as many as are selected.
+    /// Returns true if there are at least as many candidates as will be selected.
     pub(crate) fn is_full(&self) -> bool {
         self.best.len() >= self.keep
     }

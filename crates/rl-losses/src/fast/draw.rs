@@ -27,7 +27,7 @@ fn mixed(counter: u64) -> u64 {
     bits ^ (bits >> 31)
 }
 
-/// What the numbers of eight times `keep` of `tokens` tokens are expected to lie above, if those are few.
+/// Bound that the numbers of eight times `keep` of `tokens` tokens are expected to exceed, if those are few.
 pub(crate) fn floor(keep: usize, tokens: usize) -> Option<u64> {
     let few = keep.checked_mul(64).is_some_and(|most| 0 < most && most < tokens);
     few.then(|| (1 << BITS) - (8 * keep as u64) * ((1 << BITS) / tokens as u64))
@@ -79,16 +79,16 @@ mod tests {
     #[test]
     fn a_run_of_tokens_has_the_first_bits_of_each() {
         for first in [0, 64, (1 << 32) - 5, 1 << 40, u64::MAX - 5] {
-            let found = first_bits::<9>(7, first);
-            for (index, found) in (0..).zip(found) {
+            let all_bits = first_bits::<9>(7, first);
+            for (index, bits) in (0..).zip(all_bits) {
                 let number = of(7, first.wrapping_add(index));
-                assert_eq!(u64::from(found), number >> 21);
-                assert_eq!(first_bits_of_those_above(number), found);
+                assert_eq!(u64::from(bits), number >> 21);
+                assert_eq!(first_bits_of_those_above(number), bits);
             }
         }
     }
 
-    /// Of every bit, for tokens in order and for seeds in order; and of neighbours in both.
+    /// Counts every bit, for tokens in order and for seeds in order, and compares neighbours in both.
     #[test]
     fn bits_are_as_often_set_as_not_and_neighbours_differ_in_half_of_them() {
         let count = 100_000u64;

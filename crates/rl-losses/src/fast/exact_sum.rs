@@ -33,7 +33,7 @@ impl ExactSum {
     pub(crate) fn of<R: Real>(terms: &[R]) -> Self {
         let mut sum = Self::default();
         let (runs, last) = terms.as_chunks::<RUN>();
-        // Runs of one known length: how their loops end need not be asked.
+        // Runs of one known length: their loops need no test for the end.
         for run in runs {
             sum.extend(run);
         }
@@ -137,16 +137,17 @@ fn small_units<R: Real>(terms: &[R]) -> i128 {
     (units_above(coarse, COARSE, terms.len()) << 43) + units_above(fine, FINE, terms.len())
 }
 
-/// Whether terms of this `largest` magnitude are all below 16 and on the middle grid, `2^-47`: such are `f32` of which none but 0
-/// is below `2^-24`.
+/// Returns true if terms of this `largest` magnitude are all below 16 and on the middle grid, `2^-47`: for `f32`, if none
+/// but 0 is below `2^-24`.
 #[inline(always)]
 fn fit_middle_grid<R: Real>(terms: &[R], largest: R::Bits) -> bool {
     let (least, limit) = (power(R::SIGNIFICAND_BITS - 48), R::of(16.0).magnitude_bits());
     // No f64 below 16 can be told to be.
     least < 16.0 && largest < limit && {
         let zero = R::of(0.0).nonzero_magnitude_bits();
-        let found = terms.iter().fold(zero, |found, term| found.min(term.nonzero_magnitude_bits()));
-        found >= R::of(least).nonzero_magnitude_bits()
+        let smallest =
+            terms.iter().fold(zero, |lowest, term| lowest.min(term.nonzero_magnitude_bits()));
+        smallest >= R::of(least).nonzero_magnitude_bits()
     }
 }
 
@@ -164,11 +165,11 @@ fn units_above(sum: u64, rounder: f64, count: usize) -> i128 {
     i128::from(sum.wrapping_sub(rounders).cast_signed())
 }
 
-/// `1.5 · 2^52` units of the coarse grid, `2^-31`: what is added to it is rounded to that grid.
+/// `1.5 · 2^52` units of the coarse grid, `2^-31`: a number added to it is rounded to that grid.
 const COARSE: f64 = 6_755_399_441_055_744.0 / 2_147_483_648.0;
-/// The same of the middle grid, `2^-47`.
+/// `1.5 · 2^52` units of the middle grid, `2^-47`.
 const MIDDLE: f64 = 48.0;
-/// The same of the fine grid, `2^-74`.
+/// `1.5 · 2^52` units of the fine grid, `2^-74`.
 const FINE: f64 = 6_755_399_441_055_744.0 / 18_889_465_931_478_580_854_784.0;
 
 #[cfg(test)]
@@ -190,14 +191,14 @@ mod tests {
         fn order_and_grouping_change_no_bit(
             terms in prop::collection::vec(any_term(), 0..200), cut: prop::sample::Index,
         ) {
-            let whole = ExactSum::of(&terms);
+            let unsplit = ExactSum::of(&terms);
             let (left, right) = terms.split_at(cut.index(terms.len() + 1));
             let mut merged = ExactSum::of(right);
             merged.merge(&ExactSum::of(left));
-            prop_assert_eq!(merged.total().to_bits(), whole.total().to_bits());
+            prop_assert_eq!(merged.total().to_bits(), unsplit.total().to_bits());
             let mut one_by_one = ExactSum::default();
             terms.iter().rev().for_each(|&term| one_by_one.add(term));
-            prop_assert_eq!(one_by_one.total().to_bits(), whole.total().to_bits());
+            prop_assert_eq!(one_by_one.total().to_bits(), unsplit.total().to_bits());
         }
 
         /// Summed by themselves and as runs: with zeros, with terms too small for the middle grid, and at its ends.

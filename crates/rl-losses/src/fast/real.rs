@@ -29,14 +29,14 @@ pub trait Real:
     /// Itself as `f64`, exactly.
     fn to_f64(self) -> f64;
 
-    /// Whether it is neither NaN nor infinite.
+    /// Returns true if it is neither NaN nor infinite.
     fn finite(self) -> bool;
 
-    /// The result of [`exp`](Self::exp) is neither 0 nor infinite up to here and down to minus this.
+    /// Absolute argument up to which the result of [`exp`](Self::exp) is neither 0 nor infinite.
     const EXP_LIMIT: Self;
 
     /// `e^self` to about one unit in the last place, straight-line code that the compiler turns into
-    /// vector instructions. The argument is held where the result is neither 0 nor infinite.
+    /// vector instructions. The argument is clamped to where the result is neither 0 nor infinite.
     #[must_use]
     #[inline(always)]
     fn exp(self) -> Self {
@@ -65,7 +65,7 @@ pub trait Real:
         if self > other { self } else { other }
     }
 
-    /// Held to `low..=high`.
+    /// Clamps it to `low..=high`.
     #[must_use]
     #[inline(always)]
     fn held(self, low: Self, high: Self) -> Self {
@@ -185,10 +185,10 @@ mod tests {
     proptest! {
         #[test]
         fn exp_agrees_with_the_standard_library(x in -707.9f64..707.9, y in -79.9f32..79.9) {
-            let (found, expected) = (Real::exp(x), x.exp());
-            prop_assert!((found / expected - 1.0).abs() <= 2.0 * f64::EPSILON, "{found} {expected}");
-            let (found, expected) = (f64::from(Real::exp(y)), f64::from(y).exp());
-            prop_assert!((found / expected - 1.0).abs() <= f64::from(f32::EPSILON), "{found} {expected}");
+            let (actual, expected) = (Real::exp(x), x.exp());
+            prop_assert!((actual / expected - 1.0).abs() <= 2.0 * f64::EPSILON, "{actual} {expected}");
+            let (actual, expected) = (f64::from(Real::exp(y)), f64::from(y).exp());
+            prop_assert!((actual / expected - 1.0).abs() <= f64::from(f32::EPSILON), "{actual} {expected}");
         }
     }
 

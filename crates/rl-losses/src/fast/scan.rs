@@ -1,4 +1,4 @@
-//! The passes over the tokens that a selection takes: one for the means, one for those that come first.
+//! Passes over the tokens that a selection needs: one for the means, one for the tokens that come first.
 
 use std::{iter::zip, ops::Range};
 
@@ -128,8 +128,8 @@ struct Scan<'a, 'b, R> {
 }
 
 impl<R: Real> Scan<'_, '_, R> {
-    /// Looks at all tokens, most of them together: most stretches hold nobody who could be selected, which one comparison in
-    /// vectors tells.
+    /// Looks at all tokens, by stretches: a vector comparison shows that most stretches hold no token that could be
+    /// selected.
     #[inline(always)]
     fn all(&self, mut best: Best) -> Best {
         let mut least = best.least();
@@ -164,7 +164,7 @@ impl<R: Real> Scan<'_, '_, R> {
         for block in runs(self.run.tokens.len(), BLOCK) {
             let position = (self.run.first + block.start) as u64;
             let drawn = draw::first_bits::<BLOCK>(self.seed, position);
-            // Most blocks have nobody who drew high.
+            // Most blocks have no token that drew high.
             if drawn.iter().fold(0, |most, &drawn| most.max(drawn)) < least_first {
                 continue;
             }
@@ -202,7 +202,7 @@ impl<R: Real> Scan<'_, '_, R> {
         &column[self.run.tokens.clone()][tokens]
     }
 
-    /// Whether any of some tokens of the run may be selected, given that those of no more priority than `least` cannot.
+    /// Returns true if any of some tokens of the run may be selected, given that those of no more priority than `least` cannot.
     #[inline(always)]
     fn any(&self, tokens: Range<usize>, least: f64) -> bool {
         match self.selection.by {
@@ -228,15 +228,15 @@ impl<R: Real> Scan<'_, '_, R> {
     /// Ranks the tokens of a block: covariance, entropy, or the number drawn.
     #[inline(always)]
     fn priorities(&self, block: Range<usize>, priorities: &mut [f64]) {
-        let at = (self.run.first + block.start) as u64;
+        let first_position = (self.run.first + block.start) as u64;
         self.values(block, priorities);
         if let Order::Draw { low, high, .. } = self.selection.by {
-            // In place of each covariance the token's draw, or what nobody can be selected by outside of the band.
+            // In place of each covariance the token's draw, or, outside of the band, a value by which no token is selected.
             let closed = self.selection.semantics == Semantics::Paper;
             for (index, priority) in priorities.iter_mut().enumerate() {
                 let open = (low < *priority) & (*priority < high);
                 let inside = open | (closed & (low <= *priority) & (*priority <= high));
-                let drawn = draw::of(self.seed, at + index as u64) as f64;
+                let drawn = draw::of(self.seed, first_position + index as u64) as f64;
                 *priority = if inside { drawn } else { f64::NEG_INFINITY };
             }
         }

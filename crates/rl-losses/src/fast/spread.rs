@@ -7,11 +7,11 @@ use super::real::Real;
 /// One value per token: one for all, one for each sequence, or one for each.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Spread {
-    /// The same for every token.
+    /// One value for all tokens.
     Uniform(f64),
-    /// The same for the tokens of a sequence; `ends` are the positions its tokens end at.
+    /// One value for each sequence; `ends` are the positions at which their tokens end.
     PerSequence { values: Vec<f64>, ends: Vec<usize> },
-    /// Its own for every token.
+    /// One value for each token.
     PerToken(Vec<f64>),
 }
 
@@ -63,10 +63,10 @@ mod tests {
     #[test]
     fn any_run_of_tokens_has_its_values() {
         let spread = Spread::per_sequence(vec![1.0, 9.0, 2.0, 3.0], &[2, 0, 1, 3]);
-        let whole = [1.0, 1.0, 2.0, 3.0, 3.0, 3.0];
+        let expected = [1.0, 1.0, 2.0, 3.0, 3.0, 3.0];
         for start in 0..=6 {
             for end in start..=6 {
-                assert_eq!(spread.values(start..end), whole[start..end]);
+                assert_eq!(spread.values(start..end), expected[start..end]);
             }
         }
     }

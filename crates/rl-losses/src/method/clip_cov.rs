@@ -145,7 +145,7 @@ impl ClipCov {
         })
     }
 
-    /// The same with other choices where the published versions differ.
+    /// Returns these settings with other choices where the published versions differ.
     #[must_use]
     pub fn with(self, centering: Centering, scope: Scope, semantics: Semantics) -> Self {
         Self { centering, scope, semantics, ..self }

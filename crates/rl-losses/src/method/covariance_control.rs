@@ -16,7 +16,7 @@ use crate::{
     surrogate::{ClipRange, Dropping, Plain, Surrogate},
 };
 
-/// Which tokens of high covariance are taken.
+/// Rule that selects tokens of high covariance.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -109,7 +109,7 @@ impl Settings for CovarianceControl {
 checked_when_read!(CovarianceControl);
 
 impl CovarianceControl {
-    /// Whether selected tokens have the gradient of any other where policy and old policy are the same.
+    /// Returns true if selected tokens have the gradient of any other where policy and old policy are the same.
     pub(crate) fn is_inert_on_policy(&self) -> bool {
         self.treatment.is_inert_on_policy()
     }

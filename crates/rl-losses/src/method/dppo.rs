@@ -17,7 +17,7 @@ const REST: f64 = 1e-8;
 /// probability has moved by more than a bound in the direction its advantage pushes it: total
 /// variation, `|π - π_old|`.
 ///
-/// Rare tokens may multiply their probability, frequent ones are held: the reverse of a clipped ratio.
+/// Rare tokens may multiply their probability, frequent ones are limited: the reverse of a clipped ratio.
 ///
 /// Default: the paper's bound of 0.2; the ceiling of 20 of verl's function.
 ///
@@ -40,7 +40,7 @@ impl Default for DppoTv {
     }
 }
 
-/// As [`DppoTv`], with the KL divergence of the token against all others,
+/// Like [`DppoTv`], with the KL divergence of the token against all others,
 /// `π_old ln(π_old/π) + (1 - π_old) ln((1 - π_old)/(1 - π))`, in nats.
 ///
 /// Default: the paper's bound of 0.05 nats.
@@ -150,8 +150,8 @@ fn binary_kl(old_log_prob: f64, log_prob: f64) -> f64 {
     let (old, new) = (old_log_prob.exp(), log_prob.exp());
     let rest = |prob: f64| (1.0 - prob).max(REST).ln();
     // A token of no probability before diverges by nothing, however far its logarithm is.
-    let own = if old > 0.0 { old * (old_log_prob - log_prob) } else { 0.0 };
-    own + (1.0 - old) * (rest(old) - rest(new))
+    let this_token = if old > 0.0 { old * (old_log_prob - log_prob) } else { 0.0 };
+    this_token + (1.0 - old) * (rest(old) - rest(new))
 }
 
 #[cfg(test)]

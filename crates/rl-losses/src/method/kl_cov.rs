@@ -85,7 +85,7 @@ impl KlCov {
         loss.check().map(|()| loss)
     }
 
-    /// The same with other choices where the published versions differ.
+    /// Returns these settings with other choices where the published versions differ.
     #[must_use]
     pub fn with(self, centering: Centering, scope: Scope, semantics: Semantics) -> Self {
         Self { centering, scope, semantics, ..self }
@@ -106,7 +106,7 @@ impl KlCov {
         Penalty { divergence, coefficient, anchor: Anchor::Old }
     }
 
-    /// Whether the penalty pulls at no token where policy and old policy are the same.
+    /// Returns true if the penalty has no gradient where policy and old policy are the same.
     pub(crate) fn is_inert_on_policy(&self) -> bool {
         Treatment::Penalise(self.penalty()).is_inert_on_policy()
     }

@@ -81,7 +81,7 @@ pub struct Method {
     pub default: PolicyLoss,
     /// The aggregation it was published with.
     pub aggregation: Aggregation,
-    /// Whether it drives the entropy by design, and how, in half a sentence.
+    /// Effect on the entropy by design, if any, in half a sentence.
     pub effect: &'static str,
 }
 
@@ -96,12 +96,12 @@ pub fn method(name: &str) -> Option<&'static Method> {
     registry().iter().find(|method| method.name == name)
 }
 
-/// Of the table: with one update per rollout batch the method is the plain policy gradient.
+/// Entry of the table: with one update per rollout batch the method is the plain policy gradient.
 fn always<M>(_: &M) -> bool {
     true
 }
 
-/// Of the table: the method acts in the first update of a rollout batch too.
+/// Entry of the table: the method acts in the first update of a rollout batch too.
 fn never<M>(_: &M) -> bool {
     false
 }
@@ -151,9 +151,9 @@ macro_rules! methods {
                 match self { $(Self::$variant(_) => $name,)+ }
             }
 
-            /// Whether the gradient is that of the plain policy gradient wherever policy and old policy are
-            /// the same, as in the first update of a rollout batch: then the method needs a second one to do
-            /// anything. (Of GMPO, where a sequence has one advantage.)
+            /// Returns true if the gradient is the plain policy gradient wherever policy and old policy are
+            /// the same, as in the first update of a rollout batch. Such a method needs a second update to do
+            /// anything. (For GMPO, if a sequence has one advantage.)
             pub fn is_inert_on_policy(&self) -> bool {
                 match self { $(Self::$variant(loss) => $inert(loss),)+ }
             }

@@ -132,8 +132,8 @@ impl PpoClip {
         Self { clip, dual_clip, semantics: Semantics::Exact }
     }
 
-    /// The same with the arithmetic of another version: the paper and the authors' fork have no dual
-    /// clip, whatever is set, and do not hold the log-ratio.
+    /// Returns these settings with the arithmetic of another version: the paper and the authors' fork
+    /// have no dual clip, whatever is set, and do not clamp the log-ratio.
     #[must_use]
     pub fn with_semantics(self, semantics: Semantics) -> Self {
         Self { semantics, ..self }
@@ -149,7 +149,7 @@ impl PpoClip {
         self.dual_clip
     }
 
-    /// One token's loss, with the log-ratio held to ±20 nats.
+    /// One token's loss, with the log-ratio clamped to ±20 nats.
     pub fn term(&self, log_ratio: f64, advantage: f64) -> Term {
         self.surrogate().at(log_ratio, advantage).term
     }

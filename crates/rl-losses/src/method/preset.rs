@@ -23,7 +23,7 @@ use crate::{
 pub struct Preset {
     /// Name, in kebab case.
     pub name: &'static str,
-    /// Where the numbers stand.
+    /// Source of the numbers.
     pub source: &'static str,
     /// The loss.
     pub loss: PolicyLoss,
@@ -49,8 +49,8 @@ impl PolicyLoss {
     ///
     /// [`UnknownPreset`], which lists the names there are.
     pub fn preset(name: &str) -> Result<Self, UnknownPreset> {
-        let found = PRESETS.iter().find(|preset| preset.name == name);
-        found.map(|preset| preset.loss).ok_or_else(|| UnknownPreset { name: name.to_owned() })
+        let preset = PRESETS.iter().find(|preset| preset.name == name);
+        preset.map(|preset| preset.loss).ok_or_else(|| UnknownPreset { name: name.to_owned() })
     }
 }
 
@@ -79,7 +79,7 @@ const fn kl_cov(fraction: f64, coefficient: f64) -> PolicyLoss {
     PolicyLoss::KlCov(KlCov { fraction, coefficient, ..KlCov::DEFAULT })
 }
 
-/// As the authors' fork runs it: its arithmetic, within micro-batches.
+/// Configures a loss as the authors' fork runs it: with its arithmetic, within micro-batches.
 const fn forked(loss: PolicyLoss) -> PolicyLoss {
     let (scope, semantics) = (Scope::MicroBatch, Semantics::Prime);
     match loss {

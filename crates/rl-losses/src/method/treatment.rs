@@ -11,7 +11,7 @@ use crate::{
     term::{Scored, Sources, Term, Token, TokenLoss},
 };
 
-/// Whose log-probability a penalty pulls to.
+/// Policy whose log-probability a penalty pulls to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -45,7 +45,7 @@ pub struct Penalty {
     pub divergence: KlEstimator,
     /// Its weight, reward per nat; not negative.
     pub coefficient: f64,
-    /// What it pulls to.
+    /// Policy that the penalty pulls to.
     pub anchor: Anchor,
 }
 
@@ -78,7 +78,7 @@ impl Settings for Reweight {
 
 checked_when_read!(Penalty, Reweight);
 
-/// What is done to a selected token.
+/// Treatment of a selected token.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -102,7 +102,7 @@ impl Treatment {
         }
     }
 
-    /// Whether a selected token has the gradient of any other where the ratio is 1.
+    /// Returns true if a selected token has the gradient of any other where the ratio is 1.
     pub(crate) fn is_inert_on_policy(self) -> bool {
         match self {
             // k1 pulls with the same force wherever the token is.

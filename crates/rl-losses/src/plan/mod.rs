@@ -1,4 +1,4 @@
-//! What one optimiser step decides over its whole mini-batch, and how ranks decide it together.
+//! Plan of one optimiser step over its mini-batch, and how ranks make it together.
 
 mod error;
 mod planning;

@@ -1,4 +1,4 @@
-//! How a plan is made: by one process, or by many that each hold a part of the mini-batch.
+//! Making a plan: by one process, or by ranks that each have a shard of the mini-batch.
 
 use rand::Rng;
 
@@ -21,7 +21,7 @@ use crate::{
     semantics::Scope,
 };
 
-/// A mini-batch is planned by all ranks together, each of which holds a [`Share`] of its sequences:
+/// All ranks plan a mini-batch together; each has a shard of its sequences, a [`Share`]:
 ///
 /// ```text
 /// summarise -> merge -> candidates -> merge -> finish
@@ -35,7 +35,7 @@ impl PolicyLoss {
         self.selection().map(|selection| selection.scope)
     }
 
-    /// Whether this method can be planned over `batch`.
+    /// Checks that this method can be planned over `batch`.
     ///
     /// # Errors
     ///
@@ -60,7 +60,7 @@ impl PolicyLoss {
     ///
     /// # Errors
     ///
-    /// As [`check`](Self::check).
+    /// [`PlanError`], for the same reasons as [`check`](Self::check).
     pub fn plan<R: Real>(
         &self,
         batch: &TokenBatch<'_, R>,
@@ -71,7 +71,7 @@ impl PolicyLoss {
         self.plan_of_share(batch, &Share::whole(batch.len()), aggregation, seed)
     }
 
-    /// As [`plan`](Self::plan), with `fractions[b]` of the tokens of bucket `b` selected in place of the
+    /// Plans like [`plan`](Self::plan), with `fractions[b]` of the tokens of bucket `b` selected in place of the
     /// method's own fraction of all tokens. `buckets` is `[sequences]`.
     ///
     /// Covariances are centred over the whole mini-batch, and the weights are those of the whole: only
@@ -111,8 +111,8 @@ impl PolicyLoss {
     ///
     /// # Errors
     ///
-    /// As [`check`](Self::check), and [`PlanError`] if the method selects no share of the mini-batch, a
-    /// fraction is out of range, or a sequence has no bucket with a fraction.
+    /// [`PlanError`], for the same reasons as [`check`](Self::check), and if the method selects no share of the
+    /// mini-batch, a fraction is out of range, or a sequence has no bucket with a fraction.
     pub fn plan_by_bucket<R: Real>(
         &self,
         batch: &TokenBatch<'_, R>,
@@ -145,11 +145,11 @@ impl PolicyLoss {
         if self.selection().is_some_and(|selection| selection.draws()) { rng.random() } else { 0 }
     }
 
-    /// Counts and sums that this rank tells the others first.
+    /// Counts and sums that this rank sends to the others first.
     ///
     /// # Errors
     ///
-    /// As [`check`](Self::check).
+    /// [`PlanError`], for the same reasons as [`check`](Self::check).
     pub fn summarise<R: Real>(&self, batch: &TokenBatch<'_, R>) -> Result<PlanSummary, PlanError> {
         self.check(batch)?;
         let mut summary = match self.selection() {
@@ -168,8 +168,8 @@ impl PolicyLoss {
     ///
     /// # Errors
     ///
-    /// As [`check`](Self::check). With buckets, [`PlanError`] if the method selects no share of the mini-batch, or a fraction is
-    /// out of range.
+    /// [`PlanError`], for the same reasons as [`check`](Self::check); with buckets, also if the method selects no share of
+    /// the mini-batch, or a fraction is out of range.
     ///
     /// # Panics
     ///
@@ -196,7 +196,7 @@ impl PolicyLoss {
     ///
     /// # Errors
     ///
-    /// As [`check`](Self::check).
+    /// [`PlanError`], for the same reasons as [`check`](Self::check).
     pub fn finish<R: Real>(
         &self,
         batch: &TokenBatch<'_, R>,
@@ -225,7 +225,7 @@ impl PolicyLoss {
     ///
     /// # Errors
     ///
-    /// As [`check`](Self::check).
+    /// [`PlanError`], for the same reasons as [`check`](Self::check).
     pub fn eligible<R: Real>(&self, batch: &TokenBatch<'_, R>) -> Result<Vec<usize>, PlanError> {
         let (summary, share) = (self.summarise(batch)?, Share::whole(batch.len()));
         let Some(selection) = self.selection() else { return Ok(Vec::new()) };

@@ -1,4 +1,4 @@
-//! The tokens of the mini-batch that one rank holds, and the buckets they are selected from.
+//! Shard of the mini-batch on one rank, and the buckets its tokens are selected from.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use crate::{
     plan::error::PlanError,
 };
 
-/// Maps the tokens that one rank holds to the mini-batch: whole sequences, any of them, in their order.
+/// Maps the shard of one rank to the mini-batch: whole sequences, any of them, in their order.
 ///
 /// ```
 /// use rl_losses::Share;
@@ -57,8 +57,8 @@ impl Share {
         Self { tokens, pools }
     }
 
-    /// As [`of`](Self::of), with `fractions[b]` of the tokens of bucket `b` to be selected. `buckets` is that of each sequence
-    /// of the mini-batch, `[sequences]`.
+    /// Maps like [`of`](Self::of), with `fractions[b]` of the tokens of bucket `b` to be selected. `buckets` has the bucket of
+    /// each sequence of the mini-batch, `[sequences]`.
     ///
     /// # Errors
     ///
@@ -66,16 +66,16 @@ impl Share {
     ///
     /// # Panics
     ///
-    /// As [`of`](Self::of).
+    /// Under the same conditions as [`of`](Self::of).
     pub fn of_buckets(
         sequence_lengths: &[usize],
         sequences: &[usize],
         buckets: &[usize],
         fractions: &[f64],
     ) -> Result<Self, PlanError> {
-        let (found, expected) = (buckets.len(), sequence_lengths.len());
-        if found != expected {
-            return Err(PlanError::BucketLength { found, expected });
+        let (assigned, expected) = (buckets.len(), sequence_lengths.len());
+        if assigned != expected {
+            return Err(PlanError::BucketLength { found: assigned, expected });
         }
         let mut tokens = vec![0; fractions.len()];
         for (index, (&bucket, length)) in std::iter::zip(buckets, sequence_lengths).enumerate() {
@@ -96,7 +96,7 @@ impl Share {
         self.tokens
     }
 
-    /// Whether it has no tokens.
+    /// Returns true if the share has no tokens.
     pub fn is_empty(&self) -> bool {
         self.tokens == 0
     }
@@ -105,7 +105,7 @@ impl Share {
         &self.pools
     }
 
-    /// Whether each bucket has a share of its own.
+    /// Returns true if each bucket has its own fraction.
     pub(super) fn has_buckets(&self) -> bool {
         self.pools.iter().any(|pool| pool.bucket.is_some())
     }
@@ -122,7 +122,7 @@ impl Share {
 
     /// Positions in the share of the selected tokens, ascending; those of other ranks are left out.
     pub(super) fn selected(&self, candidates: Candidates) -> Vec<usize> {
-        let mut found = Vec::new();
+        let mut positions = Vec::new();
         for (pool, best) in std::iter::zip(&self.pools, candidates.0) {
             let selected = best.selected();
             for run in &pool.runs {
@@ -130,18 +130,18 @@ impl Share {
                 let last = first + run.tokens.len() as u64;
                 let from = selected.partition_point(|&token| token < first);
                 let inside = selected[from..].iter().take_while(|&&token| token < last);
-                found.extend(inside.map(|&token| {
+                positions.extend(inside.map(|&token| {
                     let within = usize::try_from(token - first).expect("within the run");
                     run.tokens.start + within
                 }));
             }
         }
-        found.sort_unstable();
-        found
+        positions.sort_unstable();
+        positions
     }
 }
 
-/// Adds the tokens of `sequences` to their pools, and says how many there are; neighbours in a pool are one run.
+/// Adds the tokens of `sequences` to their pools, and returns their number; neighbours in a pool are one run.
 fn deal(
     sequence_lengths: &[usize],
     sequences: &[usize],

@@ -1,4 +1,4 @@
-//! What one optimiser step decides over its whole mini-batch.
+//! Plan of one optimiser step over its mini-batch.
 
 use std::ops::Range;
 
@@ -50,7 +50,7 @@ impl StepPlan {
         }
     }
 
-    /// The same plan with another selection: `[tokens]`, ascending positions.
+    /// Replaces the selection by these tokens, ascending positions of the mini-batch.
     ///
     /// # Panics
     ///
@@ -62,8 +62,8 @@ impl StepPlan {
         Self { selected, ..self }
     }
 
-    /// Multiplies the weights by per-token importance weights, `[tokens]`: all that a rollout
-    /// correction is.
+    /// Multiplies the weights by per-token importance weights, `[tokens]`, such as a rollout
+    /// correction's.
     ///
     /// # Panics
     ///
@@ -92,12 +92,12 @@ impl StepPlan {
         self.tokens
     }
 
-    /// Whether the mini-batch has no tokens.
+    /// Returns true if the mini-batch has no tokens.
     pub fn is_empty(&self) -> bool {
         self.tokens == 0
     }
 
-    /// Whether the method singles each token out, `[tokens]`: Clip-Cov drops those, KL-Cov penalises
+    /// Marks the tokens that the method singles out, `[tokens]`: Clip-Cov drops those, KL-Cov penalises
     /// them, the 80/20 rule keeps only them.
     pub fn selected(&self) -> Vec<bool> {
         self.part(0..self.tokens).selected()
@@ -108,7 +108,7 @@ impl StepPlan {
         &self.selected
     }
 
-    /// What each token weighs in the sum, `[tokens]`.
+    /// Weight of each token in the sum, `[tokens]`.
     pub fn weights(&self) -> Vec<f64> {
         self.weights.values(0..self.tokens)
     }
@@ -120,12 +120,12 @@ impl PlanPart<'_> {
         self.tokens.len()
     }
 
-    /// Whether there are no tokens.
+    /// Returns true if there are no tokens.
     pub fn is_empty(&self) -> bool {
         self.tokens.is_empty()
     }
 
-    /// Whether the method singles each token out.
+    /// Marks the tokens that the method singles out, `[tokens]`.
     pub fn selected(&self) -> Vec<bool> {
         let mut marked = vec![false; self.tokens.len()];
         for &token in self.selected_within(&(0..self.tokens.len())) {
@@ -134,12 +134,12 @@ impl PlanPart<'_> {
         marked
     }
 
-    /// What each token weighs in the sum.
+    /// Weight of each token in the sum, `[tokens]`.
     pub fn weights(&self) -> Vec<f64> {
         self.plan.weights.values(self.tokens.clone())
     }
 
-    /// Where a token of the mini-batch stands in the part.
+    /// Maps a position in the mini-batch to one in the part.
     pub(crate) fn index_of(&self, token: usize) -> usize {
         token - self.tokens.start
     }
@@ -170,12 +170,12 @@ impl PlanPart<'_> {
         self.plan.column
     }
 
-    /// Whether every token has the same weight.
+    /// Returns true if every token has the same weight.
     pub(crate) fn weighs_alike(&self) -> bool {
         matches!(self.plan.weights, Spread::Uniform(_))
     }
 
-    /// Whether every token has the same constant, known since the plan.
+    /// Returns true if every token has the same constant, known since the plan.
     pub(crate) fn has_one_constant(&self) -> bool {
         self.plan.column.is_none() && matches!(self.plan.constants, Spread::Uniform(_))
     }

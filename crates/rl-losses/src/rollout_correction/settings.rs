@@ -6,7 +6,7 @@ use crate::parameter::{
     ParameterError, Settings, check, check_not_negative, check_positive, checked_when_read,
 };
 
-/// Over what an importance weight is taken.
+/// Unit that an importance weight is taken over.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -20,12 +20,12 @@ pub enum CorrectionLevel {
     Geometric,
 }
 
-/// What becomes of a weight that is too far from 1.
+/// Treatment of a weight that is too far from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum WeightBound {
-    /// Held to `high`: truncated importance sampling (TIS).
+    /// Clamped to `high`: truncated importance sampling (TIS).
     Truncate {
         /// Largest weight, above 0.
         high: f64,
@@ -78,11 +78,11 @@ impl WeightBound {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
 #[serde(remote = "Self", default, deny_unknown_fields)]
 pub struct RolloutCorrection {
-    /// Over what a weight is taken.
+    /// Unit that a weight is taken over.
     pub level: CorrectionLevel,
-    /// What becomes of a weight far from 1.
+    /// Treatment of a weight far from 1.
     pub bound: WeightBound,
-    /// Whether the weights are divided by their mean: over tokens at the token level, else over
+    /// If true, the weights are divided by their mean: over tokens at the token level, else over
     /// sequences.
     pub normalise: bool,
     /// A response with one token whose ratio `e^ℓ` is below this weighs 0; `0..1`, 0 is off.

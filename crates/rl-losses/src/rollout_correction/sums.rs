@@ -1,4 +1,4 @@
-//! What a correction reports.
+//! Statistics that a rollout correction reports.
 
 use std::ops::AddAssign;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// Additive statistics of a correction: add every part (of whole sequences) and rank, then divide.
 ///
-/// `ℓ = old_log_prob - rollout_log_prob`, each token's held to ±20 nats. Weights are those after
+/// `ℓ = old_log_prob - rollout_log_prob`, each token's clamped to ±20 nats. Weights are those after
 /// the bound and before normalisation, which is a common factor.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct CorrectionSums {
@@ -18,9 +18,9 @@ pub struct CorrectionSums {
     pub weight: f64,
     /// `Σ_t w_t²`.
     pub weight_squared: f64,
-    /// Sum of the weights over what they are taken of: tokens, or sequences with a token.
+    /// Sum of the weights over their units: tokens, or sequences with a token.
     pub unit_weight: f64,
-    /// The number of those.
+    /// Number of units.
     pub units: usize,
     /// Units above the bound.
     pub above: usize,

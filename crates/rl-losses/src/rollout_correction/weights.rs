@@ -1,4 +1,4 @@
-//! The weights themselves.
+//! Importance weights of a rollout correction.
 
 use super::{CorrectionLevel, CorrectionSums, RolloutCorrection};
 use crate::{
@@ -28,7 +28,7 @@ impl RolloutCorrection {
     ///
     /// # Errors
     ///
-    /// As [`bounded_weights`](Self::bounded_weights).
+    /// [`ColumnError`], for the same reasons as [`bounded_weights`](Self::bounded_weights).
     pub fn weights(
         &self,
         old_log_prob: &[f64],
@@ -46,7 +46,7 @@ impl RolloutCorrection {
     /// Weights after veto and bound, before normalisation.
     ///
     /// `old_log_prob` is the trainer's, `rollout_log_prob` as sampled, both `[tokens]` in nats. A
-    /// log-ratio, or sum of them, is held to ±20 nats before `exp`.
+    /// log-ratio, or sum of them, is clamped to ±20 nats before `exp`.
     ///
     /// # Errors
     ///

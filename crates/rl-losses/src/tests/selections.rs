@@ -25,7 +25,7 @@ fn selected(loss: &PolicyLoss, batch: &TokenBatch<'_>, seed: u64) -> Vec<usize> 
 }
 
 proptest! {
-    /// Whether enough of those that draw high lie in the band, or too few, or nobody.
+    /// Covers draws of which enough lie in the band, too few, or none.
     #[test]
     fn the_drawn_are_those_of_the_band_with_the_highest_numbers(
         seed: u64, tokens in 1usize..3000, low in 0.0..0.6f64, fraction in 1e-4..0.02f64,
@@ -49,7 +49,7 @@ proptest! {
         prop_assert_eq!(selected(&loss, &batch, seed), expected);
     }
 
-    /// Where the advantage is that of a sequence and where it is a token's own, with ties, in one piece and in three.
+    /// Covers advantages per sequence and per token, with ties, in one piece and in three.
     #[test]
     fn the_first_are_those_of_the_highest_covariance(
         seed: u64, tokens in 1usize..4000, length in 1usize..900, levels in 2u64..4000, fraction in 1e-4..0.3f64,

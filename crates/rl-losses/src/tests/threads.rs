@@ -16,16 +16,16 @@ fn assert_no_bit_depends_on_the_threads<R: Real>(columns: &Columns<R>) {
         let outcome = |threads: usize| {
             let batch = columns.batch().with_threads(Threads::new(threads, at_once));
             let plan = loss.plan(&batch, &rule, &mut seeded(2)).expect("all columns");
-            let found = loss.evaluate(&batch, plan.part(0..batch.len()));
-            (plan, found)
+            let evaluation = loss.evaluate(&batch, plan.part(0..batch.len()));
+            (plan, evaluation)
         };
-        let (alone, whole) = outcome(1);
+        let (alone, reference) = outcome(1);
         for threads in [2, 3, 7] {
-            let (plan, found) = outcome(threads);
+            let (plan, evaluation) = outcome(threads);
             assert!(plan == alone, "{}", loss.name());
-            assert_eq!(found.value.to_bits(), whole.value.to_bits(), "{}", loss.name());
-            assert_eq!(found.sums, whole.sums);
-            assert!(found.grad_log_prob == whole.grad_log_prob, "{}", loss.name());
+            assert_eq!(evaluation.value.to_bits(), reference.value.to_bits(), "{}", loss.name());
+            assert_eq!(evaluation.sums, reference.sums);
+            assert!(evaluation.grad_log_prob == reference.grad_log_prob, "{}", loss.name());
         }
     }
 }

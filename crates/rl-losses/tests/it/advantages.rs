@@ -107,8 +107,8 @@ proptest! {
     fn a_reward_for_everyone_changes_nothing(rollouts in rollouts(), shift in -64i32..64) {
         let shifted = rollouts.with_rewards(|reward| reward + f64::from(shift) / 16.0);
         for estimator in within_group() {
-            let (found, expected) = (shifted.advantages(estimator), rollouts.advantages(estimator));
-            prop_assert!(close(&found, &expected, 1e-9), "{estimator:?}: {found:?} {expected:?}");
+            let (actual, expected) = (shifted.advantages(estimator), rollouts.advantages(estimator));
+            prop_assert!(close(&actual, &expected, 1e-9), "{estimator:?}: {actual:?} {expected:?}");
         }
     }
 
@@ -129,8 +129,8 @@ proptest! {
         let scaled = rollouts.with_rewards(|reward| scale * reward);
         for estimator in [AdvantageEstimator::Grpo, AdvantageEstimator::GrpoPassk,
             AdvantageEstimator::Quantile(QuantileBaseline::default())] {
-            let (found, expected) = (scaled.advantages(estimator), rollouts.advantages(estimator));
-            prop_assert!(close(&found, &expected, 1e-3), "{estimator:?}: {found:?} {expected:?}");
+            let (actual, expected) = (scaled.advantages(estimator), rollouts.advantages(estimator));
+            prop_assert!(close(&actual, &expected, 1e-3), "{estimator:?}: {actual:?} {expected:?}");
         }
     }
 
@@ -259,7 +259,7 @@ fn a_missing_column_is_named_with_the_estimator_that_needs_it() {
     );
 }
 
-/// What a configuration may name, what the catalogue lists and what is tested here are the same.
+/// The configuration accepts, the catalogue lists and this file tests the same estimators.
 #[test]
 fn no_estimator_is_left_out() {
     let error = toml::from_str::<Config>("advantage = 'none'").unwrap_err();

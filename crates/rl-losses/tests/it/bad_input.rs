@@ -1,4 +1,4 @@
-//! What every function answers to columns and lengths that cannot be meant: an error that names the
+//! Answers of every function to invalid columns and lengths: an error that names the
 //! column, the place, the value and the rule; never a panic.
 
 use std::fmt::Display;
@@ -57,8 +57,8 @@ impl Inputs {
     }
 
     fn column(&self, name: &str) -> &[f64] {
-        let found = self.columns.iter().find(|(column, _)| *column == name);
-        &found.expect("a column of the list").1
+        let entry = self.columns.iter().find(|(column, _)| *column == name);
+        &entry.expect("a column of the list").1
     }
 
     fn rollout(&self) -> RolloutColumns<'_> {
@@ -225,7 +225,7 @@ fn valid_columns_are_taken() {
     }
 }
 
-/// The table of entries and bad inputs: each is not read, or refused in so many words.
+/// The table of entries and bad inputs: each is not read, or refused with an error that names what is wrong.
 #[test]
 fn what_is_wrong_is_said_in_so_many_words() {
     let mut table = Vec::new();

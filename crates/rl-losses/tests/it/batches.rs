@@ -125,7 +125,7 @@ impl<R: Real> Columns<R> {
         order.iter().map(|&one| self.batch().token_range(one..one + 1)).collect()
     }
 
-    /// The same in another storage.
+    /// Converts the columns to another number type.
     pub(crate) fn stored<S: Real>(&self) -> Columns<S> {
         let column = |values: &Vec<R>| values.iter().map(|x| S::of(x.to_f64())).collect();
         Columns {

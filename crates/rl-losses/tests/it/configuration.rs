@@ -1,4 +1,4 @@
-//! What a configuration file may say, and what it is told when it may not.
+//! Configuration files that are accepted, and the errors of those that are not.
 
 use insta::assert_snapshot;
 use rl_losses::{Aggregation, PolicyLoss, PpoClip, presets, registry};

@@ -53,13 +53,13 @@ fn in_one_state_the_prediction_is_the_theorems() {
     let policy = batch.visit(&[10, 5, 2, 3], &advantage);
     for rule in RULES {
         let expected = rule.predicted_entropy_change(&policy, &advantage, 0.1);
-        let found = batch.sums().state_centred(rule, 0.1);
-        assert!((found - expected).abs() < 1e-15, "{rule:?}: {found} {expected}");
+        let predicted = batch.sums().state_centred(rule, 0.1);
+        assert!((predicted - expected).abs() < 1e-15, "{rule:?}: {predicted} {expected}");
     }
     let natural = UpdateRule::NaturalPolicyGradient;
-    let found = batch.sums().batch_centred(natural, 0.1);
+    let predicted = batch.sums().batch_centred(natural, 0.1);
     let expected = natural.predicted_entropy_change(&policy, &advantage, 0.1);
-    assert!((found - expected).abs() < 1e-15, "one state: both centrings agree");
+    assert!((predicted - expected).abs() < 1e-15, "one state: both centrings agree");
 }
 
 /// Two states whose mean advantages differ with their entropies: the batch sees a covariance where
@@ -74,9 +74,9 @@ fn only_the_state_centred_prediction_is_blind_to_differences_between_states() {
     let entropy = |p: f64| -p * p.ln() - (1.0 - p) * (1.0 - p).ln();
     // Between the states: half the difference of -H times half the difference of A.
     let expected = (entropy(0.5) - entropy(15.0 / 16.0)) / 2.0;
-    let found = -batch.sums().batch_centred(natural, 1.0);
-    assert!((found - expected).abs() < 1e-15, "{found} {expected}");
-    assert!((found - 0.2297).abs() < 1e-4);
+    let covariance = -batch.sums().batch_centred(natural, 1.0);
+    assert!((covariance - expected).abs() < 1e-15, "{covariance} {expected}");
+    assert!((covariance - 0.2297).abs() < 1e-4);
 }
 
 #[test]
@@ -122,7 +122,7 @@ proptest! {
     #[test]
     fn parts_add_up_to_the_whole(rows in rows(), cut in any::<prop::sample::Index>(), seed in any::<u64>()) {
         let mean = QuadrantCentre::batch(&measure(&rows, ORIGIN).0);
-        let whole = measure(&rows, mean);
+        let unsplit = measure(&rows, mean);
         // In another order too.
         let mut shuffled = rows.clone();
         shuffled.rotate_left(usize::try_from(seed % rows.len() as u64)?);
@@ -133,17 +133,17 @@ proptest! {
         parts.2 += other.2;
         for rule in RULES {
             let pairs = [
-                (parts.0.batch_centred(rule, 1.0), whole.0.batch_centred(rule, 1.0)),
-                (parts.0.state_centred(rule, 1.0), whole.0.state_centred(rule, 1.0)),
-                (parts.2.mean_k3(), whole.2.mean_k3()),
-                (parts.2.mean_k1(), whole.2.mean_k1()),
+                (parts.0.batch_centred(rule, 1.0), unsplit.0.batch_centred(rule, 1.0)),
+                (parts.0.state_centred(rule, 1.0), unsplit.0.state_centred(rule, 1.0)),
+                (parts.2.mean_k3(), unsplit.2.mean_k3()),
+                (parts.2.mean_k1(), unsplit.2.mean_k1()),
             ];
-            for (found, expected) in pairs {
-                prop_assert!((found - expected).abs() < 1e-9 * expected.abs().max(1.0));
+            for (actual, expected) in pairs {
+                prop_assert!((actual - expected).abs() < 1e-9 * expected.abs().max(1.0));
             }
         }
         prop_assert_eq!(parts.1.total().tokens, rows.len() as u64);
-        prop_assert_eq!(parts.1.up_unlikely.tokens, whole.1.up_unlikely.tokens);
+        prop_assert_eq!(parts.1.up_unlikely.tokens, unsplit.1.up_unlikely.tokens);
     }
 
     /// The quadrants add up to the covariance that Theorem 2 reads.
@@ -173,18 +173,19 @@ proptest! {
 fn a_groups_covariance_is_that_of_its_responses() {
     // Mean log-probabilities -1 and -3, advantages 1 and -1: half the gaps are 1 and 1.
     let log_prob = [-0.5, -1.5, -3.0, -2.0, -2.0];
-    let found = group_covariances(
+    let covariances = group_covariances(
         &log_prob,
         &[2, 1, 2],
         &[1.0, -1.0, 5.0],
         &[2, 1],
         UpdateRule::NaturalPolicyGradient,
     );
-    assert_eq!(found.unwrap(), [1.0, 0.0]);
+    assert_eq!(covariances.unwrap(), [1.0, 0.0]);
     let rule = UpdateRule::PolicyGradient;
-    let found = group_covariances(&log_prob, &[2, 1, 2], &[1.0, -1.0, 5.0], &[2, 1], rule).unwrap();
+    let covariances =
+        group_covariances(&log_prob, &[2, 1, 2], &[1.0, -1.0, 5.0], &[2, 1], rule).unwrap();
     let expected = f64::midpoint((-1.0f64).exp(), (-3.0f64).exp());
-    assert!((found[0] - expected).abs() < 1e-15);
+    assert!((covariances[0] - expected).abs() < 1e-15);
 }
 
 #[test]

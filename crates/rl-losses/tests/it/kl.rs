@@ -35,19 +35,19 @@ fn mean_gradient(logits: &[f64], reference: &[f64], slope: impl Fn(f64) -> f64) 
 fn numeric_gradient(logits: &[f64], value: impl Fn(&[f64]) -> f64) -> Vec<f64> {
     (0..logits.len())
         .map(|action| {
-            let at = |step: f64| {
+            let shifted = |step: f64| {
                 let mut moved = logits.to_vec();
                 moved[action] += step;
                 value(&moved)
             };
-            (at(1e-5) - at(-1e-5)) / 2e-5
+            (shifted(1e-5) - shifted(-1e-5)) / 2e-5
         })
         .collect()
 }
 
 fn assert_same(found: &[f64], expected: &[f64], what: &str) {
-    for (found, expected) in std::iter::zip(found, expected) {
-        assert!((found - expected).abs() < 1e-9, "{what}: {found} {expected}");
+    for (actual, expected) in std::iter::zip(found, expected) {
+        assert!((actual - expected).abs() < 1e-9, "{what}: {actual} {expected}");
     }
 }
 
@@ -59,17 +59,17 @@ fn each_loss_has_the_gradient_its_documentation_says() {
     let reverse = numeric_gradient(&LOGITS, |z| divergence(&policy(z), &policy(&REFERENCE)));
     let forward = numeric_gradient(&LOGITS, |z| divergence(&policy(&REFERENCE), &policy(z)));
     for estimator in KlEstimator::ALL {
-        let found = mean_gradient(&LOGITS, &REFERENCE, |x| estimator.term(x).d_log_prob);
+        let gradient = mean_gradient(&LOGITS, &REFERENCE, |x| estimator.term(x).d_log_prob);
         match estimator {
-            KlEstimator::K1 => assert_same(&found, &[0.0; 4], "k1"),
-            KlEstimator::K3 => assert_same(&found, &forward, "k3"),
+            KlEstimator::K1 => assert_same(&gradient, &[0.0; 4], "k1"),
+            KlEstimator::K3 => assert_same(&gradient, &forward, "k3"),
             KlEstimator::Abs => {
                 let far = |other: &[f64]| {
-                    std::iter::zip(&found, other).any(|(a, b)| (a - b).abs() > 1e-2)
+                    std::iter::zip(&gradient, other).any(|(a, b)| (a - b).abs() > 1e-2)
                 };
                 assert!(far(&reverse) && far(&forward) && far(&[0.0; 4]));
             }
-            _ => assert_same(&found, &reverse, "k2 and straight through"),
+            _ => assert_same(&gradient, &reverse, "k2 and straight through"),
         }
     }
 }
@@ -79,8 +79,9 @@ fn in_the_reward_only_k1_has_the_gradient_of_the_divergence() {
     let reverse = numeric_gradient(&LOGITS, |z| divergence(&policy(z), &policy(&REFERENCE)));
     for estimator in [KlEstimator::K1, KlEstimator::Abs, KlEstimator::K2, KlEstimator::K3] {
         // The score function: value times the gradient of the log-probability.
-        let found = mean_gradient(&LOGITS, &REFERENCE, |x| estimator.term(x).value);
-        let error = std::iter::zip(&found, &reverse).fold(0.0f64, |e, (a, b)| e.max((a - b).abs()));
+        let gradient = mean_gradient(&LOGITS, &REFERENCE, |x| estimator.term(x).value);
+        let error =
+            std::iter::zip(&gradient, &reverse).fold(0.0f64, |e, (a, b)| e.max((a - b).abs()));
         assert_eq!(error < 1e-9, estimator == KlEstimator::K1, "{estimator:?}: {error}");
     }
 }
@@ -119,13 +120,13 @@ proptest! {
         for estimator in [KlEstimator::K1, KlEstimator::Abs, KlEstimator::K2, KlEstimator::K3] {
             let (_, gradient) = kl_loss(estimator, 0.3, &log_prob, &reference, &weights)?;
             let original = log_prob[token];
-            let mut at = |log_prob_of_token: f64| {
+            let mut loss_at = |log_prob_of_token: f64| {
                 log_prob[token] = log_prob_of_token;
                 kl_loss(estimator, 0.3, &log_prob, &reference, &weights).map(|(value, _)| value)
             };
             let step = 1e-5;
-            let slope = (at(original + step)? - at(original - step)?) / (2.0 * step);
-            at(original)?;
+            let slope = (loss_at(original + step)? - loss_at(original - step)?) / (2.0 * step);
+            loss_at(original)?;
             prop_assert!(close(gradient[token], slope, 1e-6), "{estimator:?} {} {slope}", gradient[token]);
         }
     }
@@ -135,12 +136,12 @@ proptest! {
         let (log_prob, (reference, weights)) = unzip(&rows);
         let cut = cut.index(rows.len() + 1);
         for estimator in KlEstimator::ALL {
-            let (whole, gradient) = kl_loss(estimator, 0.3, &log_prob, &reference, &weights)?;
+            let (total, gradient) = kl_loss(estimator, 0.3, &log_prob, &reference, &weights)?;
             let part = |run: std::ops::Range<usize>| {
                 kl_loss(estimator, 0.3, &log_prob[run.clone()], &reference[run.clone()], &weights[run])
             };
             let (head, tail) = (part(0..cut)?, part(cut..rows.len())?);
-            prop_assert!(close(head.0 + tail.0, whole, 1e-12));
+            prop_assert!(close(head.0 + tail.0, total, 1e-12));
             prop_assert_eq!([head.1, tail.1].concat(), gradient);
             let mut sums = kl_sums(estimator, &log_prob[..cut], &reference[..cut], &[cut])?;
             sums += kl_sums(estimator, &log_prob[cut..], &reference[cut..], &[rows.len() - cut])?;

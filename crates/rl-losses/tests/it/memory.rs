@@ -1,4 +1,4 @@
-//! What planning and evaluating a mini-batch allocate beside the gradient.
+//! Memory that planning and evaluating a mini-batch allocate beside the gradient.
 
 use rl_losses::{Aggregation, KlCov, PolicyLoss, TokenBatch, TokenColumns, registry};
 
@@ -36,8 +36,8 @@ fn a_step_takes_the_gradient_and_memory_by_the_tokens_it_selects() {
     }
 }
 
-/// Where tokens of high covariance may lie is written down for runs that lengthen with the mini-batch: for runs of 256 tokens
-/// it would be 188 kB here.
+/// Runs that may hold tokens of high covariance are recorded, and lengthen with the mini-batch: for runs of 256 tokens the
+/// record would take 188 kB here.
 #[test]
 fn memory_does_not_grow_with_the_tokens_that_are_not_selected() {
     let tokens = 3_000_000;

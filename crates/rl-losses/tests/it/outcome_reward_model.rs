@@ -65,14 +65,14 @@ proptest! {
         let mut gradient = loss(&responses, beta, n).grad_log_prob.into_iter();
         for response in 0..n {
             for token in 0..responses[response].0.len() {
-                let at = |step: f64| {
+                let shifted = |step: f64| {
                     let mut moved = responses.clone();
                     moved[response].0[token] += step;
                     loss(&moved, beta, n).value
                 };
-                let numeric = (at(STEP) - at(-STEP)) / (2.0 * STEP);
-                let found = gradient.next().expect("one a token");
-                prop_assert!((found - numeric).abs() < 1e-8, "{found} {numeric}");
+                let numeric = (shifted(STEP) - shifted(-STEP)) / (2.0 * STEP);
+                let slope = gradient.next().expect("one a token");
+                prop_assert!((slope - numeric).abs() < 1e-8, "{slope} {numeric}");
             }
         }
     }
@@ -80,13 +80,13 @@ proptest! {
     #[test]
     fn parts_add_up_to_the_whole(responses in responses(), cut in any::<prop::sample::Index>()) {
         let n = responses.len();
-        let whole = loss(&responses, 0.3, n);
+        let unsplit = loss(&responses, 0.3, n);
         let (first, second) = responses.split_at(cut.index(n));
         let parts = [loss(first, 0.3, n), loss(second, 0.3, n)];
-        prop_assert!((parts[0].value + parts[1].value - whole.value).abs() < 1e-14);
+        prop_assert!((parts[0].value + parts[1].value - unsplit.value).abs() < 1e-14);
         let [first, second] = parts;
-        prop_assert_eq!([first.grad_log_prob, second.grad_log_prob].concat(), whole.grad_log_prob);
-        prop_assert_eq!([first.rewards, second.rewards].concat(), whole.rewards);
+        prop_assert_eq!([first.grad_log_prob, second.grad_log_prob].concat(), unsplit.grad_log_prob);
+        prop_assert_eq!([first.rewards, second.rewards].concat(), unsplit.rewards);
     }
 
     /// A step down the gradient lowers the loss unless nothing can.
@@ -127,7 +127,7 @@ fn bad_input_is_refused_by_name() {
     let agreement = |rewards: &[f64], outcomes: &[bool], groups: &[usize]| {
         outcome_agreement(rewards, outcomes, groups).unwrap_err().to_string()
     };
-    let said = [
+    let messages = [
         loss(&[0.0], &[true], &[1], -0.05),
         loss(&[0.0], &[true], &[1], f64::NAN),
         loss(&[0.0, f64::NAN], &[true], &[2], 0.05),
@@ -137,7 +137,7 @@ fn bad_input_is_refused_by_name() {
         agreement(&[1.0], &[true, false], &[1]),
         agreement(&[1.0], &[true], &[2]),
     ];
-    assert_snapshot!(said.join("\n"));
+    assert_snapshot!(messages.join("\n"));
 }
 
 /// One step's responses of two prompts.

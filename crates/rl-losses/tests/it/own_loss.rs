@@ -1,4 +1,4 @@
-//! A loss from outside the registry runs on the same plan, aggregation and sums; and the example of one runs.
+//! A custom loss from outside the registry runs on the same plan, aggregation and sums; and the example of one runs.
 
 use rl_losses::{
     Aggregation, LossSums, PolicyLoss, PpoClip, Real, Scored, StepPlan, Term, Token, TokenBatch,
@@ -9,7 +9,7 @@ use rl_losses::{
 #[expect(dead_code, reason = "its `main` is for the command line")]
 mod custom_loss;
 
-/// PPO's surrogate without dual clip, by hand: its twin in the registry says what to expect.
+/// PPO's surrogate without dual clip, written again: the registry's own gives the expected numbers.
 struct Clipped;
 
 impl TokenLoss for Clipped {
@@ -35,20 +35,23 @@ fn an_own_loss_is_evaluated_as_one_of_the_registry() {
     let batch = TokenBatch::new(columns, &lengths).unwrap();
     let weights = Aggregation::SeqMeanTokenMean.token_weights(&lengths);
     let plan = StepPlan::new(vec![false; 1200], weights);
-    let own = evaluate_loss(&Clipped, &batch, plan.part(0..1200));
+    let custom = evaluate_loss(&Clipped, &batch, plan.part(0..1200));
     let twin: PolicyLoss = toml::from_str("[ppo-clip]\nclip_ratio_c = \"off\"").unwrap();
     assert_ne!(twin, PolicyLoss::PpoClip(PpoClip::default()));
-    assert_eq!(own, twin.evaluate(&batch, plan.part(0..1200)));
-    assert!(own.sums.clipped > 100, "{:?}", own.sums);
+    assert_eq!(custom, twin.evaluate(&batch, plan.part(0..1200)));
+    assert!(custom.sums.clipped > 100, "{:?}", custom.sums);
 
-    // Parts, that cut a sequence, add up.
+    // Parts that split a sequence add up.
     let parts = [0..300, 300..1200]
         .map(|run| evaluate_loss(&Clipped, &batch.part(run.clone()), plan.part(run)));
-    assert!((parts[0].value + parts[1].value - own.value).abs() < 1e-12);
-    assert_eq!([&parts[0].grad_log_prob[..], &parts[1].grad_log_prob].concat(), own.grad_log_prob);
+    assert!((parts[0].value + parts[1].value - custom.value).abs() < 1e-12);
+    assert_eq!(
+        [&parts[0].grad_log_prob[..], &parts[1].grad_log_prob].concat(),
+        custom.grad_log_prob
+    );
 }
 
-/// `-r A` of the ratio as the evaluation gives it; altered are those whose ratio it says to be held.
+/// `-r A` of the ratio as the evaluation gives it; tokens with a clamped ratio count as altered.
 struct Held(Option<f64>);
 
 impl TokenLoss for Held {
@@ -62,7 +65,7 @@ impl TokenLoss for Held {
     }
 }
 
-/// Values of tokens that moved by so many nats, `Σ -log r` and `Σ |log r|`, and how many are held.
+/// Values of tokens that moved by so many nats, `Σ -log r` and `Σ |log r|`, and the number of clamped ratios.
 fn held<R: Real>(loss: &Held, moves: &[f64]) -> (Vec<f64>, (f64, f64), usize) {
     let log_prob: Vec<R> = moves.iter().map(|&x| R::of(x)).collect();
     let (zeros, ones) = (vec![R::of(0.0); moves.len()], vec![R::of(-1.0); moves.len()]);
@@ -70,9 +73,9 @@ fn held<R: Real>(loss: &Held, moves: &[f64]) -> (Vec<f64>, (f64, f64), usize) {
     let lengths = [moves.len()];
     let batch = TokenBatch::new(columns, &lengths).expect("finite columns");
     let plan = StepPlan::new(vec![false; moves.len()], vec![1.0; moves.len()]);
-    let found = evaluate_loss(loss, &batch, plan.part(0..moves.len()));
-    let slopes = found.grad_log_prob.iter().map(|slope| slope.to_f64()).collect();
-    let LossSums { neg_log_ratio, abs_log_ratio, altered, .. } = found.sums;
+    let evaluation = evaluate_loss(loss, &batch, plan.part(0..moves.len()));
+    let slopes = evaluation.grad_log_prob.iter().map(|slope| slope.to_f64()).collect();
+    let LossSums { neg_log_ratio, abs_log_ratio, altered, .. } = evaluation.sums;
     (slopes, (neg_log_ratio, abs_log_ratio), altered)
 }
 
@@ -112,11 +115,12 @@ fn the_example_prints_its_loss_beside_grpo_and_checks_its_derivative() {
         let after = line.split("∂log π").nth(1).expect("the slopes stand last");
         after.split_whitespace().map(|word| word.parse().expect("a number")).collect()
     };
-    let (grpo, own) = (slopes(lines[0]), slopes(lines[1]));
-    assert_eq!((grpo.len(), own.len()), (8, 8));
+    let (grpo, custom) = (slopes(lines[0]), slopes(lines[1]));
+    assert_eq!((grpo.len(), custom.len()), (8, 8));
     for unmoved in [1, 4] {
         assert!(
-            (own[unmoved] + 1.5 / 8.0).abs() < 1e-4 && (own[unmoved] - grpo[unmoved]).abs() < 1e-4
+            (custom[unmoved] + 1.5 / 8.0).abs() < 1e-4
+                && (custom[unmoved] - grpo[unmoved]).abs() < 1e-4
         );
     }
 }

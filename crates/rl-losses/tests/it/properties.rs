@@ -1,4 +1,4 @@
-//! What holds for every method and any batch.
+//! Properties of every method and any batch.
 
 use proptest::prelude::*;
 use rl_losses::{
@@ -22,7 +22,7 @@ proptest! {
         cuts.sort_unstable();
         for loss in losses() {
             let plan = loss.plan(&batch, &rule, &mut seeded(seed))?;
-            let whole = loss.evaluate(&batch, plan.part(0..n));
+            let unsplit = loss.evaluate(&batch, plan.part(0..n));
             let (mut value, mut gradient, mut sums) = (0.0, Vec::new(), LossSums::default());
             for run in [0..cuts[0], cuts[0]..cuts[1], cuts[1]..n] {
                 let part = loss.evaluate(&batch.part(run.clone()), plan.part(run));
@@ -30,16 +30,16 @@ proptest! {
                 gradient.extend(part.grad_log_prob);
                 sums += part.sums;
             }
-            prop_assert!((value - whole.value).abs() < 1e-12, "{}", loss.name());
-            prop_assert_eq!(gradient, whole.grad_log_prob);
-            let close = sums.neg_log_ratio - whole.sums.neg_log_ratio;
+            prop_assert!((value - unsplit.value).abs() < 1e-12, "{}", loss.name());
+            prop_assert_eq!(gradient, unsplit.grad_log_prob);
+            let close = sums.neg_log_ratio - unsplit.sums.neg_log_ratio;
             let same = LossSums {
-                neg_log_ratio: whole.sums.neg_log_ratio,
-                abs_log_ratio: whole.sums.abs_log_ratio,
+                neg_log_ratio: unsplit.sums.neg_log_ratio,
+                abs_log_ratio: unsplit.sums.abs_log_ratio,
                 ..sums
             };
             prop_assert!(close.abs() < 1e-12);
-            prop_assert_eq!(same, whole.sums);
+            prop_assert_eq!(same, unsplit.sums);
         }
     }
 
@@ -64,8 +64,8 @@ proptest! {
         for loss in losses() {
             let whole_summary = loss.summarise(&batch)?;
             let of_all = loss.candidates(&batch, &everything, &whole_summary, seed)?;
-            let whole = loss.finish(&batch, &everything, &whole_summary, of_all, &rule)?;
-            let expected = loss.evaluate(&batch, whole.part(0..batch.len()));
+            let full_plan = loss.finish(&batch, &everything, &whole_summary, of_all, &rule)?;
+            let expected = loss.evaluate(&batch, full_plan.part(0..batch.len()));
 
             let mut summary = loss.summarise(&ranks[order[0]].batch())?;
             for &rank in &order[1..] {
@@ -85,7 +85,7 @@ proptest! {
                 selected.extend(plan.selected());
                 gradient.extend(loss.evaluate(&batch, plan.part(0..batch.len())).grad_log_prob);
             }
-            prop_assert_eq!(selected, whole.selected(), "{}", loss.name());
+            prop_assert_eq!(selected, full_plan.selected(), "{}", loss.name());
             prop_assert_eq!(gradient, expected.grad_log_prob, "{}", loss.name());
         }
     }
@@ -184,8 +184,8 @@ proptest! {
         }
     }
 
-    /// Where policy and old policy are the same, a method is the plain policy gradient, or says that it
-    /// is not; and an inert one warns.
+    /// A method is the plain policy gradient if policy and old policy are the same, or says that it is
+    /// not; and an inert one warns.
     #[test]
     fn on_policy_methods_are_inert_or_say_so(mut columns in columns(), seed: u64) {
         columns.old_log_prob.clone_from(&columns.log_prob);
@@ -262,9 +262,9 @@ proptest! {
         let mut moved = columns.clone();
         moved.log_prob.iter_mut().for_each(|log_prob| *log_prob = scale * *log_prob - shift);
         moved.optional[0].iter_mut().for_each(|entropy| *entropy *= scale);
-        for found in [advantages, chosen(&moved)?] {
-            for (found, expected) in std::iter::zip(found, chosen(&columns)?) {
-                prop_assert!((found - expected).abs() < 1e-9, "{found} for {expected}");
+        for selection in [advantages, chosen(&moved)?] {
+            for (covariance, expected) in std::iter::zip(selection, chosen(&columns)?) {
+                prop_assert!((covariance - expected).abs() < 1e-9, "{covariance} for {expected}");
             }
         }
     }
@@ -275,18 +275,18 @@ proptest! {
         let batch = columns.batch();
         let selected = marked(&PolicyLoss::KlCov(KlCov::new(fraction, 1.0)?), &batch)?;
         let covariances = entropy_core::token_covariances(batch.advantage(), batch.log_prob());
-        let of = |wanted: bool| {
+        let marked_as = |wanted: bool| {
             let pairs = std::iter::zip(&selected, &covariances);
             pairs.filter(move |(mark, _)| **mark == wanted).map(|(_, covariance)| *covariance)
         };
         let share = (fraction * batch.len() as f64).floor().max(1.0).min(batch.len() as f64);
-        prop_assert!((of(true).count() as f64 - share).abs() < 0.5);
-        let lowest_marked = of(true).fold(f64::INFINITY, f64::min);
-        prop_assert!(of(false).all(|covariance| covariance <= lowest_marked + 1e-14));
+        prop_assert!((marked_as(true).count() as f64 - share).abs() < 0.5);
+        let lowest_marked = marked_as(true).fold(f64::INFINITY, f64::min);
+        prop_assert!(marked_as(false).all(|covariance| covariance <= lowest_marked + 1e-14));
     }
 }
 
-/// Whether the loss is proportional to the advantages, the plan held fixed.
+/// Returns true if the loss is proportional to the advantages, the plan held fixed.
 fn is_homogeneous(loss: &PolicyLoss) -> bool {
     match loss {
         PolicyLoss::KlCov(_) | PolicyLoss::Dro(_) => false,
@@ -297,7 +297,7 @@ fn is_homogeneous(loss: &PolicyLoss) -> bool {
     }
 }
 
-/// Whether the gradient depends on the log-probabilities through their difference alone.
+/// Returns true if the gradient depends on the log-probabilities only through their difference.
 fn reads_the_ratio_alone(loss: &PolicyLoss) -> bool {
     !matches!(
         loss,

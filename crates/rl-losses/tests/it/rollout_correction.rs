@@ -41,21 +41,21 @@ fn a_geometric_weight_does_not_grow_with_length() {
 fn one_impossible_token_vetoes_its_response() {
     let correction =
         RolloutCorrection { veto: 1e-3, ..correction(CorrectionLevel::Token, WeightBound::Off) };
-    let found = correction.weights(&[0.0, -9.0, 0.0], &[0.0; 3], &[2, 1]).unwrap();
-    assert_eq!(found.weights, [0.0, 0.0, 1.0]);
-    assert_eq!(found.sums.vetoed, 1);
-    assert!((found.sums.effective_fraction() - 1.0 / 3.0).abs() < 1e-15);
+    let corrected = correction.weights(&[0.0, -9.0, 0.0], &[0.0; 3], &[2, 1]).unwrap();
+    assert_eq!(corrected.weights, [0.0, 0.0, 1.0]);
+    assert_eq!(corrected.sums.vetoed, 1);
+    assert!((corrected.sums.effective_fraction() - 1.0 / 3.0).abs() < 1e-15);
 }
 
 #[test]
 fn policies_that_agree_need_no_correction() {
     for level in [CorrectionLevel::Token, CorrectionLevel::Sequence, CorrectionLevel::Geometric] {
         let log_prob = [-0.1, -3.0, -700.0];
-        let found = correction(level, WeightBound::Reject { low: 0.5, high: 2.0 })
+        let corrected = correction(level, WeightBound::Reject { low: 0.5, high: 2.0 })
             .weights(&log_prob, &log_prob, &[1, 2])
             .unwrap();
-        assert_eq!(found.weights, [1.0; 3]);
-        let sums = found.sums;
+        assert_eq!(corrected.weights, [1.0; 3]);
+        let sums = corrected.sums;
         let divergences = vec![sums.mismatch_kl(), sums.mismatch_k3(), sums.chi_squared()];
         assert_eq!(divergences, [0.0; 3]);
         assert!((sums.effective_fraction() - 1.0).abs() < 1e-15);
@@ -102,22 +102,22 @@ proptest! {
         let (mut weights, mut sums) = (Vec::new(), CorrectionSums::default());
         for part in [head, tail] {
             let (old, rollout, lengths) = columns(part);
-            let found = correction.bounded_weights(&old, &rollout, &lengths)?;
-            weights.extend(found.weights);
-            sums += found.sums;
+            let corrected = correction.bounded_weights(&old, &rollout, &lengths)?;
+            weights.extend(corrected.weights);
+            sums += corrected.sums;
         }
         if correction.normalise {
             normalise_weights(&mut weights, &sums);
         }
         let (old, rollout, lengths) = columns(&sequences);
-        let whole = correction.weights(&old, &rollout, &lengths)?;
-        for (found, expected) in std::iter::zip(&weights, &whole.weights) {
-            prop_assert!((found - expected).abs() <= 1e-12 * expected.max(1.0));
+        let unsplit = correction.weights(&old, &rollout, &lengths)?;
+        for (weight, expected) in std::iter::zip(&weights, &unsplit.weights) {
+            prop_assert!((weight - expected).abs() <= 1e-12 * expected.max(1.0));
         }
-        prop_assert_eq!(weights.len(), whole.weights.len());
+        prop_assert_eq!(weights.len(), unsplit.weights.len());
         prop_assert_eq!((sums.units, sums.above, sums.below, sums.vetoed),
-            (whole.sums.units, whole.sums.above, whole.sums.below, whole.sums.vetoed));
-        prop_assert!((sums.k3 - whole.sums.k3).abs() <= 1e-9 * whole.sums.k3.max(1.0));
+            (unsplit.sums.units, unsplit.sums.above, unsplit.sums.below, unsplit.sums.vetoed));
+        prop_assert!((sums.k3 - unsplit.sums.k3).abs() <= 1e-9 * unsplit.sums.k3.max(1.0));
     }
 
     #[test]
@@ -153,10 +153,10 @@ proptest! {
 
     #[test]
     fn log_ratios_of_any_size_give_finite_weights(ratios in prop::collection::vec(-700.0..700.0f64, 1..20)) {
-        let found = correction(CorrectionLevel::Sequence, WeightBound::Off)
+        let corrected = correction(CorrectionLevel::Sequence, WeightBound::Off)
             .weights(&ratios, &vec![0.0; ratios.len()], &[ratios.len()])?;
-        prop_assert!(found.weights.iter().all(|w| w.is_finite()));
-        prop_assert!(found.sums.chi_squared().is_finite() && found.sums.k3.is_finite());
+        prop_assert!(corrected.weights.iter().all(|w| w.is_finite()));
+        prop_assert!(corrected.sums.chi_squared().is_finite() && corrected.sums.k3.is_finite());
     }
 }
 
@@ -169,8 +169,8 @@ fn sums_of_a_small_batch() {
         veto: 0.3,
         ..correction(CorrectionLevel::Token, WeightBound::Mask { low: 0.5, high: 2.0 })
     };
-    let found = correction.weights(&old, &rollout, &[2, 2, 1, 1]).unwrap();
-    assert_yaml_snapshot!((found.weights, found.sums), {".**" => rounded_redaction(10)});
+    let corrected = correction.weights(&old, &rollout, &[2, 2, 1, 1]).unwrap();
+    assert_yaml_snapshot!((corrected.weights, corrected.sums), {".**" => rounded_redaction(10)});
 }
 
 #[test]

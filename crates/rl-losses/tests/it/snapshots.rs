@@ -77,7 +77,7 @@ fn methods_on_a_small_batch() {
     assert_snapshot!(tables.join("\n\n"));
 }
 
-/// The same settings under each version's arithmetic.
+/// Covers some settings under each version's arithmetic.
 #[test]
 fn semantics_on_a_small_batch() {
     let mut tables = Vec::new();

@@ -60,8 +60,8 @@ fn recorded_advantages_are_met() {
             (plus_plus, "reinforce_pp_flat"),
             (AdvantageEstimator::ReinforcePlusPlusBaseline, "reinforce_pp_baseline_flat"),
         ] {
-            let found = estimator.advantages(&columns).expect("columns of one batch");
-            assert_all_close(&found, &numbers(&case[name]), name);
+            let advantages = estimator.advantages(&columns).expect("columns of one batch");
+            assert_all_close(&advantages, &numbers(&case[name]), name);
         }
         let kept = informative_groups(&rewards, &sizes);
         let expected: Vec<bool> =

@@ -125,9 +125,9 @@ fn it_settles_within_the_steps_it_states_and_stays() {
         let stated = 300 + 6 * usize::from(time_constant);
         let rate = 1.0 / f64::from(time_constant);
         let errors = Plant::new(drift, rate, gain, delay).run(&mut thermostat(), 3 * stated);
-        let found = settled(&errors, 0.05);
+        let steps = settled(&errors, 0.05);
         let plant = format!("{drift:?}, rate {rate}, gain {gain}, delay {delay}");
-        assert!(found <= stated, "{plant}: {found} steps, stated {stated}");
+        assert!(steps <= stated, "{plant}: {steps} steps, stated {stated}");
         // No sustained oscillation: what is left in the last third is next to nothing.
         let rest = spread(&errors[2 * stated..]);
         assert!(rest < 0.01, "{plant}: still moves by {rest}");

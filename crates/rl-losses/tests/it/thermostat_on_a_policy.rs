@@ -50,8 +50,9 @@ impl Table {
     }
 
     fn reward(&self) -> f64 {
-        let of = |(policy, success): (&Categorical, &Vec<f64>)| policy.mean(success);
-        std::iter::zip(&self.policies(), &self.success).map(of).sum::<f64>() / STATES as f64
+        let mean_success = |(policy, success): (&Categorical, &Vec<f64>)| policy.mean(success);
+        std::iter::zip(&self.policies(), &self.success).map(mean_success).sum::<f64>()
+            / STATES as f64
     }
 
     /// A response to each prompt of each group: actions, log-probabilities, and GRPO's advantages.
@@ -97,7 +98,7 @@ impl Table {
         }
     }
 
-    /// The same through the loss, each half of the prompts without a fraction of its own tokens.
+    /// One update through the loss, each half of the prompts without a fraction of its own tokens.
     fn update_halves(&mut self, fractions: [f64; 2]) {
         let policies = self.policies();
         let (actions, log_prob, advantage) = self.rollout(&policies);
@@ -124,14 +125,14 @@ impl Table {
     fn epochs(&mut self, loss: &PolicyLoss, reference: &[Categorical], updates: usize) {
         let old = self.policies();
         let (actions, old_log_prob, advantage) = self.rollout(&old);
-        let of = |policies: &[Categorical]| -> Vec<f64> {
+        let log_probs_of = |policies: &[Categorical]| -> Vec<f64> {
             let drawn = actions.iter().enumerate();
             drawn.map(|(token, &action)| policies[token / GROUP].log_probs()[action]).collect()
         };
-        let (lengths, reference) = (vec![1; actions.len()], of(reference));
+        let (lengths, reference) = (vec![1; actions.len()], log_probs_of(reference));
         for _ in 0..updates {
             let policies = self.policies();
-            let log_prob = of(&policies);
+            let log_prob = log_probs_of(&policies);
             let columns = TokenColumns {
                 log_prob: &log_prob,
                 old_log_prob: &old_log_prob,
@@ -250,7 +251,7 @@ fn old_anchor() -> Actuator {
     (PolicyLoss::KlCov(KlCov::default()), Knob::Fraction, [0.05, 3e-3, 0.5])
 }
 
-/// The same selection held to the reference by a squared distance, by its coefficient.
+/// KL-Cov's selection with a squared penalty towards the reference, by its coefficient.
 fn reference_anchor() -> Actuator {
     let penalty =
         Penalty { divergence: KlEstimator::K2, coefficient: 0.1, anchor: Anchor::Reference };

@@ -55,7 +55,7 @@ struct Case {
     policy_loss: PolicyLoss,
     aggregation: Aggregation,
     selected: Vec<usize>,
-    /// Where tokens are drawn at random: those that may be.
+    /// Tokens that may be drawn, if tokens are drawn at random.
     eligible: Option<Vec<usize>>,
     value: f64,
     grad_log_prob: Vec<f64>,

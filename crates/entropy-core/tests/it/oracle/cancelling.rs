@@ -4,7 +4,7 @@ use crate::oracle::vectors::{UNDERFLOW, inputs, list, name, number};
 use entropy_core::{Categorical, UpdateEffect, UpdateRule};
 use serde_json::Value;
 
-/// What the crate promises of every figure.
+/// Relative error that the crate promises for every figure.
 const RELATIVE: f64 = 1e-13;
 
 /// Recorded by `tests/data/cancelling_cases.py`.
@@ -30,23 +30,23 @@ fn every_figure_keeps_its_digits_whatever_cancels() {
             [(UpdateRule::PolicyGradient, "pg"), (UpdateRule::NaturalPolicyGradient, "npg")]
         {
             let expected = |field: &str| number(&case[side][field]);
-            let found = UpdateEffect::new(&logits, &advantage, eta, rule).expect("valid inputs");
-            for (field, found, expected) in [
-                ("entropy_after", found.entropy_after, expected("H1")),
-                ("delta", found.delta, expected("dH")),
-                ("first_order", found.first_order, expected("first_order")),
-                ("second_order", found.second_order, expected("second_order_term")),
-                ("remainder", found.remainder, expected("remainder1")),
-                ("covariance", -eta * found.covariance, expected("first_order")),
-                ("kl_new_old", found.kl_new_old, expected("kl_new_old")),
-                ("remainder_bound", found.remainder_bound, expected("bound_remainder1")),
+            let effect = UpdateEffect::new(&logits, &advantage, eta, rule).expect("valid inputs");
+            for (field, actual, expected) in [
+                ("entropy_after", effect.entropy_after, expected("H1")),
+                ("delta", effect.delta, expected("dH")),
+                ("first_order", effect.first_order, expected("first_order")),
+                ("second_order", effect.second_order, expected("second_order_term")),
+                ("remainder", effect.remainder, expected("remainder1")),
+                ("covariance", -eta * effect.covariance, expected("first_order")),
+                ("kl_new_old", effect.kl_new_old, expected("kl_new_old")),
+                ("remainder_bound", effect.remainder_bound, expected("bound_remainder1")),
             ] {
                 checked += 1;
-                let error = error(found, expected);
+                let error = error(actual, expected);
                 if error.is_nan() || error > RELATIVE {
                     let name = name(case);
                     failures.push(format!(
-                        "{name} {side} {field}: {found:e}, not {expected:e}: {error:.1e}"
+                        "{name} {side} {field}: {actual:e}, not {expected:e}: {error:.1e}"
                     ));
                 }
             }
@@ -55,7 +55,7 @@ fn every_figure_keeps_its_digits_whatever_cancels() {
     assert!(failures.is_empty(), "{} of {checked}:\n{}", failures.len(), failures.join("\n"));
 }
 
-/// The same through a policy and a step, where the step is a number of its own.
+/// Figures of a policy and a given step, for the cases with `eta` 1.
 #[test]
 fn a_given_step_keeps_its_digits_whatever_cancels() {
     let cases = cancelling();
@@ -66,15 +66,15 @@ fn a_given_step_keeps_its_digits_whatever_cancels() {
             continue;
         }
         let policy = Categorical::from_logits(&logits).expect("valid logits");
-        for (field, found) in [
+        for (field, actual) in [
             ("dH", policy.entropy_change(&step)),
             ("first_order", policy.entropy_change_first_order(&step)),
             ("second_order_term", 0.5 * policy.entropy_curvature(&step)),
             ("remainder1", policy.first_order_remainder(&step)),
         ] {
             let expected = number(&case["npg"][field]);
-            let error = error(found, expected);
-            assert!(error <= RELATIVE, "{} {field}: {found:e}, not {expected:e}", name(case));
+            let error = error(actual, expected);
+            assert!(error <= RELATIVE, "{} {field}: {actual:e}, not {expected:e}", name(case));
             checked += 1;
         }
     }

@@ -86,14 +86,14 @@ fn steps_and_predictions_of_both_theorems_agree() {
             let predicted = rule.predicted_entropy_change(&policy, &advantage, eta);
             check(case, predicted, prediction, 1e-13, 1e-16 * size);
             if case[step].is_array() {
-                let found = rule.step(&policy, &advantage, eta);
-                check_each(case, &found, step, 1e-13, 1e-17 * eta);
+                let actual = rule.step(&policy, &advantage, eta);
+                check_each(case, &actual, step, 1e-13, 1e-17 * eta);
             }
         }
     });
 }
 
-/// Of both files: every figure of one update, to 1e-13 of itself.
+/// Every figure of one update, to 1e-13 of itself, for the cases of both files.
 #[test]
 fn entropy_change_has_full_relative_accuracy() {
     let check_case = |case: &Value| {
@@ -161,8 +161,8 @@ fn finite_step_identities_hold() {
             // A step is recorded exactly and taken rounded, as a constant added to it shows.
             let of_step = step.iter().fold(0.0f64, |most, d| most.max(d.abs())) * policy.entropy();
             let allowed = 1e-13 * change + rounding + 1e-15 * of_step;
-            for found in [identities.from_old, identities.from_new, identities.symmetric] {
-                check(expected, found, "dH", 0.0, allowed);
+            for identity in [identities.from_old, identities.from_new, identities.symmetric] {
+                check(expected, identity, "dH", 0.0, allowed);
             }
         }
     };

@@ -14,14 +14,14 @@ fn token_covariances_agree_over_the_valid_tokens() {
             let column = numbers(case, field);
             std::iter::zip(column, &valid).filter(|(_, valid)| **valid).map(|(v, _)| v).collect()
         };
-        let found = token_covariances(&of_valid("adv"), &of_valid("logp"));
+        let covariances = token_covariances(&of_valid("adv"), &of_valid("logp"));
         let expected = of_valid("cov");
-        assert_eq!(found.len(), expected.len());
-        for (found, expected) in std::iter::zip(&found, &expected) {
-            let close = (found - expected).abs() <= 1e-13 * expected.abs() + 1e-15;
-            assert!(close, "{}: {found} vs {expected}", name(case));
+        assert_eq!(covariances.len(), expected.len());
+        for (covariance, expected) in std::iter::zip(&covariances, &expected) {
+            let close = (covariance - expected).abs() <= 1e-13 * expected.abs() + 1e-15;
+            assert!(close, "{}: {covariance} vs {expected}", name(case));
         }
-        let mean = entropy_core::CovarianceSummary::of(&found).mean;
+        let mean = entropy_core::CovarianceSummary::of(&covariances).mean;
         check(case, mean, "batch_cov_mean", 1e-13, 1e-16);
     }
 }
@@ -56,18 +56,18 @@ fn the_covariance_of_a_batch_has_a_part_between_states() {
         let (first, second) = (state("pi_s1"), state("pi_s2"));
         let (advantage_1, advantage_2) = (column("A_s1"), column("A_s2"));
         let weight = number(&case["weight_s1"]);
-        let found = CovarianceDecomposition::of([
+        let decomposition = CovarianceDecomposition::of([
             (weight, &first, advantage_1.as_slice()),
             (1.0 - weight, &second, advantage_2.as_slice()),
         ])
         .expect("the weights are shares");
-        check(case, found.within, "within", 1e-14, 1e-16);
-        check(case, found.between, "between", 1e-14, 1e-16);
-        check(case, found.total(), "batch_level_expectation", 1e-14, 1e-16);
-        let of_two = found.expected_batch_mean(2);
-        assert!((of_two - 0.5 * found.total()).abs() < 1e-16);
-        let fixed = found.expected_mean_of_fixed_states(2, 8);
-        assert!((fixed - (0.9375 * found.within + found.between)).abs() < 1e-16);
+        check(case, decomposition.within, "within", 1e-14, 1e-16);
+        check(case, decomposition.between, "between", 1e-14, 1e-16);
+        check(case, decomposition.total(), "batch_level_expectation", 1e-14, 1e-16);
+        let of_two = decomposition.expected_batch_mean(2);
+        assert!((of_two - 0.5 * decomposition.total()).abs() < 1e-16);
+        let fixed = decomposition.expected_mean_of_fixed_states(2, 8);
+        assert!((fixed - (0.9375 * decomposition.within + decomposition.between)).abs() < 1e-16);
     }
 }
 
@@ -76,25 +76,25 @@ fn the_covariance_of_a_batch_has_a_part_between_states() {
 fn the_batch_can_show_the_opposite_sign() {
     let first = policy(&[0.0, 0.0]);
     let second = policy(&[15f64.ln(), 0.0]);
-    let found = CovarianceDecomposition::of([
+    let decomposition = CovarianceDecomposition::of([
         (1.0, &first, [-1.0, -1.0].as_slice()),
         (1.0, &second, [0.75, 1.75].as_slice()),
     ])
     .expect("positive weights");
-    assert!((found.within + 0.0793).abs() < 1e-4, "{found:?}");
-    assert!((found.total() - 0.1288).abs() < 1e-4, "{found:?}");
+    assert!((decomposition.within + 0.0793).abs() < 1e-4, "{decomposition:?}");
+    assert!((decomposition.total() - 0.1288).abs() < 1e-4, "{decomposition:?}");
 }
 
 #[test]
 fn weights_and_counts_that_make_no_mean_are_errors() {
     let coin = policy(&[0.0, 0.0]);
-    let of = |weight: f64| {
+    let message = |weight: f64| {
         CovarianceDecomposition::of([(weight, &coin, [0.0, 1.0].as_slice())])
             .unwrap_err()
             .to_string()
     };
-    assert_eq!(of(-1.0), "`weight` is -1; expected a finite number, 0 or above");
-    assert_eq!(of(0.0), "`sum of the weights` is 0; expected a positive number");
+    assert_eq!(message(-1.0), "`weight` is -1; expected a finite number, 0 or above");
+    assert_eq!(message(0.0), "`sum of the weights` is 0; expected a positive number");
     let error = CovarianceEstimate::of(&coin, &[0.0, 1.0], 1).unwrap_err();
     assert_eq!(error.to_string(), "`tokens` is 1; expected at least 2");
 }

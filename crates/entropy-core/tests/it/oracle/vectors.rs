@@ -64,14 +64,14 @@ pub(crate) fn check(case: &Value, found: f64, field: &str, relative: f64, absolu
 pub(crate) fn check_each(case: &Value, found: &[f64], field: &str, relative: f64, absolute: f64) {
     let expected = list(case, field);
     assert_eq!(found.len(), expected.len(), "`{field}`");
-    for (found, expected) in std::iter::zip(found, expected) {
+    for (value, expected) in std::iter::zip(found, expected) {
         if expected.is_null() {
-            let absent = *found == f64::NEG_INFINITY || found.abs() == 0.0;
-            assert!(absent, "`{field}`: {found} at an impossible action");
+            let absent = *value == f64::NEG_INFINITY || value.abs() == 0.0;
+            assert!(absent, "`{field}`: {value} at an impossible action");
             continue;
         }
         let expected = number(expected);
         let allowed = (relative * expected.abs()).max(absolute).max(UNDERFLOW);
-        assert!((found - expected).abs() <= allowed, "`{field}`: {found:e}, oracle {expected:e}");
+        assert!((value - expected).abs() <= allowed, "`{field}`: {value:e}, oracle {expected:e}");
     }
 }

@@ -108,8 +108,7 @@ impl<'a> Samples<'a> {
         Gae { discount, lambda, whiten: true }
     }
 
-    /// What a critic learns from, where the case records it and the estimator has a critic or a
-    /// baseline of its own.
+    /// Targets of a critic, if the case records them and the estimator has a critic or a baseline.
     fn returns(&self, token_rewards: &[f64]) -> Option<Vec<f64>> {
         let lengths = &self.lengths;
         let returns = match self.kind() {
@@ -148,8 +147,8 @@ pub(crate) fn advantages(case: &Case) {
         ..RolloutColumns::default()
     };
     for (estimator, output) in samples.estimators() {
-        let found = estimator.advantages(&columns).expect("columns of one batch");
-        assert_all_close(&found, &samples.tokens(case.output(output)), case.name());
+        let advantages = estimator.advantages(&columns).expect("columns of one batch");
+        assert_all_close(&advantages, &samples.tokens(case.output(output)), case.name());
     }
     if let Some(returns) = samples.returns(&token_rewards) {
         assert_all_close(&returns, &samples.tokens(case.output("returns")), case.name());
@@ -167,8 +166,8 @@ pub(crate) fn whitening(case: &Case) {
     let moments = entropy_core::PairedMoments::of(&values, &values);
     let variance = moments.sum_xx / (values.len() - 1) as f64;
     assert_close(variance, number(case.output("masked_var_unbiased")), "variance");
-    let found = whitened(&values);
-    assert_all_close(&found, &mask.pack(case.output("whiten")), "whitened");
-    let unshifted: Vec<f64> = found.iter().map(|value| value + moments.mean_x).collect();
+    let actual = whitened(&values);
+    assert_all_close(&actual, &mask.pack(case.output("whiten")), "whitened");
+    let unshifted: Vec<f64> = actual.iter().map(|value| value + moments.mean_x).collect();
     assert_all_close(&unshifted, &mask.pack(case.output("whiten_noshift")), "not shifted");
 }

@@ -19,7 +19,7 @@ use serde_json::Value;
 
 use self::recorded::Case;
 
-/// What is no function of this crate, and why.
+/// Recorded functions that this crate does not have, and why.
 const ELSEWHERE: [(&str, &str); 2] = [
     (
         "bootstrap",

@@ -72,8 +72,8 @@ pub(crate) fn kl_cov_percent(case: &Case) {
     let (mask, columns) = (case.mask(), Columns::of(case, &case.mask()));
     let selected = mask.marks(case.output("selected"));
     let covariances = numbers(case.output("cov_valid"));
-    let found = marked(&loss, &columns.batch()).expect("no further column");
-    assert_all_close(&chosen(&found, &covariances), &chosen(&selected, &covariances), case.name());
+    let marks = marked(&loss, &columns.batch()).expect("no further column");
+    assert_all_close(&chosen(&marks, &covariances), &chosen(&selected, &covariances), case.name());
     let output = evaluate(case, &mask, &loss, &columns.batch(), selected);
     assert_metric(case, "ppo_kl", output.sums.mean_abs_log_ratio());
 }

@@ -129,8 +129,8 @@ impl Mask {
                 marked.push(positions.contains(&(row, column)));
             }
         }
-        let found = marked.iter().filter(|&&mark| mark).count();
-        assert_eq!(found, positions.len(), "every recorded position is a token");
+        let count = marked.iter().filter(|&&mark| mark).count();
+        assert_eq!(count, positions.len(), "every recorded position is a token");
         marked
     }
 }

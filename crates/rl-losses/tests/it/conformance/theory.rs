@@ -23,9 +23,9 @@ pub(crate) fn entropy_theorem(case: &Case) {
             let step = rule.step(&policy, &advantage, eta);
             let moved: Vec<f64> = std::iter::zip(&logits, step).map(|(z, dz)| z + dz).collect();
             let after = Categorical::from_logits(&moved).expect("finite logits").entropy();
-            let of = |what: &str| number(&expected[format!("{name}_{what}")]);
-            assert_close(predicted / of("pred"), 1.0, &format!("{name} predicted at {eta}"));
-            assert_close(after - policy.entropy(), of("actual"), &format!("{name} at {eta}"));
+            let recorded = |what: &str| number(&expected[format!("{name}_{what}")]);
+            assert_close(predicted / recorded("pred"), 1.0, &format!("{name} predicted at {eta}"));
+            assert_close(after - policy.entropy(), recorded("actual"), &format!("{name} at {eta}"));
         }
     }
     assert_eq!(by_eta.len(), 4, "step sizes recorded");
@@ -35,8 +35,9 @@ pub(crate) fn fit(case: &Case) {
     let (entropy, reward) = (numbers(case.input("H")), numbers(case.input("R")));
     let law = PerformanceLaw::fit(&entropy, &reward).expect("points that differ");
     let rmse = law.rmse_on(&entropy, &reward).expect("points");
-    for (name, found) in [("a", law.a), ("b", law.b), ("ceiling_H0", law.ceiling()), ("rmse", rmse)]
+    for (name, fitted) in
+        [("a", law.a), ("b", law.b), ("ceiling_H0", law.ceiling()), ("rmse", rmse)]
     {
-        assert_close(found, number(case.output(name)), name);
+        assert_close(fitted, number(case.output(name)), name);
     }
 }

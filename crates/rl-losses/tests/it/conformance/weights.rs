@@ -104,9 +104,9 @@ pub(crate) fn rollout_correction(case: &Case) {
     ];
     assert!(case.outputs().keys().eq(corrections.map(|(name, _)| name).iter()), "every output");
     for (name, correction) in corrections {
-        let found =
+        let corrected =
             correction.weights(&old, &rollout, &mask.lengths()).expect("columns of a batch");
-        assert_all_close(&found.weights, &mask.pack(case.output(name)), name);
+        assert_all_close(&corrected.weights, &mask.pack(case.output(name)), name);
     }
 }
 
@@ -119,6 +119,6 @@ pub(crate) fn overlong(case: &Case) {
     let shaping = shaping.expect("a buffer within the response");
     let lengths: Vec<usize> =
         serde_json::from_value(case.input("lengths").clone()).expect("lengths");
-    let found: Vec<f64> = lengths.iter().map(|&length| shaping.penalty(length)).collect();
-    assert_all_close(&found, &numbers(case.output("penalty")), case.name());
+    let penalties: Vec<f64> = lengths.iter().map(|&length| shaping.penalty(length)).collect();
+    assert_all_close(&penalties, &numbers(case.output("penalty")), case.name());
 }
