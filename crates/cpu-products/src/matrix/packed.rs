@@ -297,7 +297,7 @@ mod tests {
         }
     }
 
-    /// Infinities, numbers that are none, subnormal ones and both zeros are among them.
+    /// Infinities, NaN, subnormal numbers and both zeros are among them.
     #[test]
     fn every_bf16_comes_back_from_codes() {
         for first in (0..256).step_by(CODES) {

@@ -73,15 +73,15 @@ impl KeptRuns {
         Self::default()
     }
 
-    /// Keeps runs in `runs/` under `folder` too. `anew` reads none that were there before.
+    /// Keeps runs in `runs/` under `folder` too. With `anew`, runs that were there before are not read.
     pub fn under(folder: &Path, anew: bool) -> Self {
         Self { folder: Some(folder.join("runs")), anew, ..Self::default() }
     }
 
-    /// The result of the run with `settings` and `seed`: the kept one, or that of `run`, which is then kept.
+    /// Returns the result of the run with `settings` and `seed`: the stored one, or that of `run`, which is then stored.
     ///
-    /// `settings` says all that the result depends on beside the seed. A file that cannot be read, or was torn,
-    /// is as good as none; one that cannot be written costs only the run, if it is asked for again.
+    /// `settings` holds all that the result depends on beside the seed. An unreadable or torn file counts as absent. A
+    /// file that cannot be written only makes a later call repeat the run.
     ///
     /// # Panics
     ///
@@ -124,7 +124,7 @@ impl KeptRuns {
             (ENGINE.to_owned(), settings.clone(), known.result.clone());
         let kept = Kept { engine, settings, seed, seconds: known.seconds, result };
         if let Ok(json) = serde_json::to_vec(&kept) {
-            // A folder that takes nothing is told when the finding itself is stored.
+            // A folder that cannot be written is reported when the finding itself is stored.
             let _ = write_whole(&path(folder, key), &json);
         }
     }

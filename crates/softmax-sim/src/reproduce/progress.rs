@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Lines that a long experiment prints where there is no terminal.
 const LINES: u64 = 10;
 
-/// Counts what is done: a bar on a terminal, plain lines elsewhere; and keeps runs. All methods may be called from any
-/// thread.
+/// Shows progress, as a bar on a terminal and plain lines elsewhere, and stores runs. All methods may be called from
+/// any thread.
 #[derive(Debug)]
 pub struct Progress {
     name: &'static str,

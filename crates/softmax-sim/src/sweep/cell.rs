@@ -293,7 +293,7 @@ impl Cell<CellSettings> {
     }
 }
 
-/// Figures by name; what is not finite is none, as JSON has it.
+/// Figures by name; a value that is not finite becomes none, because JSON has no such number.
 fn named<const N: usize>(figures: [(&str, Option<f64>); N]) -> Figures {
     let finite = |x: Option<f64>| x.filter(|x| x.is_finite());
     figures.into_iter().map(|(name, x)| (name.to_owned(), finite(x))).collect()

@@ -108,7 +108,7 @@ impl Folder {
 
     /// All results in the files of all shards, file by file in the order of their names.
     ///
-    /// A line without its end is left out: it was cut off, or is being written. One that is damaged costs no other.
+    /// A line without its end is left out: it was cut off, or is being written. A damaged line affects no other.
     ///
     /// # Errors
     ///
@@ -173,7 +173,7 @@ impl ShardFile {
     }
 }
 
-/// The results of a file; `damaged` takes the lines that are none.
+/// Reads the results of a file; lines that are not results go to `damaged`.
 fn read_records(path: &Path, damaged: &mut Vec<DamagedLine>) -> Result<Vec<Record>, SweepError> {
     let text = fs::read(path).map_err(SweepError::io("read", path))?;
     let mut records = Vec::new();

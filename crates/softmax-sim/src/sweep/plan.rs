@@ -73,7 +73,7 @@ pub enum PlanError {
         /// The key within it.
         inner: String,
     },
-    /// A grid key leads through something that is no table.
+    /// A grid key leads through a value that is not a table.
     #[error("grid key `{key}` leads through `{through}`, which is {found}, expected a table")]
     NoTable {
         /// The key.
@@ -163,7 +163,7 @@ fn seeds(value: Option<&Value>) -> Result<Vec<u64>, PlanError> {
     if seeds.is_empty() { Err(refuse()) } else { Ok(seeds) }
 }
 
-/// The grids: none makes one with a single cell.
+/// Reads the grids; without any, one grid with a single cell.
 fn grids(value: Option<&Value>) -> Result<Vec<Grid>, PlanError> {
     match value {
         None => Ok(vec![Grid::new()]),

@@ -105,7 +105,7 @@ fn cells_of<C>(plan: &Plan<C>, shard: Shard) -> Vec<&Cell<C>> {
 }
 
 fn outcome_of<C>(cell: &Cell<C>, compute: &impl Fn(&Cell<C>) -> Outcome) -> Outcome {
-    // A panic is told in the cell's record; nothing it may have left half done is looked at again.
+    // A panic becomes the cell's outcome; nothing that it may have left half done is used again.
     catch_unwind(AssertUnwindSafe(|| compute(cell))).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| panic.downcast_ref::<&str>().copied());

@@ -52,7 +52,7 @@ pub enum ShardError {
         /// Tasks that the numbers would make.
         expected: usize,
     },
-    /// The task's own number is none of the array's.
+    /// The task's number is not one of the array's.
     #[error("SLURM_ARRAY_TASK_ID is {id}, expected one of {min} to {max} in steps of {step}")]
     Outside {
         /// `SLURM_ARRAY_TASK_ID`.
