@@ -39,7 +39,7 @@ pub fn check(
         )
         .by("PolicyLoss::evaluate with every action weighted by the policy that sampled"),
         Row::of(STATEMENT, "policies with nothing clipped, share", 0.5, [1.0 - share])
-            .over(found.len())
+            .over(findings.len())
             .by("the drift of the logits has range 1, the ratio may leave 0.8 to 1.2"),
     ];
     rows.extend(order::rows(STATEMENT, "error", 2, &readings));
