@@ -1,12 +1,12 @@
-//! A reader that has seen enough.
+//! Output to a pipe whose reader may close it early.
 
 use std::io::{Result, Write};
 
-/// What a shell shows for a program that a closed pipe ended: 128 and the number of `SIGPIPE`.
+/// Exit status that a shell shows for a program that `SIGPIPE` ended: 128 and the number of the signal.
 pub const CLOSED_PIPE: u8 = 141;
 
-/// A writer that remembers whether its reader has closed the pipe, as `head` does. Whatever error a program makes of that,
-/// it is nothing to tell.
+/// A writer that remembers whether its reader has closed the pipe, as `head` does. An error that a program makes of that need
+/// not be reported.
 #[derive(Debug)]
 pub struct Watched<W> {
     to: W,
@@ -19,7 +19,7 @@ impl<W> Watched<W> {
         Self { to, closed: false }
     }
 
-    /// Whether the reader has closed the pipe.
+    /// Returns true once the reader has closed the pipe.
     pub fn is_closed(&self) -> bool {
         self.closed
     }

@@ -1,9 +1,10 @@
-//! Whether `--help` says of everything what it is.
+//! Checks that `--help` describes every subcommand and argument.
 
 use clap::{Arg, Command};
 
-/// Subcommands and arguments, hidden ones left out, that say nothing of themselves, or end in a full stop as no other does; and
-/// options whose value may be left out that do not say what holds then. For a test of the program.
+/// Lists faults of a program's help texts, for a test of the program; hidden subcommands and arguments are left out.
+///
+/// Faults: no text; a full stop at the end of an argument's text; no default in the text of an option that may be left out.
 pub fn help_faults(mut command: Command) -> Vec<String> {
     command.build();
     let mut faults = Vec::new();
@@ -30,7 +31,7 @@ pub fn help_faults(mut command: Command) -> Vec<String> {
     faults
 }
 
-/// Whether an option with a value is neither required nor one of several of which one is.
+/// Returns true for an option with a value that is neither required nor in a required group.
 fn may_be_left_out(command: &Command, option: &Arg) -> bool {
     let one_of = command
         .get_groups()

@@ -1,5 +1,5 @@
-//! What every program of the workspace does alike: arguments, shell completions and man pages as two subcommands, and a
-//! reader that closes the pipe.
+//! Parts that all programs of the workspace share: argument parsing, the subcommands for shell completions and man pages, and
+//! a writer for pipes that the reader may close.
 //!
 //! ```
 //! use clap::{CommandFactory, Parser, Subcommand};

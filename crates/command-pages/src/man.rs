@@ -46,11 +46,11 @@ impl ManArgs {
     }
 }
 
-/// The pages of a command and of its subcommands.
+/// Writes the pages of a command and of all its subcommands.
 fn write_all(command: &Command, folder: &Path) -> io::Result<()> {
     std::fs::write(folder.join(format!("{}.1", title(command))), roff(command)?)?;
-    let mut own = visible(command).filter(|one| one.get_name() != "help");
-    own.try_for_each(|one| write_all(one, folder))
+    let mut subcommands = visible(command).filter(|one| one.get_name() != "help");
+    subcommands.try_for_each(|one| write_all(one, folder))
 }
 
 fn title(command: &Command) -> String {

@@ -1,4 +1,4 @@
-//! Attention of one new token a row over what the row has read.
+//! Attention of one new token per row over the row's KV cache.
 
 #![expect(clippy::inline_always, reason = "inlined, the code takes on its caller's instructions")]
 
@@ -20,16 +20,16 @@ pub struct KeyValueCache {
 }
 
 impl KeyValueCache {
-    /// Makes room for so many tokens in all.
+    /// Reserves room for `tokens` tokens in all.
     pub fn reserve(&mut self, tokens: usize) {
-        for own in self.keys.iter_mut().chain(&mut self.values) {
-            let width = own.len() / self.tokens.max(1);
-            own.reserve_exact(tokens.saturating_sub(self.tokens) * width);
+        for numbers in self.keys.iter_mut().chain(&mut self.values) {
+            let width = numbers.len() / self.tokens.max(1);
+            numbers.reserve_exact(tokens.saturating_sub(self.tokens) * width);
         }
     }
 }
 
-/// Fewer products than this are not worth waking a thread for.
+/// Smallest number of products worth waking a thread for.
 const WORTH_A_THREAD: usize = 1 << 16;
 
 /// The heads of a model.
@@ -37,14 +37,14 @@ const WORTH_A_THREAD: usize = 1 << 16;
 pub struct Heads {
     /// Query heads.
     pub queries: usize,
-    /// Key heads, and as many of values.
+    /// Key heads; there are as many value heads.
     pub keys: usize,
-    /// Numbers of a head.
+    /// Numbers of one head: `head_dim`.
     pub width: usize,
 }
 
 impl Heads {
-    /// Mixes the values of block `block` for each row: `query` and the answer are `[rows, queries · width]`.
+    /// Returns each row's attention output in block `block`; `query` and the result are `[rows, queries · width]`.
     pub fn attend(
         self,
         arch: Arch,
@@ -109,8 +109,9 @@ impl WithSimd for Group<'_> {
     }
 }
 
-/// Products of queries and keys, `[tokens, heads]`, become `exp(product / sqrt(width))`, each less the largest of its head; their
-/// sums over the tokens are the answer.
+/// Turns products of queries and keys, `[tokens, heads]`, into `exp((product - largest of the head) / sqrt(width))`.
+///
+/// Returns the sums over the tokens, `[heads]`.
 #[inline(always)]
 fn exponentials(products: &mut [f32], heads: usize, width: usize) -> Vec<f32> {
     #[expect(clippy::cast_precision_loss, reason = "the width of a head is a few hundred")]
@@ -126,7 +127,7 @@ fn exponentials(products: &mut [f32], heads: usize, width: usize) -> Vec<f32> {
             *product = (*product - largest) * scale;
         }
     }
-    // In one loop over all, which is done in vectors.
+    // One loop over all numbers, which the compiler vectorises.
     for product in &mut *products {
         *product = Real::exp(*product);
     }
@@ -139,7 +140,7 @@ fn exponentials(products: &mut [f32], heads: usize, width: usize) -> Vec<f32> {
     totals
 }
 
-/// Sums of values by the weights of a few heads.
+/// Sums of values, weighted by each head's weights.
 struct Mix<'a> {
     /// `[tokens, heads]`.
     weights: &'a [f32],
@@ -170,8 +171,8 @@ impl MultiplyRows for Mix<'_> {
         for column in vectors * S::F32_LANES..self.width {
             let tokens = self.weights.chunks_exact(self.heads);
             for (weights, value) in tokens.zip(self.values.chunks_exact(self.width)) {
-                let own = self.mixed.chunks_exact_mut(self.width).zip(weights);
-                for (mixed, weight) in own.skip(first).take(X) {
+                let outputs = self.mixed.chunks_exact_mut(self.width).zip(weights);
+                for (mixed, weight) in outputs.skip(first).take(X) {
                     mixed[column] += weight * value[column];
                 }
             }
@@ -180,7 +181,7 @@ impl MultiplyRows for Mix<'_> {
 }
 
 impl Mix<'_> {
-    /// `V` vectors of each of `X` heads, which stay in registers from the first token to the last.
+    /// Computes `V` vectors of each of `X` heads; their sums stay in registers over all tokens.
     #[inline(always)]
     fn columns<S: Simd, const X: usize, const V: usize>(
         &mut self,
@@ -215,7 +216,7 @@ mod tests {
         (0..count).map(|place| (place as f32 * step).sin()).collect()
     }
 
-    /// By its definition, in f64.
+    /// Attention of one head by its definition, in f64.
     fn by_definition(query: &[f32], keys: &[f32], values: &[f32], width: usize) -> Vec<f64> {
         let score = |key: &[f32]| {
             let products = query.iter().zip(key).map(|(q, k)| f64::from(*q) * f64::from(*k));
@@ -224,8 +225,8 @@ mod tests {
         let weights: Vec<f64> = keys.chunks(width).map(score).collect();
         let total: f64 = weights.iter().sum();
         let mixed = |column: usize| {
-            let own = values.iter().skip(column).step_by(width);
-            weights.iter().zip(own).map(|(w, value)| w * f64::from(*value)).sum::<f64>() / total
+            let numbers = values.iter().skip(column).step_by(width);
+            weights.iter().zip(numbers).map(|(w, value)| w * f64::from(*value)).sum::<f64>() / total
         };
         (0..width).map(mixed).collect()
     }
@@ -244,27 +245,27 @@ mod tests {
         ] {
             let heads = Heads { queries: group * kv_heads, keys: kv_heads, width };
             let memory = |step: f32| {
-                let own = |step: f32| -> Vec<Vec<f32>> {
+                let per_head = |step: f32| -> Vec<Vec<f32>> {
                     (0..kv_heads)
                         .map(|head| wave(tokens * width, step + head as f32 / 10.0))
                         .collect()
                 };
-                KeyValueCache { keys: own(step), values: own(step / 3.0), tokens }
+                KeyValueCache { keys: per_head(step), values: per_head(step / 3.0), tokens }
             };
             let rows = [memory(0.7), memory(1.3)];
             let query: Vec<f32> = wave(2 * heads.queries * width, 0.31)
                 .into_iter()
                 .map(|number| 3.0 * number)
                 .collect();
-            let found = heads.attend(Arch::new(), 0, &query, &rows.each_ref());
-            let own = query.chunks(width).zip(found.chunks(width)).enumerate();
-            for (index, (query, found)) in own {
+            let mixed = heads.attend(Arch::new(), 0, &query, &rows.each_ref());
+            let by_head = query.chunks(width).zip(mixed.chunks(width)).enumerate();
+            for (index, (query, mixed)) in by_head {
                 let (row, head) = (&rows[index / heads.queries], index % heads.queries / group);
                 let expected = by_definition(query, &row.keys[head], &row.values[head], width);
-                for (found, expected) in found.iter().zip(expected) {
+                for (value, expected) in mixed.iter().zip(expected) {
                     assert!(
-                        (f64::from(*found) - expected).abs() < 2e-6,
-                        "{width} × {group} × {tokens}: {found} {expected}"
+                        (f64::from(*value) - expected).abs() < 2e-6,
+                        "{width} × {group} × {tokens}: {value} {expected}"
                     );
                 }
             }

@@ -1,8 +1,8 @@
-//! Work on the numbers of rows that decode together, by many threads where there are many.
+//! Row-wise work on a batch of decoding rows, on several threads if it is large.
 
 use rayon::prelude::*;
 
-/// Fewer numbers than this are not worth sharing out.
+/// Smallest number of values worth splitting over threads.
 const WORTH_A_THREAD: usize = 1 << 14;
 
 /// Calls `work` with the index of each row of `numbers`, `[rows, width]`, and the row.
@@ -15,7 +15,7 @@ pub fn each_row(numbers: &mut [f32], width: usize, work: impl Fn(usize, &mut [f3
     }
 }
 
-/// `[outputs, rows]` to `[rows, outputs]`.
+/// Transposes `[outputs, rows]` to `[rows, outputs]`.
 pub(crate) fn transposed(product: &[f32], rows: usize) -> Vec<f32> {
     /// Numbers of a cache line.
     const LINE: usize = 16;
@@ -27,9 +27,9 @@ pub(crate) fn transposed(product: &[f32], rows: usize) -> Vec<f32> {
         for from in (0..outputs).step_by(LINE) {
             let to = outputs.min(from + LINE);
             let square = &product[from * rows..to * rows];
-            for (row, own) in (first..first + height).zip(band.chunks_exact_mut(outputs)) {
-                for (own, sums) in own[from..to].iter_mut().zip(square.chunks_exact(rows)) {
-                    *own = sums[row];
+            for (row, target) in (first..first + height).zip(band.chunks_exact_mut(outputs)) {
+                for (value, sums) in target[from..to].iter_mut().zip(square.chunks_exact(rows)) {
+                    *value = sums[row];
                 }
             }
         }
@@ -66,9 +66,9 @@ mod tests {
         for (outputs, rows) in [(1, 1), (3, 2), (7, 16), (5, 17), (400, 50)] {
             let product: Vec<f32> = (0..outputs * rows).map(|n| n as f32).collect();
             let turned = transposed(&product, rows);
-            for (row, own) in turned.chunks_exact(outputs).enumerate() {
+            for (row, values) in turned.chunks_exact(outputs).enumerate() {
                 let column = product.iter().skip(row).step_by(rows);
-                assert!(own.iter().eq(column), "row {row} of {outputs} × {rows}");
+                assert!(values.iter().eq(column), "row {row} of {outputs} × {rows}");
             }
         }
     }

@@ -106,13 +106,13 @@ pub fn category_ticks(names: &[String]) -> Ticks {
     Ticks { positions, labels: names.to_vec(), factor: String::new() }
 }
 
-/// Of 1, 2, 5 times powers of ten the one nearest to `step`, as a ratio.
+/// Rounds `step` to the nearest of 1, 2, 5 times powers of ten, by ratio.
 fn nice_step(step: f64) -> f64 {
     let power = 10_f64.powi(order(step));
     let mantissa = step / power;
     let steps = [(2_f64.sqrt(), 1.0), (10_f64.sqrt(), 2.0), (50_f64.sqrt(), 5.0)];
-    let found = steps.iter().find(|&&(below, _)| mantissa < below);
-    found.map_or(10.0, |&(_, nice)| nice) * power
+    let nearest = steps.iter().find(|&&(below, _)| mantissa < below);
+    nearest.map_or(10.0, |&(_, nice)| nice) * power
 }
 
 /// Exponent of the power of ten just below a positive value.

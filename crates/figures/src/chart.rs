@@ -1,4 +1,4 @@
-//! What a chart shows, before it is drawn.
+//! The data of a chart, before it is drawn.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ pub struct Chart {
     pub stem: String,
     /// Heading, plain text.
     pub title: String,
-    /// What it shows, for those who cannot see it.
+    /// Text alternative for readers who cannot see the chart.
     pub description: String,
     /// Horizontal axis.
     pub x: Axis,
@@ -28,13 +28,13 @@ pub struct Axis {
     pub low: f64,
     /// Upper end.
     pub high: f64,
-    /// Whether only whole numbers lie on it.
+    /// True if only whole numbers get ticks.
     #[serde(default)]
     pub whole: bool,
     /// How values are laid out along it.
     #[serde(default)]
     pub scale: Scale,
-    /// What stands at 0, 1, 2, … instead of numbers; empty for numbers.
+    /// Names at 0, 1, 2, … instead of numbers; empty for a numeric axis.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub categories: Vec<String>,
 }
@@ -77,8 +77,8 @@ impl Axis {
 
     /// A linear axis with the given ends.
     pub fn from_to(label: &str, low: f64, high: f64) -> Self {
-        let (whole, scale, categories) = (false, Scale::Linear, vec![]);
-        Self { label: label.to_owned(), low, high, whole, scale, categories }
+        let (scale, categories) = (Scale::Linear, vec![]);
+        Self { label: label.to_owned(), low, high, whole: false, scale, categories }
     }
 
     /// A logarithmic axis that holds every positive finite value, with a little air.
@@ -116,7 +116,7 @@ impl Axis {
         Self { whole: true, ..Self::around("Training step", values, false, air) }
     }
 
-    /// Where `value` lies between the low end, 0, and the high end, 1; NaN where a logarithm has none.
+    /// Position of `value` on the axis: 0 at the low end, 1 at the high end; NaN where it has no logarithm.
     pub fn place(&self, value: f64) -> f64 {
         match self.scale {
             Scale::Linear => (value - self.low) / (self.high - self.low),
@@ -124,7 +124,7 @@ impl Axis {
         }
     }
 
-    /// Whether `value` lies on the axis.
+    /// Returns true if `value` lies on the axis.
     pub fn holds(&self, value: f64) -> bool {
         (self.low..=self.high).contains(&value)
     }
@@ -135,7 +135,7 @@ impl Axis {
 pub struct Series {
     /// Name in the legend and the tooltips, plain text.
     pub name: String,
-    /// Which colour, of ten, and which marker, of four.
+    /// Index of the colour, of ten, and of the marker, of four.
     pub colour: usize,
     /// How it is drawn.
     pub mark: Mark,
@@ -154,7 +154,7 @@ impl Series {
         Self { name: name.to_owned(), colour, mark, points, spread: vec![] }
     }
 
-    /// The same with `(x, low, high)` at each `x`, such as an interval over seeds.
+    /// Sets the spread: `(x, low, high)` at each `x`, such as an interval over seeds.
     #[must_use]
     pub fn with_spread(self, spread: Vec<(f64, f64, f64)>) -> Self {
         let finite = |&(x, low, high): &(f64, f64, f64)| (x + low + high).is_finite();
@@ -196,7 +196,7 @@ pub enum Mark {
 }
 
 impl Mark {
-    /// Whether it appears in the legend.
+    /// Returns true if the legend names such a series.
     pub fn is_named(self) -> bool {
         !matches!(self, Self::Faint | Self::Fit)
     }

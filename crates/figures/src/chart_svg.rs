@@ -16,14 +16,14 @@ use ticks::{ticks, ticks_apart};
 /// Colours and fonts of charts, light and dark; the page and the separate files share it.
 pub const STYLE: &str = include_str!("chart.css");
 
-/// What [`STYLE`] leaves out because most charts do without: spreads, bars, more than six colours.
+/// Style of spreads, bars and more than six colours; not in [`STYLE`], because most charts do without.
 pub(crate) const MORE_STYLE: &str = include_str!("chart_more.css");
 
 const WIDTH: f64 = 520.0;
 const HEIGHT: f64 = 340.0;
 /// Width of an average small letter of a name, generous: phones show them larger (chart.css).
 const CHARACTER: f64 = 7.6;
-/// Up to so many points stand by themselves, larger and opaque; more are a cloud.
+/// Up to this many points are drawn larger and opaque; more are a cloud.
 const FEW_POINTS: usize = 24;
 /// Largest shift of points that share a category with those of other series.
 const POINT_SHIFT: f64 = 5.0;
@@ -34,7 +34,7 @@ const TOOLTIPS_PER_SERIES: usize = 80;
 /// Colours in `chart.css`; those after the first six stand in `chart_more.css`.
 const COLOURS: usize = 10;
 const BASIC_COLOURS: usize = 6;
-/// Part of the room between neighbours that bars fill.
+/// Fraction of the room between neighbours that bars fill.
 const BAR_FILL: f64 = 0.8;
 /// Width of a character of a tick, as drawn.
 const TICK_CHARACTER: f64 = 6.6;
@@ -63,7 +63,7 @@ fn with_style(chart: &Chart, style: &str) -> String {
     Drawing::new(chart).svg(" xmlns=\"http://www.w3.org/2000/svg\"", &style)
 }
 
-/// Whether the chart is drawn with [`MORE_STYLE`].
+/// Returns true if the chart needs [`MORE_STYLE`].
 pub(crate) fn needs_more_style(chart: &Chart) -> bool {
     chart.series.iter().any(|s| !s.spread.is_empty() || s.colour % COLOURS >= BASIC_COLOURS)
 }
@@ -77,7 +77,7 @@ struct Drawing<'a> {
     top: f64,
     bottom: f64,
     direct: bool,
-    /// Whether the names along the horizontal axis are tilted.
+    /// True if the names along the horizontal axis are tilted.
     tilted: bool,
 }
 
@@ -244,7 +244,7 @@ impl<'a> Drawing<'a> {
         svg
     }
 
-    /// Where points stand beside the place of their category, so that those of other series do not hide them.
+    /// Horizontal shift of points from the place of their category, so that series do not hide each other.
     fn point_shift(&self, series: &Series) -> f64 {
         if self.chart.x.categories.is_empty() {
             return 0.0;

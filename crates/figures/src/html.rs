@@ -64,7 +64,7 @@ impl Table {
         self.rows.push(cells);
     }
 
-    /// Whether no row was added.
+    /// Returns true if no row was added.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }

@@ -43,8 +43,8 @@ mod tests {
     fn averages_by_hand() {
         let smoothed = moving_average(&[1.0, 2.0, 6.0, 3.0, 1.0], 3);
         let expected = [1.5, 3.0, 11.0 / 3.0, 10.0 / 3.0, 2.0];
-        for (found, expected) in smoothed.iter().zip(expected) {
-            assert!((found - expected).abs() < 1e-12, "{smoothed:?}");
+        for (value, expected) in smoothed.iter().zip(expected) {
+            assert!((value - expected).abs() < 1e-12, "{smoothed:?}");
         }
         assert_eq!(smoothed.len(), 5);
     }
@@ -52,8 +52,8 @@ mod tests {
     #[test]
     fn a_straight_line_is_left_alone_inside() {
         let line: Vec<f64> = (0..40).map(|step| 3.0 - 0.5 * f64::from(step)).collect();
-        for (found, expected) in moving_average(&line, 7)[3..37].iter().zip(&line[3..37]) {
-            assert!((found - expected).abs() < 1e-12);
+        for (value, expected) in moving_average(&line, 7)[3..37].iter().zip(&line[3..37]) {
+            assert!((value - expected).abs() < 1e-12);
         }
     }
 

@@ -14,8 +14,8 @@ pub fn significant(value: f64, digits: usize) -> String {
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
     let plain = if (-3..5).contains(&exponent) {
-        let whole = i32::try_from(digits).unwrap_or(i32::MAX);
-        let decimals = usize::try_from(whole - 1 - exponent).unwrap_or(0);
+        let count = i32::try_from(digits).unwrap_or(i32::MAX);
+        let decimals = usize::try_from(count - 1 - exponent).unwrap_or(0);
         format!("{value:.decimals$}")
     } else {
         format!("{mantissa}{}", power_of_ten(exponent))

@@ -8,7 +8,7 @@ use crate::html::{escape, paragraph};
 
 const PAGE_STYLE: &str = include_str!("page.css");
 
-/// A document that needs nothing but itself.
+/// A self-contained HTML document.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Page {
     /// Heading, plain text.
@@ -34,13 +34,13 @@ pub struct Section {
     pub id: String,
     /// Heading, plain text.
     pub heading: String,
-    /// What stands under it, in order.
+    /// Content under the heading, in order.
     pub blocks: Vec<Block>,
     /// A mark beside heading and link, HTML; empty if there is none.
     pub badge: String,
 }
 
-/// What a section is made of.
+/// A block of content in a section.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Block {
     /// HTML, escaped already.
@@ -54,14 +54,14 @@ pub enum Block {
 /// A chart with the sentence under it, plain text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
-    /// What is drawn.
+    /// Chart above the caption.
     pub chart: Chart,
-    /// What to see in it.
+    /// Sentence under the chart: what a reader should see in it.
     pub caption: String,
 }
 
 impl Page {
-    /// The whole document.
+    /// Formats the document as HTML.
     pub fn html(&self) -> String {
         let title = escape(&self.title);
         let introduction: String = self.introduction.iter().map(|text| paragraph(text)).collect();

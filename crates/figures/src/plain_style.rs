@@ -1,7 +1,7 @@
 //! The style of charts for programs that know neither CSS variables nor media queries.
 
-/// `css` in its light colours: variables replaced by their values, media queries and pseudo-classes left out, what draws in
-/// the colour of a series written once a series beside the rest of its rule, the font whatever `sans-serif` is.
+/// Rewrites `css` in its light colours: variables are replaced by their values, media queries and pseudo-classes left out.
+/// Declarations in the colour of a series are written once per series; the font is `sans-serif`.
 ///
 /// Made for the style sheets of this crate: flat rules, one level of media queries, colours as `.sN { --c: … }`.
 pub(crate) fn plain_style(css: &str) -> String {
@@ -16,15 +16,15 @@ pub(crate) fn plain_style(css: &str) -> String {
         }
     }
     let value = |name: &str| {
-        let found = variables.iter().find(|(variable, _)| variable == name);
-        found.map_or_else(String::new, |(_, value)| value.clone())
+        let declared = variables.iter().find(|(variable, _)| variable == name);
+        declared.map_or_else(String::new, |(_, value)| value.clone())
     };
     let series: Vec<&str> =
         variables.iter().filter_map(|(name, _)| name.strip_prefix("--c.")).collect();
     let mut plain = String::new();
     for (selector, body) in rules.iter().filter(|(selector, _)| !selector.contains(':')) {
         let body = declarations(body).filter(|(name, _)| !name.starts_with("--"));
-        // What is of no series holds for a mark that belongs to none, too.
+        // Declarations without the colour of a series also hold for marks of no series.
         let (of_series, of_all): (Vec<_>, Vec<_>) = body.partition(|(_, v)| v.contains("var(--c)"));
         let written = |body: &[(&str, &str)]| -> String {
             let declaration = |(name, value): &(&str, &str)| match *name {
@@ -37,9 +37,9 @@ pub(crate) fn plain_style(css: &str) -> String {
             plain += &format!("{selector} {{ {}}}\n", resolve(&written(&of_all), &value));
         }
         for class in series.iter().filter(|_| !of_series.is_empty()) {
-            let own = selector.replace(".chart .", &format!(".chart .{class}."));
+            let series_selector = selector.replace(".chart .", &format!(".chart .{class}."));
             let coloured = written(&of_series).replace("var(--c)", &value(&format!("--c.{class}")));
-            plain += &format!("{own} {{ {}}}\n", resolve(&coloured, &value));
+            plain += &format!("{series_selector} {{ {}}}\n", resolve(&coloured, &value));
         }
     }
     plain
@@ -71,17 +71,17 @@ fn flat_rules(css: &str) -> Vec<(&str, &str)> {
     rules
 }
 
-/// What follows the block that `text` stands in.
+/// Returns the text after the block whose body `text` starts with.
 fn after_block(text: &str) -> &str {
     let mut depth = 1_usize;
-    for (at, character) in text.char_indices() {
+    for (index, character) in text.char_indices() {
         match character {
             '{' => depth += 1,
             '}' => depth -= 1,
             _ => {}
         }
         if depth == 0 {
-            return &text[at + 1..];
+            return &text[index + 1..];
         }
     }
     ""

@@ -58,7 +58,7 @@ impl DecisionProcess {
         Categorical::from_logits(&self.logits.row(state).to_vec()).expect("the logits are finite")
     }
 
-    /// The same process with one logit moved.
+    /// Adds `shift` to one logit.
     ///
     /// # Panics
     ///

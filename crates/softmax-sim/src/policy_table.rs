@@ -11,10 +11,10 @@ use thiserror::Error;
 const LOGITS_PER_CHUNK: usize = 2_048;
 /// Rows are padded to a multiple of this with impossible actions, for the row kernels work in such blocks.
 const BLOCK: usize = 8;
-/// Steps whose summaries are held at once, for every chunk.
+/// Steps whose summaries are in memory at once, for every chunk.
 const STEPS_AT_ONCE: usize = 256;
 
-/// Why a table of logits and rewards is none, or a run of steps failed.
+/// Why logits and rewards form no table, or a run of steps failed.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
 pub enum PolicyTableError {
@@ -34,7 +34,7 @@ pub enum PolicyTableError {
     Logits {
         /// The state.
         state: usize,
-        /// What is wrong with its logits.
+        /// Error in its logits.
         source: LogitsError,
     },
     /// A reward is NaN or infinite.
@@ -90,16 +90,16 @@ pub struct PolicyTable {
 }
 
 impl PolicyTable {
-    /// Both `[states, actions]`: logits finite or `-∞` (impossible), rewards finite.
+    /// Makes a table of logits and rewards, both `[states, actions]`: logits finite or `-∞` (impossible), rewards finite.
     ///
     /// # Errors
     ///
     /// [`PolicyTableError`], with state and action, if one of them is something else.
     pub fn new(logits: &Array2<f64>, rewards: &Array2<f64>) -> Result<Self, PolicyTableError> {
         let expected = [logits.nrows(), logits.ncols()];
-        let found = [rewards.nrows(), rewards.ncols()];
-        if found != expected {
-            return Err(PolicyTableError::Shape { found, expected });
+        let shape = [rewards.nrows(), rewards.ncols()];
+        if shape != expected {
+            return Err(PolicyTableError::Shape { found: shape, expected });
         }
         let [states, actions] = expected;
         if states == 0 {
@@ -139,7 +139,7 @@ impl PolicyTable {
     /// Takes `steps` exact steps of size `eta`, and returns the means over the states just before each.
     ///
     /// A state never waits for another: each takes all its steps while its row is in the cache. Sums over
-    /// states run in a fixed order, so that neither the number of threads nor a cut of the run in two
+    /// states run in a fixed order, so that neither the number of threads nor a split of the run in two
     /// changes a bit.
     ///
     /// # Errors
@@ -209,7 +209,7 @@ fn padded(table: &Array2<f64>, stride: usize, fill: f64) -> Vec<f64> {
     rows.flat_map(|row| row.to_vec().into_iter().chain(repeat_n(fill, padding))).collect()
 }
 
-/// All steps of one state after the other; sums over the states, for each step.
+/// Takes all steps of one state after another; returns the sums over the states for each step.
 fn chunk_sums(
     step: ExactStep,
     steps: usize,
@@ -277,13 +277,10 @@ mod tests {
                     assert!((moved - expected).abs() < 1e-14, "{moved}, expected {expected}");
                 }
             }
-            let found = means[0];
-            assert!((found.entropy - expected.entropy).abs() < 1e-13, "{found:?} {expected:?}");
-            assert!(
-                (found.covariance - expected.covariance).abs() < 1e-14,
-                "{found:?} {expected:?}"
-            );
-            assert!((found.value - expected.value).abs() < 1e-14, "{found:?} {expected:?}");
+            let mean = means[0];
+            assert!((mean.entropy - expected.entropy).abs() < 1e-13, "{mean:?} {expected:?}");
+            assert!((mean.covariance - expected.covariance).abs() < 1e-14, "{mean:?} {expected:?}");
+            assert!((mean.value - expected.value).abs() < 1e-14, "{mean:?} {expected:?}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! What a verification found: rows, a table, a file.
+//! Result of a verification: rows, a table, a file.
 
 use crate::mean_interval::mean_interval;
 use crate::result_file::{FileError, write_whole};
@@ -13,7 +13,7 @@ use std::path::Path;
 pub struct Row {
     /// The statement checked, as the paper calls it.
     pub statement: String,
-    /// What is measured; [`worst`](Self::worst) is in its unit.
+    /// Quantity measured; [`worst`](Self::worst) is in its unit.
     pub check: String,
     /// How it is measured, and against what.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -30,7 +30,7 @@ pub struct Row {
     /// Confidence interval of the estimate, at 95 %.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<[f64; 2]>,
-    /// Whether there were cases, and the worst is allowed.
+    /// True if there were cases and the worst is allowed.
     pub passed: bool,
 }
 
@@ -85,19 +85,19 @@ impl Row {
         }
     }
 
-    /// The same row, its one value having been measured over all of `cases`.
+    /// Sets the number of cases, if the one value of the row was measured over all of them.
     #[must_use]
     pub fn over(self, cases: usize) -> Self {
         Self { cases, passed: self.passed && cases > 0, ..self }
     }
 
-    /// The same row with how it was measured.
+    /// Adds the method of measurement.
     #[must_use]
     pub fn by(self, method: &str) -> Self {
         Self { method: Some(method.into()), ..self }
     }
 
-    /// The same row with an estimate and its interval beside the worst case.
+    /// Adds an estimate and its interval to the worst case.
     #[must_use]
     pub fn estimating(self, estimate: f64, interval: [f64; 2]) -> Self {
         Self { estimate: Some(estimate), interval: Some(interval), ..self }
@@ -132,7 +132,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Whether there are checks and all passed.
+    /// Returns true if there are checks and all passed.
     pub fn passed(&self) -> bool {
         !self.rows.is_empty() && self.rows.iter().all(|row| row.passed)
     }

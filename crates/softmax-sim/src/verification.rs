@@ -21,7 +21,7 @@ const POLICIES_PER_LARGE_ONE: usize = 20;
 /// Parts that the many cases of the bound are drawn in, for the progress to show.
 const BOUND_PARTS: u64 = 20;
 
-/// What a verification draws.
+/// Seed and sample sizes of a verification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
     /// Seed of all random policies, advantages, steps and decision processes.
@@ -49,7 +49,7 @@ pub struct Stage {
     pub total: u64,
 }
 
-/// What the checks draw from.
+/// Seed and random policies of the checks.
 struct Samples {
     seed: u64,
     /// Few actions.

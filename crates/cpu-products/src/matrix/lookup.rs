@@ -27,16 +27,16 @@ mod processor {
     pub(crate) struct Lookup(V3);
 
     impl Lookup {
-        /// `None` where the processor lacks the instructions.
+        /// Returns `None` if the processor lacks the instructions.
         pub(crate) fn new() -> Option<Self> {
             V3::try_new().map(Self)
         }
 
-        /// Parts `words`, two bf16 each, into lower bytes and the codes of upper ones; false if some upper byte is not in
-        /// `table`, and then of no use.
+        /// Splits `words`, two bf16 each, into lower bytes and the codes of upper bytes. Returns false if some upper byte is
+        /// not in `table`; the outputs are then invalid.
         ///
-        /// In the order in which [`Lookup::unpack`] has least to do: the lower byte of the number `32 v + 16 h + 8 l + i` lies
-        /// at `p = 32 v + 16 l + 8 h + i`, its code in the byte `p % 32`, upper half for the later 32.
+        /// The order makes [`Lookup::unpack`] cheapest: the lower byte of the number `32 v + 16 h + 8 l + i` lies at
+        /// `p = 32 v + 16 l + 8 h + i`, its code in the byte `p % 32`, upper half for the later 32.
         pub(crate) fn pack(
             self,
             table: &[u8; CODES],
@@ -47,7 +47,7 @@ mod processor {
             self.0.vectorize(Pack { simd: self.0, table, words, codes, lower })
         }
 
-        /// The words that [`Lookup::pack`] has parted. For a function that runs with these instructions.
+        /// Restores the words that [`Lookup::pack`] has split. For callers compiled with these instructions.
         #[inline(always)]
         pub(crate) fn unpack(
             self,
@@ -104,7 +104,7 @@ mod processor {
                     avx2._mm256_srli_epi16::<8>(first),
                     avx2._mm256_srli_epi16::<8>(second),
                 );
-                // One more than the code, 0 where there is none.
+                // One more than the code, 0 for a byte without one.
                 for (number, byte) in (1..).zip(self.table) {
                     let here =
                         avx2._mm256_cmpeq_epi8(upper, avx._mm256_set1_epi8(byte.cast_signed()));
@@ -129,7 +129,7 @@ mod processor {
 mod processor {
     use super::{CODES, GROUP, WORDS};
 
-    /// Of no processor here.
+    /// Uninhabited: this architecture lacks the instructions.
     #[derive(Debug, Clone, Copy)]
     pub(crate) enum Lookup {}
 

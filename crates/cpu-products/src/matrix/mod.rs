@@ -19,17 +19,17 @@ pub(crate) use tile::{MultiplyRows, multiply_rows};
 
 use crate::rows::{each_row, transposed};
 
-/// Inputs are filled up with zeros to a multiple of this, so that no instruction set has a rest.
+/// Inputs are padded with zeros to a multiple of this, so that no instruction set has a remainder.
 const PADDING: usize = GROUP;
 
-/// Most rows whose product waits for the weights to come from memory, which packed ones do sooner; more rows wait for the products, and packed
-/// weights would have to be unpacked besides.
+/// Largest number of rows whose product is limited by memory bandwidth, where packed weights help. More rows are limited by
+/// arithmetic, and unpacking would add to it.
 pub const WAIT_FOR_WEIGHTS: usize = 2;
 
-/// Fewer products than this are not worth waking a thread for.
+/// Smallest number of products worth waking a thread for.
 const WORTH_A_THREAD: usize = 1 << 16;
 
-/// A weight `[outputs, inputs]` in the model's own precision, where the model keeps it, and packed where asked for.
+/// A weight `[outputs, inputs]` in the model's precision, read in the model's memory if possible, and packed if asked for.
 #[derive(Debug)]
 pub struct Matrix {
     /// The rows of one weight after another.
@@ -37,9 +37,9 @@ pub struct Matrix {
     packed: Option<Packed>,
     outputs: usize,
     inputs: usize,
-    /// `inputs` filled up.
+    /// `inputs` rounded up to a multiple of [`PADDING`].
     width: usize,
-    /// Whether the weights are of bf16.
+    /// True if the weights are bf16.
     in_pairs: bool,
 }
 
@@ -60,7 +60,7 @@ enum Numbers<'a> {
     Bf16(&'a [i32]),
 }
 
-/// What a product is taken with.
+/// Weights that a product reads.
 #[derive(Debug, Clone, Copy)]
 enum Source<'a> {
     Part(Numbers<'a>),
@@ -68,13 +68,13 @@ enum Source<'a> {
 }
 
 impl Part {
-    /// Where the weight cannot be read as it lies, or has a width that is not filled up, it is copied.
+    /// Copies the weight if it cannot be read in place or its width is not padded.
     fn new(weight: &Tensor, width: usize) -> Self {
         let [outputs, inputs] = [0, 1].map(|dimension| size(weight.size()[dimension]));
         let filling = i64::try_from(width - inputs).expect("less than PADDING");
-        let own = HostNumbers::of(weight).map(|numbers| Self { numbers, outputs });
-        match own {
-            Some(own) if filling == 0 && own.is_readable() => own,
+        let view = HostNumbers::of(weight).map(|numbers| Self { numbers, outputs });
+        match view {
+            Some(view) if filling == 0 && view.is_readable() => view,
             _ => {
                 let copy = weight.contiguous().constant_pad_nd([0, filling]).copy();
                 let numbers = HostNumbers::of(&copy).expect("of the kinds a decoder takes");
@@ -96,7 +96,7 @@ impl Part {
 }
 
 impl Matrix {
-    /// The rows of several weights `[.., inputs]` of one kind, f32 or bf16, on the CPU, one after another.
+    /// Joins the rows of several weights `[.., inputs]` of one kind, f32 or bf16, on the CPU.
     ///
     /// # Panics
     ///
@@ -110,7 +110,7 @@ impl Matrix {
         Self { parts, packed: None, outputs, inputs, width, in_pairs }
     }
 
-    /// Keeps a copy of bf16 weights that is faster to read from memory, where they lend themselves to it. Products keep their bits.
+    /// Adds a packed copy of bf16 weights, which is faster to read, if they can be packed. Products keep their bits.
     pub fn pack(&mut self, threads: &rayon::ThreadPool) {
         let words = self.parts.iter().filter_map(|part| match part.numbers() {
             Numbers::F32(_) => None,
@@ -130,7 +130,7 @@ impl Matrix {
     ///
     /// # Panics
     ///
-    /// If there are not so many rows.
+    /// If there is no such row.
     pub fn push_row(&self, index: usize, rows: &mut Vec<f32>) {
         let mut index = index;
         let mut parts = self.parts.iter();
@@ -144,8 +144,8 @@ impl Matrix {
                 rows.extend_from_slice(&numbers[index * self.width..][..self.inputs]);
             }
             Numbers::Bf16(words) => {
-                let own = &words[index * self.width / 2..][..self.width / 2];
-                let numbers = own
+                let row = &words[index * self.width / 2..][..self.width / 2];
+                let numbers = row
                     .iter()
                     .map(|word| word.cast_unsigned())
                     .flat_map(|word| [word << 16, word & 0xffff_0000]);
@@ -168,10 +168,10 @@ impl Matrix {
         let mut blocks = Vec::with_capacity(pieces + self.parts.len());
         let mut rest = product.as_mut_slice();
         for (source, outputs) in self.sources(rows) {
-            let (own, others) = rest.split_at_mut(outputs * rows);
+            let (here, others) = rest.split_at_mut(outputs * rows);
             rest = others;
-            let own = own.chunks_mut(block * rows).enumerate();
-            blocks.extend(own.map(|(index, product)| (source, index * block, product)));
+            let chunks = here.chunks_mut(block * rows).enumerate();
+            blocks.extend(chunks.map(|(index, product)| (source, index * block, product)));
         }
         let run = |(source, first, product): (Source<'_>, usize, &mut [f32])| {
             let inputs = inputs.as_slice();
@@ -193,7 +193,7 @@ impl Matrix {
         if rows == 1 { product } else { transposed(&product, rows) }
     }
 
-    /// What makes up the outputs of a product with so many rows, and how many of them each does.
+    /// Weights that make up the outputs of a product with `rows` rows, each with its number of outputs.
     fn sources(&self, rows: usize) -> Vec<(Source<'_>, usize)> {
         match &self.packed {
             Some(packed) if rows <= WAIT_FOR_WEIGHTS => {
@@ -206,17 +206,17 @@ impl Matrix {
         }
     }
 
-    /// `[rows, width]`; for bf16 weights the even places of a row before its odd ones.
+    /// Pads `x` to `[rows, width]`; for bf16 weights the even places of a row come before its odd ones.
     fn lay_out(&self, x: &[f32]) -> Vec<f32> {
         let rows = x.len() / self.inputs;
         let mut numbers = vec![0.0; rows * self.width];
-        each_row(&mut numbers, self.width, |index, own| {
+        each_row(&mut numbers, self.width, |index, padded| {
             let row = &x[index * self.inputs..][..self.inputs];
             if !self.in_pairs {
-                own[..self.inputs].copy_from_slice(row);
+                padded[..self.inputs].copy_from_slice(row);
                 return;
             }
-            let (even, odd) = own.split_at_mut(self.width / 2);
+            let (even, odd) = padded.split_at_mut(self.width / 2);
             for ((pair, even), odd) in row.chunks(2).zip(even).zip(odd) {
                 *even = pair[0];
                 *odd = pair.get(1).copied().unwrap_or(0.0);
@@ -226,7 +226,7 @@ impl Matrix {
     }
 }
 
-/// Dot products of `left`, `[lefts, width]`, with `right`, `[rights, width]`: `[lefts, rights]`, into numbers that are there already.
+/// Writes the dot products of `left`, `[lefts, width]`, with `right`, `[rights, width]`, to `product`, `[lefts, rights]`.
 #[expect(clippy::inline_always, reason = "inlined, the code takes on its caller's instructions")]
 #[inline(always)]
 pub(crate) fn dot_products<S: Simd>(
@@ -259,7 +259,7 @@ mod tests {
         Vec::try_from(tensor.to_kind(Kind::Float).reshape(-1)).expect("numbers")
     }
 
-    /// Against libtorch in f64, for widths and heights that fill neither a vector nor a tile.
+    /// Compares with libtorch in f64, for widths and heights that fill neither a vector nor a tile.
     #[test]
     fn products_are_those_of_libtorch() {
         for kind in [Kind::Float, Kind::BFloat16] {
@@ -270,12 +270,12 @@ mod tests {
                 let x = wave(rows, inputs, 0.11).to_kind(Kind::Float);
                 let parts = [weight.narrow(0, 0, 1), weight.narrow(0, 1, outputs - 1)];
                 let matrix = Matrix::new(&parts);
-                let found = matrix.multiply(Arch::new(), &column(&x));
+                let product = matrix.multiply(Arch::new(), &column(&x));
                 let expected = x.to_kind(Kind::Double).matmul(&weight.to_kind(Kind::Double).tr());
-                for (found, expected) in found.iter().zip(column(&expected)) {
+                for (value, expected) in product.iter().zip(column(&expected)) {
                     assert!(
-                        (found - expected).abs() < 2e-5,
-                        "{kind:?} {outputs}x{inputs}: {found} {expected}"
+                        (value - expected).abs() < 2e-5,
+                        "{kind:?} {outputs}x{inputs}: {value} {expected}"
                     );
                 }
                 let mut row = Vec::new();
@@ -300,8 +300,8 @@ mod tests {
             let together = on(&matrix, 3, &x);
             matrix.pack(&pool(2));
             assert_eq!(matrix.packed.is_some(), kind == Kind::BFloat16 && Lookup::new().is_some());
-            for (own, row) in together.chunks_exact(1003).zip(x.chunks_exact(250)) {
-                assert!(on(&matrix, 1, row) == own, "{kind:?}");
+            for (product, row) in together.chunks_exact(1003).zip(x.chunks_exact(250)) {
+                assert!(on(&matrix, 1, row) == product, "{kind:?}");
             }
             assert!(on(&matrix, 2, &x[..500]) == together[..2006], "{kind:?}");
         }

@@ -1,8 +1,8 @@
 //! Weights in bf16 in three quarters of their bytes, without loss.
 //!
-//! The upper byte of a bf16 holds the sign and all but the last bit of the exponent: of a model's weights nearly all have one
-//! of sixteen upper bytes, so four bits name it in a table, and the lower byte stays as it is. What has none of the sixteen is
-//! kept in full. Products are the same bits as those of the weights as they were.
+//! The upper byte of a bf16 holds the sign and all but the last bit of the exponent. Nearly all weights of a model have one of
+//! sixteen upper bytes, so four bits name it in a table, and the lower byte is stored unchanged. A group with any other upper
+//! byte is stored in full. Products have the same bits as with the unpacked weights.
 
 #![expect(clippy::inline_always, reason = "inlined, the code takes on its caller's instructions")]
 
@@ -20,13 +20,13 @@ use super::tile::{
 /// Rows whose upper bytes are counted.
 const COUNTED_ROWS: usize = 64;
 
-/// Groups kept in full that are worth packing the others: one in so many.
+/// Packing pays if at most one group in this many is stored in full.
 const FEW: usize = 8;
 
-/// Pieces that are on their way from memory beside those in use.
+/// Pieces to prefetch ahead of the one in use.
 const PIECES_AHEAD: usize = 20;
 
-/// The same of groups in full, of which a tile has few.
+/// Full groups to prefetch ahead of the one in use; a tile has few.
 const WHOLES_AHEAD: usize = 4;
 
 /// [`GROUP`] inputs of each of [`WEIGHT_ROWS`] rows.
@@ -38,16 +38,16 @@ struct Piece {
     lower: [[u8; GROUP]; WEIGHT_ROWS],
 }
 
-/// The same in full, two bf16 a word.
+/// [`GROUP`] inputs of each of [`WEIGHT_ROWS`] rows in full, two bf16 a word.
 #[derive(Debug)]
 #[repr(C, align(64))]
 struct Whole {
     words: [[i32; WORDS]; WEIGHT_ROWS],
-    /// Its place among the groups of its rows.
+    /// Index of the group within its rows.
     group: usize,
 }
 
-/// A weight `[outputs, groups · GROUP]` of bf16; what fills up the last tile of [`WEIGHT_ROWS`] rows repeats the last row.
+/// A packed weight `[outputs, groups · GROUP]` of bf16. The last row pads the last tile of [`WEIGHT_ROWS`] rows.
 #[derive(Debug)]
 pub(super) struct Packed {
     lookup: Lookup,
@@ -58,7 +58,7 @@ pub(super) struct Packed {
     pieces: Vec<Piece>,
     /// The groups that have an upper byte without a code, tile by tile.
     wholes: Vec<Whole>,
-    /// Of `wholes`, where those of each tile begin, and the end: `[tiles + 1]`.
+    /// Index in `wholes` of each tile's first group, and the end: `[tiles + 1]`.
     starts: Vec<usize>,
 }
 
@@ -72,8 +72,8 @@ impl Packed {
         let tiles = rows.len().div_ceil(WEIGHT_ROWS);
         let words = |index: usize| -> [&[i32; WORDS]; WEIGHT_ROWS] {
             let (tile, group) = (index / groups, index % groups);
-            let row = |own: usize| rows[(tile * WEIGHT_ROWS + own).min(rows.len() - 1)];
-            std::array::from_fn(|own| &row(own)[group])
+            let row = |offset: usize| rows[(tile * WEIGHT_ROWS + offset).min(rows.len() - 1)];
+            std::array::from_fn(|offset| &row(offset)[group])
         };
         // Taken by this thread, not by one of the pool: a thread that is new would not find what another before it gave back.
         let mut pieces = Vec::with_capacity(tiles * groups);
@@ -89,8 +89,9 @@ impl Packed {
         if indices().count() * FEW > pieces.len() {
             return None;
         }
-        let whole = |index| Whole { group: index % groups, words: words(index).map(|own| *own) };
-        let wholes = indices().map(|(index, _)| whole(index)).collect();
+        let full_group =
+            |index| Whole { group: index % groups, words: words(index).map(|words| *words) };
+        let wholes = indices().map(|(index, _)| full_group(index)).collect();
         let mut starts = vec![0];
         for tile in are_whole.chunks_exact(groups) {
             let here = tile.iter().filter(|is_whole| **is_whole).count();
@@ -186,18 +187,18 @@ impl MultiplyRows for Tile<'_> {
         let mask = UpperHalf::new();
         let mut sums = [[simd.splat_f32s(0.0); X]; WEIGHT_ROWS];
         let mut read = 0;
-        for whole in self.wholes {
-            self.add_pieces(simd, mask, read..whole.group, &inputs, &mut sums);
-            fetch::<Whole, _>(whole.words.as_flattened(), WHOLES_AHEAD);
-            let inputs = inputs.of_group(whole.group);
-            for (words, sums) in whole.words.iter().zip(&mut sums) {
+        for full in self.wholes {
+            self.add_pieces(simd, mask, read..full.group, &inputs, &mut sums);
+            fetch::<Whole, _>(full.words.as_flattened(), WHOLES_AHEAD);
+            let inputs = inputs.of_group(full.group);
+            for (words, sums) in full.words.iter().zip(&mut sums) {
                 add_words(simd, mask, words, &inputs, sums);
             }
-            read = whole.group + 1;
+            read = full.group + 1;
         }
         self.add_pieces(simd, mask, read..self.pieces.len(), &inputs, &mut sums);
-        for (own, sums) in self.product.chunks_exact_mut(rows).zip(&sums) {
-            for (value, sum) in own[row..].iter_mut().zip(sums) {
+        for (output, sums) in self.product.chunks_exact_mut(rows).zip(&sums) {
+            for (value, sum) in output[row..].iter_mut().zip(sums) {
                 *value = simd.reduce_sum_f32s(*sum);
             }
         }
@@ -205,7 +206,7 @@ impl MultiplyRows for Tile<'_> {
 }
 
 impl Tile<'_> {
-    /// Adds the products of some groups, none of them in full, to the sums of each row.
+    /// Adds the products of some packed groups to the sums of each row.
     #[inline(always)]
     fn add_pieces<S: Simd, const X: usize>(
         &self,
@@ -227,7 +228,7 @@ impl Tile<'_> {
     }
 }
 
-/// Asks for what lies so many `T` behind the one that starts with `start`.
+/// Prefetches the `T` that lies `ahead` places after the one that starts with `start`.
 #[inline(always)]
 fn fetch<T, E>(start: &[E], ahead: usize) {
     let ahead = ahead * size_of::<T>();
@@ -275,10 +276,12 @@ mod tests {
                 [a, b, c, d]
             })
         };
-        (0..outputs * groups).map(|at| std::array::from_fn(|own| word(at * WORDS + own))).collect()
+        (0..outputs * groups)
+            .map(|group| std::array::from_fn(|index| word(group * WORDS + index)))
+            .collect()
     }
 
-    /// Packed, with the share of groups in full; `None` where that is too large, or where the processor cannot.
+    /// Packs `weight`; also returns the fraction of full groups. `None` if that is too large or the processor cannot unpack.
     fn pack(weight: &[[i32; WORDS]], groups: usize) -> Option<(Packed, f64)> {
         let threads = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
         let packed = Packed::new(&weight.chunks_exact(groups).collect::<Vec<_>>(), &threads)?;
@@ -287,13 +290,14 @@ mod tests {
     }
 
     fn assert_unpacks(packed: &Packed, weight: &[[i32; WORDS]], groups: usize) {
-        for (row, own) in weight.chunks_exact(groups).enumerate() {
-            let own: Vec<u16> = own.as_flattened().iter().flat_map(|word| halves(*word)).collect();
-            assert!(unpacked(packed, row) == own, "row {row}");
+        for (row, words) in weight.chunks_exact(groups).enumerate() {
+            let expected: Vec<u16> =
+                words.as_flattened().iter().flat_map(|word| halves(*word)).collect();
+            assert!(unpacked(packed, row) == expected, "row {row}");
         }
     }
 
-    /// Infinities, numbers that are none, subnormal ones and both zeros are among them.
+    /// Infinities, NaN, subnormal numbers and both zeros are among them.
     #[test]
     fn every_bf16_comes_back_from_codes() {
         for first in (0..256).step_by(CODES) {
@@ -331,7 +335,7 @@ mod tests {
         assert!(pack(&weight, 4).is_none());
     }
 
-    /// By the kernel of bf16 as it lies, on the same instructions.
+    /// Compares with the kernel for unpacked bf16, on the same instructions.
     #[test]
     fn products_are_the_bits_of_those_with_the_weights_in_full() {
         for (outputs, groups, rare, rows) in
@@ -355,13 +359,13 @@ mod tests {
             let inputs = inputs.as_slice();
             let weights = weight.as_flattened();
             let compare = |run: &dyn Fn(Both<'_>)| {
-                let [mut found, mut expected] =
+                let [mut product, mut expected] =
                     [f32::NAN, 0.5].map(|any| vec![any; outputs * rows]);
                 run(Both(
-                    Block { packed: &packed, first: 0, inputs, product: &mut found },
+                    Block { packed: &packed, first: 0, inputs, product: &mut product },
                     tile::Block { weights, first: 0, inputs, width, product: &mut expected },
                 ));
-                assert_same_bits(&found, &expected);
+                assert_same_bits(&product, &expected);
             };
             compare(&|both| Arch::new().dispatch(both));
             #[cfg(target_arch = "x86_64")]
@@ -372,7 +376,7 @@ mod tests {
         }
     }
 
-    /// The same product twice.
+    /// One product with packed and with unpacked weights.
     struct Both<'a>(Block<'a>, tile::Block<'a, i32>);
 
     impl WithSimd for Both<'_> {
@@ -386,9 +390,9 @@ mod tests {
     }
 
     fn assert_same_bits(found: &[f32], expected: &[f32]) {
-        for (found, expected) in found.iter().zip(expected) {
-            let are_none = found.is_nan() && expected.is_nan();
-            assert!(are_none || found.to_bits() == expected.to_bits(), "{found} {expected}");
+        for (value, expected) in found.iter().zip(expected) {
+            let are_none = value.is_nan() && expected.is_nan();
+            assert!(are_none || value.to_bits() == expected.to_bits(), "{value} {expected}");
         }
     }
 }

@@ -9,22 +9,22 @@ use torch_ext::prefetch;
 
 use super::lookup::WORDS;
 
-/// Weights whose product is taken at once.
+/// Rows of weights that a tile multiplies at once.
 pub(super) const WEIGHT_ROWS: usize = 4;
 
-/// Bytes of weights that are on their way from memory beside those in use.
+/// Bytes of weights to prefetch ahead of those in use.
 const AHEAD: usize = 8 << 10;
 
-/// Bytes that come from memory at once.
+/// Bytes of a cache line.
 pub(super) const LINE: usize = 64;
 
 /// How weights lie in memory.
 pub(super) trait Stored: Copy + Sync {
-    /// Inputs that one of them is multiplied with.
+    /// Inputs that one stored number is multiplied with: 2 for a word of two bf16.
     const INPUTS: usize;
 
-    /// Dot products of `W` weights, which lie one after another, with `X` inputs, all of one length, in bf16 a multiple of
-    /// [`GROUP`](super::lookup::GROUP). `is_first`: these weights are used for the first time, so what follows them is asked for.
+    /// Dot products of `W` consecutive rows of weights with `X` inputs, all of one length: for bf16 a multiple of
+    /// [`GROUP`](super::lookup::GROUP). `is_first`: this is the first use of these weights, so the next ones are prefetched.
     fn tile<S: Simd, const W: usize, const X: usize>(
         simd: S,
         weights: [&[Self]; W],
@@ -116,7 +116,7 @@ impl Stored for i32 {
 pub(super) struct Halves<'a, const X: usize>([[&'a [[f32; WORDS]]; 2]; X]);
 
 impl<'a, const X: usize> Halves<'a, X> {
-    /// Of inputs `[2 · groups · WORDS]`.
+    /// Splits inputs `[2 · groups · WORDS]`, even places first, into groups.
     #[inline(always)]
     pub(super) fn new(inputs: [&'a [f32]; X]) -> Self {
         let mut halves = [[[].as_slice(); 2]; X];
@@ -130,21 +130,21 @@ impl<'a, const X: usize> Halves<'a, X> {
     /// The even and the odd places of a group.
     #[inline(always)]
     pub(super) fn of_group(&self, group: usize) -> [[&'a [f32; WORDS]; 2]; X] {
-        let mut own = [[&[0.0; WORDS]; 2]; X];
-        for (own, [even, odd]) in own.iter_mut().zip(self.0) {
-            *own = [&even[group], &odd[group]];
+        let mut places = [[&[0.0; WORDS]; 2]; X];
+        for (places, [even, odd]) in places.iter_mut().zip(self.0) {
+            *places = [&even[group], &odd[group]];
         }
-        own
+        places
     }
 }
 
-/// What is left of a word for its second bf16.
+/// Mask that leaves the second bf16 of a word.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct UpperHalf(u32);
 
 impl UpperHalf {
-    /// A number that the compiler does not know: else it takes the half by blending with zeros, which fewer of a processor's units
-    /// can do, and those have the most to do in these loops.
+    /// Hides the mask from the compiler. It would otherwise blend with zeros, which only the processor's busiest units in these
+    /// loops can do.
     #[inline(always)]
     pub(super) fn new() -> Self {
         Self(black_box(0xffff_0000))
@@ -163,13 +163,13 @@ pub(super) fn add_words<S: Simd, const X: usize>(
     let words = S::as_simd_i32s(words).0;
     for ([even, odd], sum) in inputs.iter().zip(sums) {
         let (even, odd) = (S::as_simd_f32s(*even).0, S::as_simd_f32s(*odd).0);
-        let mut own = *sum;
+        let mut total = *sum;
         for ((word, even), odd) in words.iter().zip(even).zip(odd) {
             let [first, second] = pair(simd, mask, *word);
-            own = simd.mul_add_f32s(first, *even, own);
-            own = simd.mul_add_f32s(second, *odd, own);
+            total = simd.mul_add_f32s(first, *even, total);
+            total = simd.mul_add_f32s(second, *odd, total);
         }
-        *sum = own;
+        *sum = total;
     }
 }
 
@@ -182,7 +182,7 @@ fn pair<S: Simd>(simd: S, UpperHalf(mask): UpperHalf, words: S::i32s) -> [S::f32
     [simd.transmute_f32s_u32s(first), simd.transmute_f32s_u32s(second)]
 }
 
-/// The sum of each vector. A loop, for the closures of `array::map` do not take on the instructions of their caller.
+/// Sums each vector. A loop, because closures of `array::map` are not compiled with their caller's instructions.
 #[inline(always)]
 fn totals<S: Simd, const W: usize, const X: usize>(
     simd: S,
@@ -197,11 +197,11 @@ fn totals<S: Simd, const W: usize, const X: usize>(
     totals
 }
 
-/// Asks for what is read some time after place `place` of `rows` rows that lie one after another, where `numbers` of each are
-/// read at once, in the order in which it lies: [`AHEAD`] behind what the last of the rows has reached.
+/// Prefetches weights while `rows` consecutive rows are read at `place`, `numbers` of each at once. It asks for them in the
+/// order of memory, [`AHEAD`] bytes behind the place that the last row has reached.
 ///
-/// Processors see for themselves where one stream of memory goes on, but not four short ones at once, as the rows of a tile
-/// are: without this, products in bf16 run at half the memory's bandwidth.
+/// Processors prefetch one stream of memory by themselves, but not the four short ones of a tile's rows. Without this, products
+/// in bf16 run at half the memory's bandwidth.
 #[inline(always)]
 fn fetch<E>(first: &[E], place: usize, rows: usize, numbers: usize) {
     let ahead = AHEAD / size_of::<E>() + (rows - 1) * first.len();
@@ -215,7 +215,7 @@ fn fetch<E>(first: &[E], place: usize, rows: usize, numbers: usize) {
 pub(super) struct Block<'a, E> {
     /// `[outputs of the matrix, width / INPUTS]`.
     pub(super) weights: &'a [E],
-    /// The first of the outputs.
+    /// Index of the block's first output.
     pub(super) first: usize,
     /// `[rows, width]`.
     pub(super) inputs: &'a [f32],
@@ -249,7 +249,7 @@ impl<E: Stored> WithSimd for Block<'_, E> {
 
 /// `W` outputs of a product.
 struct Tile<'a, E, const W: usize> {
-    /// They lie one after another.
+    /// Consecutive rows of the matrix.
     weights: [&'a [E]; W],
     /// `[rows, width]`.
     inputs: &'a [f32],
@@ -262,19 +262,19 @@ impl<E: Stored, const W: usize> MultiplyRows for Tile<'_, E, W> {
     fn multiply<S: Simd, const X: usize>(&mut self, simd: S, rows: usize, row: usize) {
         let inputs = some_rows(self.inputs, rows, row);
         let sums = E::tile::<S, W, X>(simd, self.weights, inputs, row == 0);
-        for (own, sums) in self.product.chunks_exact_mut(rows).zip(&sums) {
-            own[row..row + X].copy_from_slice(sums);
+        for (output, sums) in self.product.chunks_exact_mut(rows).zip(&sums) {
+            output[row..row + X].copy_from_slice(sums);
         }
     }
 }
 
 /// Some outputs of a product with `rows` rows.
 pub(crate) trait MultiplyRows {
-    /// Those of `X` rows from `row` on.
+    /// Computes the outputs of `X` rows from `row` on.
     fn multiply<S: Simd, const X: usize>(&mut self, simd: S, rows: usize, row: usize);
 }
 
-/// Outputs of all rows, of as many at once as there are registers for.
+/// Computes the outputs of all rows, as many rows at once as registers allow.
 #[inline(always)]
 pub(crate) fn multiply_rows<S: Simd>(simd: S, rows: usize, outputs: &mut impl MultiplyRows) {
     let mut row = 0;
@@ -284,7 +284,7 @@ pub(crate) fn multiply_rows<S: Simd>(simd: S, rows: usize, outputs: &mut impl Mu
             row += 4;
         }
     } else {
-        // The sums of four rows would go to memory and come back at each place. The last four are two and two.
+        // The sums of four rows would spill to memory at each place. The last four rows are done two and two.
         while row + 3 <= rows && row + 4 != rows {
             outputs.multiply::<S, 3>(simd, rows, row);
             row += 3;
@@ -303,9 +303,9 @@ pub(crate) fn multiply_rows<S: Simd>(simd: S, rows: usize, outputs: &mut impl Mu
 #[inline(always)]
 pub(super) fn some_rows<const X: usize>(inputs: &[f32], rows: usize, first: usize) -> [&[f32]; X] {
     let width = inputs.len() / rows;
-    let mut own = [[].as_slice(); X];
-    for (own, input) in own.iter_mut().zip(inputs.chunks_exact(width).skip(first)) {
-        *own = input;
+    let mut selected = [[].as_slice(); X];
+    for (selected, input) in selected.iter_mut().zip(inputs.chunks_exact(width).skip(first)) {
+        *selected = input;
     }
-    own
+    selected
 }

@@ -30,7 +30,7 @@ pub struct State {
     pub velocity: f64,
     /// Angle of the pole from upright, rad.
     pub angle: f64,
-    /// Its rate, rad/s.
+    /// Angular velocity of the pole, rad/s.
     pub spin: f64,
 }
 
@@ -44,7 +44,7 @@ pub enum Push {
 }
 
 impl Push {
-    /// Both, in the order of their numbers.
+    /// Both pushes, in the order of their action numbers.
     pub const ALL: [Self; 2] = [Self::Left, Self::Right];
 
     fn force(self) -> f64 {
@@ -75,7 +75,7 @@ impl State {
         }
     }
 
-    /// Whether the pole has fallen or the cart has left the track.
+    /// Returns true if the pole has fallen or the cart has left the track.
     pub fn has_failed(self) -> bool {
         self.position.abs() > POSITION_LIMIT || self.angle.abs() > ANGLE_LIMIT
     }
@@ -118,8 +118,8 @@ mod tests {
 
     #[test]
     fn limits_themselves_are_inside() {
-        let at = |position, angle| State { position, velocity: 0.0, angle, spin: 0.0 };
-        assert!(!at(POSITION_LIMIT, -ANGLE_LIMIT).has_failed());
-        assert!(at(2.400_000_1, 0.0).has_failed() && at(0.0, -0.209_44).has_failed());
+        let state = |position, angle| State { position, velocity: 0.0, angle, spin: 0.0 };
+        assert!(!state(POSITION_LIMIT, -ANGLE_LIMIT).has_failed());
+        assert!(state(2.400_000_1, 0.0).has_failed() && state(0.0, -0.209_44).has_failed());
     }
 }

@@ -1,4 +1,4 @@
-//! One episode after another, each from a start of its own.
+//! Consecutive episodes, each from its own random first state.
 
 use super::{Push, State};
 use rand::Rng;
@@ -9,7 +9,7 @@ pub const STEP_LIMIT: u32 = 500;
 /// Every coordinate of a first state is uniform within this of 0.
 const START_RANGE: f64 = 0.05;
 
-/// What a step led to. Each step earns a reward of 1, the last one too.
+/// Result of a step. Each step earns a reward of 1, the last one too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
     /// The episode goes on.
@@ -29,19 +29,19 @@ pub struct Episode {
 }
 
 impl Episode {
-    /// The first episode of those that begin where `starts` says.
+    /// Begins the first episode; `starts` draws the first state of every episode.
     pub fn new(starts: ChaCha8Rng) -> Self {
         let mut episode = Self { state: State::from([0.0; 4]), steps: 0, starts };
         episode.restart();
         episode
     }
 
-    /// The episode that begins in `state`; later ones begin where `starts` says.
+    /// Begins an episode in `state`; `starts` draws the first states of later ones.
     pub fn from_state(state: State, starts: ChaCha8Rng) -> Self {
         Self { state, steps: 0, starts }
     }
 
-    /// Where cart and pole are.
+    /// State of cart and pole.
     pub fn state(&self) -> State {
         self.state
     }

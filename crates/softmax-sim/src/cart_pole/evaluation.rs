@@ -1,4 +1,4 @@
-//! Returns of a policy in episodes of their own, which count nowhere as experience.
+//! Returns of a policy in evaluation episodes, which are never trained on.
 
 use super::learner::{Diverged, Learner};
 use super::rollout::draw;
@@ -16,7 +16,7 @@ pub enum Choice {
 
 /// Mean return of `episodes` episodes, `1..=500`; with no episodes NaN.
 ///
-/// The same seed gives the same first states and, for the same policy, the same actions.
+/// Equal seeds give equal first states and, for equal policies, equal actions.
 ///
 /// # Errors
 ///

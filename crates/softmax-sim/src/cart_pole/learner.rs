@@ -46,22 +46,22 @@ pub struct Learner {
 /// Steps of a rollout that one optimiser step learns from; all columns `[steps]`.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct MiniBatch {
-    /// What the policy saw.
+    /// Observations, in the order of [`State::observation`].
     pub observations: Vec<[f64; 4]>,
-    /// What it did: 0 or 1.
+    /// Actions taken: 0 or 1.
     pub actions: Vec<usize>,
-    /// Log-probability of that when it was done, in nats.
+    /// Log-probability of each action when it was taken, in nats.
     pub old_log_prob: Vec<f64>,
-    /// Advantage of it.
+    /// Advantage of each action.
     pub advantage: Vec<f64>,
-    /// What the critic is to predict.
+    /// Targets of the critic.
     pub returns: Vec<f64>,
 }
 
-/// What the policy minimises.
+/// Objective that the policy minimises.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Objective {
-    /// The loss of its actions.
+    /// Loss of the actions.
     pub policy_loss: PolicyLoss,
     /// Coefficient of the entropy bonus, reward per nat.
     pub entropy_coefficient: f64,
@@ -93,7 +93,7 @@ impl Learner {
         distributions(self.policy.forward(rows(&observations)).output())
     }
 
-    /// What the critic expects to be earned from each observation on, `[observations]`.
+    /// The critic's estimate of the return from each observation on, `[observations]`.
     pub fn values(&self, observations: &[[f64; 4]]) -> Vec<f64> {
         self.value.forward(rows(observations)).output().iter().copied().collect()
     }
@@ -130,11 +130,11 @@ impl Learner {
     }
 }
 
-/// What a policy minimises, at its parameters.
+/// Value and gradient of the objective at a policy's parameters.
 struct PolicyGradient {
     #[cfg_attr(not(test), expect(dead_code, reason = "what the difference quotient is taken of"))]
     value: f64,
-    /// With respect to all parameters.
+    /// Gradient with respect to all parameters.
     gradient: Vec<f64>,
     sums: LossSums,
 }
@@ -235,7 +235,7 @@ mod tests {
         ] {
             let objective = Objective { policy_loss, entropy_coefficient: 0.05 };
             let mut plan = None;
-            let mut at = |policy: &Perceptron| {
+            let mut evaluate = |policy: &Perceptron| {
                 policy_gradient(policy, rows(&batch.observations), &batch, &objective, |tokens| {
                     let mut rng = stream(1, Purpose::Selection, 0);
                     let rule = Aggregation::TokenMean;
@@ -244,17 +244,17 @@ mod tests {
                 })
                 .unwrap()
             };
-            let found = at(&learner.policy);
-            let selected = found.sums.selected;
+            let outcome = evaluate(&learner.policy);
+            let selected = outcome.sums.selected;
             assert!(matches!(policy_loss, PolicyLoss::PpoClip(_)) || selected > 0);
             for index in (0..learner.policy.parameters().len()).step_by(13) {
                 let mut moved = learner.policy.clone();
                 let width = 1e-6;
                 moved.parameters_mut()[index] += width;
-                let above = at(&moved).value;
+                let above = evaluate(&moved).value;
                 moved.parameters_mut()[index] -= 2.0 * width;
-                let difference = (above - at(&moved).value) / (2.0 * width);
-                let slope = found.gradient[index];
+                let difference = (above - evaluate(&moved).value) / (2.0 * width);
+                let slope = outcome.gradient[index];
                 assert!((difference - slope).abs() < 1e-8, "{index}: {difference} {slope}");
             }
         }

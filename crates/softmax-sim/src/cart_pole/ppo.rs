@@ -61,7 +61,7 @@ impl Default for Ppo {
     }
 }
 
-/// Why a run did not come to its end.
+/// Why a run ended early.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum PpoError {
     /// A setting with which there is nothing to run.
@@ -71,7 +71,7 @@ pub enum PpoError {
         field: &'static str,
         /// Its value.
         value: f64,
-        /// What it may be.
+        /// Values it may have.
         expected: &'static str,
     },
     /// The networks stopped being numbers.
@@ -79,7 +79,7 @@ pub enum PpoError {
     Diverged {
         /// Steps of all environments until then.
         environment_steps: usize,
-        /// What was found.
+        /// Cause of the divergence.
         reason: Diverged,
     },
 }
@@ -156,10 +156,9 @@ fn refuse(
     if holds { Ok(()) } else { Err(PpoError::Setting { field, value, expected }) }
 }
 
-/// Trains from scratch; the points of the learning curve, the first before any learning.
+/// Trains from scratch and returns the points of the learning curve, the first before any learning.
 ///
-/// The result depends on the two arguments alone: every random number comes from a stream named by
-/// what it is for.
+/// The result depends on the two arguments alone: each purpose has its own stream of random numbers.
 ///
 /// # Errors
 ///
@@ -191,12 +190,12 @@ struct Run<'a> {
     learner: Learner,
     cohort: Cohort,
     updates: u64,
-    /// Of the updates since the last point.
+    /// Loss sums over the updates since the last point.
     sums: LossSums,
 }
 
 impl Run<'_> {
-    /// Collects, notes a point if one is due, and learns unless this is the end.
+    /// Collects a rollout, records a point if one is due, and learns unless this is the last iteration.
     fn iterate(&mut self, iteration: usize, curve: &mut Vec<Point>) -> Result<(), Diverged> {
         let settings = self.settings;
         let gae = Gae { discount: settings.discount, lambda: settings.gae_lambda, whiten: true };
@@ -248,7 +247,7 @@ impl Run<'_> {
 }
 
 impl MiniBatch {
-    /// The steps of the given numbers.
+    /// Selects steps by their indices.
     fn pick(&self, steps: &[usize]) -> Self {
         let column = |column: &[f64]| steps.iter().map(|&step| column[step]).collect();
         Self {

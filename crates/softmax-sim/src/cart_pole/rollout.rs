@@ -1,4 +1,4 @@
-//! Experience: environments side by side, and what the learner makes of their steps.
+//! Rollouts of several environments, with log-probabilities, advantages and targets of the critic.
 
 use super::learner::{Diverged, Learner, MiniBatch};
 use super::stream::{Purpose, stream};
@@ -21,10 +21,10 @@ struct Member {
     actions: ChaCha8Rng,
 }
 
-/// The same number of steps of each environment.
+/// Equally many steps of each environment.
 ///
-/// The columns of [`steps`](Self::steps) hold one environment after the other, so that a stretch of
-/// one episode is a run of them.
+/// The columns of [`steps`](Self::steps) hold one environment after the other, so that the steps of
+/// an episode are consecutive.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rollout {
     /// Observations, actions, log-probabilities, whitened advantages and targets of the critic.
@@ -35,13 +35,13 @@ pub struct Rollout {
     pub returns: Vec<u32>,
 }
 
-/// A run of steps of one episode, and where it stopped if more could have been earned there.
+/// Consecutive steps of one episode, and the state in which they stopped unless the episode failed there.
 struct Stretch {
     steps: usize,
     cut_off_at: Option<State>,
 }
 
-/// What one environment did.
+/// Steps of one environment in a rollout.
 #[derive(Default)]
 struct Track {
     observations: Vec<[f64; 4]>,
@@ -54,7 +54,7 @@ struct Track {
 }
 
 impl Cohort {
-    /// So many environments, each at the start of its first episode.
+    /// Makes `environments` environments, each at the start of its first episode.
     pub fn new(seed: u64, environments: usize) -> Self {
         let member = |index: usize| Member {
             episode: Episode::new(stream(seed, Purpose::Starts, index as u64)),
@@ -142,7 +142,7 @@ impl Rollout {
     }
 }
 
-/// The critic's value of where each stretch was cut off; 0 where the episode ended by a failure.
+/// The critic's value of the state in which each stretch stopped; 0 if the episode failed there.
 fn end_values(learner: &Learner, stretches: &[Stretch]) -> Vec<f64> {
     let states: Vec<_> = stretches.iter().filter_map(|stretch| stretch.cut_off_at).collect();
     let observations: Vec<_> = states.into_iter().map(State::observation).collect();
@@ -170,15 +170,18 @@ mod tests {
         let mut halves = Cohort::new(9, 3);
         let first = halves.collect(&learner, 20, GAE).unwrap();
         let second = halves.collect(&learner, 20, GAE).unwrap();
-        let whole = Cohort::new(9, 3).collect(&learner, 40, GAE).unwrap();
+        let together = Cohort::new(9, 3).collect(&learner, 40, GAE).unwrap();
         for environment in 0..3 {
-            let of = |rollout: &Rollout, steps: usize| {
+            let observations = |rollout: &Rollout, steps: usize| {
                 rollout.steps.observations[environment * steps..][..steps].to_vec()
             };
-            assert_eq!([of(&first, 20), of(&second, 20)].concat(), of(&whole, 40));
+            assert_eq!(
+                [observations(&first, 20), observations(&second, 20)].concat(),
+                observations(&together, 40)
+            );
         }
         let ended = [first.returns.len(), second.returns.len()].iter().sum::<usize>();
-        assert_eq!(ended, whole.returns.len());
+        assert_eq!(ended, together.returns.len());
         assert!(ended > 0, "a policy at random falls within 40 steps");
     }
 

@@ -1,9 +1,9 @@
-//! Random numbers by what they are for.
+//! Streams of random numbers, one per purpose.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-/// What a stream of random numbers is for.
+/// Purpose of a stream of random numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     /// First parameters of the networks.
@@ -22,7 +22,7 @@ pub enum Purpose {
     EvaluationActions = 6,
 }
 
-/// The stream number `index` for a purpose, always the same for a seed, whoever asks and when.
+/// Returns stream `index` of a purpose; it depends on seed, purpose and index alone.
 pub fn stream(seed: u64, purpose: Purpose, index: u64) -> ChaCha8Rng {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(((purpose as u64) << 48) | index);

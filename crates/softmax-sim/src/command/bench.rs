@@ -15,7 +15,7 @@ use std::io::Write;
 use std::str::FromStr;
 use std::time::Instant;
 
-/// What is printed.
+/// Help below the options: the output.
 pub(crate) const HELP: &str = r#"Out, one JSON object:
 
   {"instructions": "avx512", "results": [{"S": 1000, "A": 100, "alg": "npg", "dtype": "f64",
@@ -141,7 +141,7 @@ fn measure(args: &Args, size: Size, rule: Rule) -> anyhow::Result<Measurement> {
     })
 }
 
-/// As many steps in a call as the Python peers take.
+/// Default number of steps per call, equal to that of the Python peers.
 fn by_size(elements: usize) -> usize {
     match elements {
         0..10_000 => 200,

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::PathBuf;
 
-/// Rows, and what becomes of a bad one.
+/// Help below the options: input and output rows, and the handling of a bad row.
 pub(crate) const HELP: &str = r#"In, one object a line; null is an impossible action (-inf):
 
   {"id": 1, "logits": [0.5, -1, null], "advantages": [1, 0, 0], "eta": 0.1, "rule": "pg"}
@@ -31,7 +31,7 @@ pub(crate) struct Args {
     file: Option<PathBuf>,
 }
 
-/// Whether every line had an answer.
+/// Answers the lines; returns true if every line had an answer.
 pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<bool> {
     let input: Box<dyn BufRead> = match &args.file {
         Some(path) if path.as_os_str() != "-" => {

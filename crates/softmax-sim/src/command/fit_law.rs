@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Forms of the input, and what becomes of a bad row.
+/// Help below the options: forms of the input, and the handling of a bad row.
 pub(crate) const HELP: &str = "\
 The input is CSV with a header, JSON lines, or a JSON array of objects, in the order of the run. Entropies \
 are in nats; the reward is best a fraction. The straight line R = slope H + intercept stands beside the law: \
@@ -38,7 +38,7 @@ pub(crate) struct Args {
     figure: Option<PathBuf>,
 }
 
-/// Whether every row was used.
+/// Fits the law and prints it; returns true if every row was used.
 pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<bool> {
     let (points, problems) = match &args.file {
         Some(path) if path.as_os_str() != "-" => {

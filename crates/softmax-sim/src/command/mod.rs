@@ -19,7 +19,7 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-/// What to do.
+/// Subcommand to run.
 #[derive(Subcommand)]
 pub(crate) enum Command {
     /// Check the theory on random policies: lemma, proposition, theorems, bound, estimator, methods
@@ -50,7 +50,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Runs the command, with its data written to `out`; whether all that it checks holds.
+    /// Runs the command, with its data written to `out`; returns true if all that it checks holds.
     pub(crate) fn run(&self, out: &mut impl Write) -> anyhow::Result<bool> {
         match self {
             Self::Verify(args) => verify::run(args, out),

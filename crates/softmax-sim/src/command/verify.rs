@@ -6,7 +6,7 @@ use softmax_sim::{Report, Settings, verify_watched};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// What is checked, and what the outcome means.
+/// Help below the options: the checks, and the meaning of the outcome.
 pub(crate) const HELP: &str = "\
 Each statement is checked by its order of convergence (the error of a first-order prediction falls with \
 the square of the step), by its rigorous bound, or against a value found in another way: a numerical \
@@ -48,7 +48,7 @@ pub(crate) struct Args {
     json: Option<PathBuf>,
 }
 
-/// Each kind of policy is among as many: with impossible actions, with ties, with logits of ±700.
+/// Smallest number of policies that includes every kind: impossible actions, ties, logits of ±700.
 const LEAST_POLICIES: u32 = 8;
 
 /// Cases of `--full`.
@@ -73,7 +73,7 @@ pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<bool> {
     deliver(&report, args.methods, args.json.as_deref(), out)
 }
 
-/// Prints the table, writes the file if there is to be one, and tells whether every check passed.
+/// Prints the table and writes the file, if any; returns true if every check passed.
 fn deliver(
     report: &Report,
     methods: bool,

@@ -8,11 +8,11 @@ use thiserror::Error;
 
 /// A policy, the advantage of each action, and the step to take.
 ///
-/// As JSON: `{"id": …, "logits": [… or null], "advantages": […], "eta": x, "rule": "pg" | "npg"}`.
+/// JSON form: `{"id": …, "logits": [… or null], "advantages": […], "eta": x, "rule": "pg" | "npg"}`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
-    /// Whatever names the line; handed back as it is, null if left out.
+    /// Name of the line, any JSON, returned unchanged; null if left out.
     #[serde(default, deserialize_with = "number::id")]
     pub id: serde_json::Value,
     /// Logits, `[actions]`; null in JSON stands for `-∞`, an impossible action.
@@ -60,7 +60,7 @@ pub enum Problem {
         line: u64,
         /// Byte within the line, from 1; 0 for the line as a whole.
         column: usize,
-        /// What was found and what was expected.
+        /// Problem found and value expected, in words.
         message: String,
     },
     /// The line does not end in time.
@@ -144,7 +144,7 @@ impl Request {
         })
     }
 
-    /// The advantages, everything having been checked; an impossible action's is 0.
+    /// Checks the request and returns the advantages; that of an impossible action is 0.
     pub(super) fn checked(&self, line: u64) -> Result<Vec<f64>, Problem> {
         Categorical::from_logits(&self.logits)
             .map_err(|source| Problem::Logits { line, source })?;

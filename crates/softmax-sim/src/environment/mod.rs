@@ -28,12 +28,12 @@ use ndarray_rand::rand_distr::{Distribution, StandardNormal};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// Questions to train on, perhaps others to be examined on, and the policy one starts from.
+/// Training questions, validation questions if there are any, and the starting policy.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Environment {
-    /// What is trained on; entropy is measured here.
+    /// Questions to train on; entropy is measured on them.
     pub training: Questions,
-    /// What reward is measured on, if not on the training questions.
+    /// Questions to measure reward on, if not the training questions.
     pub validation: Option<Questions>,
     /// Parameters before training, and the reference policy of a reference KL.
     pub start: Vec<f64>,

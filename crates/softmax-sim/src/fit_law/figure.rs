@@ -11,8 +11,8 @@ pub fn figure(points: &Points, fit: &LawFit) -> Chart {
     let range = |low: f64, high: &f64| low.max(*high);
     let most = points.entropy().iter().fold(0.0, range);
     let curve = |law: &dyn Fn(f64) -> f64| -> Vec<(f64, f64)> {
-        let at = |step: u32| most * f64::from(step) / f64::from(CURVE);
-        (0..=CURVE).map(|step| (at(step), law(at(step)))).collect()
+        let entropy = |step: u32| most * f64::from(step) / f64::from(CURVE);
+        (0..=CURVE).map(|step| (entropy(step), law(entropy(step)))).collect()
     };
     let measured =
         std::iter::zip(points.entropy(), points.reward()).map(|(h, r)| (*h, *r)).collect();

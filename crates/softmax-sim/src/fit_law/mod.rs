@@ -37,7 +37,7 @@ pub enum LawError {
     /// The points determine no law.
     #[error(transparent)]
     Fit(#[from] FitError),
-    /// The first part of the run determines none.
+    /// The first part of the run determines no law.
     #[error("the first {share} of {points} points")]
     Prefix {
         /// Share of the points, within `0..1`.
@@ -47,7 +47,7 @@ pub enum LawError {
         /// Why.
         source: FitError,
     },
-    /// A share that is none.
+    /// A share outside `0..1`.
     #[error("prefix {share}; expected a share of the points, above 0 and below 1")]
     Share {
         /// The number given.
@@ -65,22 +65,22 @@ pub struct Estimate {
     pub interval: Option<[f64; 2]>,
 }
 
-/// What the first points of a run foretell of the rest.
+/// Forecast of the rest of a run from its first points.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Forecast {
     /// Share of the points that was asked for.
     pub share: f64,
     /// Points of the fit.
     pub points: usize,
-    /// The law of these points.
+    /// Price of entropy in the law of these points, in reward.
     pub a: f64,
-    /// Its intercept.
+    /// Intercept of that law, in reward.
     pub b: f64,
-    /// Its ceiling, `b - a`.
+    /// Ceiling of that law, `b - a`, in reward.
     pub ceiling: f64,
     /// Root mean squared error on the points after them, in reward.
     pub rmse: f64,
-    /// The same for the straight line through the first points.
+    /// Root mean squared error of the straight line through the first points, on the same later points.
     pub linear_rmse: f64,
     /// Predicted less actual reward at the last point.
     pub final_error: f64,
@@ -88,7 +88,7 @@ pub struct Forecast {
     pub final_interval: Option<[f64; 2]>,
     /// Fraction of the points after them inside their prediction intervals; none of two points.
     pub covered: Option<f64>,
-    /// The law of the first points itself.
+    /// Law of the first points.
     #[serde(skip)]
     pub law: PerformanceLaw,
 }

@@ -19,9 +19,10 @@ impl FromIterator<(f64, f64)> for Points {
 }
 
 impl Points {
-    /// Reads points and the problems of rows that have none, those passed over that have neither value: CSV with a header, JSON lines, or one
-    /// JSON array of objects, told apart by the first character. `entropy` and `reward` name the
-    /// columns. A row of CSV is a line: no value may hold a line break.
+    /// Reads points, and the problems of rows without one, from CSV with a header, JSON lines or one JSON array of objects.
+    ///
+    /// The first character tells the format. `entropy` and `reward` name the columns. A row with neither value is skipped. A
+    /// row of CSV is one line: no value may hold a line break.
     ///
     /// # Errors
     ///
@@ -75,7 +76,7 @@ impl Points {
         self.entropy.len()
     }
 
-    /// Whether there is none.
+    /// Returns true if there are no points.
     pub fn is_empty(&self) -> bool {
         self.entropy.is_empty()
     }
@@ -89,7 +90,7 @@ impl Points {
     ///
     /// # Panics
     ///
-    /// If there are not so many.
+    /// If there are fewer points.
     pub fn split_at(&self, count: usize) -> (Self, Self) {
         let (first_entropy, last_entropy) = self.entropy.split_at(count);
         let (first_reward, last_reward) = self.reward.split_at(count);

@@ -10,7 +10,7 @@ use thiserror::Error;
 pub struct RowProblem {
     /// Line of the file, or element of the array.
     place: String,
-    /// What stands there and what was expected.
+    /// Value found and value expected, in words.
     problem: String,
 }
 
@@ -40,8 +40,8 @@ impl Columns<'_> {
             let place = format!("line {number}");
             let values = csv_values(line);
             if values.len() > names.len() {
-                let (found, expected) = (values.len(), names.len());
-                let problem = format!("{found} values; expected {expected}, as in the header");
+                let (count, expected) = (values.len(), names.len());
+                let problem = format!("{count} values; expected {expected}, as in the header");
                 return Err(RowProblem { place, problem });
             }
             if [entropy, reward]
@@ -55,8 +55,8 @@ impl Columns<'_> {
                 let text = values.get(index);
                 text.and_then(|text| text.parse().ok()).filter(|x: &f64| x.is_finite()).ok_or_else(
                     || {
-                        let found = text.map_or("missing".into(), |text| format!("`{text}`"));
-                        unexpected(&place, column, &found)
+                        let shown = text.map_or("missing".into(), |text| format!("`{text}`"));
+                        unexpected(&place, column, &shown)
                     },
                 )
             };
@@ -71,8 +71,8 @@ impl Columns<'_> {
         filled_lines(bytes).map(row).collect()
     }
 
-    /// Rows of an array of objects. It is cut at its commas first, so that an element that is not JSON,
-    /// such as a bare `NaN`, costs no other.
+    /// Rows of an array of objects. It is split at its commas first, so that an element that is not
+    /// JSON, such as a bare `NaN`, costs no other.
     pub(super) fn of_array(self, bytes: &[u8]) -> Vec<Row> {
         let row = |(index, element)| self.of_json(&format!("element {}", index + 1), element);
         elements(bytes).into_iter().enumerate().map(row).collect()
@@ -96,15 +96,15 @@ impl Columns<'_> {
         }
         let number = |column: &str| {
             value.get(column).and_then(Value::as_f64).ok_or_else(|| {
-                let found =
+                let shown =
                     value.get(column).map_or("missing".into(), |value| format!("`{value}`"));
-                unexpected(place, column, &found)
+                unexpected(place, column, &shown)
             })
         };
         self.pair(place, number(self.entropy)?, number(self.reward)?)
     }
 
-    /// The pair, if the law can be told at its entropy.
+    /// Returns the pair if `exp(entropy)` is finite.
     fn pair(self, place: &str, entropy: f64, reward: f64) -> Row {
         if entropy.exp().is_finite() {
             return Ok(Some((entropy, reward)));
@@ -134,14 +134,14 @@ fn csv_values(line: &[u8]) -> Vec<String> {
     record.iter().map(|value| String::from_utf8_lossy(value).into_owned()).collect()
 }
 
-/// What stands between the commas of an array, however well the array ends.
+/// Splits the text of an array at its commas; its closing bracket may be missing.
 fn elements(array: &[u8]) -> Vec<&[u8]> {
     let array = array.trim_ascii();
     let inside = array.strip_prefix(b"[").unwrap_or(array);
-    let (mut found, mut start) = (Vec::new(), 0);
+    let (mut parts, mut start) = (Vec::new(), 0);
     let (mut depth, mut quoted, mut escaped) = (0u32, false, false);
     let mut end = inside.len();
-    for (at, byte) in inside.iter().enumerate() {
+    for (index, byte) in inside.iter().enumerate() {
         if quoted {
             quoted = escaped || *byte != b'"';
             escaped = !escaped && *byte == b'\\';
@@ -152,21 +152,21 @@ fn elements(array: &[u8]) -> Vec<&[u8]> {
             b'{' | b'[' => depth += 1,
             b'}' | b']' if depth > 0 => depth -= 1,
             b']' => {
-                end = at;
+                end = index;
                 break;
             }
             b',' if depth == 0 => {
-                found.push(&inside[start..at]);
-                start = at + 1;
+                parts.push(&inside[start..index]);
+                start = index + 1;
             }
             _ => {}
         }
     }
     let last = &inside[start.min(end)..end];
-    if !(found.is_empty() && last.trim_ascii().is_empty()) {
-        found.push(last);
+    if !(parts.is_empty() && last.trim_ascii().is_empty()) {
+        parts.push(last);
     }
-    found
+    parts
 }
 
 #[cfg(test)]

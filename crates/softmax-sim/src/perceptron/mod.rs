@@ -22,7 +22,7 @@ pub struct Perceptron {
     parameters: Vec<f64>,
 }
 
-/// What the backward pass needs of a forward pass.
+/// Values of a forward pass that the backward pass needs.
 #[derive(Debug, Clone)]
 pub struct Trace {
     /// Input of each layer, `[rows, inputs]`.
@@ -97,7 +97,7 @@ impl Perceptron {
             d_bias.assign(&d_signal.sum_axis(Axis(0)));
             if layer > 0 {
                 let mut d_input = d_signal.dot(&self.layer(layer).0.t());
-                // The input is the tanh of what the layer before put out.
+                // The input is the tanh of the previous layer's sums.
                 d_input.zip_mut_with(input, |slope, tanh| *slope *= 1.0 - tanh * tanh);
                 d_signal = d_input;
             }
@@ -127,7 +127,7 @@ fn split_layer<'a>(
     (weight, ArrayViewMut1::from(&mut bias[..outputs]))
 }
 
-/// Where the parameters of a layer begin.
+/// Index of the first parameter of a layer.
 fn offset(sizes: &[usize], layer: usize) -> usize {
     sizes.windows(2).take(layer).map(|pair| pair[0] * pair[1] + pair[1]).sum()
 }

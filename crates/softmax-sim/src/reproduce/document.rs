@@ -23,22 +23,22 @@ pub struct Published {
     pub finding: String,
     /// The program that ran it.
     pub program: String,
-    /// What the outcome depends on.
+    /// Size and seeds that the outcome depends on.
     pub setting: Setting,
     /// The engine that ran it: [`ENGINE`].
     pub engine: String,
     /// Wall time, seconds.
     pub seconds: f64,
-    /// What of it had been run before, for another finding.
+    /// Runs that an earlier finding had done already.
     #[serde(default, skip_serializing_if = "KeptShare::is_none")]
     pub kept: KeptShare,
-    /// Whether the claim was seen.
+    /// Verdict on the claim.
     pub verdict: Verdict,
     /// Why.
     pub reason: String,
-    /// What was measured.
+    /// Quantities measured.
     pub measures: Vec<Measure>,
-    /// What an honest page adds.
+    /// Caveats and context, a sentence or more each.
     pub notes: Vec<String>,
     /// The first figure, if there is one.
     pub figure: Option<PublishedFigure>,
@@ -52,7 +52,7 @@ pub struct PublishedFigure {
     pub file: String,
     /// Heading of the chart.
     pub title: String,
-    /// What to see in it.
+    /// Sentence under the chart: what a reader should see in it.
     pub caption: String,
 }
 
@@ -155,7 +155,7 @@ pub fn page(findings: &[Finding], results: &[Published]) -> String {
     text + FOOTER
 }
 
-/// Where the page stands in the book, as `docs/README.md` has it.
+/// Links to the neighbouring pages of the book, in the order of `docs/README.md`.
 const FOOTER: &str = "\n---\n\n← [Entropy at inference](inference-entropy.md) · \
                       [Contents](README.md) · [Benchmarks](benchmarks.md) →\n";
 
@@ -191,8 +191,8 @@ fn section(finding: &Finding, result: Option<&Published>) -> String {
             Some(false) => "no",
             None => "",
         };
-        let (quantity, found) = (cell(&measure.quantity), cell(&measure.text()));
-        text += &format!("| {quantity} | {found} | {} | {met} |\n", measure.target.text());
+        let (quantity, value) = (cell(&measure.quantity), cell(&measure.text()));
+        text += &format!("| {quantity} | {value} | {} | {met} |\n", measure.target.text());
     }
     for note in &result.notes {
         text += &format!("\n{}\n", plain(note));
@@ -224,7 +224,7 @@ fn plain(text: &str) -> String {
     plain
 }
 
-/// The same inside a table.
+/// Text that Markdown leaves alone inside a table.
 fn cell(text: &str) -> String {
     plain(text).replace('|', "\\|")
 }

@@ -11,15 +11,15 @@ pub struct Finding {
     pub name: &'static str,
     /// Heading, plain text without a full stop.
     pub title: &'static str,
-    /// What the paper says, and where: sentences that end with the figure, table or equation.
+    /// Statement of the paper: sentences that end with the figure, table or equation.
     pub claim: &'static str,
-    /// What is run and how it is measured: environment, settings, formulas in words.
+    /// Runs and measurements: environment, settings, formulas in words.
     pub method: &'static str,
-    /// What was fixed beforehand as a reproduction, in words.
+    /// Criterion of a reproduction, fixed beforehand, in words.
     pub target: &'static str,
-    /// Anchors of `docs/theory.md` that derive it: `lemma-1`.
+    /// Anchors of `docs/theory.md` that derive the claim: `lemma-1`.
     pub theory: &'static [&'static str],
-    /// Its page of code: `include_str!` of the file itself.
+    /// Source code of the finding: `include_str!` of its file.
     pub source: &'static str,
     /// The experiment. Its result depends on the setting alone, never on the number of threads.
     pub run: fn(&Setting, &Progress) -> Outcome,

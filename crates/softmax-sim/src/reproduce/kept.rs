@@ -1,4 +1,4 @@
-//! Training runs that several findings look at: done once, and kept on disk under their content.
+//! Training runs that several findings share: done once, and stored on disk under a hash of their settings.
 
 use super::engine::ENGINE;
 use crate::result_file::write_whole;
@@ -15,8 +15,7 @@ use std::time::Instant;
 
 /// Results of runs by what they depend on: engine, settings and seed.
 ///
-/// A finding that was killed goes on with the runs it had not finished; one that needs the runs of another
-/// finding does not repeat them.
+/// A finding that was killed resumes with its unfinished runs. Runs that another finding has done are not repeated.
 #[derive(Debug, Default)]
 pub struct KeptRuns {
     folder: Option<PathBuf>,
@@ -42,27 +41,27 @@ struct Known {
     result: Value,
 }
 
-/// A run that was asked for.
+/// Result of a run, computed now or earlier.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Asked<T> {
-    /// What came of it.
+    /// Result of the run.
     pub result: T,
-    /// The seconds it took when it was run, if that was before.
+    /// Seconds that the run took, if it was done earlier.
     pub kept: Option<f64>,
 }
 
-/// Runs of a finding that were not run for it, because an earlier one had.
+/// Runs that a finding did not repeat, because an earlier one had done them.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KeptShare {
-    /// How many.
+    /// Number of runs.
     pub runs: u64,
-    /// The seconds they took when they were run, added up over all threads.
+    /// Seconds that they took, summed over all threads.
     pub seconds: f64,
 }
 
 impl KeptShare {
-    /// Whether every run was done anew.
+    /// Returns true if every run was done for this finding.
     pub fn is_none(&self) -> bool {
         self.runs == 0
     }
@@ -74,15 +73,15 @@ impl KeptRuns {
         Self::default()
     }
 
-    /// Keeps runs in `runs/` under `folder` too. `anew` reads none that were there before.
+    /// Keeps runs in `runs/` under `folder` too. With `anew`, runs that were there before are not read.
     pub fn under(folder: &Path, anew: bool) -> Self {
         Self { folder: Some(folder.join("runs")), anew, ..Self::default() }
     }
 
-    /// The result of the run with `settings` and `seed`: the kept one, or that of `run`, which is then kept.
+    /// Returns the result of the run with `settings` and `seed`: the stored one, or that of `run`, which is then stored.
     ///
-    /// `settings` says all that the result depends on beside the seed. A file that cannot be read, or was torn,
-    /// is as good as none; one that cannot be written costs only the run, if it is asked for again.
+    /// `settings` holds all that the result depends on beside the seed. An unreadable or torn file counts as absent. A
+    /// file that cannot be written only makes a later call repeat the run.
     ///
     /// # Panics
     ///
@@ -125,7 +124,7 @@ impl KeptRuns {
             (ENGINE.to_owned(), settings.clone(), known.result.clone());
         let kept = Kept { engine, settings, seed, seconds: known.seconds, result };
         if let Ok(json) = serde_json::to_vec(&kept) {
-            // A folder that takes nothing is told when the finding itself is stored.
+            // A folder that cannot be written is reported when the finding itself is stored.
             let _ = write_whole(&path(folder, key), &json);
         }
     }
@@ -186,8 +185,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         ask(&KeptRuns::under(folder.path(), false), "a", 0);
         let file = path(&folder.path().join("runs"), &key(&Value::from("a"), 0));
-        let whole = fs::read_to_string(&file).unwrap();
-        for torn in [&whole[..whole.len() / 2], &whole.replace("\"a\"", "\"b\"")] {
+        let stored = fs::read_to_string(&file).unwrap();
+        for torn in [&stored[..stored.len() / 2], &stored.replace("\"a\"", "\"b\"")] {
             fs::write(&file, torn).unwrap();
             assert_eq!(ask(&KeptRuns::under(folder.path(), false), "a", 0).1, 1);
         }

@@ -1,4 +1,4 @@
-//! One number of an experiment, over seeds, beside what was wanted.
+//! One number of an experiment, over seeds, and its target.
 
 use super::number;
 use super::seeds::{Interval, interval};
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Measure {
-    /// What was measured, in words.
+    /// Quantity measured, in words.
     pub quantity: String,
     /// Its unit; `1` for a pure number, a fraction or a correlation.
     pub unit: String,
@@ -18,13 +18,13 @@ pub struct Measure {
     pub values: Vec<f64>,
     /// Mean over the seeds with its 95 % interval.
     pub interval: Interval,
-    /// What was wanted.
+    /// Target of each value.
     pub target: Target,
-    /// Whether **every** seed met the target; none where nothing was wanted.
+    /// True if **every** seed met the target; none without a target.
     pub met: Option<bool>,
 }
 
-/// What was wanted of a [`Measure`].
+/// Target of a [`Measure`].
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Target {
@@ -41,7 +41,7 @@ pub enum Target {
 }
 
 impl Target {
-    /// Whether `value` meets it; never NaN, none where nothing was wanted.
+    /// Returns true if `value` meets the target, which NaN never does; none without a target.
     pub fn is_met(self, value: f64) -> Option<bool> {
         match self {
             Self::AtLeast(low) => Some(value >= low),
@@ -74,7 +74,7 @@ fn shortest(value: f64) -> String {
 }
 
 impl Measure {
-    /// A quantity with one value a seed, and what is wanted of each of them.
+    /// A quantity with one value a seed, and the target of each value.
     pub fn new(quantity: &str, unit: &str, values: Vec<f64>, target: Target) -> Self {
         let met = target.is_met(0.0).map(|_| {
             !values.is_empty() && values.iter().all(|&value| target.is_met(value) == Some(true))
@@ -98,7 +98,7 @@ impl Measure {
         self.interval.text()
     }
 
-    /// `, met by 2 of 3 seeds`, for the mean may meet what a seed misses; nothing where that is said already.
+    /// `, met by 2 of 3 seeds`, because the mean may meet a target that a seed misses; empty where that adds nothing.
     pub(super) fn met_by(&self) -> String {
         if matches!(self.target, Target::True | Target::None) {
             return String::new();
@@ -107,7 +107,7 @@ impl Measure {
         format!(", met by {} of {} seeds", met.count(), self.values.len())
     }
 
-    /// The same with its unit.
+    /// The mean with its interval and unit.
     pub fn text(&self) -> String {
         let unit = if self.unit == "1" { String::new() } else { format!(" {}", self.unit) };
         self.value_text() + &unit

@@ -1,19 +1,19 @@
-//! What an experiment hands back.
+//! The result of an experiment and its verdict.
 
 use super::measure::Measure;
 use super::table::Table;
 use figures::{Chart, Figure};
 use serde::{Deserialize, Serialize};
 
-/// Whether a statement of the paper was seen here.
+/// Verdict on a statement of the paper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// Every target was met in every seed.
     Reproduced,
-    /// Some were.
+    /// Some targets were met in every seed, others were not.
     InPart,
-    /// None was.
+    /// No target was met in every seed.
     NotReproduced,
 }
 
@@ -44,17 +44,17 @@ impl Verdict {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Outcome {
-    /// What was measured, those with a target first.
+    /// Quantities measured, those with a target first.
     pub measures: Vec<Measure>,
     /// Charts with captions; the first one stands in `docs/reproduce.md`.
     pub figures: Vec<Figure>,
     /// Tables.
     pub tables: Vec<Table>,
-    /// Whether the claim was seen.
+    /// Verdict on the claim.
     pub verdict: Verdict,
     /// Why, a sentence.
     pub reason: String,
-    /// What an honest page adds, a sentence or more each.
+    /// Caveats and context, a sentence or more each.
     pub notes: Vec<String>,
 }
 
@@ -79,7 +79,7 @@ impl Outcome {
         self
     }
 
-    /// Adds what an honest page says beside the verdict.
+    /// Adds a caveat or context to the verdict.
     #[must_use]
     pub fn note(mut self, note: &str) -> Self {
         self.notes.push(note.to_owned());
@@ -93,14 +93,14 @@ impl Outcome {
         self
     }
 
-    /// Judges by hand, for a claim that the measures do not count up to: `reason` is a sentence.
+    /// Sets the verdict by hand, for a claim that counting targets cannot judge; `reason` is a sentence.
     #[must_use]
     pub fn judged(self, verdict: Verdict, reason: &str) -> Self {
         Self { verdict, reason: reason.to_owned(), ..self }
     }
 }
 
-/// `All 4 targets met.`, or which were missed and by what.
+/// States that all targets are met, or names those missed with their values.
 fn reason(measures: &[Measure]) -> String {
     let wanted: Vec<&Measure> = measures.iter().filter(|m| m.met.is_some()).collect();
     let missed: Vec<&&Measure> = wanted.iter().filter(|m| m.met == Some(false)).collect();
@@ -111,8 +111,8 @@ fn reason(measures: &[Measure]) -> String {
         (count, 0) => format!("All {count} targets are met in every seed."),
         (count, missing) => {
             let words = missed.iter().map(|measure| {
-                let (quantity, found) = (&measure.quantity, measure.text());
-                format!("{quantity}: {found}, wanted {}{}", measure.target.text(), measure.met_by())
+                let (quantity, value) = (&measure.quantity, measure.text());
+                format!("{quantity}: {value}, wanted {}{}", measure.target.text(), measure.met_by())
             });
             let words = words.collect::<Vec<_>>().join("; ");
             format!("{} of {count} {} met. Missed: {words}.", count - missing, targets(count))

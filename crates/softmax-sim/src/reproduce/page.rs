@@ -99,7 +99,7 @@ fn command(finished: &[Finished]) -> String {
     format!("softmax-sim reproduce{options}")
 }
 
-/// What of the command line makes `setting`, with a leading space each.
+/// Command-line options that make `setting`, each with a leading space.
 pub(super) fn options(setting: &Setting) -> String {
     let mut options = String::new();
     if setting.scale == Scale::Quick {

@@ -1,4 +1,4 @@
-//! How far an experiment is, told on standard error, and what of it is done already.
+//! Progress of an experiment on standard error, and the store of its runs.
 
 use super::kept::{KeptRuns, KeptShare};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Lines that a long experiment prints where there is no terminal.
 const LINES: u64 = 10;
 
-/// Counts what is done: a bar on a terminal, plain lines elsewhere; and keeps runs. All methods may be called from any
-/// thread.
+/// Shows progress, as a bar on a terminal and plain lines elsewhere, and stores runs. All methods may be called from
+/// any thread.
 #[derive(Debug)]
 pub struct Progress {
     name: &'static str,
@@ -25,12 +25,12 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Tells nothing.
+    /// Prints nothing.
     pub fn silent() -> Self {
         Self::of("", ProgressBar::hidden(), false)
     }
 
-    /// Tells of the finding `name` on standard error.
+    /// Reports on the finding `name` on standard error.
     pub fn stderr(name: &'static str) -> Self {
         if !std::io::stderr().is_terminal() {
             return Self::of(name, ProgressBar::hidden(), true);
@@ -49,7 +49,7 @@ impl Progress {
         Self { name, bar, plain, total, done, runs, kept: Mutex::default() }
     }
 
-    /// The same, with runs kept elsewhere than in memory for this experiment alone.
+    /// Stores runs in `runs`, not in memory for this experiment alone.
     #[must_use]
     pub fn keeping(self, runs: Arc<KeptRuns>) -> Self {
         Self { runs, ..self }
@@ -73,7 +73,7 @@ impl Progress {
         asked.result
     }
 
-    /// What was not run for this experiment.
+    /// Runs that were not repeated for this experiment.
     pub fn kept(&self) -> KeptShare {
         *self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }

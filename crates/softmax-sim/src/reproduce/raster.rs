@@ -27,9 +27,9 @@ pub enum RasterError {
     /// The drawing of a chart was refused.
     #[error("chart `{stem}`: {problem}")]
     Drawing {
-        /// Which chart.
+        /// File stem of the chart.
         stem: String,
-        /// What the library says.
+        /// Reason, in words.
         problem: String,
     },
 }
@@ -41,7 +41,7 @@ pub struct Rasteriser {
 }
 
 impl Rasteriser {
-    /// With the fonts of this machine.
+    /// Loads the fonts of this machine.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! What a result depends on beside its setting: the engine that runs, and the code of the finding.
+//! The revision of a finding: a digest of the engine and of the code that its result depends on.
 
 use super::engine::ENGINE;
 use super::experiment::Finding;
@@ -6,8 +6,8 @@ use super::finding::SHARED_SOURCES;
 use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
 
-/// What the result of a finding depends on beside its setting: the engine, the finding's page of code and the pages
-/// that findings share; tests aside.
+/// Digest of all that the result of a finding depends on beside its setting: the engine, the code of the finding and
+/// the code that findings share; tests are left out.
 pub fn revision(finding: &Finding) -> String {
     let sources = SHARED_SOURCES.iter().chain([&finding.source]);
     let code = sources.map(|source| source.split("#[cfg(test)]").next().unwrap_or(source));
@@ -30,9 +30,9 @@ mod tests {
     #[test]
     fn a_finding_has_another_revision_when_its_code_is_another() {
         let finding = Finding { source: "fn run() {}", ..FINDINGS[0] };
-        let of = |source| revision(&Finding { source, ..finding });
-        assert_ne!(of("fn run() {}"), of("fn run() { }"));
-        assert_eq!(of("fn run() {}"), of("fn run() {}#[cfg(test)] mod tests {}"));
+        let revision_of = |source| revision(&Finding { source, ..finding });
+        assert_ne!(revision_of("fn run() {}"), revision_of("fn run() { }"));
+        assert_eq!(revision_of("fn run() {}"), revision_of("fn run() {}#[cfg(test)] mod tests {}"));
         let renamed = Finding { run: |_, _| Outcome::new(vec![]), ..finding };
         assert_eq!(revision(&renamed), revision(&finding), "the source says all there is");
     }

@@ -12,16 +12,16 @@ use std::time::Instant;
 /// A finding with its result.
 #[derive(Debug, Clone)]
 pub struct Finished {
-    /// What was run.
+    /// Finding that was run.
     pub finding: &'static Finding,
-    /// What was found.
+    /// Result of the finding.
     pub record: Record,
-    /// Whether the result lay there already.
+    /// True if the result was stored by an earlier run.
     pub stored: bool,
 }
 
 impl Finished {
-    /// Whether the finding as it is now would come to it again.
+    /// Returns true if the result has the revision of the finding as it is now.
     pub fn is_current(&self) -> bool {
         self.record.is_of(self.finding)
     }
@@ -29,12 +29,12 @@ impl Finished {
 
 /// Runs each of `findings` that has no result for `setting` under `folder`, and stores it before the next begins.
 ///
-/// Started again after it was killed, it goes on with the finding at which it was, and that with the runs it had not
-/// finished ([`KeptRuns`]). `again` runs all anew.
+/// After a kill, the next call resumes with the unfinished finding and its unfinished runs ([`KeptRuns`]). `again` runs
+/// all anew.
 ///
 /// # Errors
 ///
-/// [`FileError`] if a result cannot be read or written; those before it are kept.
+/// [`FileError`] if a result cannot be read or written; earlier results stay stored.
 pub fn run(
     findings: &[&'static Finding],
     setting: &Setting,

@@ -52,19 +52,19 @@ pub fn interval(values: &[f64]) -> Interval {
 ///
 /// `runs` holds one row a seed, each with one value for every `x`; a shorter row ends earlier.
 pub fn curve(name: &str, colour: usize, mark: Mark, x: &[f64], runs: &[Vec<f64>]) -> Series {
-    let at = |index: usize| {
+    let interval_at = |index: usize| {
         let values: Vec<f64> = runs.iter().filter_map(|run| run.get(index).copied()).collect();
         interval(&values)
     };
     let intervals: Vec<(f64, Interval)> =
-        x.iter().enumerate().map(|(index, &x)| (x, at(index))).collect();
+        x.iter().enumerate().map(|(index, &x)| (x, interval_at(index))).collect();
     let means = intervals.iter().map(|&(x, interval)| (x, interval.mean)).collect();
     let spread = intervals.iter().map(|&(x, interval)| (x, interval.low, interval.high)).collect();
     Series::new(name, colour, mark, means).with_spread(spread)
 }
 
-/// A curve of the mean over seeds with the least and the largest as its spread: for few seeds that lie so far apart that
-/// the interval of the mean would cover the chart.
+/// A curve of the mean over seeds with the smallest and the largest value as its spread. For few seeds that lie so far
+/// apart that the interval of the mean would cover the chart.
 ///
 /// `runs` holds one row a seed, each with one value for every `x`.
 pub fn curve_with_range(name: &str, colour: usize, x: &[f64], runs: &[Vec<f64>]) -> Series {

@@ -13,22 +13,22 @@ pub enum Scale {
     Full,
 }
 
-/// What the outcome of an experiment depends on.
+/// Size and seeds, on which the outcome of an experiment depends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Setting {
-    /// How large.
+    /// Size of the experiment.
     pub scale: Scale,
     /// The first seed.
     pub seed: u64,
-    /// How many seeds, one after another from the first; at least 3.
+    /// Number of consecutive seeds from the first on; at least 3.
     pub seeds: usize,
 }
 
 impl Setting {
     /// The first seed, unless another is asked for.
     pub const DEFAULT_SEED: u64 = 0;
-    /// How many seeds, unless more are asked for.
+    /// Number of seeds, unless more are asked for.
     pub const DEFAULT_SEEDS: usize = 3;
 
     /// In words: `full size, seeds 0 to 2`.

@@ -1,4 +1,4 @@
-//! Results on disk: one file a finding, whole or not there.
+//! Results on disk: one file per finding, complete or absent.
 
 use super::kept::KeptShare;
 use super::revision::revision;
@@ -20,31 +20,31 @@ pub struct Record {
     pub finding: String,
     /// The program that ran it: [`PROGRAM`].
     pub program: String,
-    /// What the outcome depends on: what was asked for.
+    /// Size and seeds that were asked for.
     pub setting: Setting,
-    /// And the code that answered: [`revision`].
+    /// Revision of the code that ran: [`revision`].
     pub revision: String,
     /// Wall time of the run, seconds.
     pub seconds: f64,
-    /// What of it had been run before.
+    /// Runs that an earlier finding had done already.
     pub kept: KeptShare,
-    /// What was found.
+    /// Result of the experiment.
     pub outcome: Outcome,
 }
 
 impl Record {
-    /// Whether `finding`, run as it is now with `setting`, would come to it again.
+    /// Returns true if the result is of `setting` and of `finding` as it is now.
     pub fn is_current(&self, finding: &Finding, setting: &Setting) -> bool {
         self.setting == *setting && self.is_of(finding)
     }
 
-    /// Whether it is of `finding` as it is now, with whatever setting.
+    /// Returns true if the result is of `finding` as it is now, with any setting.
     pub fn is_of(&self, finding: &Finding) -> bool {
         self.finding == finding.name && self.revision == revision(finding)
     }
 }
 
-/// Where the result of the finding `name` lies.
+/// Path of the result of the finding `name`.
 pub fn record_path(folder: &Path, name: &str) -> PathBuf {
     folder.join("findings").join(format!("{name}.json"))
 }
@@ -68,11 +68,11 @@ pub fn read_record(folder: &Path, name: &str) -> Result<Option<Record>, FileErro
     }
 }
 
-/// Stores a result, replacing an older one as a whole.
+/// Stores a result; an older one is replaced atomically.
 ///
 /// # Errors
 ///
-/// [`FileError`] if it cannot be written; an older one is as it was.
+/// [`FileError`] if it cannot be written; an older result stays unchanged.
 pub fn write_record(folder: &Path, record: &Record) -> Result<(), FileError> {
     let path = record_path(folder, &record.finding);
     let json = serde_json::to_string_pretty(record).map_err(io::Error::from);

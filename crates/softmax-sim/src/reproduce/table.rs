@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Table {
-    /// What it shows, a sentence of plain text.
+    /// Caption, a sentence of plain text.
     pub heading: String,
     /// Headings with their units: `Entropy at the end (nat)`.
     pub columns: Vec<String>,
@@ -27,7 +27,7 @@ pub enum Cell {
 }
 
 impl Cell {
-    /// As it is shown.
+    /// Formats the cell for display.
     pub fn text(&self) -> String {
         match self {
             Self::Text(text) => text.clone(),

@@ -34,20 +34,20 @@ pub fn check(
     seed: u64,
     predict: impl Fn(&Categorical, &[f64], &[usize], usize) -> f64 + Sync,
 ) -> Vec<Row> {
-    let found: Vec<Finding> = populations
+    let findings: Vec<Finding> = populations
         .iter()
         .flat_map(|population| population.map(|state| finding(&state, seed, &predict)))
         .flatten()
         .collect();
-    let readings: Vec<Reading> = found.iter().map(|found| found.order).collect();
+    let readings: Vec<Reading> = findings.iter().map(|finding| finding.order).collect();
     let mut rows = vec![
-        Row::of(STATEMENT, "first-order effect of the dropped tokens, gap", 1e-13, gaps(&found))
+        Row::of(STATEMENT, "first-order effect of the dropped tokens, gap", 1e-13, gaps(&findings))
             .by("PolicyLoss::plan and evaluate on 64 sampled tokens; gap over the largest effect"),
         Row::of(
             STATEMENT,
             "mean effect over draws, in standard errors",
             6.0,
-            found.iter().filter_map(|found| found.deviation),
+            findings.iter().filter_map(|finding| finding.deviation),
         )
         .by("200 plans of one batch against r N / n_c of the effect of all eligible tokens"),
     ];
@@ -66,7 +66,7 @@ fn gaps(found: &[Finding]) -> impl Iterator<Item = f64> {
     found.iter().map(|found| found.gap)
 }
 
-/// None if no token is eligible.
+/// Measures the effect in one state; none if no token is eligible.
 fn finding(
     state: &State<'_>,
     seed: u64,

@@ -23,23 +23,23 @@ pub fn check(
     populations: &[Population],
     predict: impl Fn(&Categorical, &[f64], &[bool]) -> f64 + Sync,
 ) -> Vec<Row> {
-    let found: Vec<(f64, f64, Reading)> = populations
+    let findings: Vec<(f64, f64, Reading)> = populations
         .iter()
         .flat_map(|population| population.map(|state| finding(&state, &predict)))
         .collect();
-    let readings: Vec<Reading> = found.iter().map(|(_, _, order)| *order).collect();
-    let clipped = found.iter().map(|(_, clipped, _)| clipped).sum::<f64>();
-    let share = clipped / found.len() as f64;
+    let readings: Vec<Reading> = findings.iter().map(|(_, _, order)| *order).collect();
+    let clipped = findings.iter().map(|(_, clipped, _)| clipped).sum::<f64>();
+    let share = clipped / findings.len() as f64;
     let mut rows = vec![
         Row::of(
             STATEMENT,
             "step of the loss against η π (m A - E[m A]), gap",
             1e-13,
-            found.iter().map(|(gap, ..)| *gap),
+            findings.iter().map(|(gap, ..)| *gap),
         )
         .by("PolicyLoss::evaluate with every action weighted by the policy that sampled"),
         Row::of(STATEMENT, "policies with nothing clipped, share", 0.5, [1.0 - share])
-            .over(found.len())
+            .over(findings.len())
             .by("the drift of the logits has range 1, the ratio may leave 0.8 to 1.2"),
     ];
     rows.extend(order::rows(STATEMENT, "error", 2, &readings));

@@ -1,4 +1,4 @@
-//! What Lemma 1 and the theorems have in common: a step of the logits and a prediction of the change of
+//! Checks that Lemma 1 and the theorems share: a step of the logits against a prediction of the change of
 //! entropy along it.
 
 use super::order::{self, Reading};

@@ -23,20 +23,20 @@ const WEIGHTS: [f64; 2] = [0.25, 0.75];
 /// A state: its share of the tokens, its policy and its advantage.
 pub type WeightedState<'a> = (f64, &'a Categorical, &'a [f64]);
 
-/// What is checked.
+/// Formulas to check.
 #[derive(Debug, Clone, Copy)]
 pub struct Formulas {
     /// The estimate from a batch centred on itself: advantages and log-probabilities in.
     pub estimate: fn(&[f64], &[f64]) -> f64,
     /// The estimate from tokens centred in their states: advantages, log-probabilities and entropies in.
     pub state_estimate: fn(&[f64], &[f64], &[f64]) -> f64,
-    /// Moments of the first over so many tokens of one state.
+    /// Moments of the first estimate over so many tokens of one state.
     pub moments: fn(&Categorical, &[f64], usize) -> CovarianceEstimate,
-    /// What it estimates over several states.
+    /// Expectation of the first estimate over several states, in parts.
     pub decomposition: fn(&[WeightedState<'_>]) -> CovarianceDecomposition,
 }
 
-/// Those of `entropy-core`.
+/// Formulas of `entropy-core`.
 pub const FORMULAS: Formulas = Formulas {
     estimate: |advantage, log_prob| mean(&token_covariances(advantage, log_prob)),
     state_estimate: |advantage, log_prob, entropy| {
@@ -54,7 +54,7 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// One kind of token: how probable it is, and what the estimates see of it.
+/// One kind of token: its probability and the inputs of the estimates.
 #[derive(Debug, Clone, Copy)]
 struct Token {
     prob: f64,

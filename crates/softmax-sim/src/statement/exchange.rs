@@ -1,4 +1,4 @@
-//! What a step brings in reward for what it costs in entropy, and how entropy divides where an action is right or wrong.
+//! Reward gained per entropy spent by a step, and the split of entropy over right and wrong actions.
 
 use super::entropy_prediction::range;
 use super::order::{self, Reading};
@@ -11,7 +11,7 @@ const STATEMENT: &str = "Reward and entropy";
 /// Times along the natural flow.
 const TIMES: [f64; 3] = [0.1, 1.0, 4.0];
 
-/// What is checked.
+/// Formulas to check.
 #[derive(Debug, Clone, Copy)]
 pub struct Formulas {
     /// Rates of reward and entropy of one state, per unit of step size.
@@ -20,7 +20,7 @@ pub struct Formulas {
     pub split: fn(&Categorical, &[bool]) -> BinarySplit,
 }
 
-/// Those of `entropy-core`.
+/// Formulas of `entropy-core`.
 pub const FORMULAS: Formulas = Formulas { rate: ExchangeRate::of, split: BinarySplit::of };
 
 /// Checks the rates by the order of their error, and the split against the policy it is of.

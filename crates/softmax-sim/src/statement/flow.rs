@@ -22,11 +22,11 @@ pub struct ClosedForms {
     pub natural: fn(&NaturalFlow, f64) -> Categorical,
     /// Policy of a policy-gradient flow at a time.
     pub policy_gradient: fn(&PolicyGradientFlow, f64) -> Categorical,
-    /// Time at which the flow without penalty is where that held to its start is: `(β, t)`.
+    /// Time at which the flow without penalty is where the flow with penalty `β` is at `t`: `(β, t)`.
     pub same_curve_time: fn(f64, f64) -> f64,
 }
 
-/// Those of `entropy-core`.
+/// Closed forms of `entropy-core`.
 pub const CLOSED_FORMS: ClosedForms = ClosedForms {
     natural: |flow, time| flow.policy_at(time),
     policy_gradient: |flow, time| flow.policy_at(time),
@@ -81,15 +81,15 @@ fn integrate(start: &Categorical, velocity: impl Fn(&Categorical) -> Vec<f64>) -
     let h = TIME / f64::from(STEPS);
     let mut logits = start.log_probs().to_vec();
     for _ in 0..STEPS {
-        let at = |slope: &[f64], part: f64| {
+        let moved_velocity = |slope: &[f64], part: f64| {
             let moved: Vec<f64> =
                 std::iter::zip(&logits, slope).map(|(z, k)| z + part * h * k).collect();
             velocity(&policy(&moved))
         };
         let first = velocity(&policy(&logits));
-        let second = at(&first, 0.5);
-        let third = at(&second, 0.5);
-        let fourth = at(&third, 1.0);
+        let second = moved_velocity(&first, 0.5);
+        let third = moved_velocity(&second, 0.5);
+        let fourth = moved_velocity(&third, 1.0);
         for (action, logit) in logits.iter_mut().enumerate() {
             let middle = 2.0 * (second[action] + third[action]);
             *logit += h / 6.0 * (first[action] + middle + fourth[action]);
@@ -113,8 +113,9 @@ fn natural_gap(
     let integrated = integrate(start, |policy| {
         (0..ACTIONS)
             .map(|a| {
-                let (own, its) = (policy.log_probs()[a], reference.log_probs()[a]);
-                reward[a] - alpha * own - beta * (own - its)
+                let (log_prob, reference_log_prob) =
+                    (policy.log_probs()[a], reference.log_probs()[a]);
+                reward[a] - alpha * log_prob - beta * (log_prob - reference_log_prob)
             })
             .collect()
     });

@@ -10,18 +10,18 @@ const STATEMENT: &str = "Finite-step identities";
 /// Ranges of the steps, up to those that turn a policy over.
 const RANGES: [f64; 6] = [1e-3, 0.03, 0.3, 1.0, 3.0, 10.0];
 
-/// What is checked, each of a policy and a step of its logits.
+/// Formulas to check; each takes a policy and a step of its logits.
 #[derive(Debug, Clone, Copy)]
 pub struct Formulas {
     /// The exact change of entropy, in nats.
     pub change: fn(&Categorical, &[f64]) -> f64,
-    /// The same by the three identities.
+    /// The change of entropy by the three identities, in nats.
     pub identities: fn(&Categorical, &[f64]) -> EntropyIdentities,
     /// The divergences between the policies before and after.
     pub divergence: fn(&Categorical, &[f64]) -> StepDivergence,
 }
 
-/// Those of `entropy-core`.
+/// Formulas of `entropy-core`.
 pub const FORMULAS: Formulas = Formulas {
     change: Categorical::entropy_change,
     identities: Categorical::entropy_change_identities,
@@ -39,9 +39,9 @@ pub fn check(populations: &[Population], formulas: &Formulas) -> Vec<Row> {
             let step: Vec<f64> =
                 state.direction.iter().map(|d| range * unit * (d - from)).collect();
             let policy = &state.policy;
-            let found = (formulas.change)(policy, &step);
+            let change = (formulas.change)(policy, &step);
             let Plain { identities: plain, divergences, scale } = Plain::of(policy, &step);
-            let plain = plain.map(|sum| (found - sum).abs() / scale);
+            let plain = plain.map(|sum| (change - sum).abs() / scale);
             let StepDivergence { new_from_old, old_from_new } =
                 (formulas.divergence)(policy, &step);
             let divergence =
@@ -49,8 +49,8 @@ pub fn check(populations: &[Population], formulas: &Formulas) -> Vec<Row> {
             let EntropyIdentities { from_old, from_new, symmetric } =
                 (formulas.identities)(policy, &step);
             // Without the two policies' own entropies: nothing cancels but what the identity itself takes away.
-            let size = found.abs() + new_from_old + old_from_new;
-            let accurate = [from_old, from_new, symmetric].map(|form| (form - found).abs() / size);
+            let size = change.abs() + new_from_old + old_from_new;
+            let accurate = [from_old, from_new, symmetric].map(|form| (form - change).abs() / size);
             [
                 plain[0],
                 plain[1],
@@ -63,10 +63,10 @@ pub fn check(populations: &[Population], formulas: &Formulas) -> Vec<Row> {
         };
         RANGES.iter().map(gap).collect()
     };
-    let found: Vec<[f64; 7]> =
+    let all_gaps: Vec<[f64; 7]> =
         populations.iter().flat_map(|population| population.map(gaps)).flatten().collect();
     let row = |which: usize, check: &str, allowed: f64, by: &str| {
-        Row::of(STATEMENT, check, allowed, found.iter().map(|gaps| gaps[which])).by(by)
+        Row::of(STATEMENT, check, allowed, all_gaps.iter().map(|gaps| gaps[which])).by(by)
     };
     let plain = "plain sums, steps of range 1e-3 to 10; gap over Σ (π + q)(|log π| + |log q|)";
     let accurate =

@@ -42,20 +42,20 @@ pub fn check(
     seed: u64,
     predict: impl Fn(&Categorical, f64, &[(usize, f64)], usize) -> f64 + Sync,
 ) -> Vec<Row> {
-    let found: Vec<Finding> = populations
+    let findings: Vec<Finding> = populations
         .iter()
         .flat_map(|population| population.map(|state| finding(&state, seed, &predict)))
         .collect();
-    let readings: Vec<Reading> = found.iter().map(|found| found.order).collect();
+    let readings: Vec<Reading> = findings.iter().map(|finding| finding.order).collect();
     let row = |check: &str, allowed: f64, value: fn(&Finding) -> f64| {
-        Row::of(STATEMENT, check, allowed, found.iter().map(value))
+        Row::of(STATEMENT, check, allowed, findings.iter().map(value))
     };
     let mut rows = vec![
-        row("penalty at ratio 1: change of the step", 0.0, |found| found.inert)
+        row("penalty at ratio 1: change of the step", 0.0, |finding| finding.inert)
             .by("PolicyLoss::plan and evaluate on 64 sampled tokens, with β = 0.8 and β = 0"),
-        row("first-order effect of the penalised tokens, gap", 1e-13, |found| found.gap)
+        row("first-order effect of the penalised tokens, gap", 1e-13, |finding| finding.gap)
             .by("after a drift of the logits of range 0.3; gap over the largest effect"),
-        row("penalised tokens not of highest covariance", 0.0, |found| found.misses)
+        row("penalised tokens not of highest covariance", 0.0, |finding| finding.misses)
             .by("each one's covariance (Eq. 10) against the highest of the others"),
     ];
     rows.extend(order::rows(STATEMENT, "error of the effect", 2, &readings));

@@ -25,7 +25,7 @@ pub mod theorem1;
 pub mod theorem2;
 mod token_loss;
 
-/// What each statement claims, for the heading above its checks.
+/// Claim of each statement, for the heading above its checks.
 const CLAIMS: [(&str, &str); 19] = [
     ("Lemma 1", "ΔH ≈ -Cov(log π, δ) along any small step δ of the logits"),
     ("Finite-step identities", "ΔH of any step, by relative entropies"),
@@ -48,7 +48,7 @@ const CLAIMS: [(&str, &str); 19] = [
     ("KL-Cov", "the penalty changes ΔH by +η β sign(log ratio) G_a / N, and by nothing at ratio 1"),
 ];
 
-/// What the statement of this name claims; none of a name that is not known.
+/// Claim of the statement `statement`; none for an unknown name.
 pub(crate) fn claim(statement: &str) -> Option<&'static str> {
     CLAIMS.iter().find(|(name, _)| *name == statement).map(|(_, claim)| *claim)
 }

@@ -8,7 +8,7 @@ use entropy_core::LineFit;
 /// leading term of the error to rule, large enough for the exact change to have digits beyond it.
 const SIZES: [f64; 7] = [1e-3, 5e-4, 2.5e-4, 1.25e-4, 6.25e-5, 3.125e-5, 1.5625e-5];
 
-/// Larger ones, where an error of fourth order would sink into the rounding of the exact change.
+/// Larger step sizes, for errors of fourth order, which would sink into the rounding of the exact change.
 const SIZES_OF_FOURTH_ORDER: [f64; 7] = [1e-3, 8.5e-4, 7e-4, 6e-4, 5e-4, 4e-4, 3e-4];
 
 /// Largest deviation of one measured order.
@@ -21,7 +21,7 @@ const BEND_TOLERANCE: f64 = 0.05;
 /// Largest share of policies whose order may be left unread.
 const UNREAD_TOLERANCE: f64 = 0.5;
 
-/// What one policy shows of a prediction.
+/// Order of a prediction, read from one policy.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Reading {
     /// A line of this slope.

@@ -136,7 +136,7 @@ fn loss_gap(policy: &Categorical) -> f64 {
 
 /// Largest gap between the policy-gradient step of a term and the numerical gradient of it.
 fn gradient_gap(term: Term, policy: &Categorical, reference: &Categorical) -> f64 {
-    let at = |action: usize, shift: f64| {
+    let objective = |action: usize, shift: f64| {
         let mut logits = policy.centred_log_probs().to_vec();
         logits[action] += shift;
         let moved = Categorical::from_logits(&logits).expect("a shifted logit is valid");
@@ -146,8 +146,9 @@ fn gradient_gap(term: Term, policy: &Categorical, reference: &Categorical) -> f6
             Term::KlFromReference => -reference.relative_entropy(&moved),
         }
     };
-    let slope =
-        |action: usize, width: f64| (at(action, width) - at(action, -width)) / (2.0 * width);
+    let slope = |action: usize, width: f64| {
+        (objective(action, width) - objective(action, -width)) / (2.0 * width)
+    };
     let width = 2e-3;
     let closed = step(term, UpdateRule::PolicyGradient, policy, reference);
     let log_ratios: Vec<f64> = std::iter::zip(policy.log_probs(), reference.log_probs())
@@ -157,8 +158,8 @@ fn gradient_gap(term: Term, policy: &Categorical, reference: &Categorical) -> f6
     (0..policy.actions())
         .filter(|action| policy.log_probs()[*action] > f64::NEG_INFINITY)
         .map(|action| {
-            let found = (4.0 * slope(action, 0.5 * width) - slope(action, width)) / 3.0;
-            (found - closed[action]).abs() / scale
+            let numerical = (4.0 * slope(action, 0.5 * width) - slope(action, width)) / 3.0;
+            (numerical - closed[action]).abs() / scale
         })
         .fold(0.0, |most, gap| if gap.is_nan() { f64::INFINITY } else { most.max(gap) })
 }

@@ -26,7 +26,7 @@ pub fn predict(policy: &Categorical, advantage: &[f64]) -> (f64, f64) {
 
 /// Checks `predict` against steps down the loss that trains the model, on sampled tokens.
 pub fn check(seed: u64, predict: impl Fn(&Categorical, &[f64]) -> (f64, f64) + Sync) -> Vec<Row> {
-    let found: Vec<[f64; 2]> =
+    let readings: Vec<[f64; 2]> =
         (0..STATES).into_par_iter().map(|state| deviations(seed, state, &predict)).collect();
     let by = "PolicyLoss on 1500 batches of 8 tokens sampled in each of 40 states of 6 actions";
     vec![
@@ -34,7 +34,7 @@ pub fn check(seed: u64, predict: impl Fn(&Categorical, &[f64]) -> (f64, f64) + S
             STATEMENT,
             "mean change of entropy, in standard errors",
             5.5,
-            found.iter().map(|found| found[0].abs()),
+            readings.iter().map(|reading| reading[0].abs()),
         )
         .by(by),
         Row::near(
@@ -42,7 +42,7 @@ pub fn check(seed: u64, predict: impl Fn(&Categorical, &[f64]) -> (f64, f64) + S
             "its variance over the predicted one, distance from 1",
             1.0,
             0.5,
-            found.iter().map(|found| found[1]),
+            readings.iter().map(|reading| reading[1]),
         )
         .by(by),
     ]

@@ -1,5 +1,5 @@
-//! Whole sequences: the chain rule of their entropy, and its first-order change, which Lemma 1 summed over the tokens
-//! is not.
+//! Whole sequences: the chain rule of their entropy, and its first-order change. Lemma 1 summed over the tokens differs
+//! from it.
 
 use super::order::{self, Reading};
 use crate::report::Row;
@@ -14,10 +14,10 @@ const TREES: u64 = 60;
 /// Tokens of a sequence at most.
 const DEPTH: usize = 3;
 
-/// The step of the logits behind each prefix, `[actions]`.
+/// The step of the logits after each prefix, `[actions]`.
 pub type StepOfPrefix<'a> = dyn Fn(&[usize]) -> Vec<f64> + 'a;
 
-/// What is checked.
+/// Formulas to check.
 #[derive(Debug, Clone, Copy)]
 pub struct Formulas {
     /// Entropy of a whole sequence, in nats.
@@ -26,7 +26,7 @@ pub struct Formulas {
     pub change: fn(&SequencePolicy, &StepOfPrefix<'_>) -> SequenceEntropyChange,
 }
 
-/// Those of `entropy-core`.
+/// Formulas of `entropy-core`.
 pub const FORMULAS: Formulas = Formulas {
     entropy: SequencePolicy::entropy,
     change: |policy, step| policy.entropy_change_first_order(step),
@@ -42,11 +42,11 @@ pub fn check(seed: u64, formulas: &Formulas) -> Vec<Row> {
         let root = Node::random(&mut rng, DEPTH);
         let exact = root.entropy();
         entropy.push(((formulas.entropy)(&root.policy()) - exact).abs());
-        let found = (formulas.change)(&root.policy(), &|prefix| root.at(prefix).step.clone());
-        change.push((found.total - root.entropy_slope()).abs());
-        within.push((found.within_states - root.lemma_1_over_tokens(1.0)).abs());
+        let predicted = (formulas.change)(&root.policy(), &|prefix| root.at(prefix).step.clone());
+        change.push((predicted.total - root.entropy_slope()).abs());
+        within.push((predicted.within_states - root.lemma_1_over_tokens(1.0)).abs());
         readings.push(Reading::of(2, |width| {
-            (root.moved(width).entropy() - exact) - width * found.total
+            (root.moved(width).entropy() - exact) - width * predicted.total
         }));
     }
     let all = "all sequences of 60 random trees of up to 3 tokens added up";
@@ -67,8 +67,8 @@ fn visits_alone(formulas: &Formulas) -> Row {
     let certain = Node { policy: fair(1), step: vec![0.0], next: vec![None] };
     let root =
         Node { policy: fair(2), step: vec![1.0, -1.0], next: vec![Some(coin), Some(certain)] };
-    let found = (formulas.change)(&root.policy(), &|prefix| root.at(prefix).step.clone());
-    let gap = found.within_states.abs().max((found.total - 0.5 * 2f64.ln()).abs());
+    let predicted = (formulas.change)(&root.policy(), &|prefix| root.at(prefix).step.clone());
+    let gap = predicted.within_states.abs().max((predicted.total - 0.5 * 2f64.ln()).abs());
     Row::of(STATEMENT, "visits alone: 0 within states, ½ ln 2 in all, gap", 1e-15, [gap])
         .by("a fair token before a fair coin or certainty, moved by (1, -1)")
 }
@@ -99,7 +99,7 @@ impl Node {
         Self { policy, step, next }
     }
 
-    /// As `entropy-core` has it.
+    /// Converts the tree to the sequence policy of `entropy-core`.
     fn policy(&self) -> SequencePolicy {
         let next = self.next.iter().map(|next| next.as_ref().map(Self::policy)).collect();
         SequencePolicy::new(self.policy.clone(), next).expect("one entry per action")
@@ -153,10 +153,10 @@ impl Node {
 
     /// Lemma 1 in every state, times how often it is visited.
     fn lemma_1_over_tokens(&self, visits: f64) -> f64 {
-        let own = -visits * self.policy.covariance(self.policy.centred_log_probs(), &self.step);
+        let here = -visits * self.policy.covariance(self.policy.centred_log_probs(), &self.step);
         let behind = zip(self.policy.probs(), &self.next).filter_map(|(prob, next)| {
             next.as_ref().map(|next| next.lemma_1_over_tokens(visits * prob))
         });
-        own + behind.sum::<f64>()
+        here + behind.sum::<f64>()
     }
 }

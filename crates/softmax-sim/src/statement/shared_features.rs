@@ -17,7 +17,7 @@ const CASES: u64 = 40;
 const WIDTH: usize = 4;
 const ACTIONS: [usize; 3] = [3, 5, 8];
 
-/// What is checked.
+/// Formulas to check.
 #[derive(Debug, Clone, Copy)]
 pub struct Formulas {
     /// Gradient of the expected advantage in the weights, `[width]`.
@@ -30,7 +30,7 @@ pub struct Formulas {
     pub natural: fn(&[FeatureState<'_>]) -> Vec<f64>,
 }
 
-/// Those of `entropy-core`.
+/// Formulas of `entropy-core`.
 pub const FORMULAS: Formulas = Formulas {
     gradient: shared_policy_gradient,
     entropy_gradient: StateFeatures::entropy_gradient,
@@ -48,18 +48,18 @@ pub fn check(seed: u64, formulas: &Formulas) -> Vec<Row> {
         let world = World::random(&mut rng);
         let policies = world.policies(&world.weights);
         let states = world.states(&policies, &world.advantage);
-        let found = (formulas.gradient)(&states);
+        let direction = (formulas.gradient)(&states);
         let numerical = numerical(&world.weights, |weights| world.objective(weights));
-        gradient.push(largest_gap(&found, &numerical));
-        for (at, features) in world.features.iter().enumerate() {
-            let slope = numerical_entropy(&world, at);
-            let found = (formulas.entropy_gradient)(features, &policies[at]);
-            entropy.push(largest_gap(&found, &slope));
+        gradient.push(largest_gap(&direction, &numerical));
+        for (index, features) in world.features.iter().enumerate() {
+            let slope = numerical_entropy(&world, index);
+            let computed = (formulas.entropy_gradient)(features, &policies[index]);
+            entropy.push(largest_gap(&computed, &slope));
         }
         for (features, policy) in zip(&world.features, &policies) {
             let rate: f64 =
                 states.iter().map(|state| (formulas.interference)(state, features, policy)).sum();
-            let step = features.logits(&found);
+            let step = features.logits(&direction);
             readings.push(Reading::of(2, |eta| {
                 let step: Vec<f64> = step.iter().map(|step| eta * step).collect();
                 policy.entropy_change(&step) - eta * rate
@@ -135,7 +135,7 @@ impl World {
         zip(&self.visits, means).map(|(visits, mean)| visits * mean).sum()
     }
 
-    /// `Σ_s ρ(s) E_s[ψ (ψ · w)]` with the score `ψ(a) = ∇ log π(a)`, pulled back through the features.
+    /// `Σ_s ρ(s) E_s[ψ (ψ · w)]` with the score `ψ(a) = ∇ log π(a)`, the gradient in the weights.
     fn fisher_times(&self, policies: &[Categorical], weights: &[f64]) -> Vec<f64> {
         let mut product = vec![0.0; WIDTH];
         let unit = |k: usize| -> Vec<f64> { (0..WIDTH).map(|j| f64::from(j == k)).collect() };

@@ -9,7 +9,7 @@ const STATEMENT: &str = "Signs by hand";
 /// Step size that the exact change is measured at.
 const ETA: f64 = 0.1;
 
-/// What an update rule is predicted to do to the entropy, in nats.
+/// Predicted change of entropy under an update rule, in nats.
 pub fn predict(rule: UpdateRule, policy: &Categorical, advantage: &[f64], eta: f64) -> f64 {
     rule.predicted_entropy_change(policy, advantage, eta)
 }
@@ -67,6 +67,6 @@ pub fn check(predict: impl Fn(UpdateRule, &Categorical, &[f64], f64) -> f64) -> 
 
 /// 0 if `value` has the sign, 1 if not.
 fn disagreement(value: f64, sign: f64) -> f64 {
-    let found = if value.abs() < 1e-16 { 0.0 } else { value.signum() };
-    f64::from(!(found - sign).abs().le(&0.5))
+    let actual = if value.abs() < 1e-16 { 0.0 } else { value.signum() };
+    f64::from(!(actual - sign).abs().le(&0.5))
 }

@@ -22,8 +22,9 @@ pub fn check(
         |state, eta| predict(&state.policy, state.advantage, eta),
     );
     let spelled_out = |state: State<'_>| {
-        let (found, expected) = (predict(&state.policy, state.advantage, 1.0), spelled_out(&state));
-        (found - expected).abs() / scale(&state)
+        let (predicted, expected) =
+            (predict(&state.policy, state.advantage, 1.0), spelled_out(&state));
+        (predicted - expected).abs() / scale(&state)
     };
     rows.push(
         Row::of(

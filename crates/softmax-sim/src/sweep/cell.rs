@@ -1,4 +1,4 @@
-//! What a cell runs, and the figures it comes to.
+//! The run of a cell, and its figures.
 
 use super::folder::Outcome;
 use super::plan::{Cell, Plan, PlanError};
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use thiserror::Error;
 
-/// Figures of a cell by name; none where there is none to give.
+/// Figures of a cell by name; none where a figure has no value.
 pub type Figures = BTreeMap<String, Option<f64>>;
 
 /// A run: the engine and its settings.
@@ -91,13 +91,13 @@ pub struct ScheduleSettings {
     pub epochs: usize,
     /// Learning rate.
     pub learning_rate: f64,
-    /// What the learning rate multiplies.
+    /// Quantity that the learning rate multiplies.
     pub step_size: StepSizeRule,
-    /// Whether groups of equal rewards are left out.
+    /// True to leave out groups of equal rewards.
     pub drop_uninformative: bool,
 }
 
-/// What a learning rate multiplies: see [`StepSize`].
+/// Quantity that a learning rate multiplies: see [`StepSize`].
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StepSizeRule {
@@ -148,7 +148,7 @@ pub enum CheckError {
     /// A learning rate that does not move.
     #[error("`learning_rate` is {0}, expected a finite number above 0")]
     LearningRate(f64),
-    /// An estimator that needs what this engine has not.
+    /// An estimator that needs a model which this engine lacks.
     #[error(
         "`advantage` is an estimator that needs a critic or a process reward model, which the environments of `training` have not"
     )]
@@ -177,7 +177,7 @@ impl Plan<CellSettings> {
 }
 
 impl CellSettings {
-    /// Whether the settings can be run.
+    /// Checks that the settings can be run.
     ///
     /// # Errors
     ///
@@ -293,7 +293,7 @@ impl Cell<CellSettings> {
     }
 }
 
-/// Figures by name; what is not finite is none, as JSON has it.
+/// Figures by name; a value that is not finite becomes none, because JSON has no such number.
 fn named<const N: usize>(figures: [(&str, Option<f64>); N]) -> Figures {
     let finite = |x: Option<f64>| x.filter(|x| x.is_finite());
     figures.into_iter().map(|(name, x)| (name.to_owned(), finite(x))).collect()
@@ -372,8 +372,8 @@ mod tests {
             ("[settings.cart-pole]\nsteps = 0", "cell `seed 0`: `steps` is 0, expected at least 1"),
             ("[settings.cart-pole]\nlearning = 0", "cell `seed 0`: unknown field `learning`"),
         ] {
-            let found = message(settings);
-            assert!(found.starts_with(expected), "{settings}: {found}");
+            let error = message(settings);
+            assert!(error.starts_with(expected), "{settings}: {error}");
         }
     }
 }

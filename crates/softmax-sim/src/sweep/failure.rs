@@ -16,7 +16,7 @@ pub enum SweepError {
     Plan {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Error in the configuration.
         source: PlanError,
     },
     /// No shard.
@@ -36,9 +36,9 @@ pub enum SweepError {
         path: PathBuf,
         /// Cells of the sweep in the folder.
         held: usize,
-        /// Those that this one has not.
+        /// Cells of those that this sweep lacks.
         missing: usize,
-        /// Cells of this one.
+        /// Cells of this sweep.
         cells: usize,
     },
     /// Another process writes the file of this shard.
@@ -57,7 +57,7 @@ pub enum SweepError {
     },
 }
 
-/// A whole line of a shard's file that is no result. Its cell counts as not computed.
+/// A complete line of a shard's file that is no result. Its cell counts as not computed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{} line {line}: no result of a cell ({reason}); expected {{\"key\": …, \"outcome\": …}}", path.display())]
 pub struct DamagedLine {
@@ -65,12 +65,12 @@ pub struct DamagedLine {
     pub path: PathBuf,
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong with it.
+    /// Reason, in words.
     pub reason: String,
 }
 
 impl SweepError {
-    /// For `map_err`.
+    /// Returns a conversion for `map_err`.
     pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let error = FileError::of(path, action);
         move |source| error(source).into()

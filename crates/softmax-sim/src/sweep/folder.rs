@@ -14,11 +14,11 @@ use whole_file::sync_folder;
 /// The configuration, as it was given.
 const CONFIGURATION: &str = "sweep.toml";
 
-/// What a cell came to.
+/// Result of a cell: figures, or the reason of a failure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Outcome {
-    /// Its figures by name; none where there is none to give.
+    /// Its figures by name; none where a figure has no value.
     Figures(BTreeMap<String, Option<f64>>),
     /// Why it has none. The same settings would fail again, so it is not tried again.
     Failed(String),
@@ -29,16 +29,16 @@ pub enum Outcome {
 pub struct Record {
     /// Key of the cell.
     pub key: String,
-    /// What it came to.
+    /// Result of the cell.
     pub outcome: Outcome,
 }
 
-/// What the files of all shards hold.
+/// Contents of the files of all shards.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Contents {
     /// The results of each file.
     pub files: Vec<(PathBuf, Vec<Record>)>,
-    /// Lines that are none.
+    /// Lines that are not results.
     pub damaged: Vec<DamagedLine>,
 }
 
@@ -48,7 +48,7 @@ pub struct Folder {
     path: PathBuf,
 }
 
-/// A shard's file, held by this process alone until it ends.
+/// A shard's file, locked by this process until it ends.
 #[derive(Debug)]
 pub(super) struct ShardFile {
     path: PathBuf,
@@ -82,7 +82,7 @@ impl Folder {
         Ok(folder)
     }
 
-    /// A folder that a sweep was begun in.
+    /// A folder in which a sweep was begun.
     pub fn existing(path: &Path) -> Self {
         Self { path: path.to_owned() }
     }
@@ -108,7 +108,7 @@ impl Folder {
 
     /// All results in the files of all shards, file by file in the order of their names.
     ///
-    /// A line without its end is left out: it was cut off, or is being written. One that is damaged costs no other.
+    /// A line without its end is left out: it was cut off, or is being written. A damaged line affects no other.
     ///
     /// # Errors
     ///
@@ -145,9 +145,9 @@ impl Folder {
             Err(TryLockError::Error(error)) => return Err(SweepError::io("lock", &path)(error)),
         }
         let text = fs::read(&path).map_err(SweepError::io("read", &path))?;
-        let whole = whole_lines(&text).len() as u64;
-        if whole < text.len() as u64 {
-            file.set_len(whole).map_err(SweepError::io("shorten", &path))?;
+        let length = whole_lines(&text).len() as u64;
+        if length < text.len() as u64 {
+            file.set_len(length).map_err(SweepError::io("shorten", &path))?;
         }
         // The file's name must outlive a crash of the machine as its lines do.
         sync_folder(&self.path).map_err(SweepError::io("sync", &self.path))?;
@@ -173,7 +173,7 @@ impl ShardFile {
     }
 }
 
-/// The results of a file; `damaged` takes the lines that are none.
+/// Reads the results of a file; lines that are not results go to `damaged`.
 fn read_records(path: &Path, damaged: &mut Vec<DamagedLine>) -> Result<Vec<Record>, SweepError> {
     let text = fs::read(path).map_err(SweepError::io("read", path))?;
     let mut records = Vec::new();

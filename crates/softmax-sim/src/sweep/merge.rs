@@ -12,14 +12,14 @@ use toml::Value;
 /// Conflicting cells that an error names.
 const NAMED: usize = 5;
 
-/// What was merged.
+/// Result of a merge.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Merged {
     /// Cells of the sweep.
     pub cells: usize,
-    /// Those without a result, by choices and seed.
+    /// Cells without a result, by choices and seed.
     pub missing: Vec<String>,
-    /// Those that failed, by choices, seed and reason.
+    /// Cells that failed, by choices, seed and reason.
     pub failed: Vec<String>,
     /// Results that were found more than once, always the same.
     pub repeated: usize,
@@ -51,10 +51,10 @@ pub fn merge<C>(plan: &Plan<C>, folder: &Folder) -> Result<Merged, SweepError> {
     let Contents { files, damaged } = folder.contents()?;
     let (outcomes, repeated) = outcomes(plan, files)?;
     let known = |cell: &&Cell<C>| outcomes.contains_key(&cell.key);
-    let found: Vec<&Cell<C>> = plan.cells.iter().filter(known).collect();
+    let present: Vec<&Cell<C>> = plan.cells.iter().filter(known).collect();
     let missing = plan.cells.iter().filter(|cell| !known(cell)).map(Cell::to_string).collect();
     let rows: Vec<(&Cell<C>, &Outcome)> =
-        found.iter().map(|cell| (*cell, &outcomes[&cell.key])).collect();
+        present.iter().map(|cell| (*cell, &outcomes[&cell.key])).collect();
     let failed = rows.iter().filter_map(|(cell, outcome)| match outcome {
         Outcome::Failed(reason) => Some(format!("{cell}: {reason}")),
         Outcome::Figures(_) => None,

@@ -1,4 +1,4 @@
-//! What a sweep consists of: fixed settings, grids, seeds; and the cells they make.
+//! A sweep: fixed settings, grids and seeds, and the cells they make.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -52,7 +52,7 @@ pub enum PlanError {
     /// Not TOML.
     #[error("not TOML: {0}")]
     Syntax(String),
-    /// A key at the top that is none of a sweep's.
+    /// An unknown key at the top level.
     #[error("unknown key `{0}`, expected `seeds`, `settings` or `grid`")]
     UnknownKey(String),
     /// A key holds something else than it should.
@@ -60,9 +60,9 @@ pub enum PlanError {
     Type {
         /// The key.
         key: String,
-        /// What it holds.
+        /// Value found, in words.
         found: String,
-        /// What it should hold.
+        /// Value expected, in words.
         expected: &'static str,
     },
     /// Two keys of a grid set the same setting.
@@ -73,14 +73,14 @@ pub enum PlanError {
         /// The key within it.
         inner: String,
     },
-    /// A grid key leads through something that is no table.
+    /// A grid key leads through a value that is not a table.
     #[error("grid key `{key}` leads through `{through}`, which is {found}, expected a table")]
     NoTable {
         /// The key.
         key: String,
         /// The part of it that is no table.
         through: String,
-        /// What that is.
+        /// Type of that part, with its article.
         found: String,
     },
     /// The settings of a cell are not those of a run.
@@ -88,7 +88,7 @@ pub enum PlanError {
     Settings {
         /// Its choices and seed.
         cell: String,
-        /// What is wrong.
+        /// Reason, in words.
         reason: String,
     },
     /// Two cells are the same run.
@@ -163,7 +163,7 @@ fn seeds(value: Option<&Value>) -> Result<Vec<u64>, PlanError> {
     if seeds.is_empty() { Err(refuse()) } else { Ok(seeds) }
 }
 
-/// The grids: none makes one with a single cell.
+/// Reads the grids; without any, one grid with a single cell.
 fn grids(value: Option<&Value>) -> Result<Vec<Grid>, PlanError> {
     match value {
         None => Ok(vec![Grid::new()]),
@@ -216,11 +216,11 @@ fn with(mut settings: Table, choices: &BTreeMap<String, Value>) -> Result<Table,
         for part in parts {
             let _ = write!(through, "{}{part}", if through.is_empty() { "" } else { "." });
             let inner = place.entry(part).or_insert_with(|| Value::Table(Table::new()));
-            let found = inner.type_str();
+            let type_name = inner.type_str();
             place = inner.as_table_mut().ok_or_else(|| PlanError::NoTable {
                 key: key.clone(),
                 through: through.clone(),
-                found: with_article(found),
+                found: with_article(type_name),
             })?;
         }
         place.insert(last.to_owned(), value.clone());
@@ -309,7 +309,7 @@ mod tests {
             "seeds = [4, 5]\n[settings]\nrate = 2.0\n[grid]\n\"inner.steps\" = [1, 2]\nrate = [0.1, 0.2]",
         )
         .unwrap();
-        let found: Vec<_> = plan
+        let cells: Vec<_> = plan
             .cells
             .iter()
             .map(|cell| (cell.settings.inner.steps, cell.settings.rate.to_string(), cell.seed))
@@ -320,8 +320,8 @@ mod tests {
             (1, "0.2".to_owned(), 4),
             (1, "0.2".to_owned(), 5),
         ];
-        assert_eq!(found[..4], expected);
-        assert_eq!(found.len(), 8);
+        assert_eq!(cells[..4], expected);
+        assert_eq!(cells.len(), 8);
         assert_eq!(plan.grid_keys(), ["inner.steps", "rate"]);
         assert_eq!(plan.cells[0].to_string(), "inner.steps = 1, rate = 0.1, seed 4");
     }
@@ -372,8 +372,8 @@ mod tests {
             ("[grid]\nrate = [1.0, -1.0]", "cell `rate = -1.0, seed 0`: `rate` must be above 0"),
             ("[settings", "not TOML: "),
         ] {
-            let found = message(text);
-            assert!(found.starts_with(expected), "{text}: {found}");
+            let error = message(text);
+            assert!(error.starts_with(expected), "{text}: {error}");
         }
     }
 }

@@ -15,11 +15,11 @@ use std::sync::mpsc::{self, Receiver};
 pub struct Tally {
     /// Cells of the shard.
     pub cells: usize,
-    /// Those that a file of the folder held already.
+    /// Cells whose results were in a file of the folder already.
     pub found: usize,
-    /// Those computed and written since.
+    /// Cells computed and written since.
     pub computed: usize,
-    /// Of those computed, the ones that failed.
+    /// Computed cells that failed.
     pub failed: usize,
 }
 
@@ -45,11 +45,11 @@ pub fn run_shard<C: Sync>(
     for (_, records) in folder.contents()?.files {
         done.extend(records.into_iter().map(|record| record.key));
     }
-    let own = cells_of(plan, shard);
+    let cells = cells_of(plan, shard);
     let left: Vec<&Cell<C>> =
-        own.iter().copied().filter(|cell| !done.contains(&cell.key)).collect();
-    let found = own.len() - left.len();
-    let tally = Tally { cells: own.len(), found, ..Tally::default() };
+        cells.iter().copied().filter(|cell| !done.contains(&cell.key)).collect();
+    let known = cells.len() - left.len();
+    let tally = Tally { cells: cells.len(), found: known, ..Tally::default() };
     progress(tally);
     let stopped = AtomicBool::new(false);
     let (sender, results) = mpsc::channel::<Record>();
@@ -95,17 +95,17 @@ impl Tally {
     }
 }
 
-/// The shard's cells: every so-and-so-many in the order of the keys, so that costly corners of the
-/// grid are spread over all shards.
+/// The shard's cells: every `count`-th in the order of the keys, so that costly corners of the grid
+/// are spread over all shards.
 fn cells_of<C>(plan: &Plan<C>, shard: Shard) -> Vec<&Cell<C>> {
     let mut cells: Vec<&Cell<C>> = plan.cells.iter().collect();
     cells.sort_unstable_by(|a, b| a.key.cmp(&b.key));
-    let own = cells.into_iter().enumerate().filter(|(place, _)| shard.owns(*place));
-    own.map(|(_, cell)| cell).collect()
+    let owned = cells.into_iter().enumerate().filter(|(place, _)| shard.owns(*place));
+    owned.map(|(_, cell)| cell).collect()
 }
 
 fn outcome_of<C>(cell: &Cell<C>, compute: &impl Fn(&Cell<C>) -> Outcome) -> Outcome {
-    // A panic is told in the cell's record; nothing it may have left half done is looked at again.
+    // A panic becomes the cell's outcome; nothing that it may have left half done is used again.
     catch_unwind(AssertUnwindSafe(|| compute(cell))).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| panic.downcast_ref::<&str>().copied());

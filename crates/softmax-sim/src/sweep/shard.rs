@@ -52,7 +52,7 @@ pub enum ShardError {
         /// Tasks that the numbers would make.
         expected: usize,
     },
-    /// The task's own number is none of the array's.
+    /// The task's number is not one of the array's.
     #[error("SLURM_ARRAY_TASK_ID is {id}, expected one of {min} to {max} in steps of {step}")]
     Outside {
         /// `SLURM_ARRAY_TASK_ID`.
@@ -79,7 +79,7 @@ const VARIABLES: [&str; 5] = [
 const STEP: &str = "SLURM_ARRAY_TASK_STEP";
 
 impl Shard {
-    /// All there is.
+    /// The only shard: all cells.
     pub const WHOLE: Self = Self { index: 1, count: 1 };
 
     /// Part `index` of `count`, from 1.
@@ -135,7 +135,7 @@ impl Shard {
         Self::new((id - min) / step + 1, count).map(Some)
     }
 
-    /// Its number, from 1.
+    /// Number of the shard, from 1.
     pub fn index(self) -> usize {
         self.index
     }
@@ -145,7 +145,7 @@ impl Shard {
         self.count
     }
 
-    /// Whether the cell at this place in the order of keys is one of the shard's.
+    /// Returns true if the shard has the cell at `place` in the order of keys.
     pub fn owns(self, place: usize) -> bool {
         place % self.count == self.index - 1
     }

@@ -7,14 +7,14 @@ use rayon::prelude::*;
 /// Temperature of the cool reward: the paper evaluates at it.
 pub const COOL_TEMPERATURE: f64 = 0.6;
 
-/// What a policy is worth.
+/// Entropy and expected rewards of a policy.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Evaluation {
     /// Mean entropy of a token on the training questions, in nats.
     pub entropy: f64,
     /// Expected reward of a response sampled at temperature 1, `0..=1`.
     pub reward: f64,
-    /// The same at [`COOL_TEMPERATURE`].
+    /// Expected reward of a response sampled at [`COOL_TEMPERATURE`], `0..=1`.
     pub cool_reward: f64,
     /// Expected reward of the response of most probable tokens.
     pub greedy_reward: f64,

@@ -1,4 +1,4 @@
-//! What may change between two rollouts.
+//! The training method, which may change between two rollouts.
 
 use rl_losses::{
     AdvantageEstimator, Aggregation, ClipRange, DifficultyThermostatSettings, DualClip, PolicyLoss,
@@ -39,19 +39,19 @@ impl Method {
         }
     }
 
-    /// The same method with another estimator of advantages.
+    /// Sets the estimator of advantages.
     #[must_use]
     pub fn with_advantage(self, advantage: AdvantageEstimator) -> Self {
         Self { advantage, ..self }
     }
 
-    /// The same method with an entropy bonus.
+    /// Sets the coefficient of the entropy bonus.
     #[must_use]
     pub fn with_entropy_bonus(self, coefficient: f64) -> Self {
         Self { entropy_bonus: coefficient, ..self }
     }
 
-    /// The same method with a penalty on the divergence from the starting policy.
+    /// Sets the coefficient of the KL to the starting policy.
     #[must_use]
     pub fn with_reference_kl(self, coefficient: f64) -> Self {
         Self { reference_kl: coefficient, ..self }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// What the gradient of the mini-batch's loss is multiplied by.
+/// Factor on the gradient of the mini-batch's loss.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub enum StepSize {
     /// A learning rate of the loss averaged over the tokens of the mini-batch: for shared
@@ -40,7 +40,7 @@ pub struct Schedule {
     pub epochs: usize,
     /// Learning rate and what it multiplies.
     pub step_size: StepSize,
-    /// Whether groups of equal rewards are left out before mini-batches are made. The choice
+    /// True to leave out groups of equal rewards before mini-batches are made. The choice
     /// matters: left in, they feel no reward but every regulariser, and count among the tokens that
     /// a method takes its fraction of.
     pub drop_uninformative: bool,
@@ -74,7 +74,7 @@ impl Schedule {
         }
     }
 
-    /// One on-policy update for each rollout, over all of it: what the theorems speak of.
+    /// One on-policy update for each rollout, over all of it, as the theorems assume.
     pub fn on_policy(learning_rate: f64) -> Self {
         let tabular = Self::tabular(learning_rate);
         Self { mini_batches: 1, epochs: 1, drop_uninformative: false, ..tabular }

@@ -15,7 +15,7 @@ use rand::seq::index;
 use rand_chacha::ChaCha8Rng;
 use rl_losses::{LossSums, RolloutColumns, informative_groups};
 
-/// What is known after one rollout batch and its updates.
+/// Measurements of one rollout batch and its updates.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RolloutReport {
     /// Number of the rollout, from 0.
@@ -124,7 +124,7 @@ impl<'a> Trainer<'a> {
         Some(report)
     }
 
-    /// Trains to the end of the schedule; the curve of the evaluations, from here on.
+    /// Trains to the end of the schedule; returns the curve of the evaluations from here on.
     ///
     /// `after_each` sees what each rollout measured and may change the method of the next.
     pub fn run(&mut self, mut after_each: impl FnMut(&mut Method, &RolloutReport)) -> Curve {
@@ -139,7 +139,7 @@ impl<'a> Trainer<'a> {
         Curve { points }
     }
 
-    /// Fills the rollout; mean reward and entropy.
+    /// Samples the rollout; returns mean reward and entropy.
     fn sample(&mut self) -> (f64, f64) {
         let questions = &self.environment.training;
         let shape = questions.shape();

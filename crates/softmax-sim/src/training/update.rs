@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use rl_losses::{Evaluation, LossSums, StepPlan, Threads, TokenBatch, TokenColumns, entropy_bonus};
 use std::ops::Range;
 
-/// What the updates of a run reuse.
+/// Buffers that the updates of a run reuse.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Workspace {
     rows: Rows,
@@ -22,11 +22,11 @@ pub(crate) struct Workspace {
     d_logits: Vec<f64>,
 }
 
-/// What an update reads.
+/// Inputs of an update.
 pub(crate) struct MiniBatch<'a> {
     pub(crate) questions: &'a Questions,
     pub(crate) rollout: &'a Rollout,
-    /// Which prompts of the rollout.
+    /// Indices of its prompts in the rollout.
     pub(crate) slots: Range<usize>,
     pub(crate) group_size: usize,
     /// Lengths of at least as many sequences as the mini-batch has.

@@ -7,7 +7,7 @@ use workspace_tests::shell::{accepts, completions, output, rendered};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_softmax-sim");
 
-/// What another program has written: the law with a little noise.
+/// CSV as another program writes it: the law with a little noise.
 const EXPORTED: &str = "step,actor/entropy,critic/rewards/mean\n1,1.2,0.13\n2,0.9,0.31\n3,0.6,0.44\n4,0.4,0.5\n\
     5,0.25,0.54\n6,0.1,0.58\n";
 

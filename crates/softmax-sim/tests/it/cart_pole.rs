@@ -37,8 +37,8 @@ fn recording() -> Recording {
 }
 
 fn assert_near(found: State, expected: [f64; 4]) {
-    for (found, expected) in std::iter::zip(found.observation(), expected) {
-        assert!((found - expected).abs() < 1e-12, "{found} for {expected}");
+    for (value, expected) in std::iter::zip(found.observation(), expected) {
+        assert!((value - expected).abs() < 1e-12, "{value} for {expected}");
     }
 }
 

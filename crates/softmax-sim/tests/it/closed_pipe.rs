@@ -3,11 +3,11 @@
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, ExitStatus, Stdio};
 
-/// What a shell shows for a program that `SIGPIPE` ended.
+/// Exit status that a shell shows for a program that `SIGPIPE` ended.
 const CLOSED_PIPE: i32 = 141;
 
-/// Runs the command with `lines` of input and closes what it prints to after `read` lines, or before it starts; how it
-/// ended and what it complained of.
+/// Runs the command with `lines` lines of input, and closes its output after `read` lines, or before it starts if that is 0.
+/// Returns its exit status and standard error.
 fn closed_after(
     read: usize,
     arguments: &[&str],

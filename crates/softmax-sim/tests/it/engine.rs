@@ -1,4 +1,4 @@
-//! What kept results are current for: the digest of what short runs come to.
+//! Stored results against the engine: the digest of short runs.
 
 use entropy_core::{UpdateEffect, UpdateRule};
 use rl_losses::{AdvantageEstimator, registry};
@@ -12,7 +12,7 @@ use softmax_sim::reproduce::revision::digest;
 use softmax_sim::training::{Curve, Method, Schedule, train};
 use std::path::Path;
 
-/// To six digits: what a compiler or a mathematical library rounds otherwise is no other engine.
+/// Formats to six digits, so that other rounding by a compiler or a mathematical library makes no other engine.
 fn numbers(values: impl IntoIterator<Item = f64>) -> String {
     let numbers: Vec<String> = values.into_iter().map(|value| format!("{value:.5e}")).collect();
     numbers.join(" ") + " "
@@ -26,7 +26,7 @@ fn of_curve(curve: &Curve) -> String {
     )
 }
 
-/// Small ones of every kind.
+/// Small environments of every kind.
 fn environments() -> Vec<Environment> {
     let shape = |positions| Shape { prompts: 16, positions, actions: 8 };
     let held_out =
@@ -43,7 +43,7 @@ fn environments() -> Vec<Environment> {
     ]
 }
 
-/// One line a run.
+/// Results of short runs, one line per run.
 fn short_runs() -> String {
     let environments = environments();
     let schedule = Schedule { rollouts: 4, evaluate_every: 2, ..Schedule::tabular(0.5) };

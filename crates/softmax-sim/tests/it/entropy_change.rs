@@ -61,10 +61,10 @@ fn every_answer_agrees_with_the_multi_precision_oracle() {
     let requests = requests(&oracle());
     assert!(requests.len() >= 60, "{}", requests.len());
     let lines: Vec<String> = requests.iter().map(|(_, request)| request.to_string()).collect();
-    let found = answers(&lines.join("\n"));
-    assert_eq!(found.len(), requests.len());
+    let replies = answers(&lines.join("\n"));
+    assert_eq!(replies.len(), requests.len());
     let mut failures = Vec::new();
-    for ((case, request), answer) in std::iter::zip(&requests, &found) {
+    for ((case, request), answer) in std::iter::zip(&requests, &replies) {
         assert_eq!(answer["id"], request["id"]);
         let rule = request["rule"].as_str().expect("a name");
         let expected = &case[rule];
@@ -100,10 +100,10 @@ fn a_baseline_changes_no_answer() {
                 json!({"logits": [0.5, -1.0, 0.0], "advantages": advantages, "eta": 0.125, "rule": rule})
             )
         };
-        let found = answers(&(row(0.0) + &row(64.0)));
+        let replies = answers(&(row(0.0) + &row(64.0)));
         for field in ["delta", "first_order", "covariance"] {
             let [plain, shifted] =
-                [0, 1].map(|line: usize| found[line][field].as_f64().expect("a number"));
+                [0, 1].map(|line: usize| replies[line][field].as_f64().expect("a number"));
             assert!((plain - shifted).abs() < 1e-14, "{rule} `{field}`: {plain} {shifted}");
         }
     }

@@ -69,11 +69,14 @@ fn recorded_populations_are_met_to_twelve_digits() {
                 trainer.step(rule, rate);
                 done += 1;
             }
-            let found = trainer.point();
+            let reached = trainer.point();
             let (_, change) = trainer.expected_step(rule, rate);
             let name = format!("{} at step {done}", run.alg);
-            assert!((found.entropy - number(&point.entropy)).abs() < 1e-12, "{name}: {found:?}");
-            assert!((found.reward - number(&point.reward)).abs() < 1e-12, "{name}: {found:?}");
+            assert!(
+                (reached.entropy - number(&point.entropy)).abs() < 1e-12,
+                "{name}: {reached:?}"
+            );
+            assert!((reached.reward - number(&point.reward)).abs() < 1e-12, "{name}: {reached:?}");
             assert!((change - number(&point.change)).abs() < 1e-12, "{name}: {change}");
         }
     }
@@ -110,11 +113,8 @@ fn the_mean_of_sampled_updates_is_the_expected_one() {
             let mean = sums[index] / count;
             let error = ((squares[index] / count - mean * mean) / count).sqrt();
             // 5.3 standard errors: exceeded once in ten million draws.
-            let found = (mean - expected).abs();
-            assert!(
-                found < 5.3 * error,
-                "{rule:?}, logit {index}: {mean} and {expected} ± {error}"
-            );
+            let gap = (mean - expected).abs();
+            assert!(gap < 5.3 * error, "{rule:?}, logit {index}: {mean} and {expected} ± {error}");
         }
     }
 }

@@ -78,7 +78,7 @@ fn what_cannot_be_fitted_ends_with_2_and_says_why() {
         std::fs::write(&file, text).unwrap();
         let output = fit_law(&file, arguments);
         assert_eq!(output.status.code(), Some(2), "{text}");
-        let found = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(found.contains(expected), "{found}");
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(errors.contains(expected), "{errors}");
     }
 }

@@ -102,8 +102,8 @@ fn the_document_is_printed_from_the_findings_and_the_published_results() {
     if std::env::var_os("UPDATE_DOCS").is_some() {
         fs::write(&path, &printed).unwrap();
     }
-    let found = fs::read_to_string(&path).unwrap();
-    assert!(found == printed, "docs/reproduce.md is out of date: UPDATE_DOCS=1 rewrites it");
+    let current = fs::read_to_string(&path).unwrap();
+    assert!(current == printed, "docs/reproduce.md is out of date: UPDATE_DOCS=1 rewrites it");
 }
 
 #[test]

@@ -113,8 +113,8 @@ fn run_and_kill(config: &Path, dir: &Path, shard: &str, kills: &[u64]) -> usize 
 #[test]
 fn ten_thousand_cells_survive_kills_of_all_their_processes() {
     let (folder, config) = folder_with(&cheap(50, 20, 10));
-    let (whole, parts) = (folder.path().join("whole"), folder.path().join("parts"));
-    let one = output(&mut sweep(&[path_text(&config), "--out", path_text(&whole)]));
+    let (single, parts) = (folder.path().join("whole"), folder.path().join("parts"));
+    let one = output(&mut sweep(&[path_text(&config), "--out", path_text(&single)]));
     assert_eq!(one.status.code(), Some(0), "{one:?}");
     let killed: usize = std::thread::scope(|scope| {
         // Bytes that each process may still write before it is killed: a record has some 350.
@@ -133,7 +133,7 @@ fn ten_thousand_cells_survive_kills_of_all_their_processes() {
         lines += read(&parts.join(format!("shard-{shard}-of-3.jsonl"))).lines().count();
     }
     assert_eq!(lines, 10_000, "no cell was computed twice");
-    let [of_one, of_three] = [merged_tables(&whole), merged_tables(&parts)];
+    let [of_one, of_three] = [merged_tables(&single), merged_tables(&parts)];
     assert_eq!(of_one[0].lines().count(), 10_000);
     assert_eq!(of_one[1].lines().count(), 10_001);
     assert!(of_one == of_three, "the tables differ");
@@ -223,12 +223,12 @@ fn torn_and_damaged_lines_are_computed_again_and_the_damaged_named() {
     let arguments = [path_text(&config), "--out", path_text(&out)];
     output(&mut sweep(&arguments));
     let file = out.join("shard-1-of-1.jsonl");
-    let whole = read(&file);
-    fs::write(&file, &whole[..whole.len() - 9]).unwrap();
+    let complete = read(&file);
+    fs::write(&file, &complete[..complete.len() - 9]).unwrap();
     let again = output(&mut sweep(&arguments));
     assert!(text(&again.stdout).contains("3 cells, 2 found, 1 computed"), "{again:?}");
-    assert_eq!(read(&file), whole);
-    fs::write(&file, whole.replacen("entropy", "\"", 1)).unwrap();
+    assert_eq!(read(&file), complete);
+    fs::write(&file, complete.replacen("entropy", "\"", 1)).unwrap();
     let expected = format!("{} line 1: no result of a cell (", file.display());
     let missing = output(&mut sweep(&["merge", path_text(&out)]));
     assert_eq!(missing.status.code(), Some(1));
@@ -314,15 +314,15 @@ fn a_second_process_of_a_shard_is_turned_away() {
 #[test]
 fn committed_sweeps_can_be_read() {
     let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
-    let mut found = 0;
+    let mut sweeps = 0;
     for entry in fs::read_dir(configs).unwrap() {
         let path = entry.unwrap().path();
         if path.file_name().unwrap().to_str().unwrap().starts_with("sweep-") {
             let plan = Plan::<CellSettings>::read(&read(&path));
             let plan = plan.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
             assert!(plan.cells.len() > 1);
-            found += 1;
+            sweeps += 1;
         }
     }
-    assert!(found > 0);
+    assert!(sweeps > 0);
 }

@@ -79,7 +79,7 @@ fn another_seed_is_another_run() {
 fn an_evaluation_sums_over_all_responses() {
     let shape = Shape { prompts: 3, positions: 2, actions: 3 };
     let environment = TabularSetting { shape, ..TabularSetting::CONTROL }.draw(1);
-    let found = evaluate(&environment, &environment.start);
+    let evaluation = evaluate(&environment, &environment.start);
     let policies: Vec<Categorical> = environment
         .start
         .chunks(3)
@@ -94,9 +94,9 @@ fn an_evaluation_sums_over_all_responses() {
             reward += chance * quality[first] * quality[3 + second] / 3.0;
         }
     }
-    assert!((found.reward - reward).abs() < 1e-15, "{} and {reward}", found.reward);
+    assert!((evaluation.reward - reward).abs() < 1e-15, "{} and {reward}", evaluation.reward);
     let entropy = policies.iter().map(Categorical::entropy).sum::<f64>() / 6.0;
-    assert!((found.entropy - entropy).abs() < 1e-15);
+    assert!((evaluation.entropy - entropy).abs() < 1e-15);
 }
 
 /// The rows are those of `Categorical`, to rounding.
@@ -142,8 +142,8 @@ fn an_on_policy_step_is_the_sampled_policy_gradient() {
             }
         }
     }
-    for (found, expected) in std::iter::zip(trainer.parameters(), &expected) {
-        assert!((found - expected).abs() < 1e-12, "{found} and {expected}");
+    for (value, expected) in std::iter::zip(trainer.parameters(), &expected) {
+        assert!((value - expected).abs() < 1e-12, "{value} and {expected}");
     }
 }
 
@@ -202,8 +202,8 @@ fn regularisers_follow_the_gradient_of_entropy_and_divergence() {
         let above = objective(&shifted);
         shifted[action] -= 2e-5;
         let slope = (above - objective(&shifted)) / 2e-5;
-        let found = (trainer.parameters()[action] - before[action]) / rate;
-        assert!((found - slope).abs() < 1e-9, "action {action}: {found} and {slope}");
+        let measured = (trainer.parameters()[action] - before[action]) / rate;
+        assert!((measured - slope).abs() < 1e-9, "action {action}: {measured} and {slope}");
     }
 }
 
@@ -290,7 +290,7 @@ fn the_learning_rate_of_a_state_does_not_depend_on_the_mini_batches() {
         while trainer.step().is_some() {}
         trainer.parameters().to_vec()
     };
-    let (whole, quarters) = (run(1), run(4));
-    assert!(std::iter::zip(&whole, &quarters).all(|(a, b)| (a - b).abs() < 1e-12));
+    let (single, quarters) = (run(1), run(4));
+    assert!(std::iter::zip(&single, &quarters).all(|(a, b)| (a - b).abs() < 1e-12));
     assert_eq!(Schedule::tabular(0.3).step_size, StepSize::PerState(0.3));
 }

@@ -29,12 +29,12 @@ pub(super) const FINDING: Finding = Finding {
     run,
 };
 
-/// How much is run.
+/// Size of the experiment.
 #[derive(Debug, Clone, Copy)]
 struct Size {
     /// Runs of each method in a seed.
     runs: u64,
-    /// What the methods have in common.
+    /// Settings that all methods share.
     settings: Ppo,
 }
 
@@ -52,7 +52,7 @@ const KL_COV: usize = 2;
 const NO_PENALTY: usize = 3;
 const BONUS: usize = 4;
 
-/// In the order of the constants.
+/// Methods of the comparison, in the order of the constants.
 fn methods() -> [Method; 5] {
     let clip = ClipRange::new(0.2, 0.2).expect("a clip of 0.2 is in range");
     let band = CovarianceBand::new(0.2, 5.0).expect("the bounds are in order");
@@ -136,7 +136,7 @@ impl Runs {
         (0..self.curves[0].len()).map(|at| self.mean_over_runs(|run| value(&run[at]))).collect()
     }
 
-    /// Mean over the whole run, nats.
+    /// Mean entropy over the run, nats.
     fn entropy(&self) -> f64 {
         self.mean_over_runs(|run| mean(run, |point| point.entropy))
     }
@@ -147,7 +147,7 @@ impl Runs {
         self.mean_over_runs(|run| solved_after(run).unwrap_or_else(|| last(run)) as f64)
     }
 
-    /// Steps to solve over those of the other; NaN where no run of this method solved the task.
+    /// Steps to solve over those of `other`; NaN if no run of this method solved the task.
     fn steps_to_solve_over(&self, other: &Self) -> f64 {
         let solved = self.fraction_solved() > 0.0;
         if solved { self.steps_to_solve() / other.steps_to_solve() } else { f64::NAN }
@@ -168,17 +168,17 @@ fn mean(points: &[Point], value: fn(&Point) -> f64) -> f64 {
 }
 
 fn measures(seeds: &[Vec<Runs>]) -> Vec<Measure> {
-    let of = |value: &dyn Fn(&[Runs]) -> f64| seeds.iter().map(|seed| value(seed)).collect();
+    let per_seed = |value: &dyn Fn(&[Runs]) -> f64| seeds.iter().map(|seed| value(seed)).collect();
     let gap = |method: usize, control: usize, least: f64, words: &str| {
-        let values = of(&|runs| runs[method].entropy() - runs[control].entropy());
+        let values = per_seed(&|runs| runs[method].entropy() - runs[control].entropy());
         Measure::new(&format!("mean entropy, {words}"), "nat", values, Target::AtLeast(least))
     };
     let slower = |method: usize, target, words: &str| {
-        let values = of(&|runs| runs[method].steps_to_solve_over(&runs[BASELINE]));
+        let values = per_seed(&|runs| runs[method].steps_to_solve_over(&runs[BASELINE]));
         Measure::new(&format!("steps to 475, {words} over no control"), "1", values, target)
     };
     let late = |method: usize, words: &str| {
-        let values = of(&|runs| runs[method].late(|point| point.greedy_return));
+        let values = per_seed(&|runs| runs[method].late(|point| point.greedy_return));
         let quantity = format!("greedy return over the last quarter, {words}");
         Measure::new(&quantity, "reward", values, Target::AtLeast(475.0))
     };

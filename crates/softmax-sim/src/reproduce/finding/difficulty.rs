@@ -59,9 +59,9 @@ fn run(setting: &Setting, progress: &Progress) -> Outcome {
 /// Mean covariance over the first third of a run: hard, medium, easy.
 fn early(trace: &Trace) -> [f64; 3] {
     let third = trace.measured.len() / 3;
-    let of =
+    let early_mean =
         |column: &Vec<f64>| mean(column[..third].iter().copied().filter(|value| value.is_finite()));
-    trace.by_difficulty.each_ref().map(of)
+    trace.by_difficulty.each_ref().map(early_mean)
 }
 
 fn chart(traces: &[Trace]) -> Chart {

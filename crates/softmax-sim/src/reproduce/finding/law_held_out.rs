@@ -41,9 +41,14 @@ fn run(setting: &Setting, progress: &Progress) -> Outcome {
         high - low
     };
     let errors = std::iter::zip(&runs, &pooled).map(|(curves, law)| worst(curves, law)).collect();
-    let of = |value: fn(&PerformanceLaw) -> f64| pooled.iter().map(value).collect();
+    let per_seed = |value: fn(&PerformanceLaw) -> f64| pooled.iter().map(value).collect();
     let outcome = Outcome::new(vec![
-        Measure::new("R² of one law for all five", "1", of(explained), Target::AtLeast(0.985)),
+        Measure::new(
+            "R² of one law for all five",
+            "1",
+            per_seed(explained),
+            Target::AtLeast(0.985),
+        ),
         Measure::new(
             "its largest error for one algorithm (RMSE)",
             "1",
@@ -56,9 +61,9 @@ fn run(setting: &Setting, progress: &Progress) -> Outcome {
             runs.iter().map(spread).collect(),
             Target::None,
         ),
-        Measure::new("R² of one straight line", "1", of(explained_by_line), Target::None),
-        Measure::new("a", "1", of(|law| law.a), Target::None),
-        Measure::new("b", "1", of(|law| law.b), Target::None),
+        Measure::new("R² of one straight line", "1", per_seed(explained_by_line), Target::None),
+        Measure::new("a", "1", per_seed(|law| law.a), Target::None),
+        Measure::new("b", "1", per_seed(|law| law.b), Target::None),
     ]);
     let Some((first, law)) = runs.first().zip(pooled.first()) else { return outcome };
     let named: Vec<(&str, &Curve)> =

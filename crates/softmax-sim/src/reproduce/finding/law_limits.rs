@@ -1,4 +1,4 @@
-//! Where the exponential law holds, and where a straight line is the better one.
+//! Environments where the exponential law holds, and where a straight line fits better.
 
 use super::law_runs::{explained, explained_by_line, law};
 use crate::environment::{Shape, TabularSetting};

@@ -34,28 +34,33 @@ fn run(setting: &Setting, progress: &Progress) -> Outcome {
         progress.advance(1);
         batch
     });
-    let of = |value: fn(&Batch) -> f64| batches.iter().map(value).collect();
+    let per_seed = |value: fn(&Batch) -> f64| batches.iter().map(value).collect();
     let measures = vec![
-        Measure::new("mean of the top 0.02 %", "1", of(|batch| batch.top(0)), Target::AtLeast(4.0)),
+        Measure::new(
+            "mean of the top 0.02 %",
+            "1",
+            per_seed(|batch| batch.top(0)),
+            Target::AtLeast(4.0),
+        ),
         Measure::new(
             "the same over the mean of all",
             "1",
-            of(|batch| batch.top(0) / batch.summary.mean),
+            per_seed(|batch| batch.top(0) / batch.summary.mean),
             Target::AtLeast(300.0),
         ),
         Measure::new(
             "part of the net sum in the top 0.2 %",
             "1",
-            of(Batch::carried),
+            per_seed(Batch::carried),
             Target::AtLeast(0.5),
         ),
         Measure::new(
             "fraction of tokens between 1 and 5",
             "1",
-            of(|batch| batch.in_band),
+            per_seed(|batch| batch.in_band),
             Target::None,
         ),
-        Measure::new("tokens", "1", of(|batch| batch.summary.tokens as f64), Target::None),
+        Measure::new("tokens", "1", per_seed(|batch| batch.summary.tokens as f64), Target::None),
     ];
     let mut table = Table::new(
         "Mean covariance of the top tokens (nat·reward).",

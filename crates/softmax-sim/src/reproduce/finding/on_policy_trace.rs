@@ -42,7 +42,7 @@ pub(super) fn courses(setting: &Setting) -> [Course; 2] {
     [one, four]
 }
 
-/// What happened at each step; every column is `[steps]`.
+/// Measured and predicted changes of each step; every column is `[steps]`.
 pub(super) struct Trace {
     /// Change of the mean entropy, in nats.
     pub(super) measured: Vec<f64>,
@@ -54,7 +54,7 @@ pub(super) struct Trace {
     pub(super) over_batch: Vec<f64>,
     /// Mean over the groups of the covariance within them (Equation 8).
     pub(super) within_groups: Vec<f64>,
-    /// The same over the groups of [`RIGHT`] right answers; NaN where there is none.
+    /// Mean covariance within the groups of [`RIGHT`] right answers; NaN where there is no such group.
     pub(super) by_difficulty: [Vec<f64>; 3],
     /// Mean entropy before the step, in nats.
     pub(super) entropy: Vec<f64>,
@@ -147,7 +147,7 @@ fn changes(before: &[f64], after: &[f64]) -> (f64, f64) {
     (mean(each.iter().map(|pair| pair.0)), mean(each.iter().map(|pair| pair.1)))
 }
 
-/// NaN of nothing.
+/// Mean of the values; NaN if there are none.
 pub(super) fn mean(values: impl IntoIterator<Item = f64>) -> f64 {
     let (sum, count) =
         values.into_iter().fold((0.0, 0.0), |(sum, count), x| (sum + x, count + 1.0));

@@ -26,7 +26,7 @@ pub(super) const FINDING: Finding = Finding {
 
 const BETAS: [f64; 3] = [0.1, 0.3, 1.0];
 const ALPHA: f64 = 0.1;
-/// Late enough that nothing moves any more.
+/// Time after which nothing moves any more.
 const LATE: f64 = 400.0;
 
 fn run(setting: &Setting, progress: &Progress) -> Outcome {
@@ -37,34 +37,34 @@ fn run(setting: &Setting, progress: &Progress) -> Outcome {
         progress.advance(1);
         (bandits, figures)
     });
-    let of =
+    let per_seed =
         |value: fn(&Figures) -> f64| bandits.iter().map(|(_, figures)| value(figures)).collect();
     let outcome = Outcome::new(vec![
         Measure::new(
             "distance from the free flow at τ",
             "1",
-            of(|f| f.apart),
+            per_seed(|f| f.apart),
             Target::AtMost(1e-12),
         ),
         Measure::new(
             "final reward against the free flow at 1/β",
             "1",
-            of(|f| f.stop),
+            per_seed(|f| f.stop),
             Target::AtMost(1e-9),
         ),
         Measure::new(
             "step by step: reward off the curve",
             "1",
-            of(|f| f.integrated),
+            per_seed(|f| f.integrated),
             Target::AtMost(2e-3),
         ),
         Measure::new(
             "entropy bonus: reward off the curve",
             "1",
-            of(|f| f.bonus),
+            per_seed(|f| f.bonus),
             Target::AtLeast(0.01),
         ),
-        Measure::new("reward given up by β = 0.3", "1", of(|f| f.given_up), Target::None),
+        Measure::new("reward given up by β = 0.3", "1", per_seed(|f| f.given_up), Target::None),
     ]);
     let Some((first, _)) = bandits.first() else { return outcome };
     outcome
@@ -173,7 +173,7 @@ impl Bandits {
     }
 }
 
-/// What is measured of one seed.
+/// Quantities measured in one seed.
 struct Figures {
     apart: f64,
     stop: f64,

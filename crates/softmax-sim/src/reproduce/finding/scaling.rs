@@ -37,44 +37,45 @@ fn run(setting: &Setting, progress: &Progress) -> Outcome {
     progress.plan((setting.seeds * SIZES.len() * decays.len()) as u64);
     let [family, slow] =
         decays.map(|decay| setting.over_seeds(|seed| Family::of(seed, decay, progress)));
-    let of = |family: &[Family], value: fn(&Family) -> f64| family.iter().map(value).collect();
+    let per_seed =
+        |family: &[Family], value: fn(&Family) -> f64| family.iter().map(value).collect();
     let rising: Vec<bool> = family.iter().map(|one| rises(&one.a) && rises(&one.b)).collect();
     let measures = vec![
         Measure::holds("a and b rise with every doubling", &rising),
         Measure::new(
             "R² of a on log size",
             "1",
-            of(&family, |f| on_log_size(&f.a)),
+            per_seed(&family, |f| on_log_size(&f.a)),
             Target::AtLeast(0.9),
         ),
         Measure::new(
             "R² of b on log size",
             "1",
-            of(&family, |f| on_log_size(&f.b)),
+            per_seed(&family, |f| on_log_size(&f.b)),
             Target::AtLeast(0.98),
         ),
         Measure::new(
             "error of a extrapolated to 64",
             "1",
-            of(&family, |f| beyond(&f.a)),
+            per_seed(&family, |f| beyond(&f.a)),
             Target::AtMost(0.3),
         ),
         Measure::new(
             "error of b extrapolated to 64",
             "1",
-            of(&family, |f| beyond(&f.b)),
+            per_seed(&family, |f| beyond(&f.b)),
             Target::AtMost(0.1),
         ),
         Measure::new(
             "R² of a, features decaying as j^-0.5",
             "1",
-            of(&slow, |f| on_log_size(&f.a)),
+            per_seed(&slow, |f| on_log_size(&f.a)),
             Target::None,
         ),
         Measure::new(
             "R² of b, features decaying as j^-0.5",
             "1",
-            of(&slow, |f| on_log_size(&f.b)),
+            per_seed(&slow, |f| on_log_size(&f.b)),
             Target::None,
         ),
     ];
@@ -124,7 +125,7 @@ fn on_log_size(values: &[f64]) -> f64 {
     fit(&sizes(), values).line.r_squared.unwrap_or(f64::NAN)
 }
 
-/// Error of the largest size's value, extrapolated from the small ones, as a part of it.
+/// Relative error of the largest size's value, extrapolated from the small sizes.
 fn beyond(values: &[f64]) -> f64 {
     let (sizes, last) = (sizes(), SIZES.len() - 1);
     let scaling = fit(&sizes[..SMALL], &values[..SMALL]);

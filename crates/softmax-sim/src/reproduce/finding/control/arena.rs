@@ -1,4 +1,4 @@
-//! Where entropy control is tried, and the runs there: each is done once for all findings.
+//! Environments and schedules for entropy control, and runs that all findings share: each is done once.
 
 use crate::environment::{Shape, TabularSetting};
 use crate::reproduce::{Progress, Setting};
@@ -23,7 +23,7 @@ impl Arena {
         setting.pick(Self::of(32, 0.3, 2000, 20), Self::of(256, 0.3, 3000, 20))
     }
 
-    /// Large steps, of which PPO's clip cuts many.
+    /// Large steps, many of which PPO's clip stops.
     pub(super) fn fast(setting: &Setting) -> Self {
         setting.pick(Self::of(32, 1.0, 1000, 20), Self::of(256, 1.0, 1500, 10))
     }
@@ -41,7 +41,7 @@ impl Arena {
         }
     }
 
-    /// Runs every method once a seed, those that have been run before not again: `[methods]`.
+    /// Runs every method once per seed and returns `[methods]`; a run done before is not repeated.
     pub(super) fn runs(
         &self,
         setting: &Setting,
@@ -53,7 +53,7 @@ impl Arena {
         self.controlled_runs(setting, progress, &methods)
     }
 
-    /// The same, some of them under a thermostat.
+    /// Runs every method once per seed, some under a thermostat, and returns `[methods]`.
     pub(super) fn controlled_runs(
         &self,
         setting: &Setting,
@@ -89,7 +89,7 @@ pub(super) struct Controlled<'a> {
 /// A trajectory of entropy, from the initial one.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(super) struct Hold {
-    /// Where it ends, in nats.
+    /// Entropy at the end, in nats.
     pub(super) entropy: f64,
     /// Rollouts until then.
     pub(super) within: u64,
@@ -106,7 +106,7 @@ impl Hold {
     }
 }
 
-/// What a thermostat may set the fraction of tokens to.
+/// Range of the fraction of tokens that a thermostat may set.
 const FRACTIONS: (f64, f64) = (1e-4, 0.5);
 
 /// One run.
@@ -114,7 +114,7 @@ const FRACTIONS: (f64, f64) = (1e-4, 0.5);
 #[serde(deny_unknown_fields)]
 pub(super) struct Run {
     pub(super) curve: Curve,
-    /// Over all updates of the run.
+    /// Loss sums over all updates of the run.
     pub(super) sums: LossSums,
     /// Fraction of tokens after each rollout, of a run under a thermostat.
     pub(super) fractions: Vec<f64>,
@@ -140,7 +140,7 @@ impl Run {
         Self { curve, sums, fractions }
     }
 
-    /// After training.
+    /// Evaluation after training.
     pub(super) fn end(&self) -> &CurvePoint {
         self.curve.last()
     }

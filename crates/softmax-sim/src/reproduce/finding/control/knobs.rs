@@ -96,7 +96,7 @@ fn run_in(slow: &Arena, fast: &Arena, setting: &Setting, progress: &Progress) ->
         )
 }
 
-/// Of each seed the smallest entropy after training over that at the value of the knob before.
+/// Smallest ratio of entropy after training to that at the previous value of the knob, `[seeds]`.
 fn smallest_steps(trials: &[Trial]) -> Vec<f64> {
     let ends: Vec<Vec<f64>> = trials.iter().map(|trial| trial.end(|point| point.entropy)).collect();
     let steps = |seed: usize| ends.windows(2).map(move |pair| pair[1][seed] / pair[0][seed]);

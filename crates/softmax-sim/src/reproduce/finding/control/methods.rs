@@ -28,7 +28,7 @@ pub(in super::super) const FINDING: Finding = Finding {
 /// A row of the table.
 struct Entry {
     name: String,
-    /// For the charts.
+    /// Short name, for the charts.
     short: String,
     source: &'static str,
     standing: &'static str,
@@ -220,11 +220,11 @@ fn entropy_chart(entries: &[Entry], trials: &[Trial]) -> Chart {
 
 /// Reward of each loss, sampled and greedy.
 fn reward_chart(entries: &[Entry], trials: &[Trial]) -> Chart {
-    let of =
+    let intervals =
         |value: fn(&CurvePoint) -> f64| trials.iter().map(move |trial| interval(&trial.end(value)));
     let series = vec![
-        over_losses("at T = 1", 0, Mark::Points, of(|point| point.reward)),
-        over_losses("greedy", 1, Mark::Points, of(|point| point.greedy_reward)),
+        over_losses("at T = 1", 0, Mark::Points, intervals(|point| point.reward)),
+        over_losses("greedy", 1, Mark::Points, intervals(|point| point.greedy_reward)),
     ];
     let heights: Vec<f64> = series.iter().flat_map(Series::heights).collect();
     Chart {

@@ -1,4 +1,4 @@
-//! What the findings about control show alike: curves of entropy, ends over a knob, a table of methods.
+//! Charts and tables that findings about control share: curves of entropy, ends over a knob, a table of methods.
 
 use super::arena::Trial;
 use crate::reproduce::seeds::{curve, interval};
@@ -117,7 +117,7 @@ pub(super) fn table(heading: &str, trials: &[Named]) -> Table {
     table
 }
 
-/// Adds what a short run is worth.
+/// Adds a note on the limits of a quick run.
 pub(super) fn with_scale(outcome: Outcome, setting: &Setting) -> Outcome {
     match setting.scale {
         Scale::Full => outcome,

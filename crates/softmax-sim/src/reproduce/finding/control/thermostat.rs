@@ -47,23 +47,23 @@ fn run_in(arena: &Arena, setting: &Setting, progress: &Progress) -> Outcome {
         let start = run.curve.first().entropy;
         EntropyTarget { start, end: END, steps: arena.schedule.rollouts as u64 / 3 }
     };
-    let whole = |run: &Run| error(run, target(run), 0);
+    let overall = |run: &Run| error(run, target(run), 0);
     let settled = |run: &Run| error(run, target(run), arena.schedule.rollouts / 3);
     let mut measures = vec![];
     for ((name, trial), fixed) in NAMES.iter().zip(&held).zip(&fixed) {
-        let best = best_of(fixed, &whole);
-        let ratio = std::iter::zip(best, trial.each(whole)).map(|(best, held)| best / held);
+        let best = best_of(fixed, &overall);
+        let ratio = std::iter::zip(best, trial.each(overall)).map(|(best, held)| best / held);
         let ratio: Vec<f64> = ratio.collect();
         let measure = |what: &str, values, target| {
             Measure::new(&format!("{name}: {what}"), "1", values, target)
         };
         measures.extend([
-            measure("error over the whole run", trial.each(whole), Target::AtMost(0.1)),
+            measure("error over the whole run", trial.each(overall), Target::AtMost(0.1)),
             measure("error at the constant target", trial.each(settled), Target::AtMost(0.05)),
             measure("error of the best fixed fraction over it", ratio, Target::AtLeast(3.0)),
         ]);
     }
-    let table = table(&held, &fixed, &whole);
+    let table = table(&held, &fixed, &overall);
     let labels = [FRACTIONS.map(|k| format!("k = {k}")), DROPPED.map(|r| format!("r = {r}"))];
     let mut outcome = Outcome::new(measures);
     for (index, stem) in ["thermostat-kl-cov", "thermostat-clip-cov"].into_iter().enumerate() {
