@@ -1,4 +1,4 @@
-//! A file of questions, as it is to be read.
+//! Settings for reading a file of questions.
 
 use std::path::PathBuf;
 
@@ -10,24 +10,24 @@ use serde::{Deserialize, Serialize};
 pub struct QuestionFile {
     /// `.jsonl`, `.jsonl.zst`, `.json`, `.csv` or `.parquet`.
     pub path: PathBuf,
-    /// Column that holds the problem, dots lead inside; empty takes the one that [`Layout`](super::Layout) finds.
+    /// Column of the problem, dots lead inside; empty takes the one that [`Layout`](super::Layout) finds.
     #[serde(default)]
     pub problem_field: String,
-    /// Column that holds the answer, dots lead inside; empty takes the one that [`Layout`](super::Layout) finds.
+    /// Column of the answer, dots lead inside; empty takes the one that [`Layout`](super::Layout) finds.
     #[serde(default)]
     pub answer_field: String,
-    /// Read only the first so many good rows; 0 reads all.
+    /// Number of good rows to read, from the start; 0 reads all.
     #[serde(default)]
     pub limit: usize,
-    /// What a row without question or readable answer does.
+    /// Treatment of a row without question or readable answer.
     #[serde(default)]
     pub bad_rows: BadRows,
-    /// What a question that stands there more than once does.
+    /// Treatment of repeated questions.
     #[serde(default)]
     pub duplicates: Duplicates,
 }
 
-/// What a row without a question, or without an answer that the verifier can read, does.
+/// Treatment of a row without a question, or without an answer that the verifier can read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BadRows {
@@ -38,21 +38,21 @@ pub enum BadRows {
     Drop,
 }
 
-/// What a question that stands in a file more than once does ([`question_key`](crate::question_key)).
+/// Treatment of a question that occurs in a file more than once ([`question_key`](crate::question_key)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Duplicates {
-    /// It stays, and is counted.
+    /// Keeps the question, and counts it.
     #[default]
     Keep,
-    /// The first stays. Where the answers differ, none does: one of them is wrong.
+    /// Keeps the first. If the answers differ, none stays: one of them is wrong.
     Drop,
-    /// The file is refused.
+    /// Refuses the file.
     Error,
 }
 
 impl QuestionFile {
-    /// All of `path`, columns recognised.
+    /// Reads all of `path`; columns are recognised.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self {
             path: path.into(),
