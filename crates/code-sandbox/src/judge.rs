@@ -135,8 +135,8 @@ impl Sandbox {
         Ok((messages, outcome))
     }
 
-    fn fault(&self, said: &[Value], outcome: &Outcome) -> Fault {
-        let last = said.last();
+    fn fault(&self, messages: &[Value], outcome: &Outcome) -> Fault {
+        let last = messages.last();
         let text = |name: &str| last.and_then(|line| line.get(name)).and_then(Value::as_str);
         let what = match (outcome.ended, text("broken"), text("failed")) {
             (Ended::Exit(_), Some(why), _) => format!("the program does not run: {why}"),

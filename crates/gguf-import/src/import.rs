@@ -72,7 +72,7 @@ pub struct ImportSummary {
 /// `tokenizer_config.json` into `directory`, which must be new or empty.
 ///
 /// Memory stays near the size of the largest attention matrix. Until everything is written and
-/// flushed, the files stand in a temporary directory beside the target, which is removed on failure.
+/// flushed, the files are in a temporary directory beside the target, which is removed on failure.
 ///
 /// # Errors
 ///

@@ -30,7 +30,7 @@ const BLOCK_PARTS: [(&str, &str); 9] = [
     ("post_attention_layernorm", "ffn_norm"),
 ];
 
-/// All tensors to write, in the order in which they stand in `model.safetensors`.
+/// Returns all tensors to write, in the order of `model.safetensors`.
 ///
 /// `embedding` is the GGUF tensor written as `model.embed_tokens.weight`; a tied model has no
 /// `lm_head.weight`.

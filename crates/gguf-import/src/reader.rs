@@ -130,7 +130,7 @@ impl GgufFile {
     ///
     /// # Panics
     ///
-    /// If the run leaves the tensor or cuts a block.
+    /// If the run exceeds the tensor or begins or ends within a block.
     pub fn read_run(
         &self,
         tensor: &TensorInfo,

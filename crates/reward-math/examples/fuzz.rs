@@ -357,7 +357,7 @@ fn main() -> ExitCode {
                 0
             })
             .sum();
-        failures += found;
+        failures += block_failures;
         if let Ok(slowest) = slowest.lock() {
             let shown: String = slowest.1.chars().take(90).collect();
             println!(

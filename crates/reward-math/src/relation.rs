@@ -8,7 +8,7 @@ use crate::answer::{Node, Relation};
 use crate::expression::{Expression, is_constant};
 use crate::verdict::ParseError;
 
-/// Returns the label and the value of `x = 5`, `f(x) = …`, `answer = 5` or `x ∈ S`, also of `y = f(x) = …` and `5 = x`.
+/// Returns label and value of `x = 5`, `f(x) = …`, `answer = 5`, `x ∈ S`, `y = f(x) = …` and `5 = x`.
 pub(crate) fn labelled(chain: &Node) -> Option<(&Node, &Node)> {
     let Node::Chain { sides, relations } = chain else { return None };
     let label = sides.first()?;
@@ -84,7 +84,7 @@ pub(crate) fn is_plain_label(label: &Node) -> bool {
     }
 }
 
-/// Returns true for a quantity that a problem asks for: `m + n = 25`, `\cos A = 1/2`; not for a curve in `x` and `y`.
+/// Returns true for a quantity of a problem, as in `m + n = 25`, `\cos A = 1/2`; false for a curve in `x` and `y`.
 fn is_quantity(label: &Node) -> bool {
     let Node::Value { expression, .. } = label else { return false };
     let letter = |expression: &Expression| {

@@ -98,7 +98,7 @@ fn a_damaged_tokenizer_never_panics() {
     let (mut refused, folder) = (0, folder(&[]));
     for _ in 0..400 {
         let mut bytes = original.clone();
-        // Settings stand at the beginning and after the vocabulary; most of the file is the latter.
+        // Settings are at the beginning and after the vocabulary, which fills most of the file.
         let place =
             if random(2) == 0 { random(bytes.len().min(1200)) } else { random(bytes.len()) };
         bytes[place] = b" \"{}[],:0129eE-.\\nulx\xff"[random(22)];

@@ -28,7 +28,7 @@ pub enum PhrasePlace {
     Beginning,
     /// The questions end in it.
     Ending,
-    /// It stands anywhere.
+    /// The questions contain it at any place.
     Anywhere,
 }
 
