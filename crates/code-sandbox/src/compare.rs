@@ -1,18 +1,21 @@
-//! When what a program gave is what was expected.
+//! Comparison of a program's output or result with the expected one.
 
 use serde_json::Value;
 
-/// Largest difference of two decimals that are the same, of the larger one and of 1.
+/// Largest difference of two equal decimals, relative to the larger of them and 1.
 const CLOSE: f64 = 1e-6;
 
-/// Whether two texts are the same output: line by line without white space at their ends and without empty lines at the
-/// end; where an expected word has a decimal point, by its value to one part in a million.
+/// Returns true if two texts are the same output, compared line by line.
+///
+/// White space at line ends and empty lines at the end do not count. An expected word with a decimal point is compared
+/// by value, to one part in a million.
 pub(super) fn same_output(found: &str, expected: &str) -> bool {
     let lines = |text: &'_ str| -> Vec<String> {
         text.trim_end().lines().map(|line| line.trim_end().to_owned()).collect()
     };
-    let (found, expected) = (lines(found), lines(expected));
-    found.len() == expected.len() && found.iter().zip(&expected).all(|(f, e)| same_line(f, e))
+    let (found_lines, expected_lines) = (lines(found), lines(expected));
+    found_lines.len() == expected_lines.len()
+        && found_lines.iter().zip(&expected_lines).all(|(f, e)| same_line(f, e))
 }
 
 fn same_line(found: &str, expected: &str) -> bool {
@@ -20,8 +23,9 @@ fn same_line(found: &str, expected: &str) -> bool {
         return true;
     }
     let words = |line: &'_ str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-    let (found, expected) = (words(found), words(expected));
-    found.len() == expected.len() && found.iter().zip(&expected).all(|(f, e)| same_word(f, e))
+    let (found_words, expected_words) = (words(found), words(expected));
+    found_words.len() == expected_words.len()
+        && found_words.iter().zip(&expected_words).all(|(f, e)| same_word(f, e))
 }
 
 fn same_word(found: &str, expected: &str) -> bool {
@@ -31,7 +35,7 @@ fn same_word(found: &str, expected: &str) -> bool {
             && decimal(found).zip(decimal(expected)).is_some_and(|(f, e)| close(f, e))
 }
 
-/// Whether a function's result is the expected one; a result may stand alone in a list, as in APPS.
+/// Returns true if a function's result is the expected one, which may also be the only item of a list, as in APPS.
 pub(super) fn same_result(found: &Value, expected: &Value) -> bool {
     same_value(found, expected)
         || matches!(expected.as_array().map(Vec::as_slice), Some([only]) if same_value(found, only))
@@ -66,12 +70,12 @@ mod tests {
 
     #[test]
     fn white_space_at_ends_does_not_count_and_words_do() {
-        for (found, expected) in
+        for (printed, expected) in
             [("3\n", "3"), ("1 2 \n3\n\n", "1 2\n3"), ("", "\n"), ("0.3333333", "0.33333333 ")]
         {
-            assert!(same_output(found, expected), "{found:?} {expected:?}");
+            assert!(same_output(printed, expected), "{printed:?} {expected:?}");
         }
-        for (found, expected) in [
+        for (printed, expected) in [
             ("3", "4"),
             ("1\n2", "1 2"),
             ("", "0"),
@@ -81,7 +85,7 @@ mod tests {
             ("yes", "YES"),
             ("1 2", "12"),
         ] {
-            assert!(!same_output(found, expected), "{found:?} {expected:?}");
+            assert!(!same_output(printed, expected), "{printed:?} {expected:?}");
         }
     }
 
@@ -91,7 +95,7 @@ mod tests {
         assert!(same_result(&json!(3), &json!([3])) && same_result(&json!([3]), &json!([[3]])));
         assert!(same_result(&json!(0.1 + 0.2), &json!(0.3)) && same_result(&json!(2.0), &json!(2)));
         assert!(same_result(&json!({"a": 1}), &json!({"a": 1})));
-        for (found, expected) in [
+        for (returned, expected) in [
             (json!(3), json!(4)),
             (json!(true), json!(1)),
             (json!("3"), json!(3)),
@@ -99,7 +103,7 @@ mod tests {
             (json!(null), json!(0)),
             (json!(9_007_199_254_740_993_u64), json!(9_007_199_254_740_992_u64)),
         ] {
-            assert!(!same_result(&found, &expected), "{found} {expected}");
+            assert!(!same_result(&returned, &expected), "{returned} {expected}");
         }
     }
 }

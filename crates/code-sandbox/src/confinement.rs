@@ -1,41 +1,41 @@
-//! What one process is allowed, as it is told to the helper that starts it.
+//! Permissions and limits of one process, passed as JSON to the helper that starts it.
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// Limits that the kernel keeps on one process.
+/// Limits that the kernel enforces on one process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
-    /// Processor time.
+    /// Processor time, in seconds.
     pub cpu_seconds: u64,
-    /// Address space.
+    /// Address space, in bytes.
     pub memory_bytes: u64,
-    /// Size of a file.
+    /// Size of one file, in bytes.
     pub file_bytes: u64,
-    /// Open files.
+    /// Number of open files.
     pub open_files: u64,
 }
 
-/// One program to be started, and what it may touch.
+/// One program to be started, and its permissions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Confinement {
-    /// What is started.
+    /// Path of the executable to start.
     pub interpreter: PathBuf,
-    /// With these arguments.
+    /// Arguments of the interpreter.
     pub arguments: Vec<String>,
-    /// The only folder that it may write to.
+    /// Only directory that the program may write to.
     pub folder: PathBuf,
-    /// What it may read, with all below.
+    /// Files and directories that the program may read; a directory includes all below it.
     pub readable: Vec<PathBuf>,
-    /// What the kernel keeps.
+    /// Limits that the kernel enforces.
     pub limits: Limits,
-    /// Whether it gets a user and a network of its own; refused where the host does not allow it.
+    /// Gives the program user and network namespaces of its own; the helper fails if the host does not allow them.
     pub namespaces: bool,
-    /// Whether it is started where a protection is missing.
+    /// Starts the program even if a protection is missing.
     pub weak: bool,
-    /// What the helper's own messages begin with; the program does not know it.
+    /// Prefix of the helper's own messages, unknown to the program.
     pub token: String,
 }

@@ -1,4 +1,4 @@
-//! A response against the tests of its question.
+//! Verdict on a response by the unit tests of its question.
 
 use std::time::Instant;
 
@@ -13,10 +13,10 @@ use super::{Call, Sandbox, SandboxError, Stream, UnitTests, program_of};
 const HARNESS: &str = include_str!("harness.py");
 const SCRIPT: &str = include_str!("script.py");
 
-/// Longest piece of a program's words or output in a verdict, in characters.
+/// Longest excerpt of a program's output in a verdict, in characters.
 const MOST: usize = 300;
 
-/// What became of all tests: how many passed, and what happened at the first that did not.
+/// Number of tests passed, and the failure of the first that did not pass.
 struct Finding {
     passed: usize,
     fault: Option<Fault>,
@@ -28,12 +28,13 @@ struct Fault {
 }
 
 impl Sandbox {
-    /// Runs the tests against the program in a response: right where it passes all of them, and otherwise which it failed first
-    /// and how, as [`How::response`] and [`How::ground_truth`] of the verdict.
+    /// Runs the tests against the program in a response; the verdict is right only if all pass.
+    ///
+    /// Otherwise [`How::response`] and [`How::ground_truth`] of the verdict name the first test that failed, and why.
     ///
     /// # Errors
     ///
-    /// [`SandboxError`] where the host gives out; whatever a program does is a verdict.
+    /// [`SandboxError`] if the host fails; whatever a program does is a verdict.
     pub fn judge(&self, tests: &UnitTests, response: &str) -> Result<Verdict, SandboxError> {
         let Some(program) = program_of(response) else {
             return Ok(Verdict::Unparsed { which: Side::Response, why: ParseError::NoAnswer });
@@ -59,7 +60,7 @@ impl Sandbox {
         })
     }
 
-    /// The first stream that goes wrong ends it.
+    /// Runs the streams in order, up to the first that fails.
     fn streams(&self, program: &str, streams: &[Stream]) -> Result<Finding, SandboxError> {
         let until = self.deadline();
         for (passed, Stream { stdin, stdout }) in streams.iter().enumerate() {
@@ -85,12 +86,12 @@ impl Sandbox {
 
     fn statements(&self, program: &str, tests: &[String]) -> Result<Finding, SandboxError> {
         let job = json!({"kind": "statements", "tests": tests});
-        let (said, outcome) = self.harness(program, job)?;
-        let passed = said.iter().filter(|line| line.get("passed").is_some()).count();
+        let (messages, outcome) = self.harness(program, job)?;
+        let passed = messages.iter().filter(|line| line.get("passed").is_some()).count();
         if passed == tests.len() {
             return Ok(Finding { passed, fault: None });
         }
-        Ok(Finding { passed, fault: Some(self.fault(&said, &outcome)) })
+        Ok(Finding { passed, fault: Some(self.fault(&messages, &outcome)) })
     }
 
     fn calls(
@@ -101,10 +102,10 @@ impl Sandbox {
     ) -> Result<Finding, SandboxError> {
         let arguments: Vec<&[Value]> = calls.iter().map(|call| call.arguments.as_slice()).collect();
         let job = json!({"kind": "calls", "function": function, "calls": arguments});
-        let (said, outcome) = self.harness(program, job)?;
+        let (messages, outcome) = self.harness(program, job)?;
         for (passed, call) in calls.iter().enumerate() {
-            let Some(result) = said.get(passed).and_then(|line| line.get("result")) else {
-                return Ok(Finding { passed, fault: Some(self.fault(&said, &outcome)) });
+            let Some(result) = messages.get(passed).and_then(|line| line.get("result")) else {
+                return Ok(Finding { passed, fault: Some(self.fault(&messages, &outcome)) });
             };
             if !same_result(result, &call.result) {
                 let what = format!("returned {}", shortened(&result.to_string()));
@@ -115,7 +116,9 @@ impl Sandbox {
         Ok(Finding { passed: calls.len(), fault: None })
     }
 
-    /// What the harness said, and how its process ended. Only lines that begin with the token are its own.
+    /// Returns the messages of the harness, and how its process ended.
+    ///
+    /// Only output lines that begin with the token are messages.
     fn harness(
         &self,
         program: &str,
@@ -125,14 +128,15 @@ impl Sandbox {
         job["token"] = json!(token);
         let input = job.to_string().into_bytes();
         let outcome = self.run((program, HARNESS), input, self.deadline())?;
-        let own = outcome.stdout.lines().filter_map(|line| line.strip_prefix(&token));
-        // A number that is none, such as NaN, is no JSON.
-        let said = own.map(|line| serde_json::from_str(line).unwrap_or(Value::Null)).collect();
-        Ok((said, outcome))
+        let lines = outcome.stdout.lines().filter_map(|line| line.strip_prefix(&token));
+        // A number without a JSON form, such as NaN, becomes null.
+        let messages =
+            lines.map(|line| serde_json::from_str(line).unwrap_or(Value::Null)).collect();
+        Ok((messages, outcome))
     }
 
-    fn fault(&self, said: &[Value], outcome: &Outcome) -> Fault {
-        let last = said.last();
+    fn fault(&self, messages: &[Value], outcome: &Outcome) -> Fault {
+        let last = messages.last();
         let text = |name: &str| last.and_then(|line| line.get(name)).and_then(Value::as_str);
         let what = match (outcome.ended, text("broken"), text("failed")) {
             (Ended::Exit(_), Some(why), _) => format!("the program does not run: {why}"),
@@ -142,12 +146,12 @@ impl Sandbox {
         Fault { what, expected: None }
     }
 
-    /// How a process ended, in words.
+    /// Describes how a process ended, in words.
     fn words(&self, ended: Ended, stderr: &str) -> String {
         const CPU: [i32; 2] = [9, 24];
         let settings = &self.settings();
         match ended {
-            // The last line of a traceback says what was the matter.
+            // The last line of a traceback names the error.
             Ended::Exit(code) => match stderr.trim_end().lines().last().map(str::trim) {
                 Some(line) if !line.is_empty() => format!("exit code {code}: {line}"),
                 _ => format!("exit code {code} before the end of the test"),

@@ -1,11 +1,11 @@
-//! Where the program stands in a response.
+//! Extraction of the program from a response.
 
-/// The last complete fenced block whose language is Python or not named; `None` where there is none.
+/// Returns the last complete fenced block whose language is Python or not named; `None` if there is none.
 ///
-/// A fence is a line of at least three backticks or tildes, indented by at most three blanks, and is closed by one that is at
-/// least as long. A block that is not closed is the beginning of a program, so it does not count.
+/// A fence is a line of at least three backticks or tildes, indented by at most three blanks. A fence of at least the
+/// same length closes it. A block that is not closed does not count: it is only the beginning of a program.
 pub fn program_of(response: &str) -> Option<&str> {
-    let mut found = None;
+    let mut program = None;
     let mut open: Option<(Fence, usize)> = None;
     let mut place = 0;
     for line in response.split_inclusive('\n') {
@@ -16,14 +16,14 @@ pub fn program_of(response: &str) -> Option<&str> {
             (None, Some(fence)) => open = Some((fence, end)),
             (Some((opened, from)), Some(fence)) if fence.closes(opened) => {
                 if opened.holds_python {
-                    found = Some(&response[*from..start]);
+                    program = Some(&response[*from..start]);
                 }
                 open = None;
             }
             _ => {}
         }
     }
-    found.filter(|program| !program.trim().is_empty())
+    program.filter(|text| !text.trim().is_empty())
 }
 
 #[derive(Debug, Clone, Copy)]

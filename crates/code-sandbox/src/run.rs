@@ -1,4 +1,4 @@
-//! One process, from its start to the last of its output.
+//! One process, from its start to the end of its output.
 
 use std::io::{self, Read, Write};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 
 use super::scratch::Scratch;
 
-/// How often a process is looked after.
+/// Interval at which a process is checked for its end.
 const LOOK_EVERY: Duration = Duration::from_millis(4);
-/// How often its folder is measured.
+/// Interval at which the size of its directory is measured.
 const MEASURE_EVERY: Duration = Duration::from_millis(25);
-/// How long the output of a process that has ended is waited for.
+/// Longest wait for the output of a process that has ended.
 const LAST_OUTPUT: Duration = Duration::from_secs(10);
 
 /// How a process ended.
@@ -22,28 +22,28 @@ const LAST_OUTPUT: Duration = Duration::from_secs(10);
 pub enum Ended {
     /// By itself, with this code.
     Exit(i32),
-    /// By a signal of the kernel or its own: 9 and 24 where its processor time was used up, 25 where a file grew too large.
+    /// By a signal: 9 and 24 if its processor time was used up, 25 if a file grew too large.
     Signal(i32),
-    /// Killed: its wall time was over.
+    /// Killed: its wall time was used up.
     WallTime,
-    /// Killed: it wrote more than is read.
+    /// Killed: its output exceeded the limit.
     Output,
-    /// Killed: its files were too large together, or too many.
+    /// Killed: its files exceeded the limit in total size or in number.
     Files,
 }
 
-/// What came of a process.
+/// End and output of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
-    /// How it ended.
+    /// How the process ended.
     pub ended: Ended,
-    /// What it wrote to standard output, as text.
+    /// Standard output, as text.
     pub stdout: String,
-    /// What it wrote to standard error, as text.
+    /// Standard error, as text.
     pub stderr: String,
 }
 
-/// What a process may use, as the parent keeps it.
+/// Limits that the parent process enforces.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Allowance {
     pub(super) until: Instant,
@@ -51,7 +51,7 @@ pub(super) struct Allowance {
     pub(super) folder_bytes: u64,
 }
 
-/// Runs `command` in a group of its own, feeds it `input`, and kills the whole group where it exceeds `allowance`.
+/// Runs `command` in its own process group, feeds it `input`, and kills the whole group if it exceeds `allowance`.
 pub(super) fn run(
     command: &mut Command,
     input: Vec<u8>,
@@ -71,7 +71,7 @@ pub(super) fn run(
     let stdout = child.stdout.take().map(|pipe| collect(pipe, most, &full));
     let stderr = child.stderr.take().map(|pipe| collect(pipe, most, &full));
     let status = wait(&mut child, scratch, allowance, &full);
-    // In every case, an error included: nothing of it may go on.
+    // Also after an error: no process of the group may survive.
     kill_group(&mut child);
     let reaped = child.wait();
     let ended = match (status?, reaped?) {
@@ -84,12 +84,12 @@ pub(super) fn run(
         String::from_utf8_lossy(&bytes.and_then(Result::ok).unwrap_or_default()).into_owned()
     };
     let (stdout, stderr) = (text(stdout), text(stderr));
-    // It may have ended by itself just when it had written too much.
+    // The process may have ended by itself just after it exceeded the output limit.
     let ended = if full.load(Ordering::Relaxed) { Ended::Output } else { ended };
     Ok(Outcome { ended, stdout, stderr })
 }
 
-/// What the process has to be killed for; `None` where it ended by itself.
+/// Waits for the end of the process; returns the limit it exceeded, or `None` if it ended by itself.
 fn wait(
     child: &mut Child,
     scratch: &Scratch,
@@ -117,7 +117,7 @@ fn wait(
     }
 }
 
-/// Reads up to `most` bytes on a thread; `full` is raised where there are more.
+/// Reads up to `most` bytes on a thread; sets `full` if there are more.
 fn collect(
     mut pipe: impl Read + Send + 'static,
     most: usize,
@@ -144,7 +144,7 @@ fn own_group(command: &mut Command) {
     std::os::unix::process::CommandExt::process_group(command, 0);
 }
 
-/// Looked at without reaping: until then its number belongs to no other process or group.
+/// Checks for the end without reaping: until it is reaped, no other process or group can get its id.
 #[cfg(unix)]
 fn has_ended(child: &mut Child) -> io::Result<bool> {
     use rustix::process::{WaitId, WaitIdOptions, waitid};

@@ -1,4 +1,4 @@
-//! Where programs are run: an interpreter, its limits, and what this host was found to protect.
+//! The sandbox that runs programs: its interpreter, its limits, and the protections of this host.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -20,33 +20,33 @@ const REFUSED: i32 = super::confine::REFUSED as i32;
 #[cfg(not(target_os = "linux"))]
 const REFUSED: i32 = 120;
 
-/// Name of the helper's own program, which starts sooner than one that links libtorch.
+/// Name of the separate helper program, which starts faster than one that links libtorch.
 const HELPER: &str = "llm-trainer-sandbox";
 
-/// Says where the interpreter and its modules lie, as JSON.
+/// Script that prints the paths of the interpreter and its modules, as JSON.
 const INSPECTION: &str = "import json, os, sys; print(json.dumps({'executable': sys.executable, \
     'version': list(sys.version_info[:2]), 'readable': sorted({os.path.realpath(path) for path in \
     [sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix, *sys.path] if path and \
     os.path.exists(path)})}))";
 
-/// Tries what no program may do, and says which of it went well.
+/// Script that tries forbidden actions and prints those that succeed.
 const TRIAL: &str = include_str!("trial.py");
 
-/// What every program may read beside its interpreter.
+/// Paths that every program may read in addition to its interpreter.
 const SYSTEM: [&str; 6] = ["/usr", "/lib", "/lib64", "/bin", "/etc/ld.so.cache", "/etc/localtime"];
 
 /// Why programs cannot be run.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SandboxError {
-    /// The interpreter is none.
+    /// The interpreter cannot be used.
     #[error(
         "reward.code.interpreter is {interpreter:?}, expected a Python of version 3.8 or later: {why}"
     )]
     Interpreter {
-        /// As configured.
+        /// Interpreter as configured.
         interpreter: String,
-        /// What it said.
+        /// Reason, or the interpreter's own message.
         why: String,
     },
     /// The host lacks a protection.
@@ -54,18 +54,18 @@ pub enum SandboxError {
         "programs cannot be run safely here: {why}; reward.code.allow_weak_sandbox = true runs them without"
     )]
     Unprotected {
-        /// What is missing.
+        /// Missing protection.
         why: String,
     },
     /// The helper did not start the program.
     #[error("the sandbox's helper {helper}: {why}")]
     Helper {
-        /// Its path.
+        /// Path of the helper.
         helper: String,
-        /// What it said.
+        /// Message of the helper.
         why: String,
     },
-    /// No process, folder or random number could be had.
+    /// A process, a directory or a random number could not be obtained.
     #[error("a program cannot be run: {0}")]
     System(#[from] io::Error),
 }
@@ -73,29 +73,29 @@ pub enum SandboxError {
 /// The program that restricts itself and becomes the interpreter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Helper {
-    /// Its path.
+    /// Path of the helper.
     pub program: PathBuf,
-    /// What comes before the confinement, its last argument.
+    /// Arguments before the confinement, which is passed last.
     pub arguments: Vec<String>,
 }
 
 impl Helper {
-    /// The helper beside this program, or this program itself with the argument `confined`.
+    /// Finds the helper beside this program, else takes this program itself with the argument `confined`.
     ///
     /// # Errors
     ///
     /// If the path of this program is unknown.
     pub fn find() -> io::Result<Self> {
-        let own = std::env::current_exe()?;
-        let beside = own.with_file_name(HELPER);
+        let this_program = std::env::current_exe()?;
+        let beside = this_program.with_file_name(HELPER);
         if beside.is_file() {
             return Ok(Self { program: beside, arguments: Vec::new() });
         }
-        Ok(Self { program: own, arguments: vec!["confined".to_owned()] })
+        Ok(Self { program: this_program, arguments: vec!["confined".to_owned()] })
     }
 }
 
-/// Runs programs, each in a process and folder of its own.
+/// Runs programs, each in its own process and directory.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sandbox {
     settings: CodeSection,
@@ -114,11 +114,11 @@ struct Inspection {
 }
 
 impl Sandbox {
-    /// Looks at the interpreter, and tries whether the host keeps a program from files, network, processes and signals.
+    /// Inspects the interpreter, and tests whether the host keeps a program from files, network, processes and signals.
     ///
     /// # Errors
     ///
-    /// [`SandboxError`]; [`SandboxError::Unprotected`] where a protection is missing and the settings do not allow that.
+    /// [`SandboxError`]; [`SandboxError::Unprotected`] if a protection is missing and the settings do not allow that.
     pub fn start(settings: &CodeSection, helper: Helper) -> Result<Self, SandboxError> {
         let Inspection { executable, readable, .. } = inspect(&settings.interpreter)?;
         let mut sandbox = Self {
@@ -154,26 +154,28 @@ impl Sandbox {
         Ok(sandbox)
     }
 
-    /// What a person should know of the protection here: one sentence each.
+    /// Warnings about the protection on this host, one sentence each.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// Its settings.
+    /// Settings of the sandbox.
     pub fn settings(&self) -> &CodeSection {
         &self.settings
     }
 
-    /// When a response that is judged from now on has used up its wall time.
+    /// End of the wall time of a response whose tests start now.
     pub(super) fn deadline(&self) -> Instant {
         Instant::now() + Duration::from_secs_f64(self.settings.wall_seconds)
     }
 
-    /// Runs `script` beside `program.py`, which holds `program`, and feeds it `input`, until it ends or has to be killed.
+    /// Runs `script` beside a file `program.py` with the text `program`, and feeds it `input`.
+    ///
+    /// Returns when the script ends or was killed, at `until` at the latest.
     ///
     /// # Errors
     ///
-    /// [`SandboxError::System`], [`SandboxError::Helper`]: nothing that a program does is one.
+    /// [`SandboxError::System`] or [`SandboxError::Helper`]; nothing that a program does is an error.
     pub(super) fn run(
         &self,
         (program, script): (&str, &str),
@@ -195,7 +197,7 @@ impl Sandbox {
         let told = serde_json::to_string(&confinement).map_err(io::Error::other)?;
         let mut command = Command::new(&self.helper.program);
         command.args(&self.helper.arguments).arg(told).current_dir(scratch.path()).env_clear();
-        // The helper may need it; the program does not get it.
+        // The helper may need the variable; the program does not get it.
         if let Some(path) = std::env::var_os("LD_LIBRARY_PATH") {
             command.env("LD_LIBRARY_PATH", path);
         }
@@ -218,7 +220,7 @@ impl Sandbox {
         SandboxError::Helper { helper, why: why.trim().to_owned() }
     }
 
-    /// What a program can do here that it should not, in words.
+    /// Runs the trial script; returns the forbidden actions that succeeded, in words, empty if none did.
     fn try_out(&self) -> Result<String, SandboxError> {
         let token = token()?;
         let outside = tempfile::NamedTempFile::new()?;
@@ -238,7 +240,8 @@ impl Sandbox {
     }
 }
 
-/// Where the interpreter and its modules lie. It runs unconfined here, with nothing of a model's.
+/// Asks the interpreter for its version and the paths of its modules. It runs unconfined here, without text from a
+/// model.
 fn inspect(interpreter: &str) -> Result<Inspection, SandboxError> {
     let fault =
         |why: String| SandboxError::Interpreter { interpreter: interpreter.to_owned(), why };
@@ -253,12 +256,12 @@ fn inspect(interpreter: &str) -> Result<Inspection, SandboxError> {
         let (major, minor) = inspection.version;
         return Err(fault(format!("it is {major}.{minor}")));
     }
-    // `-c` puts the working folder first; the root is no folder of modules.
+    // `-c` puts the working directory first in the path; the root directory holds no modules.
     let readable = inspection.readable.into_iter().filter(|path| path != Path::new("/")).collect();
     Ok(Inspection { readable, ..inspection })
 }
 
-/// What a program cannot guess.
+/// Returns 128 random bits in hexadecimal, which a program cannot guess.
 pub(super) fn token() -> io::Result<String> {
     let mut bytes = [0u8; 16];
     OsRng.try_fill_bytes(&mut bytes).map_err(io::Error::other)?;

@@ -1,4 +1,4 @@
-//! The folder of one process: watched while it runs, and removed after whatever was made in it.
+//! Temporary directory of one process: measured while it runs, and removed with all its content afterwards.
 
 use std::fs;
 use std::io;
@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-/// Most files and folders that a program may leave at once.
+/// Most files and directories that a program may have at once.
 const ENTRIES: usize = 1000;
 
-/// A temporary folder.
+/// A temporary directory, removed on drop.
 #[derive(Debug)]
 pub(super) struct Scratch {
     folder: TempDir,
@@ -24,7 +24,7 @@ impl Scratch {
         self.folder.path()
     }
 
-    /// Whether it holds more than `bytes` in all, or too many files.
+    /// Returns true if the directory holds more than `bytes` in total, or too many files.
     pub(super) fn exceeds(&self, bytes: u64) -> bool {
         let mut open: Vec<PathBuf> = vec![self.path().to_owned()];
         let (mut entries, mut sum) = (0, 0);
@@ -45,7 +45,7 @@ impl Scratch {
         false
     }
 
-    /// Removes all that is in it: folders that may not be read, and nests deeper than any path may be long.
+    /// Removes all content, also directories without read permission and nests deeper than the longest allowed path.
     fn clear(&self) -> io::Result<()> {
         let mut number = 0;
         loop {
@@ -80,7 +80,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What cannot be removed now is left to the system's own cleaning.
+        // The system's own cleaning removes what this cannot.
         let _left = self.clear();
     }
 }

@@ -1,7 +1,7 @@
-//! The system calls that a program may make: those listed, and no other.
+//! List of the system calls that a program may make; all others are denied.
 //!
-//! What is left out closes what files do not: new processes, the network, signals to others, owners and modes of files, other
-//! processes' memory, memory that no limit counts, mounts, and everything that a later kernel adds.
+//! The denied calls close what file permissions do not: new processes, the network, signals to others, owners and modes
+//! of files, other processes' memory, memory that no limit counts, mounts, and all calls that a later kernel adds.
 
 use libc::{c_long, pid_t};
 use seccompiler::{
@@ -11,7 +11,7 @@ use seccompiler::{
 
 /// Allowed with any arguments.
 const PLAIN: &[c_long] = &[
-    // Files that Landlock lets it open, and what is open.
+    // Files that Landlock lets it open, and files that are open.
     libc::SYS_openat,
     libc::SYS_openat2,
     libc::SYS_close,
@@ -65,7 +65,7 @@ const PLAIN: &[c_long] = &[
     libc::SYS_epoll_ctl,
     libc::SYS_epoll_pwait,
     libc::SYS_epoll_pwait2,
-    // What is sent through a pair of sockets that the program made itself.
+    // Data sent through a pair of sockets that the program made itself.
     libc::SYS_recvfrom,
     libc::SYS_shutdown,
     libc::SYS_getsockname,
@@ -172,7 +172,7 @@ const OLDER: &[c_long] = &[
 #[cfg(not(target_arch = "x86_64"))]
 const OLDER: &[c_long] = &[];
 
-/// Commands of `fcntl` that give nobody signals, leases or notices.
+/// Commands of `fcntl` that send no signals, leases or notices to others.
 const FCNTL: [libc::c_int; 11] = [
     libc::F_DUPFD,
     libc::F_DUPFD_CLOEXEC,
@@ -187,29 +187,29 @@ const FCNTL: [libc::c_int; 11] = [
     libc::F_SETPIPE_SZ,
 ];
 
-/// Requests of `ioctl` that ask or set what concerns the program alone.
+/// Requests of `ioctl` that concern only the program itself.
 const IOCTL: [u64; 6] =
     [libc::TCGETS, libc::TIOCGWINSZ, libc::FIONBIO, libc::FIOCLEX, libc::FIONCLEX, libc::FIONREAD];
 
-/// The filters in the order in which they are to be applied.
+/// Returns the filters in the order in which they must be applied.
 ///
 /// # Errors
 ///
-/// A sentence, on an architecture that has none.
+/// A message if the architecture is not supported.
 pub(super) fn filters() -> Result<[BpfProgram; 2], String> {
     let architecture = TargetArch::try_from(std::env::consts::ARCH).map_err(words)?;
-    let own = u64::from(std::process::id());
+    let own_id = u64::from(std::process::id());
     let mut calls: Vec<(c_long, Vec<SeccompRule>)> =
         PLAIN.iter().chain(OLDER).map(|&call| (call, Vec::new())).collect();
     let masked = |bits: u64| SeccompCmpOp::MaskedEq(bits);
     let thread = bits(libc::CLONE_THREAD);
     calls.extend([
         (libc::SYS_clone, vec![rule(&[(0, masked(thread), thread)])?]),
-        // Answered by the second filter.
+        // The second filter answers this call.
         (libc::SYS_clone3, Vec::new()),
-        (libc::SYS_kill, vec![rule(&[(0, SeccompCmpOp::Eq, own)])?]),
-        (libc::SYS_tgkill, vec![rule(&[(0, SeccompCmpOp::Eq, own)])?]),
-        // Limits may be asked for, never set.
+        (libc::SYS_kill, vec![rule(&[(0, SeccompCmpOp::Eq, own_id)])?]),
+        (libc::SYS_tgkill, vec![rule(&[(0, SeccompCmpOp::Eq, own_id)])?]),
+        // Limits may be read, never set.
         (libc::SYS_prlimit64, vec![rule(&[(2, SeccompCmpOp::Eq, 0)])?]),
         (libc::SYS_socketpair, vec![rule(&[(0, SeccompCmpOp::Eq, bits(libc::AF_UNIX))])?]),
         (libc::SYS_sendto, vec![rule(&[(4, SeccompCmpOp::Eq, 0)])?]),
@@ -218,7 +218,7 @@ pub(super) fn filters() -> Result<[BpfProgram; 2], String> {
     ]);
     let denied = SeccompAction::Errno(code(libc::EPERM));
     let allowed = filter(calls, denied, SeccompAction::Allow, architecture)?;
-    // Its flags lie in memory that a filter cannot read; libraries then take `clone`.
+    // The flags of `clone3` lie in memory that a filter cannot read; libraries then fall back to `clone`.
     let unknown = SeccompAction::Errno(code(libc::ENOSYS));
     let calls = vec![(libc::SYS_clone3, Vec::new())];
     Ok([filter(calls, SeccompAction::Allow, unknown, architecture)?, allowed])
@@ -234,10 +234,10 @@ fn filter(
     BpfProgram::try_from(filter.map_err(words)?).map_err(words)
 }
 
-/// All conditions hold: argument, comparison, value.
+/// Returns a rule whose conditions must all hold: (argument index, comparison, value).
 fn rule(conditions: &[(u8, SeccompCmpOp, u64)]) -> Result<SeccompRule, String> {
     let conditions = conditions.iter().map(|(argument, comparison, value)| {
-        // Pointers have 64 bits, numbers are looked at with 32.
+        // Pointers are compared with 64 bits, numbers with 32.
         let wide = *value == 0 && *argument != 0;
         let length = if wide { SeccompCmpArgLen::Qword } else { SeccompCmpArgLen::Dword };
         SeccompCondition::new(*argument, length, comparison.clone(), *value).map_err(words)

@@ -1,4 +1,4 @@
-//! The tests of a row, in the layouts that sets of programming tasks have.
+//! Unit tests of a row, in the layouts that data sets of programming tasks use.
 
 use serde_json::{Map, Value};
 use thiserror::Error;
@@ -6,16 +6,16 @@ use thiserror::Error;
 /// Tests that a program must pass, all of them.
 #[derive(Debug, Clone, PartialEq)]
 pub enum UnitTests {
-    /// Python statements run after the program, one after another; one that raises fails. Functions `test_…` that they define
-    /// are called.
+    /// Python statements run in order after the program; one that raises fails. Functions `test_…` that they define are
+    /// called.
     Statements(Vec<String>),
     /// Runs of the program as a script.
     Streams(Vec<Stream>),
     /// Calls of a function of the program, or of a method of its class `Solution`.
     Calls {
-        /// Its name.
+        /// Name of the function.
         function: String,
-        /// One call each.
+        /// One entry per call.
         calls: Vec<Call>,
     },
 }
@@ -23,18 +23,18 @@ pub enum UnitTests {
 /// One run of the program as a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stream {
-    /// What it reads.
+    /// Standard input.
     pub stdin: String,
-    /// What it is to write.
+    /// Expected standard output.
     pub stdout: String,
 }
 
 /// One call of a function.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Call {
-    /// Its arguments.
+    /// Arguments of the call.
     pub arguments: Vec<Value>,
-    /// What it is to return; tuples are lists here.
+    /// Expected result; tuples are lists here.
     pub result: Value,
 }
 
@@ -42,7 +42,7 @@ pub struct Call {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum UnitTestsError {
-    /// None of the layouts.
+    /// The text has none of the known layouts.
     #[error(
         "expected assert statements, pairs of `input` and `output`, or `inputs` and `outputs`, found {found}"
     )]
@@ -50,23 +50,23 @@ pub enum UnitTestsError {
         /// The beginning of the text.
         found: String,
     },
-    /// Nothing is tested.
+    /// The list of tests is empty.
     #[error("expected at least one test, found none")]
     Empty,
-    /// The two lists do not belong together.
+    /// The lists of inputs and outputs differ in length.
     #[error("expected as many outputs as inputs, found {inputs} inputs and {outputs} outputs")]
     Lengths {
-        /// Inputs found.
+        /// Number of inputs.
         inputs: usize,
-        /// Outputs found.
+        /// Number of outputs.
         outputs: usize,
     },
-    /// A test is none.
+    /// One entry is not a valid test.
     #[error("test {number}: {problem}")]
     Test {
-        /// Its place, from 1.
+        /// Number of the test, from 1.
         number: usize,
-        /// What was found and what was expected.
+        /// Problem, and the expected form.
         problem: String,
     },
 }
@@ -98,7 +98,7 @@ impl UnitTests {
     }
 
     fn read_inner(text: &str) -> Result<Self, UnitTestsError> {
-        // Once: a string of strings of strings is nobody's layout.
+        // Only one level: no layout nests strings deeper.
         match serde_json::from_str::<Value>(text) {
             Ok(Value::Array(_) | Value::Object(_)) => Self::read(text),
             _ => Self::read_plain(text),
@@ -179,7 +179,7 @@ impl UnitTests {
         Ok(Self::Streams(streams.collect::<Result<_, _>>()?))
     }
 
-    /// How many there are.
+    /// Number of tests.
     pub fn count(&self) -> usize {
         match self {
             Self::Statements(tests) => tests.len(),
@@ -196,7 +196,8 @@ impl Stream {
 }
 
 impl Call {
-    /// Arguments are a list, or a text with one JSON value a line; the result is a value, or a text that holds one.
+    /// Reads a call. Arguments are a list, or a text with one JSON value a line; the result is a value, or a text with
+    /// one.
     fn read(input: &Value, output: &Value) -> Result<Self, String> {
         let arguments = match input {
             Value::Array(list) => list.clone(),
@@ -217,7 +218,7 @@ impl Call {
     }
 }
 
-/// A text, or lines of one.
+/// Returns a text, or joins a list of lines to one.
 fn lines(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),

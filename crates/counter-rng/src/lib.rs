@@ -1,4 +1,4 @@
-//! Noise that depends on what it is for, never on when or beside what it is drawn.
+//! Counter-based noise: a number depends only on its key, never on the time of the draw or its place in a batch.
 //!
 //! [`uniform`] is a pure function of its key, so the tokens a sample draws are the same for every batch
 //! shape, slot order and number of ranks. [`step_rng`] makes a generator for the few places that need a
@@ -7,12 +7,12 @@
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
-/// What one uniform number is drawn for.
+/// Key of one uniform number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct NoiseKey {
     /// Seed of the run.
     pub seed: u64,
-    /// Training step; an evaluation uses a seed of its own (see [`Purpose::Evaluation`]).
+    /// Training step; an evaluation uses its own seed (see [`Purpose::Evaluation`]).
     pub step: u64,
     /// Index of the prompt within the whole rollout batch of the step, over all ranks.
     pub prompt: u64,
@@ -22,7 +22,7 @@ pub struct NoiseKey {
     pub position: u64,
 }
 
-/// One number in `[0, 1)` with 53 random bits, a pure function of `key`.
+/// Returns a number in `[0, 1)` with 53 random bits, a pure function of `key`.
 ///
 /// ```text
 /// h_0 = mix(c_0),  h_{i+1} = mix((h_i ⊕ k_i) + c_{i+1}),  u = ⌊h_5 / 2^11⌋ / 2^53
@@ -60,17 +60,17 @@ fn mix(mut word: u64) -> u64 {
     word ^ (word >> 31)
 }
 
-/// What a stream of randomness is for: two purposes never share one.
+/// Purpose of a stream of random numbers: two purposes never share a stream.
 ///
 /// The numbers are part of the format of a run: never reuse or renumber one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u64)]
 pub enum Purpose {
-    /// Which tokens Clip-Cov drops.
+    /// Tokens that Clip-Cov drops.
     TokenSelection = 1,
-    /// The order of the questions in an epoch.
+    /// Order of the questions in an epoch.
     QuestionOrder = 2,
-    /// Made-up arithmetic questions.
+    /// Generated arithmetic questions.
     Arithmetic = 3,
     /// Sampling in an evaluation.
     Evaluation = 4,
@@ -78,21 +78,21 @@ pub enum Purpose {
     Initialisation = 5,
     /// Order and content of the supervised warm-up.
     Warmup = 6,
-    /// The order of mini-batches within a step.
+    /// Order of mini-batches within a step.
     MiniBatchOrder = 7,
     /// Rounding of the optimiser's moments.
     MomentRounding = 8,
     /// Initial weights of an adapter.
     Adapter = 9,
-    /// Everything random of an implicit reward model.
+    /// All randomness of an implicit reward model.
     RewardModel = 10,
-    /// Which problems an interval is drawn over.
+    /// Problems that a bootstrap interval resamples.
     Bootstrap = 11,
-    /// Rounding of weights that nothing wider stands behind.
+    /// Stochastic rounding of weights without a master copy of higher precision.
     WeightRounding = 12,
 }
 
-/// A generator for one purpose of one step; `step` may be any index (an epoch, a question).
+/// Returns a generator for one purpose and step; `step` may be any index (an epoch, a question).
 pub fn step_rng(seed: u64, step: u64, purpose: Purpose) -> ChaCha8Rng {
     let mut key = [0; 32];
     key[..8].copy_from_slice(&seed.to_le_bytes());
@@ -102,14 +102,16 @@ pub fn step_rng(seed: u64, step: u64, purpose: Purpose) -> ChaCha8Rng {
     ChaCha8Rng::from_seed(key)
 }
 
-/// A seed for [`NoiseKey::seed`] that belongs to one purpose, so that an evaluation at step 7 draws other noise
-/// than the rollout of step 7.
+/// Returns a seed for [`NoiseKey::seed`] that belongs to one purpose.
+///
+/// An evaluation at step 7 thus draws other noise than the rollout of step 7.
 pub fn purpose_seed(seed: u64, purpose: Purpose) -> u64 {
     hash([seed, purpose as u64])
 }
 
-/// As [`purpose_seed`], for one of several things with names, as the sets of an evaluation: it depends on the name, not on
-/// its place in a list.
+/// Returns the [`purpose_seed`] of one named item, such as an evaluation set.
+///
+/// It depends on the name, not on the item's place in a list.
 pub fn named_seed(seed: u64, purpose: Purpose, name: &str) -> u64 {
     hash_text(hash([seed, purpose as u64, name.len() as u64]), name)
 }
@@ -123,7 +125,7 @@ fn hash_text(start: u64, text: &str) -> u64 {
     })
 }
 
-/// Key of the noise that rounds `parameter`, or its moments, in optimiser step `step`: two 32-bit words.
+/// Key of the noise that rounds `parameter`, or its moments, in optimiser step `step`, as two 32-bit words.
 ///
 /// It depends on the parameter's name, not on its place in a list, so it survives any sharding of parameters.
 pub fn rounding_key(seed: u64, purpose: Purpose, step: u64, parameter: &str) -> [u32; 2] {
@@ -152,7 +154,7 @@ mod tests {
         assert_eq!(mix(0x9e37_79b9_7f4a_7c15), 0xe220_a839_7b1d_cdaf);
     }
 
-    /// A run of another build must draw the same tokens. Recorded from the formula written in Python.
+    /// A run of another build must draw the same tokens. The expected values come from the formula in Python.
     #[test]
     fn recorded_numbers_stay() {
         let recorded = [
@@ -195,12 +197,12 @@ mod tests {
     fn neighbours_along_each_field_are_uncorrelated() {
         let draws = 40_000_u64;
         for field in 0..5 {
-            let at = |value| {
+            let noise = |value| {
                 let mut words = [7; 5];
                 words[field] = value;
                 uniform(key(words)) - 0.5
             };
-            let sum: f64 = (0..draws).map(|value| at(value) * at(value + 1)).sum();
+            let sum: f64 = (0..draws).map(|value| noise(value) * noise(value + 1)).sum();
             let correlation = sum / draws as f64 * 12.0;
             let bound = 5.0 / (draws as f64).sqrt();
             assert!(correlation.abs() < bound, "field {field}: {correlation}");
@@ -217,7 +219,7 @@ mod tests {
     }
 
     proptest! {
-        /// The same sample gets the same noise whether it decodes alone, first or last among others.
+        /// A sample gets the same noise whether it decodes alone, first or last among others.
         #[test]
         fn noise_does_not_depend_on_the_shape_of_the_batch(rows in 1_u64..9, seed: u64) {
             let draw = |prompt, position| uniform(key([seed, 5, prompt, 0, position]));

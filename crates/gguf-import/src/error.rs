@@ -13,9 +13,9 @@ pub enum GgufError {
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// What was tried: "read", "write", …
+        /// The operation that failed: "read", "write", …
         action: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The bytes are not a whole GGUF file.
@@ -23,11 +23,11 @@ pub enum GgufError {
     Malformed {
         /// The GGUF file.
         path: PathBuf,
-        /// Where the field starts.
+        /// Byte offset of the field in the file.
         offset: u64,
         /// The field, such as ``metadata `general.architecture` ``.
         field: String,
-        /// What is wrong and what was expected.
+        /// Problem, and the expected value.
         problem: String,
     },
     /// A metadata entry is missing or its value cannot be used.
@@ -37,7 +37,7 @@ pub enum GgufError {
         path: PathBuf,
         /// The entry's key.
         key: String,
-        /// What is wrong and what was expected.
+        /// Problem, and the expected value.
         problem: String,
     },
     /// A tensor is missing, has the wrong shape or holds impossible values.
@@ -47,10 +47,10 @@ pub enum GgufError {
         path: PathBuf,
         /// The tensor's name in the GGUF file.
         tensor: String,
-        /// What is wrong and what was expected.
+        /// Problem, and the expected value.
         problem: String,
     },
-    /// The directory to write is there already and not empty.
+    /// The output directory exists and is not empty.
     #[error("{}: exists already, expected a new or empty directory", path.display())]
     Occupied {
         /// The directory.

@@ -1,4 +1,4 @@
-//! One GGUF file to one Hugging Face directory.
+//! Import of one GGUF file into a Hugging Face directory.
 
 use std::fs::File;
 use std::io::Write;
@@ -13,7 +13,7 @@ use super::staging::Staging;
 use super::tensor_dtype::TensorDtype;
 use super::tokenizer;
 
-/// What to do when the file has an output matrix beside the embedding.
+/// Treatment of an output matrix in the file beside the embedding.
 ///
 /// Conversion tools write a second, differently quantised copy of a matrix that the model shares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -29,27 +29,27 @@ pub enum TiePolicy {
     Embedding,
 }
 
-/// How to import.
+/// Options of an import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ImportOptions {
-    /// What the weights are written as.
+    /// Number format of the written weights.
     pub dtype: TensorDtype,
-    /// What becomes of an output matrix.
+    /// Treatment of an output matrix.
     pub tie: TiePolicy,
 }
 
-/// Where an import stands; reported before each tensor and once at the end.
+/// Progress of an import, reported before each tensor and once at the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ImportProgress<'a> {
     /// Hugging Face name of the next tensor; empty at the end.
     pub tensor: &'a str,
     /// Bytes of `model.safetensors` written.
     pub written_bytes: u64,
-    /// Bytes of the tensors altogether.
+    /// Total bytes of the tensors.
     pub total_bytes: u64,
 }
 
-/// What was written.
+/// Result of an import.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ImportSummary {
     /// The finished directory.
@@ -58,13 +58,13 @@ pub struct ImportSummary {
     pub architecture: &'static str,
     /// Tensors in `model.safetensors`.
     pub tensors: usize,
-    /// Size of `model.safetensors`.
+    /// Size of `model.safetensors`, in bytes.
     pub bytes: u64,
     /// SHA-256 of `model.safetensors`, in hexadecimal.
     pub sha256: String,
-    /// Whether embedding and output share a matrix.
+    /// True if embedding and output share a matrix.
     pub tied: bool,
-    /// Cosine between embedding and output matrix, where it decided.
+    /// Cosine between embedding and output matrix, if it decided.
     pub cosine: Option<f64>,
 }
 
@@ -72,7 +72,7 @@ pub struct ImportSummary {
 /// `tokenizer_config.json` into `directory`, which must be new or empty.
 ///
 /// Memory stays near the size of the largest attention matrix. Until everything is written and
-/// flushed, the files stand in a temporary directory beside the target, which is removed on failure.
+/// flushed, the files are in a temporary directory beside the target, which is removed on failure.
 ///
 /// # Errors
 ///
@@ -113,7 +113,7 @@ pub fn import(
     })
 }
 
-/// The tensor that becomes the embedding, and whether the output shares it.
+/// Returns the tensor that becomes the embedding, and whether the output shares it.
 fn choose_embedding(
     gguf: &GgufFile,
     model: &Hyperparameters,
@@ -150,8 +150,8 @@ fn cosine(
     let matrix = |name: &str| match gguf.tensor(name) {
         Some(tensor) if tensor.shape == shape => Ok(tensor),
         found => {
-            let found = found.map(|tensor| tensor.shape.clone());
-            let problem = format!("has shape {found:?}, expected {shape:?}");
+            let shape_found = found.map(|tensor| tensor.shape.clone());
+            let problem = format!("has shape {shape_found:?}, expected {shape:?}");
             Err(GgufError::tensor(gguf.path(), name, problem))
         }
     };

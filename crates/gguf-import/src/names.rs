@@ -1,4 +1,4 @@
-//! Which Hugging Face tensor each tensor of the file becomes.
+//! Map from the tensors of a GGUF file to Hugging Face names.
 
 use std::collections::HashSet;
 
@@ -11,7 +11,7 @@ use super::reader::{GgufFile, TensorInfo, in_memory};
 pub struct PlannedTensor {
     /// Hugging Face name, such as `model.layers.0.self_attn.q_proj.weight`.
     pub name: String,
-    /// Where its elements come from.
+    /// Tensor in the GGUF file that holds its elements.
     pub source: TensorInfo,
     /// Heads whose rows have to be put back in order, see [`unpermute`].
     pub permuted_heads: Option<u64>,
@@ -30,7 +30,7 @@ const BLOCK_PARTS: [(&str, &str); 9] = [
     ("post_attention_layernorm", "ffn_norm"),
 ];
 
-/// All tensors to write, in the order in which they stand in `model.safetensors`.
+/// Returns all tensors to write, in the order of `model.safetensors`.
 ///
 /// `embedding` is the GGUF tensor written as `model.embed_tokens.weight`; a tied model has no
 /// `lm_head.weight`.
@@ -55,11 +55,11 @@ pub fn plan(
         }
         Ok(PlannedTensor { name, source: tensor.clone(), permuted_heads })
     };
-    let whole = |name: &str, source: &str, shape: &[u64]| {
+    let find_plain = |name: &str, source: &str, shape: &[u64]| {
         find(name.to_owned(), source.to_owned(), shape, None)
     };
     let matrix = [model.vocab_size, model.hidden_size];
-    let mut planned = vec![whole("model.embed_tokens.weight", embedding, &matrix)?];
+    let mut planned = vec![find_plain("model.embed_tokens.weight", embedding, &matrix)?];
     for layer in 0..model.layers {
         for (name, source) in BLOCK_PARTS {
             let (name, source) =
@@ -74,9 +74,9 @@ pub fn plan(
             }
         }
     }
-    planned.push(whole("model.norm.weight", "output_norm.weight", &[model.hidden_size])?);
+    planned.push(find_plain("model.norm.weight", "output_norm.weight", &[model.hidden_size])?);
     if !tied {
-        planned.push(whole("lm_head.weight", "output.weight", &matrix)?);
+        planned.push(find_plain("lm_head.weight", "output.weight", &matrix)?);
     }
     let used = planned.iter().map(|tensor| tensor.source.name.as_str());
     let used = used.chain(["output.weight", "token_embd.weight"]).collect::<HashSet<_>>();

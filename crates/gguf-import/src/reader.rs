@@ -1,7 +1,7 @@
 //! Header, metadata and tensor table of a GGUF file, and the bytes of its tensors.
 //!
-//! No number of the file is trusted: every length is held against the bytes that remain before
-//! anything of that size is read, and tensors may neither overlap nor leave the file.
+//! No number of the file is trusted: every length is checked against the bytes that remain before anything of that size
+//! is read. Tensors may neither overlap nor leave the file.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -13,17 +13,17 @@ use super::dequantise::BlockFormat;
 use super::error::GgufError;
 use super::metadata::{Metadata, Value};
 
-/// Elements of the longest metadata array that is read; vocabularies have below 2²⁰.
+/// Most elements of a metadata array that is read; vocabularies have below 2²⁰.
 const LARGEST_ARRAY: u64 = 1 << 24;
 /// Elements dequantised at once: 4 MiB of `f32`, and a whole number of blocks of every format.
 const CHUNK_ELEMENTS: u64 = 1 << 20;
 
-/// A length that was held against the file's size, as an index.
+/// Converts a length that was checked against the file's size to an index.
 pub(super) fn in_memory(length: u64) -> usize {
     usize::try_from(length).expect("a length within a file fits the address space")
 }
 
-/// Where a tensor stands and how it is stored.
+/// Name, storage format, shape and place of a tensor in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TensorInfo {
     /// Name in the GGUF file, such as `blk.0.attn_q.weight`.
@@ -85,7 +85,7 @@ impl GgufFile {
         &self.path
     }
 
-    /// The key–value part.
+    /// Key–value metadata of the file.
     pub fn metadata(&self) -> &Metadata {
         &self.metadata
     }
@@ -130,7 +130,7 @@ impl GgufFile {
     ///
     /// # Panics
     ///
-    /// If the run leaves the tensor or cuts a block.
+    /// If the run exceeds the tensor or begins or ends within a block.
     pub fn read_run(
         &self,
         tensor: &TensorInfo,
@@ -152,7 +152,7 @@ impl GgufFile {
     }
 }
 
-/// Reads forward and knows how much is left.
+/// Reader that moves forward and knows how many bytes are left.
 struct Cursor<'a> {
     reader: BufReader<&'a File>,
     path: &'a Path,

@@ -2,7 +2,7 @@
 
 use half::{bf16, f16};
 
-/// What the weights are written as; rounding is to nearest, ties to even.
+/// Number format of the written weights; rounding is to nearest, ties to even.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TensorDtype {
     /// bfloat16.
@@ -10,7 +10,7 @@ pub enum TensorDtype {
     Bf16,
     /// IEEE half precision.
     F16,
-    /// Single precision: exactly what the blocks mean.
+    /// Single precision: exactly the values of the blocks.
     F32,
 }
 

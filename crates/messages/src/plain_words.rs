@@ -1,6 +1,6 @@
-//! Messages of parsers without the names of Rust's types.
+//! Parser messages without the names of Rust's types.
 
-/// What a parser expected, and how a reader would say it.
+/// Phrase of a parser after "expected", and its plain wording.
 const WORDS: [(&str, &str); 14] = [
     ("u8", WHOLE),
     ("u16", WHOLE),
@@ -20,7 +20,8 @@ const WORDS: [(&str, &str); 14] = [
 
 const WHOLE: &str = "a whole number of at least 0";
 
-/// The message of a parser with the names of Rust's types replaced: `expected u64` is `expected a whole number of at
+/// Replaces the names of Rust's types in a parser's message: `expected u64` becomes `expected a whole number of at
+/// least 0`.
 /// least 0`.
 pub fn plain_words(message: &str) -> String {
     const EXPECTED: &str = "expected ";
@@ -29,16 +30,16 @@ pub fn plain_words(message: &str) -> String {
     for part in parts {
         plain.push_str(EXPECTED);
         let ends = |rest: &str| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_');
-        let known = WORDS.iter().find_map(|(word, said)| {
-            part.strip_prefix(word).filter(|rest| ends(rest)).map(|rest| (*said, rest))
+        let known = WORDS.iter().find_map(|(word, wording)| {
+            part.strip_prefix(word).filter(|rest| ends(rest)).map(|rest| (*wording, rest))
         });
         let of_table = || {
             let name = part.strip_prefix("struct ")?;
             let end = name.find(|c: char| !(c.is_alphanumeric() || c == '_'));
             Some(("a table", &name[end.unwrap_or(name.len())..]))
         };
-        let (said, rest) = known.or_else(of_table).unwrap_or(("", part));
-        plain.extend([said, rest]);
+        let (wording, rest) = known.or_else(of_table).unwrap_or(("", part));
+        plain.extend([wording, rest]);
     }
     plain
 }
@@ -67,8 +68,8 @@ mod tests {
             ("integer `1`, expected a boolean", "integer `1`, expected true or false"),
             ("nothing of the kind", "nothing of the kind"),
         ];
-        for (said, expected) in cases {
-            assert_eq!(plain_words(said), expected);
+        for (message, expected) in cases {
+            assert_eq!(plain_words(message), expected);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Values out of range.
+//! Description of a value out of range.
 
 use std::fmt;
 
@@ -7,9 +7,9 @@ use std::fmt;
 pub struct Problem {
     /// Dotted path of the field.
     pub field: String,
-    /// Its value.
+    /// Value of the field.
     pub value: String,
-    /// What was expected.
+    /// Allowed values.
     pub expected: String,
 }
 

@@ -1,4 +1,4 @@
-//! A conversation to the one text the model was trained on, by the model's own template.
+//! Renders a conversation to one text by the model's own chat template.
 
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -15,15 +15,15 @@ use crate::text_tokenizer::{TokenizerError, read_json, token_text};
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ChatTemplateError {
-    /// The file holds no template this crate can read.
+    /// The file holds no template that this crate can read.
     #[error("{}: {problem}", path.display())]
     Malformed {
         /// The file.
         path: PathBuf,
-        /// What is wrong and what was expected.
+        /// Problem, and the expected value.
         problem: String,
     },
-    /// A file beside it cannot be read.
+    /// A file beside the template cannot be read.
     #[error(transparent)]
     File(#[from] TokenizerError),
     /// The template failed or refused the conversation.
@@ -31,7 +31,7 @@ pub enum ChatTemplateError {
     Render {
         /// The file the template came from.
         path: PathBuf,
-        /// What the template said.
+        /// The template's message.
         problem: String,
     },
 }
@@ -42,12 +42,12 @@ pub enum ChatTemplateError {
 pub struct Message {
     /// `system`, `user` or `assistant`.
     pub role: String,
-    /// What was said.
+    /// Text of the turn.
     pub content: String,
 }
 
 impl Message {
-    /// A turn of `role` that says `content`.
+    /// Makes a turn of `role` with the text `content`.
     pub fn new(role: impl Into<String>, content: impl Into<String>) -> Self {
         Self { role: role.into(), content: content.into() }
     }
@@ -99,7 +99,7 @@ impl ChatTemplate {
         eos_token: String,
     ) -> Result<Self, ChatTemplateError> {
         let mut environment = Environment::new();
-        // As `transformers` sets up Jinja: a block tag takes its line with it.
+        // Set up as in `transformers`: the line break after a block tag is removed.
         environment.set_trim_blocks(true);
         environment.set_lstrip_blocks(true);
         environment
@@ -123,11 +123,11 @@ impl ChatTemplate {
         Ok(Self { environment, path, bos_token, eos_token })
     }
 
-    /// The text of a conversation; `add_generation_prompt` opens the assistant's turn at its end.
+    /// Returns the text of a conversation; `add_generation_prompt` opens the assistant's turn at its end.
     ///
     /// # Errors
     ///
-    /// [`ChatTemplateError::Render`], with what the template says by `raise_exception`.
+    /// [`ChatTemplateError::Render`], with the message that the template passes to `raise_exception`.
     pub fn render(
         &self,
         messages: &[Message],
@@ -148,7 +148,7 @@ impl ChatTemplate {
     }
 }
 
-/// The template in the `chat_template` field: a string, or a list that has one named `default`.
+/// Returns the template of the `chat_template` field: a string, or the list item named `default`.
 fn template_of(field: &Value) -> Result<Option<&str>, String> {
     match field {
         Value::Null => Ok(None),
@@ -168,7 +168,7 @@ fn template_of(field: &Value) -> Result<Option<&str>, String> {
     }
 }
 
-/// `strftime` in UTC for the fields that chat templates use (`%d %e %m %b %B %a %A %Y %y %H %M %S %%`).
+/// Formats a time in UTC, for the `strftime` fields that chat templates use (`%d %e %m %b %B %a %A %Y %y %H %M %S %%`).
 fn format_utc(format: &str, unix_seconds: u64) -> String {
     const MONTHS: [&str; 12] = [
         "January",
@@ -219,7 +219,7 @@ fn format_utc(format: &str, unix_seconds: u64) -> String {
     text
 }
 
-/// Year, month and day of a day counted from 1970-01-01 (Gregorian).
+/// Returns year, month and day of a day counted from 1970-01-01 (Gregorian).
 ///
 /// Source: Hinnant, *chrono-compatible low-level date algorithms*, `civil_from_days`, for days ≥ 0.
 fn civil_date(days: u64) -> (u64, u64, u64) {
@@ -238,7 +238,7 @@ fn civil_date(days: u64) -> (u64, u64, u64) {
 mod tests {
     use super::*;
 
-    /// Recorded from `date -u`.
+    /// The expected dates come from `date -u`.
     #[test]
     fn dates_are_those_of_the_calendar() {
         let recorded = [

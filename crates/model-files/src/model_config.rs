@@ -20,7 +20,7 @@ pub enum ModelConfigError {
     /// There is no `config.json`.
     #[error("{}: no model is there, expected {EXPECTED}{}", directory.display(), next_step(directory))]
     NoModel {
-        /// Where it was looked for.
+        /// Directory where it was expected.
         directory: PathBuf,
     },
     /// The file cannot be read or written.
@@ -28,7 +28,7 @@ pub enum ModelConfigError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The file is not a JSON object.
@@ -36,7 +36,7 @@ pub enum ModelConfigError {
     Json {
         /// The file.
         path: PathBuf,
-        /// What the parser said.
+        /// The parser's message.
         message: String,
     },
     /// A field is missing, of the wrong type, or has a value that is not supported.
@@ -48,7 +48,7 @@ pub enum ModelConfigError {
         field: &'static str,
         /// The value found, as JSON, or `missing`.
         found: String,
-        /// What would have been accepted.
+        /// Accepted values.
         expected: String,
     },
 }
@@ -57,7 +57,7 @@ fn next_step(directory: &Path) -> String {
     advice(directory).map_or_else(String::new, |advice| format!("; {advice}"))
 }
 
-/// Which family of decoders: they differ in the biases of attention only.
+/// Family of decoders; the families differ only in the biases of attention.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Architecture {
     /// `Qwen2ForCausalLM`: Qwen2, Qwen2.5 and their kin.
@@ -67,7 +67,7 @@ pub enum Architecture {
 }
 
 impl Architecture {
-    /// The value in `architectures`.
+    /// Value of `architectures` in `config.json`.
     pub fn class_name(self) -> &'static str {
         match self {
             Self::Qwen2 => "Qwen2ForCausalLM",
@@ -75,7 +75,7 @@ impl Architecture {
         }
     }
 
-    /// The value of `model_type`.
+    /// Value of `model_type` in `config.json`.
     pub fn model_type(self) -> &'static str {
         match self {
             Self::Qwen2 => "qwen2",
@@ -84,18 +84,18 @@ impl Architecture {
     }
 }
 
-/// How the frequencies of the rotary embedding are stretched for long contexts.
+/// Scaling of the rotary frequencies for long contexts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum RopeScaling {
-    /// Llama 3.1's piecewise stretch: short wavelengths stay, long ones grow by `factor`, between them it is smooth.
+    /// Piecewise scaling of Llama 3.1: short wavelengths stay, long ones grow by `factor`, with a smooth transition.
     Llama3 {
-        /// Stretch of the long wavelengths.
+        /// Factor of the long wavelengths.
         factor: f64,
-        /// Wavelengths above `original_max_position_embeddings / low_freq_factor` are stretched fully.
+        /// Wavelengths above `original_max_position_embeddings / low_freq_factor` are scaled fully.
         low_freq_factor: f64,
-        /// Wavelengths below `original_max_position_embeddings / high_freq_factor` are not stretched.
+        /// Wavelengths below `original_max_position_embeddings / high_freq_factor` are not scaled.
         high_freq_factor: f64,
-        /// Context length, in tokens, before stretching.
+        /// Context length before scaling, in tokens.
         original_max_position_embeddings: usize,
     },
 }
@@ -103,7 +103,7 @@ pub enum RopeScaling {
 /// Every number that fixes a decoder's shape and arithmetic, not yet checked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelShape {
-    /// Family.
+    /// Family of decoders.
     pub architecture: Architecture,
     /// Width of the residual stream.
     pub hidden_size: usize,
@@ -117,29 +117,29 @@ pub struct ModelShape {
     pub num_key_value_heads: usize,
     /// Width of a head; even.
     pub head_dim: usize,
-    /// Added to the mean square before the root.
+    /// Epsilon that RMS norm adds to the mean square before the root.
     pub rms_norm_eps: f64,
     /// Base of the rotary frequencies.
     pub rope_theta: f64,
-    /// Stretch of the rotary frequencies, if any.
+    /// Scaling of the rotary frequencies, if any.
     pub rope_scaling: Option<RopeScaling>,
-    /// Rows of the embedding and of the head.
+    /// Rows of the embedding and of the output matrix.
     pub vocab_size: usize,
-    /// Longest sequence the model was made for, in tokens.
+    /// Longest sequence that the model was made for, in tokens.
     pub max_position_embeddings: usize,
-    /// Whether the head is the embedding.
+    /// True if the output matrix is the embedding.
     pub tie_word_embeddings: bool,
-    /// Whether the query, key and value projections have biases.
+    /// True if the query, key and value projections have biases.
     pub query_key_value_bias: bool,
-    /// Whether the output projection of attention has a bias.
+    /// True if the output projection of attention has a bias.
     pub attention_output_bias: bool,
-    /// Standard deviation of freshly drawn weights.
+    /// Standard deviation of newly initialised weights.
     pub initializer_range: f64,
     /// Token that begins a text, if any.
     pub bos_token_id: Option<u32>,
     /// Tokens that end a text.
     pub eos_token_ids: Vec<u32>,
-    /// Token that fills up, if any.
+    /// Padding token, if any.
     pub pad_token_id: Option<u32>,
 }
 
@@ -156,11 +156,11 @@ impl Deref for ModelConfig {
 }
 
 impl ModelConfig {
-    /// Checks a shape made by the program itself.
+    /// Checks a shape that the program itself made.
     ///
     /// # Errors
     ///
-    /// [`ModelConfigError::Field`] for the first field that is out of range; the file it names is `config.json`.
+    /// [`ModelConfigError::Field`] for the first field that is out of range; the error names the file `config.json`.
     pub fn new(shape: ModelShape) -> Result<Self, ModelConfigError> {
         match shape.first_fault() {
             None => Ok(Self(shape)),
@@ -173,7 +173,7 @@ impl ModelConfig {
         }
     }
 
-    /// Number of parameters, the tied head counted once.
+    /// Number of parameters; a tied output matrix is counted once.
     pub fn parameter_count(&self) -> usize {
         let query = self.num_attention_heads * self.head_dim;
         let key_value = 2 * self.num_key_value_heads * self.head_dim;
@@ -192,7 +192,7 @@ impl ModelConfig {
 }
 
 impl ModelShape {
-    /// Field, value and expectation of the first thing that cannot be.
+    /// Returns field, value and expected values of the first invalid field.
     fn first_fault(&self) -> Option<(&'static str, String, &'static str)> {
         let counts = [
             ("hidden_size", self.hidden_size),
@@ -210,8 +210,12 @@ impl ModelShape {
             }
         }
         if !self.num_attention_heads.is_multiple_of(self.num_key_value_heads) {
-            let found = self.num_key_value_heads.to_string();
-            return Some(("num_key_value_heads", found, "a divisor of num_attention_heads"));
+            let key_value_heads = self.num_key_value_heads.to_string();
+            return Some((
+                "num_key_value_heads",
+                key_value_heads,
+                "a divisor of num_attention_heads",
+            ));
         }
         if !self.head_dim.is_multiple_of(2) {
             return Some(("head_dim", self.head_dim.to_string(), "an even number"));
@@ -230,10 +234,10 @@ impl ModelShape {
             self.rope_scaling
             && !(factor >= 1.0 && low_freq_factor > 0.0 && high_freq_factor > low_freq_factor)
         {
-            let found = format!("{:?}", self.rope_scaling);
+            let scaling = format!("{:?}", self.rope_scaling);
             return Some((
                 "rope_scaling",
-                found,
+                scaling,
                 "factor of at least 1 and 0 < low_freq_factor < high_freq_factor",
             ));
         }

@@ -1,16 +1,16 @@
-//! What a path is that holds no model, and what to do next.
+//! Advice for a path that holds no model.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// What stands where a model was expected.
+/// Description of a model's directory, for messages.
 pub const EXPECTED: &str = "a Hugging Face directory with config.json";
 
-/// Names of folders that people keep models and runs in, which are no owner's name on the hub.
+/// Common names of directories for models and runs, which are not taken for an owner's name on the hub.
 const FOLDERS: [&str; 8] =
     ["models", "model", "runs", "checkpoints", "configs", "data", "out", "tmp"];
 
-/// The next step where `path` is no directory of a model; `None` where there is a `config.json`, or nothing to advise.
+/// Returns the next step if `path` is no model's directory; `None` if it has a `config.json` or there is no advice.
 pub fn advice(path: &Path) -> Option<String> {
     if path.join("config.json").is_file() {
         return None;
@@ -35,7 +35,7 @@ pub fn advice(path: &Path) -> Option<String> {
     ))
 }
 
-/// The checkpoint that `latest` names, in the folder of a run's checkpoints.
+/// Returns the checkpoint that `latest` names in the directory of a run's checkpoints.
 fn latest_of(checkpoints: &Path) -> Option<PathBuf> {
     let pointer = std::fs::read_to_string(checkpoints.join("latest")).ok()?;
     let name = pointer.trim();
@@ -44,7 +44,7 @@ fn latest_of(checkpoints: &Path) -> Option<PathBuf> {
     latest.is_dir().then_some(latest)
 }
 
-/// The file itself, or the only one of its kind in a folder.
+/// Returns the GGUF file itself, or the only one in a directory.
 fn gguf_file(path: &Path) -> Option<PathBuf> {
     let is_gguf = |path: &Path| {
         path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gguf"))
@@ -58,8 +58,9 @@ fn gguf_file(path: &Path) -> Option<PathBuf> {
     if files.len() == 1 { files.pop() } else { None }
 }
 
-/// `OWNER/NAME` where the path ends so and no folder of that owner is there. What comes before is the folder of the
-/// configuration.
+/// Returns `OWNER/NAME` if the path ends so and no directory of that owner exists.
+///
+/// The part before it is the directory of the configuration.
 fn hub_name(path: &Path) -> Option<String> {
     let (owner, name) = (path.parent()?, path.file_name()?.to_str()?);
     let owner_name = owner.file_name()?.to_str()?;
@@ -84,8 +85,8 @@ mod tests {
             std::fs::create_dir_all(file.parent().unwrap()).unwrap();
             std::fs::write(file, "").unwrap();
         }
-        let said = advice(&folder.path().join(path))?;
-        Some(said.replace(&folder.path().display().to_string(), "DIR"))
+        let next_step = advice(&folder.path().join(path))?;
+        Some(next_step.replace(&folder.path().display().to_string(), "DIR"))
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Texts that end a response, wherever the tokens cut them.
+//! Stop strings: texts that end a response, at any place relative to token boundaries.
 
 use std::collections::BTreeSet;
 
@@ -6,17 +6,17 @@ use thiserror::Error;
 
 use crate::text_tokenizer::{TextTokenizer, TokenizerError};
 
-/// Why texts cannot end a response.
+/// Error of a stop string that cannot be used.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum StopStringError {
-    /// Every response would end at once.
+    /// The string is empty: every response would end at once.
     #[error("stop string {index} is empty, expected at least one character")]
     Empty {
-        /// Its place in the list, from 0.
+        /// Index in the list, from 0.
         index: usize,
     },
-    /// U+FFFD stands for bytes that are no character; no text can be meant by it.
+    /// The string holds U+FFFD, which stands for invalid bytes, so that no text can match it.
     #[error("stop string {text:?} holds U+FFFD, which stands for bytes that are no character")]
     Replacement {
         /// The text.
@@ -24,24 +24,25 @@ pub enum StopStringError {
     },
 }
 
-/// Texts that end a response, and the tokenizer that says where they stand in its tokens.
+/// Stop strings, and the tokenizer that decodes a response to search for them.
 ///
-/// The text of a response is that of all its tokens together, special ones left out. A stop string is found as soon as the
-/// last of its bytes is there, whether tokens begin or end within it or within one of its characters; tokens after that one
-/// are never drawn. The token that completes it stays part of the response: the policy chose it, so it has a log-probability
-/// and a gradient as any other. Only the text is cut, before the first stop string.
+/// The text of a response is that of all its tokens together, without special tokens. A stop string matches as soon as
+/// its last byte is there, even if tokens begin or end within it or within one of its characters. No tokens are drawn
+/// after that. The token that completes the match stays part of the response: the policy chose it, so it has a
+/// log-probability and a gradient. Only the text is truncated, before the first stop string.
 #[derive(Debug, Clone)]
 pub struct StopStrings {
     tokenizer: TextTokenizer,
     texts: Vec<String>,
     special: BTreeSet<u32>,
-    /// Length of the longest text in bytes.
+    /// Length of the longest stop string, in bytes.
     longest_bytes: usize,
 }
 
 impl StopStrings {
-    /// Splits `texts` into token ids, of those that are one special token of the vocabulary such as `<|im_end|>`, and stop
-    /// strings; `None` where there are none of the latter.
+    /// Splits `texts` into token ids and stop strings; `None` if there are no stop strings.
+    ///
+    /// A text that is one special token of the vocabulary, such as `<|im_end|>`, becomes a token id.
     ///
     /// # Errors
     ///
@@ -74,23 +75,24 @@ impl StopStrings {
         Ok((ids, strings))
     }
 
-    /// Whether the response `token_ids`, which had no stop string before its last token, has one now.
+    /// Returns true if the last token of `token_ids` completes a stop string; the tokens before it must hold none.
     ///
     /// # Errors
     ///
-    /// [`TokenizerError::Decode`] where the tokens have no text.
+    /// [`TokenizerError::Decode`] if the tokens cannot be decoded.
     pub fn completed_by_last(&self, token_ids: &[u32]) -> Result<bool, TokenizerError> {
-        // Almost always the end says that there is none. It is taken long enough for the longest string, for what a
-        // tokenizer strips in front, and for a character whose beginning was cut off.
+        // Decoding the end of the response is almost always enough to see that no stop string is there. The end must be
+        // long enough for the longest stop string, for what a tokenizer strips in front, and for a character that was
+        // split.
         let mut wanted = self.longest_bytes + 8;
         loop {
             let end = self.end(token_ids, wanted);
             let text = self.tokenizer.decode(&end.ids)?;
             if self.find(&text).is_some() {
-                // An end read without its beginning may look otherwise than within the whole.
+                // The end may decode otherwise alone than within the whole response.
                 return Ok(self.find(&self.tokenizer.decode(token_ids)?).is_some());
             }
-            // Tokens may have no text at all.
+            // Some tokens have no text.
             if end.is_whole || text.len() >= wanted {
                 return Ok(false);
             }
@@ -98,12 +100,12 @@ impl StopStrings {
         }
     }
 
-    /// `text` up to the first stop string, all of it where there is none.
+    /// Returns `text` up to the first stop string, all of it if there is none.
     pub fn cut<'a>(&self, text: &'a str) -> &'a str {
         self.find(text).map_or(text, |place| &text[..place])
     }
 
-    /// Bytes at the end of `text` that are the beginning of a stop string, and may become one.
+    /// Number of bytes at the end of `text` that begin a stop string, and may complete one later.
     pub fn begun_at_end(&self, text: &str) -> usize {
         let begins = |stop: &String| {
             let ends = (1..stop.len()).rev().filter(|end| stop.is_char_boundary(*end));
@@ -116,7 +118,7 @@ impl StopStrings {
         self.texts.iter().filter_map(|stop| text.find(stop.as_str())).min()
     }
 
-    /// The last `count` tokens that have a text.
+    /// Returns the last `count` tokens that have a text.
     fn end(&self, token_ids: &[u32], count: usize) -> End {
         let mut ids: Vec<u32> = Vec::with_capacity(count);
         let mut is_whole = true;
@@ -135,6 +137,6 @@ impl StopStrings {
 /// The end of a response.
 struct End {
     ids: Vec<u32>,
-    /// Whether the response has no other tokens with a text.
+    /// True if the response has no other tokens with a text.
     is_whole: bool,
 }

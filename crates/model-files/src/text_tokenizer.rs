@@ -1,4 +1,4 @@
-//! Text to token ids and back, by the model's own `tokenizer.json`.
+//! Conversion of text to token ids and back, by the model's own `tokenizer.json`.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -14,34 +14,34 @@ const LONGEST_TOKENIZER_BYTES: u64 = 128 << 20;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TokenizerError {
-    /// The file is not there or cannot be read.
+    /// The file is absent or cannot be read.
     #[error("{}: cannot read: {source}", path.display())]
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// The file is not what its name promises.
+    /// The file is no valid tokenizer.
     #[error("{}: {problem}", path.display())]
     Malformed {
         /// The file.
         path: PathBuf,
-        /// What is wrong and what was expected.
+        /// Problem, and the expected value.
         problem: String,
     },
-    /// A text did not become tokens.
+    /// A text could not be tokenized.
     #[error("cannot tokenize {text:?}: {problem}")]
     Encode {
         /// The first 40 characters of the text.
         text: String,
-        /// What the tokenizer said.
+        /// The tokenizer's message.
         problem: String,
     },
-    /// Token ids did not become a text.
+    /// Token ids could not be decoded.
     #[error("cannot decode token ids: {problem}")]
     Decode {
-        /// What is wrong.
+        /// The tokenizer's message.
         problem: String,
     },
     /// The tokenizer has more tokens than the model has rows of the embedding.
@@ -78,7 +78,7 @@ impl TextTokenizer {
             .map_err(|source| TokenizerError::Read { path: path.clone(), source })?;
         let malformed = |problem: String| TokenizerError::Malformed { path: path.clone(), problem };
         let mut tokenizer = parse(&bytes).map_err(malformed)?;
-        // A file may carry the limits of the run it was saved in; here every token counts.
+        // A file may hold the padding and truncation of the run that saved it; here every token counts.
         tokenizer.with_padding(None);
         tokenizer.with_truncation(None).map_err(|error| TokenizerError::Malformed {
             path: path.clone(),
@@ -87,11 +87,11 @@ impl TextTokenizer {
         Ok(Self { tokenizer, path })
     }
 
-    /// The token ids of `text`; no special token is added, special-token text is recognised.
+    /// Returns the token ids of `text`; no special token is added, special-token text is recognised.
     ///
     /// # Errors
     ///
-    /// [`TokenizerError::Encode`] where the tokenizer has no token for a part of the text.
+    /// [`TokenizerError::Encode`] if the tokenizer has no token for a part of the text.
     pub fn encode(&self, text: &str) -> Result<Vec<u32>, TokenizerError> {
         match self.tokenizer.encode_fast(text, false) {
             Ok(encoding) => Ok(encoding.get_ids().to_vec()),
@@ -102,34 +102,36 @@ impl TextTokenizer {
         }
     }
 
-    /// The text of `ids` without special tokens.
+    /// Returns the text of `ids` without special tokens.
     ///
     /// # Errors
     ///
-    /// [`TokenizerError::Decode`] where the decoder fails.
+    /// [`TokenizerError::Decode`] if the decoder fails.
     pub fn decode(&self, ids: &[u32]) -> Result<String, TokenizerError> {
         self.decode_with(ids, true)
     }
 
-    /// The text of `ids` with special tokens spelled out.
+    /// Returns the text of `ids` with special tokens spelled out.
     ///
     /// # Errors
     ///
-    /// [`TokenizerError::Decode`] where the decoder fails.
+    /// [`TokenizerError::Decode`] if the decoder fails.
     pub fn decode_raw(&self, ids: &[u32]) -> Result<String, TokenizerError> {
         self.decode_with(ids, false)
     }
 
-    /// What each of `ids` adds to the text, special tokens spelled out. A character that several tokens make up stands with
-    /// the last of them; bytes that make up none stand as `\u{fffd}` with the last token.
+    /// Splits the text of `ids` into one piece per token, special tokens spelled out.
+    ///
+    /// A character of several tokens belongs to the last of them. Bytes that form no character become `\u{fffd}` with
+    /// the last token.
     ///
     /// # Errors
     ///
-    /// [`TokenizerError::Decode`] where the decoder fails.
+    /// [`TokenizerError::Decode`] if the decoder fails.
     pub fn pieces(&self, ids: &[u32]) -> Result<Vec<String>, TokenizerError> {
         let mut pieces = vec![String::new(); ids.len()];
-        // Decoded in windows from the last whole character on, with that one's tokens before them: some decoders treat the
-        // first token of a text in a way of its own.
+        // Decoded in windows from the last complete character on, with that character's tokens as context: some
+        // decoders treat the first token of a text differently.
         let (mut context, mut start) = (0, 0);
         for end in 1..=ids.len() {
             let before = self.decode_raw(&ids[context..start])?;
@@ -160,7 +162,7 @@ impl TextTokenizer {
         self.tokenizer.token_to_id(token)
     }
 
-    /// Ids of the special tokens, which [`decode`](Self::decode) leaves out.
+    /// Returns the ids of the special tokens, which [`decode`](Self::decode) leaves out.
     pub fn special_ids(&self) -> BTreeSet<u32> {
         let added = self.tokenizer.get_added_tokens_decoder();
         added.into_iter().filter(|(_, token)| token.special).map(|(id, _)| id).collect()
@@ -180,12 +182,12 @@ impl TextTokenizer {
         Err(TokenizerError::Vocabulary { path, largest, vocabulary: model_vocab_size })
     }
 
-    /// The ids that end a response: all those of `generation_config.json`, else of `config.json`, else
-    /// the `eos_token` of `tokenizer_config.json`; ascending.
+    /// Returns the ids that end a response, ascending: all those of `generation_config.json`, else of `config.json`,
+    /// else the `eos_token` of `tokenizer_config.json`.
     ///
     /// # Errors
     ///
-    /// A file that is there but malformed, or no file that names one.
+    /// A file exists but is malformed, or no file names an id.
     pub fn eos_ids(&self, dir: &Path) -> Result<Vec<u32>, TokenizerError> {
         for name in ["generation_config.json", "config.json"] {
             let path = dir.join(name);
@@ -217,7 +219,7 @@ impl TextTokenizer {
     }
 }
 
-/// The library panics on some files that are no tokenizers; most of those are not JSON.
+/// Parses a `tokenizer.json`. The library panics on some files that are no tokenizers; most of those are not JSON.
 fn parse(bytes: &[u8]) -> Result<Tokenizer, String> {
     serde_json::from_slice::<serde::de::IgnoredAny>(bytes)
         .map_err(|error| format!("not a tokenizer: {error}"))?;
@@ -228,7 +230,7 @@ fn parse(bytes: &[u8]) -> Result<Tokenizer, String> {
     }
 }
 
-/// A JSON file, `None` where there is none.
+/// Reads a JSON file; `None` if it does not exist.
 pub(crate) fn read_json(path: &Path) -> Result<Option<serde_json::Value>, TokenizerError> {
     let bytes = match read_at_most(path, LONGEST_TEXT_BYTES) {
         Ok(bytes) => bytes,
@@ -244,7 +246,7 @@ pub(crate) fn read_json(path: &Path) -> Result<Option<serde_json::Value>, Tokeni
     }
 }
 
-/// A special token is written as a string or as an object with `content`.
+/// Returns the text of a special token, which is a string or an object with `content`.
 pub(crate) fn token_text(value: &serde_json::Value) -> Option<&str> {
     value.as_str().or_else(|| value["content"].as_str())
 }

@@ -1,4 +1,4 @@
-//! Made-up arithmetic questions: endless, exact, and different in training and evaluation.
+//! Generated arithmetic questions: endless, exact, and disjoint between training and evaluation.
 
 use std::collections::HashSet;
 
@@ -23,13 +23,13 @@ pub enum Operation {
     Multiply,
 }
 
-/// Which of two disjoint halves of all questions.
+/// One of two disjoint splits of all questions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Split {
     /// Nine tenths of all questions.
     Train,
-    /// One tenth, never trained on.
+    /// One tenth of all questions, never trained on.
     HeldOut,
 }
 
@@ -63,7 +63,7 @@ impl Default for ArithmeticTask {
 }
 
 impl ArithmeticTask {
-    /// What is wrong with the task; `prefix` is the dotted path it stands at. Empty where nothing is.
+    /// Returns the invalid settings of the task, empty if there are none; `prefix` is the dotted path of the task.
     pub fn problems(&self, prefix: &str) -> Vec<Problem> {
         let (fewest, most) = self.digits;
         let checks = [
@@ -88,14 +88,14 @@ impl ArithmeticTask {
         checks.into_iter().filter_map(problem).collect()
     }
 
-    /// `count` questions of a split, the same for the same task.
+    /// Returns `count` questions of a split, equal on every call for one task.
     ///
-    /// No question occurs twice unless the family is too small, in which case what there is comes back: fewer
-    /// than `count`, but at least one.
+    /// No question occurs twice. If the family is too small, fewer than `count` questions are returned, but at least
+    /// one.
     ///
     /// # Errors
     ///
-    /// [`DatasetError::Arithmetic`] where [`ArithmeticTask::problems`] finds any, or the split is empty.
+    /// [`DatasetError::Arithmetic`] if [`ArithmeticTask::problems`] is not empty, or the split is.
     pub fn questions(&self, split: Split) -> Result<Vec<Question>, DatasetError> {
         if let Some(problem) = self.problems("data").first() {
             return Err(DatasetError::Arithmetic { problem: problem.to_string() });
@@ -120,7 +120,7 @@ impl ArithmeticTask {
         Ok(questions)
     }
 
-    /// Question number `index` of the family, in either split.
+    /// Returns question number `index` of the family, in either split.
     ///
     /// # Panics
     ///
@@ -158,7 +158,7 @@ impl ArithmeticTask {
     }
 }
 
-/// The split depends on the text alone, so a question never stands in both, whatever the seeds.
+/// Returns the split of a question. It depends only on the text, so no question is in both, for any seeds.
 fn split_of(problem: &str) -> Split {
     let word = problem.bytes().fold(0, |state, byte| hash([state, u64::from(byte)]));
     if word % 10 == 0 { Split::HeldOut } else { Split::Train }

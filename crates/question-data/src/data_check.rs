@@ -1,4 +1,4 @@
-//! What is wrong with a file of questions, before a run is spent on it.
+//! Check of a file of questions for defects, before a run is spent on it.
 //!
 //! | finding | rule |
 //! |---|---|
@@ -36,26 +36,26 @@ use crate::ground_truth::RewardKinds;
 #[cfg(doc)]
 use crate::question_key::{letters_key, symbols_key};
 
-/// What a check looks at beside the file itself.
+/// Options of a check.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CheckOptions<'a> {
-    /// How long a question is.
+    /// Unit of a question's length.
     pub unit: LengthUnit<'a>,
     /// Longest question, in that unit; 0 is no limit.
     pub max_length: usize,
     /// Questions that must not be trained on.
     pub against: Option<&'a QuestionFile>,
-    /// What the answers are, by the source of their question; all mathematics where it is absent.
+    /// Kind of the answers for each source of questions; all mathematics if absent.
     pub kinds: Option<&'a RewardKinds>,
 }
 
-/// Reads a file and looks for everything in the table above.
+/// Reads a file and reports every finding of the module's table.
 ///
-/// `limit` of the file holds; its rules for bad and repeated rows do not: all are reported.
+/// The `limit` of the file applies. Its rules for bad and repeated rows do not: all are reported.
 ///
 /// # Errors
 ///
-/// [`LengthError`] where a file cannot be read at all or the tokenizer refuses.
+/// [`LengthError`] if a file cannot be read at all, or the tokenizer fails.
 pub fn check_data(
     file: &QuestionFile,
     options: CheckOptions<'_>,
@@ -110,7 +110,9 @@ fn finding(row: &ReadRow, wanted: fn(&RowProblem) -> bool) -> Option<RowFinding>
     Some(RowFinding { row: row.place.number(), problem: problem.to_string() })
 }
 
-/// `\frac`, `\boxed`, `\times` and the like after `\f`, `\b` and `\t` were taken for escapes of JSON; U+FFFD.
+/// Returns true if a text has a broken escape, or U+FFFD.
+///
+/// A JSON reader takes the start of `\frac`, `\boxed` or `\times` for the escape `\f`, `\b` or `\t`.
 fn has_broken_escape(text: &str) -> bool {
     const AFTER_TAB: [&str; 5] = ["\text", "\times", "\theta", "\triangle", "\tfrac"];
     let odd = |c: char| c == '\u{fffd}' || (c.is_control() && !matches!(c, '\n' | '\r' | '\t'));
@@ -122,7 +124,7 @@ fn repeated_ids(questions: &[Placed<'_>]) -> usize {
     questions.iter().filter(|placed| !seen.insert(placed.question.id.as_str())).count()
 }
 
-/// Whether a row has an answer, but one that cannot be used.
+/// Returns true if the row has an answer, but an unusable one.
 fn is_answer(problem: &RowProblem) -> bool {
     matches!(problem, RowProblem::Answer { .. } | RowProblem::Tests { .. })
 }

@@ -1,4 +1,4 @@
-//! What a response is held against: mathematics, the letter of a choice, a text, or the tests of a program.
+//! Ground truth of a question: mathematics, the letter of a choice, a text, or the tests of a program.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use reward_math::{Gold, How, Options, ParseError, Rung, Side, Verdict, extract, 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How a response is compared with the known answer.
+/// Method that compares a response with the known answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RewardKind {
@@ -17,7 +17,7 @@ pub enum RewardKind {
     Math,
     /// One letter of several choices.
     MultipleChoice,
-    /// The same text, once both are normalised.
+    /// Equal text, after both are normalised.
     ExactMatch(ExactMatch),
     /// Unit tests, run against the program in the response.
     Code,
@@ -26,7 +26,7 @@ pub enum RewardKind {
 impl FromStr for RewardKind {
     type Err = String;
 
-    /// A kind by its name in a configuration; its settings have their defaults.
+    /// Returns a kind by its name in a configuration; its settings have their defaults.
     fn from_str(name: &str) -> Result<Self, String> {
         match name {
             "math" => Ok(Self::Math),
@@ -53,9 +53,9 @@ pub struct ExactMatch {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Normalisation {
-    /// None: byte for byte.
+    /// None: the texts must be equal byte for byte.
     None,
-    /// White space: at the ends it is cut off, between words it is one blank.
+    /// White space: removed at the ends, one blank between words.
     #[default]
     Whitespace,
     /// White space and case.
@@ -67,7 +67,7 @@ pub enum Normalisation {
 }
 
 impl Normalisation {
-    /// The text with what does not count taken out.
+    /// Removes what does not count from a text.
     pub fn apply(self, text: &str) -> String {
         let joined = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         match self {
@@ -85,29 +85,29 @@ impl Normalisation {
     }
 }
 
-/// A kind for each source of questions.
+/// Kind of the answers for each source of questions.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RewardKinds {
-    /// That of sources that are not named.
+    /// Kind of sources that are not named.
     pub otherwise: RewardKind,
-    /// By [`Question::source`](crate::dataset::Question::source).
+    /// Kinds by [`Question::source`](crate::dataset::Question::source).
     pub by_source: BTreeMap<String, RewardKind>,
 }
 
 impl RewardKinds {
-    /// The kind of this source.
+    /// Returns the kind of a source.
     pub fn of(&self, source: &str) -> RewardKind {
         self.by_source.get(source).copied().unwrap_or(self.otherwise)
     }
 
-    /// Whether programs have to be run.
+    /// Returns true if a kind needs programs to be run.
     pub fn run_programs(&self) -> bool {
         self.otherwise == RewardKind::Code
             || self.by_source.values().any(|kind| *kind == RewardKind::Code)
     }
 }
 
-/// A known answer, read.
+/// A known answer, parsed.
 #[derive(Debug, Clone)]
 pub struct GroundTruth {
     kind: Kind,
@@ -123,11 +123,11 @@ enum Kind {
 }
 
 impl RewardKind {
-    /// Reads a known answer.
+    /// Parses a known answer.
     ///
     /// # Errors
     ///
-    /// If it is none of this kind: no response could be right.
+    /// An answer that does not fit this kind: no response could be right.
     pub fn read(self, answer: &str, options: &Options) -> Result<GroundTruth, ParseError> {
         let kind = match self {
             Self::Math => Kind::Math(Gold::parse(answer, options)?),
@@ -146,8 +146,12 @@ impl RewardKind {
             }
             Self::Code => {
                 let tests = UnitTests::read(answer).map_err(|error| {
-                    let found = answer.chars().take(40).collect();
-                    ParseError::Syntax { at: 0, found, expected: format!("unit tests: {error}") }
+                    let start = answer.chars().take(40).collect();
+                    ParseError::Syntax {
+                        at: 0,
+                        found: start,
+                        expected: format!("unit tests: {error}"),
+                    }
                 })?;
                 Kind::Code { text: answer.to_owned(), tests }
             }
@@ -155,11 +159,11 @@ impl RewardKind {
         Ok(GroundTruth { kind, options: options.clone() })
     }
 
-    /// Refuses a known answer that no response, or only its own spelling, could match.
+    /// Refuses a known answer that no response could match, or only its exact spelling.
     ///
     /// # Errors
     ///
-    /// What is wrong with it.
+    /// The problem of the answer.
     pub fn check(self, answer: &str) -> Result<(), ParseError> {
         match self.read(answer, &Options::default())?.kind {
             Kind::Math(gold) => check_readable(&gold),
@@ -169,8 +173,10 @@ impl RewardKind {
 }
 
 impl GroundTruth {
-    /// Compares a response with this answer. Where its own answer stands is found as for mathematics: in a box, after
-    /// "answer is" and so on, as the options say. Programs are not run: [`GroundTruth::judge`] does.
+    /// Compares a response with this answer.
+    ///
+    /// The response's answer is found as for mathematics: in a box, after "answer is" and so on, as the options say.
+    /// Programs are not run: [`GroundTruth::judge`] runs them.
     pub fn verify(&self, response: &str) -> Verdict {
         if let Kind::Math(gold) = &self.kind {
             return gold.verify(response);
@@ -185,18 +191,20 @@ impl GroundTruth {
         }
     }
 
-    /// The answer that [`GroundTruth::verify`] finds in a response, as written.
+    /// Returns the answer that [`GroundTruth::verify`] finds in a response, as written.
     pub fn answer_in(&self, response: &str) -> Option<String> {
-        let found = match &self.kind {
+        let extraction = match &self.kind {
             Kind::Math(gold) => gold.extract(response),
             Kind::Choice(_) | Kind::Text { .. } => extract(response, &self.options),
             Kind::Code { .. } => return program_of(response).map(str::to_owned),
         };
-        found.map(|extracted| extracted.text)
+        extraction.map(|extracted| extracted.text)
     }
 
-    /// What two answers of this kind have in common when they are the same: the normal form of `reward-math`, the letter
-    /// of a choice, the normalised text. An answer that cannot be read stands for itself.
+    /// Returns a form that is equal for equal answers of this kind.
+    ///
+    /// It is the normal form of `reward-math`, the letter of a choice, or the normalised text. An answer that cannot be
+    /// read is returned as it is, up to white space or case.
     pub fn normal_form(&self, answer: &str) -> String {
         match &self.kind {
             Kind::Math(_) => normal_form(answer, &self.options)
@@ -209,11 +217,11 @@ impl GroundTruth {
         }
     }
 
-    /// As [`GroundTruth::verify`]; where this answer is unit tests, they are run in `sandbox`.
+    /// Compares a response with this answer by [`GroundTruth::verify`], or runs its unit tests in `sandbox`.
     ///
     /// # Errors
     ///
-    /// [`SandboxError`] where a program cannot be run, which is nothing that a program can bring about.
+    /// [`SandboxError`] if a program cannot be run; no program can cause that.
     pub fn judge(
         &self,
         response: &str,
@@ -225,7 +233,7 @@ impl GroundTruth {
         }
     }
 
-    /// Compares a bare answer with this one; unit tests as texts.
+    /// Compares a bare answer with this one; unit tests are compared as texts.
     pub fn verify_answer(&self, answer: &str) -> Verdict {
         let right = match &self.kind {
             Kind::Math(gold) => return gold.verify_answer(answer),
@@ -240,19 +248,21 @@ impl GroundTruth {
     }
 }
 
-/// Refuses an answer that only its own spelling could match: compared with a plain number and with a letter of a
-/// choice, the ground truth is named as the side at fault where it cannot be read, has no value or costs too much.
+/// Refuses an answer that only its exact spelling could match.
+///
+/// It is compared with a plain number and with a letter of a choice. The verdict blames the ground truth if it cannot
+/// be read, has no value or costs too much.
 fn check_readable(gold: &Gold) -> Result<(), ParseError> {
     const PROBES: [&str; 2] = ["0", "B"];
     let faults = PROBES.map(|probe| match gold.verify_answer(probe) {
         Verdict::Unparsed { which: Side::GroundTruth, why } => Some(why),
         _ => None,
     });
-    // One that can be compared with either is readable.
+    // A ground truth that can be compared with one of them is readable.
     faults.into_iter().reduce(Option::and).flatten().map_or(Ok(()), Err)
 }
 
-/// The letter that an answer of a multiple choice is, in any spelling that `reward-math` reads: `B`, `(B)`, `\text{B}`.
+/// Returns the letter of a multiple-choice answer, in any spelling that `reward-math` reads: `B`, `(B)`, `\text{B}`.
 fn letter(answer: &str) -> Option<(char, Gold)> {
     ('A'..='J').find_map(|letter| {
         let gold = Gold::parse(&letter.to_string(), &Options::default()).ok()?;
@@ -260,7 +270,7 @@ fn letter(answer: &str) -> Option<(char, Gold)> {
     })
 }
 
-/// `b` and `(b)` as `B` and `(B)`; longer texts are words.
+/// Turns `b` and `(b)` into `B` and `(B)`; longer texts are words and stay.
 fn upper_case(answer: &str) -> String {
     let answer = answer.trim();
     let letters = answer.chars().filter(char::is_ascii_alphabetic).count();
@@ -268,8 +278,12 @@ fn upper_case(answer: &str) -> String {
 }
 
 fn not_a_letter(found: &str) -> ParseError {
-    let found = found.trim().chars().take(40).collect();
-    ParseError::Syntax { at: 0, found, expected: "the letter of a choice, A to J".to_owned() }
+    let start = found.trim().chars().take(40).collect();
+    ParseError::Syntax {
+        at: 0,
+        found: start,
+        expected: "the letter of a choice, A to J".to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -324,10 +338,10 @@ mod tests {
             ("New York", "York", [false, false, false, false]),
         ];
         for (truth, answer, expected) in pairs {
-            let found = [None, Whitespace, Case, Words].map(|normalisation| {
+            let verdicts = [None, Whitespace, Case, Words].map(|normalisation| {
                 read(exact(normalisation), truth).verify_answer(answer).is_right()
             });
-            assert_eq!(found, expected, "{answer}");
+            assert_eq!(verdicts, expected, "{answer}");
         }
         let boxed = read(exact(Case), "Paris").verify("It is \\boxed{paris}");
         assert!(matches!(boxed, Verdict::Right { how } if how.rung == Rung::Spelling));

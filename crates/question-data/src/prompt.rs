@@ -1,4 +1,4 @@
-//! A question to the token ids the model is asked with.
+//! Conversion of a question to the token ids of its prompt.
 
 use model_files::chat_template::{ChatTemplate, ChatTemplateError, Message};
 use model_files::text_tokenizer::{TextTokenizer, TokenizerError};
@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use crate::dataset::Question;
 
-/// How a question becomes text.
+/// Form of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PromptFormat {
@@ -27,24 +27,24 @@ impl Default for PromptFormat {
     }
 }
 
-/// What happens to a prompt longer than allowed.
+/// Treatment of a prompt longer than allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OverLongPrompt {
-    /// The run does not start.
+    /// Does not start the run.
     #[default]
     Error,
-    /// The question is left out, and counted.
+    /// Leaves the question out, and counts it.
     Drop,
-    /// Its first tokens are cut off until it fits, and it is counted: the end of the question stays.
+    /// Removes tokens at the start until it fits, and counts it: the end of the question stays.
     TruncateLeft,
 }
 
-/// Why a question did not become a prompt.
+/// Error of a question that did not become a prompt.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum PromptError {
-    /// `chat = true`, and the model has no chat template.
+    /// `chat = true`, but the model has no chat template.
     #[error(
         "prompt: chat is true, but the model directory has no chat template, expected chat_template.jinja or \
          chat_template in tokenizer_config.json"
@@ -56,27 +56,27 @@ pub enum PromptError {
          {count} such prompts; over_long_prompts = \"drop\" leaves them out, \"truncate-left\" shortens them)"
     )]
     TooLong {
-        /// Which question.
+        /// Name of the question.
         id: String,
-        /// Tokens of its prompt.
+        /// Number of tokens of its prompt.
         found: usize,
-        /// Tokens allowed.
+        /// Largest number of tokens allowed.
         most: usize,
-        /// How many prompts are too long.
+        /// Number of prompts that are too long.
         count: usize,
     },
-    /// A question that is a conversation cannot be asked under this configuration.
+    /// A conversation does not fit the prompt's settings.
     #[error("question `{id}`: {problem}")]
     Conversation {
-        /// Which question.
+        /// Name of the question.
         id: String,
-        /// What is wrong and what was expected.
+        /// Problem, and the expected form.
         problem: &'static str,
     },
     /// The prompt has no token at all.
     #[error("question `{id}`: the prompt has no tokens, expected at least one")]
     NoTokens {
-        /// Which question.
+        /// Name of the question.
         id: String,
     },
     /// Every question was dropped.
@@ -84,20 +84,20 @@ pub enum PromptError {
         "all {dropped} prompts are longer than max_prompt_tokens = {most}, expected one that fits"
     )]
     AllDropped {
-        /// How many there were.
+        /// Number of questions dropped.
         dropped: usize,
-        /// Tokens allowed.
+        /// Largest number of tokens allowed.
         most: usize,
     },
-    /// The template refused.
+    /// The template failed.
     #[error(transparent)]
     Template(#[from] ChatTemplateError),
-    /// The tokenizer refused.
+    /// The tokenizer failed.
     #[error(transparent)]
     Tokenizer(#[from] TokenizerError),
 }
 
-/// A question and the tokens it is asked with.
+/// A question and the tokens of its prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prompt {
     /// The question.
@@ -106,19 +106,19 @@ pub struct Prompt {
     pub tokens: Vec<u32>,
 }
 
-/// Prompts of a data set, and how many questions were too long.
+/// Prompts of a data set, and the number of questions that were too long.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prompts {
-    /// Those to ask, in the order of the questions.
+    /// Prompts to use, in the order of the questions.
     pub prompts: Vec<Prompt>,
-    /// How many were left out by [`OverLongPrompt::Drop`].
+    /// Number of questions left out by [`OverLongPrompt::Drop`].
     pub dropped: usize,
-    /// How many were shortened by [`OverLongPrompt::TruncateLeft`].
+    /// Number of prompts shortened by [`OverLongPrompt::TruncateLeft`].
     pub truncated: usize,
 }
 
 impl Prompts {
-    /// What a person should know before training on them: one sentence each, none where all is well.
+    /// Returns warnings about prompts that were too long, one sentence each.
     pub fn notes(&self) -> Vec<String> {
         let note = |count: usize, what: &str| {
             (count > 0)
@@ -130,11 +130,11 @@ impl Prompts {
 }
 
 impl PromptFormat {
-    /// The prompt of a problem, as text.
+    /// Returns the prompt of a problem, as text.
     ///
     /// # Errors
     ///
-    /// [`PromptError::NoChatTemplate`] or what the template says.
+    /// [`PromptError::NoChatTemplate`], or the template's error.
     pub fn text(
         &self,
         problem: &str,
@@ -143,11 +143,11 @@ impl PromptFormat {
         self.render(&[], problem, chat_template)
     }
 
-    /// The prompt of a question, as text: a row's own turns stand before the problem.
+    /// Returns the prompt of a question, as text: a row's earlier turns come before the problem.
     ///
     /// # Errors
     ///
-    /// As for [`PromptFormat::text`], and [`PromptError::Conversation`] where there are such turns without a chat
+    /// The errors of [`PromptFormat::text`]. [`PromptError::Conversation`] if there are earlier turns without a chat
     /// template, or a second system message.
     pub fn question_text(
         &self,
@@ -189,7 +189,7 @@ impl PromptFormat {
         Ok(template.render(&messages, true)?)
     }
 
-    /// The prompts of many questions.
+    /// Returns the prompts of many questions.
     ///
     /// # Errors
     ///
@@ -208,18 +208,21 @@ impl PromptFormat {
         let mut longest: Option<(usize, String)> = None;
         for question in questions {
             let mut tokens = tokenizer.encode(&self.question_text(&question, chat_template)?)?;
-            let found = tokens.len();
-            if found == 0 {
+            let length = tokens.len();
+            if length == 0 {
                 return Err(PromptError::NoTokens { id: question.id });
             }
-            if found > most {
+            if length > most {
                 over += 1;
                 match over_long {
-                    OverLongPrompt::TruncateLeft => drop(tokens.drain(..found - most)),
+                    OverLongPrompt::TruncateLeft => drop(tokens.drain(..length - most)),
                     OverLongPrompt::Drop => continue,
                     OverLongPrompt::Error => {
-                        if longest.as_ref().is_none_or(|(length, _)| found > *length) {
-                            longest = Some((found, question.id));
+                        if longest
+                            .as_ref()
+                            .is_none_or(|(longest_length, _)| length > *longest_length)
+                        {
+                            longest = Some((length, question.id));
                         }
                         continue;
                     }

@@ -1,7 +1,9 @@
-//! When two questions are the same: texts without what typesetting changes.
+//! Keys that are equal for equal questions: texts without the marks of typesetting.
 
-/// What is left of a question when case, spaces, punctuation and the marks of typesetting are taken away: its letters
-/// and digits (of any script), and the signs that change what is asked, `+ - * / = < > ^ ! % |`.
+/// Returns the letters, digits (of any script) and meaningful signs of a question.
+///
+/// Case, spaces, punctuation and the marks of typesetting are removed. The signs `+ - * / = < > ^ ! % |` change the
+/// question, so they stay.
 ///
 /// Two questions with the same key are the same question. Keys of letters and digits alone would not do: DAPO-Math-17k
 /// asks for `x^8 + 98x^4 + 1` and for `x^8 - 98x^4 + 1`, with different answers.
@@ -9,13 +11,13 @@ pub fn symbols_key(text: &str) -> String {
     key(text, |c| c.is_alphanumeric() || "+-*/=<>^!%|".contains(c))
 }
 
-/// What is left when only letters and digits (of any script) stay: the key of published counts of overlap.
+/// Returns the letters and digits (of any script) of a text: the key that published overlap counts use.
 pub fn letters_key(text: &str) -> String {
     key(text, char::is_alphanumeric)
 }
 
 fn key(text: &str, kept: impl Fn(char) -> bool) -> String {
-    // U+2212 is what a typeset minus sign becomes in extracted text.
+    // Text extraction turns a typeset minus sign into U+2212.
     let plain = |c| if c == '−' { '-' } else { c };
     text.chars().map(plain).filter(|&c| kept(c)).flat_map(char::to_lowercase).collect()
 }

@@ -1,23 +1,23 @@
-//! Which questions a step asks: shuffled epochs behind a cursor.
+//! Order of the questions over the steps: shuffled epochs with a cursor.
 
 use counter_rng::{Purpose, step_rng};
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
-/// Where a run stands in its data: all that a checkpoint must keep.
+/// Position of a run in its data: all that a checkpoint must store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DataCursor {
-    /// Whole passes over the data so far.
+    /// Complete passes over the data so far.
     pub epoch: u64,
-    /// Questions of this epoch already given.
+    /// Questions of this epoch already asked.
     pub position: usize,
 }
 
 /// Endless order of `questions` indices: each epoch is a permutation made from (seed, epoch).
 ///
-/// A batch may span two epochs; nothing is dropped at the end of one. Resuming from a [`DataCursor`] gives
-/// exactly what would have come.
+/// A batch may span two epochs; nothing is dropped at the end of one. Resuming from a [`DataCursor`] gives exactly the
+/// remaining sequence.
 #[derive(Debug, Clone)]
 pub struct QuestionOrder {
     seed: u64,
@@ -26,7 +26,7 @@ pub struct QuestionOrder {
 }
 
 impl QuestionOrder {
-    /// The order from `cursor` on; `DataCursor::default()` is the start.
+    /// Makes the order from `cursor` on; `DataCursor::default()` is the start.
     ///
     /// # Panics
     ///
@@ -38,12 +38,12 @@ impl QuestionOrder {
         order
     }
 
-    /// The next `count` question indices.
+    /// Returns the next `count` question indices.
     pub fn next_batch(&mut self, count: usize) -> Vec<usize> {
         (0..count).map(|_| self.next_question()).collect()
     }
 
-    /// Where the run stands, to be kept in a checkpoint.
+    /// Position of the run, to be stored in a checkpoint.
     pub fn cursor(&self) -> DataCursor {
         self.cursor
     }

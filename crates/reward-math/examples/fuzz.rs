@@ -1,9 +1,11 @@
-//! Millions of generated answers: `cargo run --release -p reward-math --example fuzz -- 10000000 [SEED]`.
+//! Fuzzes verdicts with generated answers: `cargo run --release -p reward-math --example fuzz -- 10000000 [SEED]`.
 //!
-//! One in eight is any bytes; of the others half are written by a grammar of LaTeX and plain mathematics, half are the
-//! recorded cases and the kept corpus with bytes changed, cut, doubled and spliced. A verdict must come without a panic;
-//! every one that takes a thread over 50 ms of processor time is written to `fuzz/slow`, every one that holds over
-//! 20 MiB or leaves memory behind to `fuzz/memory`, every panic to `fuzz/panic`, and the program ends with 1.
+//! One in eight is random bytes. Of the others half come from a grammar of LaTeX and plain mathematics. The other half
+//! are the recorded cases and the stored corpus with bytes changed, truncated, doubled and spliced.
+//!
+//! A verdict must come without a panic. Slow ones, over 50 ms of processor time of a thread, are written to
+//! `fuzz/slow`. Those that use over 20 MiB or leak memory go to `fuzz/memory`, panics to `fuzz/panic`. Then the program
+//! exits with 1.
 
 #![expect(clippy::print_stdout, reason = "the result is read by people")]
 
@@ -18,14 +20,14 @@ use allocation_counter::measure;
 use rayon::prelude::*;
 use reward_math::{Options, verify};
 
-/// No verdict may take longer.
+/// Longest time of a verdict.
 const LONGEST: Duration = Duration::from_millis(50);
-/// No verdict may hold more memory, in bytes.
+/// Largest memory of a verdict, in bytes.
 const MOST_BYTES: u64 = 20 << 20;
 /// Executions between two lines of progress.
 const BLOCK: u64 = 200_000;
 
-/// A stream of random numbers; each execution has its own.
+/// Stream of random numbers; each execution has its own.
 struct Random(u64);
 
 impl Random {
@@ -157,7 +159,7 @@ const BINARY: &[&str] = &[
     "@ \\ne @",
 ];
 
-/// A number in a base: any digit of it up to some thousands of times, with or without a point.
+/// Generates a number in a base: any digit of it up to some thousands of times, with or without a point.
 fn number_in_base(random: &mut Random) -> String {
     let base = 2 + random.below(9);
     let most = 1 << random.below(13);
@@ -187,27 +189,29 @@ fn generated(random: &mut Random, depth: usize) -> String {
 fn changed(random: &mut Random, corpus: &[String]) -> String {
     let mut bytes = corpus[random.below(corpus.len())].clone().into_bytes();
     for _ in 0..=random.below(4) {
-        let at = random.below(bytes.len());
+        let position = random.below(bytes.len());
         match random.below(5) {
-            0 if !bytes.is_empty() => bytes[at] = u8::try_from(random.below(256)).unwrap_or(b'x'),
-            1 => bytes.truncate(at),
+            0 if !bytes.is_empty() => {
+                bytes[position] = u8::try_from(random.below(256)).unwrap_or(b'x');
+            }
+            1 => bytes.truncate(position),
             2 if bytes.len() < 4096 => {
-                let copy = bytes[at..].to_vec();
+                let copy = bytes[position..].to_vec();
                 bytes.extend(copy);
             }
             3 => {
                 let other = &corpus[random.below(corpus.len())].as_bytes();
                 let from = random.below(other.len());
-                bytes.truncate(at);
+                bytes.truncate(position);
                 bytes.extend_from_slice(&other[from..]);
             }
-            _ => bytes.insert(at, b"{}()\\^_$,0"[random.below(10)]),
+            _ => bytes.insert(position, b"{}()\\^_$,0"[random.below(10)]),
         }
     }
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The texts that changes start from: the recorded cases and what earlier runs kept.
+/// Returns the texts to mutate: the recorded cases and the findings of earlier runs.
 fn corpus(folder: &Path) -> Vec<String> {
     let mut texts = Vec::new();
     let cases = [
@@ -237,17 +241,17 @@ fn keep(folder: &Path, kind: &str, index: u64, response: &str, gold: &str) {
     }
 }
 
-/// What this thread has spent so far: time on a processor where the system tells it, else time on the clock.
+/// Returns the processor time of this thread, or the time since `start` if the system does not tell it.
 fn spent(start: Instant) -> Duration {
     let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
     let nanoseconds = told.and_then(|text| text.split(' ').next()?.parse().ok());
     nanoseconds.map_or_else(|| start.elapsed(), Duration::from_nanos)
 }
 
-/// What a thread is at: since when, the response, the ground truth.
+/// Start, response and ground truth of the verdict that a thread works on.
 type Running = Mutex<Option<(Instant, String, String)>>;
 
-/// Ends the program at a verdict that does not come.
+/// Ends the program if a verdict takes too long.
 fn watch(running: Arc<Vec<Running>>, folder: PathBuf) {
     const HANG: Duration = Duration::from_secs(20);
     std::thread::spawn(move || {
@@ -285,7 +289,7 @@ fn main() -> ExitCode {
     let start = Instant::now();
     for block in 0..executions.div_ceil(BLOCK) {
         let end = executions.min((block + 1) * BLOCK);
-        let found: u64 = (block * BLOCK..end)
+        let block_failures: u64 = (block * BLOCK..end)
             .into_par_iter()
             .map(|index| {
                 let mut random = Random(seed.wrapping_mul(0x5851_f42d_4c95_7f2d) ^ (index << 20));
@@ -323,7 +327,7 @@ fn main() -> ExitCode {
                 if let Ok(mut running) = running.lock() {
                     *running = None;
                 }
-                // The clock is cheap; only what seems slow is measured again by the time on the processor.
+                // The clock is cheap; only executions that seem slow are measured again by processor time.
                 let mut took = began.elapsed();
                 for _ in 0..2 {
                     if took > LONGEST && outcome.is_ok() {
@@ -353,7 +357,7 @@ fn main() -> ExitCode {
                 0
             })
             .sum();
-        failures += found;
+        failures += block_failures;
         if let Ok(slowest) = slowest.lock() {
             let shown: String = slowest.1.chars().take(90).collect();
             println!(

@@ -1,10 +1,12 @@
 //! Normal forms: fractions of polynomials over the rationals in *atoms* with rational exponents.
 //!
-//! Atoms are primes (so that `\sqrt{12}` is `2·3^{1/2}`), π, e, i, variables, roots of sums and function values.
-//! Every rewriting is an identity (roots of variables by the competition convention that they are positive),
-//! so equal normal forms are equal values. For rational functions, radicals of rationals, π and i the converse
-//! holds too: powers of distinct primes with exponents in `[0, 1)` are linearly independent over the rationals
-//! (Besicovitch 1940). Between function values some identities are not known here, and are then missed.
+//! Atoms are primes (so that `\sqrt{12}` is `2·3^{1/2}`), π, e, i, variables, roots of sums and function values. Every
+//! rewriting is an identity, so equal normal forms are equal values. Roots of variables follow the competition
+//! convention that variables are positive.
+//!
+//! For rational functions, radicals of rationals, π and i the converse holds too: powers of distinct primes with
+//! exponents in `[0, 1)` are linearly independent over the rationals (Besicovitch 1940). Between function values some
+//! identities are not known here, and are then missed.
 
 use dashu::base::BitTest;
 use dashu::{Integer, Rational};
@@ -34,7 +36,7 @@ use crate::verdict::ParseError;
 /// Largest size of an integer, in bits.
 const MAX_BITS: u64 = 1 << 15;
 
-/// The atoms of one comparison and the work that it may still do.
+/// Atoms of one comparison, and the fuel that is left.
 pub(crate) struct Algebra {
     atoms: Vec<Atom>,
     ids: BTreeMap<Atom, u32>,
@@ -48,19 +50,20 @@ impl Algebra {
         Self { atoms: Vec::new(), ids: BTreeMap::new(), fuel }
     }
 
-    /// Pays for a piece of work before it is done.
+    /// Pays for some work before it is done.
     pub(crate) fn spend(&mut self, steps: u64) -> Result<()> {
         self.fuel = self.fuel.checked_sub(steps).ok_or(ParseError::OutOfFuel)?;
         Ok(())
     }
 
-    /// Fuel that is left.
+    /// Returns the remaining fuel.
     pub(crate) fn fuel_left(&self) -> u64 {
         self.fuel
     }
 
-    /// Makes atoms of these variables and of the smallest primes first, so that the order of later atoms does not
-    /// depend on the order of writing.
+    /// Makes atoms of these variables and of the smallest primes first.
+    ///
+    /// The order of later atoms then does not depend on the order of writing.
     pub(crate) fn name_in_order(&mut self, names: &[String]) {
         for name in names {
             self.symbol(name);
@@ -84,20 +87,21 @@ impl Algebra {
         id
     }
 
-    /// The fraction that is this atom.
+    /// Returns the fraction that consists of this atom.
     fn of_atom(&mut self, atom: Atom) -> Fraction {
         let id = self.intern(atom);
         Fraction::from(Polynomial::term(vec![(id, Exponent::ONE)], Rational::ONE))
     }
 
-    /// The normal form of an expression; `plus` chooses the sign of every `\pm`.
+    /// Returns the normal form of an expression; `plus` chooses the sign of every `\pm`.
     pub(crate) fn normalise(&mut self, expression: &Expression, plus: bool) -> Result<Fraction> {
         self.spend(3)?;
         Ok(match expression {
             Expression::Number(value) => Fraction::constant(value.clone()),
             Expression::Symbol(name) => self.symbol(name),
             Expression::Sum(items) => {
-                // Terms without denominators are gathered in place: a long sum costs what its terms cost.
+                // Terms without denominators are summed in place, so that a long sum costs only the sum of its terms'
+                // costs.
                 let mut gathered = Polynomial::zero();
                 let mut rest = Fraction::zero();
                 for item in items {
@@ -178,7 +182,7 @@ impl Algebra {
                 let value = self.normalise(inner, plus)?;
                 if plus == *flipped { value.negated() } else { value }
             }
-            // Its terms are added where numbers are enclosed; here it is equal to itself alone.
+            // Interval arithmetic adds its terms; here the sum is equal only to itself.
             Expression::Series { .. } => {
                 self.of_atom(Atom::Function(format!("{expression:?}"), Vec::new()))
             }
@@ -190,7 +194,7 @@ impl Algebra {
         self.of_atom(atom)
     }
 
-    /// Whether two fractions are equal: the cross products have the same normal form.
+    /// Returns true if two fractions are equal: the cross products have the same normal form.
     pub(crate) fn equal(&mut self, left: &Fraction, right: &Fraction) -> Result<bool> {
         if left == right {
             return Ok(true);
@@ -199,7 +203,7 @@ impl Algebra {
         Ok(difference.is_zero())
     }
 
-    /// `left.numerator · right.denominator - right.numerator · left.denominator`.
+    /// Returns `left.numerator · right.denominator - right.numerator · left.denominator`.
     pub(crate) fn cross_difference(
         &mut self,
         left: &Fraction,
@@ -211,7 +215,7 @@ impl Algebra {
         Ok(first.plus(&second.scaled(&Rational::NEG_ONE)))
     }
 
-    /// Variable and coefficients `[c, b, a]` of `a x² + b x + c` with rational numbers, if the value is one.
+    /// Returns variable and coefficients `[c, b, a]` if the value is `a x² + b x + c` with rational numbers.
     pub(crate) fn quadratic(&self, value: &Fraction) -> Option<(String, [Rational; 3])> {
         let mut coefficients = std::array::from_fn(|_| Rational::ZERO);
         let mut variable = None;
@@ -234,12 +238,12 @@ impl Algebra {
     }
 }
 
-/// The integer as `i64`, if the fraction is one of at most that size.
+/// Returns the value as `i64` if it is an integer of that size.
 pub(crate) fn small_integer(value: &Rational) -> Option<i64> {
     if value.is_int() { value.numerator().try_into().ok() } else { None }
 }
 
-/// Bits of the larger of numerator and denominator.
+/// Returns the bits of the larger of numerator and denominator.
 pub(crate) fn bits(value: &Rational) -> u64 {
     value.numerator().bit_len().max(value.denominator().bit_len()) as u64
 }

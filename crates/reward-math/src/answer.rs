@@ -1,4 +1,4 @@
-//! What an answer is, once read: a value, words, or a structure of them.
+//! Parsed answer: a value, words, or a structure of them.
 
 mod builder;
 mod environment;
@@ -24,43 +24,45 @@ use parameter::{integer_parameter, without_integers};
 use sign::{expand, list};
 use spelling::spelling;
 
-/// Longest answer that is read, in bytes; longer ones are compared by spelling alone.
+/// Longest answer that is parsed, in bytes; longer ones are compared by spelling only.
 const MAX_BYTES: usize = 32 * 1024;
 
 /// Longest answer that may be plain language, in bytes.
 const MAX_WORDS: usize = 2048;
 
-/// An answer with all that its text may mean.
+/// An answer with all possible readings of its text.
 #[derive(Debug, Clone)]
 pub(crate) struct Answer {
     /// The text without decoration and spaces.
     pub(crate) spelling: String,
-    /// The text as plain language, where it has any words.
+    /// Text as plain language, if it has any words.
     pub(crate) words: Option<String>,
-    /// The letters, if it reads as a choice or as several.
+    /// Letters of the answer, if it reads as one choice or several.
     pub(crate) choices: Vec<char>,
-    /// What stands behind the letter of a single choice: 12 of `(B) 12`.
+    /// Answer after the letter of a single choice: 12 in `(B) 12`.
     pub(crate) content: Option<Box<Answer>>,
-    /// The name of the integer that runs through a family of answers.
+    /// Name of the integer that numbers a family of answers.
     pub(crate) parameter: Option<String>,
-    /// Whether it says of which set something is.
+    /// True if the answer says to which set something belongs.
     pub(crate) declares: bool,
-    /// What follows "for all", without spaces.
+    /// Text after "for all", without spaces.
     pub(crate) condition: Option<String>,
-    /// The places behind the point, if it is a decimal with so many that it can only be a rounded value.
+    /// Number of decimal places, if there are so many that the value must be rounded.
     pub(crate) rounded_to: Option<u32>,
-    /// One or two readings (`1,234` is a number and a list), or why there is none.
+    /// One or two readings (`1,234` is a number and a list), or the error if there is none.
     pub(crate) readings: std::result::Result<Vec<Node>, ParseError>,
 }
 
 impl Answer {
-    /// Whether it reads as plain language.
+    /// Returns true if the answer reads as plain language.
     pub(crate) fn is_words(&self) -> bool {
         matches!(self.readings.as_deref(), Ok([Node::Words(_), ..]) | Err(_))
     }
 
-    /// The readings with the integer parameter called as in the other answer, if both have one and call it differently.
-    /// An answer without a declaration has one if it has a single name out of `k`, `l`, `m`, `n` of its own.
+    /// Returns the readings with the integer parameter renamed as in the other answer, if both have one and the names
+    /// differ.
+    ///
+    /// An answer without a declaration has a parameter if exactly one of `k`, `l`, `m`, `n` occurs in it.
     pub(crate) fn with_parameter_of(&self, other: &Self) -> Option<Vec<Node>> {
         const USUAL: [&str; 4] = ["k", "l", "m", "n"];
         let readings = self.readings.as_deref().ok()?;
@@ -79,7 +81,7 @@ impl Answer {
             .then(|| readings.iter().map(|node| node.renamed(&from, &to)).collect())
     }
 
-    /// Reads an answer.
+    /// Parses an answer.
     pub(crate) fn parse(text: &str) -> std::result::Result<Self, ParseError> {
         let text = without_box(text.trim());
         if text.is_empty() {
@@ -113,7 +115,7 @@ impl Answer {
         Ok(Self {
             choices: words::choices(folded),
             words: Some(folded).filter(|text| text.len() <= MAX_WORDS).and_then(words::normalise),
-            // One label: what follows is read without looking for another.
+            // Only one label: the rest is parsed without looking for another.
             content: words::behind_choice(folded)
                 .filter(|rest| words::behind_choice(rest).is_none())
                 .and_then(|rest| Self::parse(rest).ok())
@@ -141,12 +143,12 @@ impl Answer {
     }
 }
 
-/// All that the text may mean: first as it stands, then by the rarer conventions.
+/// Returns all readings of the text: first the plain one, then those by rarer conventions.
 fn readings(folded: &str) -> std::result::Result<Vec<Node>, ParseError> {
     if let Some(number) = spelling::in_base(folded) {
         return Ok(vec![value(Expression::Number(number), None, false)]);
     }
-    // An order of points or people: a product of as many variables would say the same in any order.
+    // An order of points or people: a product of as many variables would be equal in any order.
     if folded.len() >= 3 && folded.bytes().all(|byte| byte.is_ascii_uppercase()) {
         return Ok(vec![Node::Words(folded.to_lowercase())]);
     }
@@ -186,17 +188,17 @@ fn readings(folded: &str) -> std::result::Result<Vec<Node>, ParseError> {
     Ok(readings)
 }
 
-/// Fewest places of a decimal that is taken for a rounded value.
+/// Least number of decimal places of a value that is taken as rounded.
 const ROUNDED_PLACES: usize = 10;
 
 fn rounded_to(folded: &str) -> Option<u32> {
-    let (whole, places) = folded.trim_start_matches('-').split_once('.')?;
+    let (integer_part, places) = folded.trim_start_matches('-').split_once('.')?;
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    (digits(whole) && digits(places) && places.len() >= ROUNDED_PLACES)
+    (digits(integer_part) && digits(places) && places.len() >= ROUNDED_PLACES)
         .then(|| u32::try_from(places.len()).unwrap_or(u32::MAX))
 }
 
-/// `\\\\frac` of a text that was escaped once too often. A matrix has such pairs of its own.
+/// Replaces `\\\\frac` in a text that was escaped once too often. A matrix contains such pairs legitimately.
 fn with_single_backslashes(text: &str) -> Cow<'_, str> {
     let doubled = text.match_indices("\\\\").any(|(at, _)| {
         text[at + 2..].starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, '{' | '%'))
@@ -207,13 +209,13 @@ fn with_single_backslashes(text: &str) -> Cow<'_, str> {
     Cow::Borrowed(text)
 }
 
-/// The inside of a box around all of the text.
+/// Returns the content of a box around all of the text.
 fn without_box(text: &str) -> &str {
     let inner = text.strip_prefix("\\boxed{").and_then(|rest| rest.strip_suffix('}'));
     inner.filter(|inner| !inner.contains(['{', '}'])).map_or(text, str::trim)
 }
 
-/// Cuts "for all x in …" off an answer that something stands before.
+/// Splits "for all x in …" off an answer that has text before it.
 fn split_condition(folded: &str) -> (&str, Option<String>) {
     const OPENINGS: [&str; 6] =
         ["\\text{ for all", "\\text{for all", "\\quad\\forall", "\\forall", "for all", "for every"];
@@ -238,7 +240,7 @@ fn parse(tokens: Vec<Token>, gauss: bool) -> Result<Node> {
     parser.answer().map(without_remark)
 }
 
-/// `a_n = 2n - 1, n \ge 1`: a restriction of the variable behind a definition or a value says when, not what.
+/// Drops a restriction after a definition or a value: in `a_n = 2n - 1, n \ge 1` it says when, not what.
 fn without_remark(node: Node) -> Node {
     let Node::List { open: ' ', close, mut items } = node else { return node };
     if let [first, .., last] = items.as_slice()
@@ -252,7 +254,7 @@ fn without_remark(node: Node) -> Node {
     Node::List { open: ' ', close, items }
 }
 
-/// Whether one item bounds a variable of the other, which defines something by it.
+/// Returns true if `item` bounds a variable of `first`, which defines something by it.
 fn is_restriction(item: &Node, first: &Node) -> bool {
     let Node::Chain { sides, relations } = item else { return false };
     let bounds = relations.iter().all(|relation| {

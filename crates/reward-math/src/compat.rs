@@ -6,24 +6,25 @@ use crate::gold::Gold;
 use crate::options::Options;
 use crate::verdict::{ParseError, Rung, Side, Verdict};
 
-/// Units that the recipe deletes, one a line, with or without a plural "s". A full stop in them stands for any character, as in the
-/// patterns they come from.
+/// Units that the recipe deletes, one a line, with or without a plural "s".
+///
+/// A full stop in them stands for any character, as in the recipe's patterns.
 const UNITS: &str = include_str!("recipe_units.txt");
 
 /// The verdict of the recipe's grader on a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecipeScore {
-    /// Right where the recipe accepts the answer.
+    /// Verdict; right if the recipe accepts the answer.
     pub verdict: Verdict,
-    /// The answer that it found; `None` gives its format score of 0.
+    /// Extracted answer; `None` gives its format score of 0.
     pub extracted: Option<String>,
 }
 
 /// Grades as the recipe of arXiv:2505.22617 does (`entropy_math`): the last `\boxed{…}`, compared after deleting units
 /// and rewriting fractions, with its known false positives (`m + 1` is `t + 1`: both letters are units).
 ///
-/// Its second and third comparison ask `SymPy` and Math-Verify, which are not here: the ladder of this crate stands in
-/// for them. `tests/it/recipe.rs` lists where that differs on the recorded pairs.
+/// Its second and third comparison use `SymPy` and Math-Verify, which are not part of this crate; the ladder of this
+/// crate replaces them. `tests/it/recipe.rs` lists the differences on the recorded pairs.
 pub fn entropy_recipe(response: &str, ground_truth: &str) -> RecipeScore {
     let Some(answer) = boxed(response).filter(|answer| !answer.is_empty()) else {
         let verdict = Verdict::Unparsed { which: Side::Response, why: ParseError::NoAnswer };
@@ -45,18 +46,18 @@ pub fn entropy_recipe(response: &str, ground_truth: &str) -> RecipeScore {
     RecipeScore { verdict, extracted: Some(answer.to_owned()) }
 }
 
-/// The content of the last `\boxed{…}`, if that is what the last box is.
+/// Returns the content of the last `\boxed{…}`, if the last box is of that form.
 fn boxed(text: &str) -> Option<&str> {
     let start = text.rfind("\\boxed")?;
     let mut depth = 0_usize;
-    for (at, c) in text[start..].char_indices() {
+    for (offset, c) in text[start..].char_indices() {
         match c {
             '{' => depth += 1,
             '}' => {
                 depth = depth.checked_sub(1)?;
                 if depth == 0 {
-                    let whole = &text[start..=start + at];
-                    return whole.strip_prefix("\\boxed{")?.strip_suffix('}');
+                    let last_box = &text[start..=start + offset];
+                    return last_box.strip_prefix("\\boxed{")?.strip_suffix('}');
                 }
             }
             _ => {}
@@ -65,7 +66,7 @@ fn boxed(text: &str) -> Option<&str> {
     None
 }
 
-/// The normal form of strings (after Hendrycks et al.), step by step as the recipe takes it.
+/// Normalises a string (after Hendrycks et al.) by the steps of the recipe.
 fn normalised(text: &str) -> String {
     let mut text = text.trim().to_owned();
     if let Some(inner) = text.strip_prefix("\\text{").and_then(|rest| rest.strip_suffix('}'))
@@ -134,7 +135,7 @@ fn normalised(text: &str) -> String {
     slashed(&text).unwrap_or(text)
 }
 
-/// The text without a unit that stands between characters that are no letters, digits or `_`, or at an end.
+/// Removes a unit that has no letter, digit or `_` beside it.
 fn without_unit<'a>(text: &'a str, unit: &str) -> Cow<'a, str> {
     let characters: Vec<char> = text.chars().collect();
     let pattern: Vec<char> = unit.chars().collect();
@@ -150,19 +151,19 @@ fn without_unit<'a>(text: &'a str, unit: &str) -> Cow<'a, str> {
         return Cow::Borrowed(text);
     }
     let mut kept = String::with_capacity(text.len());
-    let mut at = 0;
-    while at < characters.len() {
-        if fits(at) {
-            at += pattern.len();
+    let mut position = 0;
+    while position < characters.len() {
+        if fits(position) {
+            position += pattern.len();
         } else {
-            kept.push(characters[at]);
-            at += 1;
+            kept.push(characters[position]);
+            position += 1;
         }
     }
     Cow::Owned(kept)
 }
 
-/// `\frac12` as `\frac{1}{2}`, `\sqrt3` as `\sqrt{3}`: arguments of one character get their braces.
+/// Rewrites `\frac12` as `\frac{1}{2}` and `\sqrt3` as `\sqrt{3}`: arguments of one character get braces.
 fn braced(text: &str, command: &str, arguments: usize) -> String {
     let mut parts = text.split(command);
     let mut result = parts.next().unwrap_or_default().to_owned();
@@ -185,11 +186,11 @@ fn braced(text: &str, command: &str, arguments: usize) -> String {
     result
 }
 
-/// `3/4` of whole numbers as `\frac{3}{4}`.
+/// Rewrites `3/4` of integers as `\frac{3}{4}`.
 fn slashed(text: &str) -> Option<String> {
     let (top, bottom) = text.split_once('/')?;
-    let whole = |text: &str| text.parse::<i64>().is_ok();
-    (whole(top) && whole(bottom)).then(|| format!("\\frac{{{top}}}{{{bottom}}}"))
+    let is_integer = |text: &str| text.parse::<i64>().is_ok();
+    (is_integer(top) && is_integer(bottom)).then(|| format!("\\frac{{{top}}}{{{bottom}}}"))
 }
 
 #[cfg(test)]
@@ -201,7 +202,7 @@ mod tests {
         assert_eq!(normalised("5 cm"), "5");
         assert_eq!(normalised("5cm"), "5cm");
         assert_eq!(normalised("m + 1"), normalised("t + 1"));
-        // What consists of units alone is kept.
+        // A text that consists only of units is kept.
         assert_eq!(normalised("\\text{cm}"), "cm");
     }
 

@@ -20,15 +20,15 @@ use crate::verdict::{ParseError, Rung, Side, Verdict};
 
 type Result<T> = std::result::Result<T, ParseError>;
 
-/// What a comparison found, and on which rung.
+/// Result of a comparison (true: equal), and the rung that decided it.
 pub(crate) type Finding = (bool, Rung);
 
-/// On which rung two readings are equal, and their positions: the response's, the ground truth's.
+/// Rung on which two readings are equal, and their indices: the response's, the ground truth's.
 type Agreement = (Rung, (usize, usize));
 
-/// Compares two answers, rung by rung; both sides are put into words only where asked.
+/// Compares two answers, rung by rung; normal forms of both sides are printed only on request.
 pub(crate) fn decide(response: &Answer, gold: &Answer, options: &Options) -> Verdict {
-    // `(B) 12` against 12: of a choice with its text, the text is compared where the other side has no letter.
+    // `(B) 12` against 12: if only one side has a letter, its text is compared instead.
     for (labelled, bare, response, gold) in [
         (response, gold, response.content.as_deref(), Some(gold)),
         (gold, response, Some(response), gold.content.as_deref()),
@@ -54,7 +54,7 @@ pub(crate) fn decide(response: &Answer, gold: &Answer, options: &Options) -> Ver
     verdict
 }
 
-/// The reading in normal form; of what is not read the words or the spelling.
+/// Returns the reading in normal form; words or spelling if the answer was not parsed.
 fn in_normal_form(answer: &Answer, reading: usize, fuel: u64) -> String {
     match answer.readings.as_deref().ok().and_then(|readings| readings.get(reading)) {
         Some(reading) => normal_form::of(reading, fuel),
@@ -62,7 +62,7 @@ fn in_normal_form(answer: &Answer, reading: usize, fuel: u64) -> String {
     }
 }
 
-/// The verdict and the positions of the readings that it was reached on.
+/// Returns the verdict, and the indices of the readings that decided it.
 fn decide_between(response: &Answer, gold: &Answer, fuel: u64) -> (Verdict, (usize, usize)) {
     const FIRST: (usize, usize) = (0, 0);
     if response.spelling == gold.spelling {
@@ -109,7 +109,7 @@ fn decide_between(response: &Answer, gold: &Answer, fuel: u64) -> (Verdict, (usi
         Ok((rung, at)) => return (Verdict::decided(true, rung), at),
         Err(outcome) => outcome,
     };
-    // The integer of a family of answers may have another name.
+    // The other answer may name the integer of the family differently.
     let renamed = match response.with_parameter_of(gold) {
         Some(renamed) => Some((renamed, gold_readings.clone())),
         None => gold.with_parameter_of(response).map(|renamed| (readings.clone(), renamed)),
@@ -130,8 +130,9 @@ fn decide_between(response: &Answer, gold: &Answer, fuel: u64) -> (Verdict, (usi
         Some(Ok((_, rung))) => Verdict::decided(false, rung),
         Some(Err(why)) => {
             // The ground truth is at fault only if it cannot be compared with itself.
-            let mut own = Comparison::new(fuel / 4);
-            let faulty = gold_readings.iter().any(|gold| own.compare(gold, gold).is_err());
+            let mut self_comparison = Comparison::new(fuel / 4);
+            let faulty =
+                gold_readings.iter().any(|gold| self_comparison.compare(gold, gold).is_err());
             Verdict::Unparsed {
                 which: if faulty { Side::GroundTruth } else { Side::Response },
                 why,
@@ -142,7 +143,7 @@ fn decide_between(response: &Answer, gold: &Answer, fuel: u64) -> (Verdict, (usi
     (verdict, FIRST)
 }
 
-/// Letters of a multiple choice; decides only where the ground truth is nothing but letters.
+/// Compares the letters of a multiple choice; `None` unless the ground truth consists only of letters.
 fn choices(response: &Answer, gold: &Answer) -> Option<Verdict> {
     if gold.choices.is_empty() || response.choices.is_empty() {
         return None;
@@ -158,7 +159,7 @@ fn choices(response: &Answer, gold: &Answer) -> Option<Verdict> {
 /// One comparison with its atoms and its fuel.
 pub(crate) struct Comparison {
     pub(crate) algebra: Algebra,
-    /// What enclosing numbers may still cost.
+    /// Fuel left for interval arithmetic.
     enclosure_fuel: u64,
 }
 
@@ -167,7 +168,7 @@ impl Comparison {
         Self { algebra: Algebra::new(fuel), enclosure_fuel: fuel.saturating_mul(2) }
     }
 
-    /// The first pair of readings that are equal, with the rung and their positions, or the first other finding.
+    /// Returns the first equal pair of readings with rung and indices, or the first other result.
     fn readings(
         &mut self,
         response: &[Node],
@@ -188,15 +189,15 @@ impl Comparison {
     }
 
     pub(crate) fn compare(&mut self, left: &Node, right: &Node) -> Result<Finding> {
-        let found = self.compare_as_written(left, right);
-        let wrong = !matches!(found, Ok((true, _)));
+        let finding = self.compare_as_written(left, right);
+        let wrong = !matches!(finding, Ok((true, _)));
         if wrong
             && (may_need_solving(left) || may_need_solving(right))
             && self.same_region(left, right)? == Some(true)
         {
             return Ok((true, Rung::Region));
         }
-        found
+        finding
     }
 
     fn compare_as_written(&mut self, left: &Node, right: &Node) -> Result<Finding> {
@@ -228,7 +229,7 @@ impl Comparison {
         }
     }
 
-    /// A list of answers that are all equal, `\\frac12 or 0.5`, is one answer.
+    /// Compares a list of equal answers, such as `\\frac12 or 0.5`, as one answer.
     fn repeated(&mut self, list: &Node, other: &Node) -> Result<Option<Finding>> {
         let Node::List { open: ' ', items, .. } = list else { return Ok(None) };
         match self.distinct(items)?.as_slice() {
@@ -237,7 +238,7 @@ impl Comparison {
         }
     }
 
-    /// Sets of words, "no solution" and the empty set, unions of inequalities.
+    /// Compares sets of words, "no solution" and the empty set, and unions of inequalities.
     fn mixed(&mut self, left: &Node, right: &Node) -> Result<Finding> {
         for (a, b) in [(left, right), (right, left)] {
             if let Some(found) = self.repeated(a, b)? {
@@ -281,7 +282,7 @@ impl Comparison {
                         return self.expressions((&quotient, true), (expression, true));
                     }
                 }
-                // `\binom{1}{2}` is a column where a column is asked for.
+                // `\binom{1}{2}` is a column vector if the other side is a vector.
                 (
                     Node::Value { expression: Expression::Binomial(first, second), .. },
                     Node::Matrix(rows),
@@ -308,20 +309,20 @@ impl Comparison {
     }
 }
 
-/// A capital letter, with or without an index: what points are called.
+/// Returns true for a capital letter, with or without an index: the usual names of points.
 fn is_point_name(name: &str) -> bool {
     let letter = name.trim_end_matches('\'').split('_').next().unwrap_or_default();
     letter.len() == 1 && letter.starts_with(|c: char| c.is_ascii_uppercase())
 }
 
-/// Whether a sentence without numbers begins with the word and a comma.
+/// Returns true if a sentence without numbers begins with the word and a comma.
 fn says_first(sentence: &str, word: &str) -> bool {
     let plain = sentence.strip_prefix("\\text{").unwrap_or(sentence).to_lowercase();
     plain.strip_prefix(word).is_some_and(|rest| rest.starts_with(','))
         && !plain.contains(|c: char| c.is_ascii_digit())
 }
 
-/// The only member of a set, where the other side is a value.
+/// Returns the only member of a set if the other side is a value.
 fn only_member<'a>(node: &'a Node, other: &Node) -> &'a Node {
     match (node, other) {
         (Node::List { open: '{', items, .. }, Node::Value { .. }) => match items.as_slice() {
@@ -332,12 +333,12 @@ fn only_member<'a>(node: &'a Node, other: &Node) -> &'a Node {
     }
 }
 
-/// Whether the words say that there is no member.
+/// Returns true if the words mean the empty set.
 fn is_nothing(words: &str) -> bool {
     words == "empty set" || (words.starts_with("no ") && words.contains("solution"))
 }
 
-/// Whether an answer describes a part of the line in a way that has other spellings.
+/// Returns true if an answer describes a part of the real line that can be spelled otherwise.
 fn may_need_solving(node: &Node) -> bool {
     match node {
         Node::Union(_)
@@ -354,12 +355,12 @@ fn may_need_solving(node: &Node) -> bool {
     }
 }
 
-/// Whether hours and minutes are those of "clock h:mm", in either half of the day.
+/// Returns true if hours and minutes are those of "clock h:mm", in either half of the day.
 fn is_clock(words: &str, parts: &[Expression]) -> bool {
     let [hours, minutes] = parts else { return false };
-    let whole = |expression: &Expression| {
+    let integer = |expression: &Expression| {
         expression.literal().filter(Rational::is_int).map(|value| value.numerator().clone())
     };
-    let (Some(hours), Some(minutes)) = (whole(hours), whole(minutes)) else { return false };
+    let (Some(hours), Some(minutes)) = (integer(hours), integer(minutes)) else { return false };
     [0, 12].iter().any(|half| words == format!("clock {}:{:0>2}", &hours % 12 + half, minutes))
 }

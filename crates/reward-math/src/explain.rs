@@ -1,4 +1,4 @@
-//! A verdict in words, for people.
+//! Description of a verdict in words.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ use crate::options::Options;
 use crate::verdict::{How, Side, Verdict};
 use crate::verify;
 
-/// The same for a bare answer, which is not looked for in a text.
+/// Describes the comparison of a bare answer, without extraction from a text.
 pub fn explain_answer(answer: &str, ground_truth: &str, options: &Options) -> String {
     let mut text = String::new();
     add_line(&mut text, "answer", answer);
@@ -25,12 +25,12 @@ pub fn explain_answer(answer: &str, ground_truth: &str, options: &Options) -> St
     text
 }
 
-/// Says what was extracted, how both sides are read and which step decides.
+/// Describes the extracted answer, the readings of both sides, and the deciding step.
 pub fn explain(response: &str, ground_truth: &str, options: &Options) -> String {
     let mut text = String::new();
     let extracted = extract(response, options);
     let Some(found) = &extracted else {
-        // An answer by itself is more likely meant than a text without one.
+        // A text without an answer is more likely meant as a bare answer.
         add_line(&mut text, "extracted", "nothing: compared as it stands");
         text += &explain_answer(response, ground_truth, options);
         return text;
@@ -44,7 +44,7 @@ pub fn explain(response: &str, ground_truth: &str, options: &Options) -> String 
     text
 }
 
-/// Both sides as they were compared, and what came of it.
+/// Adds both sides as compared, and the verdict.
 fn add_verdict(text: &mut String, verdict: &Verdict) {
     if let Some(How { response: Some(response), ground_truth: Some(ground_truth), .. }) =
         verdict.how()

@@ -1,4 +1,4 @@
-//! Expression trees, as parsed.
+//! Parsed expression trees.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -27,7 +27,7 @@ pub(crate) enum Expression {
     Function(String, Vec<Expression>),
     /// Degrees of arc.
     Degrees(Box<Expression>),
-    /// `\sum` or `\prod` of the body over the whole numbers from low to high.
+    /// `\sum` or `\prod` of the body over the integers from low to high.
     Series {
         range: Range,
         index: String,
@@ -39,7 +39,7 @@ pub(crate) enum Expression {
     PlusMinus(Box<Expression>, bool),
 }
 
-/// What a series does with its terms.
+/// Operation that joins the terms of a series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Range {
     Sum,
@@ -47,7 +47,7 @@ pub(crate) enum Range {
 }
 
 impl Expression {
-    /// The value, if the expression is a literal with an optional sign.
+    /// Returns the value, if the expression is a literal with an optional sign.
     pub(crate) fn literal(&self) -> Option<Rational> {
         match self {
             Self::Number(value) => Some(value.clone()),
@@ -56,7 +56,7 @@ impl Expression {
         }
     }
 
-    /// Whether any node satisfies the predicate.
+    /// Returns true if any node satisfies the predicate.
     pub(crate) fn any(&self, holds: &dyn Fn(&Self) -> bool) -> bool {
         holds(self)
             || match self {
@@ -81,7 +81,7 @@ impl Expression {
             }
     }
 
-    /// Whether it is built by the four operations and whole powers alone: the normal form then decides.
+    /// Returns true if only the four operations and integer powers occur: the normal form then decides.
     pub(crate) fn is_rational_function(&self) -> bool {
         !self.any(&|node| match node {
             Self::Number(_)
@@ -98,12 +98,12 @@ impl Expression {
         })
     }
 
-    /// The same expression with one variable called otherwise.
+    /// Returns the expression with one variable renamed.
     pub(crate) fn renamed(&self, from: &str, to: &str) -> Self {
         self.substituted(&|name| (name == from).then(|| Self::Symbol(to.to_owned())))
     }
 
-    /// The same expression with other values for some of its symbols.
+    /// Returns the expression with some of its symbols replaced.
     pub(crate) fn substituted(&self, value: &dyn Fn(&str) -> Option<Self>) -> Self {
         let one = |inner: &Self| Box::new(inner.substituted(value));
         let all = |items: &[Self]| items.iter().map(|item| item.substituted(value)).collect();
@@ -130,33 +130,33 @@ impl Expression {
                 index: index.clone(),
                 low: one(low),
                 high: one(high),
-                // The index hides a variable of its name.
+                // The index hides a variable of the same name.
                 body: if value(index).is_some() { body.clone() } else { one(body) },
             },
         }
     }
 
-    /// The variables by name.
+    /// Returns the names of the variables.
     pub(crate) fn variables(&self) -> BTreeSet<String> {
-        let found = RefCell::new(BTreeSet::new());
+        let names = RefCell::new(BTreeSet::new());
         self.any(&|node| {
             if let Self::Symbol(name) = node
                 && !is_constant(name)
             {
-                found.borrow_mut().insert(name.clone());
+                names.borrow_mut().insert(name.clone());
             }
             false
         });
-        found.into_inner()
+        names.into_inner()
     }
 
-    /// Whether it holds a variable, that is a symbol other than π, e and i.
+    /// Returns true if it holds a variable, that is a symbol other than π, e and i.
     pub(crate) fn has_variable(&self) -> bool {
         self.any(&|node| matches!(node, Self::Symbol(name) if !is_constant(name)))
     }
 }
 
-/// Whether the symbol is a constant rather than a variable.
+/// Returns true if the symbol is a constant rather than a variable.
 pub(crate) fn is_constant(name: &str) -> bool {
     matches!(name, "\\pi" | "e" | "i" | "\\infty")
 }

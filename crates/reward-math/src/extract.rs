@@ -1,7 +1,7 @@
-//! Where in a response the answer stands.
+//! Extraction of the answer from a response.
 //!
-//! Every scanner is hand-written, runs once over the bytes and never backtracks, so the cost is linear in the
-//! length of the response whatever it holds.
+//! Every scanner is hand-written, runs once over the bytes and never backtracks. The cost is linear in the length of
+//! any response.
 
 use std::ops::Range;
 
@@ -20,10 +20,10 @@ pub use extracted::{Extracted, Rule};
 pub(crate) use fallback::only_number;
 use span::{only, some_text, trimmed};
 
-/// Finds the answer in a response, by the first rule that applies.
+/// Extracts the answer of a response by the first rule that applies.
 ///
-/// What a chat template left of the prompt, a turn of the user behind the answer, and closed `<think>` sections are
-/// passed over. [`extract_without_echo`] also passes over what the response repeats of its question.
+/// Ignored are the prompt that a chat template left, a later turn of the user, and closed `<think>` sections.
+/// [`extract_without_echo`] also ignores repetitions of the question.
 pub fn extract(response: &str, options: &Options) -> Option<Extracted> {
     match turn::own(response) {
         None => find(response, options),
@@ -31,8 +31,8 @@ pub fn extract(response: &str, options: &Options) -> Option<Extracted> {
     }
 }
 
-/// Finds the answer in the response to a question: never inside the response's repetition of the question, of whole
-/// sentences of it, or of an example in it, whatever spaces and emphasis changed on the way.
+/// Extracts the answer of a response, but never from its repetition of the question, of full sentences of it, or of an
+/// example in it. Spaces and emphasis may differ in the repetition.
 pub fn extract_without_echo(
     response: &str,
     question: &str,
@@ -41,7 +41,7 @@ pub fn extract_without_echo(
     extract_answering(response, Some(&Question::new(question)), options)
 }
 
-/// The same for a question that was prepared, if there is one.
+/// Extracts the answer of a response, without the echoes of a prepared question, if there is one.
 pub(crate) fn extract_answering(
     response: &str,
     question: Option<&Question>,
@@ -51,8 +51,8 @@ pub(crate) fn extract_answering(
     if echoes.is_empty() {
         return extract(response, options);
     }
-    let own = turn::own(response).unwrap_or(0..response.len());
-    find(&only(response, own, &echoes), options)
+    let own_turn = turn::own(response).unwrap_or(0..response.len());
+    find(&only(response, own_turn, &echoes), options)
 }
 
 fn find(response: &str, options: &Options) -> Option<Extracted> {

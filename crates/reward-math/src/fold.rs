@@ -33,13 +33,13 @@ pub(crate) fn fold(text: &str) -> String {
     folded
 }
 
-/// Superscript and subscript characters as (`^` or `_`, plain character).
+/// Returns (`^` or `_`, plain character) for a superscript or subscript character.
 fn script_character(c: char) -> (Option<char>, Option<char>) {
     const SUPERSCRIPT: (&str, &str) = ("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱᵏᵐˣʸᵃᵇ", "0123456789+-=()nikmxyab");
     const SUBSCRIPT: (&str, &str) = ("₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₐₑₒₓₙₘₖₚₛₜᵢⱼ", "0123456789+-=()aeoxnmkpstij");
     for (mark, (scripts, plain)) in [('^', SUPERSCRIPT), ('_', SUBSCRIPT)] {
-        let found = scripts.chars().zip(plain.chars()).find(|(script, _)| *script == c);
-        if let Some((_, plain)) = found {
+        let script_pair = scripts.chars().zip(plain.chars()).find(|(script, _)| *script == c);
+        if let Some((_, plain)) = script_pair {
             return (Some(mark), Some(plain));
         }
     }

@@ -1,4 +1,4 @@
-//! A ground truth, read once and compared with many responses.
+//! A ground truth, parsed once and compared with many responses.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::extract::{Extracted, Question, Rule, extract, extract_answering, only
 use crate::options::Options;
 use crate::verdict::{ParseError, Side, Verdict};
 
-/// A ground truth, read once and compared with the responses of a whole group.
+/// A ground truth, parsed once and compared with the responses of a group.
 #[derive(Debug, Clone)]
 pub struct Gold {
     answer: Answer,
@@ -16,7 +16,7 @@ pub struct Gold {
     question: Option<Arc<Question>>,
 }
 
-/// Whether the sentence says what the answer is not.
+/// Returns true if the sentence negates the answer.
 fn denies(sentence: &str) -> bool {
     sentence.split_whitespace().any(|word| {
         matches!(
@@ -27,11 +27,11 @@ fn denies(sentence: &str) -> bool {
 }
 
 impl Gold {
-    /// Reads a ground truth: a bare answer, or a text with the answer in a box or after `####`.
+    /// Parses a ground truth: a bare answer, or a text with the answer in a box or after `####`.
     ///
     /// # Errors
     ///
-    /// If the text holds no readable answer.
+    /// An error if the text holds no readable answer.
     pub fn parse(ground_truth: &str, options: &Options) -> Result<Self, ParseError> {
         let marked = ["\\boxed", "\\fbox", "####"].iter().any(|mark| ground_truth.contains(mark));
         let inner = if marked {
@@ -43,13 +43,13 @@ impl Gold {
         Ok(Self { answer: Answer::parse(text)?, options: options.clone(), question: None })
     }
 
-    /// Tells the question, so that nothing is taken from a response's repetition of it.
+    /// Adds the question, so that nothing is extracted from a response's repetition of it.
     #[must_use]
     pub fn asked(self, question: &str) -> Self {
         Self { question: Some(Arc::new(Question::new(question))), ..self }
     }
 
-    /// Finds the answer in a response as [`Gold::verify`] does.
+    /// Extracts the answer of a response as [`Gold::verify`] does.
     pub fn extract(&self, response: &str) -> Option<Extracted> {
         extract_answering(response, self.question.as_deref(), &self.options)
     }
@@ -60,7 +60,7 @@ impl Gold {
             return Verdict::Unparsed { which: Side::Response, why: ParseError::NoAnswer };
         };
         let verdict = self.verify_answer(&extracted.text);
-        // "Jane started growing it 3 hours ago": a sentence with one number, where a number is asked for.
+        // "Jane started growing it 3 hours ago": a sentence with one number, if the ground truth is a number.
         let in_words = !verdict.is_right()
             && !matches!(extracted.rule, Rule::Box | Rule::Tag | Rule::HashMarks)
             && Answer::parse(&extracted.text).is_ok_and(|answer| answer.is_words())

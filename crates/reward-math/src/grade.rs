@@ -1,4 +1,4 @@
-//! JSON lines in, JSON lines with a verdict out: the body of `reward-math grade`.
+//! Grading of JSON lines, one verdict per line: the body of `reward-math grade`.
 
 use std::io::{BufRead, Write};
 
@@ -13,16 +13,16 @@ use crate::options::Options;
 use crate::reward::Reward;
 use crate::verdict::{Side, Verdict};
 
-/// Why grading stopped.
+/// Error that stopped the grading.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum GradeError {
-    /// A line is no JSON object.
+    /// A line is not a JSON object.
     #[error("line {line}: expected a JSON object with `response` and `ground_truth`: {complaint}")]
     Json {
         /// Line number, from 1.
         line: usize,
-        /// The parser's complaint.
+        /// The parser's error.
         complaint: serde_json::Error,
     },
     /// A field is absent or of the wrong type.
@@ -30,11 +30,11 @@ pub enum GradeError {
     Field {
         /// Line number, from 1.
         line: usize,
-        /// The field.
+        /// Name of the field.
         field: String,
-        /// What stands there.
+        /// Value found, in words.
         found: &'static str,
-        /// What was expected.
+        /// Expected value, in words.
         expected: &'static str,
     },
     /// Reading or writing failed.
@@ -42,12 +42,12 @@ pub enum GradeError {
     Io {
         /// Line number, from 1.
         line: usize,
-        /// The system's complaint.
+        /// The system's error.
         source: std::io::Error,
     },
 }
 
-/// How many rows got which verdict.
+/// Number of rows of each verdict.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Counts {
     /// Right answers.
@@ -70,20 +70,20 @@ impl Counts {
     }
 }
 
-/// What to do with a line that is no row.
+/// Treatment of a bad line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum BadRow {
-    /// Stop with its error; the rows before it are written.
+    /// Stops with its error; the rows before it are written.
     #[default]
     Stop,
-    /// Report it and go on with the next.
+    /// Reports it and continues with the next.
     Skip,
 }
 
-/// How rows are read and graded.
+/// Settings for reading and grading rows.
 #[derive(Debug, Clone)]
 pub struct Grading {
-    /// How an answer is looked for.
+    /// Rules for extracting an answer.
     pub options: Options,
     /// Reward of each verdict.
     pub reward: Reward,
@@ -91,13 +91,12 @@ pub struct Grading {
     pub response_key: String,
     /// Field of the ground truth; `None` takes `ground_truth`, else `answer`.
     pub answer_key: Option<String>,
-    /// Field of the question, whose repetition in a response is passed over; `None` takes `question`, `problem` or
-    /// `prompt` where one is a string.
+    /// Field of the question, whose repetition in a response is ignored; `None` takes the first of `question`,
+    /// `problem` and `prompt` that is a string.
     pub question_key: Option<String>,
-    /// What to do with a bad line.
+    /// Treatment of a bad line.
     pub bad_row: BadRow,
-    /// Whether the grader of the recipe judges, [`entropy_recipe`], in place of this crate's; it looks at neither `options` nor the
-    /// question.
+    /// Grades by [`entropy_recipe`], the grader of the recipe, which ignores `options` and the question.
     pub compat: bool,
 }
 
@@ -115,18 +114,19 @@ impl Default for Grading {
     }
 }
 
-/// Rows graded side by side; memory holds no more.
+/// Number of rows graded in parallel; memory holds no more.
 const ROWS_AT_ONCE: usize = 2048;
 
 /// Grades each row `{"response": …, "ground_truth" | "answer": …, …}` on all threads of the current pool.
 ///
 /// A row keeps its fields and gains `verdict`, `how` or `which` and `why`, `reward` and `extracted`. Rows keep their
-/// order, and nothing depends on the number of threads. `report` is told of every bad line that is skipped, and of the
+/// order, and nothing depends on the number of threads. `report` receives every bad line that is skipped, and the
 /// counts so far after every block of rows.
 ///
 /// # Errors
 ///
-/// Where reading or writing fails; at the first bad line, unless these are skipped. The rows before it are written.
+/// [`GradeError`] if reading or writing fails, or at the first bad line unless these are skipped. Earlier rows are
+/// written.
 pub fn grade(
     mut input: impl BufRead,
     output: &mut impl Write,
@@ -140,7 +140,7 @@ pub fn grade(
         rows.clear();
         let mut failure = None;
         while rows.len() < ROWS_AT_ONCE {
-            // Bytes, so that a line which is no UTF-8 is a bad line and not the end.
+            // Bytes, so that a line which is not UTF-8 is a bad line and does not end the input.
             let mut row = Vec::new();
             match input.read_until(b'\n', &mut row) {
                 Ok(0) => break,
@@ -179,19 +179,19 @@ pub fn grade(
     }
 }
 
-/// News of a grading that goes on.
+/// Events of a running grading.
 #[derive(Debug)]
 pub enum Progress<'a> {
-    /// A line was skipped.
+    /// A line that was skipped.
     BadRow(&'a GradeError),
-    /// Rows graded so far.
+    /// Counts of the rows graded so far.
     Rows(&'a Counts),
 }
 
-/// The row with its verdict as one line, and the verdict.
+/// Row with its verdict as one line, and the verdict.
 type Graded = (String, Verdict);
 
-/// One line; `None` if there is nothing on it.
+/// Grades one line; `None` if it is blank.
 fn grade_line(row: &[u8], line: usize, grading: &Grading) -> Result<Option<Graded>, GradeError> {
     if row.trim_ascii().is_empty() {
         return Ok(None);
@@ -204,7 +204,7 @@ fn grade_line(row: &[u8], line: usize, grading: &Grading) -> Result<Option<Grade
     Ok(Some((with_fields(row, fields, added), verdict)))
 }
 
-/// The row as it was written, in its own order, with more fields at its end; fields of the same names are replaced.
+/// Returns the row in its own order with fields added at its end; fields of the same names are replaced.
 fn with_fields(row: &[u8], mut fields: Map<String, Value>, added: Vec<(&str, Value)>) -> String {
     let replaces = added.iter().any(|(name, _)| fields.contains_key(*name));
     let written = std::str::from_utf8(row).ok().and_then(|row| row.trim().strip_suffix('}'));
@@ -266,7 +266,7 @@ fn grade_row(
     Ok((added, verdict))
 }
 
-/// The answer that was found in the response, and the verdict on it.
+/// Returns the answer extracted from the response, and its verdict.
 fn judged(
     response: &str,
     ground_truth: &str,
@@ -291,9 +291,9 @@ fn named(value: &impl serde::Serialize) -> Value {
     serde_json::to_value(value).unwrap_or(Value::Null)
 }
 
-/// A string field; a number is taken as it is written.
+/// Returns a string field, or a number as written.
 fn text(fields: &Map<String, Value>, field: &str, line: usize) -> Result<String, GradeError> {
-    let found = match fields.get(field) {
+    let type_name = match fields.get(field) {
         Some(Value::String(text)) => return Ok(text.clone()),
         Some(Value::Number(number)) => return Ok(number.to_string()),
         None => "absent",
@@ -305,7 +305,7 @@ fn text(fields: &Map<String, Value>, field: &str, line: usize) -> Result<String,
     Err(GradeError::Field {
         line,
         field: field.to_owned(),
-        found,
+        found: type_name,
         expected: "a string or a number",
     })
 }

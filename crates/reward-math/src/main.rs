@@ -39,7 +39,7 @@ enum Command {
         /// Compare the two texts themselves, without looking for an answer in the first
         #[arg(long)]
         bare: bool,
-        /// Where an answer may stand
+        /// Forms in which an answer counts
         #[arg(long, value_enum, default_value_t)]
         mode: Mode,
     },
@@ -47,7 +47,7 @@ enum Command {
     Bench {
         #[command(flatten)]
         rows: Rows,
-        /// Where an answer may stand
+        /// Forms in which an answer counts
         #[arg(long, value_enum, default_value_t)]
         mode: Mode,
         /// Runs of each row, of which the shortest counts
@@ -64,7 +64,7 @@ enum Command {
 struct GradeArguments {
     #[command(flatten)]
     rows: Rows,
-    /// Where an answer may stand
+    /// Forms in which an answer counts
     #[arg(long, value_enum, default_value_t)]
     mode: Mode,
     /// Threads; 0 takes one for each processor
@@ -118,7 +118,7 @@ impl Rows {
     }
 }
 
-/// Where an answer may stand.
+/// Forms in which an answer counts.
 #[derive(Clone, Copy, Default, ValueEnum)]
 enum Mode {
     /// A box, `####`, a tag, a phrase such as "the answer is", bold text at the end
@@ -147,10 +147,10 @@ fn main() -> ExitCode {
         .and_then(|code| out.flush().context("standard output").map(|()| code));
     match result {
         Ok(code) => code,
-        // `… | head` has read enough: that is no error to tell.
+        // `… | head` has read enough: no error to report.
         Err(_) if out.is_closed() => ExitCode::from(CLOSED_PIPE),
         Err(error) => {
-            // What was graded before the bad line is kept.
+            // Rows graded before the bad line are written.
             let _ = out.flush();
             let _ = writeln!(io::stderr(), "error: {error:#}");
             ExitCode::from(2)
@@ -225,7 +225,7 @@ fn run_grade(arguments: &GradeArguments, out: &mut impl Write) -> anyhow::Result
     Ok(if counts.skipped > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// On a terminal, rows graded and how fast; nothing elsewhere.
+/// Returns a bar with rows graded and rate on a terminal, a hidden one elsewhere.
 fn progress_bar() -> ProgressBar {
     if !io::stderr().is_terminal() {
         return ProgressBar::hidden();

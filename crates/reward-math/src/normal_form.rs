@@ -1,6 +1,6 @@
-//! Normal forms as text: what a verdict compared, in a notation that this crate reads again.
+//! Normal forms as text: the compared values, in a notation that this crate parses again.
 //!
-//! Printed only where asked for ([`crate::Options::normal_forms`], `explain`): deciding needs no text.
+//! They are printed only on request ([`crate::Options::normal_forms`], `explain`): deciding needs no text.
 
 mod as_read;
 mod text;
@@ -12,21 +12,21 @@ use crate::options::Options;
 use crate::relation;
 use crate::verdict::ParseError;
 
-/// Longest normal form that is printed, in bytes; the rest is left out behind an ellipsis.
+/// Longest printed normal form, in bytes; the rest is replaced by an ellipsis.
 const MAX_BYTES: usize = 4096;
 
-/// Longest value that is printed multiplied out, in bytes; a longer one is shown as it was read.
+/// Longest value printed multiplied out, in bytes; a longer one is shown as parsed.
 const MAX_VALUE_BYTES: usize = 2048;
 
-/// The normal form of a bare answer, in a notation that reads as the same answer again.
+/// Returns the normal form of a bare answer, in a notation that parses to an equal answer.
 ///
-/// Expressions are sums of products of prime powers, variables and function values in a fixed order; sets and bare
-/// lists are sorted; an equation is a primitive polynomial that equals 0; an inequality likewise. Fractions of sums are
-/// not reduced, and what has no short normal form within the fuel (or is a sum over an index) is shown as it was read.
+/// Expressions are sums of products of prime powers, variables and function values in a fixed order. Sets and bare
+/// lists are sorted. An equation is a primitive polynomial that equals 0; an inequality likewise. Fractions of sums are
+/// not reduced. A value without a short normal form within the fuel, or a sum over an index, is shown as parsed.
 ///
 /// # Errors
 ///
-/// If the text is no readable answer.
+/// An error if the text is no readable answer.
 pub fn normal_form(answer: &str, options: &Options) -> Result<String, ParseError> {
     let answer = Answer::parse(answer)?;
     let readings = answer.readings?;
@@ -34,7 +34,7 @@ pub fn normal_form(answer: &str, options: &Options) -> Result<String, ParseError
     Ok(of(first, options.fuel))
 }
 
-/// The normal form of one reading, at the expense of at most so much fuel.
+/// Returns the normal form of one reading, at a cost of at most `fuel`.
 pub(crate) fn of(reading: &Node, fuel: u64) -> String {
     let mut printer = Printer { fuel };
     let mut text = printer.node(reading);
@@ -46,18 +46,18 @@ pub(crate) fn of(reading: &Node, fuel: u64) -> String {
     text
 }
 
-/// What the order of members means.
+/// Meaning of the order of members.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Order {
-    /// Everything: they stay as written.
+    /// The order matters: members stay as written.
     Written,
-    /// Nothing, but each counts as often as it is written.
+    /// The order does not matter, repetitions do.
     Free,
-    /// Nothing, and neither do repetitions.
+    /// Neither order nor repetitions matter.
     Set,
 }
 
-/// What is printed, with the fuel that is left.
+/// Printer with the remaining fuel.
 struct Printer {
     fuel: u64,
 }
@@ -123,7 +123,7 @@ impl Printer {
         format!("{value} & {condition}")
     }
 
-    /// Items in their normal forms, in the order that means as much as theirs.
+    /// Returns the normal forms of the items, in canonical order if their order has no meaning.
     fn members(&mut self, items: &[Node], order: Order) -> Vec<String> {
         let in_order = items.iter().any(|item| {
             matches!(item, Node::Value { expression: Expression::Symbol(name), .. } if name == "\\ldots")
@@ -144,13 +144,13 @@ impl Printer {
         keyed.into_iter().map(|(_, text)| text).collect()
     }
 
-    /// A value as a fraction of sums in a fixed order; as it was read where that costs too much.
+    /// Returns a value as a fraction of sums in a fixed order, or as parsed if that costs too much.
     fn value(&mut self, expression: &Expression, plus: bool) -> String {
         match self.fraction(expression, plus) {
             Some((algebra, fraction)) => {
                 let printer = text::Printer::new(&algebra);
                 let text = text::fraction(&printer, &fraction);
-                // Nobody reads a product of ten sums multiplied out.
+                // A product of ten sums multiplied out is unreadable.
                 let short = printer.is_complete() && text.len() <= MAX_VALUE_BYTES;
                 if short { text } else { as_read::text(expression, plus) }
             }
@@ -172,7 +172,7 @@ impl Printer {
             .map(|(algebra, mut sides)| (algebra, sides.remove(0)))
     }
 
-    /// Normal forms over the same atoms; names come first and in order, so that nothing depends on the order of writing.
+    /// Returns normal forms over common atoms; names are interned in order, so the order of writing has no effect.
     fn normalised(&mut self, sides: &[(&Expression, bool)]) -> Option<(Algebra, Vec<Fraction>)> {
         let mut algebra = Algebra::new(self.fuel);
         let mut names: Vec<String> = sides.iter().flat_map(|(side, _)| side.variables()).collect();
@@ -214,7 +214,7 @@ impl Printer {
         text
     }
 
-    /// One equation or inequality as `p = 0` with coprime whole coefficients, the first of them positive.
+    /// Returns an equation or inequality as `p = 0` with coprime integer coefficients, the first of them positive.
     fn comparison(&mut self, left: &Node, relation: Relation, right: &Node) -> Option<String> {
         let (
             Node::Value { expression: a, unit: None, percent: false, plus: a_plus },
@@ -262,7 +262,7 @@ impl Printer {
         Some(format!("{text}{}0", sign(relation)))
     }
 
-    /// The parts of a ratio divided by the first, if that is a number.
+    /// Returns the parts of a ratio divided by the first, if that is a number.
     fn ratio(&mut self, parts: &[Expression]) -> String {
         let sides: Vec<(&Expression, bool)> = parts.iter().map(|part| (part, true)).collect();
         let Some((algebra, normal)) = self.normalised(&sides) else {
@@ -273,7 +273,7 @@ impl Printer {
     }
 }
 
-/// Whether the label names the value: `x = 2`, `f(x) = x + 1`; `y = 2x` is an equation like any other.
+/// Returns true if the label names the value: `x = 2`, `f(x) = x + 1`; `y = 2x` is an ordinary equation.
 fn defines(label: &Node, value: &Node) -> bool {
     let constant = || matches!(value, Node::Value { expression, .. } if !expression.has_variable());
     match label {
@@ -301,7 +301,7 @@ fn approximate(item: &Node) -> Option<f64> {
     Some(top / bottom)
 }
 
-/// The sign of a relation, in LaTeX.
+/// Returns the sign of a relation, in LaTeX.
 fn sign(relation: Relation) -> &'static str {
     match relation {
         Relation::Equal => " = ",

@@ -2,9 +2,9 @@
 //!
 //! Enclosures come from interval arithmetic with outward rounding.
 //!
-//! Enclosures that lie apart prove that two values differ. Enclosures that overlap at more than a thousand bits (of
-//! constants), or at several random points (of expressions with variables), are taken as equality: no two different
-//! answers of moderate size agree that far, and a tolerance is never involved.
+//! Disjoint enclosures prove that two values differ. Overlap counts as equality if constants agree to over a thousand
+//! bits, or expressions with variables agree at several random points. No two different answers of moderate size agree
+//! that far, and no tolerance is involved.
 
 use dashu::Rational;
 use dashu::base::BitTest;
@@ -23,39 +23,39 @@ pub(crate) use evaluate::Operand;
 use crate::expression::{Expression, is_constant};
 use real::{Arithmetic, Failure};
 
-/// Precisions at which constants are compared, in bits: most that differ do so at the first.
+/// Precisions at which constants are compared, in bits: most different constants differ at the first.
 const CONSTANT_BITS: [usize; 3] = [96, 320, 1088];
 /// Bits behind the point that two constants must share to count as equal.
 const SPARE_BITS: usize = 384;
-/// Precision for numbers that are too large for the last of these.
+/// Precision for numbers that are too large for the last of these, in bits.
 const MOST_BITS: usize = 4096;
 /// Precision at which expressions are compared at a point, in bits.
 const POINT_BITS: usize = 192;
-/// Points at which both sides must be defined and overlap.
+/// Number of points at which both sides must be defined and overlap.
 const POINTS_NEEDED: usize = 5;
-/// Points tried.
+/// Number of points tried.
 const POINTS_TRIED: u64 = 16;
-/// The same two numbers for functions with steps.
+/// Points needed and points tried for functions with steps.
 const STEP_POINTS: (usize, u64) = (40, 60);
-/// From this attempt on the coordinates are of either sign.
+/// Attempt from which on coordinates have either sign.
 const BOTH_SIGNS: u64 = 9;
-/// Bits that must be left over at a point when the terms of every sum are lined up.
+/// Bits that must remain at a point when the terms of every sum are aligned.
 const SPARE_BITS_AT_POINT: usize = 64;
 
-/// What the enclosures say.
+/// Result of comparing enclosures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// They overlap as far as they were refined.
+    /// The enclosures overlap at every precision tried.
     Equal,
-    /// They lie apart.
+    /// The enclosures are disjoint.
     Different,
-    /// They could not be had.
+    /// The enclosures could not be computed.
     Unknown,
 }
 
-/// Compares two expressions by their enclosures, at the expense of `fuel`: limbs of arithmetic.
+/// Compares two expressions by their enclosures, at a cost of `fuel`, in limbs of arithmetic.
 pub(crate) fn compare(left: Operand<'_>, right: Operand<'_>, fuel: &mut u64) -> Outcome {
-    // Names are gathered and points are chosen before anything is calculated.
+    // Names are collected and points are chosen before anything is calculated.
     let Some(rest) = fuel.checked_sub(40) else { return Outcome::Unknown };
     *fuel = rest;
     match residue::equal(left, right, fuel) {
@@ -75,7 +75,7 @@ pub(crate) fn compare(left: Operand<'_>, right: Operand<'_>, fuel: &mut u64) -> 
     }
 }
 
-/// The order of two constants, where their enclosures tell.
+/// Returns the order of two constants, if their enclosures decide it.
 pub(crate) fn order(left: Operand<'_>, right: Operand<'_>, fuel: &mut u64) -> Option<Ordering> {
     for bits in CONSTANT_BITS {
         let mut arithmetic = Arithmetic::new(bits, *fuel);
@@ -101,7 +101,7 @@ pub(crate) fn order(left: Operand<'_>, right: Operand<'_>, fuel: &mut u64) -> Op
     None
 }
 
-/// Whether a constant is proven to lie within `unit` of a number.
+/// Returns true if a constant is proven to lie within `unit` of a number.
 pub(crate) fn is_within(
     value: Operand<'_>,
     number: &Rational,
@@ -133,7 +133,7 @@ fn constants(left: Operand<'_>, right: Operand<'_>, fuel: &mut u64) -> Outcome {
                     return Outcome::Equal;
                 }
                 if levels.is_empty() {
-                    // Of a large number the digits before the point must be seen too, and of a sum its smallest term.
+                    // For a large number the digits before the point must be covered too, for a sum its smallest term.
                     let wanted =
                         a.bits_before_point().max(arithmetic.spread()).saturating_add(SPARE_BITS);
                     if wanted > bits {
@@ -164,7 +164,7 @@ fn functions(
     let mut arithmetic = Arithmetic::new(POINT_BITS, *fuel);
     let steps = has_steps(left.expression) || has_steps(right.expression);
     let (needed, tried) = if steps { STEP_POINTS } else { (POINTS_NEEDED, POINTS_TRIED) };
-    // `|x|` is `x` where competition problems look first.
+    // `|x|` equals `x` for the positive values that competition problems assume.
     let bars =
         |expression: &Expression| expression.any(&|node| matches!(node, Expression::Absolute(_)));
     let skipped = if bars(left.expression) || bars(right.expression) { BOTH_SIGNS } else { 0 };
@@ -178,9 +178,9 @@ fn functions(
                 let value = if steps {
                     stepwise_coordinate(attempt, index, name)
                 } else {
-                    let whole = integers.contains(name);
-                    let value = coordinate(attempt + skipped, index, whole);
-                    if whole { of_both_parities(&value, attempt, index, name) } else { value }
+                    let is_integer = integers.contains(name);
+                    let value = coordinate(attempt + skipped, index, is_integer);
+                    if is_integer { of_both_parities(&value, attempt, index, name) } else { value }
                 };
                 (*name, value)
             })
@@ -202,7 +202,7 @@ fn functions(
                 }
                 agreed += 1;
                 if agreed == needed {
-                    // Defined on one side alone at as many points as on both: another domain.
+                    // Defined on one side only at as many points as on both: the domains differ.
                     return if one_sided >= needed { Outcome::Unknown } else { Outcome::Equal };
                 }
             }
@@ -216,7 +216,7 @@ fn functions(
     Outcome::Unknown
 }
 
-/// Whether the value jumps: it then says little at a few points.
+/// Returns true if the value jumps: a few points then prove little.
 fn has_steps(expression: &Expression) -> bool {
     expression.any(&|node| {
         matches!(node, Expression::Function(name, _)
@@ -224,18 +224,20 @@ fn has_steps(expression: &Expression) -> bool {
     })
 }
 
-/// A coordinate for a function with steps: the whole numbers in turn; for `x`, `y`, `z` and `t` also what lies between.
+/// Returns a coordinate for a function with steps: integers in turn; for `x`, `y`, `z` and `t` also values between
+/// them.
 fn stepwise_coordinate(attempt: u64, index: u64, name: &str) -> Rational {
-    let whole = i64::try_from((attempt * (7 * index + 1) + 5 * index) % 61 + 1).unwrap_or(1);
+    let integer = i64::try_from((attempt * (7 * index + 1) + 5 * index) % 61 + 1).unwrap_or(1);
     let real = name.starts_with(['x', 'y', 'z', 't']);
     if real {
-        return Rational::from_parts((7 * whole - 100).into(), 9_u8.into());
+        return Rational::from_parts((7 * integer - 100).into(), 9_u8.into());
     }
-    Rational::from(whole)
+    Rational::from(integer)
 }
 
-/// A coordinate of a point: positive at first, as competition problems suppose; later of either sign. The same for the
-/// same attempt and position on every machine.
+/// Returns a coordinate of a point, equal on every machine for equal attempt and index.
+///
+/// It is positive at first, as competition problems assume, later of either sign.
 fn coordinate(attempt: u64, index: u64, whole: bool) -> Rational {
     // SplitMix64 of attempt and index.
     let mut state = attempt
@@ -245,7 +247,7 @@ fn coordinate(attempt: u64, index: u64, whole: bool) -> Rational {
     state = (state ^ (state >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     state ^= state >> 31;
     if whole {
-        // Later points reach further; index keeps n and k apart, n the larger mostly.
+        // Later points reach further; index separates n and k, with n mostly the larger.
         return Rational::from(2 + attempt / 2 + state % 5);
     }
     let size = i64::try_from(state % 960).unwrap_or_default() + 33;
@@ -259,8 +261,9 @@ fn coordinate(attempt: u64, index: u64, whole: bool) -> Rational {
     Rational::from_parts_signed(top.into(), bottom.into())
 }
 
-/// A whole coordinate made even or odd in turn, so that no power of -1 goes unnoticed, in all combinations with a second
-/// one. What is chosen from, `n`, is the larger at two points of three.
+/// Makes an integer coordinate even or odd in turn, so that no power of -1 goes unnoticed.
+///
+/// All combinations with a second coordinate occur. `n`, the number chosen from, is the larger at two points of three.
 fn of_both_parities(value: &Rational, attempt: u64, index: u64, name: &str) -> Rational {
     let larger = matches!(name, "n" | "N") && attempt % 3 != 2;
     let value = if larger { value.trunc() + 6 } else { value.trunc() };
@@ -268,7 +271,7 @@ fn of_both_parities(value: &Rational, attempt: u64, index: u64, name: &str) -> R
     Rational::from(if value.bit(0) == odd { value } else { value + 1 })
 }
 
-/// The variables of an expression, and those of them that must be whole: under factorials, binomials and as ends of sums.
+/// Collects the variables, and those that must be integers: under factorials, binomials and as ends of sums.
 fn collect<'a>(
     expression: &'a Expression,
     whole: bool,
@@ -291,9 +294,9 @@ fn collect<'a>(
             }
         }
         Expression::Function(name, items) => {
-            let whole = whole || matches!(name.as_str(), "mod" | "gcd" | "lcm");
+            let must_be_integer = whole || matches!(name.as_str(), "mod" | "gcd" | "lcm");
             for item in items {
-                collect(item, whole, variables, integers);
+                collect(item, must_be_integer, variables, integers);
             }
         }
         Expression::Negative(a)
@@ -309,7 +312,7 @@ fn collect<'a>(
         }
         Expression::Power(a, b) => {
             collect(a, whole, variables, integers);
-            // (-1)^n is real for whole n alone.
+            // (-1)^n is real only for integer n.
             let negative = a.literal().is_some_and(|base| base < Rational::ZERO);
             collect(b, whole || negative, variables, integers);
         }

@@ -1,8 +1,8 @@
-//! How an answer is looked for and how much work deciding may cost.
+//! Rules for extracting an answer, and the largest cost of deciding.
 
 use serde::{Deserialize, Serialize};
 
-/// How an answer is looked for and how much work deciding may cost.
+/// Rules for extracting an answer, and the largest cost of deciding.
 ///
 /// The default takes the last box, else `####`, else an `<answer>` tag, else the last "answer is" or
 /// "Answer:", else a last line in bold.
@@ -17,9 +17,9 @@ pub struct Options {
     /// Steps of work that one verification may spend, at least 1. A count, not a time: the verdict
     /// is the same on every machine.
     pub fuel: u64,
-    /// Whether a verdict carries both sides in normal form, for people; costs about a third more.
+    /// Adds both sides in normal form to a verdict, for people; costs about a third more.
     ///
-    /// No part of a configuration: it changes no verdict.
+    /// It is not part of a configuration: it changes no verdict.
     #[serde(skip)]
     pub normal_forms: bool,
 }
@@ -31,18 +31,18 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The same, with both sides of every verdict in normal form.
+    /// Adds both sides in normal form to every verdict.
     #[must_use]
     pub fn explained(self) -> Self {
         Self { normal_forms: true, ..self }
     }
 
-    /// Only a box counts.
+    /// Returns options under which only a box counts.
     pub fn strict() -> Self {
         Self { strict: true, ..Self::default() }
     }
 
-    /// Every rule, the last formula or number included: for texts of models that were told no format.
+    /// Returns options with every rule, the last formula or number included: for models that were told no format.
     pub fn lenient() -> Self {
         Self { last_number: true, ..Self::default() }
     }

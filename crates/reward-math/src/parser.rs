@@ -1,4 +1,4 @@
-//! Tokens to expressions, by precedence climbing with a depth limit.
+//! Parser from tokens to expressions, by precedence climbing with a depth limit.
 
 mod base;
 mod command;
@@ -23,28 +23,28 @@ pub(crate) struct Parser {
     tokens: Vec<Token>,
     position: usize,
     depth: usize,
-    /// What surrounds the current token.
+    /// Constructs around the current token.
     pub(crate) around: Surroundings,
-    /// Whether `[x]` is the largest integer that is not above `x`.
+    /// True if `[x]` is the floor of `x`.
     pub(crate) gauss: bool,
-    /// Environments around the current token: `&` separates cells inside them, answers outside.
+    /// Number of environments around the current token: `&` separates cells inside them, answers outside.
     pub(crate) environments: usize,
-    /// Steps that numbers in a base have taken.
+    /// Steps spent on numbers in a base.
     base_steps: usize,
-    /// The closing partner of each opening bracket.
+    /// Index of the closing bracket for each opening one.
     partner: Vec<Option<usize>>,
-    /// Whether a comma or semicolon stands directly between an opening bracket and its partner.
+    /// True for an opening bracket with a comma or semicolon directly inside it.
     separated: Vec<bool>,
 }
 
-/// What surrounds a token and gives signs another meaning.
+/// Constructs around a token that change the meaning of signs.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Surroundings {
-    /// Inside `|…|` another `|` closes.
+    /// Inside `|…|`, where another `|` closes.
     pub(crate) bars: bool,
-    /// Inside the braces of a set `:` stands before what holds of its members.
+    /// Inside the braces of a set, where `:` comes before the conditions of its members.
     pub(crate) builder: bool,
-    /// Behind `\equiv` it is `\mod` that names the modulus.
+    /// After `\equiv`, where `\mod` names the modulus.
     pub(crate) congruence: bool,
 }
 
@@ -63,12 +63,12 @@ impl Parser {
             base_steps: 0,
         };
         let mut open: Vec<usize> = Vec::new();
-        for at in 0..parser.tokens.len() {
-            match class(&parser.tokens[at].kind) {
-                Class::Open => open.push(at),
+        for index in 0..parser.tokens.len() {
+            match class(&parser.tokens[index].kind) {
+                Class::Open => open.push(index),
                 Class::Close => {
                     if let Some(start) = open.pop() {
-                        parser.partner[start] = Some(at);
+                        parser.partner[start] = Some(index);
                     }
                 }
                 Class::Separator => {
@@ -111,18 +111,18 @@ impl Parser {
     }
 
     pub(crate) fn eat_symbol(&mut self, c: char) -> bool {
-        let found = self.at_symbol(c);
-        self.position += usize::from(found);
-        found
+        let is_here = self.at_symbol(c);
+        self.position += usize::from(is_here);
+        is_here
     }
 
     pub(crate) fn eat_command(&mut self, name: &str) -> bool {
-        let found = self.at_command(name);
-        self.position += usize::from(found);
-        found
+        let is_here = self.at_command(name);
+        self.position += usize::from(is_here);
+        is_here
     }
 
-    /// Token index of the bracket that closes the one here, and whether it holds a separator.
+    /// Returns the token index of the bracket that closes the current one, and whether it holds a separator.
     pub(crate) fn bracket(&self) -> Option<(usize, bool)> {
         let close = (*self.partner.get(self.position)?)?;
         Some((close, self.separated[self.position]))
@@ -135,7 +135,7 @@ impl Parser {
         }
     }
 
-    /// Puts another token in the place of this one.
+    /// Replaces the current token.
     pub(crate) fn replace(&mut self, kind: Kind) {
         if let Some(token) = self.tokens.get_mut(self.position) {
             token.kind = kind;
@@ -146,7 +146,7 @@ impl Parser {
         self.position
     }
 
-    /// Runs a rule; where it does not apply or fails, nothing was read. What is beyond a bound stays so however it is read.
+    /// Runs a rule; restores the position if it does not apply or fails. Exceeded limits remain errors.
     pub(crate) fn attempt<T>(
         &mut self,
         rule: impl FnOnce(&mut Self) -> Result<Option<T>>,
@@ -221,7 +221,7 @@ fn class(kind: &Kind) -> Class {
     }
 }
 
-/// Which of the `&` of an environment only line up what stands below each other.
+/// Treatment of the `&` of an environment, which may only align lines.
 enum Alignment {
     None,
     Signs,
@@ -242,18 +242,18 @@ fn is_sign(kind: &Kind) -> bool {
     }
 }
 
-/// The tokens without the `&` of `aligned` and its like, where they mean nothing; also in an array behind a brace.
+/// Removes the `&` of `aligned` and the like, where they have no meaning; also in an array after a brace.
 fn without_alignment(tokens: Vec<Token>) -> Vec<Token> {
     if !tokens.iter().any(|token| token.kind.is_command("begin")) {
         return tokens;
     }
     let mut aligned: Vec<Alignment> = Vec::new();
     let mut keep = Vec::with_capacity(tokens.len());
-    for (at, token) in tokens.iter().enumerate() {
+    for (index, token) in tokens.iter().enumerate() {
         if token.kind.is_command("begin") {
-            let system = match tokens.get(at + 2).map(|token| &token.kind) {
+            let system = match tokens.get(index + 2).map(|token| &token.kind) {
                 Some(Kind::Word(name))
-                    if name == "array" && at > 0 && tokens[at - 1].kind.is_command("{") =>
+                    if name == "array" && index > 0 && tokens[index - 1].kind.is_command("{") =>
                 {
                     Alignment::Signs
                 }
@@ -271,9 +271,9 @@ fn without_alignment(tokens: Vec<Token>) -> Vec<Token> {
             Some(Alignment::All) => !token.kind.is_symbol('&'),
             // In an array behind a brace a mark beside a sign aligns, another begins the column of conditions.
             Some(Alignment::Signs) => {
-                let sign = |at: Option<&Token>| at.is_some_and(|token| is_sign(&token.kind));
-                let beside = sign(at.checked_sub(1).and_then(|at| tokens.get(at)))
-                    || sign(tokens.get(at + 1));
+                let sign = |token: Option<&Token>| token.is_some_and(|token| is_sign(&token.kind));
+                let beside = sign(index.checked_sub(1).and_then(|index| tokens.get(index)))
+                    || sign(tokens.get(index + 1));
                 !(token.kind.is_symbol('&') && beside)
             }
             Some(Alignment::None) | None => true,

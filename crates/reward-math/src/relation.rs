@@ -8,7 +8,7 @@ use crate::answer::{Node, Relation};
 use crate::expression::{Expression, is_constant};
 use crate::verdict::ParseError;
 
-/// `x = 5` or `f(x) = …` or `answer = 5` or `x ∈ S`, also `y = f(x) = …` and `5 = x`: the label and its value.
+/// Returns label and value of `x = 5`, `f(x) = …`, `answer = 5`, `x ∈ S`, `y = f(x) = …` and `5 = x`.
 pub(crate) fn labelled(chain: &Node) -> Option<(&Node, &Node)> {
     let Node::Chain { sides, relations } = chain else { return None };
     let label = sides.first()?;
@@ -22,16 +22,19 @@ pub(crate) fn labelled(chain: &Node) -> Option<(&Node, &Node)> {
     {
         return Some((label, value));
     }
-    let mut at = 1;
-    while at + 1 < sides.len() && relations[at] == Relation::Equal && is_plain_label(&sides[at]) {
-        at += 1;
+    let mut index = 1;
+    while index + 1 < sides.len()
+        && relations[index] == Relation::Equal
+        && is_plain_label(&sides[index])
+    {
+        index += 1;
     }
     // x = 1/3 ≈ 0.333: the exact side counts.
-    if !relations[at..].iter().all(|relation| matches!(relation, Relation::Approximately)) {
+    if !relations[index..].iter().all(|relation| matches!(relation, Relation::Approximately)) {
         return None;
     }
-    let value = &sides[at];
-    // `x = x + 1` labels nothing.
+    let value = &sides[index];
+    // `x = x + 1` is no label with a value.
     let circular = match (label, value) {
         (
             Node::Value { expression: Expression::Symbol(name), .. },
@@ -45,7 +48,7 @@ pub(crate) fn labelled(chain: &Node) -> Option<(&Node, &Node)> {
     (is_label && !circular).then_some((label, value))
 }
 
-/// `A^{-1}`, `AB` or a column of variables.
+/// Returns true for `A^{-1}`, `AB` or a column of variables.
 fn is_matrix_name(label: &Node) -> bool {
     match label {
         Node::Value { expression: Expression::Power(base, _), .. } => is_name(base),
@@ -61,7 +64,7 @@ fn is_constant_value(node: &Node) -> bool {
     matches!(node, Node::Value { expression, .. } if !expression.has_variable())
 }
 
-/// Whether what stands there names something whatever its value.
+/// Returns true if the node is a label whatever its value.
 pub(crate) fn is_plain_label(label: &Node) -> bool {
     match label {
         Node::Words(_) => true,
@@ -81,7 +84,7 @@ pub(crate) fn is_plain_label(label: &Node) -> bool {
     }
 }
 
-/// `m + n = 25`, `\cos A = 1/2`: what a problem asks for, unless it is an equation of a curve in `x` and `y`.
+/// Returns true for a quantity of a problem, as in `m + n = 25`, `\cos A = 1/2`; false for a curve in `x` and `y`.
 fn is_quantity(label: &Node) -> bool {
     let Node::Value { expression, .. } = label else { return false };
     let letter = |expression: &Expression| {
@@ -102,7 +105,7 @@ fn is_quantity(label: &Node) -> bool {
     }
 }
 
-/// Capital letters side by side, or a letter with a number: names, not calculations.
+/// Returns true for capital letters side by side, or a letter with a number: names, no calculations.
 fn is_name(expression: &Expression) -> bool {
     let capital = |expression: &Expression| {
         matches!(expression, Expression::Symbol(name)
@@ -126,13 +129,13 @@ fn is_name(expression: &Expression) -> bool {
     }
 }
 
-/// `dy` of `dy/dx`.
+/// Returns true for `dy` in `dy/dx`.
 fn is_differential(expression: &Expression) -> bool {
     matches!(expression, Expression::Product(factors)
         if matches!(factors.as_slice(), [Expression::Symbol(d), Expression::Symbol(_)] if d == "d"))
 }
 
-/// `f(t) = …` with `t` called as in the other definition, if both define the same function of one variable.
+/// Renames `t` in `f(t) = …` as in the other definition, if both define the same function of one variable.
 pub(crate) fn with_same_argument(left: &Node, right: &Node) -> Option<Node> {
     let argument = |node: &Node| match node {
         Node::Value { expression: Expression::Function(name, arguments), .. }
@@ -148,7 +151,7 @@ pub(crate) fn with_same_argument(left: &Node, right: &Node) -> Option<Node> {
     let ((left_label, _), (right_label, right_value)) = (labelled(left)?, labelled(right)?);
     let ((left_name, wanted), (right_name, found)) =
         (argument(left_label)?, argument(right_label)?);
-    // A name that is in use already would come to mean two things.
+    // Renaming to a name already in use would change the meaning.
     let Node::Value { expression, unit, percent, plus } = right_value else { return None };
     let taken = expression.any(&|node| matches!(node, Expression::Symbol(name) if *name == wanted));
     if left_name != right_name || wanted == found || taken {
@@ -158,14 +161,14 @@ pub(crate) fn with_same_argument(left: &Node, right: &Node) -> Option<Node> {
     Some(Node::Value { expression, unit: unit.clone(), percent: *percent, plus: *plus })
 }
 
-/// The values of a list of which every item is labelled, in the order written.
+/// Returns the values of a list if every item is labelled, in the order written.
 pub(crate) fn values_of_labelled(items: &[Node]) -> Option<Vec<Node>> {
     items.iter().map(|item| labelled(item).map(|(_, value)| value.clone())).collect()
 }
 
-/// Whether both lists name the values of one variable, and one of them does so without numbering them.
+/// Returns true if both lists name values of one variable, and one of them does so without numbering them.
 pub(crate) fn roots_of_one(left: &[Node], right: &[Node]) -> bool {
-    // The names without their index, where all are the same; and whether none has one.
+    // The common name without index, and whether no name has an index.
     let base = |items: &[Node]| {
         let names: Option<Vec<&str>> =
             items.iter().map(|item| labelled(item).and_then(|(label, _)| symbol(label))).collect();
@@ -182,7 +185,7 @@ pub(crate) fn roots_of_one(left: &[Node], right: &[Node]) -> bool {
     }
 }
 
-/// `x = y = 2` as `x = 2, y = 2`.
+/// Expands `x = y = 2` to `x = 2, y = 2`.
 pub(crate) fn shared(chain: &Node) -> Option<Vec<Node>> {
     let Node::Chain { sides, relations } = chain else { return None };
     let (value, names) = sides.split_last()?;
@@ -207,7 +210,7 @@ fn is_symbol_or_number(expression: &Expression) -> bool {
     matches!(expression, Expression::Symbol(_) | Expression::Number(_))
 }
 
-/// Whether two labels may name the same thing: equal ones, or a variable and a function (`y`, `f(x)`).
+/// Returns true if two labels may name one thing: equal ones, or a variable and a function (`y`, `f(x)`).
 pub(crate) fn same_label(left: &Node, right: &Node) -> bool {
     if left == right {
         return true;
@@ -218,7 +221,7 @@ pub(crate) fn same_label(left: &Node, right: &Node) -> bool {
     (is_function(left) && is_y(right)) || (is_y(left) && is_function(right))
 }
 
-/// The values of `x = 1, y = 2` in the order of their names, if all are labelled and differ.
+/// Returns the values of `x = 1, y = 2` in the order of their names, if all are labelled and differ.
 pub(crate) fn named_values(items: &[Node]) -> Option<Vec<Node>> {
     let mut named = Vec::new();
     for item in items {
@@ -233,13 +236,13 @@ pub(crate) fn named_values(items: &[Node]) -> Option<Vec<Node>> {
     distinct.then(|| named.into_iter().map(|(_, value)| value).collect())
 }
 
-/// The variable that an interval is about.
+/// Returns the variable of an interval.
 pub(crate) fn variable(chain: &Node) -> Option<&str> {
     let Node::Chain { sides, .. } = chain else { return None };
     sides.iter().find_map(symbol)
 }
 
-/// Whether the node is the variable of this name.
+/// Returns true if the node is the variable of this name.
 pub(crate) fn is_called(node: &Node, name: &str) -> bool {
     symbol(node) == Some(name)
 }
@@ -253,10 +256,10 @@ fn symbol(node: &Node) -> Option<&str> {
     }
 }
 
-/// One end of an interval: the number and how it relates to what lies inside.
+/// One end of an interval: the number, and its relation to the inside.
 type Bound<'a> = Option<(&'a Node, Relation)>;
 
-/// `x > 3`, `-2 \le x < 7`: the interval of a variable between constants.
+/// Returns the interval of a variable between constants: `x > 3`, `-2 \le x < 7`.
 pub(crate) fn interval(chain: &Node) -> Option<Node> {
     let Node::Chain { sides, relations } = chain else { return None };
     let constant = |node: &Node| matches!(node, Node::Value { expression, unit: None, percent: false, .. } if !expression.has_variable());
@@ -265,7 +268,7 @@ pub(crate) fn interval(chain: &Node) -> Option<Node> {
         let expression = if negative { Expression::Negative(Box::new(infinity)) } else { infinity };
         Node::Value { expression, unit: None, percent: false, plus: true }
     };
-    // Bring everything to: low < x < high.
+    // Bring all forms to: low < x < high.
     let (low, high): (Bound<'_>, Bound<'_>) = match (sides.as_slice(), relations.as_slice()) {
         ([x, bound], [relation]) if symbol(x).is_some() && constant(bound) => match relation {
             Relation::Less | Relation::LessEqual => (None, Some((bound, *relation))),
@@ -306,7 +309,7 @@ pub(crate) fn interval(chain: &Node) -> Option<Node> {
     })
 }
 
-/// Whether `p REL 0` and `q REL' 0` are multiples of each other by a rational (positive, or turning the relation).
+/// Returns true if `p REL 0` and `q REL' 0` are rational multiples of each other (positive, or reversing the relation).
 pub(crate) fn proportional(
     algebra: &mut Algebra,
     (p, p_relation): (&Fraction, Relation),
@@ -338,7 +341,7 @@ pub(crate) fn proportional(
     algebra.equal(&Fraction::from(first), &Fraction::from(second.scaled(&factor)))
 }
 
-/// The polynomial times the lowest powers of its atoms, so that no exponent is negative.
+/// Returns the polynomial times the lowest powers of its atoms, so that no exponent is negative.
 pub(crate) fn cleared(
     algebra: &mut Algebra,
     polynomial: &Polynomial,

@@ -1,10 +1,10 @@
-//! From a verdict to the number that trains.
+//! Conversion of a verdict to the reward for training.
 
 use serde::{Deserialize, Serialize};
 
 use crate::verdict::Verdict;
 
-/// The reward of each verdict, in reward units.
+/// Reward of each verdict, in reward units.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
@@ -24,7 +24,7 @@ impl Default for Reward {
 }
 
 impl Reward {
-    /// The reward of this verdict.
+    /// Returns the reward of this verdict.
     pub fn of(&self, verdict: &Verdict) -> f64 {
         match verdict {
             Verdict::Right { .. } => self.right,
@@ -43,10 +43,10 @@ mod tests {
     fn each_verdict_has_its_own_reward() {
         let reward = Reward { right: 1.0, wrong: -1.0, unparsed: -0.5 };
         let unparsed = Verdict::Unparsed { which: Side::Response, why: ParseError::NoAnswer };
-        let of = |verdict| reward.of(&verdict).to_bits();
-        assert_eq!(of(Verdict::decided(true, Rung::Number)), 1.0_f64.to_bits());
-        assert_eq!(of(Verdict::decided(false, Rung::Number)), (-1.0_f64).to_bits());
-        assert_eq!(of(unparsed), (-0.5_f64).to_bits());
+        let reward_bits = |verdict| reward.of(&verdict).to_bits();
+        assert_eq!(reward_bits(Verdict::decided(true, Rung::Number)), 1.0_f64.to_bits());
+        assert_eq!(reward_bits(Verdict::decided(false, Rung::Number)), (-1.0_f64).to_bits());
+        assert_eq!(reward_bits(unparsed), (-0.5_f64).to_bits());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Folded text to tokens: LaTeX decoration disappears here, numbers and words are recognised.
+//! Lexer from folded text to tokens: removes LaTeX decoration, recognises numbers and words.
 
 use dashu::Rational;
 
@@ -15,26 +15,26 @@ pub(crate) const MAX_TOKENS: usize = 32 * 1024;
 /// Most digits one literal may have.
 const MAX_DIGITS: usize = 4096;
 
-/// One token and what stood before it.
+/// One token, and whether space is before it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Token {
     pub(crate) kind: Kind,
     /// Byte offset in the folded text.
     pub(crate) at: usize,
-    /// Whether space stood before it.
+    /// True if space is before it.
     pub(crate) spaced: bool,
 }
 
-/// What a token is.
+/// Kind of a token.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Kind {
     /// A literal: its value, its digits as written, and whether commas group it.
     Number { value: Rational, digits: String, grouped: bool },
     /// One letter: a variable.
     Letter(char),
-    /// A run of letters that is a word, lower-cased or not as written.
+    /// A run of letters that is a word, in lower case unless its case matters.
     Word(String),
-    /// The inside of `\text{…}`.
+    /// Content of `\text{…}`.
     Text(String),
     /// `\name`.
     Command(String),
@@ -51,7 +51,7 @@ impl Kind {
         matches!(self, Self::Command(found) if found == name)
     }
 
-    /// `\bmod`, `\mod` or the word.
+    /// Returns true for `\bmod`, `\mod` or the word.
     pub(crate) fn is_modulo(&self) -> bool {
         match self {
             Self::Command(name) => name == "mod" || name == "bmod",
@@ -60,7 +60,7 @@ impl Kind {
         }
     }
 
-    /// The token as an error message shows it.
+    /// Returns the token in the wording of error messages.
     pub(crate) fn describe(&self) -> String {
         match self {
             Self::Number { digits, .. } => format!("`{digits}`"),
@@ -96,11 +96,11 @@ struct Lexer<'a> {
     text: &'a str,
     at: usize,
     spaced: bool,
-    /// Round and square brackets and `\{` that are open: inside them a comma separates.
+    /// Number of open round and square brackets and `\{`: inside them a comma separates.
     depth: usize,
     grouping: bool,
     tokens: Vec<Token>,
-    /// Where the braces stand that close a group of text which is read as mathematics, the innermost last.
+    /// Offsets of the closing braces of text groups that are read as mathematics, the innermost last.
     dropped: Vec<usize>,
 }
 
@@ -145,14 +145,14 @@ impl Lexer<'_> {
         Ok(true)
     }
 
-    /// Whether an expression must begin here: nothing is before, or a sign of calculation.
+    /// Returns true if an expression must begin here: at the start, or after an operator.
     fn expects_operand(&self) -> bool {
         self.tokens.last().is_none_or(|token| {
             matches!(token.kind, Kind::Symbol('+' | '-' | '*' | '=' | '/' | '^' | '(' | ','))
         })
     }
 
-    /// The same, or the start of a group.
+    /// Returns true if an expression must begin here, or a group starts.
     fn begins_operand(&self) -> bool {
         // `km/hr`
         if let [.., Token { kind: Kind::Word(_) | Kind::Text(_), .. }, slash] =
@@ -170,7 +170,7 @@ impl Lexer<'_> {
         let run = rest[..length].to_owned();
         let mut characters = run.chars();
         let first = characters.next().unwrap_or(' ');
-        // "5 m/s": a quotient of letters is one of variables, unless it is this one.
+        // "5 m/s": a quotient of letters is one of variables, except for this one.
         let after_number =
             matches!(self.tokens.last(), Some(Token { kind: Kind::Number { .. }, .. }));
         if let Some(unit) =
@@ -183,7 +183,7 @@ impl Lexer<'_> {
             return;
         }
         if characters.next().is_none() {
-            // A character of a script of words is one.
+            // A character of a word script is a word.
             if first >= '\u{3040}' {
                 self.push(Kind::Word(run), length);
             } else {
@@ -203,7 +203,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// "1 et 2": between two answers, not a product of variables.
+    /// Returns true for "1 et 2": a conjunction between two answers, not a product of variables.
     fn is_foreign_conjunction(&self, run: &str) -> bool {
         matches!(run, "et" | "ou" | "und")
             && self.spaced
@@ -212,17 +212,17 @@ impl Lexer<'_> {
     }
 }
 
-/// The inside of the `{…}` at the start, if it closes.
+/// Returns the content of the `{…}` at the start, if it closes.
 fn group(text: &str) -> Option<&str> {
     let mut depth = 0_usize;
-    for (at, c) in text.char_indices() {
+    for (offset, c) in text.char_indices() {
         match c {
             '{' => depth += 1,
             '}' => depth = depth.checked_sub(1)?,
             _ => {}
         }
         if depth == 0 {
-            return (at > 0).then(|| &text[1..at]);
+            return (offset > 0).then(|| &text[1..offset]);
         }
     }
     None

@@ -1,4 +1,4 @@
-//! What was decided, and by which step of the ladder.
+//! Verdict of a verification, and the step of the ladder that decided it.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -21,18 +21,18 @@ pub enum Verdict {
     Unparsed {
         /// The side at fault.
         which: Side,
-        /// What was the matter with it.
+        /// The problem of that side.
         why: ParseError,
     },
 }
 
 impl Verdict {
-    /// Whether the response was found right.
+    /// Returns true if the response is right.
     pub fn is_right(&self) -> bool {
         matches!(self, Self::Right { .. })
     }
 
-    /// How it came about, if it was decided.
+    /// Returns the explanation, if the comparison was decided.
     pub fn how(&self) -> Option<&How> {
         match self {
             Self::Right { how } | Self::Wrong { how } => Some(how),
@@ -48,16 +48,16 @@ impl Verdict {
 
 /// The explanation of a verdict: the rung that decided and both sides in normal form.
 ///
-/// Deciding needs no text, so the normal forms are printed only where [`crate::Options::normal_forms`] asks for them
-/// (`reward-math grade` and `explain` do); training does without.
+/// Normal forms are printed only if [`crate::Options::normal_forms`] asks for them, as `reward-math grade` and
+/// `explain` do; training does without.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct How {
     /// The rung that decided.
     pub rung: Rung,
-    /// The answer of the response in normal form, in the reading that was compared; see [`crate::normal_form`].
+    /// Answer of the response in normal form, in the reading that was compared; see [`crate::normal_form`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<String>,
-    /// The ground truth in normal form, likewise.
+    /// Ground truth in normal form, in the reading that was compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ground_truth: Option<String>,
 }
@@ -66,17 +66,17 @@ pub struct How {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Side {
-    /// What the model wrote.
+    /// Answer of the model.
     Response,
-    /// What the data set says.
+    /// Answer of the data set.
     GroundTruth,
 }
 
-/// The step of the ladder that decided, from the cheapest to the dearest.
+/// Step of the ladder that decided, ordered by cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rung {
-    /// The folded texts are the same, character for character.
+    /// The folded texts are equal, character for character.
     Spelling,
     /// Letters of a multiple choice.
     Choice,
@@ -84,28 +84,29 @@ pub enum Rung {
     Words,
     /// Exact rational numbers.
     Number,
-    /// Units of measurement: different ones, or one measure converted into the other.
+    /// Units of measurement: different ones, or one converted into the other.
     Unit,
     /// Sets, tuples, intervals, matrices: their kind or number of members.
     Structure,
     /// Equations and inequalities, up to rearrangement.
     Relation,
-    /// Parts of the real line: the same intervals and points once unions are formed and inequalities solved.
+    /// Parts of the real line: equal intervals and points after unions are formed and inequalities solved.
     Region,
     /// Normal forms of expressions over the rationals, radicals, π, variables and function atoms.
     NormalForm,
-    /// Residues modulo large primes, or enclosures by interval arithmetic: apart, or overlapping at over a thousand
-    /// bits or at several random points.
+    /// Residues modulo large primes, or enclosures by interval arithmetic.
+    ///
+    /// The enclosures are disjoint, or overlap at over a thousand bits or at several random points.
     Enclosure,
     /// The ground truth is a decimal of ten places or more, and the exact value is within one unit of the last.
     Rounding,
     /// The two are different kinds of answer, such as a word and a number.
     Kind,
-    /// Unit tests were run against a program; no answer of this crate's own, but of one that shares its verdicts.
+    /// Unit tests of a program; no step of this crate, but of one that shares its verdicts.
     Tests,
 }
 
-/// Why a text is no answer that can be compared.
+/// Error of a text that is no comparable answer.
 #[derive(Debug, Clone, PartialEq, Eq, Error, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -113,37 +114,37 @@ pub enum ParseError {
     /// The response holds no answer that the options allow.
     #[error("no answer found, expected a box or one of the allowed phrases")]
     NoAnswer,
-    /// The place of the answer is empty.
+    /// The answer's place is empty.
     #[error("the answer is empty")]
     Empty,
-    /// More text than an answer can have.
+    /// The text is longer than an answer may be.
     #[error("the answer has {found} bytes, expected at most {limit}")]
     TooLong {
-        /// Bytes found.
+        /// Number of bytes found.
         found: usize,
-        /// Bytes allowed.
+        /// Number of bytes allowed.
         limit: usize,
     },
-    /// Brackets within brackets beyond the limit.
+    /// Brackets are nested too deeply.
     #[error("brackets are nested deeper than {limit}")]
     TooDeep {
-        /// Levels allowed.
+        /// Number of levels allowed.
         limit: usize,
     },
-    /// Not mathematics that this crate reads.
+    /// The text is not mathematics that this crate reads.
     #[error("unreadable at byte {at} of the normalised answer: found {found}, expected {expected}")]
     Syntax {
         /// Byte offset in the normalised answer.
         at: usize,
-        /// What stands there.
+        /// Text found at that byte.
         found: String,
-        /// What was expected there.
+        /// Syntax expected at that byte.
         expected: String,
     },
-    /// A value that does not exist, such as a division by zero.
+    /// The value does not exist, such as a division by zero.
     #[error("undefined value: {what}")]
     Undefined {
-        /// What is undefined.
+        /// The undefined operation.
         what: String,
     },
     /// The work exceeded [`crate::Options::fuel`].

@@ -1,4 +1,4 @@
-//! Plain language: words, choices, units, numbers in words.
+//! Plain language: words, choices, units, numbers written as words.
 
 mod measure;
 mod number;
@@ -6,9 +6,9 @@ mod number;
 pub(crate) use measure::{contradict, conversion, is_measure, parts, qualifies, unit};
 pub(crate) use number::{magnitude, number, part};
 
-/// Words without case, articles, LaTeX, punctuation and plural; `None` where there is no word.
+/// Returns words without case, articles, LaTeX, punctuation and plural; `None` if there is no word.
 ///
-/// A formula that could not be read keeps all but its spaces: there every sign may count.
+/// A formula that could not be parsed only loses its spaces: every sign may count there.
 pub(crate) fn normalise(folded: &str) -> Option<String> {
     let (plain, formula) = without_commands(folded);
     let words: Vec<&str> = if formula {
@@ -60,7 +60,7 @@ const MONTHS: [&str; 12] = [
     "december",
 ];
 
-/// The whole name of a month.
+/// Returns the full name of a month.
 fn month(word: &str) -> &str {
     match word {
         "jan" => "january",
@@ -74,7 +74,7 @@ fn month(word: &str) -> &str {
     }
 }
 
-/// The number of `5th`.
+/// Returns the number in `5th`.
 fn without_ordinal(word: &str) -> &str {
     let digits = word.trim_end_matches(|c: char| c.is_ascii_lowercase());
     let ordinal = matches!(&word[digits.len()..], "st" | "nd" | "rd" | "th");
@@ -84,7 +84,7 @@ fn without_ordinal(word: &str) -> &str {
     word
 }
 
-/// The text in small letters without the commands that set it, and whether it holds mathematics.
+/// Returns the text in lower case without layout commands, and whether it holds mathematics.
 fn without_commands(folded: &str) -> (String, bool) {
     let mut plain = String::with_capacity(folded.len());
     let mut formula = false;
@@ -135,7 +135,7 @@ fn without_commands(folded: &str) -> (String, bool) {
     (plain, formula)
 }
 
-/// One wording for what is said in several ways.
+/// Returns one wording for phrases of equal meaning.
 fn synonym(words: &str) -> Option<&'static str> {
     Some(match words {
         "dne"
@@ -185,7 +185,7 @@ fn synonym(words: &str) -> Option<&'static str> {
     })
 }
 
-/// The letters of a multiple choice, sorted: `B`, `(B)`, `B.`, `\textbf{(B)} 12`, `option B`, `B: 5`; `A, D`.
+/// Returns the letters of a multiple choice, sorted: `B`, `(B)`, `B.`, `\textbf{(B)} 12`, `option B`, `B: 5`; `A, D`.
 pub(crate) fn choices(folded: &str) -> Vec<char> {
     let text = undecorated(folded);
     if let Some(letter) = choice(text) {
@@ -194,7 +194,7 @@ pub(crate) fn choices(folded: &str) -> Vec<char> {
     if let Some(letters) = run_of_choices(text) {
         return letters;
     }
-    // A bracket that never closes is no list.
+    // A bracket that never closes does not make a list.
     if text.matches('(').count() != text.matches(')').count() {
         return Vec::new();
     }
@@ -214,7 +214,7 @@ pub(crate) fn choices(folded: &str) -> Vec<char> {
     letters
 }
 
-/// A capital letter, or a number in a circle as Chinese papers number statements.
+/// Returns true for a capital letter, or a number in a circle, as Chinese papers number statements.
 fn is_choice(letter: char) -> bool {
     ('A'..='J').contains(&letter) || is_circled(letter)
 }
@@ -223,7 +223,7 @@ fn is_circled(letter: char) -> bool {
     ('①'..='⑨').contains(&letter)
 }
 
-/// `ACD`: several letters of a choice without anything between them, rising.
+/// Returns the letters of `ACD`: several choices without separators, in ascending order.
 fn run_of_choices(text: &str) -> Option<Vec<char>> {
     let mut letters: Vec<char> = text.trim_end_matches(['}', '.']).chars().collect();
     if letters.len() > 1 && letters.iter().copied().all(is_circled) {
@@ -257,7 +257,7 @@ fn undecorated(folded: &str) -> &str {
     text.trim_end_matches('项')
 }
 
-/// What stands behind the letter of a choice: `12` of `\textbf{(B)}\ 12`, `(B) 12` and `B. 12`.
+/// Returns the text after the letter of a choice: `12` in `\textbf{(B)}\ 12`, `(B) 12` and `B. 12`.
 pub(crate) fn behind_choice(folded: &str) -> Option<&str> {
     let text = undecorated(folded);
     choice(text)?;
@@ -280,7 +280,7 @@ fn choice(text: &str) -> Option<char> {
     let letter = characters.next().filter(|c| is_choice(*c))?;
     let rest = characters.as_str().trim_start_matches([' ', '}']);
     let closed = rest.starts_with(')');
-    // "A) and D)" are two.
+    // "A) and D)" are two choices.
     if bracketed.is_some() || closed {
         let after = rest.strip_prefix(')').unwrap_or(rest).trim_start();
         let another = after.starts_with([',', '&']) || after.starts_with("and ");
@@ -289,7 +289,7 @@ fn choice(text: &str) -> Option<char> {
     (rest.is_empty() || rest.starts_with(['.', ':'])).then_some(letter)
 }
 
-/// A time of day with its half: `1:03 p.m.` is "clock 13:03".
+/// Reads a time of day with its half: `1:03 p.m.` becomes "clock 13:03".
 pub(crate) fn clock(folded: &str) -> Option<String> {
     const LONGEST: usize = 64;
     if folded.len() > LONGEST {

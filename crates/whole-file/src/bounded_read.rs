@@ -1,20 +1,20 @@
-//! Reading files whose length nobody vouches for.
+//! Bounded reads of files of unknown length.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Longest file of settings or text that belongs to a model.
+/// Longest file of settings or text that belongs to a model, in bytes.
 pub const LONGEST_TEXT_BYTES: u64 = 8 << 20;
 
-/// The bytes of a file of at most `longest` bytes; no more is ever held in memory.
+/// Reads a file of at most `longest` bytes; memory never holds more than one byte above that.
 ///
 /// # Errors
 ///
-/// What the system says; `InvalidData` where the file is longer, or no file but a folder, pipe or device, which may have no
-/// end.
+/// The system's error; `InvalidData` if the file is longer or not a regular file. A directory, pipe or device may have
+/// no end.
 pub fn read_at_most(path: &Path, longest: u64) -> io::Result<Vec<u8>> {
-    // Before it is opened: a named pipe would wait for ever.
+    // Checked before it is opened: opening a named pipe would block for ever.
     if !std::fs::metadata(path)?.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "not a file"));
     }
@@ -27,11 +27,11 @@ pub fn read_at_most(path: &Path, longest: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// As [`read_at_most`], of text in UTF-8.
+/// Reads UTF-8 text by [`read_at_most`].
 ///
 /// # Errors
 ///
-/// As [`read_at_most`], and `InvalidData` where it is not UTF-8.
+/// The errors of [`read_at_most`], and `InvalidData` if the bytes are not UTF-8.
 pub fn read_text_at_most(path: &Path, longest: u64) -> io::Result<String> {
     String::from_utf8(read_at_most(path, longest)?)
         .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, format!("not UTF-8: {error}")))

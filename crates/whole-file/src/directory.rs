@@ -1,4 +1,4 @@
-//! Folders that are either whole or not there.
+//! Directories that are either complete or absent.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::error::WriteError;
 use crate::file::sync_folder_of;
 
-/// A folder under construction; it takes its name on [`DirectoryInProgress::commit`] and vanishes when dropped.
+/// A directory under construction: [`DirectoryInProgress::commit`] gives it its name, drop without commit removes it.
 #[derive(Debug)]
 pub struct DirectoryInProgress {
     partial: PathBuf,
@@ -17,7 +17,7 @@ pub struct DirectoryInProgress {
 }
 
 impl DirectoryInProgress {
-    /// Starts an empty folder that will become `target`, whose parents are made.
+    /// Creates an empty temporary directory that will become `target`, and the parents of `target`.
     ///
     /// # Errors
     ///
@@ -35,16 +35,17 @@ impl DirectoryInProgress {
         Ok(Self { partial, target: target.to_path_buf(), committed: false })
     }
 
-    /// Where to write for now.
+    /// Temporary path, to write to until the commit.
     pub fn path(&self) -> &Path {
         &self.partial
     }
 
-    /// Flushes every file and folder, then gives the folder its name; an older one of that name is replaced.
+    /// Flushes all files and directories, then renames the directory to `target`; an older one of that name is
+    /// replaced.
     ///
     /// # Errors
     ///
-    /// [`WriteError`], naming the target; nothing of the new folder stays behind.
+    /// [`WriteError`], naming the target; the temporary directory is removed.
     pub fn commit(mut self) -> Result<(), WriteError> {
         let retired = self.partial.with_extension("retired");
         let finish = || {
@@ -74,7 +75,7 @@ impl Drop for DirectoryInProgress {
     }
 }
 
-/// `.name.partial` beside `path`: the same folder, so that the rename stays within one file system.
+/// Returns `.name.partial` beside `path`: in the same directory, so that the rename stays within one file system.
 fn partial_name(path: &Path) -> PathBuf {
     let mut name = OsString::from(".");
     name.push(path.file_name().unwrap_or_default());

@@ -1,4 +1,4 @@
-//! Files that are either whole or not there.
+//! Files that are either complete or absent.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -8,11 +8,11 @@ use tempfile::NamedTempFile;
 
 use crate::error::WriteError;
 
-/// Writes `bytes` to `path`, all or nothing.
+/// Writes `bytes` to `path`, completely or not at all.
 ///
 /// # Errors
 ///
-/// [`WriteError`], naming the file; the temporary file is gone and `path` is as it was.
+/// [`WriteError`], naming the file; the temporary file is removed and `path` is unchanged.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
     write_atomically_with(path, |file| file.write_all(bytes))
 }
@@ -21,7 +21,7 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
 ///
 /// # Errors
 ///
-/// [`WriteError`], also where `write` itself fails; the temporary file is gone and `path` is as it was.
+/// [`WriteError`], also if `write` itself fails; the temporary file is removed and `path` is unchanged.
 pub fn write_atomically_with(
     path: &Path,
     write: impl FnOnce(&mut File) -> io::Result<()>,
@@ -31,13 +31,13 @@ pub fn write_atomically_with(
     sync_folder_of(path)
 }
 
-/// Writes a file that is not there yet; whether it was not.
+/// Writes a file unless it exists; returns true if this call wrote it.
 ///
-/// Of several processes that do so at once, one is told that it has written it.
+/// If several processes write the file at once, exactly one gets true.
 ///
 /// # Errors
 ///
-/// As for [`write_atomically`].
+/// See [`write_atomically`].
 pub fn write_new(path: &Path, bytes: &[u8]) -> Result<bool, WriteError> {
     let place = || match aside(path, |file| file.write_all(bytes))?.persist_noclobber(path) {
         Ok(_) => Ok(true),
@@ -51,8 +51,9 @@ pub fn write_new(path: &Path, bytes: &[u8]) -> Result<bool, WriteError> {
     Ok(is_new)
 }
 
-/// A file beside `path`, on the disk, with what `write` wrote: it vanishes unless it is put in its place. It has a name of its
-/// own, so that several processes may write the same file.
+/// Creates a temporary file beside `path`, lets `write` fill it, and flushes it to the disk.
+///
+/// It is removed unless it is persisted. Its name is unique, so that several processes may write the same file.
 fn aside(
     path: &Path,
     write: impl FnOnce(&mut File) -> io::Result<()>,
@@ -63,7 +64,7 @@ fn aside(
     }
     let mut builder = tempfile::Builder::new();
     builder.prefix(".").suffix(".partial");
-    // Readable by whom the other files are.
+    // The file gets the usual permissions, as the files around it.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     let mut file = builder.tempfile_in(folder_of(path))?;
@@ -76,11 +77,11 @@ fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Waits until the names in a folder are on the disk, as the files behind them are.
+/// Flushes the directory entries of a folder to the disk; `fsync` of a file does not.
 ///
 /// # Errors
 ///
-/// What the system says.
+/// The system's error.
 pub fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder).and_then(|folder| folder.sync_all())
 }

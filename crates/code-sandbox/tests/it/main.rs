@@ -1,4 +1,4 @@
-//! Programs of responses against unit tests, hostile ones among them, in processes that can do no harm.
+//! Programs of responses against unit tests, hostile programs among them, in a sandbox.
 
 mod hostile;
 
@@ -10,7 +10,8 @@ use code_sandbox::{CodeSection, Helper, Sandbox, SandboxError, UnitTests};
 use reward_math::{Rung, Side, Verdict};
 use serde_json::json;
 
-/// Wall time of one response here. On a crowded machine the processor time that a hostile program may use takes long.
+/// Wall time of one response in these tests. On a busy machine a hostile program takes long to use up its processor
+/// time.
 const WALL: Duration = Duration::from_mins(5);
 
 fn helper() -> Helper {
@@ -30,12 +31,12 @@ fn settings() -> CodeSection {
     }
 }
 
-/// `None`, and a line that says so, where there is no Python or the host cannot protect itself: nothing can be shown there.
+/// Returns `None`, and prints why, if there is no Python or the host lacks a protection: the tests then prove nothing.
 fn sandbox() -> Option<&'static Sandbox> {
     static SANDBOX: OnceLock<Option<Sandbox>> = OnceLock::new();
     let start = || match Sandbox::start(&settings(), helper()) {
         Ok(sandbox) => Some(sandbox),
-        // The host's fault, not the helper's.
+        // The host lacks something; the helper is not at fault.
         Err(SandboxError::Interpreter { why, .. } | SandboxError::Unprotected { why })
             if !why.contains("the trial ended") =>
         {
@@ -51,7 +52,7 @@ fn response(program: &str) -> String {
     format!("Here it is:\n```python\n{program}\n```\n")
 }
 
-/// Whether the program is right, and what the verdict says of it.
+/// Returns whether the program is right, and the words of the verdict.
 fn judge(sandbox: &Sandbox, program: &str, tests: &serde_json::Value) -> (bool, String) {
     let tests = UnitTests::read(&tests.to_string()).expect("tests of this file are well formed");
     let verdict = sandbox.judge(&tests, &response(program)).expect("the host goes on");
@@ -62,14 +63,14 @@ fn judge(sandbox: &Sandbox, program: &str, tests: &serde_json::Value) -> (bool, 
     (verdict.is_right(), words)
 }
 
-/// The words of a verdict that must be `Wrong`, on a test that any program that comes to its end would pass.
+/// Returns the words of a verdict that must be `Wrong`, on a test that passes if the program runs to its end.
 fn fault(sandbox: &Sandbox, program: &str) -> String {
     let (right, words) = judge(sandbox, program, &json!(["assert True"]));
     assert!(!right, "{words}");
     words
 }
 
-/// Asserts that the program comes to its end: every `assert` in it holds.
+/// Asserts that the program runs to its end: every `assert` in it holds.
 fn holds(sandbox: &Sandbox, program: &str) {
     let (right, words) = judge(sandbox, program, &json!(["assert True"]));
     assert!(right, "{words}");
@@ -133,7 +134,7 @@ fn a_response_without_a_program_is_unparsed() {
     }
 }
 
-/// None of these is right, though each ends well or claims so.
+/// None of these programs is right, though each exits normally or claims success.
 #[test]
 fn the_end_of_a_program_is_not_the_end_of_its_tests() {
     let Some(sandbox) = sandbox() else { return };
@@ -162,7 +163,7 @@ fn what_cannot_be_had_is_named_at_the_start() {
     if sandbox().is_none() {
         return;
     }
-    // A helper that restricts nothing: what a program can do is found out and named.
+    // A helper that restricts nothing: the trial finds and names what a program can do.
     let lazy = tempfile::tempdir().unwrap();
     let script = lazy.path().join("helper.py");
     fs::write(&script, "import json, os, sys\nc = json.loads(sys.argv[1])\nos.execv(c['interpreter'], [c['interpreter'], *c['arguments']])\n").unwrap();

@@ -10,16 +10,16 @@ fn half(value: f32) -> [u8; 2] {
 #[track_caller]
 fn assert_block(format: BlockFormat, block: &[u8], expected: impl Iterator<Item = i32>, unit: f32) {
     assert_eq!(block.len(), format.block_bytes());
-    let mut found = Vec::new();
+    let mut values = Vec::new();
     // Twice, so that a block must end where the next begins.
-    format.dequantise(&[block, block].concat(), &mut found);
+    format.dequantise(&[block, block].concat(), &mut values);
     let expected = expected
         .map(|units| unit * f32::from(i16::try_from(units).expect("small")))
         .map(f32::to_bits)
         .collect::<Vec<_>>();
     // `+ 0.0` makes one zero of both.
-    let found = found.into_iter().map(|value| (value + 0.0).to_bits()).collect::<Vec<_>>();
-    assert_eq!(found, [expected.clone(), expected].concat());
+    let values = values.into_iter().map(|value| (value + 0.0).to_bits()).collect::<Vec<_>>();
+    assert_eq!(values, [expected.clone(), expected].concat());
 }
 
 /// Low nibbles count up, high nibbles down.
@@ -96,10 +96,10 @@ fn floats_are_taken_as_they_are() {
         (BlockFormat::F16, [half(1.5), half(-0.1)].concat()),
         (BlockFormat::Bf16, vec![0xc0, 0x3f, 0xcd, 0xbd]),
     ] {
-        let mut found = Vec::new();
-        format.dequantise(&bytes, &mut found);
-        assert_eq!(found.len(), 2, "{format:?}");
-        assert!((found[0] - 1.5).abs() < f32::EPSILON, "{format:?} {found:?}");
-        assert!((found[1] + 0.1).abs() < 2e-3 * 0.2, "{format:?} {found:?}");
+        let mut values = Vec::new();
+        format.dequantise(&bytes, &mut values);
+        assert_eq!(values.len(), 2, "{format:?}");
+        assert!((values[0] - 1.5).abs() < f32::EPSILON, "{format:?} {values:?}");
+        assert!((values[1] + 0.1).abs() < 2e-3 * 0.2, "{format:?} {values:?}");
     }
 }

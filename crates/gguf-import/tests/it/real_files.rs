@@ -1,5 +1,5 @@
-//! The two published models, where they have been fetched: every tensor against recorded sums, both
-//! tokenizers against recorded ids. What is absent is said.
+//! The two published models, if they were fetched: every tensor against recorded sums, both tokenizers against recorded
+//! ids. An absent model is reported.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -34,20 +34,21 @@ fn crate_path(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-/// `name` in `$MODELS_DIR`, `models/` or `.downloads/`.
+/// Path of `name` in `$MODELS_DIR`, `models/` or `.downloads/`.
 fn fetched(name: &str) -> Option<PathBuf> {
     let named = std::env::var_os("MODELS_DIR").map(PathBuf::from);
     let usual = [crate_path("../../models"), crate_path("../../.downloads")];
-    let found =
+    let model_path =
         named.into_iter().chain(usual).map(|home| home.join(name)).find(|path| path.exists());
-    if found.is_none() {
+    if model_path.is_none() {
         eprintln!("absent: {name} (docs/models.md says how to fetch it); nothing checked here");
     }
-    found
+    model_path
 }
 
-/// Name of a block, or of a tensor outside of the blocks, with the SHA-256 of its lines `name format sha256`, sorted: those of
-/// its tensors, of the little-endian `f32` that each holds.
+/// Maps each block, or tensor outside of the blocks, to its tensor count and a SHA-256.
+///
+/// The digest is over sorted lines `name format sha256`, one for each tensor's elements as little-endian `f32`.
 fn sums_of(gguf: &GgufFile) -> BTreeMap<String, (usize, String)> {
     let mut lines = BTreeMap::<String, Vec<String>>::new();
     for tensor in gguf.tensors() {
@@ -69,7 +70,7 @@ fn sums_of(gguf: &GgufFile) -> BTreeMap<String, (usize, String)> {
     lines.into_iter().map(|(group, lines)| (group, sum(lines))).collect()
 }
 
-/// `blk.7` of `blk.7.ffn_up.weight`; a tensor outside of the blocks is its own group.
+/// Returns `blk.7` for `blk.7.ffn_up.weight`; a tensor outside of the blocks is its own group.
 fn group_of(name: &str) -> String {
     match name.split('.').collect::<Vec<_>>()[..] {
         ["blk", number, ..] => format!("blk.{number}"),

@@ -1,4 +1,4 @@
-//! Whole imports of tiny models.
+//! Complete imports of tiny models.
 
 use std::path::Path;
 
@@ -59,10 +59,10 @@ fn llama_rows_of_q_and_k_are_put_back_in_order() {
     // Head of four rows 0 1 2 3 in the file: even rows are the first half, odd rows the second.
     let rows =
         |order: &[u16]| order.iter().flat_map(|row| ramp(8 * row..8 * row + 8)).collect::<Vec<_>>();
-    let found = tensor(&directory, "model.layers.0.self_attn.q_proj.weight");
-    assert_eq!(found, rows(&[0, 2, 1, 3, 4, 6, 5, 7]));
-    let found = tensor(&directory, "model.layers.0.self_attn.k_proj.weight");
-    assert_eq!(found, rows(&[0, 2, 1, 3]));
+    let projection = tensor(&directory, "model.layers.0.self_attn.q_proj.weight");
+    assert_eq!(projection, rows(&[0, 2, 1, 3, 4, 6, 5, 7]));
+    let projection = tensor(&directory, "model.layers.0.self_attn.k_proj.weight");
+    assert_eq!(projection, rows(&[0, 2, 1, 3]));
     assert_eq!(tensor(&directory, "model.layers.0.self_attn.v_proj.weight"), ramp(0..32));
 }
 
@@ -117,8 +117,8 @@ fn bf16_rounds_to_nearest_even() {
     let bytes = std::fs::read(outcome.unwrap().directory.join("model.safetensors")).unwrap();
     let file = SafeTensors::deserialize(&bytes).unwrap();
     let data = file.tensor("model.norm.weight").unwrap().data();
-    let found = data.as_chunks().0.iter().map(|b| u16::from_le_bytes(*b)).collect::<Vec<_>>();
-    assert_eq!(found, [0x3f80, 0x3f82, 0x3f81, 0x3f80, 0, 0x8000, 0xbf82, 0x4000]);
+    let stored_bits = data.as_chunks().0.iter().map(|b| u16::from_le_bytes(*b)).collect::<Vec<_>>();
+    assert_eq!(stored_bits, [0x3f80, 0x3f82, 0x3f81, 0x3f80, 0, 0x8000, 0xbf82, 0x4000]);
 }
 
 #[test]

@@ -1,43 +1,43 @@
-//! Into how many equal parts a model can be cut, matrix by matrix.
+//! Numbers of equal tensor-parallel shards that a model can be split into.
 
 use thiserror::Error;
 
 use super::ModelShape;
 
-/// What a model's parts share out among them.
+/// Counts of a model that tensor-parallel shards divide equally.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EqualParts {
-    /// Heads of queries.
+    /// Query heads.
     pub query_heads: usize,
-    /// Heads of keys and values; of more parts than heads, neighbours hold the same.
+    /// Key and value heads; if there are more shards than heads, neighbouring shards hold copies of one head.
     pub key_heads: usize,
     /// Width of the feed-forward layer.
     pub intermediate: usize,
-    /// Tokens of the vocabulary.
+    /// Size of the vocabulary.
     pub vocabulary: usize,
 }
 
-/// A model cannot be cut over so many ranks.
+/// The model cannot be split over this number of ranks.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
     "`{field}` is {found}, expected {expected} of parallel.tensor = {parts}; this model can be cut in {}",
     list(.possible)
 )]
 pub struct UncutError {
-    /// Of `config.json`.
+    /// Field of `config.json`.
     pub field: &'static str,
-    /// What is counted there.
+    /// Value of the field.
     pub found: usize,
-    /// What it must be of the ranks that hold the model together.
+    /// Relation to the number of tensor-parallel ranks that it must have.
     pub expected: &'static str,
-    /// How many those are.
+    /// Number of tensor-parallel ranks.
     pub parts: usize,
-    /// How many they can be, in rising order.
+    /// Numbers of ranks that are possible, ascending.
     pub possible: Vec<usize>,
 }
 
 impl ModelShape {
-    /// What parts of this model share out.
+    /// Returns the counts that shards divide.
     pub fn equal_parts(&self) -> EqualParts {
         EqualParts {
             query_heads: self.num_attention_heads,
@@ -49,11 +49,11 @@ impl ModelShape {
 }
 
 impl EqualParts {
-    /// Whether there can be so many, at least 1.
+    /// Checks that the model can be split into `parts` shards, at least 1.
     ///
     /// # Errors
     ///
-    /// [`UncutError`] names the first count that cannot be shared out, and the numbers of parts that all can.
+    /// [`UncutError`] names the first count that cannot be divided, and the possible numbers of shards.
     pub fn check(&self, parts: usize) -> Result<(), UncutError> {
         match self.obstacle(parts) {
             None => Ok(()),
@@ -64,7 +64,7 @@ impl EqualParts {
         }
     }
 
-    /// Every number of parts that can be, in rising order.
+    /// Returns all possible numbers of shards, ascending.
     pub fn possible(&self) -> Vec<usize> {
         (1..=self.query_heads).filter(|&parts| self.obstacle(parts).is_none()).collect()
     }
@@ -99,7 +99,7 @@ fn list(numbers: &[usize]) -> String {
 mod tests {
     use super::*;
 
-    /// As `config.json` of Qwen2.5 has them.
+    /// Counts of a Qwen2.5 model, in the words of its `config.json`.
     fn qwen(
         query_heads: usize,
         key_heads: usize,
@@ -109,7 +109,7 @@ mod tests {
         EqualParts { query_heads, key_heads, intermediate, vocabulary }
     }
 
-    /// 18944 = 2⁹ · 37: seven parts of the heads would be none of the feed-forward layer.
+    /// 18944 = 2⁹ · 37: seven shards divide the heads but not the feed-forward layer.
     #[test]
     fn the_published_models_can_be_cut_in_few_ways() {
         assert_eq!(qwen(28, 4, 18_944, 152_064).possible(), [1, 2, 4], "7B");

@@ -1,4 +1,4 @@
-//! `config.json` → [`ModelConfig`].
+//! Reader of `config.json` into [`ModelConfig`].
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -26,11 +26,11 @@ impl ModelConfig {
         Self::parse(&text, path)
     }
 
-    /// As [`read`](Self::read), from text; `path` is for the messages only.
+    /// Checks the text of a `config.json`; `path` only serves the messages.
     ///
     /// # Errors
     ///
-    /// As [`read`](Self::read).
+    /// See [`read`](Self::read).
     pub fn parse(text: &str, path: &Path) -> Result<Self, ModelConfigError> {
         let object: Map<String, Value> = serde_json::from_str(text).map_err(|error| {
             ModelConfigError::Json { path: path.to_owned(), message: error.to_string() }
@@ -117,7 +117,7 @@ impl Fields<'_> {
         }
     }
 
-    /// `rope_theta`, which newer files keep inside `rope_parameters`.
+    /// Reads `rope_theta`, which newer files keep inside `rope_parameters`.
     fn rope_theta(&self) -> Result<f64, ModelConfigError> {
         let nested = self.present("rope_parameters").and_then(|inner| inner.get("rope_theta"));
         match nested {
@@ -159,12 +159,12 @@ impl Fields<'_> {
         }
     }
 
-    /// A token id, a list of them, or nothing.
+    /// Reads a token id, a list of them, or nothing.
     fn token_ids(&self, field: &'static str) -> Result<Vec<u32>, ModelConfigError> {
         let one = |value: &Value| value.as_u64().and_then(|id| u32::try_from(id).ok());
         let ids = match self.present(field) {
             None => Some(Vec::new()),
-            // How some Llama files say that there is none.
+            // Some Llama files say in this way that there is none.
             Some(value) if value.as_i64() == Some(-1) => Some(Vec::new()),
             Some(Value::Array(values)) => values.iter().map(one).collect(),
             Some(value) => one(value).map(|id| vec![id]),

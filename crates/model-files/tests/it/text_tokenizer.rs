@@ -85,10 +85,10 @@ fn an_end_of_sequence_id_that_is_none_names_file_and_value() {
     assert!(text.starts_with("DIR: no end-of-sequence token, expected eos_token_id in "), "{text}");
 }
 
-/// Any byte of the file may be any other: it loads and works, or says in a line why not.
+/// A tokenizer file with any byte replaced loads and works, or fails with a message of one line.
 #[test]
 fn a_damaged_tokenizer_never_panics() {
-    let whole = std::fs::read(data("tiny_qwen2/tokenizer.json")).unwrap();
+    let original = std::fs::read(data("tiny_qwen2/tokenizer.json")).unwrap();
     let mut state = 1_u64;
     let mut random = |below: usize| {
         state =
@@ -97,8 +97,8 @@ fn a_damaged_tokenizer_never_panics() {
     };
     let (mut refused, folder) = (0, folder(&[]));
     for _ in 0..400 {
-        let mut bytes = whole.clone();
-        // Settings stand at the beginning and after the vocabulary; most of the file is the latter.
+        let mut bytes = original.clone();
+        // Settings are at the beginning and after the vocabulary, which fills most of the file.
         let place =
             if random(2) == 0 { random(bytes.len().min(1200)) } else { random(bytes.len()) };
         bytes[place] = b" \"{}[],:0129eE-.\\nulx\xff"[random(22)];
@@ -109,8 +109,11 @@ fn a_damaged_tokenizer_never_panics() {
                 let _text = tokenizer.decode(&ids);
             }
             Err(error) => {
-                let said = error.to_string();
-                assert!(said.contains("tokenizer.json") && said.lines().count() == 1, "{said}");
+                let message = error.to_string();
+                assert!(
+                    message.contains("tokenizer.json") && message.lines().count() == 1,
+                    "{message}"
+                );
                 refused += 1;
             }
         }

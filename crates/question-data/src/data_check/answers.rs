@@ -1,15 +1,15 @@
-//! What the answers look like.
+//! Statistics of the answers.
 
 use serde::Serialize;
 
 use super::placed::Placed;
 
-/// How many answers are of which kind.
+/// Number of answers of each kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct AnswerKinds {
     /// Whole numbers, a sign and leading zeros allowed.
     pub integers: usize,
-    /// Of these, those with leading zeros: `025` and `25` must be the same to a verifier.
+    /// Integers with leading zeros: `025` and `25` must be the same to a verifier.
     pub leading_zeros: usize,
     /// Decimal numbers.
     pub decimals: usize,

@@ -1,4 +1,4 @@
-//! How long questions are.
+//! Statistics of the lengths of questions.
 
 use model_files::text_tokenizer::{TextTokenizer, TokenizerError};
 use serde::Serialize;
@@ -13,12 +13,12 @@ pub enum LengthError {
     /// A file cannot be read at all.
     #[error(transparent)]
     Dataset(#[from] DatasetError),
-    /// The tokenizer refused a text.
+    /// The tokenizer failed on a text.
     #[error(transparent)]
     Tokenizer(#[from] TokenizerError),
 }
 
-/// What a length counts.
+/// Unit of a length.
 #[derive(Debug, Clone, Copy, Default)]
 pub enum LengthUnit<'a> {
     /// Unicode characters.
@@ -33,19 +33,19 @@ pub enum LengthUnit<'a> {
 pub struct Lengths {
     /// `characters` or `tokens`.
     pub unit: &'static str,
-    /// The shortest.
+    /// Shortest length.
     pub min: usize,
-    /// Half are at most this long.
+    /// Median: half of the questions are at most this long.
     pub median: usize,
-    /// Nine tenths are at most this long.
+    /// Quantile 0.9: nine tenths are at most this long.
     pub p90: usize,
-    /// Ninety-nine hundredths are at most this long.
+    /// Quantile 0.99: ninety-nine hundredths are at most this long.
     pub p99: usize,
-    /// The longest.
+    /// Longest length.
     pub max: usize,
     /// Sum over all questions.
     pub total: usize,
-    /// The limit asked about; 0 is none.
+    /// Configured limit; 0 is none.
     pub limit: usize,
     /// Questions longer than the limit.
     pub over_limit: usize,
@@ -66,7 +66,7 @@ pub(super) fn lengths(
     sorted.sort_unstable();
     let (Some(&min), Some(&max)) = (sorted.first(), sorted.last()) else { return Ok(None) };
     // The smallest length that at least `percent` hundredths of the questions do not exceed.
-    let at = |percent: usize| sorted[(sorted.len() * percent).div_ceil(100).max(1) - 1];
+    let quantile = |percent: usize| sorted[(sorted.len() * percent).div_ceil(100).max(1) - 1];
     let within = sorted.partition_point(|&length| length <= limit);
     Ok(Some(Lengths {
         unit: match unit {
@@ -74,9 +74,9 @@ pub(super) fn lengths(
             LengthUnit::Tokens(_) => "tokens",
         },
         min,
-        median: at(50),
-        p90: at(90),
-        p99: at(99),
+        median: quantile(50),
+        p90: quantile(90),
+        p99: quantile(99),
         max,
         total: sorted.iter().sum(),
         limit,
@@ -91,12 +91,12 @@ mod tests {
     #[test]
     fn quantiles_are_lengths_that_occur() {
         let texts: Vec<String> = (1..=200).rev().map(|n| "é".repeat(n)).collect();
-        let found = lengths(&texts, LengthUnit::Characters, 150).unwrap().unwrap();
+        let statistics = lengths(&texts, LengthUnit::Characters, 150).unwrap().unwrap();
         assert_eq!(
-            (found.min, found.median, found.p90, found.p99, found.max),
+            (statistics.min, statistics.median, statistics.p90, statistics.p99, statistics.max),
             (1, 100, 180, 198, 200)
         );
-        assert_eq!((found.total, found.over_limit), (20_100, 50));
+        assert_eq!((statistics.total, statistics.over_limit), (20_100, 50));
         assert_eq!(lengths(&texts[..1], LengthUnit::Characters, 0).unwrap().unwrap().over_limit, 0);
         assert_eq!(lengths(&[], LengthUnit::Characters, 9).unwrap(), None);
     }

@@ -1,4 +1,4 @@
-//! Questions of an evaluation set that stand in the training set.
+//! Overlap of an evaluation set with the training set.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -13,12 +13,12 @@ use crate::dataset::{QuestionFile, read_rows_for};
 use crate::ground_truth::RewardKinds;
 use crate::question_key::letters_key;
 
-/// Words of one n-gram.
+/// Number of words of an n-gram.
 const GRAM_WORDS: usize = 13;
-/// An evaluation question is known where more than this share of its n-grams occur in the training questions.
+/// An evaluation question is known if more than this fraction of its n-grams occur in the training questions.
 const KNOWN_FRACTION: f64 = 0.5;
 
-/// How much of an evaluation set is known from training.
+/// Number of questions of an evaluation set that are known from training.
 ///
 /// An evaluation question counts as known by either rule:
 ///
@@ -30,31 +30,33 @@ const KNOWN_FRACTION: f64 = 0.5;
 pub struct Overlap {
     /// File of the evaluation set.
     pub against: String,
-    /// Its questions.
+    /// Number of questions of the evaluation set.
     pub questions: usize,
-    /// Known by the first rule.
+    /// Questions known by the first rule.
     pub same_letters: usize,
-    /// Known by the second rule.
+    /// Questions known by the second rule.
     pub shared_ngrams: usize,
-    /// Known by either.
+    /// Questions known by either rule.
     pub known: usize,
-    /// The known ones, each with a training row that gives it away.
+    /// Known questions, each with a training row that gives it away.
     pub pairs: Vec<OverlapPair>,
-    /// Training rows to leave out so that none is known any more: those with the same letters, then the nearest until
-    /// at most half of a question's n-grams are left.
+    /// Training rows to remove so that no question is known any more.
+    ///
+    /// These are the rows with the same letters, then the nearest rows until at most half of a question's n-grams are
+    /// left.
     pub rows_to_drop: Vec<usize>,
 }
 
-/// One evaluation question that is known.
+/// One known evaluation question.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OverlapPair {
-    /// Its row in the evaluation set.
+    /// Row of the question in the evaluation set.
     pub evaluation_row: usize,
-    /// The training row most like it.
+    /// Training row most similar to it.
     pub training_row: usize,
-    /// Share of its n-grams that occur in training; 0 where it is too short to have one.
+    /// Fraction of its n-grams that occur in training; 0 if it is too short for an n-gram.
     pub shared_fraction: f64,
-    /// Whether letters and digits are all the same.
+    /// True if all letters and digits are the same.
     pub same_letters: bool,
 }
 
@@ -75,7 +77,7 @@ pub(super) fn overlap(
             }
         }
     }
-    let mut found = Overlap {
+    let mut overlap = Overlap {
         against: against.path.display().to_string(),
         questions: 0,
         same_letters: 0,
@@ -87,16 +89,16 @@ pub(super) fn overlap(
     let mut dropped = HashSet::new();
     for row in &read_rows_for(against, kinds)?.rows {
         let Ok(question) = &row.question else { continue };
-        found.questions += 1;
+        overlap.questions += 1;
         let text = question.text();
         let grams = grams(&text);
         let all = Shared::of(&grams, &rows_of_gram, &HashSet::new());
         let same = rows_of_key.get(&letters_key(&text));
-        found.same_letters += usize::from(same.is_some());
-        found.shared_ngrams += usize::from(all.is_known());
+        overlap.same_letters += usize::from(same.is_some());
+        overlap.shared_ngrams += usize::from(all.is_known());
         let Some(training_row) = same.map(|rows| rows[0]).or(all.known_by()) else { continue };
-        found.known += 1;
-        found.pairs.push(OverlapPair {
+        overlap.known += 1;
+        overlap.pairs.push(OverlapPair {
             evaluation_row: row.place.number(),
             training_row,
             shared_fraction: all.fraction,
@@ -107,16 +109,16 @@ pub(super) fn overlap(
             dropped.insert(row);
         }
     }
-    found.rows_to_drop = dropped.into_iter().collect();
-    found.rows_to_drop.sort_unstable();
-    Ok(found)
+    overlap.rows_to_drop = dropped.into_iter().collect();
+    overlap.rows_to_drop.sort_unstable();
+    Ok(overlap)
 }
 
-/// What one evaluation question shares with the training rows that are left.
+/// N-grams that one evaluation question shares with the remaining training rows.
 struct Shared {
-    /// Share of its n-grams.
+    /// Fraction of its n-grams that occur there.
     fraction: f64,
-    /// The row that has most of them, the first such.
+    /// First row with the most of them.
     nearest: Option<usize>,
 }
 
@@ -151,7 +153,7 @@ impl Shared {
     }
 }
 
-/// Hashes of all runs of 13 words.
+/// Returns the hashes of all runs of 13 words.
 fn grams(text: &str) -> Vec<u64> {
     let hash = |run: &[String]| {
         let mut hasher = DefaultHasher::new();

@@ -1,7 +1,7 @@
-//! Instructions that stand in the questions themselves.
+//! Instructions that the questions themselves contain.
 //!
-//! A file with a template baked in asks twice where the configuration has one too; one that asks for `Answer:` under
-//! a grader that reads boxes earns nothing.
+//! If the questions and the configuration both have a template, the model is asked twice. Questions that ask for
+//! `Answer:` earn nothing from a grader that reads boxes.
 
 use std::collections::HashMap;
 
@@ -9,18 +9,18 @@ use serde::Serialize;
 
 use super::placed::Placed;
 
-/// Words that must be the same for a beginning or ending to count.
+/// Least number of words of a beginning or ending.
 const FEWEST_WORDS: usize = 4;
-/// One in so many questions must have it.
+/// Inverse of the least fraction of questions that must share it.
 const ONE_IN: usize = 50;
-/// Fewest questions that must have it, in files too small for a share to say anything.
+/// Least number of questions that must share it, for files too small for the fraction.
 const FEWEST_ROWS: usize = 3;
-/// Most beginnings, and most endings, reported.
+/// Largest number of beginnings, and of endings, in the report.
 const MOST: usize = 5;
-/// Phrases that ask for a form of answer, wherever they stand.
+/// Phrases that ask for a form of answer, at any place.
 const ASKING: [&str; 4] = ["\\boxed", "Answer:", "step by step", "<think>"];
 
-/// Where a phrase stands.
+/// Place of a phrase in a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PhrasePlace {
@@ -28,7 +28,7 @@ pub enum PhrasePlace {
     Beginning,
     /// The questions end in it.
     Ending,
-    /// It stands anywhere.
+    /// The questions contain it at any place.
     Anywhere,
 }
 
@@ -37,20 +37,22 @@ pub enum PhrasePlace {
 pub struct Phrase {
     /// The words; spaces as single blanks.
     pub text: String,
-    /// Where they stand.
+    /// Place of the words in the questions.
     pub place: PhrasePlace,
     /// Rows that have it, in order.
     pub rows: Vec<usize>,
 }
 
-/// Beginnings and endings of at least four words that at least 2 % of the questions share, longest form, and known
-/// phrases that ask for a form of answer.
+/// Returns the phrases that many questions share, and known phrases that ask for a form of answer.
+///
+/// Shared phrases are beginnings and endings of at least four words that at least 2 % of the questions share, in their
+/// longest form.
 pub(super) fn phrases(questions: &[Placed<'_>], texts: &[String]) -> Vec<Phrase> {
     let words: Vec<Vec<&str>> =
         texts.iter().map(|text| text.split_whitespace().collect()).collect();
     let backwards: Vec<Vec<&str>> =
         words.iter().map(|words| words.iter().rev().copied().collect()).collect();
-    let mut found = Vec::new();
+    let mut phrases = Vec::new();
     let sides = [(PhrasePlace::Beginning, &words), (PhrasePlace::Ending, &backwards)];
     for (place, words) in sides {
         for (mut phrase, members) in shared_starts(words) {
@@ -58,7 +60,7 @@ pub(super) fn phrases(questions: &[Placed<'_>], texts: &[String]) -> Vec<Phrase>
                 phrase.reverse();
             }
             let rows = members.iter().map(|&index| questions[index].row).collect();
-            found.push(Phrase { text: phrase.join(" "), place, rows });
+            phrases.push(Phrase { text: phrase.join(" "), place, rows });
         }
     }
     for asking in ASKING {
@@ -66,13 +68,13 @@ pub(super) fn phrases(questions: &[Placed<'_>], texts: &[String]) -> Vec<Phrase>
             |(placed, text): (&Placed<'_>, &String)| text.contains(asking).then_some(placed.row);
         let rows: Vec<usize> = questions.iter().zip(texts).filter_map(asks).collect();
         if !rows.is_empty() {
-            found.push(Phrase { text: asking.to_owned(), place: PhrasePlace::Anywhere, rows });
+            phrases.push(Phrase { text: asking.to_owned(), place: PhrasePlace::Anywhere, rows });
         }
     }
-    found
+    phrases
 }
 
-/// Starts that many lists share, most members first, each with the positions of its members.
+/// Returns starts that many lists share, most members first, each with the indices of its members.
 fn shared_starts<'a>(lists: &[Vec<&'a str>]) -> Vec<(Vec<&'a str>, Vec<usize>)> {
     let mut members_of: HashMap<&[&str], Vec<usize>> = HashMap::new();
     for (index, words) in lists.iter().enumerate() {
@@ -88,7 +90,7 @@ fn shared_starts<'a>(lists: &[Vec<&'a str>]) -> Vec<(Vec<&'a str>, Vec<usize>)> 
     starts.into_iter().map(|members| grown(lists, members)).collect()
 }
 
-/// Grows the start by a word as long as nine in ten of its members agree on that word.
+/// Extends the start word by word, as long as nine in ten of its members agree on the next word.
 fn grown<'a>(lists: &[Vec<&'a str>], mut members: Vec<usize>) -> (Vec<&'a str>, Vec<usize>) {
     let mut length = FEWEST_WORDS;
     loop {

@@ -1,4 +1,4 @@
-//! Everything that was found in one file.
+//! Report of all findings in one file.
 
 use serde::Serialize;
 
@@ -11,13 +11,13 @@ use super::row_list::{equal, some};
 use super::scripts::ScriptRows;
 use crate::dataset::{BadRows, Duplicates, QuestionFile};
 
-/// Most rows that a refusal lists.
+/// Largest number of rows listed in a refusal.
 const REFUSED_ROWS: usize = 10;
 
-/// Everything that was found in one file.
+/// All findings in one file.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DataReport {
-    /// The file.
+    /// Path of the file.
     pub file: String,
     /// Columns of question and answer.
     pub layout: String,
@@ -25,45 +25,45 @@ pub struct DataReport {
     pub rows: usize,
     /// Rows that are questions.
     pub questions: usize,
-    /// Rows that are none, and why.
+    /// Rows that are no questions, and why.
     pub unusable: Vec<RowFinding>,
-    /// Rows whose answer is there but cannot be read: no response could be right.
+    /// Rows whose answer exists but cannot be read: no response could be right.
     pub unreadable_answers: Vec<RowFinding>,
-    /// Rows that share their name with an earlier one.
+    /// Rows with the `id` of an earlier row.
     pub repeated_ids: usize,
-    /// Lengths of the questions; absent where there are none.
+    /// Lengths of the questions; absent if there are none.
     pub lengths: Option<Lengths>,
-    /// What the answers look like.
+    /// Statistics of the answers.
     pub answers: AnswerKinds,
-    /// The same text, character for character.
+    /// Questions with exactly equal text.
     pub exact_duplicates: Repeats,
-    /// The same question, whatever its typesetting.
+    /// Questions that are equal except for typesetting.
     pub same_question: Repeats,
-    /// Of these, those with answers that contradict each other.
+    /// Equal questions with contradicting answers.
     pub conflicts: Vec<Conflict>,
-    /// Equal but for signs such as `+` and `-`.
+    /// Questions that are equal except for signs such as `+` and `-`.
     pub signs_apart: Repeats,
-    /// Rows with a control character where a backslash and a letter stood, or with a character that was lost.
+    /// Rows with a control character in place of a backslash and a letter, or with U+FFFD.
     pub broken_escapes: Vec<usize>,
     /// Scripts other than Latin and Greek.
     pub scripts: Vec<ScriptRows>,
     /// Beginnings and endings that many questions share, and phrases that ask for a form of answer.
     pub phrases: Vec<Phrase>,
-    /// Shared with the questions that must not be trained on.
+    /// Overlap with the questions that must not be trained on.
     pub overlap: Option<Overlap>,
 }
 
-/// One row and what is wrong with it.
+/// One row and its problem.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RowFinding {
     /// Line or row of the file, counted from 1.
     pub row: usize,
-    /// What is wrong.
+    /// Problem of the row.
     pub problem: String,
 }
 
 impl DataReport {
-    /// Why a run refuses the file, under the rules of `file`; `None` where it starts.
+    /// Returns why a run refuses the file under the rules of `file`; `None` if it accepts it.
     pub fn refusal(&self, file: &QuestionFile) -> Option<String> {
         let Self { file: name, rows, .. } = self;
         let bad = self.unusable.iter().chain(&self.unreadable_answers);
@@ -95,8 +95,9 @@ impl DataReport {
         None
     }
 
-    /// Whether nothing was found that makes rewards wrong or evaluation unfair: bad rows, broken escapes,
-    /// contradictions, overlap.
+    /// Returns true if nothing was found that makes rewards wrong or evaluation unfair.
+    ///
+    /// Such findings are bad rows, broken escapes, contradictions and overlap.
     pub fn is_clean(&self) -> bool {
         self.unusable.is_empty()
             && self.unreadable_answers.is_empty()

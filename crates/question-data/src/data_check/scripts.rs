@@ -1,4 +1,4 @@
-//! Which scripts the questions are written in: a model that reads one may not read another.
+//! Scripts that the questions are written in: a model that reads one may not read another.
 
 use serde::Serialize;
 
@@ -14,11 +14,11 @@ pub enum Script {
     Kana,
     /// Korean.
     Hangul,
-    /// Russian and others.
+    /// Russian and other languages.
     Cyrillic,
     /// Arabic and Persian.
     Arabic,
-    /// Hindi and others.
+    /// Hindi and other languages.
     Devanagari,
     /// Hebrew.
     Hebrew,
@@ -26,7 +26,7 @@ pub enum Script {
     Thai,
 }
 
-/// Letters of each script, as ranges of code points. The Han block is the basic one: the others hold rare signs.
+/// Code point ranges of each script. The Han range is the basic block: the others hold rare characters.
 const RANGES: [(Script, u32, u32); 9] = [
     (Script::Han, 0x4e00, 0x9fff),
     (Script::Kana, 0x3041, 0x30ff),
@@ -48,34 +48,34 @@ pub struct ScriptRows {
     pub rows: Vec<usize>,
 }
 
-/// The scripts that occur, most rows first.
+/// Returns the scripts that occur, most rows first.
 pub(super) fn scripts(questions: &[Placed<'_>], texts: &[String]) -> Vec<ScriptRows> {
-    let mut found: Vec<ScriptRows> = Vec::new();
+    let mut rows_of_script: Vec<ScriptRows> = Vec::new();
     for (placed, text) in questions.iter().zip(texts) {
         for script in scripts_of(text) {
-            match found.iter_mut().find(|rows| rows.script == script) {
+            match rows_of_script.iter_mut().find(|rows| rows.script == script) {
                 Some(rows) => rows.rows.push(placed.row),
-                None => found.push(ScriptRows { script, rows: vec![placed.row] }),
+                None => rows_of_script.push(ScriptRows { script, rows: vec![placed.row] }),
             }
         }
     }
-    found.sort_by_key(|rows| std::cmp::Reverse(rows.rows.len()));
-    found
+    rows_of_script.sort_by_key(|rows| std::cmp::Reverse(rows.rows.len()));
+    rows_of_script
 }
 
 fn scripts_of(text: &str) -> Vec<Script> {
-    let mut found = Vec::new();
+    let mut scripts = Vec::new();
     for letter in text.chars().map(u32::from).filter(|&letter| letter >= 0x0400) {
         for (script, first, last) in RANGES {
-            if (first..=last).contains(&letter) && !found.contains(&script) {
-                found.push(script);
+            if (first..=last).contains(&letter) && !scripts.contains(&script) {
+                scripts.push(script);
             }
         }
     }
-    found
+    scripts
 }
 
-/// Whether a letter is a word of its own: scripts written without spaces.
+/// Returns true if a character is a word of its own, as in scripts written without spaces.
 pub(super) fn is_word_by_itself(letter: char) -> bool {
     ('\u{3400}'..='\u{9fff}').contains(&letter)
 }

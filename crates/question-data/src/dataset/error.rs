@@ -1,4 +1,4 @@
-//! Why questions cannot be had.
+//! Error of a data set that cannot be read or made.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -6,25 +6,25 @@ use std::path::PathBuf;
 use code_sandbox::UnitTestsError;
 use thiserror::Error;
 
-/// Kinds of file that can be read, for messages.
+/// Supported kinds of file, for messages.
 pub const KINDS_OF_FILE: &str = ".jsonl, .jsonl.zst, .json, .csv or .parquet";
 
-/// Most rows that a message lists.
+/// Largest number of rows that a message lists.
 const LISTED: usize = 10;
 
-/// Why questions cannot be had.
+/// Error of a data set that cannot be read or made.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum DatasetError {
-    /// The file is not there or cannot be read or unpacked.
+    /// The file is absent, or cannot be read or decompressed.
     #[error("{}: cannot read: {source}", path.display())]
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// The name does not end in what this crate can read.
+    /// The file name has no supported extension.
     #[error("{}: unknown kind of file, expected a name ending in {KINDS_OF_FILE}", path.display())]
     Extension {
         /// The file.
@@ -37,7 +37,7 @@ pub enum DatasetError {
         path: PathBuf,
         /// The first row.
         place: RowPlace,
-        /// What was found and what was expected.
+        /// Columns found, and expected ones.
         problem: String,
     },
     /// Rows without a question or a readable answer; all of them.
@@ -45,12 +45,12 @@ pub enum DatasetError {
     Rows {
         /// The file.
         path: PathBuf,
-        /// At least one.
+        /// Bad rows, at least one.
         rows: Vec<BadRow>,
-        /// Rows read in all.
+        /// Number of rows read.
         of: usize,
     },
-    /// Questions stand there more than once, and `duplicates` is `"error"`.
+    /// Questions occur more than once, and `duplicates` is `"error"`.
     #[error(
         "{}: {} questions stand there more than once, expected each once where duplicates is \"error\": {}",
         path.display(), groups.len(), list_groups(groups)
@@ -61,21 +61,21 @@ pub enum DatasetError {
         /// Rows of each such question.
         groups: Vec<Vec<RowPlace>>,
     },
-    /// There is not a single question.
+    /// The file has no question.
     #[error("{}: no questions, expected at least one row", path.display())]
     Empty {
         /// The file.
         path: PathBuf,
     },
-    /// A made-up task cannot give the questions asked for.
+    /// An arithmetic task cannot give the questions asked for.
     #[error("arithmetic: {problem}")]
     Arithmetic {
-        /// What is wrong and what was expected.
+        /// Problem, and the expected value.
         problem: String,
     },
 }
 
-/// Where a row stands, counted from 1. Prints as what follows the file's name: `:7` or `: row 7`.
+/// Place of a row, counted from 1. Prints as the suffix of a file name: `:7` or `: row 7`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RowPlace {
     /// Line of a text file.
@@ -101,24 +101,24 @@ impl fmt::Display for RowPlace {
     }
 }
 
-/// What is wrong with one row.
+/// Problem of one row.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum RowProblem {
     /// The line is no JSON object.
     #[error("not a JSON object: {0}")]
     NotAnObject(String),
-    /// Bytes that are no text: most often a file in Latin-1.
+    /// Bytes are not UTF-8: most often a file in Latin-1.
     #[error(
         "byte {place} is 0x{byte:02X}, expected text in UTF-8 (`iconv -f latin1 -t utf-8` converts Latin-1)"
     )]
     NotUtf8 {
         /// Place in the line, or in the cell of a table, counted from 1.
         place: usize,
-        /// The byte.
+        /// The invalid byte.
         byte: u8,
     },
-    /// A row of CSV does not fit the header.
+    /// A CSV row does not fit the header.
     #[error("the number of cells is {cells}, expected {columns} as in the header")]
     Cells {
         /// Cells of the row.
@@ -129,23 +129,23 @@ pub enum RowProblem {
     /// A field is absent, empty or of the wrong type.
     #[error("field `{field}` {problem}")]
     Field {
-        /// Its name; dots lead inside.
+        /// Name of the field; dots lead inside.
         field: String,
-        /// What is wrong and what was expected.
+        /// Problem, and the expected value.
         problem: String,
     },
-    /// The answer is there, but the verifier cannot read it: no response could ever be right.
+    /// The answer exists, but the verifier cannot read it: no response could be right.
     #[error("answer {answer:?} cannot be read: {why}, expected one that reward-math can compare")]
     Answer {
-        /// As it stands in the file.
+        /// Answer as written in the file.
         answer: String,
-        /// What the verifier says.
+        /// The verifier's error.
         why: reward_math::ParseError,
     },
-    /// The answer of a programming task is no unit tests.
+    /// The answer of a programming task holds no unit tests.
     #[error("the tests cannot be read: {why}")]
     Tests {
-        /// What was found and what was expected.
+        /// The parser's error.
         why: UnitTestsError,
     },
 }
@@ -153,9 +153,9 @@ pub enum RowProblem {
 /// A row that is no question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadRow {
-    /// Where it stands.
+    /// Place of the row.
     pub place: RowPlace,
-    /// What is wrong with it.
+    /// Problem of the row.
     pub problem: RowProblem,
 }
 

@@ -1,4 +1,4 @@
-//! Which columns of a file hold question, answer, name and source.
+//! Columns of a file that hold question, answer, name and source.
 
 use std::fmt;
 
@@ -9,9 +9,9 @@ use super::row::Row;
 use super::{Question, QuestionFile, RowPlace, RowProblem};
 use crate::ground_truth::{RewardKind, RewardKinds};
 
-/// Columns that may hold the problem, the first one present.
+/// Columns that may hold the problem; the first one present is taken.
 const PROBLEM_COLUMNS: [&str; 4] = ["problem", "question", "prompt", "messages"];
-/// Columns that may hold the answer, the first one present.
+/// Columns that may hold the answer; the first one present is taken.
 const ANSWER_COLUMNS: [&str; 7] = [
     "answer",
     "reward_model.ground_truth",
@@ -21,12 +21,12 @@ const ANSWER_COLUMNS: [&str; 7] = [
     "test_cases",
     "input_output",
 ];
-/// Columns that may hold the name of the data set, the first one present.
+/// Columns that may hold the name of the data set; the first one present is taken.
 const SOURCE_COLUMNS: [&str; 3] = ["source", "data_source", "dataset"];
-/// Columns that may hold the name of the row, the first one present.
+/// Columns that may hold the name of the row; the first one present is taken.
 const ID_COLUMNS: [&str; 2] = ["id", "extra_info.index"];
 
-/// Which columns of a file hold what: those that [`QuestionFile`] names, else those recognised in its first row.
+/// Columns of a file: those that [`QuestionFile`] names, else those recognised in its first row.
 ///
 /// | columns | known from |
 /// |---|---|
@@ -62,11 +62,11 @@ impl fmt::Display for Layout {
 }
 
 impl Layout {
-    /// The columns that the file names, else those its first row is recognised by.
+    /// Returns the columns that the file names, else those recognised in its first row.
     ///
     /// # Errors
     ///
-    /// A text with the columns found, where question or answer are not among them.
+    /// A message with the columns found, if question or answer are not among them.
     pub(super) fn recognise(file: &QuestionFile, first: &Row) -> Result<Self, String> {
         let verl =
             at(first, "prompt").is_some() && at(first, "reward_model.ground_truth").is_some();
@@ -101,7 +101,7 @@ impl Layout {
         }
     }
 
-    /// The question of a row; `stem` is the name of the file, for what the row does not name. Of tests, any value is taken.
+    /// Returns the question of a row; `stem` is the file's name, the default of source and id. Tests may be any value.
     pub(super) fn question(
         &self,
         row: &Row,
@@ -144,16 +144,16 @@ impl Layout {
     }
 }
 
-/// The value at a column, dots lead inside; null is as good as absent.
+/// Returns the value of a column; dots lead inside, and null counts as absent.
 fn at<'a>(row: &'a Row, path: &str) -> Option<&'a Value> {
-    let found = row.get(path).or_else(|| {
+    let value = row.get(path).or_else(|| {
         let (first, rest) = path.split_once('.')?;
         rest.split('.').try_fold(row.get(first)?, |value, key| value.get(key))
     });
-    found.filter(|value| !value.is_null())
+    value.filter(|value| !value.is_null())
 }
 
-/// A list of one is what stands in it: some files keep one answer a verifier.
+/// Unwraps a list of one item: some files keep one answer per verifier.
 fn single(value: &Value) -> &Value {
     match value.as_array().map(Vec::as_slice) {
         Some([only]) => only,
@@ -201,7 +201,7 @@ fn name(value: &Value) -> Option<String> {
     }
 }
 
-/// The turns of a conversation; plain text is one turn of the user.
+/// Returns the turns of a conversation; plain text is one user turn.
 fn turns(field: &str, value: &Value) -> Result<Vec<Message>, RowProblem> {
     let Value::Array(list) = value else {
         return Ok(vec![Message::new("user", text(field, value)?)]);
@@ -223,14 +223,14 @@ fn turns(field: &str, value: &Value) -> Result<Vec<Message>, RowProblem> {
 }
 
 fn ends_wrongly(field: &str, turns: &[Message], expected: &str) -> RowProblem {
-    let found = match turns.last() {
+    let ending = match turns.last() {
         Some(turn) => format!("ends in a turn of {:?}", turn.role),
         None => "has no turn".to_owned(),
     };
-    field_problem(field, format!("{found}, expected one of {expected:?} there"))
+    field_problem(field, format!("{ending}, expected one of {expected:?} there"))
 }
 
-/// What follows the last `####` of a worked solution; without the marks, the text as it stands.
+/// Returns the text after the last `####` of a worked solution, or all of a text without `####`.
 fn final_answer(column: &AnswerColumn, answer: String) -> Result<String, RowProblem> {
     match answer.rsplit_once("####") {
         Some((_, tail)) if !tail.trim().is_empty() => Ok(tail.trim().to_owned()),
@@ -245,7 +245,7 @@ fn final_answer(column: &AnswerColumn, answer: String) -> Result<String, RowProb
     }
 }
 
-/// Values can be pages long; a message is not.
+/// Shortens a value for a message.
 fn shortened(value: &Value) -> String {
     const MOST: usize = 80;
     let text = value.to_string();

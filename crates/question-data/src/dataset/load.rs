@@ -1,4 +1,4 @@
-//! A file to its questions, under the rules for bad rows and duplicates.
+//! Reads the questions of a file, under the rules for bad rows and duplicates.
 
 use std::collections::HashMap;
 
@@ -12,28 +12,28 @@ use super::{
 use crate::ground_truth::{RewardKind, RewardKinds};
 use crate::question_key::symbols_key;
 
-/// Questions, and what is to be known of how they were read.
+/// Questions, and statistics of reading them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QuestionSet {
-    /// Those to ask.
+    /// Questions to ask.
     pub questions: Vec<Question>,
     /// Rows left out by [`BadRows::Drop`].
     pub bad_rows: Vec<BadRow>,
-    /// Questions that stood there more than once, whether they were kept or not.
+    /// Questions that occur more than once, dropped or not.
     pub repeated: usize,
-    /// Of these, how many had different answers.
+    /// Repeated questions with different answers.
     pub conflicting: usize,
     /// Rows left out by [`Duplicates::Drop`].
     pub dropped: usize,
 }
 
 impl QuestionSet {
-    /// Questions of which nothing needs to be said.
+    /// Makes a set of questions without bad or repeated rows.
     pub(super) fn of(questions: Vec<Question>) -> Self {
         Self { questions, bad_rows: Vec::new(), repeated: 0, conflicting: 0, dropped: 0 }
     }
 
-    /// What a person should know before training on them: one sentence each, none where all is well.
+    /// Returns warnings about bad and repeated rows, one sentence each.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if let Some(first) = self.bad_rows.first() {
@@ -55,18 +55,18 @@ impl QuestionSet {
 /// One row of a file: the question, or why there is none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadRow {
-    /// Where it stands.
+    /// Place of the row.
     pub place: RowPlace,
-    /// The question, its answer readable.
+    /// The question, with a readable answer.
     pub question: Result<Question, RowProblem>,
 }
 
 /// All rows of a file, good and bad.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadRows {
-    /// Which columns hold what.
+    /// Columns of the file.
     pub layout: Layout,
-    /// The rows in order; blank lines are none.
+    /// Rows in order; blank lines do not count.
     pub rows: Vec<ReadRow>,
 }
 
@@ -76,16 +76,16 @@ pub struct ReadRows {
 ///
 /// # Errors
 ///
-/// [`DatasetError`] where the file cannot be read, its columns are not known, or it has no row.
+/// [`DatasetError`] if the file cannot be read, its columns are not known, or it has no row.
 pub fn read_rows(file: &QuestionFile) -> Result<ReadRows, DatasetError> {
     read_rows_for(file, &RewardKinds::default())
 }
 
-/// As [`read_rows`], for answers that are not all mathematics.
+/// Reads every row by [`read_rows`], each answer by the kind of its source.
 ///
 /// # Errors
 ///
-/// As for [`read_rows`].
+/// See [`read_rows`].
 pub fn read_rows_for(file: &QuestionFile, kinds: &RewardKinds) -> Result<ReadRows, DatasetError> {
     let path = &file.path;
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -126,30 +126,30 @@ pub fn read_rows_for(file: &QuestionFile, kinds: &RewardKinds) -> Result<ReadRow
 
 /// Reads the questions of a file.
 ///
-/// Columns are recognised as [`Layout`] says; a solution in GSM8K's raw form (`… #### N`) gives `N`. An
-/// answer must be mathematics that [`reward_math::Gold`] reads: no response to it could be right otherwise. `id` defaults to
+/// [`Layout`] lists the columns that are recognised; a solution in GSM8K's raw form (`… #### N`) gives `N`. An answer
+/// must be mathematics that [`reward_math::Gold`] reads: no response to it could be right otherwise. `id` defaults to
 /// `name-row`, `source` to the file's name up to the first dot.
 ///
 /// # Errors
 ///
-/// [`DatasetError`], with all bad rows in one; a file without questions is an error.
+/// [`DatasetError`], which holds all bad rows; a file without questions is an error.
 pub fn read_questions(file: &QuestionFile) -> Result<QuestionSet, DatasetError> {
     read_questions_for(file, &RewardKinds::default())
 }
 
-/// As [`read_questions`], for answers that are not all mathematics: each must be one of the kind of its source.
+/// Reads questions by [`read_questions`], each answer by the kind of its source.
 ///
 /// # Errors
 ///
-/// As for [`read_questions`].
+/// See [`read_questions`].
 pub fn read_questions_for(
     file: &QuestionFile,
     kinds: &RewardKinds,
 ) -> Result<QuestionSet, DatasetError> {
     let ReadRows { rows, .. } = read_rows_for(file, kinds)?;
-    let (path, of) = (file.path.clone(), rows.len());
-    let mut places = Vec::with_capacity(of);
-    let mut set = QuestionSet::of(Vec::with_capacity(of));
+    let (path, row_count) = (file.path.clone(), rows.len());
+    let mut places = Vec::with_capacity(row_count);
+    let mut set = QuestionSet::of(Vec::with_capacity(row_count));
     for ReadRow { place, question } in rows {
         match question {
             Ok(question) => {
@@ -160,7 +160,7 @@ pub fn read_questions_for(
         }
     }
     if !set.bad_rows.is_empty() && file.bad_rows == BadRows::Error {
-        return Err(DatasetError::Rows { path, rows: set.bad_rows, of });
+        return Err(DatasetError::Rows { path, rows: set.bad_rows, of: row_count });
     }
     if set.questions.is_empty() {
         return Err(DatasetError::Empty { path });
@@ -200,7 +200,7 @@ pub fn read_questions_for(
     Ok(set)
 }
 
-/// Indices of the questions that stand there more than once, one group each, in order of the first.
+/// Groups the indices of questions that occur more than once, in order of the first.
 fn repeated(questions: &[Question]) -> Vec<Vec<usize>> {
     let mut rows_of: HashMap<String, Vec<usize>> = HashMap::new();
     for (row, question) in questions.iter().enumerate() {
@@ -211,7 +211,7 @@ fn repeated(questions: &[Question]) -> Vec<Vec<usize>> {
     groups
 }
 
-/// Whether two answers are the same to the verifier: as mathematics `025` and `25` are, `1/2` and `0.5` are.
+/// Returns true if the verifier takes two answers for equal: in mathematics `025` and `25`, or `1/2` and `0.5`.
 pub(crate) fn same_answer(left: &Question, right: &Question, kinds: &RewardKinds) -> bool {
     let right_by_left = || {
         let truth = kinds.of(&left.source).read(&left.answer, &Options::default());
@@ -220,7 +220,7 @@ pub(crate) fn same_answer(left: &Question, right: &Question, kinds: &RewardKinds
     left.answer == right.answer || right_by_left()
 }
 
-/// Refuses an answer that no response, or only its own spelling, could match.
+/// Refuses an answer that no response could match, or only its exact spelling.
 fn readable(question: Question, kinds: &RewardKinds) -> Result<Question, RowProblem> {
     let kind = kinds.of(&question.source);
     if kind == RewardKind::Code {

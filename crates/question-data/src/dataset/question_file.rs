@@ -1,4 +1,4 @@
-//! A file of questions, as it is to be read.
+//! Settings for reading a file of questions.
 
 use std::path::PathBuf;
 
@@ -34,7 +34,7 @@ pub struct QuestionFile {
     pub duplicates: Duplicates,
 }
 
-/// What a row without a question, or without an answer that the verifier can read, does.
+/// Treatment of a row without a question, or without an answer that the verifier can read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BadRows {
@@ -45,21 +45,21 @@ pub enum BadRows {
     Drop,
 }
 
-/// What a question that stands in a file more than once does ([`question_key`](crate::question_key)).
+/// Treatment of a question that occurs in a file more than once ([`question_key`](crate::question_key)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Duplicates {
-    /// It stays, and is counted.
+    /// Keeps the question, and counts it.
     #[default]
     Keep,
-    /// The first stays. Where the answers differ, none does: one of them is wrong.
+    /// Keeps the first. If the answers differ, none stays: one of them is wrong.
     Drop,
-    /// The file is refused.
+    /// Refuses the file.
     Error,
 }
 
 impl QuestionFile {
-    /// All of `path`, columns recognised.
+    /// Reads all of `path`; columns are recognised.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self {
             path: path.into(),

@@ -1,4 +1,4 @@
-//! One row of a file, whatever the file is.
+//! One row of a file of any kind.
 
 use std::path::Path;
 
@@ -9,13 +9,13 @@ use super::{DatasetError, RowPlace, RowProblem};
 /// Columns of one row.
 pub(super) type Row = Map<String, Value>;
 
-/// What is read of one row: the columns, or why there are none.
+/// One row as read: its place, and the columns or the reason why there are none.
 pub(super) type RawRow = (RowPlace, Result<Row, RowProblem>);
 
-/// The rows of a file, in order. An error of the outer kind ends the file: what follows cannot be read.
+/// Rows of a file, in order. An outer error ends the file: the rest cannot be read.
 pub(super) type Rows = Box<dyn Iterator<Item = Result<RawRow, DatasetError>>>;
 
-/// The text of a line or cell.
+/// Decodes the text of a line or cell.
 pub(super) fn utf8(bytes: &[u8]) -> Result<&str, RowProblem> {
     std::str::from_utf8(bytes).map_err(|error| {
         let index = error.valid_up_to();

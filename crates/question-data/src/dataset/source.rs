@@ -1,4 +1,4 @@
-//! Where questions come from.
+//! Sources of questions.
 
 use std::fmt;
 
@@ -15,14 +15,14 @@ use super::question_file::QuestionFile;
 use crate::arithmetic::{ArithmeticTask, Split};
 use crate::ground_truth::RewardKinds;
 
-/// Where questions come from. A text in its place is read by [`DataSource::named`].
+/// Source of questions. A plain string in its place is read by [`DataSource::named`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(!remote, transform = or_text)]
 #[serde(remote = "Self", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum DataSource {
     /// Rows of a file.
     File(QuestionFile),
-    /// Made-up arithmetic.
+    /// Generated arithmetic.
     Arithmetic(ArithmeticTask),
 }
 
@@ -66,7 +66,7 @@ impl<'de> Visitor<'de> for NameOrTable {
 }
 
 impl DataSource {
-    /// `"arithmetic"` is made-up questions, anything else a file; all settings have their defaults.
+    /// Takes `"arithmetic"` for generated questions, any other name for a file; all settings have their defaults.
     pub fn named(name: &str) -> Self {
         match name {
             "arithmetic" => Self::Arithmetic(ArithmeticTask::default()),
@@ -74,7 +74,7 @@ impl DataSource {
         }
     }
 
-    /// The questions of this source for one split. A file is one split and gives the same for both.
+    /// Returns the questions of this source for one split. A file is one split and gives equal questions for both.
     ///
     /// # Errors
     ///
@@ -83,20 +83,20 @@ impl DataSource {
         Ok(self.load(split)?.questions)
     }
 
-    /// As [`DataSource::questions`], with what was left out.
+    /// Returns the questions of this source, with the rows that were left out.
     ///
     /// # Errors
     ///
-    /// As for [`DataSource::questions`].
+    /// See [`DataSource::questions`].
     pub fn load(&self, split: Split) -> Result<QuestionSet, DatasetError> {
         self.load_for(split, &RewardKinds::default())
     }
 
-    /// As [`DataSource::load`], for answers that are not all mathematics.
+    /// Returns the result of [`DataSource::load`], each answer read by the kind of its source.
     ///
     /// # Errors
     ///
-    /// As for [`DataSource::questions`]; an answer that is none of the kind of its source is a bad row.
+    /// See [`DataSource::questions`]; an answer that does not fit the kind of its source is a bad row.
     pub fn load_for(&self, split: Split, kinds: &RewardKinds) -> Result<QuestionSet, DatasetError> {
         match self {
             Self::File(file) => read_questions_for(file, kinds),

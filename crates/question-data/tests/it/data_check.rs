@@ -1,4 +1,4 @@
-//! `check_data` finds each kind of defect, and the real ones where the real files are at hand.
+//! Tests that `check_data` finds each kind of defect, and those of the real files if present.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use serde_json::json;
 
 const TAIL: &str = "Let's think step by step and output the final answer within \\boxed{}.";
 
-/// One of each defect; the comment is the row.
+/// One row for each defect; the comment is the row.
 fn defects() -> Vec<String> {
     let row =
         |problem: &str, answer: &str| json!({"problem": problem, "answer": answer}).to_string();
@@ -182,7 +182,7 @@ fn a_file_without_defects_is_clean() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// What the report says to leave out is enough: checked again, nothing is known.
+    /// No question is known any more once the reported rows are removed.
     #[test]
     fn nothing_is_known_once_the_rows_are_dropped(
         training in prop::collection::vec(prop::collection::vec(0_u8..3, 5..40), 1..12),
@@ -215,7 +215,7 @@ fn shared(name: &str) -> Option<PathBuf> {
     Some(path)
 }
 
-/// The counts were made independently, in Python, when the data were collected.
+/// The expected counts were computed independently, in Python, when the data were collected.
 #[test]
 fn the_real_defects_of_dapo_math_are_found_where_it_is_at_hand() {
     let Some(path) = shared("dapo_math_17k") else { return };

@@ -38,7 +38,7 @@ fn raw_gsm8k_solutions_give_what_follows_the_marks() {
     assert_eq!((questions[0].problem.as_str(), questions[0].answer.as_str()), ("Q", "1,072"));
 }
 
-/// `three.jsonl.zst` was packed by the reference `zstd` from three lines.
+/// The reference `zstd` packed `three.jsonl.zst` from three lines.
 #[test]
 fn packed_lines_are_read_and_limited() {
     let mut file = QuestionFile::new(data("three.jsonl.zst"));
@@ -102,7 +102,7 @@ fn files_that_cannot_be_read_are_named() {
     assert!(read("cut.jsonl.zst").starts_with("DIR/cut.jsonl.zst: cannot read: "));
 }
 
-/// The same two questions as JSON lines, as a JSON list and as CSV.
+/// Two questions give equal results as JSON lines, as a JSON list and as CSV.
 #[test]
 fn a_json_list_and_csv_are_read_as_lines_are() {
     let lines = "{\"id\": \"a\", \"problem\": \"2, or\\n\\\"two\\\"?\", \"answer\": \"1,072\"}\n\
@@ -187,7 +187,7 @@ fn text_that_is_not_utf8_is_named_by_row_and_byte() {
     }
 }
 
-/// Where the shared data sets are at hand, all of them can be read.
+/// All shared data sets that are present can be read.
 #[test]
 fn whole_data_sets_are_read_where_they_are_at_hand() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
@@ -205,7 +205,7 @@ fn whole_data_sets_are_read_where_they_are_at_hand() {
     }
 }
 
-/// The answer by another route: the numbers and the operation are read back from the text.
+/// The expected answer comes from another route: numbers and operation are parsed from the text.
 #[test]
 fn answers_of_plain_sums_are_exact() {
     let task = ArithmeticTask {

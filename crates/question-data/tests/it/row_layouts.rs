@@ -1,4 +1,4 @@
-//! The same questions out of every kind of row and file.
+//! Equal questions from every kind of row and file.
 
 use model_files::chat_template::Message;
 use proptest::prelude::*;
@@ -7,7 +7,7 @@ use workspace_tests::files::{folder, message};
 
 use crate::data;
 
-/// Questions of a one-file folder, and the layout they were recognised by.
+/// Returns the questions of a file, and the layout that was recognised.
 fn read(file: &QuestionFile) -> (Vec<Question>, String) {
     let layout = read_rows(file).expect("the rows can be read").layout.to_string();
     (read_questions(file).expect("the rows are good").questions, layout)
@@ -214,7 +214,7 @@ fn tables_that_cannot_be_read_say_why() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
-    /// Whatever became of the bytes on their way, reading ends in rows or in an error.
+    /// With any damage to the bytes, reading ends in rows or in an error.
     #[test]
     fn damaged_tables_end_in_an_error_or_in_rows(
         table in prop::sample::select(vec!["verl_snappy.parquet", "verl_zstd_v2.parquet"]),

@@ -1,4 +1,4 @@
-//! What bad and repeated rows do.
+//! Rules for bad and repeated rows.
 
 use proptest::prelude::*;
 use question_data::dataset::{
@@ -38,19 +38,23 @@ fn all_bad_rows_are_reported_in_one_message() {
         r#"{"answer": "4"}"#,
     ]);
     let text = read(&bad, |_| {}).unwrap_err();
-    let found: Vec<&str> = text.lines().collect();
+    let message_lines: Vec<&str> = text.lines().collect();
     assert_eq!(
-        found[0],
+        message_lines[0],
         "DIR/set.jsonl: 4 of 5 rows are invalid (bad_rows = \"drop\" leaves them out):"
     );
-    assert_eq!(found[1], "  DIR/set.jsonl:3: field `answer` is empty, expected text");
-    assert!(found[2].starts_with("  DIR/set.jsonl:4: not a JSON object: "), "{text}");
+    assert_eq!(message_lines[1], "  DIR/set.jsonl:3: field `answer` is empty, expected text");
+    assert!(message_lines[2].starts_with("  DIR/set.jsonl:4: not a JSON object: "), "{text}");
     assert!(
-        found[3].starts_with("  DIR/set.jsonl:5: answer \"\\\\frac{1}{0}\" cannot be read: "),
+        message_lines[3]
+            .starts_with("  DIR/set.jsonl:5: answer \"\\\\frac{1}{0}\" cannot be read: "),
         "{text}"
     );
-    assert_eq!(found[4], "  DIR/set.jsonl:6: field `problem` is missing, the row has answer");
-    assert_eq!(found.len(), 5);
+    assert_eq!(
+        message_lines[4],
+        "  DIR/set.jsonl:6: field `problem` is missing, the row has answer"
+    );
+    assert_eq!(message_lines.len(), 5);
 }
 
 #[test]
@@ -79,7 +83,7 @@ fn bad_rows_are_left_out_and_counted_where_the_rule_says_so() {
     assert!(none.starts_with("DIR/set.jsonl:1: not a JSON object"), "{none}");
 }
 
-/// `a` three times with the same answer, `b` twice with different ones, `c ± 1` are two questions.
+/// Returns `a` three times with the same answer, `b` twice with different ones, and `c ± 1` as two questions.
 fn repeated() -> Vec<String> {
     vec![
         row("What is a?", "1/2"),
@@ -142,12 +146,12 @@ proptest! {
             }
             seen
         };
-        let found = read(&rows, |file| file.duplicates = Duplicates::Drop);
+        let outcome = read(&rows, |file| file.duplicates = Duplicates::Drop);
         if expected.is_empty() {
-            prop_assert!(found.unwrap_err().ends_with("no questions, expected at least one row"));
+            prop_assert!(outcome.unwrap_err().ends_with("no questions, expected at least one row"));
         } else {
-            let found: Vec<String> = found.unwrap().questions.into_iter().map(|q| q.problem).collect();
-            prop_assert_eq!(found, expected);
+            let problems: Vec<String> = outcome.unwrap().questions.into_iter().map(|q| q.problem).collect();
+            prop_assert_eq!(problems, expected);
         }
     }
 }

@@ -48,11 +48,13 @@ impl Algebra {
         if total > MAX_BITS {
             return Err(ParseError::OutOfFuel);
         }
-        let whole = left.is_int() && right.is_int();
-        self.spend(8 + if whole { (left_bits * right_bits) >> 18 } else { (total * total) >> 12 })
+        let are_integers = left.is_int() && right.is_int();
+        self.spend(
+            8 + if are_integers { (left_bits * right_bits) >> 18 } else { (total * total) >> 12 },
+        )
     }
 
-    /// Adds exponents; the flag tells that no atom needs reducing.
+    /// Multiplies monomials by adding exponents; the flag is true if no atom needs reducing.
     fn merge(&mut self, left: &Monomial, right: &Monomial) -> Result<(Monomial, bool)> {
         self.spend(1 + (left.len() + right.len()) as u64 / 2)?;
         let mut merged = Monomial::with_capacity(left.len() + right.len());
@@ -94,7 +96,7 @@ impl Algebra {
         }
     }
 
-    /// The exponent from which on powers of the atom are rewritten.
+    /// Returns the exponent from which on powers of the atom are rewritten.
     fn modulus(&self, id: u32) -> Option<i64> {
         match self.atom(id) {
             Atom::Prime(_) | Atom::Base(_) => Some(1),
@@ -174,7 +176,7 @@ impl Algebra {
             }
             return self.reduce(raised, power);
         }
-        // A binomial to this power already costs more than any answer is worth.
+        // A binomial to this power already costs more than any answer.
         if exponent > 400 && base.len() > 1 {
             return Err(ParseError::OutOfFuel);
         }

@@ -6,11 +6,11 @@ use dashu::{Natural, Rational};
 use super::{Algebra, Atom, Exponent, Fraction, Monomial, Polynomial, Result};
 use crate::verdict::ParseError;
 
-/// Trial division stops here; what is left counts as one factor.
+/// Largest trial divisor; the remaining factor is not divided further.
 const LARGEST_TRIAL: u64 = 4096;
 
 impl Algebra {
-    /// The principal root, or the real one where the index is odd and the radicand a negative number.
+    /// Returns the principal root, or the real one of a negative number if the index is odd.
     pub(super) fn root(&mut self, radicand: &Fraction, index: u32) -> Result<Fraction> {
         if index == 0 || index > 1000 {
             return Err(ParseError::Undefined { what: format!("root of index {index}") });
@@ -19,7 +19,7 @@ impl Algebra {
             return Ok(radicand.clone());
         }
         let Some(polynomial) = radicand.as_polynomial() else {
-            // √(a/b) = √a / √b where b is clearly positive; else the root of the whole stays as it is.
+            // √(a/b) = √a / √b if b is clearly positive; else the root of the whole fraction stays.
             let bottom = Fraction::from(radicand.denominator.clone());
             if self.sign(&bottom) == Some(1) {
                 let top = Fraction::from(radicand.numerator.clone());
@@ -108,7 +108,7 @@ impl Algebra {
             inner = inner.scaled(&Rational::NEG_ONE);
             scale = scale.negated();
         }
-        // A negative number under an even root: take out i, so that the root is of a positive number.
+        // A negative number under an even root: i is factored out, so that the root is of a positive number.
         if index == 2 && self.sign(&Fraction::from(inner.clone())) == Some(-1) {
             inner = inner.scaled(&Rational::NEG_ONE);
             let imaginary = self.of_atom(Atom::Imaginary);
@@ -120,7 +120,7 @@ impl Algebra {
         self.multiply(&scale, &Fraction::from(root))
     }
 
-    /// `√(a + b)` with `a` rational, `b²` rational and `a² - b²` a square `s²`: `√((a+s)/2) ± √((a-s)/2)`.
+    /// Denests `√(a + b)` with `a` rational, `b²` rational and `a² - b²` a square `s²`: `√((a+s)/2) ± √((a-s)/2)`.
     fn denest(&mut self, sum: &Polynomial) -> Result<Option<Fraction>> {
         let terms: Vec<_> = sum.terms().collect();
         let [(first, a), (second, b)] = terms.as_slice() else { return Ok(None) };
@@ -164,19 +164,19 @@ impl Algebra {
                 let positive = self.approximate_atom(self.atom(*id)).is_some()
                     || matches!(self.atom(*id), Atom::Absolute(_) | Atom::Base(_));
                 imaginary |= matches!(self.atom(*id), Atom::Imaginary);
-                // A root of a variable supposes that it is not negative.
+                // A root of a variable assumes that the variable is not negative.
                 match exponent.integer() {
-                    Some(whole) if !positive && whole % 2 != 0 => inside.push((*id, whole)),
+                    Some(degree) if !positive && degree % 2 != 0 => inside.push((*id, degree)),
                     _ => outside.push((*id, *exponent)),
                 }
             }
             if !imaginary {
                 let outside = Polynomial::term(outside, coefficient);
                 let mut result = Fraction::from(outside);
-                for (id, whole) in inside {
+                for (id, degree) in inside {
                     let atom = Polynomial::term(vec![(id, Exponent::ONE)], Rational::ONE);
                     let absolute = self.of_atom(Atom::Absolute(atom));
-                    let count = Fraction::constant(Rational::from(whole));
+                    let count = Fraction::constant(Rational::from(degree));
                     let power = self.power(&absolute, &count)?;
                     result = self.multiply(&result, &power)?;
                 }
@@ -202,7 +202,7 @@ impl Algebra {
         })
     }
 
-    /// Prime factors of a positive rational with their exponents, negative ones from the denominator.
+    /// Returns the prime factors of a positive rational with their exponents, negative for the denominator.
     pub(super) fn factor(&mut self, value: &Rational) -> Result<Vec<(Natural, i64)>> {
         let mut factors = self.factor_integer(value.numerator().unsigned_abs())?;
         let below = self.factor_integer(value.denominator().clone())?;
@@ -231,7 +231,7 @@ impl Algebra {
         if rest.is_one() {
             return Ok(factors);
         }
-        // A large square or cube is common (roots of products); nothing larger is.
+        // A large square or cube is common (roots of products); higher powers are not.
         for power in [2_u8, 3] {
             let bits = rest.bit_len() as u64;
             self.spend(bits * bits / (1 << 12))?;
@@ -254,7 +254,7 @@ fn rational_square_root(value: &Rational) -> Option<Rational> {
     (&root * &root == *value).then_some(root)
 }
 
-/// The integer, if it is at most `limit`.
+/// Returns the integer if it is at most `limit`.
 pub(super) fn at_most(value: &Rational, limit: u64) -> Option<u64> {
     let fits = value.is_int() && !value.is_negative();
     if fits { value.numerator().try_into().ok().filter(|&n| n <= limit) } else { None }

@@ -1,4 +1,4 @@
-//! Items between separators, their sides and relations, their operands.
+//! Parser of items between separators, of their sides, relations and operands.
 
 use dashu::Rational;
 
@@ -22,12 +22,13 @@ impl Parser {
         Ok(list(' ', ' ', items))
     }
 
-    /// `(\$5)`, `(x = 5)`: brackets around all of an answer that is no tuple.
+    /// Parses `(\$5)`, `(x = 5)`: brackets around all of an answer that is no tuple.
     fn in_outer_brackets(&mut self) -> Result<Option<Node>> {
         let last = self.bracket().filter(|(_, separated)| !separated).map(|(close, _)| close);
         let last = last.filter(|at| self.kind_at(*at).is_some_and(|kind| kind.is_symbol(')')));
-        let whole = self.at_symbol('(') && last.is_some_and(|at| self.kind_at(at + 1).is_none());
-        if !whole {
+        let encloses_all =
+            self.at_symbol('(') && last.is_some_and(|at| self.kind_at(at + 1).is_none());
+        if !encloses_all {
             return Ok(None);
         }
         self.advance();
@@ -35,7 +36,7 @@ impl Parser {
         Ok((Some(self.position()) == last).then_some(item))
     }
 
-    /// Items between separators. Inequalities joined by "and" are one item.
+    /// Parses items between separators. Inequalities joined by "and" are one item.
     pub(super) fn items(&mut self) -> Result<Vec<Node>> {
         let mut items = vec![self.item()?];
         while let Some(both) = self.eat_separator() {
@@ -65,7 +66,7 @@ impl Parser {
         Ok(items)
     }
 
-    /// Steps over commas and conjunctions; whether they say "and".
+    /// Skips commas and conjunctions; returns whether they contain "and", `None` if there are none.
     pub(super) fn eat_separator(&mut self) -> Option<bool> {
         let mut both = None;
         loop {
@@ -104,7 +105,7 @@ impl Parser {
             }
         }
         self.around.congruence = false;
-        // "The equation is y = 2x": words before an equation are not a side of it.
+        // "The equation is y = 2x": the words before an equation are no side of it.
         if sides.len() > 2 && matches!(sides[0], Node::Words(_)) && relations[0] == Relation::Equal
         {
             sides.remove(0);
@@ -122,7 +123,7 @@ impl Parser {
         Ok(Node::Chain { sides, relations })
     }
 
-    /// `\pmod 7`, `\mod 7` and `(\mod 7)` behind a residue.
+    /// Parses `\pmod 7`, `\mod 7` and `(\mod 7)` after a residue.
     fn modulus(&mut self) -> Result<Option<Expression>> {
         if self.eat_command("pmod") || self.eat_command("mod") {
             return self.primary().map(Some);
@@ -184,10 +185,10 @@ impl Parser {
         Some(relation)
     }
 
-    /// Sets joined by `\cup`, `\cap` and `\setminus`, from left to right.
+    /// Parses sets joined by `\cup`, `\cap` and `\setminus`, from left to right.
     pub(super) fn side(&mut self) -> Result<Node> {
         let mut side = self.operand()?;
-        // `x < 1 \cup x > 2` joins what is said of `x`, not 1 and `x`.
+        // `x < 1 \cup x > 2` joins the two conditions on `x`, not 1 and `x`.
         while is_set(&side) {
             let join: fn(Vec<Node>) -> Node = if self.eat_command("cup") || self.eat_capital_u() {
                 Node::Union
@@ -213,29 +214,29 @@ impl Parser {
         Ok(side)
     }
 
-    /// The sign of `\mathbb{R} - \{0\}` and `\mathbb{R} / \{0\}`.
+    /// Skips the sign in `\mathbb{R} - \{0\}` or `\mathbb{R} / \{0\}`.
     fn eat_sign_before_brace(&mut self) -> bool {
-        let found = (self.at_symbol('-') || self.at_symbol('/'))
+        let is_sign = (self.at_symbol('-') || self.at_symbol('/'))
             && self
                 .peek_at(1)
                 .is_some_and(|kind| kind.is_command("{") || kind.is_command("lbrace"));
-        if found {
+        if is_sign {
             self.advance();
         }
-        found
+        is_sign
     }
 
-    /// `(0, 1) U (2, 3)`.
+    /// Skips the capital U in `(0, 1) U (2, 3)`.
     fn eat_capital_u(&mut self) -> bool {
-        let found = matches!(self.peek(), Some(Kind::Letter('U')))
+        let is_union = matches!(self.peek(), Some(Kind::Letter('U')))
             && matches!(self.peek_at(1), Some(Kind::Symbol('(' | '[') | Kind::Command(_)));
-        if found {
+        if is_union {
             self.advance();
         }
-        found
+        is_union
     }
 
-    /// `:` or "to" before the next part of a ratio.
+    /// Returns true before `:` or "to" and the next part of a ratio.
     fn at_ratio(&self) -> bool {
         let to = matches!(self.peek(), Some(Kind::Word(word) | Kind::Text(word)) if word == "to");
         (self.at_symbol(':') && !self.around.builder)
@@ -302,7 +303,7 @@ impl Parser {
         }
     }
 
-    /// Words, or "all real numbers except 2" as a difference.
+    /// Turns "all real numbers except 2" into a difference; other words stay words.
     fn with_exception(&mut self, words: String) -> Result<Node> {
         let excepted = ["except", "except for", "other than", "excluding"]
             .iter()
@@ -323,7 +324,7 @@ impl Parser {
         Ok(Node::Difference(vec![reals, Node::List { open: '{', close: '}', items }]))
     }
 
-    /// `2 hours 30 minutes`: everything in the smaller unit.
+    /// Parses `2 hours 30 minutes`, all in the smaller unit.
     fn with_smaller_unit(
         &mut self,
         expression: Expression,
@@ -350,7 +351,7 @@ impl Parser {
     }
 }
 
-/// Whether the node may be a set, for the signs that join sets.
+/// Returns true if the node may be a set, as an operand of the signs that join sets.
 fn is_set(node: &Node) -> bool {
     match node {
         Node::List { open, .. } => *open != ' ',

@@ -1,4 +1,4 @@
-//! Words, currencies and units beside a value.
+//! Parser of words, currencies and units beside a value.
 
 use dashu::Rational;
 
@@ -8,7 +8,7 @@ use crate::token::Kind;
 use crate::words;
 
 impl Parser {
-    /// Words up to the end of the item, if it starts with one.
+    /// Parses words up to the end of the item, if it starts with a word.
     pub(super) fn words(&mut self) -> Option<String> {
         let starts = match self.peek() {
             Some(Kind::Word(word) | Kind::Text(word)) => !self.is_name(word),
@@ -35,12 +35,12 @@ impl Parser {
             && !self.peek_at(1).is_some_and(|kind| kind.is_symbol('='))
     }
 
-    /// Whether the token behind this one begins a value.
+    /// Returns true if the next token begins a value.
     fn value_follows(&self) -> bool {
         !matches!(self.peek_at(1), None | Some(Kind::Word(_) | Kind::Text(_)))
     }
 
-    /// A currency sign or code before the number, also after its sign.
+    /// Parses a currency sign or code before the number, or after its sign.
     pub(super) fn currency(&mut self) -> Option<String> {
         if let Some(Kind::Word(word) | Kind::Text(word)) = self.peek()
             && let Some(name) = currency_code(word)
@@ -63,7 +63,7 @@ impl Parser {
         Some(name.to_owned())
     }
 
-    /// `%`, "percent" and its short forms.
+    /// Skips `%`, "percent" and its short forms.
     pub(super) fn eat_percent(&mut self) -> bool {
         if self.eat_symbol('%') || self.eat_command("%") {
             return true;
@@ -83,7 +83,7 @@ impl Parser {
         true
     }
 
-    /// "million", "tenths" and the like behind a number, as a factor.
+    /// Parses "million", "tenths" and the like after a number, as a factor.
     pub(super) fn magnitude(&mut self) -> Option<Rational> {
         let Some(Kind::Word(text) | Kind::Text(text)) = self.peek() else { return None };
         let (first, rest) = text.trim_start().split_once(' ').unwrap_or((text.trim(), ""));
@@ -100,7 +100,7 @@ impl Parser {
         Some(factor)
     }
 
-    /// `C` or `F` behind a degree sign.
+    /// Parses `C` or `F` after a degree sign.
     pub(super) fn temperature_scale(&mut self) -> Option<&'static str> {
         let scale = match self.peek()? {
             Kind::Letter('C') => "celsius",
@@ -116,7 +116,7 @@ impl Parser {
         Some(scale)
     }
 
-    /// The words of measurement after a value.
+    /// Parses the words of measurement after a value.
     pub(super) fn unit(&mut self, start: usize) -> Result<Option<String>> {
         let mut unit = String::new();
         loop {
@@ -161,7 +161,7 @@ impl Parser {
                 {
                     unit.push('*');
                 }
-                // A short form with its full stop: `5 sq. ft.`
+                // An abbreviation with its full stop: `5 sq. ft.`
                 Some(Kind::Symbol('.')) if !unit.is_empty() => {}
                 Some(Kind::Symbol('/')) if !unit.is_empty() => unit.push('/'),
                 Some(Kind::Symbol('^')) if !unit.is_empty() => {
@@ -190,7 +190,7 @@ impl Parser {
         Ok(words::unit(&unit))
     }
 
-    /// The power of a unit: `2`, `{2}` or `{-1}`.
+    /// Parses the power of a unit: `2`, `{2}` or `{-1}`.
     fn unit_power(&mut self) -> Result<String> {
         let grouped = self.eat_symbol('{');
         let negative = self.eat_symbol('-');
@@ -205,7 +205,7 @@ impl Parser {
         Ok(power)
     }
 
-    /// `\frac{\text{m}}{\text{s}^2}` as `m/s^2`.
+    /// Parses `\frac{\text{m}}{\text{s}^2}` as `m/s^2`.
     fn unit_fraction(&mut self) -> Result<String> {
         self.advance();
         let mut sides = Vec::new();
@@ -230,7 +230,7 @@ impl Parser {
     }
 }
 
-/// Whether the word joins a label to its value.
+/// Returns true if the word joins a label to its value.
 fn is_copula(word: &str) -> bool {
     matches!(word, "is" | "are" | "equals")
 }

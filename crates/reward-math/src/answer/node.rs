@@ -11,13 +11,13 @@ pub(crate) enum Node {
     Value { expression: Expression, unit: Option<String>, percent: bool, plus: bool },
     /// Anything in plain language, normalised.
     Words(String),
-    /// Items with the brackets around them; a space where there are none.
+    /// Items with the brackets around them; a space if there are none.
     List { open: char, close: char, items: Vec<Node> },
     /// A union of sets.
     Union(Vec<Node>),
-    /// What several sets share; also inequalities joined by "and".
+    /// Intersection of sets; also inequalities joined by "and".
     Intersection(Vec<Node>),
-    /// The first set without the others.
+    /// First set without the others.
     Difference(Vec<Node>),
     /// Sides joined by relations, one fewer than sides.
     Chain { sides: Vec<Node>, relations: Vec<Relation> },
@@ -27,7 +27,7 @@ pub(crate) enum Node {
     Piecewise(Vec<Piece>),
     /// `a:b:c`.
     Ratio(Vec<Expression>),
-    /// `\{x \mid x > 2\}`: what the members look like, and what holds of them.
+    /// `\{x \mid x > 2\}`: the form of the members, and their conditions.
     Builder { head: Box<Node>, conditions: Vec<Node> },
 }
 
@@ -45,7 +45,7 @@ pub(crate) enum Relation {
 }
 
 impl Relation {
-    /// The relation read from right to left.
+    /// Returns the relation read from right to left.
     pub(crate) fn flipped(self) -> Self {
         match self {
             Self::Less => Self::Greater,
@@ -61,14 +61,14 @@ impl Relation {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Piece {
     pub(crate) value: Node,
-    /// The condition as written, without spaces; `None` for "otherwise".
+    /// Condition as written, without spaces; `None` for "otherwise".
     pub(crate) condition: Option<String>,
-    /// What the condition says, if it is an inequality or equation and no plain language.
+    /// Condition parsed, if it is an inequality or equation and no plain language.
     pub(crate) region: Option<Node>,
 }
 
 impl Node {
-    /// The variables of all its expressions.
+    /// Returns the variables of all expressions.
     pub(crate) fn names(&self) -> BTreeSet<String> {
         let mut names = BTreeSet::new();
         let _copy = self.mapped(&mut |expression| {
@@ -78,12 +78,12 @@ impl Node {
         names
     }
 
-    /// The same with another name for a variable.
+    /// Returns the node with one variable renamed.
     pub(super) fn renamed(&self, from: &str, to: &str) -> Self {
         self.mapped(&mut |expression| expression.renamed(from, to))
     }
 
-    /// The same structure with other expressions.
+    /// Returns the node with each expression mapped by `with`.
     fn mapped(&self, with: &mut dyn FnMut(&Expression) -> Expression) -> Self {
         let mut all =
             |nodes: &[Self]| nodes.iter().map(|node| node.mapped(with)).collect::<Vec<_>>();

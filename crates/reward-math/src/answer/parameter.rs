@@ -1,6 +1,7 @@
-//! The integer that runs through a family of answers: `k` of `x = k\pi, k \in \mathbb{Z}`. It may have any name.
+//! Integer that numbers a family of answers: `k` in `x = k\pi, k \in \mathbb{Z}`. It may have any name.
 
-/// The name that the text declares to be any integer: `k \in \mathbb{Z}`, "for any integer n", "where m is an integer".
+/// Returns the name that the text declares an integer: `k \in \mathbb{Z}`, "for any integer n", "where m is an
+/// integer".
 pub(super) fn integer_parameter(folded: &str) -> Option<String> {
     if !folded.contains("\\in") && !folded.contains("integer") {
         return None;
@@ -11,11 +12,11 @@ pub(super) fn integer_parameter(folded: &str) -> Option<String> {
         [name, "\\in", "Z"] if is_name(name) => Some(*name),
         _ => None,
     });
-    let said = || (0..words.len()).find_map(|from| declared(&words[from..]));
-    member.or_else(said).map(str::to_owned)
+    let in_words = || (0..words.len()).find_map(|from| declared(&words[from..]));
+    member.or_else(in_words).map(str::to_owned)
 }
 
-/// The text before "for any integer n" and ", where k is an integer" at its end.
+/// Removes "for any integer n" or ", where k is an integer" from the end of the text.
 pub(super) fn without_integers(folded: &str) -> &str {
     const OPENINGS: [&str; 8] = [
         "\\text{ for ",
@@ -39,7 +40,7 @@ pub(super) fn without_integers(folded: &str) -> &str {
     }
 }
 
-/// The name in a clause that declares an integer and says nothing else.
+/// Returns the name in a clause that declares an integer and says nothing else.
 fn declared<'a>(clause: &[&'a str]) -> Option<&'a str> {
     let (["for", "integer" | "integers", name]
     | ["for", "any" | "some", "integer" | "integers", name]

@@ -1,15 +1,15 @@
-//! Values by cases: each with the condition under which it holds.
+//! Parser of values by cases, each with its condition.
 
 use super::node::{Node, Piece};
 use super::sign::list;
 use crate::parser::{Parser, Result};
 use crate::token::Kind;
 
-/// Most rows that are read.
+/// Most rows that are parsed.
 const MAX_PIECES: usize = 64;
 
 impl Parser {
-    /// The rows up to the end of the environment; `None` if one of them has no condition.
+    /// Parses the rows up to the end of the environment; `None` if one of them has no condition.
     pub(super) fn pieces(&mut self, name: &str) -> Result<Option<Vec<Piece>>> {
         let mut pieces = Vec::new();
         while !self.eat_end(name)? {
@@ -31,15 +31,16 @@ impl Parser {
         Ok((pieces.len() > 1).then_some(pieces))
     }
 
-    /// "if", "when" or "for" before a condition.
+    /// Skips "if", "when" or "for" before a condition.
     fn eat_condition_word(&mut self) -> bool {
         let Some(Kind::Word(word) | Kind::Text(word)) = self.peek() else { return false };
-        let found = matches!(word.trim(), "if" | "when" | "for" | "where" | "If" | "当" | "若");
-        self.position_forward(usize::from(found));
-        found
+        let is_condition =
+            matches!(word.trim(), "if" | "when" | "for" | "where" | "If" | "当" | "若");
+        self.position_forward(usize::from(is_condition));
+        is_condition
     }
 
-    /// The condition of a row, up to the end of the row.
+    /// Parses the condition of a row, up to the end of the row.
     fn condition(&mut self, value: Node) -> Result<Option<Piece>> {
         self.eat_symbol('&');
         self.eat_condition_word();
@@ -75,7 +76,7 @@ impl Parser {
     }
 }
 
-/// Whether the node is a statement about numbers alone.
+/// Returns true if the node is a statement about numbers only.
 fn states(node: &Node) -> bool {
     match node {
         Node::Chain { sides, .. } => sides.iter().all(|side| {

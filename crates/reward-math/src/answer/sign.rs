@@ -3,7 +3,7 @@
 use super::node::{Node, Relation};
 use crate::expression::Expression;
 
-/// A list, or its only item; `±` makes two items of one.
+/// Makes a list, or returns its only item; `±` makes two items of one.
 pub(super) fn list(open: char, close: char, items: Vec<Node>) -> Node {
     let mut items = expand(items);
     if items.len() == 1 {
@@ -53,14 +53,14 @@ pub(super) fn expand(items: Vec<Node>) -> Vec<Node> {
     expanded
 }
 
-/// Coordinates of all points together: more are no answer, and would cost the memory that a bomb may not have.
+/// Most coordinates of all points together: more are no sensible answer and cost too much memory.
 const MOST_COORDINATES: usize = 4096;
 
-/// Whether a value, or one within a tuple, matrix or ratio, takes either sign.
+/// Returns true if a value, or one within a tuple, matrix or ratio, contains `±`.
 fn takes_either(node: &Node) -> bool {
     match node {
         Node::Value { expression, .. } => has_either(expression),
-        // The members of a set have their signs already.
+        // The signs of a set's members are already expanded.
         Node::List { open: '(' | '[', items, .. } => items.iter().any(takes_either),
         Node::Matrix(rows) => rows.iter().flatten().any(has_either),
         Node::Ratio(parts) => parts.iter().any(has_either),
@@ -68,7 +68,7 @@ fn takes_either(node: &Node) -> bool {
     }
 }
 
-/// The node with all its signs one way.
+/// Returns the node with the same choice for all its signs.
 fn signed(node: &Node, plus: bool) -> Node {
     let all = |parts: &Vec<Expression>| parts.iter().map(|part| with_sign(part, plus)).collect();
     match node {
@@ -89,8 +89,9 @@ fn signed(node: &Node, plus: bool) -> Node {
     }
 }
 
-/// The points that coordinates are: every choice of their signs, that of the first changing fastest. Signs that are
-/// linked by a `∓`, within other coordinates, or too many, go together: two points, and never one.
+/// Returns the points of all sign combinations, the sign of the first coordinate changing fastest.
+///
+/// Signs that a `∓` links, that lie within other coordinates, or that are too many change together: two points.
 fn all_signs(items: &[Node]) -> Vec<Vec<Node>> {
     let places: Vec<usize> =
         (0..items.len()).filter(|&place| takes_either(&items[place])).collect();
@@ -118,7 +119,7 @@ fn all_signs(items: &[Node]) -> Vec<Vec<Node>> {
     (0..1 << places.len()).map(point).collect()
 }
 
-/// The expression with one of its two signs, where `±` stands before all of it or before one of its terms.
+/// Resolves the `±` before all of an expression or before one of its terms.
 fn with_sign(expression: &Expression, plus: bool) -> Expression {
     match expression {
         Expression::PlusMinus(inner, flipped) if plus == *flipped => {

@@ -1,4 +1,4 @@
-//! The text before it is read: its plain spelling, rarer notations rewritten, labels and domains cut off.
+//! Preparation of the text before parsing: plain spelling, rarer notations, labels and domains.
 
 use std::borrow::Cow;
 
@@ -7,14 +7,14 @@ use dashu::Rational;
 use crate::parser::{self, MAX_DIGITS_IN_BASE};
 use crate::words;
 
-/// The text without spaces and decoration, for the first rung.
+/// Removes spaces and decoration, for the first rung.
 pub(super) fn spelling(folded: &str) -> String {
     let mut text = folded.replace("\\left", "").replace("\\right", "").replace("\\!", "");
     for (long, short) in [("\\dfrac", "\\frac"), ("\\tfrac", "\\frac"), ("\\,", " "), ("\\;", " ")]
     {
         text = text.replace(long, short);
     }
-    // A space ends a command (`\pi r`) and separates digits; elsewhere it means nothing.
+    // A space ends a command (`\pi r`) and separates digits; all other spaces are ignored.
     let mut spelled = String::with_capacity(text.len());
     for word in text.split(' ').filter(|word| !word.is_empty()) {
         let ends = spelled.ends_with(char::is_alphanumeric);
@@ -27,7 +27,7 @@ pub(super) fn spelling(folded: &str) -> String {
     spelled
 }
 
-/// The text with brackets of other conventions rewritten: `]1;3[`, `<1, 2>`.
+/// Rewrites brackets of other conventions: `]1;3[`, `<1, 2>`.
 pub(super) fn rewritten(folded: &str) -> Cow<'_, str> {
     if let Some(inner) = folded.strip_prefix('<').and_then(|rest| rest.strip_suffix('>'))
         && inner.contains(',')
@@ -44,7 +44,7 @@ pub(super) fn rewritten(folded: &str) -> Cow<'_, str> {
     }
 }
 
-/// The equation behind the name of its line or curve: `l_1: x - y + 1 = 0`.
+/// Returns the equation after the name of its line or curve: `l_1: x - y + 1 = 0`.
 fn named_equation(folded: &str) -> Option<&str> {
     let (name, rest) = folded.split_once(':')?;
     let plain =
@@ -53,7 +53,7 @@ fn named_equation(folded: &str) -> Option<&str> {
     (plain && short && rest.contains('=')).then(|| rest.trim_start())
 }
 
-/// `]1, 3]` as `(1, 3]`: square brackets that do not match, each turned outwards where its end is left out.
+/// Rewrites `]1, 3]` as `(1, 3]`: a square bracket turned outwards excludes its end.
 fn french_intervals(folded: &str) -> Option<String> {
     let mut depth = 0_i32;
     let mut nested = true;
@@ -87,7 +87,7 @@ fn french_intervals(folded: &str) -> Option<String> {
     Some(text)
 }
 
-/// The text before "(since …", ", because …" and ", which …".
+/// Removes "(since …", ", because …" and ", which …" from the end.
 pub(super) fn without_reason(folded: &str) -> &str {
     const REASONS: [&str; 9] = [
         " (since ",
@@ -107,7 +107,7 @@ pub(super) fn without_reason(folded: &str) -> &str {
     }
 }
 
-/// The text without `, k \in \mathbb{Z}` or `(n \in \mathbb{N}^*)` at its end.
+/// Removes `, k \in \mathbb{Z}` or `(n \in \mathbb{N}^*)` from the end.
 pub(super) fn without_domain(folded: &str) -> &str {
     let Some(at) = folded.rfind("\\in").filter(|at| *at > 0) else { return folded };
     let behind = &folded[at + "\\in".len()..];
@@ -125,7 +125,7 @@ pub(super) fn without_domain(folded: &str) -> &str {
     if !matches!(set, "Z" | "N" | "R" | "Q" | "\\Z" | "\\N" | "\\R" | "\\Q") {
         return folded;
     }
-    // Back over the one name to a separator.
+    // Search back over the one name to a separator.
     let before = folded[..at].trim_end();
     let name = before.trim_end_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
     let length = before.len() - name.len();
@@ -160,7 +160,7 @@ pub(super) fn without_domain(folded: &str) -> &str {
     if rest.is_empty() { folded } else { rest }
 }
 
-/// What stands behind "the point", "approximately" and other words before the value.
+/// Returns the text after "the point", "approximately" and other words before the value.
 pub(super) fn behind_label(folded: &str) -> Option<&str> {
     const LABELS: &[&str] = &[
         "the answer is",
@@ -220,8 +220,9 @@ pub(super) fn behind_label(folded: &str) -> Option<&str> {
     (!rest.is_empty()).then_some(rest)
 }
 
-/// `2A_{16}`, `(1010)_2`, `1010_{\text{two}}`, `110 base 2`: digits in the base that the subscript names, where they
-/// can be nothing else.
+/// Parses digits in the base that a subscript names: `2A_{16}`, `(1010)_2`, `1010_{\text{two}}`, `110 base 2`.
+///
+/// Returns `None` if the text may mean something else.
 pub(super) fn in_base(folded: &str) -> Option<Rational> {
     let (digits, base) = split_base(folded)?;
     let mut digits = digits.trim();
@@ -234,7 +235,7 @@ pub(super) fn in_base(folded: &str) -> Option<Rational> {
         .collect();
     let letters = plain.chars().filter(char::is_ascii_uppercase).count();
     let known = plain.chars().all(|c| c.is_ascii_digit() || c.is_ascii_uppercase());
-    // A letter with a subscript is a variable; the lexer reads digits alone.
+    // A letter with a subscript is a variable; the lexer reads only digits here.
     let bounded = (1..=MAX_DIGITS_IN_BASE).contains(&plain.len());
     if !known || !bounded || (letters == plain.len() && letters < 2) {
         return None;

@@ -1,4 +1,4 @@
-//! Lists, sets, tuples and matrices.
+//! Comparison of lists, sets, tuples and matrices.
 
 use dashu::Rational;
 
@@ -26,7 +26,7 @@ impl Comparison {
         Ok((true, Rung::Structure))
     }
 
-    /// A vector, as a column or a row, is the tuple of its entries.
+    /// Compares a vector, as a column or a row, with a tuple of its entries.
     pub(super) fn vector(&mut self, rows: &[Vec<Expression>], items: &[Node]) -> Result<Finding> {
         // `[[1, 2], [3, 4]]`
         let is_list = |item: &Node| matches!(item, Node::List { open: '(' | '[', .. });
@@ -48,7 +48,7 @@ impl Comparison {
         Ok((true, Rung::Structure))
     }
 
-    /// A matrix against the lists of its rows.
+    /// Compares a matrix with the lists of its rows.
     fn rows(&mut self, rows: &[Vec<Expression>], lists: &[Node]) -> Result<Finding> {
         if rows.len() != lists.len() {
             return Ok((false, Rung::Structure));
@@ -71,7 +71,7 @@ impl Comparison {
         Ok((true, Rung::Structure))
     }
 
-    /// The coordinates of a named point against a tuple.
+    /// Compares the coordinates of a named point with a tuple.
     pub(super) fn coordinates(&mut self, point: &[Expression], items: &[Node]) -> Result<Finding> {
         let entry = |entry: &Expression| Node::Value {
             expression: entry.clone(),
@@ -92,9 +92,9 @@ impl Comparison {
         };
         let loose = |open: &char| matches!(open, ' ' | '{');
         if loose(a_open) && loose(b_open) {
-            // A set forgets how often it names a member, a bare list does not.
+            // A set ignores how often it names a member, a bare list does not.
             let bare = (a_open, b_open) == (&' ', &' ');
-            // `AB = 4, CD = 5` and the values alone.
+            // `AB = 4, CD = 5` against the bare values.
             let states =
                 |items: &[Node]| items.iter().any(|item| matches!(item, Node::Chain { .. }));
             match (relation::values_of_labelled(a), relation::values_of_labelled(b)) {
@@ -135,15 +135,16 @@ impl Comparison {
         Ok((true, Rung::Structure))
     }
 
-    /// Each item of one side has an equal on the other, however often they are named.
+    /// Returns true if each item of one side has an equal on the other, ignoring repetitions.
     pub(super) fn unordered(&mut self, left: &[Node], right: &[Node]) -> Result<Finding> {
         self.matched(left, right, false)
     }
 
-    /// Each item of one side has an equal on the other, one of its own where repetitions count. At most `n · m`
-    /// comparisons, all paid for.
+    /// Matches each item of one side with an equal one on the other; with `repetitions`, one to one.
+    ///
+    /// This takes at most `n · m` comparisons, all paid for.
     fn matched(&mut self, left: &[Node], right: &[Node], repetitions: bool) -> Result<Finding> {
-        // "1, 2, …, n" goes on in the order written.
+        // "1, 2, …, n" must be in the order written.
         if left.iter().chain(right).any(is_ellipsis) {
             return self.ordered(left, right);
         }
@@ -165,14 +166,14 @@ impl Comparison {
         }
         let mut free: Vec<&Node> = right.iter().collect();
         for item in &left {
-            let mut found = None;
+            let mut match_index = None;
             for (index, candidate) in free.iter().enumerate() {
                 if self.compare(item, candidate)?.0 {
-                    found = Some(index);
+                    match_index = Some(index);
                     break;
                 }
             }
-            let Some(index) = found else { return Ok((false, Rung::Structure)) };
+            let Some(index) = match_index else { return Ok((false, Rung::Structure)) };
             free.swap_remove(index);
         }
         Ok((true, Rung::Structure))
@@ -206,7 +207,7 @@ fn is_ellipsis(node: &Node) -> bool {
     matches!(node, Node::Value { expression: Expression::Symbol(name), .. } if name == "\\ldots")
 }
 
-/// The numbers of a list in ascending order, if it holds nothing but literals.
+/// Returns the numbers of a list in ascending order, if it holds only literals.
 fn numbers(items: &[Node]) -> Option<Vec<&Rational>> {
     fn number(item: &Node) -> Option<&Rational> {
         match item {

@@ -1,4 +1,4 @@
-//! One value in two notations: letters that are units, residues, unit vectors.
+//! Comparison of one value in two notations: letters that are units, residues, unit vectors.
 
 use dashu::Rational;
 
@@ -9,7 +9,7 @@ use crate::verdict::Rung;
 use crate::words;
 
 impl Comparison {
-    /// `3\vec i + 4\vec j` against `(3, 4)`; `None` where no unit vector occurs.
+    /// Compares `3\vec i + 4\vec j` with `(3, 4)`; `None` if there is no unit vector.
     pub(super) fn unit_vectors(
         &mut self,
         expression: &Expression,
@@ -28,13 +28,14 @@ impl Comparison {
                 Some(number(i64::from(Some(position) == axis)))
             })
         };
-        // A constant beside the vectors would make no vector.
+        // An expression with a constant beside the vectors is no vector.
         if !self.expressions((&component(None), true), (&number(0), true))?.0 {
             return Ok(Some((false, Rung::Kind)));
         }
         for axis in 0..NAMES.len() {
-            let own = component(Some(axis));
-            let value = Node::Value { expression: own, unit: None, percent: false, plus: true };
+            let coordinate = component(Some(axis));
+            let value =
+                Node::Value { expression: coordinate, unit: None, percent: false, plus: true };
             let zero =
                 Node::Value { expression: number(0), unit: None, percent: false, plus: true };
             if !self.compare(&value, items.get(axis).unwrap_or(&zero))?.0 {
@@ -44,7 +45,7 @@ impl Comparison {
         Ok(Some((true, Rung::Structure)))
     }
 
-    /// Residues: with a modulus on both sides, or on one alone; `None` where there is none.
+    /// Compares residues with a modulus on both sides or on one only; `None` if there is none.
     pub(super) fn residues(
         &mut self,
         left: &Expression,
@@ -77,7 +78,7 @@ impl Comparison {
     }
 }
 
-/// `5m` as 5 with the unit "m", `5m/s^2` with its: the value and the canonical unit that its last letters may be.
+/// Reads `5m` as 5 with the unit "m", `5m/s^2` likewise: the value, and the unit that its last letters may be.
 pub(super) fn letters_as_unit(expression: &Expression) -> Option<(Expression, String)> {
     let (value, phrase) = match expression {
         Expression::Product(_) => split_letters(expression)?,
@@ -90,7 +91,7 @@ pub(super) fn letters_as_unit(expression: &Expression) -> Option<(Expression, St
     Some((value, words::unit(&phrase)?))
 }
 
-/// The value before the letters at the end of a product, and these: `9.8 m s^{-2}`.
+/// Splits the value from the letters at the end of a product: `9.8 m s^{-2}`.
 fn split_letters(expression: &Expression) -> Option<(Expression, String)> {
     let Expression::Product(factors) = expression else { return None };
     let letters = factors.iter().rev().take_while(|factor| letter(factor).is_some()).count();
@@ -114,10 +115,10 @@ fn split_letter(expression: &Expression) -> Option<(Expression, String)> {
     Some((value, phrase))
 }
 
-/// A single letter with its whole power, as a unit is written.
+/// Returns a single letter with its integer power, in the notation of units.
 fn letter(expression: &Expression) -> Option<String> {
     match expression {
-        // Units named after people are written with a capital: `5n` is no force.
+        // Units named after people have a capital letter: `5n` is no force.
         Expression::Symbol(name)
             if name.len() == 1
                 && !matches!(name.as_str(), "n" | "j" | "v" | "w" | "a" | "k" | "c") =>

@@ -1,4 +1,4 @@
-//! Values by cases: the same values under the same conditions, in any order.
+//! Comparison of values by cases: equal values under equal conditions, in any order.
 
 use super::{Comparison, Finding, Result};
 use crate::answer::{Node, Piece};
@@ -12,16 +12,16 @@ impl Comparison {
         }
         let mut free: Vec<&Piece> = right.iter().collect();
         for piece in left {
-            let mut found = None;
+            let mut match_index = None;
             for (index, other) in free.iter().enumerate() {
                 if self.same_condition((piece, left), (other, right))?
                     && self.compare(&piece.value, &other.value)?.0
                 {
-                    found = Some(index);
+                    match_index = Some(index);
                     break;
                 }
             }
-            let Some(index) = found else { return Ok((false, Rung::Structure)) };
+            let Some(index) = match_index else { return Ok((false, Rung::Structure)) };
             free.swap_remove(index);
         }
         Ok((true, Rung::Structure))
@@ -46,7 +46,7 @@ impl Comparison {
         }
     }
 
-    /// Whether a condition holds exactly where none of the others does, so that "otherwise" says the same.
+    /// Returns true if a condition holds exactly where none of the others does, so that it means "otherwise".
     fn is_rest(&mut self, piece: &Piece, all: &[Piece]) -> Result<bool> {
         let others: Option<Vec<Node>> = all
             .iter()

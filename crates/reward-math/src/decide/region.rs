@@ -7,18 +7,18 @@ use crate::answer::{Node, Relation};
 use crate::expression::Expression;
 use crate::numeric::{self, Operand};
 
-/// Most cuts a region may have.
+/// Most boundaries of a region.
 const MAX_CUTS: usize = 128;
 
-/// A part of the real line, as the cuts where it begins and ends in turn, rising; it begins outside.
+/// A part of the real line, as ascending boundaries at which it begins and ends in turn; it begins outside.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Region {
     cuts: Vec<Cut>,
-    /// The variable that it was said of, if any.
+    /// Variable of the region, if any.
     variable: Option<String>,
 }
 
-/// A cut of the line just before or just after a value.
+/// A boundary just before or just after a value.
 #[derive(Debug, Clone)]
 struct Cut {
     value: Bound,
@@ -32,7 +32,7 @@ enum Bound {
     Highest,
 }
 
-/// How two regions make one.
+/// Operation that combines two regions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Combination {
     Union,
@@ -66,7 +66,7 @@ impl Region {
         Self::between(cut(false), cut(true))
     }
 
-    /// All numbers that stand in this relation to the value.
+    /// Returns all numbers in this relation to the value.
     pub(super) fn related(relation: Relation, value: &Expression) -> Option<Self> {
         let cut = |after| Cut { value: Bound::At(value.clone()), after };
         let (lowest, highest) = (
@@ -92,7 +92,7 @@ impl Region {
 }
 
 impl Comparison {
-    /// Whether two answers describe the same part of the line; `None` where one of them describes none.
+    /// Returns true if two answers describe the same part of the line; `None` if one of them describes none.
     pub(super) fn same_region(&mut self, left: &Node, right: &Node) -> Result<Option<bool>> {
         let (Some(left), Some(right)) = (self.region(left)?, self.region(right)?) else {
             return Ok(None);
@@ -115,7 +115,7 @@ impl Comparison {
         Ok(Some(true))
     }
 
-    /// The part of the line that an answer describes, if it describes one.
+    /// Returns the part of the line that an answer describes, if any.
     fn region(&mut self, node: &Node) -> Result<Option<Region>> {
         self.algebra.spend(4)?;
         match node {
@@ -152,7 +152,9 @@ impl Comparison {
         }
     }
 
-    /// What a list of statements allows: any of them, or all where one takes a point out or any would say nothing.
+    /// Returns the region of a list of statements.
+    ///
+    /// It is their union. It is their intersection if one statement excludes a point or the union is the whole line.
     fn stated(&mut self, items: &[Node]) -> Result<Option<Region>> {
         let takes_out = |item: &Node| matches!(item, Node::Chain { relations, .. } if relations.contains(&Relation::NotEqual));
         if items.iter().any(takes_out) {
@@ -165,7 +167,7 @@ impl Comparison {
         }
     }
 
-    /// The members of `\{x \mid …\}`, if they are real numbers.
+    /// Returns the members of `\{x \mid …\}`, if they are real numbers.
     fn built(&mut self, head: &Node, conditions: &[Node]) -> Result<Option<Region>> {
         let Node::Value { expression: Expression::Symbol(name), .. } = head else {
             return Ok(None);
@@ -190,9 +192,9 @@ impl Comparison {
             };
             region = both;
         }
-        // The name is bound: outside it means nothing.
-        let own = region.variable.as_ref().is_none_or(|variable| variable == name);
-        Ok(own.then_some(Region { variable: None, ..region }))
+        // The name is bound: it has no meaning outside.
+        let is_bound = region.variable.as_ref().is_none_or(|variable| variable == name);
+        Ok(is_bound.then_some(Region { variable: None, ..region }))
     }
 
     fn fold(&mut self, parts: &[Node], combination: Combination) -> Result<Option<Region>> {
@@ -202,7 +204,7 @@ impl Comparison {
             regions.push(region);
         }
         let result = self.fold_regions(&regions, combination)?;
-        // "x < -1 and x > 2" names two parts, though no number is in both.
+        // "x < -1 and x > 2" names two parts, though their intersection is empty.
         let said_of_one = regions.iter().all(|region| region.variable.is_some());
         if combination == Combination::Intersection
             && said_of_one
@@ -232,7 +234,7 @@ impl Comparison {
     fn interval(&mut self, open: char, close: char, items: &[Node]) -> Result<Option<Region>> {
         let [low, high] = items else { return Ok(None) };
         let (Some(low), Some(high)) = (bound(low), bound(high)) else { return Ok(None) };
-        // Nothing is closed at infinity.
+        // No interval is closed at infinity.
         if (open == '[' && !matches!(low, Bound::At(_)))
             || (close == ']' && !matches!(high, Bound::At(_)))
         {
@@ -246,7 +248,7 @@ impl Comparison {
         }
     }
 
-    /// The numbers that a chain of inequalities in one variable allows.
+    /// Returns the numbers that a chain of inequalities in one variable allows.
     fn solve(&mut self, sides: &[Node], relations: &[Relation]) -> Result<Option<Region>> {
         if let ([name, set], [Relation::In]) = (sides, relations) {
             let Node::Value { expression: Expression::Symbol(name), .. } = name else {
@@ -270,7 +272,7 @@ impl Comparison {
         Ok(result)
     }
 
-    /// The region that both make together; `None` where their ends cannot be put in order.
+    /// Combines two regions; `None` if their ends cannot be ordered.
     pub(super) fn combine(
         &mut self,
         left: &Region,

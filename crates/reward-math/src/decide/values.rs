@@ -1,4 +1,4 @@
-//! Numbers and expressions: units, percent signs, exact values, normal forms.
+//! Comparison of numbers and expressions: units, percent signs, exact values, normal forms.
 
 use dashu::base::BitTest;
 use dashu::{Integer, Natural, Rational};
@@ -36,9 +36,11 @@ impl Comparison {
         if same_number_set(a, b) {
             return Ok((true, Rung::NormalForm));
         }
-        // "5 m" where the other side spells the unit out.
-        for (letters, own, other, unit) in [(a, a_unit, b, b_unit), (b, b_unit, a, a_unit)] {
-            if let (None, Some(unit)) = (own, unit)
+        // "5 m" against a side that spells the unit out.
+        for (letters, unit_of_letters, other, unit) in
+            [(a, a_unit, b, b_unit), (b, b_unit, a, a_unit)]
+        {
+            if let (None, Some(unit)) = (unit_of_letters, unit)
                 && let Some((value, found)) = letters_as_unit(letters)
                 && let Some(factor) = in_unit(&found, unit)
             {
@@ -46,18 +48,18 @@ impl Comparison {
             }
         }
         // 2.5 km and 2500 m.
-        if let (Some(own), Some(unit)) = (a_unit, b_unit)
-            && own != unit
+        if let (Some(a_unit_name), Some(unit)) = (a_unit, b_unit)
+            && a_unit_name != unit
             && !a_percent
             && !b_percent
-            && let Some(factor) = words::conversion(own, unit)
+            && let Some(factor) = words::conversion(a_unit_name, unit)
         {
             let (equal, _) = self.expressions((&scaled(a, factor), *a_plus), (b, *b_plus))?;
             return Ok((equal, Rung::Unit));
         }
         let contradict = match (a_unit, b_unit) {
             (Some(a), Some(b)) => a != b && words::contradict(a, b),
-            // A share is no length and no amount of money.
+            // A percentage is no length and no amount of money.
             (Some(_), None) => *b_percent && !*a_percent,
             (None, Some(_)) => *a_percent && !*b_percent,
             (None, None) => false,
@@ -68,7 +70,7 @@ impl Comparison {
         if let (Some(a), Some(b)) = (a.literal(), b.literal()) {
             return Ok((percents(&a, *a_percent, &b, *b_percent), Rung::Number));
         }
-        // 90° is π/2 where the other side says no unit and speaks of π.
+        // 90° is π/2 if the other side has no unit and contains π.
         let degrees = |unit: &Option<String>| unit.as_deref() == Some("degree");
         let in_radians = |expression: &Expression| {
             expression.any(&|node| match node {
@@ -93,25 +95,25 @@ impl Comparison {
         if a_percent != b_percent {
             return self.percent_forms((&a, *a_plus, *a_percent), (&b, *b_plus, *b_percent));
         }
-        let found = self.expressions((&a, *a_plus), (&b, *b_plus));
-        if matches!(found, Ok((true, _))) {
-            return found;
+        let finding = self.expressions((&a, *a_plus), (&b, *b_plus));
+        if matches!(finding, Ok((true, _))) {
+            return finding;
         }
         if let Some(renamed) = with_same_constant(&a, &b) {
             return self.expressions((&renamed, *a_plus), (&b, *b_plus));
         }
-        found
+        finding
     }
 
-    /// Two expressions without units: their normal forms, then enclosures where these do not decide.
+    /// Compares two expressions without units: by normal forms, then by enclosures if these do not decide.
     pub(super) fn expressions(
         &mut self,
         (a, a_plus): (&Expression, bool),
         (b, b_plus): (&Expression, bool),
     ) -> Result<Finding> {
         self.algebra.spend(4)?;
-        let found = self.normal_forms((a, a_plus), (b, b_plus));
-        let decided = match &found {
+        let finding = self.normal_forms((a, a_plus), (b, b_plus));
+        let decided = match &finding {
             Ok((equal, how)) => {
                 *equal
                     || *how == Rung::Number
@@ -120,18 +122,18 @@ impl Comparison {
             Err(_) => false,
         };
         if decided {
-            return found;
+            return finding;
         }
         let left = numeric::Operand { expression: a, plus: a_plus };
         let right = numeric::Operand { expression: b, plus: b_plus };
         match numeric::compare(left, right, &mut self.enclosure_fuel) {
             numeric::Outcome::Equal => Ok((true, Rung::Enclosure)),
             numeric::Outcome::Different => Ok((false, Rung::Enclosure)),
-            numeric::Outcome::Unknown => found,
+            numeric::Outcome::Unknown => finding,
         }
     }
 
-    /// Whether an exact value is the ground truth, a long decimal, up to one unit of its last place.
+    /// Returns true if an exact value equals the ground truth, a long decimal, up to one unit of its last place.
     pub(super) fn rounds_to(&mut self, response: &[Node], gold: &[Node], places: u32) -> bool {
         let ([Node::Value { expression, plus, .. }], [Node::Value { expression: decimal, .. }]) =
             (response, gold)
@@ -179,7 +181,7 @@ impl Comparison {
         if left.len() != right.len() {
             return Ok((false, Rung::Structure));
         }
-        // `1:00` is a time of day: no multiple of it is the same.
+        // `1:00` is a time of day: no multiple of it is equal.
         let clock = |items: &[Expression]| matches!(items, [_, Expression::Number(minutes), ..] if minutes.numerator().bit_len() > 3 || minutes.is_zero());
         if clock(left)
             && clock(right)
@@ -205,7 +207,7 @@ impl Comparison {
     }
 }
 
-/// How many of the second unit make one of the first.
+/// Returns how many of the second unit make one of the first.
 fn in_unit(own: &str, unit: &str) -> Option<Rational> {
     if own == unit {
         return Some(Rational::ONE);
@@ -217,7 +219,7 @@ fn scaled(expression: &Expression, factor: Rational) -> Expression {
     Expression::Product(vec![Expression::Number(factor), expression.clone()])
 }
 
-/// The left side with its constant of integration called as on the right, if only that name differs.
+/// Renames the constant of integration of the left side as on the right, if nothing else differs.
 fn with_same_constant(left: &Expression, right: &Expression) -> Option<Expression> {
     let (left_names, right_names) = (left.variables(), right.variables());
     let mut left_only = left_names.difference(&right_names);
@@ -225,7 +227,7 @@ fn with_same_constant(left: &Expression, right: &Expression) -> Option<Expressio
     let (Some(from), None) = (left_only.next(), left_only.next()) else { return None };
     let (Some(to), None) = (right_only.next(), right_only.next()) else { return None };
     let is_constant_name = |name: &str| matches!(name, "C" | "K" | "c" | "C_1" | "C_0" | "c_1");
-    // A summand beside a function of something else, as integration leaves it.
+    // A summand beside a function of another variable, as integration leaves it.
     let is_added = |expression: &Expression, name: &str| match expression {
         Expression::Sum(items) => {
             items.iter().any(|item| matches!(item, Expression::Symbol(own) if own == name))
@@ -240,7 +242,7 @@ fn with_same_constant(left: &Expression, right: &Expression) -> Option<Expressio
     fits.then(|| left.renamed(from, to))
 }
 
-/// `R` for `\mathbb{R}`.
+/// Returns true if both sides are one set of numbers, as `R` and `\mathbb{R}`.
 fn same_number_set(a: &Expression, b: &Expression) -> bool {
     let (Expression::Symbol(a), Expression::Symbol(b)) = (a, b) else { return false };
     let plain = |name: &str| name.trim_start_matches("\\mathbb ").to_owned();
@@ -248,7 +250,7 @@ fn same_number_set(a: &Expression, b: &Expression) -> bool {
     marked && plain(a) == plain(b) && matches!(plain(a).as_str(), "R" | "Z" | "N" | "Q" | "C")
 }
 
-/// Equal as they stand, or with the percent sign read as a hundredth on either side.
+/// Compares numbers as written, or with the percent sign on either side read as a hundredth.
 fn percents(a: &Rational, a_percent: bool, b: &Rational, b_percent: bool) -> bool {
     if a == b {
         return true;
@@ -265,7 +267,7 @@ pub(crate) fn holds_infinity(expression: &Expression) -> bool {
     expression.any(&|node| matches!(node, Expression::Symbol(name) if name == "\\infty"))
 }
 
-/// `∞` and `-∞` are values, anything calculated from them is not.
+/// Compares infinite values; `None` if no side holds `∞`, an error if anything but its sign is calculated from it.
 fn infinities(a: &Expression, b: &Expression) -> Option<Result<bool>> {
     if !holds_infinity(a) && !holds_infinity(b) {
         return None;

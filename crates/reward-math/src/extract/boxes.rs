@@ -1,79 +1,81 @@
-//! Boxes: `\\boxed{…}`, `\\fbox{…}`, `\\boxed 7`.
+//! Extraction of boxes: `\\boxed{…}`, `\\fbox{…}`, `\\boxed 7`.
 
 use std::ops::Range;
 
 use super::extracted::{Extracted, Rule};
 
-/// Most neighbouring boxes that are one answer.
+/// Most neighbouring boxes that form one answer.
 const MAX_BOXES: usize = 64;
 
-/// The content of the last closed box, together with boxes directly before it: `\\boxed{1}` and `\\boxed{2}`.
+/// Returns the content of the last closed box, together with boxes directly before it: `\\boxed{1}` and `\\boxed{2}`.
 pub(super) fn last_boxes(response: &str) -> Option<Extracted> {
     if !response.contains("box") {
         return None;
     }
     // One forward pass matches every brace, so many unclosed boxes still cost linear time.
     let closing = matching_braces(response);
-    // From the last to the first: where the command begins, and its content.
-    let mut found: Vec<(usize, Range<usize>)> = Vec::new();
-    // Whether only a box around those found can still count.
+    // From the last to the first: offset of the command, and its content.
+    let mut boxes: Vec<(usize, Range<usize>)> = Vec::new();
+    // True if only a box around those in the list can still count.
     let mut only_around = false;
-    for (at, _) in response.rmatch_indices("box") {
-        let name = if response[at..].starts_with("boxed") && response[..at].ends_with('\\') {
+    for (offset, _) in response.rmatch_indices("box") {
+        let name = if response[offset..].starts_with("boxed") && response[..offset].ends_with('\\')
+        {
             5
-        } else if response[..at].ends_with("\\f") {
+        } else if response[..offset].ends_with("\\f") {
             3
         } else {
             continue;
         };
-        // An empty box is the format quoted from the question, not an answer.
-        let Some(span) = box_content(response, at + name, &closing)
+        // An empty box is quoted from the question's instructions: no answer.
+        let Some(span) = box_content(response, offset + name, &closing)
             .filter(|span| !response[span.clone()].trim().is_empty())
         else {
             continue;
         };
-        if let Some((next, _)) = found.last() {
+        if let Some((next, _)) = boxes.last() {
             let closed = span.end + usize::from(response[span.end..].starts_with('}'));
-            let encloses = span.start <= *next && found[0].1.end <= span.end;
+            let encloses = span.start <= *next && boxes[0].1.end <= span.end;
             if encloses {
-                found.clear();
+                boxes.clear();
                 only_around = false;
             } else {
-                let between = response.get(closed..*next).filter(|_| found.len() < MAX_BOXES);
+                let between = response.get(closed..*next).filter(|_| boxes.len() < MAX_BOXES);
                 if only_around || !between.is_some_and(|between| joins(without_label(between))) {
-                    // A box around all of these may still begin further before.
+                    // A box around all of these may still begin earlier.
                     only_around = true;
                     continue;
                 }
             }
         }
-        // The backslash stands one before "boxed" and two before "box" of "fbox".
-        found.push((at - if name == 5 { 1 } else { 2 }, span));
+        // The backslash is one byte before "boxed" and two before the "box" of "fbox".
+        boxes.push((offset - if name == 5 { 1 } else { 2 }, span));
     }
-    let (_, last) = found.first()?;
-    let (_, first) = found.last()?;
+    let (_, last) = boxes.first()?;
+    let (_, first) = boxes.last()?;
     let span = first.start..last.end;
-    if found.len() == 1 {
+    if boxes.len() == 1 {
         return Some(Extracted { text: response[last.clone()].to_owned(), rule: Rule::Box, span });
     }
     let content = |(_, span): &(usize, Range<usize>)| response[span.clone()].trim();
     // `x=\\boxed{2}, y=\\boxed{3}`: the labels belong to the answer where every box has one.
-    let labels: Option<Vec<&str>> = found.iter().map(|(at, _)| label(&response[..*at])).collect();
+    let labels: Option<Vec<&str>> =
+        boxes.iter().map(|(offset, _)| label(&response[..*offset])).collect();
     let mut contents: Vec<String> = match labels {
         Some(labels) => {
-            let labelled = |(found, label)| format!("{label} = {}", content(found));
-            found.iter().zip(labels).rev().map(labelled).collect()
+            let labelled = |(boxed, label)| format!("{label} = {}", content(boxed));
+            boxes.iter().zip(labels).rev().map(labelled).collect()
         }
-        None => found.iter().rev().map(|found| content(found).to_owned()).collect(),
+        None => boxes.iter().rev().map(|boxed| content(boxed).to_owned()).collect(),
     };
-    // The answer boxed once more is one answer; among others a value in a box of its own each time counts each time.
+    // One answer that is boxed several times is one answer; among other answers each box counts.
     if contents.iter().all(|content| *content == contents[0]) {
         contents.truncate(1);
     }
     Some(Extracted { text: contents.join(", "), rule: Rule::Box, span })
 }
 
-/// The name before an equals sign at the end of a text: `x` of `so $x = `.
+/// Returns the name before an equals sign at the end of a text: `x` in `so $x = `.
 fn label(before: &str) -> Option<&str> {
     let text = before.trim_end_matches([' ', '$']).strip_suffix('=')?.trim_end();
     let name = |c: char| c.is_ascii_alphanumeric() || c == '_';
@@ -82,7 +84,7 @@ fn label(before: &str) -> Option<&str> {
     length.then_some(label)
 }
 
-/// The text between two boxes without the label of the second.
+/// Returns the text between two boxes without the label of the second.
 fn without_label(between: &str) -> &str {
     match label(between) {
         Some(label) => {
@@ -93,7 +95,7 @@ fn without_label(between: &str) -> &str {
     }
 }
 
-/// Whether nothing but separators stands between two boxes.
+/// Returns true if only separators are between two boxes.
 fn joins(between: &str) -> bool {
     let mut rest = between;
     let mut separated = false;
@@ -142,24 +144,24 @@ fn box_content(response: &str, start: usize, closing: &[(usize, usize)]) -> Opti
         .then(|| open..open + word.len())
 }
 
-/// Positions of each `{` of a box that is closed, with its `}`, ordered by the opening one.
+/// Returns the offsets of each closed box's `{` and `}`, ordered by the `{`.
 fn matching_braces(response: &str) -> Vec<(usize, usize)> {
     let (mut open, mut pairs): (Vec<Option<u32>>, _) = (Vec::new(), Vec::new());
     let mut escaped = false;
-    for (at, &byte) in response.as_bytes().iter().enumerate() {
+    for (offset, &byte) in response.as_bytes().iter().enumerate() {
         match byte {
             b'\\' => {
                 escaped = !escaped;
                 continue;
             }
             b'{' if !escaped => {
-                let before = response[..at].trim_end();
+                let before = response[..offset].trim_end();
                 let box_opens = before.ends_with("boxed") || before.ends_with("box");
-                open.push(u32::try_from(at).ok().filter(|_| box_opens));
+                open.push(u32::try_from(offset).ok().filter(|_| box_opens));
             }
             b'}' if !escaped => {
                 if let Some(Some(start)) = open.pop() {
-                    pairs.push((start as usize, at));
+                    pairs.push((start as usize, offset));
                 }
             }
             _ => {}

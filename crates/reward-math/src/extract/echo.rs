@@ -1,31 +1,31 @@
-//! What a response repeats of its question.
+//! Detection of the question's text within a response.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Significant bytes by which a repetition is noticed; shorter ones are chance.
+/// Number of significant bytes that must agree to detect a repetition; shorter ones are chance.
 const NOTICED: usize = 16;
-/// A shorter question is noticed as a whole, down to this length.
+/// Least length of a question in significant bytes; a question shorter than `NOTICED` must be repeated as a whole.
 const SHORTEST: usize = 6;
-/// Longest question that is looked for, in bytes.
+/// Longest question that is searched for, in bytes.
 const MAX_BYTES: usize = 64 * 1024;
-/// Sentences at which a repetition may begin, and those of them that begin alike.
+/// Most sentences at which a repetition may begin, and most of them with an equal beginning.
 const MAX_SENTENCES: (usize, usize) = (2000, 4);
-/// Bytes of the response that are looked through, its last ones.
+/// Number of bytes searched at the end of the response.
 const MAX_RESPONSE: usize = 256 * 1024;
-/// Bytes that are compared in all, as many as a question and a response of the greatest length have several times over.
+/// Most bytes compared in all: several times a question and a response of the greatest length.
 const MAX_COMPARED: usize = 4 << 20;
 
-/// A question, ready to be found again in responses.
+/// A question, prepared for the search in responses.
 #[derive(Debug, Clone)]
 pub(crate) struct Question {
     /// The text without spaces and Markdown.
     significant: Vec<u8>,
-    /// The significant offsets at which sentences, lines and examples begin, rising; the last is the end.
+    /// Ascending offsets, in significant bytes, of sentences, lines and examples; the last is the end.
     sentences: Vec<usize>,
-    /// Sentences by their first bytes.
+    /// Indices of sentences by their first bytes.
     openings: HashMap<Vec<u8>, Vec<usize>>,
-    /// How many bytes that is.
+    /// Length of these first bytes.
     noticed: usize,
 }
 
@@ -36,11 +36,11 @@ impl Question {
         let mut significant = Vec::with_capacity(text.len());
         let mut sentences = vec![0];
         let mut before = ' ';
-        for (at, c) in text.char_indices() {
+        for (offset, c) in text.char_indices() {
             let stops = matches!(before, '.' | '?' | '!') && c.is_whitespace();
             let begins = c == '\n' || stops || matches!(before, '。' | '？' | '！');
-            // "…, for example \boxed{7}": a clause that shows the format may be repeated by itself.
-            let clause = before == ',' && is_format(&text[at..]);
+            // "…, for example \boxed{7}": a clause that shows the format may be repeated alone.
+            let clause = before == ',' && is_format(&text[offset..]);
             if (begins || clause) && sentences.last() != Some(&significant.len()) {
                 sentences.push(significant.len());
             }
@@ -68,8 +68,10 @@ impl Question {
         Self { significant, sentences, openings, noticed }
     }
 
-    /// Where the response repeats whole sentences of the question, or all of it. A single option of a choice is no echo:
-    /// it may be the answer; nor is what a box of the response holds.
+    /// Returns the ranges of the response that repeat full sentences of the question, or all of it.
+    ///
+    /// A single option of a choice is no echo: it may be the answer. The content of a box in the response is no echo
+    /// either.
     pub(super) fn echoes(&self, response: &str) -> Vec<Range<usize>> {
         let mut echoes = Vec::new();
         if self.openings.is_empty() {
@@ -79,34 +81,35 @@ impl Question {
         let from = (from..response.len()).find(|at| response.is_char_boundary(*at)).unwrap_or(from);
         let mut bytes = Vec::with_capacity(response.len() - from);
         let mut places: Vec<usize> = Vec::with_capacity(response.len() - from);
-        for (at, c) in response[from..].char_indices().filter(|(_, c)| is_significant(*c)) {
+        for (offset, c) in response[from..].char_indices().filter(|(_, c)| is_significant(*c)) {
             bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
-            places.resize(bytes.len(), from + at);
+            places.resize(bytes.len(), from + offset);
         }
-        let (mut at, mut compared) = (0, 0);
-        while at + self.noticed <= bytes.len() && compared < MAX_COMPARED {
-            let found = self.openings.get(&bytes[at..at + self.noticed]);
+        let (mut position, mut compared) = (0, 0);
+        while position + self.noticed <= bytes.len() && compared < MAX_COMPARED {
+            let candidates = self.openings.get(&bytes[position..position + self.noticed]);
             let mut length = 0;
-            for index in found.into_iter().flatten() {
-                let (common, whole) = self.repeated(*index, &bytes[at..]);
+            for index in candidates.into_iter().flatten() {
+                let (common, in_sentences) = self.repeated(*index, &bytes[position..]);
                 compared += common;
-                length = length.max(whole);
+                length = length.max(in_sentences);
             }
-            // What a box holds is the model's own.
-            let boxed = response[..places[at]].trim_end().ends_with('{');
+            // The content of a box is the model's own answer.
+            let boxed = response[..places[position]].trim_end().ends_with('{');
             if length == 0 || boxed {
-                at += 1;
+                position += 1;
                 continue;
             }
-            let last = at + length - 1;
+            let last = position + length - 1;
             let width = response[places[last]..].chars().next().map_or(1, char::len_utf8);
-            echoes.push(places[at]..places[last] + width);
-            at += length;
+            echoes.push(places[position]..places[last] + width);
+            position += length;
         }
         echoes
     }
 
-    /// Bytes that the text shares with the question from this sentence on, and those of them in whole sentences.
+    /// Returns how many bytes the text shares with the question from this sentence on, and how many are in full
+    /// sentences.
     fn repeated(&self, index: usize, text: &[u8]) -> (usize, usize) {
         let start = self.sentences[index];
         let rest = &self.significant[start..];
@@ -117,7 +120,7 @@ impl Question {
         (common, if length < self.noticed || alone { 0 } else { length })
     }
 
-    /// `(B) 12`, `C. red`: one option of a choice.
+    /// Returns true for one option of a choice: `(B) 12`, `C. red`.
     fn is_option(&self, index: usize) -> bool {
         let text = &self.significant[self.sentences[index]..];
         let text = text.strip_prefix(b"$").unwrap_or(text);
@@ -127,13 +130,13 @@ impl Question {
     }
 }
 
-/// Whether a clause shows how an answer is to be marked.
+/// Returns true if a clause shows how to mark an answer.
 fn is_format(text: &str) -> bool {
     let clause = text.split(['\n', ',']).next().unwrap_or_default();
     ["boxed", "####", "<answer>"].iter().any(|mark| clause.contains(mark))
 }
 
-/// Spaces and the marks of Markdown may differ in a repetition.
+/// Returns true unless the character may differ in a repetition: spaces and Markdown marks.
 fn is_significant(c: char) -> bool {
     !c.is_whitespace() && !matches!(c, '*' | '>' | '`' | '"' | '“' | '”')
 }

@@ -1,11 +1,11 @@
-//! Where no marked answer stands: the last formula, number, letter or sentence.
+//! Extraction without marks: the last formula, number, letter or sentence.
 
 use std::ops::Range;
 
 use super::extracted::Rule;
 use super::span::some_text;
 
-/// The first of these that the text has.
+/// Returns the first of the fallbacks that the text has.
 pub(super) fn find(response: &str) -> Option<(Range<usize>, Rule)> {
     last_letter(response)
         .map(|span| (span, Rule::LastLetter))
@@ -14,46 +14,47 @@ pub(super) fn find(response: &str) -> Option<(Range<usize>, Rule)> {
         .or_else(|| last_sentence(response).map(|span| (span, Rule::LastSentence)))
 }
 
-/// "… therefore I think it's B": a letter of a choice at the very end.
+/// Returns the letter of a choice at the very end: "… therefore I think it's B".
 fn last_letter(response: &str) -> Option<Range<usize>> {
     let text = response.trim_end().trim_end_matches(['.', '!', ')', '*']);
     let letter = text.chars().next_back().filter(|c| ('A'..='J').contains(c))?;
     let before = &text[..text.len() - letter.len_utf8()];
-    let said = ["is ", "'s ", "is (", "be ", "choose ", "select ", "pick ", "is **"];
-    said.iter().any(|word| before.ends_with(word)).then_some(before.len()..text.len())
+    let announcements = ["is ", "'s ", "is (", "be ", "choose ", "select ", "pick ", "is **"];
+    announcements.iter().any(|word| before.ends_with(word)).then_some(before.len()..text.len())
 }
 
-/// A number with what belongs to it: sign, group separators, power of ten, the minutes of a time, a percent sign.
+/// A number with its sign, group separators, power of ten, minutes of a time, or percent sign.
 #[derive(Debug, Clone)]
 struct Found {
     span: Range<usize>,
     currency: bool,
 }
 
-/// All numbers of a text, in order.
+/// Returns all numbers of a text, in order.
 fn numbers(text: &str) -> Vec<Found> {
     let bytes = text.as_bytes();
     let digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
-    let mut found = Vec::new();
-    let mut at = 0;
-    while at < bytes.len() {
-        if !(digit(at) || (bytes[at] == b'.' && digit(at + 1))) {
-            at += 1;
+    let mut numbers = Vec::new();
+    let mut position = 0;
+    while position < bytes.len() {
+        if !(digit(position) || (bytes[position] == b'.' && digit(position + 1))) {
+            position += 1;
             continue;
         }
-        let start = at;
-        while digit(at)
-            || (matches!(bytes.get(at), Some(b'.' | b',' | b'/' | b':')) && digit(at + 1))
+        let start = position;
+        while digit(position)
+            || (matches!(bytes.get(position), Some(b'.' | b',' | b'/' | b':'))
+                && digit(position + 1))
         {
-            at += 1;
+            position += 1;
         }
         // 6.02e23
-        if matches!(bytes.get(at), Some(b'e' | b'E')) {
-            let sign = usize::from(matches!(bytes.get(at + 1), Some(b'-' | b'+')));
-            if digit(at + 1 + sign) {
-                at += 1 + sign;
-                while digit(at) {
-                    at += 1;
+        if matches!(bytes.get(position), Some(b'e' | b'E')) {
+            let sign = usize::from(matches!(bytes.get(position + 1), Some(b'-' | b'+')));
+            if digit(position + 1 + sign) {
+                position += 1 + sign;
+                while digit(position) {
+                    position += 1;
                 }
             }
         }
@@ -67,38 +68,38 @@ fn numbers(text: &str) -> Vec<Found> {
             && !before.is_some_and(|byte| byte.is_ascii_alphanumeric());
         let from = start - usize::from(negative);
         let currency = text[..from].trim_end().ends_with(['$', '€', '£'])
-            || text[at..].trim_start().starts_with(['$', '€', '£']);
-        let percent = usize::from(bytes.get(at) == Some(&b'%'));
-        found.push(Found { span: from..at + percent, currency });
+            || text[position..].trim_start().starts_with(['$', '€', '£']);
+        let percent = usize::from(bytes.get(position) == Some(&b'%'));
+        numbers.push(Found { span: from..position + percent, currency });
     }
-    found
+    numbers
 }
 
-/// The last number: nothing but a unit may be written to it.
+/// Returns the last number, if no letters but a unit are attached to it.
 fn last_number(response: &str) -> Option<Range<usize>> {
-    let found = numbers(response).pop()?;
+    let number = numbers(response).pop()?;
     let suffix: String =
-        response[found.span.end..].chars().take_while(|c| c.is_alphanumeric()).collect();
+        response[number.span.end..].chars().take_while(|c| c.is_alphanumeric()).collect();
     // "2x" and "4th" are no numbers; "99m²" is one.
     let unit = ["m", "cm", "mm", "km", "g", "kg", "s", "h", "ml", "l", "ft", "in"];
     let plain = suffix.trim_end_matches(['²', '³']);
-    (plain.is_empty() || !plain.is_ascii() || unit.contains(&plain)).then_some(found.span)
+    (plain.is_empty() || !plain.is_ascii() || unit.contains(&plain)).then_some(number.span)
 }
 
-/// The only number of a short text, or the only one that is an amount of money.
+/// Returns the only number of a short text, or the only one that is an amount of money.
 pub(crate) fn only_number(text: &str) -> Option<Range<usize>> {
-    let found = numbers(text);
-    if let [only] = found.as_slice() {
+    let numbers = numbers(text);
+    if let [only] = numbers.as_slice() {
         return Some(only.span.clone());
     }
-    let mut amounts = found.into_iter().filter(|number| number.currency);
+    let mut amounts = numbers.into_iter().filter(|number| number.currency);
     match (amounts.next(), amounts.next()) {
         (Some(only), None) => Some(only.span),
         _ => None,
     }
 }
 
-/// The last sentence of a text without numbers: what it says behind "is", or all of it.
+/// Returns the last sentence of a text without numbers: the part after "is", or all of it.
 fn last_sentence(response: &str) -> Option<Range<usize>> {
     if response.bytes().any(|byte| byte.is_ascii_digit()) {
         return None;
@@ -110,7 +111,7 @@ fn last_sentence(response: &str) -> Option<Range<usize>> {
     some_text(response, start + behind..end)
 }
 
-/// The last `$…$`, `\\(…\\)` or `\\[…\\]` with no digit behind it.
+/// Returns the last `$…$`, `\\(…\\)` or `\\[…\\]` with no digit after it.
 fn last_formula(response: &str) -> Option<Range<usize>> {
     let (close, end) = ["$$", "$", "\\)", "\\]"]
         .into_iter()
@@ -141,7 +142,7 @@ fn last_formula(response: &str) -> Option<Range<usize>> {
     some_text(response, if keep_label { inner.start } else { side }..inner.end)
 }
 
-/// Where the first formula begins of those that "and", "or" and commas join to the one that begins here.
+/// Returns the start of the first formula joined by "and", "or" and commas to the one at `start`.
 fn formulas_before(response: &str, start: usize, open: &str, close: &str) -> usize {
     const MOST: usize = 16;
     let mut first = start;

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::span::some_text;
 
-/// Words after which an answer may be announced, lower-case.
+/// Phrases that may announce an answer, in lower case.
 const ANCHORS: [&str; 20] = [
     "answer",
     "option",
@@ -28,7 +28,7 @@ const ANCHORS: [&str; 20] = [
     "答え",
 ];
 
-/// The letter of a choice of which the text says that it is the right one: "option B is correct", "(B) is the answer".
+/// Returns the letter of the choice that the text calls right: "option B is correct", "(B) is the answer".
 pub(super) fn letter_said_right(response: &str) -> Option<Range<usize>> {
     const CLAIMS: [&str; 7] = [
         " is correct",
@@ -39,8 +39,8 @@ pub(super) fn letter_said_right(response: &str) -> Option<Range<usize>> {
         "正确",
         "是正确",
     ];
-    let at = CLAIMS.iter().filter_map(|claim| response.rfind(claim)).max()?;
-    let before = response[..at].trim_end_matches([')', '*', '$', '}', ' ']);
+    let claim_start = CLAIMS.iter().filter_map(|claim| response.rfind(claim)).max()?;
+    let before = response[..claim_start].trim_end_matches([')', '*', '$', '}', ' ']);
     let letter = before.chars().next_back().filter(|c| ('A'..='J').contains(c))?;
     let start = before.len() - letter.len_utf8();
     let apart =
@@ -48,9 +48,9 @@ pub(super) fn letter_said_right(response: &str) -> Option<Range<usize>> {
     apart.then_some(start..before.len())
 }
 
-/// What stands after the last phrase that announces something.
+/// Returns the answer after the last phrase that announces one.
 pub(super) fn last_phrase(response: &str) -> Option<Range<usize>> {
-    // Only ASCII letters change, so that offsets stay.
+    // Only ASCII letters change, so byte offsets stay valid.
     let lower = response.to_ascii_lowercase();
     let mut places: Vec<(usize, &str)> = ANCHORS
         .iter()
@@ -64,13 +64,14 @@ pub(super) fn last_phrase(response: &str) -> Option<Range<usize>> {
     })
 }
 
-/// How much of the text after the anchor belongs to the announcement, if it is one.
+/// Returns the length of the announcement after the anchor, `None` if it is none.
 fn announcement(rest: &str, anchor: &str) -> Option<usize> {
-    let mut at = rest.find(|c: char| c != '*' && c != ' ' && c != '_').unwrap_or(rest.len());
+    let mut position = rest.find(|c: char| c != '*' && c != ' ' && c != '_').unwrap_or(rest.len());
     for filler in ["to the problem", "to this problem", "to the question", "choice"] {
-        if starts_with_ignoring_case(&rest[at..], filler) {
-            at += filler.len();
-            at += rest[at..].len() - rest[at..].trim_start_matches(['*', ' ', '_']).len();
+        if starts_with_ignoring_case(&rest[position..], filler) {
+            position += filler.len();
+            position +=
+                rest[position..].len() - rest[position..].trim_start_matches(['*', ' ', '_']).len();
         }
     }
     let chinese = matches!(anchor, "故选" | "应选" | "选项");
@@ -82,14 +83,14 @@ fn announcement(rest: &str, anchor: &str) -> Option<usize> {
         let skipped = rest.len() - rest.trim_start_matches([':', '：', ' ', '(', '（', '*']).len();
         return rest[skipped..].starts_with(|c: char| ('A'..='J').contains(&c)).then_some(skipped);
     }
-    let mark = marks.into_iter().find(|mark| starts_with_ignoring_case(&rest[at..], mark))?;
+    let mark = marks.into_iter().find(|mark| starts_with_ignoring_case(&rest[position..], mark))?;
     // "result = 5 + 3" is a step; "option: " and "choice: " quote the question.
     if matches!(anchor, "option" | "choice" | "result") && !mark.starts_with("is")
         || chinese && !matches!(mark, "是" | "为" | ":" | "：")
     {
         return None;
     }
-    let end = at + mark.len();
+    let end = position + mark.len();
     let next = rest[end..].chars().next();
     if mark == "is" && next.is_some_and(char::is_alphanumeric) {
         return None;
@@ -103,12 +104,12 @@ fn starts_with_ignoring_case(text: &str, prefix: &str) -> bool {
         .is_some_and(|start| start.eq_ignore_ascii_case(prefix.as_bytes()))
 }
 
-/// The answer that follows a phrase: a formula, a letter of a choice, or text up to the end of the sentence.
+/// Returns the answer after a phrase: a formula, a letter of a choice, or text up to the end of the sentence.
 fn content(response: &str, start: usize) -> Option<Range<usize>> {
     let rest = &response[start..];
     let skipped = rest.find(|c: char| !c.is_whitespace() && c != '*' && c != ':')?;
     let start = start + skipped;
-    // Only the same or the next line can hold it.
+    // Only this line or the next can hold it.
     if response[start - skipped..start].matches('\n').count() > 2 {
         return None;
     }
@@ -124,7 +125,7 @@ fn content(response: &str, start: usize) -> Option<Range<usize>> {
     some_text(response, behind_copula(response, start..end))
 }
 
-/// Bytes of "option" or "choice" before the letter.
+/// Returns the length of "option" or "choice" before the letter, in bytes.
 fn option_word(text: &str) -> usize {
     for word in ["option ", "choice "] {
         if starts_with_ignoring_case(text, word)
@@ -136,7 +137,7 @@ fn option_word(text: &str) -> usize {
     0
 }
 
-/// Bytes of the letter of a choice that a remark follows: "D, it doesn't make sense".
+/// Returns the length of a choice's letter before a remark, in bytes: "D, it doesn't make sense".
 fn leading_choice(text: &str) -> Option<usize> {
     let mut characters = text.chars();
     let letter = characters.next().filter(|c| ('A'..='J').contains(c))?;
@@ -153,7 +154,7 @@ fn leading_choice(text: &str) -> Option<usize> {
     (begins_word && !conjunction).then_some(letter.len_utf8())
 }
 
-/// "The value is 7": what stands after the only "is" or 是 of the sentence.
+/// Returns the text after the only "is" or 是 of the sentence: "The value is 7".
 fn behind_copula(response: &str, span: Range<usize>) -> Range<usize> {
     let text = &response[span.clone()];
     // "(B) The sum is even": the letter belongs to the answer.
@@ -172,7 +173,7 @@ fn behind_copula(response: &str, span: Range<usize>) -> Range<usize> {
     span
 }
 
-/// The inside of the formula that starts here.
+/// Returns the content of the formula at `start`.
 fn formula_at(response: &str, start: usize) -> Option<Range<usize>> {
     for (open, close) in [("$$", "$$"), ("\\(", "\\)"), ("\\[", "\\]"), ("$", "$")] {
         if response[start..].starts_with(open) {
@@ -184,7 +185,7 @@ fn formula_at(response: &str, start: usize) -> Option<Range<usize>> {
     None
 }
 
-/// Where the last of the formulas ends that "and", "or" and commas join to the one that ends here.
+/// Returns the end of the last formula joined by "and", "or" and commas to the one that ends at `end`.
 fn joined_end(response: &str, end: usize, open: &str, close: &str) -> usize {
     const MOST: usize = 16;
     let mut end = end;

@@ -1,8 +1,8 @@
-//! The model's own last words: chat templates left in a text, and reasoning that was closed.
+//! The model's own last reply: without text of chat templates, and after closed reasoning.
 
 use std::ops::Range;
 
-/// What opens a turn of the user or of the system.
+/// Marks that open a turn of the user or of the system.
 const PROMPTS: [&str; 13] = [
     "<|im_start|>user",
     "<|im_start|>system",
@@ -19,7 +19,7 @@ const PROMPTS: [&str; 13] = [
     "### Question:",
 ];
 
-/// What opens a turn of the model.
+/// Marks that open a turn of the model.
 const REPLIES: [&str; 9] = [
     "<|im_start|>assistant",
     "<|start_header_id|>assistant<|end_header_id|>",
@@ -32,7 +32,7 @@ const REPLIES: [&str; 9] = [
     "### Answer:",
 ];
 
-/// The same where the marks were left out when the text was decoded: the roles alone on their lines.
+/// Roles on lines of their own, if decoding removed the marks of the template.
 const BARE: [(&str, &str); 4] = [
     ("system\n", "\nassistant\n"),
     ("user\n", "\nassistant\n"),
@@ -40,25 +40,26 @@ const BARE: [(&str, &str); 4] = [
     ("Human:", "\nAssistant:"),
 ];
 
-/// Marks before a first turn.
+/// Marks before the first turn.
 const BEGINNINGS: [&str; 4] =
     ["<|begin_of_text|>", "<|endoftext|>", "<｜begin▁of▁sentence｜>", "<s>"];
 
-/// The part of a text that is the model's own answer: behind the prompt that a template left before it, before the next
-/// turn of a user, behind closed reasoning. `None` where the whole text is.
+/// Returns the part of a text that is the model's own reply; `None` if that is all of it.
+///
+/// It begins after a prompt that a template left and after closed reasoning, and ends before the next user turn.
 pub(super) fn own(response: &str) -> Option<Range<usize>> {
     let start = behind_prompt(response);
     let (mut end, mut thought) = (response.len(), start);
     // Every other mark begins with this character, which is rare.
-    for (at, _) in response[start..].match_indices('<') {
-        let at = start + at;
-        let rest = &response[at..];
+    for (offset, _) in response[start..].match_indices('<') {
+        let mark_start = start + offset;
+        let rest = &response[mark_start..];
         if rest.starts_with("</think>") {
-            thought = at + "</think>".len();
-        } else if !response[start..at].trim().is_empty()
+            thought = mark_start + "</think>".len();
+        } else if !response[start..mark_start].trim().is_empty()
             && PROMPTS.iter().any(|prompt| rest.starts_with(prompt))
         {
-            end = at;
+            end = mark_start;
             break;
         }
     }
@@ -66,7 +67,7 @@ pub(super) fn own(response: &str) -> Option<Range<usize>> {
     (start > 0 || end < response.len()).then_some(start..end)
 }
 
-/// Where the last reply begins in a text that opens with a prompt; 0 in any other.
+/// Returns the start of the last reply in a text that opens with a prompt; 0 in any other.
 fn behind_prompt(response: &str) -> usize {
     let mut opening = response.trim_start();
     for beginning in BEGINNINGS {

@@ -8,10 +8,10 @@ use dashu::base::{Abs, Inverse, Signed};
 use crate::algebra::{Algebra, Atom, Exponent, Fraction, Monomial, Polynomial, content};
 use crate::expression::is_constant;
 
-/// Most atoms that are printed: what stands in several places is printed in each.
+/// Most atoms printed; an atom counts each time it is printed.
 const MAX_ATOMS: usize = 400;
 
-/// The atoms to print, and how many more may be.
+/// Atoms to print, and the number that may still be printed.
 pub(super) struct Printer<'a> {
     algebra: &'a Algebra,
     left: Cell<usize>,
@@ -22,13 +22,13 @@ impl<'a> Printer<'a> {
         Self { algebra, left: Cell::new(MAX_ATOMS) }
     }
 
-    /// Whether everything was printed.
+    /// Returns true if everything was printed.
     pub(super) fn is_complete(&self) -> bool {
         self.left.get() > 0
     }
 }
 
-/// `a/b` with a denominator of coprime whole coefficients, the first of them positive.
+/// Returns `a/b` with a denominator of coprime integer coefficients, the first of them positive.
 pub(super) fn fraction(printer: &Printer<'_>, value: &Fraction) -> String {
     if value.as_polynomial().is_some() {
         return sum(printer, &value.numerator);
@@ -43,7 +43,7 @@ pub(super) fn fraction(printer: &Printer<'_>, value: &Fraction) -> String {
     format!("({top})/({bottom})")
 }
 
-/// The polynomial with coprime whole coefficients, the first positive, and whether its sign was turned.
+/// Returns the polynomial with coprime integer coefficients, the first positive, and whether its sign was changed.
 pub(super) fn primitive(printer: &Printer<'_>, value: &Polynomial) -> Option<(String, bool)> {
     if value.is_zero() {
         return None;
@@ -55,7 +55,7 @@ pub(super) fn primitive(printer: &Printer<'_>, value: &Polynomial) -> Option<(St
     Some((joined(&terms, &scale), turned))
 }
 
-/// `a : b` with coprime whole numbers, or as the parts are.
+/// Returns `a : b` with coprime integers, or the parts themselves.
 pub(super) fn ratio(printer: &Printer<'_>, parts: &[Fraction]) -> String {
     let numbers: Option<Vec<Rational>> = parts.iter().map(Fraction::as_constant).collect();
     let Some(numbers) = numbers else {
@@ -67,19 +67,19 @@ pub(super) fn ratio(printer: &Printer<'_>, parts: &[Fraction]) -> String {
     parts.join(" : ")
 }
 
-/// Whether the first term is negative.
+/// Returns true if the first term is negative.
 fn is_turned(terms: &[Term<'_>]) -> bool {
     terms.first().is_some_and(|term| term.coefficient.is_negative())
 }
 
-/// A term as it is printed.
+/// A term to print.
 struct Term<'a> {
     degree: f64,
     factors: String,
     coefficient: &'a Rational,
 }
 
-/// The terms by falling degree in the variables, then by their spelling.
+/// Returns the terms by falling degree in the variables, then by their spelling.
 fn ordered<'a>(printer: &Printer<'_>, value: &'a Polynomial) -> Vec<Term<'a>> {
     let mut terms: Vec<Term<'a>> = value
         .terms()
@@ -102,7 +102,7 @@ fn sum(printer: &Printer<'_>, value: &Polynomial) -> String {
     joined(&ordered(printer, value), &Rational::ONE)
 }
 
-/// `3*x^2 - 1/2*x + 2^(1/2)`: the terms times a number.
+/// Returns the terms times a number: `3*x^2 - 1/2*x + 2^(1/2)`.
 fn joined(terms: &[Term<'_>], scale: &Rational) -> String {
     let mut text = String::new();
     for term in terms {
@@ -127,7 +127,7 @@ fn joined(terms: &[Term<'_>], scale: &Rational) -> String {
     if text.is_empty() { "0".to_owned() } else { text }
 }
 
-/// Factors: primes by size, constants, variables by name, function values by spelling.
+/// Returns factors in order: primes by size, constants, variables by name, function values by spelling.
 fn product(printer: &Printer<'_>, monomial: &Monomial) -> String {
     let mut factors: Vec<_> = monomial
         .iter()
@@ -195,7 +195,7 @@ fn atom(printer: &Printer<'_>, atom: &Atom) -> String {
     }
 }
 
-/// `x`, `\theta`, `x_{12}`, `\vec v` with a space where a letter may follow.
+/// Returns `x`, `\theta`, `x_{12}`, or `\vec v` with a space before a letter.
 pub(super) fn symbol(name: &str) -> String {
     let (letter, rest) = match name.split_once('_') {
         Some((letter, index)) => (letter, format!("_{{{index}}}")),

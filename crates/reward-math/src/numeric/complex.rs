@@ -2,7 +2,7 @@
 
 use super::real::{Arithmetic, Failure, Real, Result};
 
-/// A complex number; one without imaginary part is known to be real.
+/// Enclosure of a complex number; one without imaginary part is known to be real.
 #[derive(Debug, Clone)]
 pub(super) struct Complex {
     pub(super) real: Real,
@@ -16,7 +16,7 @@ impl From<Real> for Complex {
 }
 
 impl Complex {
-    /// The real number, if there is no imaginary part.
+    /// Returns the real number, if there is no imaginary part.
     pub(super) fn into_real(self) -> Result<Real> {
         match self.imaginary {
             None => Ok(self.real),
@@ -25,12 +25,12 @@ impl Complex {
         }
     }
 
-    /// Whether the enclosure is one number.
+    /// Returns true if the enclosure is one number.
     pub(super) fn is_exact(&self) -> bool {
         self.real.is_exact() && self.imaginary.as_ref().is_none_or(Real::is_exact)
     }
 
-    /// Bits of the larger part before the point.
+    /// Returns the number of bits before the point of the larger part.
     pub(super) fn bits_before_point(&self) -> usize {
         let imaginary = self.imaginary.as_ref().map_or(0, Real::bits_before_point);
         self.real.bits_before_point().max(imaginary)
@@ -40,13 +40,13 @@ impl Complex {
         Self { real: self.real.negated(), imaginary: self.imaginary.as_ref().map(Real::negated) }
     }
 
-    /// Real and imaginary part.
+    /// Returns the real and the imaginary part.
     fn parts(&self) -> (Real, Real) {
         let imaginary = self.imaginary.clone().unwrap_or_else(|| Real::from(0));
         (self.real.clone(), imaginary)
     }
 
-    /// Whether the two enclosures have no number in common.
+    /// Returns true if the two enclosures have no number in common.
     pub(super) fn is_apart(&self, other: &Self) -> bool {
         let apart = |a: &Option<Real>, b: &Option<Real>| match (a, b) {
             (None, None) => false,
@@ -56,7 +56,7 @@ impl Complex {
         self.real.is_apart(&other.real) || apart(&self.imaginary, &other.imaginary)
     }
 
-    /// Whether both are narrow beside the larger of them.
+    /// Returns true if both are narrow, relative to the larger of them.
     pub(super) fn are_narrow_with(&self, other: &Self, arithmetic: &mut Arithmetic) -> bool {
         let zero = Real::from(0);
         let real = arithmetic.are_narrow(&self.real, &other.real);
@@ -130,7 +130,7 @@ impl Arithmetic {
         self.root(&square, 2)
     }
 
-    /// The principal square root.
+    /// Returns the principal square root.
     pub(super) fn square_root(&mut self, value: &Complex) -> Result<Complex> {
         let Some(imaginary) = &value.imaginary else {
             if value.real.is_negative() {
@@ -157,7 +157,7 @@ impl Arithmetic {
         Ok(Complex { real, imaginary: Some(imaginary) })
     }
 
-    /// `e^(x + iy) = e^x (cos y + i sin y)`.
+    /// Returns `e^(x + iy) = e^x (cos y + i sin y)`.
     pub(super) fn exp_complex(&mut self, value: &Complex) -> Result<Complex> {
         let size = self.exp(&value.real)?;
         let Some(angle) = &value.imaginary else { return Ok(size.into()) };

@@ -1,4 +1,4 @@
-//! Expressions to enclosures.
+//! Evaluation of expressions to enclosures.
 
 use dashu::{Integer, Rational};
 
@@ -10,7 +10,7 @@ use crate::expression::{Expression, Range};
 /// Most terms of a sum, factors of a product or of a factorial.
 const MAX_TERMS: i64 = 10_000;
 
-/// A value to compare: an expression and the sign that every `±` in it takes.
+/// A value to compare: an expression, and the sign of every `±` in it.
 #[derive(Clone, Copy)]
 pub(crate) struct Operand<'a> {
     pub(crate) expression: &'a Expression,
@@ -120,7 +120,7 @@ impl<'b> Evaluation<'_, 'b> {
         self.value(expression)?.into_real()
     }
 
-    /// A whole number of moderate size, exactly.
+    /// Returns an integer of moderate size, exactly.
     fn whole(&mut self, expression: &'b Expression) -> Result<i64> {
         let value = self.real(expression)?;
         let integer = value.integer().ok_or(Failure::Unknown)?;
@@ -128,7 +128,7 @@ impl<'b> Evaluation<'_, 'b> {
     }
 
     fn symbol(&mut self, name: &str) -> Result<Complex> {
-        // The innermost meaning of a name counts: an index of a sum hides a variable.
+        // The innermost meaning of a name counts: the index of a sum hides a variable.
         if let Some((_, value)) = self.point.iter().rev().find(|(known, _)| *known == name) {
             let value = value.clone();
             return Ok(self.arithmetic.rational(&value)?.into());
@@ -164,7 +164,7 @@ impl<'b> Evaluation<'_, 'b> {
         if base_value.is_exactly(1) {
             return Ok(base_value.into());
         }
-        // A root of odd index has a real value for negative numbers too, and conventions differ: no verdict.
+        // A root of odd index has a real value for negative numbers too, and conventions differ: no result.
         if !base_value.is_positive() {
             return Err(if base_value.is_negative() { Failure::Unknown } else { Failure::Unclear });
         }
@@ -190,7 +190,7 @@ impl<'b> Evaluation<'_, 'b> {
         Ok(result)
     }
 
-    /// `n (n - 1) … (n - count + 1)`.
+    /// Returns `n (n - 1) … (n - count + 1)`.
     fn falling(&mut self, n: i64, count: i64) -> Result<Real> {
         if count < 0 || n < 0 {
             return Err(Failure::Undefined);
@@ -201,7 +201,7 @@ impl<'b> Evaluation<'_, 'b> {
         self.product_of((n - count + 1..=n).rev())
     }
 
-    /// The product of positive whole numbers, several of them to a step.
+    /// Returns the product of positive integers, several of them per step.
     fn product_of(&mut self, factors: impl Iterator<Item = i64>) -> Result<Real> {
         let mut product = Real::from(1);
         let mut gathered = 1_i64;
@@ -228,8 +228,8 @@ impl<'b> Evaluation<'_, 'b> {
             return Err(Failure::TooLarge);
         }
         let mut total = Complex::from(Real::from(i64::from(range == Range::Product)));
-        for at in low..=high {
-            self.point.push((index, Rational::from(at)));
+        for index_value in low..=high {
+            self.point.push((index, Rational::from(index_value)));
             let term = self.value(body);
             self.point.pop();
             let term = term?;
@@ -382,7 +382,7 @@ impl<'b> Evaluation<'_, 'b> {
     }
 }
 
-/// `π/2 - x`.
+/// Returns `π/2 - x`.
 fn quarter_less(field: &mut Arithmetic, x: &Real) -> Result<Real> {
     let (pi, two) = (field.pi()?, Real::from(2));
     let quarter = field.divide(&pi, &two)?;

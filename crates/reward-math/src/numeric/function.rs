@@ -7,8 +7,8 @@ use dashu::float::{Context, FBig, FpError, Repr};
 
 use super::real::{Arithmetic, Failure, Real, Result, end, larger, magnitude, negated, smaller};
 
-/// Arguments of sine and cosine, and exponents of `exp`, have at most this many bits before the point: reducing a
-/// larger one by π would need as many digits of π.
+/// Most bits before the point of an argument of sine or cosine, or of an exponent of `exp`. Reducing a larger one by π
+/// would need as many digits of π.
 const LARGEST_REDUCED: isize = 256;
 impl Arithmetic {
     pub(super) fn exp(&mut self, value: &Real) -> Result<Real> {
@@ -16,7 +16,7 @@ impl Arithmetic {
         if self.is_tiny(value) {
             return Ok(self.nearly_one());
         }
-        // Beyond this the result is larger than any number calculated with.
+        // Beyond this the result exceeds the largest supported number.
         if magnitude(&value.low).max(magnitude(&value.high)) > 60 {
             return Err(Failure::TooLarge);
         }
@@ -46,14 +46,15 @@ impl Arithmetic {
         Ok(Real { low: end(Ok(self.down.pi::<2>(None)))?, high: end(Ok(self.up.pi::<2>(None)))? })
     }
 
-    /// Whether every number of the interval is so near to 0 that `x` and `x + x²` agree at this precision. Rounding a
-    /// function of one correctly would take as many digits as it has zeros.
+    /// Returns true if every number of the interval is so near to 0 that `x` and `x + x²` agree at this precision.
+    ///
+    /// Correct rounding of a function of such a number would need as many digits as it has leading zeros.
     fn is_tiny(&self, value: &Real) -> bool {
         let bound = -isize::try_from(self.bits + 8).unwrap_or(isize::MAX);
         value.size() < bound && !value.is_exactly(0)
     }
 
-    /// 1, give or take one unit of the last place.
+    /// Returns 1 plus or minus one unit of the last place.
     fn nearly_one(&self) -> Real {
         let bits = isize::try_from(self.bits).unwrap_or(isize::MAX);
         let all = Integer::ONE << self.bits;
@@ -78,7 +79,7 @@ impl Arithmetic {
         self.by_slope(value, |context, x| context.cos(x, None))
     }
 
-    /// A function of slope at most 1: its value at the lower end, widened by the width of the interval.
+    /// Encloses a function of slope at most 1: its value at the lower end, widened by the width of the interval.
     fn by_slope(
         &mut self,
         value: &Real,
@@ -128,7 +129,7 @@ impl Arithmetic {
         if value.high < minus_one || value.low > one {
             return Err(Failure::NotReal);
         }
-        // An end outside by rounding alone stands for the end of the domain.
+        // An end outside of the domain by rounding only is replaced by the end of the domain.
         let low = larger(value.low.clone(), minus_one);
         let high = smaller(value.high.clone(), one);
         Ok(Real { low: end(self.down.asin(&low, None))?, high: end(self.up.asin(&high, None))? })

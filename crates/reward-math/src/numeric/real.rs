@@ -1,4 +1,4 @@
-//! Enclosures of real numbers: intervals whose ends are rounded outwards, so that the true value lies inside.
+//! Enclosures of real numbers: intervals with ends rounded outwards, so that they contain the true value.
 
 use std::cmp::Ordering;
 
@@ -7,16 +7,16 @@ use dashu::float::round::mode::{Down, Up};
 use dashu::float::{Context, FBig, FpError, Repr, round::Round};
 use dashu::{Integer, Rational};
 
-/// Why an enclosure could not be had.
+/// Reason why an enclosure could not be computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Failure {
-    /// There is no such value.
+    /// The value does not exist.
     Undefined,
-    /// There is no such real number; a complex one may exist.
+    /// The real value does not exist; a complex one may.
     NotReal,
-    /// Beyond the numbers that are calculated with.
+    /// The value exceeds the supported numbers.
     TooLarge,
-    /// The enclosure is too wide to tell, at this precision.
+    /// The enclosure is too wide to decide at this precision.
     Unclear,
     /// A function or symbol without a known value.
     Unknown,
@@ -26,25 +26,25 @@ pub(super) enum Failure {
 
 pub(super) type Result<T> = std::result::Result<T, Failure>;
 
-/// Largest index of a root that is taken digit by digit.
+/// Largest index of a root that is computed digit by digit.
 const LARGEST_INDEX: u32 = 16;
-/// Largest binary exponent of a number: a tower beyond it is not calculated with.
+/// Largest binary exponent of a supported number.
 const LARGEST_EXPONENT: isize = 1 << 48;
 
-/// An interval that holds a real number.
+/// An interval that contains a real number.
 #[derive(Debug, Clone)]
 pub(super) struct Real {
     pub(super) low: Repr<2>,
     pub(super) high: Repr<2>,
 }
 
-/// Interval arithmetic at one precision, and what it may still cost.
+/// Interval arithmetic at one precision, with its remaining fuel.
 pub(super) struct Arithmetic {
     pub(super) down: Context<Down>,
     pub(super) up: Context<Up>,
     pub(super) bits: usize,
     fuel: u64,
-    /// The widest gap between the leading bits of two numbers that were added.
+    /// Widest gap between the leading bits of two numbers that were added.
     spread: usize,
 }
 
@@ -56,22 +56,22 @@ impl From<i64> for Real {
 }
 
 impl Real {
-    /// Whether the interval holds no number but `value`.
+    /// Returns true if the interval holds only `value`.
     pub(super) fn is_exactly(&self, value: i64) -> bool {
         self.low == self.high && self.low == Repr::new(Integer::from(value), 0)
     }
 
-    /// Whether the interval is one number.
+    /// Returns true if the interval is one number.
     pub(super) fn is_exact(&self) -> bool {
         self.low == self.high
     }
 
-    /// Bits before the point, 0 for numbers below 1.
+    /// Returns the number of bits before the point, 0 for numbers below 1.
     pub(super) fn bits_before_point(&self) -> usize {
         usize::try_from(self.size()).unwrap_or_default()
     }
 
-    /// Position of the leading bit of the larger end.
+    /// Returns the position of the leading bit of the larger end.
     pub(super) fn size(&self) -> isize {
         magnitude(&self.low).max(magnitude(&self.high))
     }
@@ -88,17 +88,17 @@ impl Real {
         !self.is_positive() && !self.is_negative()
     }
 
-    /// Whether every number of this interval is below every number of the other.
+    /// Returns true if every number of this interval is below every number of the other.
     pub(super) fn is_below(&self, other: &Self) -> bool {
         self.high < other.low
     }
 
-    /// Whether no number lies in both.
+    /// Returns true if no number lies in both.
     pub(super) fn is_apart(&self, other: &Self) -> bool {
         self.is_below(other) || other.is_below(self)
     }
 
-    /// The integer, if the interval is one.
+    /// Returns the integer, if the interval is one.
     pub(super) fn integer(&self) -> Option<Integer> {
         if self.low != self.high || self.low.exponent() > 1 << 16 {
             return None;
@@ -136,7 +136,7 @@ pub(super) fn negated(value: &Repr<2>) -> Repr<2> {
     Repr::new(-value.significand(), value.exponent())
 }
 
-/// Position of the leading bit of a number that is not 0: `2^(m-1) ≤ |x| < 2^m`.
+/// Returns the position of the leading bit of a number other than 0: `2^(m-1) ≤ |x| < 2^m`.
 pub(super) fn magnitude(value: &Repr<2>) -> isize {
     if value.significand() == &Integer::ZERO {
         return isize::MIN / 2;
@@ -144,7 +144,7 @@ pub(super) fn magnitude(value: &Repr<2>) -> isize {
     value.exponent().saturating_add(isize::try_from(value.digits()).unwrap_or(isize::MAX / 4))
 }
 
-/// The end of an interval; one too large to be calculated with is a failure.
+/// Returns the end of an interval, or a failure if it is too large.
 pub(super) fn end<R: Round>(
     result: std::result::Result<Approximation<FBig<R, 2>, dashu::float::round::Rounding>, FpError>,
 ) -> Result<Repr<2>> {
@@ -180,26 +180,28 @@ impl Arithmetic {
         Self { down: Context::new(bits), up: Context::new(bits), bits, fuel, spread: 0 }
     }
 
-    /// Bits that a sum needed to hold both of its terms, at most: beyond the precision the smaller one left no trace.
+    /// Returns the most bits that a sum needed to hold both of its terms.
+    ///
+    /// Beyond the precision the smaller term has no effect.
     pub(super) fn spread(&self) -> usize {
         self.spread
     }
 
-    /// What is left of the fuel.
+    /// Returns the remaining fuel.
     pub(super) fn fuel(&self) -> u64 {
         self.fuel
     }
 
     /// Pays for `operations` of arithmetic at this precision.
     pub(super) fn spend(&mut self, operations: u64) -> Result<()> {
-        // An operation costs a few limbs' worth whatever its precision.
+        // An operation costs a few limbs at any precision.
         let limbs = (self.bits as u64).div_ceil(64) + 2;
         self.fuel =
             self.fuel.checked_sub(operations.saturating_mul(limbs)).ok_or(Failure::OutOfFuel)?;
         Ok(())
     }
 
-    /// Pays for a function with the work of so many operations: series and reductions grow faster than the digits.
+    /// Pays for a function as for so many operations: series and reductions grow faster than the digits.
     pub(super) fn spend_on_function(&mut self, operations: u64) -> Result<()> {
         self.spend(operations * 5 * (1 + self.bits as u64 / 384))
     }
@@ -213,7 +215,7 @@ impl Arithmetic {
         self.divide(&top, &bottom)
     }
 
-    /// The integer, exactly.
+    /// Returns an enclosure that holds only the integer.
     pub(super) fn integer(&mut self, value: &Integer) -> Result<Real> {
         self.spend(1 + value.bit_len() as u64 / 1024)?;
         let exact = Repr::new(value.clone(), 0);
@@ -237,7 +239,7 @@ impl Arithmetic {
 
     pub(super) fn multiply(&mut self, a: &Real, b: &Real) -> Result<Real> {
         self.spend(2)?;
-        // Two positive intervals: the ends multiply as they stand.
+        // Two positive intervals: lower ends and upper ends multiply.
         if !is_negative(&a.low) && !is_negative(&b.low) {
             return Ok(Real {
                 low: end(self.down.mul(&a.low, &b.low))?,
@@ -264,14 +266,14 @@ impl Arithmetic {
         if b.holds_zero() {
             return Err(if b.is_exactly(0) { Failure::Undefined } else { Failure::Unclear });
         }
-        // Both ends of `b` have one sign, so its reciprocal has its ends exchanged.
+        // Both ends of `b` have one sign, so the ends of its reciprocal are exchanged.
         let one = Repr::<2>::one();
         let inverse =
             Real { low: end(self.down.div(&one, &b.high))?, high: end(self.up.div(&one, &b.low))? };
         self.multiply(a, &inverse)
     }
 
-    /// `value^power` by repeated squaring.
+    /// Returns `value^power` by repeated squaring.
     pub(super) fn power(&mut self, value: &Real, power: u64) -> Result<Real> {
         let mut result = Real::from(1);
         let mut square = value.clone();
@@ -288,7 +290,7 @@ impl Arithmetic {
         Ok(result)
     }
 
-    /// A square is never negative, even where the interval reaches across 0.
+    /// Returns the square, which is never negative, even if the interval contains 0.
     fn square(&mut self, value: &Real) -> Result<Real> {
         let product = self.multiply(value, value)?;
         if value.holds_zero() {
@@ -297,13 +299,13 @@ impl Arithmetic {
         Ok(product)
     }
 
-    /// The real root: of a negative number only where the index is odd.
+    /// Returns the real root; a negative number has one only if the index is odd.
     pub(super) fn root(&mut self, value: &Real, index: u32) -> Result<Real> {
         self.spend(8)?;
         if index == 0 {
             return Err(Failure::Undefined);
         }
-        // The work of a root grows with its index: beyond a small one by logarithms.
+        // The work of a root grows with its index: a large index is computed by logarithms.
         if index > LARGEST_INDEX && value.is_positive() {
             let logarithm = self.logarithm(value)?;
             let exponent = self.divide(&logarithm, &Real::from(i64::from(index)))?;
@@ -326,7 +328,7 @@ impl Arithmetic {
         })
     }
 
-    /// The largest integer that is not above; unclear where the interval holds one inside.
+    /// Returns the floor; unclear if an integer lies inside the interval.
     pub(super) fn floor(&mut self, value: &Real) -> Result<Real> {
         self.spend(2)?;
         if magnitude(&value.low).max(magnitude(&value.high)) > 1 << 14 {
@@ -339,11 +341,11 @@ impl Arithmetic {
         if low == high { Ok(Real { low, high }) } else { Err(Failure::Unclear) }
     }
 
-    /// Whether two enclosures that overlap are narrow: both within `2^-(bits / 2)` of the larger one's size.
+    /// Returns true if two overlapping enclosures are narrow: both within `2^-(bits / 2)` of the larger one's size.
     pub(super) fn are_narrow(&mut self, a: &Real, b: &Real) -> Result<bool> {
         let half = isize::try_from(self.bits / 2).unwrap_or(isize::MAX);
         let scale = [&a.low, &a.high, &b.low, &b.high].into_iter().map(magnitude).max();
-        // Beside 0 there is no relative width: below 2^-64 the width counts as it is.
+        // Near 0 there is no relative width: below 2^-64 the absolute width counts.
         let scale = scale.unwrap_or_default().max(-64);
         for value in [a, b] {
             let width = end(self.up.sub(&value.high, &value.low))?;

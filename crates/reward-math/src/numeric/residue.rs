@@ -1,4 +1,4 @@
-//! Values modulo a prime: rational expressions compared without their digits, however many these are.
+//! Values modulo a prime: rational expressions compared without computing all their digits.
 
 use std::collections::BTreeMap;
 
@@ -10,13 +10,14 @@ use crate::expression::{Expression, Range};
 
 /// Two primes below 2^61. Different integers of a million digits agree modulo both with a chance of about 2^-100.
 const PRIMES: [u64; 2] = [2_305_843_009_213_693_951, 2_305_843_009_213_693_921];
-/// Points at which polynomials are compared, modulo each prime.
+/// Number of points at which polynomials are compared, modulo each prime.
 const POINTS: u64 = 2;
 /// Largest argument of a factorial, and most terms of a series.
 const MAX_TERMS: i64 = 10_000;
 
-/// Whether two expressions built by the four operations, whole powers, factorials, binomials and series are equal;
-/// `None` where one of them is built otherwise, or divides by a multiple of the prime.
+/// Returns true if two expressions of the four operations, integer powers, factorials, binomials and series are equal.
+///
+/// Returns `None` if one of them has other parts, or divides by a multiple of the prime.
 pub(super) fn equal(left: Operand<'_>, right: Operand<'_>, fuel: &mut u64) -> Option<bool> {
     for prime in PRIMES {
         for point in 0..POINTS {
@@ -37,7 +38,7 @@ struct Field<'a> {
     prime: u64,
     point: u64,
     plus: bool,
-    /// Indices of the series around the expression.
+    /// Values of the indices of the series around the expression.
     bound: BTreeMap<String, i64>,
     fuel: &'a mut u64,
 }
@@ -49,7 +50,7 @@ impl Field<'_> {
             Expression::Number(value) => self.rational(value),
             Expression::Symbol(name) => match self.bound.get(name) {
                 Some(&value) => Some(self.reduce(&value.into())),
-                // Constants that are not rational have no residue.
+                // Irrational constants have no residue.
                 None if matches!(name.as_str(), "\\pi" | "e" | "i" | "\\infty") => None,
                 None => Some(self.coordinate(name)),
             },
@@ -106,8 +107,8 @@ impl Field<'_> {
                 let (low, high) = (self.small(low)?, self.small(high)?);
                 let hidden = self.bound.get(index).copied();
                 let mut total = u64::from(*range == Range::Product);
-                for at in low..=high {
-                    self.bound.insert(index.clone(), at);
+                for index_value in low..=high {
+                    self.bound.insert(index.clone(), index_value);
                     let term = self.value(body)?;
                     total = match range {
                         Range::Sum => self.add(total, term),
@@ -133,7 +134,7 @@ impl Field<'_> {
         Some(())
     }
 
-    /// A whole number, exactly: an exponent must not be reduced.
+    /// Returns an integer exactly: an exponent must not be reduced.
     fn integer(&mut self, expression: &Expression) -> Option<i128> {
         const LIMIT: i128 = 1 << 100;
         self.spend(1)?;
@@ -181,7 +182,7 @@ impl Field<'_> {
         (value % prime).rem_euclid(prime).cast_unsigned()
     }
 
-    /// A residue for a variable: the same for the same name, prime and point.
+    /// Returns a residue for a variable: equal for equal name, prime and point.
     fn coordinate(&self, name: &str) -> u64 {
         // FNV-1a, then a multiplication to spread short names.
         let mut hash = 0xcbf2_9ce4_8422_2325_u64 ^ self.point.wrapping_mul(0x9e37_79b9_7f4a_7c15);

@@ -1,4 +1,4 @@
-//! LaTeX commands and named functions with their arguments.
+//! Parser of LaTeX commands and named functions with their arguments.
 
 use dashu::{Integer, Rational};
 
@@ -91,7 +91,7 @@ impl Parser {
         }
     }
 
-    /// `\sqrt{a}` and `\sqrt[n]{a}`.
+    /// Parses `\sqrt{a}` and `\sqrt[n]{a}`.
     fn square_root(&mut self) -> Result<Expression> {
         self.advance();
         self.deeper(|parser| {
@@ -106,7 +106,7 @@ impl Parser {
         })
     }
 
-    /// A box shows what it holds; a bar is a conjugate, of a number, or like a hat a part of the name.
+    /// Parses an accent: a box shows its content; a bar is a conjugate of a number, or like a hat part of a name.
     fn accent(&mut self, name: &str) -> Result<Expression> {
         self.advance();
         let inner = self.deeper(Self::primary)?;
@@ -129,7 +129,7 @@ impl Parser {
         })
     }
 
-    /// The ends and the body of `\sum_{k=1}^{n} …`: the body reaches to the next sign.
+    /// Parses the ends and the body of `\sum_{k=1}^{n} …`: the body extends to the next sign.
     fn series(&mut self, range: Range) -> Result<Expression> {
         if !(self.eat_symbol('_') && self.eat_symbol('{')) {
             return Err(self.unexpected("the index of the sum or product, as in `_{k=1}`"));
@@ -150,7 +150,7 @@ impl Parser {
         Ok(Expression::Series { range, index, low, high, body })
     }
 
-    /// One TeX argument: a group, or the first digit of what follows.
+    /// Parses one TeX argument: a group, or the next single digit.
     pub(super) fn argument(&mut self) -> Result<Expression> {
         if let Some(Kind::Number { digits, value, grouped }) = self.peek()
             && digits.len() > 1
@@ -169,7 +169,7 @@ impl Parser {
         self.primary()
     }
 
-    /// A named function with its exponent, base and argument.
+    /// Parses a named function with its exponent, base and argument.
     pub(super) fn application(&mut self, name: &'static str) -> Result<Expression> {
         self.advance();
         self.deeper(|parser| {
@@ -198,10 +198,11 @@ impl Parser {
                 }
                 ("abs", Ok([argument])) => Expression::Absolute(Box::new(argument)),
                 ("cis", Ok([argument])) => {
-                    let of = |name: &str| Expression::Function(name.into(), vec![argument.clone()]);
+                    let apply =
+                        |name: &str| Expression::Function(name.into(), vec![argument.clone()]);
                     let imaginary =
-                        Expression::Product(vec![Expression::Symbol("i".into()), of("sin")]);
-                    Expression::Sum(vec![of("cos"), imaginary])
+                        Expression::Product(vec![Expression::Symbol("i".into()), apply("sin")]);
+                    Expression::Sum(vec![apply("cos"), imaginary])
                 }
                 (name, Ok([argument])) => Expression::Function(name.to_owned(), vec![argument]),
                 (name, Err(arguments)) => Expression::Function(name.to_owned(), arguments),
@@ -213,7 +214,7 @@ impl Parser {
         })
     }
 
-    /// `\{a, b\}` behind `\max`.
+    /// Parses `\{a, b\}` after `\max`.
     fn members(&mut self) -> Result<Vec<Expression>> {
         self.advance();
         let mut members = vec![self.sum()?];
@@ -227,7 +228,7 @@ impl Parser {
         }
     }
 
-    /// The arguments of a function; `\cos(n+1)x` is the cosine of the whole product, as sums over angles are written.
+    /// Parses the arguments of a function; `\cos(n+1)x` is the cosine of the whole product, as in sums over angles.
     fn arguments_of(&mut self, name: &str) -> Result<Vec<Expression>> {
         let bracketed = self.at_symbol('(');
         let mut arguments = self.arguments()?;
@@ -250,13 +251,13 @@ impl Parser {
             && let [factor] = arguments.as_mut_slice()
             && multiple(factor)
         {
-            let whole = vec![factor.clone(), self.factor()?];
-            *factor = Expression::Product(whole);
+            let angle_factors = vec![factor.clone(), self.factor()?];
+            *factor = Expression::Product(angle_factors);
         }
         Ok(arguments)
     }
 
-    /// `(a, b)`, `{a}` or the factors up to the next sign or function.
+    /// Parses `(a, b)`, `{a}` or the factors up to the next sign or function.
     pub(super) fn arguments(&mut self) -> Result<Vec<Expression>> {
         if self.at_symbol('(') {
             self.advance();
@@ -288,10 +289,10 @@ impl Parser {
     }
 }
 
-/// The root of a whole index, or the power of a reciprocal.
+/// Returns the root of an integer index, or the power of a reciprocal.
 fn root(radicand: Expression, index: Expression) -> Expression {
-    let whole = index.literal().filter(Rational::is_int);
-    if let Some(index) = whole.and_then(|value| u32::try_from(value.numerator()).ok()) {
+    let integer_index = index.literal().filter(Rational::is_int);
+    if let Some(index) = integer_index.and_then(|value| u32::try_from(value.numerator()).ok()) {
         return Expression::Root(Box::new(radicand), index);
     }
     let one = Expression::Number(Rational::ONE);

@@ -1,4 +1,4 @@
-//! Factors: primaries with their powers, factorials and degrees.
+//! Parser of factors: primaries with their powers, factorials and degrees.
 
 use dashu::Rational;
 
@@ -9,7 +9,7 @@ use crate::token::Kind;
 use crate::verdict::ParseError;
 
 impl Parser {
-    /// A primary with its postfixes: powers, factorials, degrees.
+    /// Parses a primary with its postfixes: powers, factorials, degrees.
     pub(super) fn factor(&mut self) -> Result<Expression> {
         let mut base = self.primary()?;
         let mut postfixes = 0;
@@ -56,27 +56,27 @@ impl Parser {
         }
     }
 
-    /// `\circ` or `{\circ}` after `^`; behind a number also the letter `o`.
+    /// Parses `\circ` or `{\circ}` after `^`; after a number also the letter `o`.
     fn degree_mark(&mut self, base: &Expression) -> bool {
         let length = self.degree_mark_length(0, base.literal().is_some());
         self.position += length;
         length > 0
     }
 
-    /// Tokens that `\circ`, `{\circ}` or the letter `o` take so many tokens ahead.
+    /// Returns the number of tokens of `\circ`, `{\circ}` or the letter `o`, `ahead` tokens from here; 0 if absent.
     fn degree_mark_length(&self, ahead: usize, with_letter: bool) -> usize {
         let is_mark = |kind: &Kind| {
             let letter = matches!(kind, Kind::Letter('o'))
                 || matches!(kind, Kind::Text(text) if text == "o");
             kind.is_command("circ") || with_letter && letter
         };
-        let at = |offset: usize| self.peek_at(ahead + offset);
-        if at(0).is_some_and(is_mark) {
+        let peek = |offset: usize| self.peek_at(ahead + offset);
+        if peek(0).is_some_and(is_mark) {
             return 1;
         }
-        let grouped = at(0).is_some_and(|kind| kind.is_symbol('{'))
-            && at(1).is_some_and(is_mark)
-            && at(2).is_some_and(|kind| kind.is_symbol('}'));
+        let grouped = peek(0).is_some_and(|kind| kind.is_symbol('{'))
+            && peek(1).is_some_and(is_mark)
+            && peek(2).is_some_and(|kind| kind.is_symbol('}'));
         if grouped { 3 } else { 0 }
     }
 
@@ -84,7 +84,7 @@ impl Parser {
         self.at_symbol('^') && self.degree_mark_length(1, true) > 0
     }
 
-    /// The value in degrees, if the mark follows.
+    /// Returns the value in degrees, if the mark follows.
     pub(super) fn with_degree_mark(&mut self, value: Expression) -> Expression {
         if !self.at_degree_mark() {
             return value;
@@ -93,7 +93,7 @@ impl Parser {
         Expression::Degrees(Box::new(value))
     }
 
-    /// `15'` and `20''` after whole degrees.
+    /// Parses `15'` and `20''` after integer degrees.
     fn minutes_of_arc(&mut self, degrees: Expression) -> Expression {
         let mut parts = vec![degrees];
         let mut unit = Rational::ONE;
@@ -226,7 +226,7 @@ impl Parser {
         }
     }
 
-    /// The text of a subscript: one token or a group of plain tokens.
+    /// Parses the text of a subscript: one token or a group of plain tokens.
     pub(super) fn subscript(&mut self) -> Result<String> {
         let grouped = self.eat_symbol('{');
         let mut text = String::new();

@@ -1,4 +1,4 @@
-//! Letters as names: variables with subscripts, functions, events, angles, numbers of combinations.
+//! Parser of letters as names: variables with subscripts, functions, events, angles, numbers of combinations.
 
 use dashu::Rational;
 use dashu::base::Signed;
@@ -8,7 +8,7 @@ use crate::expression::Expression;
 use crate::token::Kind;
 
 impl Parser {
-    /// A letter with its subscript, or a function of that name.
+    /// Parses a letter with its subscript, or a function of that name.
     pub(super) fn variable(&mut self, name: String) -> Result<Expression> {
         if matches!(name.as_str(), "C" | "A" | "P")
             && let Some(count) = self.attempt(|parser| parser.combinations(&name))?
@@ -55,18 +55,18 @@ impl Parser {
         Ok(Expression::Symbol(name))
     }
 
-    /// A number or a letter alone in brackets: `I(0)` and `T(n)` are values of a function, `N(N + 1)` is a product.
+    /// Returns true before a number or letter alone in brackets: `I(0)` is a function value, `N(N + 1)` a product.
     fn at_argument(&self) -> bool {
         matches!(self.peek_at(1), Some(Kind::Number { .. } | Kind::Letter(_)))
             && self.peek_at(2).is_some_and(|kind| kind.is_symbol(')'))
     }
 
-    /// The coordinates of a named point: `A(2, 3)`.
+    /// Returns true before the coordinates of a named point: `A(2, 3)`.
     fn at_tuple(&self) -> bool {
         self.at_symbol('(') && self.bracket().is_some_and(|(_, separated)| separated)
     }
 
-    /// `^{-1}(` behind the name of a function.
+    /// Returns true before `^{-1}(`, as after the name of a function.
     fn at_inverse(&self) -> bool {
         let symbol = |ahead: usize, c: char| self.peek_at(ahead).is_some_and(|k| k.is_symbol(c));
         symbol(0, '^')
@@ -77,7 +77,7 @@ impl Parser {
             && symbol(5, '(')
     }
 
-    /// `P(A \cap B)` and `P(A | B)`: the event is part of the name.
+    /// Parses `P(A \cap B)` and `P(A | B)`: the event is part of the name.
     fn event(&mut self, name: &str) -> Option<Expression> {
         if !self.at_symbol('(') {
             return None;
@@ -97,7 +97,7 @@ impl Parser {
         Some(Expression::Symbol(format!("{name}({})", text.replace('`', ""))))
     }
 
-    /// `\angle BAC`, `\triangle ABC`: a name with the letters that follow.
+    /// Parses `\angle BAC`, `\triangle ABC`: a name with the letters that follow.
     pub(super) fn figure(&mut self, name: &str) -> Expression {
         self.advance();
         let mut symbol = format!("\\{name} ");
@@ -113,7 +113,7 @@ impl Parser {
         }
     }
 
-    /// `C_{10}^{3}`, `C_n^2`, `C^3_{10}` and `C(10, 3)`; `A` and `P` count arrangements, with scripts alone.
+    /// Parses `C_{10}^{3}`, `C_n^2`, `C^3_{10}` and `C(10, 3)`; `A` and `P` count arrangements, only with scripts.
     fn combinations(&mut self, name: &str) -> Result<Option<Expression>> {
         if name == "C" && self.at_symbol('(') && self.bracket().is_some_and(|(_, comma)| comma) {
             self.advance();
@@ -138,7 +138,7 @@ impl Parser {
         Ok(may_count(&n, &k).then(|| counted(name, n, k)))
     }
 
-    /// `_{10}C_3` and `^{10}P_3`.
+    /// Parses `_{10}C_3` and `^{10}P_3`.
     pub(super) fn combinations_before(&mut self) -> Result<Expression> {
         self.advance();
         self.deeper(|parser| {
@@ -157,7 +157,7 @@ impl Parser {
     }
 }
 
-/// The number of choices, or with another letter of arrangements `n! / (n - k)!`.
+/// Returns the number of combinations, or for another letter of arrangements `n! / (n - k)!`.
 fn counted(name: &str, n: Expression, k: Expression) -> Expression {
     if name == "C" {
         return Expression::Binomial(Box::new(n), Box::new(k));
@@ -167,7 +167,9 @@ fn counted(name: &str, n: Expression, k: Expression) -> Expression {
     Expression::Quotient(n, rest)
 }
 
-/// Whether `k` may be chosen from `n`: whole numbers in this order, or `n` is a letter for one. `C_1^2` is a square.
+/// Returns true if `k` may be chosen from `n`.
+///
+/// They are integers in this order, or `n` is a usual letter for one. `C_1^2` is a square.
 fn may_count(n: &Expression, k: &Expression) -> bool {
     if let (Some(n), Some(k)) = (n.literal(), k.literal()) {
         let countable =

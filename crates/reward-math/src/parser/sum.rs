@@ -1,4 +1,4 @@
-//! Sums of products of factors.
+//! Parser of sums of products of factors.
 
 use dashu::Rational;
 use dashu::base::Signed;
@@ -9,7 +9,7 @@ use crate::expression::Expression;
 use crate::token::Kind;
 
 impl Parser {
-    /// A sum of signed terms.
+    /// Parses a sum of signed terms.
     pub(crate) fn sum(&mut self) -> Result<Expression> {
         self.deeper(|parser| {
             let mut terms = Vec::new();
@@ -20,7 +20,7 @@ impl Parser {
                 terms.push(sign.apply(term));
             }
             let sum = if terms.len() == 1 { terms.remove(0) } else { Expression::Sum(terms) };
-            // TeX's own fractions: all of the group stands above.
+            // TeX's own fractions: the part of the group before the command is the numerator.
             if parser.eat_command("over") {
                 let bottom = parser.sum()?;
                 return Ok(Expression::Quotient(Box::new(sum), Box::new(bottom)));
@@ -29,7 +29,7 @@ impl Parser {
                 let k = parser.sum()?;
                 return Ok(Expression::Binomial(Box::new(sum), Box::new(k)));
             }
-            // `10 \bmod 3` and `-1 \mod 2`: the weakest of the operations.
+            // `10 \bmod 3` and `-1 \mod 2`: the operation of lowest precedence.
             if parser.eat_command("bmod") || !parser.around.congruence && parser.eat_command("mod")
             {
                 let modulus = parser.sum()?;
@@ -39,11 +39,11 @@ impl Parser {
         })
     }
 
-    /// The signs before a term; `None` where a sum ends.
+    /// Parses the signs before a term; `None` at the end of a sum.
     fn signs(&mut self, first: bool) -> Option<Sign> {
         let (mut sign, mut any) = (Sign::Plus, first);
         loop {
-            // `\mathbb{R} - \{0\}` takes a set away.
+            // `\mathbb{R} - \{0\}` removes a set.
             if !any && self.at_symbol('-') && self.peek_at(1).is_some_and(is_set_brace) {
                 return None;
             }
@@ -65,7 +65,7 @@ impl Parser {
         }
     }
 
-    /// A product of factors, with divisions.
+    /// Parses a product of factors, with divisions.
     pub(super) fn term(&mut self) -> Result<Expression> {
         let (mut above, mut below) = (vec![self.factor()?], Vec::new());
         loop {
@@ -106,7 +106,7 @@ impl Parser {
         Ok(if negative { Expression::Negative(Box::new(factor)) } else { factor })
     }
 
-    /// `3 3/4` and `3\frac{3}{4}`: a whole number followed by a proper fraction of whole numbers.
+    /// Parses `3 3/4` and `3\frac{3}{4}`: an integer followed by a proper fraction of integers.
     pub(super) fn mixed_fraction(
         &mut self,
         above: &[Expression],
@@ -120,7 +120,7 @@ impl Parser {
         if !whole.is_int() || !after_number {
             return Ok(None);
         }
-        let whole = whole.clone();
+        let integer_part = whole.clone();
         let part = match self.peek() {
             Some(Kind::Command(name)) if is_fraction(name) => {
                 let start = self.position;
@@ -159,10 +159,10 @@ impl Parser {
             }
             _ => return Ok(None),
         };
-        Ok(Some(Expression::Number(whole + part)))
+        Ok(Some(Expression::Number(integer_part + part)))
     }
 
-    /// `\frac{\text{m}}{\text{s}}`: a quotient of units.
+    /// Returns true before a quotient of units: `\frac{\text{m}}{\text{s}}`.
     pub(crate) fn at_unit_fraction(&self) -> bool {
         let is_unit = |kind: &Kind| match kind {
             Kind::Text(word) | Kind::Word(word) => function_name(word).is_none() && word != "pi",
@@ -173,7 +173,7 @@ impl Parser {
             && self.peek_at(2).is_some_and(is_unit)
     }
 
-    /// Whether a factor follows without a sign of multiplication.
+    /// Returns true if a factor follows without a multiplication sign.
     pub(super) fn starts_factor(&self, last: Option<&Expression>) -> bool {
         match self.peek() {
             // Two literals side by side are no product, `2^6 3^5` is.

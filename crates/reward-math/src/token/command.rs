@@ -1,4 +1,4 @@
-//! LaTeX commands: what they stand for, and the decoration that disappears.
+//! Lexer of LaTeX commands: their meaning, and the decoration that is removed.
 
 use super::{Kind, Lexer, group};
 use crate::words;
@@ -61,7 +61,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// A backslash before a character that is no letter.
+    /// Reads a backslash before a character that is no letter.
     fn control_symbol(&mut self) {
         let rest = &self.text[self.at + 1..];
         let c = rest.chars().next();
@@ -104,7 +104,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// `\text{…}`: plain words become text, anything with mathematics in it is read as such.
+    /// Reads `\text{…}`: plain words become text, other content is read as mathematics.
     fn text_group(&mut self, name: &str, length: usize) {
         let after = &self.text[self.at + length..];
         let skipped = after.len() - after.trim_start().len();
@@ -147,14 +147,14 @@ impl Lexer<'_> {
                 self.spaced = inner.ends_with(' ');
             }
             _ => {
-                // Read on inside; the brace that closes the group goes.
+                // The content is lexed on; the closing brace of the group is dropped.
                 self.dropped.push(self.at + total - 1);
                 self.at += length + skipped + 1;
             }
         }
     }
 
-    /// Names of measures with spaces, dots and powers between them, behind a value, as one text.
+    /// Reads names of measures with spaces, dots and powers between them, after a value, as one text.
     fn measure(&mut self, words: &str, length: usize) -> bool {
         const LONGEST: usize = 64;
         let behind_value = match self.tokens.last().map(|token| &token.kind) {
@@ -162,7 +162,7 @@ impl Lexer<'_> {
             Some(kind) => kind.is_symbol('}') || kind.is_symbol(')'),
             None => false,
         };
-        // Texts within texts are not looked through again and again.
+        // Texts within texts are not searched repeatedly.
         if !behind_value || words.len() > LONGEST {
             return false;
         }
@@ -171,14 +171,14 @@ impl Lexer<'_> {
             phrase = phrase.replace(space, " ");
         }
         let phrase: String = phrase.chars().filter(|c| !matches!(c, '{' | '}')).collect();
-        let found = !phrase.contains('\\') && words::is_measure(&phrase);
-        if found {
+        let is_measure = !phrase.contains('\\') && words::is_measure(&phrase);
+        if is_measure {
             self.push(Kind::Text(phrase), length);
         }
-        found
+        is_measure
     }
 
-    /// Words; "is" and ":" at their end say what the words are a label of.
+    /// Reads words; "is" and ":" at their end make the words a label.
     fn push_text(&mut self, words: &str, length: usize) {
         let lower = words.to_ascii_lowercase();
         let joins = [" and", " or"].into_iter().find(|end| lower.ends_with(end));
@@ -200,7 +200,7 @@ impl Lexer<'_> {
     }
 }
 
-/// The character that a command stands for.
+/// Returns the character that a command stands for.
 fn symbol(name: &str) -> Option<char> {
     Some(match name {
         "ast" | "bullet" | "centerdot" => '*',
@@ -215,7 +215,7 @@ fn symbol(name: &str) -> Option<char> {
     })
 }
 
-/// One name for commands that mean the same.
+/// Returns one name for commands of equal meaning.
 fn canonical(name: &str) -> &str {
     match name {
         "dots" | "cdots" | "dotsc" | "dotsb" | "dotsm" | "dotsi" | "dotso" | "hdots" => "ldots",

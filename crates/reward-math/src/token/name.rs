@@ -1,4 +1,4 @@
-//! Which runs of letters are words.
+//! Classification of runs of letters as words.
 
 /// Names of functions and constants written without a backslash.
 const NAMES: &[&str] = &[
@@ -6,7 +6,7 @@ const NAMES: &[&str] = &[
     "arctan", "abs", "pi", "tg", "ctg", "arctg", "inf", "infinity", "oo", "sgn", "cbrt", "cis",
 ];
 
-/// Short words that are no product of variables.
+/// Short words that are no products of variables.
 const SHORT_WORDS: &[&str] = &[
     "usd", "eur", "rmb", "inr", "yes", "no", "odd", "the", "and", "or", "to", "is", "in", "of",
     "not", "are", "day", "days", "men", "man", "cat", "cats", "dog", "dogs", "mod", "gcd", "lcm",
@@ -20,14 +20,14 @@ const SHORT_WORDS: &[&str] = &[
     "tie", "ties", "tin", "win", "wins", "won", "sum", "area", "was", "any", "but", "both", "min",
 ];
 
-/// Short names of units; where a calculation begins they are variables, `mg\sin\theta`.
+/// Abbreviations of units; at the start of a calculation they are variables, as in `mg\sin\theta`.
 const UNITS: &[&str] = &[
     "cm", "mm", "km", "dm", "kg", "mg", "ml", "ft", "mi", "yd", "lb", "lbs", "oz", "hr", "hrs",
     "mph", "kmh", "kph", "sq", "deg", "rad", "am", "pm", "gal", "pct", "pt", "qt", "hz", "mol",
     "kw", "kwh", "kj",
 ];
 
-/// Whether a run of two or more letters is a word or name rather than a product of variables.
+/// Returns true if a run of two or more letters is a word or name rather than a product of variables.
 pub(super) fn is_word(run: &str) -> bool {
     // `NO` and `OR` are segments of a figure.
     if run.len() == 2
@@ -51,12 +51,12 @@ pub(super) fn is_word(run: &str) -> bool {
         || UNITS.contains(&lower.as_str())
 }
 
-/// Whether a run of letters is a unit only behind a number.
+/// Returns true if a run of letters is a unit only after a number.
 pub(super) fn is_unit_abbreviation(run: &str) -> bool {
     UNITS.contains(&run)
 }
 
-/// `sinx` and `lny` as the function and its argument.
+/// Splits `sinx` and `lny` into the function and its argument.
 pub(super) fn split_function(run: &str) -> Option<(&str, char)> {
     let argument = run.chars().next_back().filter(|c| matches!(c, 'x' | 'y'))?;
     let name = &run[..run.len() - 1];

@@ -1,4 +1,4 @@
-//! Number literals: group separators, repeating decimals, scientific notation.
+//! Lexer of number literals: group separators, repeating decimals, scientific notation.
 
 use dashu::{Integer, Natural, Rational};
 
@@ -9,13 +9,13 @@ impl Lexer<'_> {
     pub(super) fn number(&mut self) -> Result<(), ParseError> {
         let rest = self.rest();
         let (mut digits, mut length, grouped) = self.integer_part(rest);
-        let whole = digits.len();
+        let integer_digits = digits.len();
         let mut repeating = String::new();
         if rest[length..].starts_with('.') {
             let fraction = &rest[length + 1..];
             let count = fraction.bytes().take_while(u8::is_ascii_digit).count();
             let (repeat, repeat_length) = repeating_part(&fraction[count..], &fraction[..count]);
-            // `1./3`: a point without digits behind it, inside a calculation.
+            // `1./3`: a point without digits after it, inside a calculation.
             if count == 0 && repeat_length == 0 && fraction.starts_with(['/', '*', '^', ')']) {
                 length += 1;
             }
@@ -26,7 +26,7 @@ impl Lexer<'_> {
             }
         }
         // At most `MAX_BYTES` digits: no count is near the limit of the type.
-        let places = i64::try_from(digits.len() - whole).unwrap_or(i64::MAX);
+        let places = i64::try_from(digits.len() - integer_digits).unwrap_or(i64::MAX);
         let mut exponent = -places;
         if repeating.is_empty()
             && let Some((power, power_length)) = scientific(&rest[length..])
@@ -34,9 +34,9 @@ impl Lexer<'_> {
             exponent += power;
             length += power_length;
         }
-        let found = digits.len() + repeating.len();
-        if found > MAX_DIGITS {
-            return Err(ParseError::TooLong { found, limit: MAX_DIGITS });
+        let digit_count = digits.len() + repeating.len();
+        if digit_count > MAX_DIGITS {
+            return Err(ParseError::TooLong { found: digit_count, limit: MAX_DIGITS });
         }
         let value = literal(&digits, &repeating, exponent);
         let written = rest[..length].to_owned();
@@ -45,7 +45,7 @@ impl Lexer<'_> {
         Ok(())
     }
 
-    /// Digits before the point, without group separators: (digits, bytes read, commas seen).
+    /// Returns the digits before the point without group separators, the bytes read, and whether commas occurred.
     fn integer_part(&self, rest: &str) -> (String, usize, bool) {
         let count = rest.bytes().take_while(u8::is_ascii_digit).count();
         let mut digits = rest[..count].to_owned();
@@ -74,7 +74,7 @@ impl Lexer<'_> {
     }
 }
 
-/// `\overline{6}`, `\bar 6`, `\dot{1}\dot{8}`, `(6)`, `333...` or `1212...`: the repeating digits and the bytes they take.
+/// Returns the repeating digits and their length in bytes: `\overline{6}`, `\bar 6`, `\dot{1}\dot{8}`, `(6)`, `333...`.
 fn repeating_part(text: &str, fraction: &str) -> (String, usize) {
     for name in ["\\overline", "\\bar"] {
         if let Some((digits, length)) = text.strip_prefix(name).and_then(digit_argument) {
@@ -100,7 +100,7 @@ fn repeating_part(text: &str, fraction: &str) -> (String, usize) {
     (String::new(), 0)
 }
 
-/// The digits in braces, or the one digit behind spaces, and the bytes they take.
+/// Returns the digits in braces, or one digit after spaces, and the bytes read.
 fn digit_argument(text: &str) -> Option<(&str, usize)> {
     if let Some(inner) = group(text) {
         let plain = !inner.is_empty() && inner.bytes().all(|b| b.is_ascii_digit());
@@ -111,7 +111,7 @@ fn digit_argument(text: &str) -> Option<(&str, usize)> {
     trimmed.starts_with(|c: char| c.is_ascii_digit()).then(|| (&trimmed[..1], spaces + 1))
 }
 
-/// Dots over the first and the last digit of the period, or over its only one.
+/// Returns the period with dots over its first and last digit, or over its only one, and the bytes read.
 fn between_dots(text: &str) -> Option<(String, usize)> {
     let (first, mut length) = text.strip_prefix("\\dot").and_then(digit_argument)?;
     length += "\\dot".len();
@@ -122,21 +122,23 @@ fn between_dots(text: &str) -> Option<(String, usize)> {
     Some((period, length + plain + "\\dot".len() + last_length))
 }
 
-/// The digits that repeat before an ellipsis: one digit three times, or a longer period that was written three times,
-/// or twice where nothing stands before it. `2.718281828…` is not one of these.
+/// Returns the digits that repeat before an ellipsis.
+///
+/// One digit must be written three times. A longer period must be written three times, or twice with nothing before it.
+/// `2.718281828…` does not repeat.
 fn written_period(fraction: &str) -> Option<&str> {
     const LONGEST: usize = 12;
     let bytes = fraction.as_bytes();
     (1..=LONGEST.min(bytes.len() / 2)).find_map(|length| {
         let period = &bytes[bytes.len() - length..];
         let times = bytes.rchunks_exact(length).take_while(|chunk| *chunk == period).count();
-        let whole = times * length == bytes.len();
-        (times >= 3 || length > 1 && times == 2 && whole)
+        let fills_fraction = times * length == bytes.len();
+        (times >= 3 || length > 1 && times == 2 && fills_fraction)
             .then(|| &fraction[fraction.len() - length..])
     })
 }
 
-/// Bytes of the "th" in `15th`, with the braces it may stand in.
+/// Returns the length of the "th" in `15th`, in bytes, with any braces around it.
 fn ordinal_ending(text: &str) -> usize {
     for ending in ["st", "nd", "rd", "th"] {
         for spelled in
@@ -152,7 +154,7 @@ fn ordinal_ending(text: &str) -> usize {
     0
 }
 
-/// `e3`, `E-5`: the power of ten and the bytes it takes.
+/// Returns the power of ten of `e3`, `E-5`, and the bytes read.
 fn scientific(text: &str) -> Option<(i64, usize)> {
     let rest = text.strip_prefix(['e', 'E'])?;
     let sign = usize::from(rest.starts_with(['+', '-']));
@@ -164,7 +166,7 @@ fn scientific(text: &str) -> Option<(i64, usize)> {
     Some((rest[..sign + count].trim_start_matches('+').parse().ok()?, 1 + sign + count))
 }
 
-/// `digits · 10^exponent`, and the digits that repeat for ever after them.
+/// Returns `digits · 10^exponent`, with `repeating` as the digits of an infinite period.
 fn literal(digits: &str, repeating: &str, exponent: i64) -> Rational {
     if exponent == 0
         && repeating.is_empty()
@@ -175,16 +177,16 @@ fn literal(digits: &str, repeating: &str, exponent: i64) -> Rational {
     let integer = |text: &str| text.parse::<Integer>().unwrap_or_default();
     let ten_to = |power: usize| Natural::from(10_u8).pow(power);
     let scale = ten_to(usize::try_from(exponent.unsigned_abs()).unwrap_or(usize::MAX));
-    let whole = integer(digits);
+    let mantissa = integer(digits);
     if repeating.is_empty() {
         return match exponent {
-            0 => Rational::from(whole),
-            1.. => Rational::from(whole * scale),
-            _ => Rational::from_parts(whole, scale),
+            0 => Rational::from(mantissa),
+            1.. => Rational::from(mantissa * scale),
+            _ => Rational::from_parts(mantissa, scale),
         };
     }
     let nines = ten_to(repeating.len()) - Natural::ONE;
-    Rational::from_parts(whole * &nines + integer(repeating), nines * scale)
+    Rational::from_parts(mantissa * &nines + integer(repeating), nines * scale)
 }
 
 #[cfg(test)]
@@ -229,7 +231,7 @@ mod tests {
     }
 
     proptest! {
-        /// A decimal literal is its digits over a power of ten.
+        /// A decimal literal equals its digits over a power of ten.
         #[test]
         fn decimals_are_exact(whole in 0_i64..1_000_000, fraction in 0_i64..1000) {
             let text = format!("{whole}.{fraction:03}");

@@ -1,10 +1,10 @@
-//! Units of measurement: one name for each, however it is spelled, and words behind a number that are none.
+//! Units of measurement: one canonical name for each, and words after a number that are no units.
 
 use std::collections::BTreeMap;
 
 use dashu::Rational;
 
-/// The name of each unit with its other spellings, in the singular and lower-case.
+/// Canonical name of each unit with its other spellings, in the singular and lower case.
 const UNITS: &[(&str, &[&str])] = &[
     ("dollar", &["usd", "us dollar", "buck", "dolar"]),
     ("cent", &["¢"]),
@@ -62,8 +62,9 @@ const UNITS: &[(&str, &[&str])] = &[
     ("unit", &[]),
 ];
 
-/// The canonical name of a unit phrase, `hour^-1 mile` for `mph`; the words of a counted thing; `None` where nothing
-/// was said.
+/// Returns the canonical name of a unit phrase, `hour^-1 mile` for `mph`, or the words of a counted thing.
+///
+/// Returns `None` for a phrase without words.
 pub(crate) fn unit(phrase: &str) -> Option<String> {
     let lower = phrase.trim().to_lowercase();
     let mut factors: Vec<(&str, i32)> = Vec::new();
@@ -87,7 +88,7 @@ pub(crate) fn unit(phrase: &str) -> Option<String> {
             }
             word => {
                 let word = singular(word);
-                // "10 hours long", "degrees Celsius": the words behind a measure say more of it.
+                // "10 hours long", "degrees Celsius": words after a measure describe it.
                 if !known || words.len() > factors.len() {
                     words.push(word.to_owned());
                     continue;
@@ -135,8 +136,9 @@ pub(crate) fn unit(phrase: &str) -> Option<String> {
     Some(spelled.join(" "))
 }
 
-/// Whether the words behind a number say something else than what it counts or measures: "5 or more", "5 at most",
-/// "5 is wrong", "5 squared", "5 below zero". A number with such words is not that number.
+/// Returns true if the words after a number change its meaning: "5 or more", "5 at most", "5 is wrong", "5 squared".
+///
+/// A number with such words is another answer than the bare number.
 pub(crate) fn qualifies(phrase: &str) -> bool {
     const ANYWHERE: [&str; 15] = [
         "not",
@@ -186,7 +188,7 @@ pub(crate) fn qualifies(phrase: &str) -> bool {
         || words.windows(2).any(pair)
 }
 
-/// Whether the phrase holds nothing but names of measures and what joins them.
+/// Returns true if the phrase holds only names of measures and their connecting words.
 pub(crate) fn is_measure(phrase: &str) -> bool {
     let lower = phrase.to_lowercase();
     let pieces = pieces(&lower);
@@ -197,7 +199,7 @@ pub(crate) fn is_measure(phrase: &str) -> bool {
         })
 }
 
-/// Words, signs and powers of a phrase.
+/// Splits a phrase into words, signs and powers.
 fn pieces(lower: &str) -> Vec<String> {
     let mut pieces: Vec<String> = Vec::new();
     let mut open = false;
@@ -222,7 +224,7 @@ fn pieces(lower: &str) -> Vec<String> {
     pieces
 }
 
-/// Units with a name of their own for a quotient.
+/// Returns the parts of a unit that is a named quotient.
 fn compound(word: &str) -> Option<std::array::IntoIter<(&'static str, i32), 2>> {
     Some(
         match word {
@@ -253,7 +255,7 @@ pub(super) fn singular(word: &str) -> &str {
     }
 }
 
-/// The measures of a canonical name with their powers; `None` for a counted thing.
+/// Returns the measures of a canonical name with their powers; `None` for a counted thing.
 fn measures(canonical: &str) -> Option<Vec<(&str, i32)>> {
     if name(canonical).is_some() {
         return Some(vec![(canonical, 1)]);
@@ -270,11 +272,13 @@ fn measures(canonical: &str) -> Option<Vec<(&str, i32)>> {
 /// Largest power of a unit that is converted.
 const LARGEST_POWER: u32 = 16;
 
-/// A measure in base units: its size, and how often each base unit occurs.
+/// A measure in base units: its size, and the exponent of each base unit.
 type Size = (Rational, BTreeMap<&'static str, i32>);
 
-/// How many of the second measure make one of the first, exactly, where both measure the same: 1000 for "km" and "m",
-/// 5/18 for "hour^-1 km" and "m second^-1". `None` where they do not, or where a name has several sizes ("ton").
+/// Returns how many of the second measure make one of the first, exactly: 1000 for "km" and "m".
+///
+/// It is 5/18 for "hour^-1 km" and "m second^-1". It is `None` if they measure different things, or if a name has
+/// several sizes ("ton").
 pub(crate) fn conversion(from: &str, to: &str) -> Option<Rational> {
     let ((from, from_base), (to, to_base)) = (size(from)?, size(to)?);
     (from_base == to_base).then(|| from / to)
@@ -295,7 +299,7 @@ fn size(canonical: &str) -> Option<Size> {
     Some(product)
 }
 
-/// The base unit, its power and the exact size in it as a fraction.
+/// Returns the base unit, its power, and the exact size in it as a fraction.
 fn base_size(name: &str) -> Option<(&'static str, i32, i64, i64)> {
     Some(match name {
         "nanometer" => ("m", 1, 1, 1_000_000_000),
@@ -338,8 +342,10 @@ fn base_size(name: &str) -> Option<(&'static str, i32, i64, i64)> {
     })
 }
 
-/// Whether two canonical names contradict each other: they name different measures, or one a measure and the other a
-/// thing that is counted. Two names of counted things ("ways", "people") do not.
+/// Returns true if two canonical names contradict each other.
+///
+/// They name different measures, or one a measure and the other a counted thing. Two counted things ("ways", "people")
+/// do not contradict.
 pub(crate) fn contradict(left: &str, right: &str) -> bool {
     const SAME: [(&str, &str); 4] = [
         ("degree", "celsius"),
@@ -356,7 +362,7 @@ pub(crate) fn contradict(left: &str, right: &str) -> bool {
             let power = |side: &[(&str, i32)]| {
                 side.iter().fold(0, |sum: i32, (_, power)| sum.saturating_add(*power))
             };
-            // "units" stand for whatever the question measures in; square and cubic ones differ.
+            // "units" stands for any measure of the question; square and cubic ones differ.
             if vague(&a) || vague(&b) {
                 return power(&a) > 1 && power(&b) > 1 && power(&a) != power(&b);
             }
@@ -369,7 +375,7 @@ pub(crate) fn contradict(left: &str, right: &str) -> bool {
     }
 }
 
-/// How many of the second unit make one of the first, where people write both, as in "2 hours 30 minutes".
+/// Returns how many of the second unit make one of the first, for usual pairs such as "2 hours 30 minutes".
 pub(crate) fn parts(larger: &str, smaller: &str) -> Option<Rational> {
     const WRITTEN: [(&str, &str); 14] = [
         ("hour", "minute"),
@@ -439,8 +445,8 @@ mod tests {
             ("acre", "foot^2", "43560"),
             ("cent", "dollar", "1/100"),
         ] {
-            let found = conversion(from, to).map(|factor| factor.to_string());
-            assert_eq!(found.as_deref(), Some(factor), "{from} {to}");
+            let converted = conversion(from, to).map(|factor| factor.to_string());
+            assert_eq!(converted.as_deref(), Some(factor), "{from} {to}");
         }
         for (from, to) in
             [("km", "kg"), ("m", "m^2"), ("ton", "kg"), ("way", "m"), ("month", "day")]
@@ -449,7 +455,7 @@ mod tests {
         }
     }
 
-    /// A million bits of a size that nobody means.
+    /// Sizes of a million bits are not computed.
     #[test]
     fn powers_of_units_are_bounded() {
         assert_eq!(unit("km6.9.9.9.9").as_deref(), Some("km^39366"));

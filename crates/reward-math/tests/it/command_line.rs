@@ -1,4 +1,4 @@
-//! The binary: rows in, rows out, one clear error for a bad line.
+//! Tests of the binary: rows in, rows out, one clear error for a bad line.
 
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
@@ -173,7 +173,7 @@ fn answers_that_begin_with_a_sign_are_answers_and_options_stay_options() {
     assert!(String::from_utf8_lossy(&help.stdout).contains("Usage: reward-math explain"));
 }
 
-/// As under `… | head -0`.
+/// Output closed at once, like that of `… | head -0`.
 #[test]
 fn a_command_that_nobody_reads_ends_quietly() {
     for arguments in [&["grade", "--jobs", "1"][..], &["explain", "1", "1"]] {
@@ -187,7 +187,7 @@ fn a_command_that_nobody_reads_ends_quietly() {
             .spawn()
             .expect("the binary starts");
         let row = b"{\"response\": \"\\\\boxed{1}\", \"answer\": \"1\"}\n";
-        // A command that has nobody to write to may not read its input.
+        // A command without a reader may not read its input.
         let _ = child.stdin.take().expect("stdin is piped").write_all(row);
         let output = child.wait_with_output().expect("the binary ends");
         let text = String::from_utf8_lossy(&output.stderr);

@@ -1,9 +1,10 @@
-//! Nothing is taken from inside the question's echo: not from a copy of it, in whatever shape, not from what a chat template
-//! left of the prompt, not from examples that the question holds.
+//! Nothing is extracted from an echo of the question.
+//!
+//! That includes a copy of it in any form, the prompt that a chat template left, and examples within the question.
 
 use reward_math::{Gold, Options, Verdict, extract, extract_without_echo};
 
-/// Questions with something in them that looks like an answer.
+/// Questions that contain text like an answer.
 const QUESTIONS: [&str; 16] = [
     r"Compute the value of $3+5\cdot 2$. Put your final answer within \boxed{}, for example \boxed{99}.",
     r"What is the sum of the first 99 odd numbers? Give the answer as \boxed{99} if it is 99.",
@@ -23,7 +24,7 @@ const QUESTIONS: [&str; 16] = [
     "How many positive divisors does the number $99$ have? Réponse : 99 est fausse.",
 ];
 
-/// The usual ways of repeating a question.
+/// Returns the usual forms of repeating a question.
 fn echoes(question: &str) -> Vec<String> {
     let quoted = question.lines().map(|line| format!("> {line}")).collect::<Vec<_>>().join("\n");
     let reflowed = question.split_whitespace().collect::<Vec<_>>().join("\n");
@@ -41,7 +42,7 @@ fn echoes(question: &str) -> Vec<String> {
     ]
 }
 
-/// Prompts as templates write them, up to where the model begins.
+/// Returns prompts as templates write them, up to the start of the model's reply.
 fn templates(question: &str) -> Vec<String> {
     vec![
         format!(
@@ -60,7 +61,7 @@ fn templates(question: &str) -> Vec<String> {
     ]
 }
 
-/// What a model may say of its own, and what is to be found in it.
+/// Replies of a model, and the answer to extract from each.
 const REPLIES: [(&str, &str); 9] = [
     (r"So we get \boxed{12}.", "12"),
     (r"Hence $x = \boxed{\frac{1}{2}}$.", r"\frac{1}{2}"),
@@ -82,12 +83,12 @@ fn an_echo_alone_holds_no_answer() {
     for question in QUESTIONS {
         for echo in echoes(question) {
             for options in [Options::strict(), Options::default()] {
-                let found = extract_without_echo(&echo, question, &options);
-                assert_eq!(found, None, "{echo}");
+                let extraction = extract_without_echo(&echo, question, &options);
+                assert_eq!(extraction, None, "{echo}");
             }
             // Words of the introduction may be left, no number and no letter.
-            let found = extract_without_echo(&echo, question, &Options::lenient());
-            let text = found.map(|found| found.text).unwrap_or_default();
+            let extraction = extract_without_echo(&echo, question, &Options::lenient());
+            let text = extraction.map(|extracted| extracted.text).unwrap_or_default();
             let letter = text.len() == 1 && text.starts_with(char::is_alphabetic);
             let taken = letter || text.contains(|c: char| c.is_ascii_digit());
             assert!(!taken, "{text}: {echo}");
@@ -95,37 +96,38 @@ fn an_echo_alone_holds_no_answer() {
     }
 }
 
-/// The model's own answer is found before and behind the echo, where it stands.
+/// The model's own answer is extracted before and after the echo.
 #[test]
 fn the_own_answer_is_found_beside_the_echo() {
     let options = Options::lenient();
     for question in QUESTIONS {
         for echo in echoes(question) {
             for (reply, expected) in REPLIES {
-                for (text, own) in [
+                for (text, reply_start) in [
                     (format!("{echo}\n\n{reply}"), echo.len()),
                     (format!("{reply}\n\nThe question was:\n{echo}"), 0),
                 ] {
-                    // What is in no closed reasoning counts.
-                    let reasoning = own == 0 && echo.starts_with("<think>");
-                    // A formula or bold text at the end of a text is at its end no more.
-                    let at_the_end = own == 0 && (reply.contains("**") || reply.contains("$5"));
+                    // Only text outside of closed reasoning counts.
+                    let reasoning = reply_start == 0 && echo.starts_with("<think>");
+                    // A formula or bold text counts only at the end of a text.
+                    let at_the_end =
+                        reply_start == 0 && (reply.contains("**") || reply.contains("$5"));
                     if reasoning || at_the_end {
                         continue;
                     }
-                    let found = extract_without_echo(&text, question, &options)
+                    let extracted = extract_without_echo(&text, question, &options)
                         .unwrap_or_else(|| panic!("nothing in {text}"));
-                    assert_eq!(plain(&found.text), plain(expected), "{found:?} in {text}");
-                    let end = own + reply.len() + 2;
-                    let inside = own <= found.span.start && found.span.end <= end;
-                    assert!(inside, "{found:?} in {text}");
+                    assert_eq!(plain(&extracted.text), plain(expected), "{extracted:?} in {text}");
+                    let end = reply_start + reply.len() + 2;
+                    let inside = reply_start <= extracted.span.start && extracted.span.end <= end;
+                    assert!(inside, "{extracted:?} in {text}");
                 }
             }
         }
     }
 }
 
-/// A prompt that a template left before the reply needs no question to be told.
+/// A prompt that a template left before the reply is detected without the question.
 #[test]
 fn nothing_is_taken_from_a_prompt_left_by_a_template() {
     for question in QUESTIONS {
@@ -135,11 +137,11 @@ fn nothing_is_taken_from_a_prompt_left_by_a_template() {
                     ["", "<|im_end|>", "<|im_end|>\n<|im_start|>user\nAnd what is \\boxed{98}?"]
                 {
                     let text = format!("{prompt}{reply}{end}");
-                    let found = extract(&text, &Options::lenient())
+                    let extracted = extract(&text, &Options::lenient())
                         .unwrap_or_else(|| panic!("nothing in {text}"));
-                    let found_text = plain(&found.text).replace("<|im_end|>", "");
-                    assert_eq!(found_text, plain(expected), "{found:?} in {text}");
-                    assert!(found.span.start >= prompt.len(), "{found:?} in {text}");
+                    let found_text = plain(&extracted.text).replace("<|im_end|>", "");
+                    assert_eq!(found_text, plain(expected), "{extracted:?} in {text}");
+                    assert!(extracted.span.start >= prompt.len(), "{extracted:?} in {text}");
                 }
             }
             // A reply without an answer.
@@ -149,7 +151,7 @@ fn nothing_is_taken_from_a_prompt_left_by_a_template() {
     }
 }
 
-/// A question that is not repeated changes nothing.
+/// A question that is not repeated has no effect.
 #[test]
 fn a_question_that_is_not_repeated_changes_nothing() {
     for question in QUESTIONS {
@@ -162,7 +164,7 @@ fn a_question_that_is_not_repeated_changes_nothing() {
     }
 }
 
-/// An option that is the answer, or a sentence of the question inside the box of the response, is no echo.
+/// Neither an option that is the answer nor a sentence of the question inside the response's box is an echo.
 #[test]
 fn an_answer_may_stand_in_the_question() {
     let question = "Which is true?\n(A) The number of primes is finite.\n(B) The number of primes is infinite.\n(C) Neither of these two statements is true.";

@@ -1,4 +1,4 @@
-//! Ground truths with one character changed are other answers: what is accepted all the same is listed and argued.
+//! A ground truth with one character changed is another answer; exceptions that are accepted are listed with reasons.
 
 #![expect(clippy::print_stdout, reason = "the measurements are read by people")]
 
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use reward_math::{Gold, Options};
 
-/// Changed answers that are equal after all, with the ground truth they came from.
+/// Changed answers that are still equal, each with its ground truth and the reason.
 const EQUAL_AFTER_ALL: [(&str, &str, &str); 10] = [
     (r"\binom{4025}{2013}", r"\binom{4025}{2012}", "4025 = 2012 + 2013"),
     (
@@ -34,7 +34,7 @@ const EQUAL_AFTER_ALL: [(&str, &str, &str); 10] = [
     ("$f(n)=n$, $g(k)=1$", "$f(n)=n$, $g(n)=1$", "the same"),
 ];
 
-/// The distinct ground truths of a set that are more than an integer.
+/// Returns the distinct ground truths of a set that are more than an integer.
 fn ground_truths(folder: &Path, name: &str) -> BTreeSet<String> {
     let mut text = String::new();
     let file = std::fs::File::open(folder.join(name)).expect("the set is beside the others");
@@ -49,7 +49,7 @@ fn ground_truths(folder: &Path, name: &str) -> BTreeSet<String> {
     text.lines().filter_map(answer).filter(|answer| answer.parse::<f64>().is_err()).collect()
 }
 
-/// Characters that say nothing of the value: commands, text, names of environments, delimiters of formulas.
+/// Marks characters without meaning for the value: commands, text, names of environments, delimiters of formulas.
 fn is_decoration(text: &str) -> Vec<bool> {
     let mut mask = Vec::new();
     let (mut command, mut group) = (String::new(), 0_usize);
@@ -131,10 +131,10 @@ fn a_changed_ground_truth_is_not_accepted() {
             let Ok(gold) = Gold::parse(truth, &Options::default()) else { continue };
             let characters: Vec<char> = truth.chars().collect();
             let decoration = is_decoration(truth);
-            for at in (0..characters.len()).filter(|at| !decoration[*at]) {
-                for swap in changed(characters[at]) {
+            for index in (0..characters.len()).filter(|index| !decoration[*index]) {
+                for swap in changed(characters[index]) {
                     let mut other = characters.clone();
-                    other[at] = *swap;
+                    other[index] = *swap;
                     let other: String = other.into_iter().collect();
                     tried += 1;
                     let listed =

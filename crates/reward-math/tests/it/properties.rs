@@ -1,14 +1,14 @@
-//! Properties of the verdict over arbitrary and over generated text.
+//! Properties of the verdict over arbitrary and generated text.
 
 use proptest::prelude::*;
 use reward_math::{Gold, Options, Side, Verdict, extract, verify};
 
-/// Whether two bare answers are found equal.
+/// Returns true if two bare answers are judged equal.
 fn equal(left: &str, right: &str) -> bool {
     Gold::parse(right, &Options::default()).is_ok_and(|gold| gold.verify_answer(left).is_right())
 }
 
-/// LaTeX of an expression in `x`, `y`, numbers and functions, nested up to four levels.
+/// Generates LaTeX of an expression in `x`, `y`, numbers and functions, nested up to four levels.
 fn latex() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         (0_i64..2000).prop_map(|n| n.to_string()),
@@ -36,7 +36,7 @@ fn latex() -> impl Strategy<Value = String> {
     })
 }
 
-/// Sums, products, fractions and roots of small numbers and variables.
+/// Generates sums, products, fractions and roots of small numbers and variables.
 fn arithmetic() -> impl Strategy<Value = String> {
     let leaf =
         prop_oneof![(1_i64..40).prop_map(|n| n.to_string()), Just("x".into()), Just("y".into())];
@@ -50,7 +50,7 @@ fn arithmetic() -> impl Strategy<Value = String> {
     })
 }
 
-/// Pieces of LaTeX in any order: mostly unreadable.
+/// Generates pieces of LaTeX in any order: mostly unreadable.
 fn fragments() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
         r"\frac",
@@ -134,13 +134,13 @@ proptest! {
         let _ = equal(&response, &gold);
     }
 
-    /// An answer equals itself: a readable text is right against itself, whatever the fuel.
+    /// A readable answer is right against itself, with any fuel.
     #[test]
     fn every_expression_equals_itself(text in latex()) {
         prop_assert!(equal(&text, &text), "{text}");
     }
 
-    /// Comparing is symmetric wherever both directions reach a verdict.
+    /// Comparison is symmetric if both directions reach a verdict.
     #[test]
     fn equality_is_symmetric(left in latex(), right in latex()) {
         prop_assert_eq!(equal(&left, &right), equal(&right, &left));
@@ -160,7 +160,7 @@ proptest! {
         }
     }
 
-    /// A whole number and its spellings are one number, and the next number is another.
+    /// Spellings of an integer are equal, and the next integer differs.
     #[test]
     fn spellings_of_an_integer_are_equal(n in 0_i64..10_000_000) {
         let digits = n.to_string();
@@ -179,11 +179,11 @@ proptest! {
         }
     }
 
-    /// A fraction and its spellings are one number, and its negative is another.
+    /// Spellings of a fraction are equal, and its negative differs.
     #[test]
     fn spellings_of_a_fraction_are_equal(top in 1_i64..500, bottom in 2_i64..500, scale in 2_i64..9) {
         let fraction = format!(r"\frac{{{top}}}{{{bottom}}}");
-        let (whole, rest) = (top / bottom, top % bottom);
+        let (quotient, rest) = (top / bottom, top % bottom);
         let mut spellings = vec![
             format!("{top}/{bottom}"), format!(r"\dfrac{{{top}}}{{{bottom}}}"),
             format!(r"\tfrac{{{}}}{{{}}}", top * scale, bottom * scale),
@@ -191,9 +191,9 @@ proptest! {
             format!(r"{top}\cdot {bottom}^{{-1}}"), format!(r"{top} \div {bottom}"),
             format!(r"\sqrt{{\frac{{{}}}{{{}}}}}", top * top, bottom * bottom),
         ];
-        if whole > 0 && rest > 0 {
-            spellings.push(format!(r"{whole}\frac{{{rest}}}{{{bottom}}}"));
-            spellings.push(format!("{whole} {rest}/{bottom}"));
+        if quotient > 0 && rest > 0 {
+            spellings.push(format!(r"{quotient}\frac{{{rest}}}{{{bottom}}}"));
+            spellings.push(format!("{quotient} {rest}/{bottom}"));
         }
         for spelling in spellings {
             prop_assert!(equal(&spelling, &fraction), "{spelling} = {fraction}");
@@ -240,7 +240,7 @@ fn running_out_of_fuel_is_said_and_blames_the_right_side() {
     assert!(matches!(verdict, Verdict::Unparsed { which: Side::GroundTruth, .. }), "{verdict:?}");
 }
 
-/// What fuzzing found, kept.
+/// Regression tests of fuzzing findings.
 #[test]
 fn boxes_behind_characters_of_several_bytes_are_read() {
     for response in ["$x=\\boxed{2}$ or \u{fffd}x=\\boxed{3}$", "√2=\\boxed{3}", "√=\\boxed{3}"]

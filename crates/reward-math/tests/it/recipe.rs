@@ -1,5 +1,5 @@
-//! The 106 pairs recorded from the recipe's own grader: where this crate agrees, where it does not on purpose, and
-//! how well `compat::entropy_recipe` imitates that grader.
+//! The 106 pairs recorded from the recipe's own grader: agreement with this crate, deliberate differences, and accuracy
+//! of `compat::entropy_recipe` as an imitation of that grader.
 
 use reward_math::compat::entropy_recipe;
 use reward_math::{Options, verify};
@@ -19,7 +19,7 @@ struct Case {
     extracted: Option<String>,
 }
 
-/// Where the imitation of the recipe's grader differs from what was recorded: index, what it says, reason.
+/// Differences of the imitated grader from the recorded one: index, imitated verdict, reason.
 const NOT_IMITATED: &[(usize, bool, &str)] = &[
     (17, true, r"`1\,234` is read as 1234 by the ladder that stands in for SymPy and Math-Verify"),
     (63, true, "`2 million` is read by the ladder that stands in for SymPy and Math-Verify"),

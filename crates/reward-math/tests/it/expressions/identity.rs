@@ -1,15 +1,15 @@
-//! Laws that leave the value of an expression of positive variables as it is.
+//! Laws that preserve the value of an expression of positive variables.
 
 use super::tree::{Function, Random, Tree, negative, number, of, power, quotient};
 
-/// The expression with one of the laws applied at a random place, where it fits.
+/// Returns the expression with one law applied at a random node, if it fits.
 pub(crate) fn rewritten(tree: &Tree, random: &mut Random) -> Tree {
-    let mut at = random.below(tree.size());
-    tree.changed_at(&mut at, &mut |node| law(node, random))
+    let mut node_number = random.below(tree.size());
+    tree.changed_at(&mut node_number, &mut |node| law(node, random))
 }
 
 fn law(node: &Tree, random: &mut Random) -> Tree {
-    let own = || node.clone();
+    let copy = || node.clone();
     let special = match node {
         Tree::Sum(items) => of_sum(items, random),
         Tree::Product(items) => of_product(items, random),
@@ -30,7 +30,7 @@ fn law(node: &Tree, random: &mut Random) -> Tree {
         Tree::Power(base, exponent) => of_power(base, *exponent),
         Tree::Root(inner, 2) => match (&**inner, random.below(2)) {
             // √a = a/√a, for a that is not 0
-            (Tree::Number(_), _) | (_, 0) => Some(quotient((**inner).clone(), own())),
+            (Tree::Number(_), _) | (_, 0) => Some(quotient((**inner).clone(), copy())),
             // √(4a) = 2√a
             _ => Some(Tree::Product(vec![
                 quotient(Tree::Number(1), Tree::Number(2)),
@@ -47,15 +47,15 @@ fn law(node: &Tree, random: &mut Random) -> Tree {
     special.unwrap_or_else(|| anything(node, random))
 }
 
-/// Laws of any expression.
+/// Applies one of the laws that hold for any expression.
 fn anything(node: &Tree, random: &mut Random) -> Tree {
-    let own = || node.clone();
+    let copy = || node.clone();
     match random.below(5) {
-        0 => Tree::Sum(vec![own(), number(5), negative(number(5))]),
-        1 => quotient(Tree::Product(vec![number(3), own()]), number(3)),
-        2 => Tree::Sum(vec![Tree::Product(vec![number(2), own()]), negative(own())]),
-        3 => negative(negative(own())),
-        _ => power(power(own(), 1), 1),
+        0 => Tree::Sum(vec![copy(), number(5), negative(number(5))]),
+        1 => quotient(Tree::Product(vec![number(3), copy()]), number(3)),
+        2 => Tree::Sum(vec![Tree::Product(vec![number(2), copy()]), negative(copy())]),
+        3 => negative(negative(copy())),
+        _ => power(power(copy(), 1), 1),
     }
 }
 

@@ -1,7 +1,7 @@
-//! Generated expressions: how they are written does not matter, what they are worth does.
+//! Generated expressions: the verdict depends on their value, not on their spelling.
 //!
-//! The expressions, their values and their spellings are the tests' own; nothing of the crate's arithmetic is used to
-//! judge it. `EXPRESSION_SEEDS` sets the number of seeds of each property.
+//! The tests have their own expressions, values and spellings; they use none of the crate's arithmetic.
+//! `EXPRESSION_SEEDS` sets the number of seeds of each property.
 
 mod identity;
 mod structure;
@@ -17,7 +17,7 @@ use value::{agree, evaluate, points};
 
 const KINDS: [Kind; 4] = [Kind::Rational, Kind::Constant, Kind::Elementary, Kind::Complex];
 
-/// Seeds of a property: so many, unless the environment says otherwise.
+/// Returns the seeds of a property: `few`, unless the environment says otherwise.
 pub(crate) fn seeds(few: u64) -> std::ops::Range<u64> {
     let told = std::env::var("EXPRESSION_SEEDS").ok();
     0..told.and_then(|text| text.parse().ok()).unwrap_or(few)
@@ -33,7 +33,7 @@ pub(crate) fn normal(text: &str) -> Result<String, ParseError> {
     normal_form(text, &Options::default())
 }
 
-/// An expression that has a value at some point.
+/// Generates an expression that has a value at some point.
 pub(crate) fn defined(kind: Kind, depth: usize, random: &mut Random) -> Tree {
     loop {
         let tree = Tree::generated(kind, depth, random);
@@ -46,7 +46,7 @@ pub(crate) fn defined(kind: Kind, depth: usize, random: &mut Random) -> Tree {
     }
 }
 
-/// Whether the two differ for certain at one of some positive points.
+/// Returns true if the two certainly differ at one of some positive points.
 fn differ(left: &Tree, right: &Tree, random: &mut Random) -> bool {
     points(6, true, random).iter().any(|point| agree(left, right, point) == Some(false))
 }
@@ -55,7 +55,7 @@ fn is_defined(tree: &Tree, random: &mut Random) -> bool {
     points(4, true, random).iter().filter(|point| evaluate(tree, point).is_some()).count() > 2
 }
 
-/// The parser's round trip: every spelling of an expression is read as the same one.
+/// Parser round trip: every spelling of an expression has the same normal form.
 #[test]
 fn every_style_reads_as_the_same_normal_form() {
     for seed in seeds(1500) {
@@ -66,12 +66,12 @@ fn every_style_reads_as_the_same_normal_form() {
         let (first, second) = (first.whole(&tree), second.whole(&tree));
         let read = (normal(&first), normal(&second));
         assert!(read.0.is_ok() && read.0 == read.1, "seed {seed}\n{first}\n{second}\n{read:#?}");
-        let found = verdict(&first, &second);
-        assert!(found.is_right(), "seed {seed}: {first} | {second} | {found:?}");
+        let outcome = verdict(&first, &second);
+        assert!(outcome.is_right(), "seed {seed}: {first} | {second} | {outcome:?}");
     }
 }
 
-/// What the crate prints of an expression it reads again as the same.
+/// A printed normal form parses to an expression of that normal form.
 #[test]
 fn a_normal_form_is_its_own_normal_form() {
     for seed in seeds(1500) {
@@ -82,12 +82,12 @@ fn a_normal_form_is_its_own_normal_form() {
         let once = normal(&text).unwrap_or_else(|why| panic!("seed {seed}: {text}: {why}"));
         let twice = normal(&once);
         assert_eq!(twice.as_deref(), Ok(once.as_str()), "seed {seed}: {text}");
-        let found = verdict(&once, &text);
-        assert!(found.is_right(), "seed {seed}: {once} | {text} | {found:?}");
+        let outcome = verdict(&once, &text);
+        assert!(outcome.is_right(), "seed {seed}: {once} | {text} | {outcome:?}");
     }
 }
 
-/// One number, name, sign or operation changed, so that the value is another: never right, in whatever style.
+/// A change of one number, name, sign or operation that changes the value is never right, in any style.
 #[test]
 fn a_perturbed_expression_is_wrong() {
     let mut tried = 0;
@@ -102,16 +102,16 @@ fn a_perturbed_expression_is_wrong() {
         tried += 1;
         let (left, right) =
             (Style::random(random).whole(&other), Style::random(random).whole(&tree));
-        let found = verdict(&left, &right);
+        let outcome = verdict(&left, &right);
         assert!(
-            matches!(found, Verdict::Wrong { .. }),
-            "seed {seed}: {left} | {right} | {found:?}"
+            matches!(outcome, Verdict::Wrong { .. }),
+            "seed {seed}: {left} | {right} | {outcome:?}"
         );
     }
     assert!(tried * 2 > seeds(2500).end, "only {tried} differed");
 }
 
-/// Laws of algebra, roots, angles and logarithms leave a right answer right.
+/// Laws of algebra, roots, angles and logarithms preserve a right answer.
 #[test]
 fn laws_are_known() {
     for seed in seeds(1500) {
@@ -129,12 +129,12 @@ fn laws_are_known() {
         }
         let (left, right) =
             (Style::random(random).whole(&other), Style::random(random).whole(&tree));
-        let found = verdict(&left, &right);
-        assert!(found.is_right(), "seed {seed}: {left} | {right} | {found:?}");
+        let outcome = verdict(&left, &right);
+        assert!(outcome.is_right(), "seed {seed}: {left} | {right} | {outcome:?}");
     }
 }
 
-/// Equality implies equal value at random points, and a difference at one point implies that the verdict is wrong.
+/// A right verdict implies equal values at random points; a difference at one point implies a wrong verdict.
 #[test]
 fn right_means_equal_in_value() {
     let (mut right, mut wrong) = (0, 0);
@@ -142,7 +142,7 @@ fn right_means_equal_in_value() {
         let random = &mut Random::new(seed ^ (4 << 40));
         let kind = KINDS[random.below(KINDS.len())];
         let tree = defined(kind, random.below(3), random);
-        // Small expressions of the same kind coincide now and then; a law and a change may cancel.
+        // Small expressions of the same kind are sometimes equal; a law and a change may cancel.
         let mut other = match random.below(4) {
             0 => defined(kind, random.below(3), random),
             1 => tree.perturbed(random),
@@ -158,7 +158,7 @@ fn right_means_equal_in_value() {
             continue;
         }
         let (a, b) = (Style::random(random).whole(&other), Style::random(random).whole(&tree));
-        let found = verdict(&a, &b);
+        let outcome = verdict(&a, &b);
         // Under roots and logarithms variables are positive by convention; elsewhere they may have either sign.
         let narrow = |tree: &Tree| {
             tree.any(&|node| {
@@ -168,14 +168,14 @@ fn right_means_equal_in_value() {
         let positive = narrow(&tree) || narrow(&other);
         let somewhere = points(12, positive, random);
         let known: Vec<bool> = somewhere.iter().filter_map(|p| agree(&tree, &other, p)).collect();
-        if found.is_right() {
+        if outcome.is_right() {
             right += 1;
-            assert!(!known.contains(&false), "seed {seed}: {a} | {b} | {found:?}");
+            assert!(!known.contains(&false), "seed {seed}: {a} | {b} | {outcome:?}");
         }
         if known.contains(&false) {
             wrong += 1;
-            let said = matches!(found, Verdict::Wrong { .. });
-            assert!(said, "seed {seed}: {a} | {b} | {found:?}");
+            let is_wrong = matches!(outcome, Verdict::Wrong { .. });
+            assert!(is_wrong, "seed {seed}: {a} | {b} | {outcome:?}");
         }
     }
     assert!(right > 500 && wrong > 500, "{right} right and {wrong} wrong");

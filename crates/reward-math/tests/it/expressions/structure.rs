@@ -7,13 +7,13 @@ use super::tree::{Kind, Random, Tree, negative};
 use super::value::{agree, evaluate, points};
 use super::{defined, normal, seeds, verdict};
 
-/// An answer with parts.
+/// An answer made of parts.
 #[derive(Debug, Clone)]
 enum Structure {
     Set(Vec<Tree>),
     List(Vec<Tree>),
     Tuple(Vec<Tree>),
-    /// Ends, and whether they belong to it.
+    /// Two ends, and for each whether it is included.
     Interval(Tree, Tree, bool, bool),
     Matrix(Vec<Vec<Tree>>),
     /// Two sides.
@@ -22,7 +22,7 @@ enum Structure {
     Labelled(char, Tree),
 }
 
-/// A constant and its value.
+/// Generates a constant and its value.
 fn constant(random: &mut Random) -> (Tree, f64) {
     loop {
         let tree = defined(Kind::Constant, 1, random);
@@ -34,16 +34,16 @@ fn constant(random: &mut Random) -> (Tree, f64) {
     }
 }
 
-/// Constants that differ from each other.
+/// Generates constants of different values.
 fn constants(count: usize, random: &mut Random) -> Vec<Tree> {
-    let mut found: Vec<(Tree, f64)> = Vec::new();
-    while found.len() < count {
+    let mut distinct: Vec<(Tree, f64)> = Vec::new();
+    while distinct.len() < count {
         let (tree, value) = constant(random);
-        if found.iter().all(|(_, other)| (other - value).abs() > 1e-6) {
-            found.push((tree, value));
+        if distinct.iter().all(|(_, other)| (other - value).abs() > 1e-6) {
+            distinct.push((tree, value));
         }
     }
-    found.into_iter().map(|(tree, _)| tree).collect()
+    distinct.into_iter().map(|(tree, _)| tree).collect()
 }
 
 impl Structure {
@@ -78,7 +78,7 @@ impl Structure {
     }
 
     fn text(&self, random: &mut Random) -> String {
-        // A comma behind which digits stand would group them.
+        // Digits after a comma would be grouped.
         let style = Style::random(random);
         let all = |items: &[Tree], separator: &str| {
             items.iter().map(|item| style.text(item)).collect::<Vec<_>>().join(separator)
@@ -152,7 +152,7 @@ impl Structure {
         }
     }
 
-    /// One part changed, or the structure; `None` where that leaves the answer as it is.
+    /// Changes one part or the structure; `None` if that does not change the answer.
     fn perturbed(&self, random: &mut Random) -> Option<Self> {
         let another = |tree: &Tree, random: &mut Random| {
             let other = tree.perturbed(random);
@@ -163,15 +163,15 @@ impl Structure {
             apart.then_some(other)
         };
         let one_of = |items: &[Tree], random: &mut Random| {
-            let at = random.below(items.len());
-            let other = another(&items[at], random)?;
+            let index = random.below(items.len());
+            let other = another(&items[index], random)?;
             let value = |tree: &Tree| evaluate(tree, &[1.0; 3]).map(|(value, _)| value.0);
             let new = value(&other)?;
-            // A member that is there already would make a smaller set.
+            // A member that already occurs would make a smaller set.
             let known =
                 items.iter().any(|item| value(item).is_some_and(|v| (v - new).abs() < 1e-6));
             let mut items = items.to_vec();
-            items[at] = other;
+            items[index] = other;
             (!known).then_some(items)
         };
         Some(match self {
@@ -202,13 +202,13 @@ impl Structure {
             Self::Matrix(rows) => {
                 let mut rows = rows.clone();
                 let row = random.below(rows.len());
-                let at = random.below(rows[row].len());
-                rows[row][at] = another(&rows[row][at], random)?;
+                let column = random.below(rows[row].len());
+                rows[row][column] = another(&rows[row][column], random)?;
                 Self::Matrix(rows)
             }
             Self::Equation(left, right) => {
                 let other = right.perturbed(random);
-                // Another curve: the differences of the sides are in no constant ratio.
+                // Another curve: the differences of the sides are not proportional by a constant.
                 let side = |right: &Tree, point: &[f64; 3]| {
                     let difference = Tree::Sum(vec![left.clone(), negative(right.clone())]);
                     evaluate(&difference, point).map(|(value, _)| value.0)
@@ -235,15 +235,15 @@ impl Structure {
     }
 }
 
-/// Sets in any order, all dialects of brackets and environments, equations turned and with everything on one side.
+/// Sets in any order, all kinds of brackets and environments, equations reversed or with all terms on one side.
 #[test]
 fn structures_in_any_style_are_the_same() {
     for seed in seeds(1500) {
         let random = &mut Random::new(seed ^ (5 << 40));
         let structure = Structure::generated(random);
         let (first, second) = (structure.text(random), structure.text(random));
-        let found = verdict(&first, &second);
-        assert!(found.is_right(), "seed {seed}: {first} | {second} | {found:?}");
+        let outcome = verdict(&first, &second);
+        assert!(outcome.is_right(), "seed {seed}: {first} | {second} | {outcome:?}");
         let read = (normal(&first), normal(&second));
         assert!(read.0.is_ok() && read.0 == read.1, "seed {seed}: {first} | {second} | {read:?}");
         let once = read.0.unwrap_or_default();
@@ -251,7 +251,7 @@ fn structures_in_any_style_are_the_same() {
     }
 }
 
-/// A member, an end, an entry, a side, an order or a name changed: wrong.
+/// A changed member, end, entry, side, order or name makes the answer wrong.
 #[test]
 fn perturbed_structures_are_wrong() {
     let mut tried = 0;
@@ -261,10 +261,10 @@ fn perturbed_structures_are_wrong() {
         let Some(other) = structure.perturbed(random) else { continue };
         tried += 1;
         let (left, right) = (other.text(random), structure.text(random));
-        let found = verdict(&left, &right);
+        let outcome = verdict(&left, &right);
         assert!(
-            matches!(found, Verdict::Wrong { .. }),
-            "seed {seed}: {left} | {right} | {found:?}"
+            matches!(outcome, Verdict::Wrong { .. }),
+            "seed {seed}: {left} | {right} | {outcome:?}"
         );
     }
     assert!(tried * 3 > seeds(2500).end, "only {tried} differed");

@@ -1,8 +1,8 @@
-//! The same expression in the many ways in which people and models write it.
+//! Spellings of one expression, as people and models write it.
 
 use super::tree::{Function, Random, Tree};
 
-/// How an expression is written.
+/// Choices of a spelling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Style {
     fraction: usize,
@@ -36,7 +36,7 @@ impl Style {
         }
     }
 
-    /// The expression by itself, with what people put around it.
+    /// Returns the complete answer: the expression with the usual text around it.
     pub(crate) fn whole(self, tree: &Tree) -> String {
         self.wrapped(&self.text(tree))
     }
@@ -56,7 +56,7 @@ impl Style {
         }
     }
 
-    /// The expression inside something else.
+    /// Returns the expression as a part of another.
     pub(crate) fn text(self, tree: &Tree) -> String {
         match tree {
             Tree::Sum(items) => {
@@ -99,7 +99,7 @@ impl Style {
         }
     }
 
-    /// A term of a sum: in brackets where its own signs would join those of the sum.
+    /// Returns a term of a sum, in brackets if its own signs would join those of the sum.
     fn term(self, tree: &Tree) -> String {
         match tree {
             Tree::Sum(_) | Tree::Negative(_) => self.in_brackets(&self.text(tree)),
@@ -113,7 +113,7 @@ impl Style {
         let mut text = String::new();
         for (index, factor) in factors.iter().enumerate() {
             let next = match factor {
-                // `\frac{a}{b}` may stand in a product as it is, `a/b` may not.
+                // `\frac{a}{b}` needs no brackets in a product, `a/b` does.
                 Tree::Quotient(..) if self.fraction >= 4 => self.in_brackets(&self.term(factor)),
                 Tree::Quotient(..) => self.term(factor),
                 Tree::Sum(_) | Tree::Negative(_) | Tree::Product(_) => {
@@ -133,7 +133,7 @@ impl Style {
         let sign = ["\\cdot ", "\\times ", "*", "·", "×", " \\cdot ", "*"][self.times];
         let bracketed = next.starts_with(['(', '\\']) && next.contains('(');
         let plain = |tree: &Tree| matches!(tree, Tree::Number(_) | Tree::Decimal(..));
-        // Side by side where nothing else is meant by it: `2x`, `2(x+1)`, `xy`.
+        // Factors without a sign between them, if that is unambiguous: `2x`, `2(x+1)`, `xy`.
         let side_by_side = match (before, factor) {
             (left, Tree::Variable(_)) => plain(left) || matches!(left, Tree::Variable(_)),
             (left, Tree::Sum(_)) => bracketed && (plain(left) || matches!(left, Tree::Sum(_))),
@@ -169,7 +169,7 @@ impl Style {
         }
     }
 
-    /// What can stand in a product as it is.
+    /// Returns a factor of a product, in brackets if needed.
     fn factor(self, tree: &Tree) -> String {
         match tree {
             Tree::Number(value) => self.grouped(*value),
@@ -254,7 +254,7 @@ impl Style {
         }
     }
 
-    /// Digits in groups of three.
+    /// Returns the digits in groups of three.
     fn grouped(self, value: i64) -> String {
         let digits = value.to_string();
         let separator = match self.grouping {

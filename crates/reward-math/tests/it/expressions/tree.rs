@@ -1,6 +1,6 @@
-//! Expressions of the tests' own.
+//! Expression trees of the tests.
 
-/// A stream of random numbers from a seed.
+/// Random number generator with a seed.
 pub(crate) struct Random(u64);
 
 impl Random {
@@ -28,7 +28,7 @@ impl Random {
         low + i64::try_from(self.below(usize::try_from(high - low + 1).unwrap_or(1))).unwrap_or(0)
     }
 
-    /// Between the two numbers, in steps that no answer is likely to notice.
+    /// Returns a number between the two, uniform in steps of `2^-53` of the width.
     pub(crate) fn real(&mut self, low: f64, high: f64) -> f64 {
         low + (high - low) * (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
@@ -48,7 +48,7 @@ pub(crate) enum Function {
 /// An expression.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Tree {
-    /// Not negative.
+    /// A non-negative integer.
     Number(i64),
     /// A decimal: the value times ten to the power of minus the places.
     Decimal(i64, u32),
@@ -86,7 +86,7 @@ pub(crate) fn of(function: Function, argument: Tree) -> Tree {
     Tree::Of(function, Box::new(argument))
 }
 
-/// What a generated expression may hold.
+/// Kind of a generated expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Rational functions of `x`, `y` and `a`.
@@ -160,7 +160,7 @@ impl Tree {
         }
     }
 
-    /// What sines are taken of: multiple angles are short.
+    /// Generates the argument of a sine; multiples of an angle are small.
     fn angle(random: &mut Random) -> Self {
         let (x, y) = (Self::Variable('x'), Self::Variable('y'));
         let multiple = Self::Product(vec![Self::Number(random.within(2, 4)), x.clone()]);
@@ -176,7 +176,7 @@ impl Tree {
         }
     }
 
-    /// Sums and products of numbers and variables: positive where these are.
+    /// Generates sums and products of numbers and variables: positive if the variables are.
     fn positive(depth: usize, random: &mut Random) -> Self {
         if depth == 0 {
             let leaves =
@@ -191,7 +191,7 @@ impl Tree {
         }
     }
 
-    /// Its parts.
+    /// Returns the operands.
     pub(crate) fn children(&self) -> Vec<&Self> {
         match self {
             Self::Number(_)
@@ -215,7 +215,7 @@ impl Tree {
         1 + self.children().into_iter().map(Self::size).sum::<usize>()
     }
 
-    /// The same tree with its node of this number, counted from the root, changed.
+    /// Returns the tree with node number `at` changed, counted from the root in pre-order.
     pub(crate) fn changed_at(&self, at: &mut usize, change: &mut dyn FnMut(&Self) -> Self) -> Self {
         if *at == 0 {
             *at = usize::MAX;
@@ -238,11 +238,11 @@ impl Tree {
         }
     }
 
-    /// One number, name, sign, function or operation changed.
+    /// Returns the tree with one number, name, sign, function or operation changed.
     pub(crate) fn perturbed(&self, random: &mut Random) -> Self {
-        let mut at = random.below(self.size());
+        let mut node_number = random.below(self.size());
         let choice = random.next();
-        self.changed_at(&mut at, &mut |node| match node {
+        self.changed_at(&mut node_number, &mut |node| match node {
             Self::Number(value) => Self::Number(value + 1),
             Self::Decimal(value, places) => Self::Decimal(value + 1, *places),
             Self::Variable('x') => Self::Variable('y'),

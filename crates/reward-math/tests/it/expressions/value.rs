@@ -1,4 +1,4 @@
-//! Values of the tests' own expressions: complex numbers at double precision.
+//! Values of the tests' expressions: complex numbers in double precision.
 
 use super::tree::{Function, Random, Tree};
 
@@ -24,8 +24,9 @@ impl Value {
     }
 }
 
-/// The value and the size of the largest intermediate one, which bounds the rounding; `None` where there is none or it is
-/// too close to where there is none.
+/// Returns the value, and the size of the largest intermediate value, which bounds the rounding error.
+///
+/// Returns `None` if there is no value, or a pole is too near.
 pub(crate) fn evaluate(tree: &Tree, point: &Point) -> Option<(Value, f64)> {
     let (value, size) = match tree {
         Tree::Number(value) => (Value(*value as f64, 0.0), 0.0),
@@ -50,18 +51,18 @@ pub(crate) fn evaluate(tree: &Tree, point: &Point) -> Option<(Value, f64)> {
         Tree::Sum(items) => {
             let (mut sum, mut size) = (Value(0.0, 0.0), 0.0_f64);
             for item in items {
-                let (value, own) = evaluate(item, point)?;
+                let (value, item_size) = evaluate(item, point)?;
                 sum = Value(sum.0 + value.0, sum.1 + value.1);
-                size = size.max(own);
+                size = size.max(item_size);
             }
             (sum, size)
         }
         Tree::Product(items) => {
             let (mut product, mut size) = (Value(1.0, 0.0), 0.0_f64);
             for item in items {
-                let (value, own) = evaluate(item, point)?;
+                let (value, item_size) = evaluate(item, point)?;
                 product = product.times(value);
-                size = size.max(own);
+                size = size.max(item_size);
             }
             (product, size)
         }
@@ -71,7 +72,7 @@ pub(crate) fn evaluate(tree: &Tree, point: &Point) -> Option<(Value, f64)> {
         }
         Tree::Quotient(top, bottom) => {
             let ((a, a_size), (b, b_size)) = (evaluate(top, point)?, evaluate(bottom, point)?);
-            // A small difference of large terms is all rounding.
+            // A small difference of large terms consists of rounding errors.
             if b.size() < 1e-6 * b_size.max(1.0) {
                 return None;
             }
@@ -114,7 +115,7 @@ pub(crate) fn evaluate(tree: &Tree, point: &Point) -> Option<(Value, f64)> {
     size.is_finite().then_some((value, size))
 }
 
-/// Whether two expressions have the same value at a point; `None` where rounding or a pole hides it.
+/// Returns true if two expressions have equal values at a point; `None` if rounding or a pole hides it.
 pub(crate) fn agree(left: &Tree, right: &Tree, point: &Point) -> Option<bool> {
     let ((a, a_size), (b, b_size)) = (evaluate(left, point)?, evaluate(right, point)?);
     let difference = Value(a.0 - b.0, a.1 - b.1).size();
@@ -122,12 +123,12 @@ pub(crate) fn agree(left: &Tree, right: &Tree, point: &Point) -> Option<bool> {
     if difference <= 1e-11 * scale {
         return Some(true);
     }
-    // Between what rounding leaves and what surely differs nothing is said.
+    // Differences between the rounding error and a certain difference are undecided.
     let apart = difference > 1e-7 * a.size().max(b.size()) && difference > 1e-9 * scale;
     apart.then_some(false)
 }
 
-/// Points where the variables are positive, or also negative.
+/// Generates points with positive variables, or with variables of either sign.
 pub(crate) fn points(count: usize, positive: bool, random: &mut Random) -> Vec<Point> {
     let coordinate = |random: &mut Random| {
         let size = random.real(0.3, 2.7);

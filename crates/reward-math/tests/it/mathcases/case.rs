@@ -1,4 +1,4 @@
-//! One recorded case: a prediction, a ground truth and what is expected of the pair.
+//! One recorded case: a prediction, a ground truth and the expected verdict.
 
 use std::path::{Path, PathBuf};
 
@@ -36,7 +36,7 @@ impl Case {
         expanded(self.gold.as_ref(), &self.gold_rle)
     }
 
-    /// What the verifier says of the pair.
+    /// Returns the verifier's verdict on the pair.
     pub(crate) fn verdict(&self) -> Verdict {
         let options = Options::lenient();
         let (prediction, gold) = (self.prediction(), self.gold());
@@ -63,7 +63,7 @@ pub(crate) fn read(path: &Path) -> Vec<Case> {
         .collect()
 }
 
-/// The development set, whose rows are not part of the project: `None` where it is not at hand.
+/// Returns the path of the development set, which is not part of the project; `None` if it is absent.
 pub(crate) fn development_set() -> Option<PathBuf> {
     let folder = std::env::var_os("SHARED_DATA").map_or_else(
         || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),

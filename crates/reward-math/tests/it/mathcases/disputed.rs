@@ -1,5 +1,7 @@
-//! The rows of the development set on whose label people differ: each with our verdict and the rule behind it, as
-//! `docs/reward-math-disputed.md` lists them. `UPDATE_DOCS=1 cargo test -p reward-math --test it mathcases::disputed` writes that page.
+//! Rows of the development set with disputed labels, each with our verdict and the rule behind it.
+//!
+//! `docs/reward-math-disputed.md` lists them.
+//! `UPDATE_DOCS=1 cargo test -p reward-math --test it mathcases::disputed` writes that page.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -16,13 +18,14 @@ struct Ruled {
     rule: String,
 }
 
-/// The label in words, our decision, and the step that took it.
+/// Returns the label in words, our verdict, and the step that decided it.
 fn decided(case: &Case) -> (String, String, String) {
     if case.kind == "extract" {
-        let found = extract(&case.prediction(), &Options::lenient());
+        let extracted = extract(&case.prediction(), &Options::lenient());
         let expected = case.expected.as_str().unwrap_or_default();
-        let text = found.as_ref().map(|found| found.text.as_str()).unwrap_or_default();
-        let rule = found.as_ref().map_or("—".to_owned(), |found| format!("{:?}", found.rule));
+        let text = extracted.as_ref().map(|answer| answer.text.as_str()).unwrap_or_default();
+        let rule =
+            extracted.as_ref().map_or("—".to_owned(), |answer| format!("{:?}", answer.rule));
         let same = if text == expected { "as labelled" } else { "otherwise" };
         return ("a text to find".to_owned(), same.to_owned(), rule);
     }
@@ -73,12 +76,12 @@ fn every_disputed_row_is_listed_with_our_choice() {
     let page = page(&cases, &rules);
     assert!(!page.contains("no rule"), "a disputed row without a rule");
     let listed = root.join("../../docs/reward-math-disputed.md");
-    let found = std::fs::read_to_string(&listed).expect("the page is there");
-    // Where the page stands in the book is not this test's to say.
-    let end = found.find("\n---\n\n").unwrap_or(found.len());
-    let (found, footer) = found.split_at(end);
+    let listed_page = std::fs::read_to_string(&listed).expect("the page is there");
+    // The footer gives the page's place in the book, which is not tested here.
+    let end = listed_page.find("\n---\n\n").unwrap_or(listed_page.len());
+    let (listed_page, footer) = listed_page.split_at(end);
     if std::env::var_os("UPDATE_DOCS").is_some() {
         std::fs::write(&listed, format!("{page}{footer}")).expect("the page can be written");
     }
-    assert!(found == page, "the page differs: UPDATE_DOCS=1 writes it anew");
+    assert!(listed_page == page, "the page differs: UPDATE_DOCS=1 writes it anew");
 }

@@ -1,4 +1,4 @@
-//! Accuracy over recorded cases: the project's own rows, and the whole set where it is at hand.
+//! Accuracy on recorded cases: the project's own rows, and the full set if present.
 
 #![expect(clippy::print_stdout, reason = "the measurements are read by people")]
 
@@ -9,9 +9,9 @@ use std::path::Path;
 
 use reward_math::{Extracted, Options, extract};
 
-/// Share of the own rows on which the verdict agrees with the label.
+/// Least fraction of the project's own rows on which the verdict agrees with the label.
 const OWN_FLOOR: f64 = 0.99;
-/// The same over the whole set, the rows of other projects included.
+/// Least fraction over the full set, which includes the rows of other projects.
 const WHOLE_FLOOR: f64 = 0.99;
 
 #[derive(Default)]
@@ -30,16 +30,18 @@ fn tally(path: &Path) -> Tally {
         tally.rows += 1;
         let short = |text: &str| text.chars().take(160).collect::<String>().replace('\n', "\\n");
         if case.kind == "extract" {
-            let found = extract(&prediction, &Options::lenient());
+            let extracted = extract(&prediction, &Options::lenient());
             let expected = case.expected.as_str().unwrap_or_default().to_owned();
-            let text = |found: Option<Extracted>| found.map(|found| found.text).unwrap_or_default();
+            let text = |extracted: Option<Extracted>| {
+                extracted.map(|answer| answer.text).unwrap_or_default()
+            };
             let plain = |text: &str| text.replace([' ', '$', '.', '\n'], "");
-            let found = text(found);
-            if plain(&found) == plain(&expected) {
+            let found_text = text(extracted);
+            if plain(&found_text) == plain(&expected) {
                 tally.agreed += 1;
             } else {
                 tally.misses.push(format!(
-                    "{} {} | {} | {found}",
+                    "{} {} | {} | {found_text}",
                     case.id,
                     case.category,
                     short(&prediction)
@@ -96,7 +98,7 @@ fn own_cases_reach_the_floor() {
     assert!(share >= OWN_FLOOR, "{share} of the own rows agree, {OWN_FLOOR} was reached before");
 }
 
-/// Fresh spellings and near misses of every part of the language that the verifier reads.
+/// New spellings and near misses of every part of the language that the verifier reads.
 #[test]
 fn every_row_of_the_language_agrees() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/language.jsonl");
