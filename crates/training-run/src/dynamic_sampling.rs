@@ -1,6 +1,6 @@
-//! Which groups a step trains on: those whose rewards differ, asked for until there are enough.
+//! Dynamic sampling: a step trains on groups whose rewards differ, and samples until it has enough.
 //!
-//! A pure state machine. The trainer asks what to do next, samples, and hands the groups in:
+//! A pure state machine. The trainer asks for the next action, samples, and adds the groups:
 //!
 //! ```text
 //! begin_step → next = Ask(n) → add(n groups) → next = Ask(m) → add(m groups) → next = Done → finish_step
@@ -27,10 +27,10 @@
 //! # Ok::<(), training_run::dynamic_sampling::SamplingError>(())
 //! ```
 //!
-//! A group whose rewards are all equal has no gradient and is left out. Groups beyond what a step needs are carried
-//! over to the next instead of being thrown away, for as many steps as [`DynamicSampling::carry_steps`] allows; they
-//! are older than the policy, so their log-probabilities as sampled must be used. The number of rollout batches of a
-//! step is bounded; what happens then is a named choice, and always reported.
+//! A group whose rewards are all equal has no gradient and is left out. Groups beyond what a step needs are carried over to
+//! the next, for as many steps as [`DynamicSampling::carry_steps`] allows. They are older than the policy, so their
+//! log-probabilities as sampled must be used. The number of rollout batches of a step is bounded. A setting chooses what
+//! happens then, and it is always reported.
 //!
 //! Source: DAPO, [arXiv:2503.14476](https://arxiv.org/abs/2503.14476), Sec. 3.2; all runs of arXiv:2505.22617.
 
@@ -45,34 +45,34 @@ use thiserror::Error;
 
 pub use statistics::SamplingStatistics;
 
-/// `[dynamic_sampling]`: how groups are kept and asked for again.
+/// `[dynamic_sampling]`: filter of groups, and sampling of further ones.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DynamicSampling {
-    /// Whether groups are left out and asked for again at all; otherwise each step trains on what it sampled.
+    /// True to leave out groups and sample more; otherwise each step trains on what it sampled.
     pub enabled: bool,
-    /// Lowest share of right responses in a group that is kept, `0..=1`.
+    /// Lowest fraction of right responses in a group that is kept, `0..=1`.
     pub accuracy_low: f64,
-    /// Highest share of right responses in a group that is kept, `0..=1`.
+    /// Highest fraction of right responses in a group that is kept, `0..=1`.
     pub accuracy_high: f64,
-    /// Prompts asked for each group that is missing, at least 1: more of them need fewer rounds.
+    /// Prompts sampled for each missing group, at least 1: a larger number needs fewer rounds.
     pub oversampling: f64,
     /// Most rollout batches of one step, at least 1.
     pub max_batches: usize,
-    /// Steps that a surplus group may wait; 0 throws surplus away.
+    /// Number of steps that a surplus group may wait; 0 discards surplus.
     pub carry_steps: u64,
-    /// What a step does that has too few groups after `max_batches`.
+    /// Action of a step that has too few groups after `max_batches`.
     pub when_short: WhenShort,
 }
 
-/// What a step does that has too few groups after its last rollout batch.
+/// Action of a step that has too few groups after its last rollout batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WhenShort {
-    /// It trains on those there are, and says so.
+    /// Train on the groups there are, and report the shortage.
     #[default]
     Train,
-    /// The run stops with the reason.
+    /// Stop the run with the reason.
     Stop,
 }
 
@@ -91,7 +91,7 @@ impl Default for DynamicSampling {
 }
 
 impl DynamicSampling {
-    /// Most prompts asked in a step that wants `groups` groups.
+    /// Most prompts sampled in a step of `groups` groups.
     pub fn most_prompts_asked(&self, groups: usize) -> usize {
         if !self.enabled {
             return groups;
@@ -99,7 +99,7 @@ impl DynamicSampling {
         scaled_up(groups, self.oversampling).saturating_mul(self.max_batches)
     }
 
-    /// What is out of range.
+    /// Lists the fields that are out of range.
     pub(crate) fn problems(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         let mut require = |good: bool, field: &str, value: String, expected: &str| {
@@ -126,26 +126,26 @@ impl DynamicSampling {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SampledGroup<T> {
-    /// What each response earned for its answer, before any shaping by length.
+    /// Rewards of the responses for their answers, before any shaping by length.
     pub rewards: Vec<f64>,
-    /// How many of them are right.
+    /// Number of right responses.
     pub right: usize,
     /// Step whose policy sampled it.
     pub sampled_at: u64,
-    /// The responses themselves, or whatever the trainer keeps of them.
+    /// The responses, or what the trainer keeps of them.
     pub responses: T,
 }
 
-/// What to do next.
+/// Next action of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NextBatch {
-    /// Sample a group for each of so many new prompts and hand them in.
+    /// Sample a group for each of so many new prompts, and add them.
     Ask(usize),
-    /// The step has what it can get: finish it.
+    /// Finish the step: it has all groups that it can get.
     Done,
 }
 
-/// A step cannot go on.
+/// Error that stops a step.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
 pub enum SamplingError {
@@ -158,47 +158,47 @@ pub enum SamplingError {
     Short {
         /// The step.
         step: u64,
-        /// Groups that could be trained on.
+        /// Groups with rewards that differ.
         kept: usize,
-        /// Groups wanted.
+        /// Groups of a step.
         wanted: usize,
-        /// Rollout batches made.
+        /// Number of rollout batches.
         batches: usize,
-        /// Prompts asked.
+        /// Number of prompts sampled.
         asked: usize,
         /// Groups left out with at most half of their responses right.
         too_low: usize,
-        /// The other groups left out.
+        /// Other groups left out.
         too_high: usize,
     },
-    /// A group cannot be judged.
+    /// A group is malformed.
     #[error("step {step}: a group of {found} rewards ({why}), expected {expected} finite ones")]
     Group {
         /// The step.
         step: u64,
-        /// Rewards handed in.
+        /// Number of rewards in the group.
         found: usize,
-        /// Rewards of a group.
+        /// Number of responses of a group.
         expected: usize,
-        /// What is wrong.
+        /// Description of the fault.
         why: String,
     },
 }
 
-/// Groups of one step, and how they came about.
+/// Groups of one step, with their statistics.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StepGroups<T> {
-    /// The groups to train on: carried ones first, then in the order handed in. Fewer than wanted where short.
+    /// Groups to train on: carried ones first, then in the order added. There are too few if the step ran short.
     pub groups: Vec<SampledGroup<T>>,
-    /// How they came about.
+    /// Statistics of how they were sampled.
     pub statistics: SamplingStatistics,
 }
 
-/// The state between and within steps. Between steps it is what a checkpoint must keep.
+/// State between and within steps. Between steps a checkpoint must save it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GroupSampler<T> {
-    /// Good groups, those of earlier steps first.
+    /// Groups that can be trained on, those of earlier steps first.
     waiting: VecDeque<SampledGroup<T>>,
     step: u64,
     statistics: SamplingStatistics,
@@ -210,10 +210,10 @@ impl<T> Default for GroupSampler<T> {
     }
 }
 
-/// What a step wants: settings, groups, and responses to each.
+/// Settings of a step, its number of groups, and the responses to each.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Demand {
-    /// How groups are kept and asked for.
+    /// Settings of dynamic sampling.
     pub settings: DynamicSampling,
     /// Groups of a step, at least 1.
     pub groups: usize,
@@ -222,7 +222,7 @@ pub struct Demand {
 }
 
 impl<T> GroupSampler<T> {
-    /// Begins a step; groups that have waited too long are thrown away.
+    /// Begins a step; discards groups that have waited too long.
     pub fn begin_step(&mut self, step: u64, demand: &Demand) {
         let before = self.waiting.len();
         let oldest = step.saturating_sub(demand.settings.carry_steps);
@@ -236,7 +236,7 @@ impl<T> GroupSampler<T> {
         };
     }
 
-    /// What to do next in this step.
+    /// Returns the next action in this step.
     pub fn next(&self, demand: &Demand) -> NextBatch {
         let missing = demand.groups.saturating_sub(self.waiting.len());
         let batches = self.statistics.batches;
@@ -247,11 +247,11 @@ impl<T> GroupSampler<T> {
         NextBatch::Ask(scaled_up(missing, demand.settings.oversampling))
     }
 
-    /// Hands in the groups of one rollout batch, in the order of their prompts.
+    /// Adds the groups of one rollout batch, in the order of their prompts.
     ///
     /// # Errors
     ///
-    /// [`SamplingError::Group`] where a group has another size or a reward that is not finite; nothing is taken then.
+    /// [`SamplingError::Group`] if a group has another size or a reward that is not finite; then nothing is added.
     pub fn add(
         &mut self,
         batch: Vec<SampledGroup<T>>,
@@ -276,7 +276,7 @@ impl<T> GroupSampler<T> {
         Ok(())
     }
 
-    /// Ends the step: its groups, the rest carried over.
+    /// Ends the step: returns its groups, and carries the rest over.
     ///
     /// # Errors
     ///
@@ -308,12 +308,12 @@ impl<T> GroupSampler<T> {
         Ok(StepGroups { groups, statistics })
     }
 
-    /// Groups that wait for a later step.
+    /// Number of groups that wait for a later step.
     pub fn waiting(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Those groups, oldest first.
+    /// Groups that wait for a later step, oldest first.
     pub fn waiting_groups(&self) -> impl Iterator<Item = &SampledGroup<T>> {
         self.waiting.iter()
     }
@@ -343,7 +343,7 @@ impl<T> GroupSampler<T> {
     }
 }
 
-/// `ceil(count · factor)`; a factor that rounding made a hair too large asks for none more.
+/// `ceil(count · factor)`; a rounding error in the factor adds none.
 fn scaled_up(count: usize, factor: f64) -> usize {
     const HAIR: f64 = 1e-9;
     let scaled = (count as f64 * factor - HAIR).ceil().max(count as f64);

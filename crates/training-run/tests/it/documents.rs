@@ -1,4 +1,4 @@
-//! The printed pages are what their tables say, and the tables are what the code reads.
+//! Printed pages match their tables, and the tables match the fields that the code reads.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -23,28 +23,28 @@ fn configurations() -> Vec<RunConfig> {
 }
 
 /// Dotted paths of all values that are not tables, with their TOML.
-fn leaves(table: &Table, prefix: &str, found: &mut Vec<(String, String)>) {
+fn leaves(table: &Table, prefix: &str, entries: &mut Vec<(String, String)>) {
     for (key, value) in table {
         let path = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
-        // A field that is one of several shapes is listed as a whole; others that are tables have their own fields.
+        // A field with several shapes is listed as one value; other tables list their own fields.
         let inside = format!("{path}.");
-        let whole = fields().iter().any(|field| field.path == path)
+        let is_one_value = fields().iter().any(|field| field.path == path)
             && !fields().iter().any(|field| field.path.starts_with(&inside));
         match value {
-            Value::Table(inner) if !whole => leaves(inner, &path, found),
-            other => found.push((path, other.to_string())),
+            Value::Table(inner) if !is_one_value => leaves(inner, &path, entries),
+            other => entries.push((path, other.to_string())),
         }
     }
 }
 
 fn all_leaves() -> Vec<(String, String)> {
-    let mut found = Vec::new();
+    let mut entries = Vec::new();
     for config in configurations() {
         config.clone().resolve().expect("the defaults of every choice are in range");
         let table = Table::try_from(&config).expect("a configuration is a table");
-        leaves(&table, "", &mut found);
+        leaves(&table, "", &mut entries);
     }
-    found
+    entries
 }
 
 #[test]
