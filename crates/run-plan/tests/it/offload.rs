@@ -66,8 +66,8 @@ fn what_is_lost_by_pinning_is_counted() {
     assert_eq!(rounding(on_cpu), 0);
 }
 
-/// Gradients and parameters go over PCIe 5. Each parameter costs 4 + 8 + 16 + 2 bytes of host memory traffic, which all devices of
-/// a machine share. Sharded over eight, each device sends an eighth, with f32 gradients; the host does the work of one.
+/// Gradients and parameters go over PCI Express 5. Each parameter costs 4 + 8 + 16 + 2 bytes of host memory traffic, which all
+/// devices of a machine share. Sharded over eight, each device sends an eighth, with f32 gradients; the host does the work of one.
 #[test]
 fn what_is_offloaded_takes_its_time() {
     let hardware = Hardware::named("h200", 3200.0).expect("known");
