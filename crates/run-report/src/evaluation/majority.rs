@@ -5,10 +5,10 @@ pub const MOST_SAMPLES: usize = 1000;
 
 /// Expected fraction of right majorities among `k` of the responses to one problem: maj@k.
 ///
-/// In each set of `k` of the `n` responses, the answer with the most votes is right with some chance. maj@k is the mean of that
-/// chance over all sets, drawn without replacement. A response without a readable answer has no vote. Answers tied for most votes win with
-/// equal chances; without any vote nothing is right. It is exact: with `c` right responses, `m_i` for wrong answer `i` and `u`
-/// without a vote,
+/// In each set of `k` of the `n` responses, the answer with the most votes is right with some chance. maj@k is the mean of
+/// that chance over all sets, drawn without replacement. A response without a readable answer has no vote. Answers tied for
+/// most votes win with equal chances; without any vote nothing is right. It is exact: with `c` right responses, `m_i` for
+/// wrong answer `i` and `u` without a vote,
 ///
 /// ```text
 /// maj@k = Σ_{j ≥ 1} C(c, j) Σ_t W_j(k - j, t) / (t + 1) / C(n, k)
