@@ -1,12 +1,12 @@
-//! Metrics of a run in formats that other programs read.
+//! Metrics of a run in formats of other programs.
 
 use std::collections::BTreeSet;
 use std::io::Write;
 
 use training_run::metrics::StepMetrics;
 
-/// Writes one row a step, ascending, and one column a metric, `step` first, then by name; where a step lacks a metric the
-/// cell is empty. Numbers are written so that reading gives the same bits.
+/// Writes one row per step, ascending, and one column per metric: `step` first, then by name. A metric that a step lacks is an
+/// empty cell. Numbers read back to the same bits.
 ///
 /// # Errors
 ///

@@ -1,12 +1,12 @@
-//! What a person sees of a run, and of an evaluation.
+//! Views of a run and of an evaluation for people.
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`run_view`], [`run_law`] | a run as its folder shows it, and what its reward cost in entropy |
+//! | [`run_view`], [`run_law`] | a run read from its folder, and its law of reward and entropy |
 //! | [`report`] | one HTML page |
-//! | [`inspect`] | the samples, on a terminal |
+//! | [`inspect`] | samples, on a terminal |
 //! | [`tensorboard`], [`export`] | event files, and CSV |
-//! | [`evaluation`] | how often a model is right, how sure that is, and how varied its responses are |
+//! | [`evaluation`] | accuracy of a model, its intervals, and the diversity of responses |
 
 pub mod evaluation;
 pub mod export;

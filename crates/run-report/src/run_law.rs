@@ -1,6 +1,6 @@
-//! The law of reward and entropy along a run, as far as the run has come.
+//! The law of reward and entropy of a run so far.
 //!
-//! Fit, intervals and comparison are `entropy_core::PerformanceLaw`'s; here is which points of a run they are given.
+//! `entropy_core::PerformanceLaw` fits, compares and gives intervals; this module selects the points of a run.
 
 use std::fmt;
 
@@ -10,10 +10,10 @@ use figures::number_format::significant;
 use training_run::metric;
 use training_run::metrics::StepMetrics;
 
-/// Probability that an interval of the law's ceiling aims at.
+/// Confidence level of the law's intervals.
 pub const CONFIDENCE: f64 = 0.95;
 
-/// Where the rewards of the points come from.
+/// Source of the points' rewards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LawSource {
     /// Accuracy on held-out questions, mean over their sources.
@@ -24,18 +24,18 @@ pub enum LawSource {
 
 /// Points of a run for its law, collected step by step.
 ///
-/// An evaluation after step `n` is of the policy that samples in step `n + 1`: its entropy is the `actor/entropy` of that
-/// step, and until that is known the entropy of step `n` and the measured change by its update.
+/// An evaluation after step `n` measures the policy that samples in step `n + 1`. Its entropy is the `actor/entropy` of that step.
+/// Until that is known, it is the entropy of step `n` plus the measured change by its update.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RunLaw {
     rewards: Vec<(f64, f64)>,
     evaluations: Vec<(f64, f64)>,
-    /// The last evaluation, whose policy has not sampled yet: its entropy, as far as known, and its accuracy.
+    /// The last evaluation, whose policy has not sampled yet: its entropy if known, and its accuracy.
     last: Option<(Option<f64>, f64)>,
 }
 
 impl RunLaw {
-    /// The points of these steps, ascending.
+    /// Collects the points of these steps, ascending.
     pub fn of(steps: &[StepMetrics]) -> Self {
         let mut law = Self::default();
         for step in steps {
@@ -59,7 +59,7 @@ impl RunLaw {
         }
     }
 
-    /// Where the points come from.
+    /// Source of the points.
     pub fn source(&self) -> LawSource {
         if self.evaluations.is_empty() && self.last.is_none() {
             LawSource::Rewards
@@ -68,7 +68,7 @@ impl RunLaw {
         }
     }
 
-    /// `(entropy in nats, reward)`, in the order of training.
+    /// Points `(entropy in nats, reward)`, in the order of training.
     pub fn points(&self) -> Vec<(f64, f64)> {
         match self.source() {
             LawSource::Rewards => self.rewards.clone(),
@@ -79,7 +79,7 @@ impl RunLaw {
         }
     }
 
-    /// The fit so far; `None` with fewer than three points or one entropy throughout.
+    /// Fits the law so far; `None` with fewer than three points, or if all entropies are equal.
     pub fn outlook(&self) -> Option<LawOutlook> {
         let (entropy, reward): (Vec<f64>, Vec<f64>) = self.points().into_iter().unzip();
         let law = PerformanceLaw::fit(&entropy, &reward).ok()?;
@@ -95,33 +95,33 @@ impl RunLaw {
     }
 }
 
-/// Mean over the sources of the held-out accuracies of a step; none where nothing was evaluated.
+/// Mean over the sources of the held-out accuracies of a step; `None` without an evaluation.
 fn mean_accuracy(step: &StepMetrics) -> Option<f64> {
     let of_source = step.iter().filter(|(name, _)| is_mean_accuracy(name)).map(|(_, value)| value);
     let (count, sum) = of_source.fold((0_u32, 0.0), |(count, sum), value| (count + 1, sum + value));
     (count > 0).then(|| sum / f64::from(count))
 }
 
-/// Whether a metric is `val-core/SOURCE/acc/mean@N`.
+/// True if a metric is `val-core/SOURCE/acc/mean@N`.
 pub(crate) fn is_mean_accuracy(name: &str) -> bool {
     let samples = name.strip_prefix("val-core/").and_then(|rest| rest.split_once("/acc/mean@"));
     samples.is_some_and(|(_, n)| !n.is_empty() && n.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// What the law says of a run so far.
+/// The fitted law of a run so far, and what it predicts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LawOutlook {
-    /// Where the points come from.
+    /// Source of the points.
     pub source: LawSource,
-    /// The law, and the straight line beside it.
+    /// The law, with the straight line that it is compared with.
     pub law: PerformanceLaw,
     /// Interval of the ceiling at [`CONFIDENCE`].
     pub ceiling: Interval,
     /// Entropy over the first and over the last tenth of the points, in nats.
     pub entropy: (f64, f64),
-    /// Reward over the same points.
+    /// Reward over the first and over the last tenth of the points.
     pub reward: (f64, f64),
-    /// Reward that the law still promises for the entropy that is left.
+    /// Reward that the law predicts for spending all entropy that is left.
     pub gain_left: f64,
 }
 
@@ -136,7 +136,7 @@ impl LawOutlook {
         self.reward.1 - self.reward.0
     }
 
-    /// Writes the metrics `law/…`; what is not finite has none.
+    /// Writes the metrics `law/…`, except values that are not finite.
     pub fn record(&self, metrics: &mut StepMetrics) {
         let law = &self.law;
         let of_evaluations = f64::from(u8::from(self.source == LawSource::Evaluations));
@@ -165,7 +165,7 @@ impl LawOutlook {
     }
 }
 
-/// A sentence for a log.
+/// Writes a sentence for a log.
 impl fmt::Display for LawOutlook {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let number = |value: f64| significant(value, 3);
@@ -210,7 +210,7 @@ mod tests {
     use super::*;
     use training_run::metrics::{MetricName, Validation};
 
-    /// `R = 0.9 - 0.2 e^H`
+    /// Exact law `R = 0.9 - 0.2 e^H`.
     fn exact(entropy: f64) -> f64 {
         0.9 - 0.2 * entropy.exp()
     }

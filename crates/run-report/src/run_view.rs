@@ -1,4 +1,4 @@
-//! A run as its folder shows it, finished, cut off or still going.
+//! A run read from its folder, finished, interrupted or running.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,32 +14,32 @@ use training_run::metrics::{MetricsError, StepMetrics, read_metrics};
 use training_run::run_directory::{RunDirectory, RunDirectoryError};
 use training_run::token_record::TokenRecord;
 
-/// Why a run cannot be looked at.
+/// Why a run cannot be read.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum RunViewError {
-    /// It is no run, or its folder cannot be read.
+    /// The folder holds no run, or cannot be read.
     #[error(transparent)]
     Directory(#[from] RunDirectoryError),
-    /// Its metrics cannot be read.
+    /// The metrics cannot be read.
     #[error(transparent)]
     Metrics(#[from] MetricsError),
     /// A file cannot be read.
     #[error("{}: cannot read: {source}", path.display())]
     Read {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         source: std::io::Error,
     },
-    /// A line is not what stands in such a file.
+    /// A line of a file is malformed.
     #[error("{}:{line}: {problem}", path.display())]
     Line {
         /// The file.
         path: PathBuf,
-        /// Counted from 1.
+        /// Number of the line, counted from 1.
         line: usize,
-        /// What is wrong.
+        /// Description of the fault.
         problem: String,
     },
 }
@@ -47,29 +47,29 @@ pub enum RunViewError {
 /// One response of a step.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ViewedSample {
-    /// Its group within the step, counted from 0.
+    /// Index of its group within the step.
     pub group: usize,
     /// Name of the question.
     pub question: String,
-    /// The question.
+    /// Text of the question.
     pub problem: String,
-    /// The right answer.
+    /// Known answer.
     pub answer: String,
-    /// What the policy wrote.
+    /// Response of the policy.
     pub response: String,
-    /// What it earned.
+    /// Reward of the response.
     pub reward: f64,
-    /// Mean advantage of its tokens; `None` where it has none.
+    /// Mean advantage of its tokens; `None` if it has none.
     pub advantage: Option<f64>,
-    /// Its length.
+    /// Length of the response.
     pub response_tokens: usize,
-    /// Whether it was cut at the longest length.
+    /// True if it was cut at the longest length.
     pub truncated: bool,
     /// `right`, `wrong` or `unparsed`.
     pub verdict: String,
-    /// How the verifier came to it.
+    /// Reason for the verdict.
     pub reason: String,
-    /// Its tokens, where they were recorded.
+    /// Tokens of the response, if they were recorded.
     pub tokens: Option<TokenRecord>,
 }
 
@@ -80,7 +80,7 @@ pub struct RunView {
     name: String,
     metrics: Vec<StepMetrics>,
     steps: Vec<u64>,
-    /// When the metrics were written last, and how long they are.
+    /// Time of the last write to the metrics, and their length in bytes.
     stamp: Option<(SystemTime, u64)>,
 }
 
@@ -100,7 +100,7 @@ impl RunView {
         Ok(view)
     }
 
-    /// Reads what is new; whether anything was.
+    /// Reads new steps and metrics; returns true if there is a new step.
     ///
     /// # Errors
     ///
@@ -124,7 +124,7 @@ impl RunView {
         Ok(is_new)
     }
 
-    /// Name of its folder.
+    /// Name of the folder.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -144,12 +144,12 @@ impl RunView {
         &self.metrics
     }
 
-    /// Metrics of a step; `None` where it has not come to its end.
+    /// Metrics of a step; `None` until it is finished.
     pub fn metrics_of(&self, step: u64) -> Option<&StepMetrics> {
         self.metrics.iter().find(|metrics| metrics.step() == step)
     }
 
-    /// Responses of a step, group after group; none where it has none.
+    /// Responses of a step, ordered by group; empty if there are none.
     ///
     /// # Errors
     ///
@@ -197,17 +197,17 @@ impl RunView {
     }
 }
 
-/// The lines of a file; none where there is no such file. A last line without its line break that cannot be read was torn.
+/// Reads the lines of a file; empty if the file is missing. A torn last line is left out.
 fn read_lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, RunViewError> {
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         Err(source) => return Err(RunViewError::Read { path: path.to_path_buf(), source }),
     };
-    let mut found = Vec::new();
+    let mut values = Vec::new();
     for (index, line) in text.split_inclusive('\n').enumerate() {
         match serde_json::from_str(line) {
-            Ok(value) => found.push(value),
+            Ok(value) => values.push(value),
             Err(_) if !line.ends_with('\n') => break,
             Err(error) => {
                 let (path, line) = (path.to_path_buf(), index + 1);
@@ -215,10 +215,10 @@ fn read_lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, RunViewError> 
             }
         }
     }
-    Ok(found)
+    Ok(values)
 }
 
-/// A line of `samples/step-N.jsonl`, as far as it is shown; lines of older versions have fewer fields.
+/// A line of `samples/step-N.jsonl`, with the fields that are shown; lines of older versions have fewer.
 #[derive(Deserialize)]
 struct SampleLine {
     group: Option<usize>,
@@ -261,7 +261,7 @@ impl SampleLine {
     }
 }
 
-/// A small JSON value as words.
+/// Formats a small JSON value as words.
 fn words(value: &Value) -> String {
     match value {
         Value::Null => String::new(),

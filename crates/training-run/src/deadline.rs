@@ -1,4 +1,4 @@
-//! When a run must have saved and stopped: the end of a job's time.
+//! Deadline by which a run must have saved and stopped, such as the end of its job.
 
 use std::time::{Duration, SystemTime};
 
@@ -11,9 +11,9 @@ use thiserror::Error;
      \"2026-01-31T18:00:00Z\", or seconds since 1970 such as \"@1769882400\""
 )]
 pub struct DeadlineError {
-    /// As given.
+    /// Text as given.
     pub text: String,
-    /// What is wrong.
+    /// Description of the fault.
     pub problem: String,
 }
 
@@ -33,7 +33,7 @@ impl Deadline {
     pub fn parse(text: &str, now: SystemTime) -> Result<Self, DeadlineError> {
         let refused = |problem: String| DeadlineError { text: text.to_owned(), problem };
         let trimmed = text.trim();
-        let at = if let Some(seconds) = trimmed.strip_prefix('@') {
+        let moment = if let Some(seconds) = trimmed.strip_prefix('@') {
             let seconds = seconds.parse().map_err(|error| refused(format!("{error}")))?;
             SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(seconds))
         } else if trimmed.contains('T') {
@@ -43,14 +43,14 @@ impl Deadline {
                 humantime::parse_duration(trimmed).map_err(|error| refused(error.to_string()))?;
             now.checked_add(left)
         };
-        let at = at.ok_or_else(|| refused("it is too far away".to_owned()))?;
-        if at <= now {
+        let moment = moment.ok_or_else(|| refused("it is too far away".to_owned()))?;
+        if moment <= now {
             return Err(refused("it has passed".to_owned()));
         }
-        Ok(Self { at })
+        Ok(Self { at: moment })
     }
 
-    /// The moment itself.
+    /// Returns the moment itself.
     pub fn at(self) -> SystemTime {
         self.at
     }
@@ -63,8 +63,8 @@ impl Deadline {
         }
     }
 
-    /// Whether another step must not begin: `longest_step_seconds` and `longest_save_seconds`, both half as long
-    /// again for safety, would not end in time.
+    /// True if no further step may begin, because `longest_step_seconds` plus `longest_save_seconds`, times 1.5 for safety, would
+    /// not end in time.
     pub fn must_stop(
         self,
         now: SystemTime,
@@ -80,7 +80,7 @@ impl Deadline {
 mod tests {
     use super::*;
 
-    /// 2026-01-31T18:00:00Z.
+    /// The moment 2026-01-31T18:00:00Z.
     fn now() -> SystemTime {
         SystemTime::UNIX_EPOCH + Duration::from_hours(491_634)
     }

@@ -1,13 +1,13 @@
-//! Work to ranks: who takes which sequences, and which prompts.
+//! Partition of sequences and prompts over the ranks.
 
 use std::cmp::Reverse;
 use std::ops::Range;
 
-/// Deals items out so that no rank has much more to do than another: the costliest first, each to the rank with the least so
-/// far. Ties go to the earlier item and to the lower rank: every rank works out the same, from the costs alone.
+/// Partitions items so that no rank has much more work than another: the costliest first, each to the rank with the least load
+/// so far. Ties go to the earlier item and to the lower rank, so that every rank computes the same partition from the costs.
 ///
-/// Answers with the items of each rank, ascending; every item occurs once. No rank has more than the mean and one item, nor
-/// more than 4/3 of the best there is.
+/// Returns the items of each rank, ascending; every item occurs once. No load exceeds the mean plus one item, nor 4/3 of the
+/// best partition's.
 ///
 /// Source: Graham 1969, *Bounds on multiprocessing timing anomalies*, "longest processing time first".
 ///
@@ -36,11 +36,11 @@ pub fn deal(costs: &[u128], ranks: usize) -> Vec<Vec<usize>> {
     hands
 }
 
-/// The run of `count` items that is `rank`'s where each rank takes items that follow each other: sizes differ by one at most.
+/// Range of the `count` items that `rank` has when every rank takes consecutive ones: sizes differ by one at most.
 ///
 /// # Panics
 ///
-/// If there is no such rank.
+/// If `rank` is not below `ranks`.
 pub fn run_of(count: usize, rank: usize, ranks: usize) -> Range<usize> {
     assert!(rank < ranks, "rank {rank} of {ranks}");
     let (each, more) = (count / ranks, count % ranks);
@@ -48,8 +48,8 @@ pub fn run_of(count: usize, rank: usize, ranks: usize) -> Range<usize> {
     first(rank)..first(rank + 1)
 }
 
-/// What a pass of the policy over one sequence costs, in multiply-adds of one block: `parameters` of the block for each token,
-/// and for attention the `width` of queries, keys and values for each pair of tokens.
+/// Cost of one forward pass over a sequence, in multiply-adds of one block: `parameters` for each token, and for attention the
+/// `width` of queries, keys and values for each pair of tokens.
 ///
 /// ```text
 /// cost = tokens · parameters + tokens² · width

@@ -1,6 +1,6 @@
-//! Which groups a step trains on: those whose rewards differ, asked for until there are enough.
+//! Dynamic sampling: a step trains on groups whose rewards differ, and samples until it has enough.
 //!
-//! A pure state machine. The trainer asks what to do next, samples, and hands the groups in:
+//! A pure state machine. The trainer asks for the next action, samples, and adds the groups:
 //!
 //! ```text
 //! begin_step → next = Ask(n) → add(n groups) → next = Ask(m) → add(m groups) → next = Done → finish_step
@@ -27,10 +27,10 @@
 //! # Ok::<(), training_run::dynamic_sampling::SamplingError>(())
 //! ```
 //!
-//! A group whose rewards are all equal has no gradient and is left out. Groups beyond what a step needs are carried
-//! over to the next instead of being thrown away, for as many steps as [`DynamicSampling::carry_steps`] allows; they
-//! are older than the policy, so their log-probabilities as sampled must be used. The number of rollout batches of a
-//! step is bounded; what happens then is a named choice, and always reported.
+//! A group whose rewards are all equal has no gradient and is left out. Groups beyond what a step needs are carried over to
+//! the next, for as many steps as [`DynamicSampling::carry_steps`] allows. They are older than the policy, so their
+//! log-probabilities as sampled must be used. The number of rollout batches of a step is bounded. A setting chooses what
+//! happens then, and it is always reported.
 //!
 //! Source: DAPO, [arXiv:2503.14476](https://arxiv.org/abs/2503.14476), Sec. 3.2; all runs of arXiv:2505.22617.
 
@@ -46,7 +46,7 @@ use thiserror::Error;
 
 pub use statistics::SamplingStatistics;
 
-/// `[dynamic_sampling]`: how groups are kept and asked for again.
+/// `[dynamic_sampling]`: filter of groups, and sampling of further ones.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct DynamicSampling {
@@ -71,14 +71,14 @@ pub struct DynamicSampling {
     pub when_short: WhenShort,
 }
 
-/// What a step does that has too few groups after its last rollout batch.
+/// Action of a step that has too few groups after its last rollout batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WhenShort {
-    /// It trains on those there are, and says so.
+    /// Train on the groups there are, and report the shortage.
     #[default]
     Train,
-    /// The run stops with the reason.
+    /// Stop the run with the reason.
     Stop,
 }
 
@@ -97,7 +97,7 @@ impl Default for DynamicSampling {
 }
 
 impl DynamicSampling {
-    /// Most prompts asked in a step that wants `groups` groups.
+    /// Most prompts sampled in a step of `groups` groups.
     pub fn most_prompts_asked(&self, groups: usize) -> usize {
         if !self.enabled {
             return groups;
@@ -120,26 +120,26 @@ impl DynamicSampling {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SampledGroup<T> {
-    /// What each response earned for its answer, before any shaping by length.
+    /// Rewards of the responses for their answers, before any shaping by length.
     pub rewards: Vec<f64>,
-    /// How many of them are right.
+    /// Number of right responses.
     pub right: usize,
     /// Step whose policy sampled it.
     pub sampled_at: u64,
-    /// The responses themselves, or whatever the trainer keeps of them.
+    /// The responses, or what the trainer keeps of them.
     pub responses: T,
 }
 
-/// What to do next.
+/// Next action of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NextBatch {
-    /// Sample a group for each of so many new prompts and hand them in.
+    /// Sample a group for each of so many new prompts, and add them.
     Ask(usize),
-    /// The step has what it can get: finish it.
+    /// Finish the step: it has all groups that it can get.
     Done,
 }
 
-/// A step cannot go on.
+/// Error that stops a step.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
 pub enum SamplingError {
@@ -152,47 +152,47 @@ pub enum SamplingError {
     Short {
         /// The step.
         step: u64,
-        /// Groups that could be trained on.
+        /// Groups with rewards that differ.
         kept: usize,
-        /// Groups wanted.
+        /// Groups of a step.
         wanted: usize,
-        /// Rollout batches made.
+        /// Number of rollout batches.
         batches: usize,
-        /// Prompts asked.
+        /// Number of prompts sampled.
         asked: usize,
         /// Groups left out with at most half of their responses right.
         too_low: usize,
-        /// The other groups left out.
+        /// Other groups left out.
         too_high: usize,
     },
-    /// A group cannot be judged.
+    /// A group is malformed.
     #[error("step {step}: a group of {found} rewards ({why}), expected {expected} finite ones")]
     Group {
         /// The step.
         step: u64,
-        /// Rewards handed in.
+        /// Number of rewards in the group.
         found: usize,
-        /// Rewards of a group.
+        /// Number of responses of a group.
         expected: usize,
-        /// What is wrong.
+        /// Description of the fault.
         why: String,
     },
 }
 
-/// Groups of one step, and how they came about.
+/// Groups of one step, with their statistics.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StepGroups<T> {
-    /// The groups to train on: carried ones first, then in the order handed in. Fewer than wanted where short.
+    /// Groups to train on: carried ones first, then in the order added. There are too few if the step ran short.
     pub groups: Vec<SampledGroup<T>>,
-    /// How they came about.
+    /// Statistics of how they were sampled.
     pub statistics: SamplingStatistics,
 }
 
-/// The state between and within steps. Between steps it is what a checkpoint must keep.
+/// State between and within steps. Between steps a checkpoint must save it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GroupSampler<T> {
-    /// Good groups, those of earlier steps first.
+    /// Groups that can be trained on, those of earlier steps first.
     waiting: VecDeque<SampledGroup<T>>,
     step: u64,
     statistics: SamplingStatistics,
@@ -204,10 +204,10 @@ impl<T> Default for GroupSampler<T> {
     }
 }
 
-/// What a step wants: settings, groups, and responses to each.
+/// Settings of a step, its number of groups, and the responses to each.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Demand {
-    /// How groups are kept and asked for.
+    /// Settings of dynamic sampling.
     pub settings: DynamicSampling,
     /// Groups of a step, at least 1.
     pub groups: usize,
@@ -216,7 +216,7 @@ pub struct Demand {
 }
 
 impl<T> GroupSampler<T> {
-    /// Begins a step; groups that have waited too long are thrown away.
+    /// Begins a step; discards groups that have waited too long.
     pub fn begin_step(&mut self, step: u64, demand: &Demand) {
         let before = self.waiting.len();
         let oldest = step.saturating_sub(demand.settings.carry_steps);
@@ -230,7 +230,7 @@ impl<T> GroupSampler<T> {
         };
     }
 
-    /// What to do next in this step.
+    /// Returns the next action in this step.
     pub fn next(&self, demand: &Demand) -> NextBatch {
         let missing = demand.groups.saturating_sub(self.waiting.len());
         let batches = self.statistics.batches;
@@ -241,11 +241,11 @@ impl<T> GroupSampler<T> {
         NextBatch::Ask(scaled_up(missing, demand.settings.oversampling))
     }
 
-    /// Hands in the groups of one rollout batch, in the order of their prompts.
+    /// Adds the groups of one rollout batch, in the order of their prompts.
     ///
     /// # Errors
     ///
-    /// [`SamplingError::Group`] where a group has another size or a reward that is not finite; nothing is taken then.
+    /// [`SamplingError::Group`] if a group has another size or a reward that is not finite; then nothing is added.
     pub fn add(
         &mut self,
         batch: Vec<SampledGroup<T>>,
@@ -270,7 +270,7 @@ impl<T> GroupSampler<T> {
         Ok(())
     }
 
-    /// Ends the step: its groups, the rest carried over.
+    /// Ends the step: returns its groups, and carries the rest over.
     ///
     /// # Errors
     ///
@@ -302,12 +302,12 @@ impl<T> GroupSampler<T> {
         Ok(StepGroups { groups, statistics })
     }
 
-    /// Groups that wait for a later step.
+    /// Number of groups that wait for a later step.
     pub fn waiting(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Those groups, oldest first.
+    /// Groups that wait for a later step, oldest first.
     pub fn waiting_groups(&self) -> impl Iterator<Item = &SampledGroup<T>> {
         self.waiting.iter()
     }
@@ -337,7 +337,7 @@ impl<T> GroupSampler<T> {
     }
 }
 
-/// `ceil(count · factor)`; a factor that rounding made a hair too large asks for none more.
+/// `ceil(count · factor)`; a rounding error in the factor adds none.
 fn scaled_up(count: usize, factor: f64) -> usize {
     const HAIR: f64 = 1e-9;
     let scaled = (count as f64 * factor - HAIR).ceil().max(count as f64);

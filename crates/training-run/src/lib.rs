@@ -1,13 +1,13 @@
-//! A training run: what it is, the numbers of a step, and what it leaves on disk.
+//! A training run: its configuration, the metrics of a step, and its files.
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`config`] | the configuration, checked before anything starts |
-//! | [`schedule`], [`packing`], [`dealing`] | the learning rate, micro-batches, and the share of each rank |
+//! | [`schedule`], [`packing`], [`dealing`] | the learning rate, micro-batches, and the partition over ranks |
 //! | [`dynamic_sampling`], [`overlong`] | the responses that a step trains on |
-//! | [`metrics`], [`token_record`] | what a step reports, and what is known of each token |
+//! | [`metrics`], [`token_record`] | metrics of a step, and values of each token |
 //! | [`run_directory`], [`saved_rollouts`] | the folder of a run, and its rollouts on disk |
-//! | [`manifest`], [`resume`], [`retention`], [`deadline`] | checkpoints: whole or damaged, gone on after, kept, and in time |
+//! | [`manifest`], [`resume`], [`retention`], [`deadline`] | checkpoints: checksums, resuming, deletion, and the deadline |
 
 pub mod config;
 pub mod deadline;

@@ -1,6 +1,6 @@
-//! Checksums of a checkpoint's files: a run goes on only after what was written.
+//! Checksums of a checkpoint's files, so that a run resumes from undamaged files only.
 //!
-//! `trainer/manifest.json` has the size and the SHA-256 of every file of the checkpoint but itself.
+//! `trainer/manifest.json` lists the size and the SHA-256 of every other file of the checkpoint.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -15,24 +15,24 @@ use whole_file::{LONGEST_TEXT_BYTES, read_at_most};
 
 use crate::run_directory::{STATE_FILE, TRAINER_FOLDER};
 
-/// The manifest's file, within [`TRAINER_FOLDER`].
+/// Name of the manifest within [`TRAINER_FOLDER`].
 pub const MANIFEST_FILE: &str = "manifest.json";
 
-/// The field of [`STATE_FILE`] that says that a manifest was written.
+/// Field of [`STATE_FILE`] that records that a manifest was written.
 pub const HAS_MANIFEST: &str = "has_manifest";
 
 /// Size and checksum of one file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FileSum {
-    /// Its length.
+    /// Length of the file.
     pub bytes: u64,
     /// SHA-256 of its content, in hexadecimal.
     pub sha256: String,
 }
 
 impl FileSum {
-    /// Reads a file from its beginning to its end.
+    /// Computes size and checksum of a file.
     ///
     /// # Errors
     ///
@@ -52,14 +52,14 @@ impl FileSum {
         }
     }
 
-    /// What a file has in place of this, in words; nothing where it is this.
+    /// Describes how a file differs from this entry; `None` if it does not.
     fn fault(&self, path: &Path) -> Option<String> {
         const SHOWN: usize = 16;
         match fs::metadata(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Some("is missing".to_owned());
             }
-            // Told apart without reading it.
+            // Another length needs no reading.
             Ok(found) if found.len() != self.bytes => {
                 return Some(format!("has {} bytes, expected {}", found.len(), self.bytes));
             }
@@ -78,27 +78,27 @@ impl FileSum {
     }
 }
 
-/// Sizes and checksums by the names of the files, relative to the checkpoint.
+/// Sizes and checksums by file name, relative to the checkpoint.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
-    /// By name, with `/` between folders.
+    /// Entries by name, with `/` between folders.
     pub files: BTreeMap<String, FileSum>,
 }
 
-/// What the checksums say of a checkpoint.
+/// Result of comparing a checkpoint with its checksums.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Checked {
     /// Every file is as it was written.
     Whole,
-    /// It was written without checksums.
+    /// The checkpoint was written without checksums.
     Unknown,
-    /// Files that are not, each with what was expected.
+    /// Damaged files, each with what was expected.
     Damaged(Vec<String>),
 }
 
 impl Manifest {
-    /// Adds the files of `folder` that have no checksum yet; several are read at once.
+    /// Adds checksums of the files of `folder` that lack one; several files are read at once.
     ///
     /// # Errors
     ///
@@ -115,7 +115,7 @@ impl Manifest {
         Ok(self)
     }
 
-    /// Writes it to its place in the checkpoint `folder`.
+    /// Writes the manifest to the checkpoint `folder`.
     ///
     /// # Errors
     ///
@@ -131,9 +131,9 @@ impl Manifest {
         fs::write(&path, text).map_err(WriteError::of(&path, "write"))
     }
 
-    /// Compares every `count`-th file of the checkpoint `folder`, from the `index`-th on, with what was written.
+    /// Compares every `count`-th file of the checkpoint `folder`, from the `index`-th on, with the manifest.
     fn damage(&self, folder: &Path, (index, count): (usize, usize)) -> Vec<String> {
-        let own: Vec<_> = self.files.iter().skip(index).step_by(count.max(1)).collect();
+        let share: Vec<_> = self.files.iter().skip(index).step_by(count.max(1)).collect();
         let fault = |(name, sum): &(&String, &FileSum)| {
             let lies_within =
                 Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));
@@ -144,12 +144,12 @@ impl Manifest {
             };
             fault.map(|fault| format!("{name} {fault}"))
         };
-        in_parallel(&own, fault).into_iter().flatten().collect()
+        in_parallel(&share, fault).into_iter().flatten().collect()
     }
 }
 
-/// Compares the files of the checkpoint `folder` with its manifest. Of `count` processes that share the work, this is the one
-/// of that `index`: together they read each file once.
+/// Compares the files of the checkpoint `folder` with its manifest. `count` processes share the work, and this is number `index`:
+/// together they read each file once.
 pub fn check(folder: &Path, (index, count): (usize, usize)) -> Checked {
     let state = Path::new(TRAINER_FOLDER).join(STATE_FILE);
     let damaged = |name: &str, fault: String| Checked::Damaged(vec![format!("{name} {fault}")]);
@@ -157,7 +157,7 @@ pub fn check(folder: &Path, (index, count): (usize, usize)) -> Checked {
     let text = match read(Path::new(&own_name())) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            // Either of an earlier version, or with a file less.
+            // The checkpoint is of an earlier version, or lacks a file.
             return match read(&state) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     damaged(&state.display().to_string(), "is missing".to_owned())
@@ -179,7 +179,7 @@ pub fn check(folder: &Path, (index, count): (usize, usize)) -> Checked {
 }
 
 impl Checked {
-    /// What several processes found that looked at a share each.
+    /// Combines the results of several processes that checked a share each.
     pub fn together(all: Vec<Self>) -> Self {
         let known = all.iter().filter(|checked| **checked != Self::Unknown).count();
         let (unknown, mut damage) = (all.len() - known, Vec::new());
@@ -210,7 +210,7 @@ fn has_manifest(state: &[u8]) -> bool {
     state[HAS_MANIFEST] == true
 }
 
-/// Names of the files in `folder` and its folders, which are `prefix` of the checkpoint.
+/// Lists the files in `folder` and below; `prefix` is the folder's path in the checkpoint.
 fn list(folder: &Path, prefix: &str, names: &mut Vec<String>) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
@@ -224,7 +224,7 @@ fn list(folder: &Path, prefix: &str, names: &mut Vec<String>) -> io::Result<()> 
     Ok(())
 }
 
-/// The work on each item, in their order; several threads take the next one in turn.
+/// Applies `work` to each item in several threads; returns the results in the items' order.
 fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let next = AtomicUsize::new(0);
     let take = || {
@@ -323,7 +323,7 @@ mod tests {
         assert_eq!(check(folder.path(), (0, 1)), Checked::Unknown);
     }
 
-    /// What other processes wrote is listed as they say, and each file is looked at by one of those that share the work.
+    /// Checksums that other processes computed are kept, and each file is checked by one of the processes.
     #[test]
     fn processes_share_the_files() {
         let folder = tempfile::tempdir().unwrap();
@@ -333,8 +333,8 @@ mod tests {
         Manifest { files: written }.complete(folder.path()).unwrap().write(folder.path()).unwrap();
         let shares: Vec<Checked> = (0..3).map(|index| check(folder.path(), (index, 3))).collect();
         assert_eq!(shares.iter().filter(|share| **share == Checked::Whole).count(), 2);
-        let found = Checked::together(shares);
-        assert_eq!(found, Checked::Damaged(vec!["trainer/elsewhere is missing".to_owned()]));
+        let combined = Checked::together(shares);
+        assert_eq!(combined, Checked::Damaged(vec!["trainer/elsewhere is missing".to_owned()]));
         let together = |all: [Checked; 2]| Checked::together(all.to_vec());
         assert_eq!(together([Checked::Unknown, Checked::Unknown]), Checked::Unknown);
         assert_eq!(together([Checked::Whole, Checked::Whole]), Checked::Whole);

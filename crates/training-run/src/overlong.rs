@@ -1,25 +1,25 @@
-//! What becomes of responses that reach the length limit.
+//! Treatment of responses that reach the length limit.
 
 use messages::Problem;
 use rl_losses::{OverlongPenalty, ParameterError, finished_weights};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What becomes of responses that reach `rollout.max_response_tokens`.
+/// Treatment of responses that reach `rollout.max_response_tokens`.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Overlong {
-    /// Nothing: such a response earns what its answer earns, mostly nothing. As in arXiv:2505.22617.
+    /// No change: such a response has the reward of its answer, mostly none. As in arXiv:2505.22617.
     #[default]
     None,
-    /// Its tokens have no gradient (DAPO's overlong filtering, arXiv:2503.14476, Sec. 3.4); they stay in the
-    /// denominator of the mean.
+    /// Masks its tokens from the gradient (DAPO's overlong filtering, arXiv:2503.14476, Sec. 3.4); they stay in the denominator
+    /// of the mean.
     Mask,
-    /// Its reward falls over the last tokens before the limit (DAPO's soft punishment, Eq. 13).
+    /// Lowers its reward over the last tokens before the limit (DAPO's soft punishment, Eq. 13).
     SoftBuffer(SoftBuffer),
 }
 
-/// Reward that falls over the last tokens before the limit.
+/// A penalty that grows over the last tokens before the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SoftBuffer {
@@ -36,11 +36,11 @@ impl Default for SoftBuffer {
 }
 
 impl Overlong {
-    /// The punishment, where there is one, for responses of at most `max_response_tokens`.
+    /// Returns the penalty for responses of at most `max_response_tokens`; `None` without a soft buffer.
     ///
     /// # Errors
     ///
-    /// Where the buffer is longer than the response or the factor is negative.
+    /// If the buffer is longer than the response or the factor is negative.
     pub fn penalty(
         self,
         max_response_tokens: usize,
@@ -53,7 +53,7 @@ impl Overlong {
         }
     }
 
-    /// What is out of range.
+    /// Lists the fields that are out of range.
     pub(crate) fn problems(self, max_response_tokens: usize) -> Vec<Problem> {
         let Self::SoftBuffer(soft) = self else { return Vec::new() };
         let problem = |field: &str, value: String, expected: String| {
@@ -76,7 +76,7 @@ impl Overlong {
         problems
     }
 
-    /// Weights, `[tokens]`, that take the gradient of responses that did not come to an end; `None` where all stay.
+    /// Weights, `[tokens]`, that mask the gradient of unfinished responses; `None` if none are masked.
     ///
     /// # Panics
     ///

@@ -1,19 +1,19 @@
-//! Sequences to micro-batches that fit in memory.
+//! Packing of sequences into micro-batches that fit in memory.
 
 /// Sequences that run through the model together, laid end to end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MicroBatch {
     /// Indices into the caller's sequences, longest first.
     pub rows: Vec<usize>,
-    /// Tokens of all of them.
+    /// Number of tokens of all of them.
     pub tokens: usize,
 }
 
 /// Splits sequences into micro-batches of at most `budget` tokens, none of them padding.
 ///
-/// First fit, longest first, ties by index: the result depends on nothing but the lengths, and no two micro-batches
-/// would fit into one. A sequence longer than the budget gets a micro-batch of its own: memory is the caller's promise,
-/// dropping data silently is not ours to make. Every index occurs once.
+/// First fit, longest first, ties by index: the result depends on the lengths alone, and no two micro-batches would fit into
+/// one. A sequence longer than the budget gets a micro-batch of its own: it is never dropped, and the caller answers for the
+/// memory. Every index occurs once.
 ///
 /// ```
 /// use training_run::packing::pack;

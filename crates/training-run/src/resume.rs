@@ -1,4 +1,4 @@
-//! Where a run starts: anew, after its latest checkpoint, or after a given one.
+//! Decides where a run starts: anew, after its latest checkpoint, or after a given one.
 
 mod changes;
 
@@ -16,15 +16,15 @@ use crate::run_directory::{
 
 pub use changes::Change;
 
-/// What the user asks for.
+/// Value of `--resume`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Resume {
-    /// Go on with the run in the folder if there is one, else begin.
+    /// Continue the run in the folder if there is one, else start it.
     #[default]
     Auto,
-    /// Begin; a folder that holds a run is refused.
+    /// Start a new run; fail if the folder holds a run.
     Never,
-    /// Go on after a checkpoint, `step-N`, or after the latest of a run's folder.
+    /// Continue after a checkpoint, `step-N`, or after the latest in a run's folder.
     From(PathBuf),
 }
 
@@ -50,21 +50,21 @@ impl Display for Resume {
     }
 }
 
-/// What the folders say to it.
+/// Place where a run starts, decided from `--resume` and the folders.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
-    /// A new run in a folder that is yet to be made.
+    /// A new run in a folder that does not exist yet.
     New,
-    /// The run in this folder; from its beginning where it has no checkpoint yet.
+    /// The run in this folder; from its beginning if it has no checkpoint yet.
     GoOn(RunDirectory, Option<Checkpoint>),
     /// The run in this folder, from one of its checkpoints, which becomes the latest.
     Rewind(RunDirectory, Checkpoint),
-    /// A new run, from a checkpoint of another.
+    /// A new run, from a checkpoint of another run.
     Branch(Checkpoint),
 }
 
 impl Origin {
-    /// The checkpoint that the run goes on after.
+    /// The checkpoint after which the run continues.
     pub fn checkpoint(&self) -> Option<&Checkpoint> {
         match self {
             Self::New => None,
@@ -74,22 +74,22 @@ impl Origin {
     }
 }
 
-/// Where a run starts, and what a person should know of that.
+/// Decision where a run starts, with notes for the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Start {
-    /// Where.
+    /// Place where the run starts.
     pub origin: Origin,
-    /// Checkpoints that were passed over because they are damaged, and the like: one sentence each.
+    /// Notes on the decision, such as checkpoints skipped because they are damaged; one sentence each.
     pub notes: Vec<String>,
-    /// Fields that the run in the folder goes on with otherwise than before.
+    /// Fields whose value changes for the run in the folder.
     pub changes: Vec<Change>,
 }
 
-/// Why a run cannot start where it was asked to.
+/// Why a run cannot start as requested.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ResumeError {
-    /// The folder holds a run, and none was wanted there.
+    /// The folder holds a run where a new one is requested.
     #[error(
         "{}: holds a run{}, expected none with --resume {asked} (remove the folder, or choose another `name`)",
         root.display(),
@@ -98,9 +98,9 @@ pub enum ResumeError {
     Occupied {
         /// The run's folder.
         root: PathBuf,
-        /// Its latest checkpoint.
+        /// Step of its latest checkpoint.
         latest: Option<u64>,
-        /// What was asked for.
+        /// Value of `--resume`.
         asked: Resume,
     },
     /// The folder holds a run of another configuration.
@@ -114,7 +114,7 @@ pub enum ResumeError {
         root: PathBuf,
         /// The first field that may not change.
         first: Change,
-        /// How many others there are.
+        /// Number of further fields that may not change.
         more: usize,
     },
     /// The configuration of the run in the folder, or the one given, is not TOML.
@@ -122,10 +122,10 @@ pub enum ResumeError {
     Configuration {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// Description of the fault.
         problem: String,
     },
-    /// The checkpoint that was asked for is not as it was written.
+    /// The requested checkpoint is damaged.
     #[error(
         "{}: damaged: {}; expected the files as they were written (--resume auto takes the newest checkpoint of a run that is whole)",
         path.display(), damage.join("; ")
@@ -133,10 +133,10 @@ pub enum ResumeError {
     Damaged {
         /// The checkpoint.
         path: PathBuf,
-        /// Files, with what is wrong.
+        /// Damaged files, each with its fault.
         damage: Vec<String>,
     },
-    /// No checkpoint of the run is as it was written.
+    /// Every checkpoint of the run is damaged.
     #[error(
         "{}: no checkpoint is whole: {}; expected one (remove the folder to begin again)",
         root.display(), damage.join("; ")
@@ -144,26 +144,26 @@ pub enum ResumeError {
     NoneWhole {
         /// The run's folder.
         root: PathBuf,
-        /// Checkpoints, with what is wrong.
+        /// Checkpoints, each with its fault.
         damage: Vec<String>,
     },
-    /// What `--resume` names is no checkpoint.
+    /// The path of `--resume` is no checkpoint.
     #[error(
         "--resume {}: {found}, expected a checkpoint (a folder step-N that holds {TRAINER_FOLDER}/{STATE_FILE}) or the folder of a run",
         path.display()
     )]
     NoCheckpoint {
-        /// As given.
+        /// Path as given.
         path: PathBuf,
-        /// What is there.
+        /// Description of what is there.
         found: String,
     },
-    /// A checkpoint does not say which step it is of.
+    /// The state of a checkpoint lacks its step.
     #[error("{}: {found}, expected an object with `step`", path.display())]
     State {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// Description of the fault.
         found: String,
     },
     /// A run's folder cannot be used.
@@ -179,17 +179,17 @@ fn also(more: usize) -> String {
     }
 }
 
-/// Finds where a run of folder `root` and configuration `resolved` (the text of its `config.toml`) starts. Of the run's own
-/// checkpoints that is the newest one that is whole; one that is named is taken, or refused where it is damaged.
+/// Decides where a run of folder `root` and configuration `resolved` (the text of its `config.toml`) starts. Among the run's own
+/// checkpoints it takes the newest undamaged one. A checkpoint that is named is taken, or refused if it is damaged.
 ///
 /// # Errors
 ///
-/// [`ResumeError`], which says what was found.
+/// [`ResumeError`], which describes the fault.
 pub fn origin(root: &Path, resolved: &str, resume: &Resume) -> Result<Start, ResumeError> {
     origin_by(root, resolved, resume, |checkpoint| Ok(manifest::check(&checkpoint.path, (0, 1))))
 }
 
-/// As [`origin`], with `check` to say whether a checkpoint is whole: several processes share that work.
+/// Decides like [`origin`], with `check` to verify a checkpoint: several processes share that work.
 ///
 /// # Errors
 ///
@@ -239,7 +239,7 @@ pub fn origin_by<E: From<ResumeError>>(
     Ok(Start { origin, notes, changes })
 }
 
-/// The run in its folder, from the newest checkpoint that is whole.
+/// Returns the run in its folder, from the newest undamaged checkpoint.
 fn newest_whole<E: From<ResumeError>>(
     directory: RunDirectory,
     notes: &mut Vec<String>,
@@ -277,7 +277,7 @@ fn unchecked(checkpoint: &Checkpoint) -> String {
     format!("the checkpoint of step {step} was written without checksums, and is not checked")
 }
 
-/// How the run in the folder goes on otherwise than before.
+/// Lists the fields that change for the run in the folder.
 fn changes_of(directory: &RunDirectory, resolved: &str) -> Result<Vec<Change>, ResumeError> {
     let path = directory.config();
     let read = |source| RunDirectoryError::Read { path: path.clone(), source };
@@ -306,7 +306,7 @@ fn lies_in(path: &Path, root: &Path) -> bool {
     }
 }
 
-/// The checkpoint that a path names: itself, or the latest of a run's folder.
+/// Finds the checkpoint that a path names: the path itself, or the latest of a run's folder.
 fn find_checkpoint(path: &Path) -> Result<Checkpoint, ResumeError> {
     let state = path.join(TRAINER_FOLDER).join(STATE_FILE);
     if state.is_file() {
@@ -329,7 +329,7 @@ fn step_of(state: &Path) -> Result<u64, ResumeError> {
     value["step"].as_u64().ok_or_else(|| fault("no number `step`".to_owned()))
 }
 
-/// What a path is, in words.
+/// Describes what a path holds.
 fn describe(path: &Path) -> String {
     const SHOWN: usize = 5;
     if !path.exists() {

@@ -1,4 +1,4 @@
-//! Which checkpoints stay when a new one has been written.
+//! Retention of checkpoints: which are deleted when a new one has been written.
 
 use std::collections::BTreeMap;
 
@@ -6,28 +6,28 @@ use serde::{Deserialize, Serialize};
 
 use crate::metrics::StepMetrics;
 
-/// How many checkpoints stay; a checkpoint stays if any rule keeps it.
+/// Number of checkpoints that stay; a checkpoint stays if any rule keeps it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Retention {
-    /// The last so many; 0 keeps all there are.
+    /// Keeps the last so many; 0 keeps all.
     pub keep_last: usize,
-    /// Those whose step is a multiple of this; 0 keeps none for it.
+    /// Keeps those whose step is a multiple of this; 0 disables the rule.
     pub keep_every: u64,
-    /// The so many with the highest score; 0 keeps none for it.
+    /// Keeps so many with the highest score; 0 disables the rule.
     pub keep_best: usize,
 }
 
-/// A checkpoint as far as keeping it matters.
+/// A checkpoint as the rules see it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ScoredCheckpoint {
-    /// Steps done when it was taken.
+    /// Number of steps done when it was taken.
     pub step: u64,
-    /// Higher is better; absent where nothing was measured at that step.
+    /// Score, higher is better; `None` if nothing was measured at that step.
     pub score: Option<f64>,
 }
 
-/// What each step scored by a metric; of a step measured twice, the last value.
+/// Maps steps to their value of a metric; the last value if a step was measured twice.
 pub fn scores(history: &[StepMetrics], metric: &str) -> BTreeMap<u64, f64> {
     let score = |step: &StepMetrics| Some((step.step(), step.get(metric)?));
     history.iter().filter_map(score).collect()
@@ -36,7 +36,7 @@ pub fn scores(history: &[StepMetrics], metric: &str) -> BTreeMap<u64, f64> {
 impl Retention {
     /// Steps of the checkpoints to delete, oldest first. The newest is never among them.
     ///
-    /// Of equal scores the later checkpoint is the better one; a score that is not a number is none.
+    /// Among equal scores the later checkpoint is better; NaN is no score.
     pub fn surplus(&self, checkpoints: &[ScoredCheckpoint]) -> Vec<u64> {
         if self.keep_last == 0 {
             return Vec::new();
@@ -117,7 +117,7 @@ mod tests {
             let multiples = listing.iter().filter(|c| keep_every > 0 && c.step % keep_every == 0).count();
             prop_assert!(left >= keep_last.min(listing.len()));
             prop_assert!(left <= keep_last + keep_best + multiples);
-            // Deleting once is enough.
+            // Deleting again deletes nothing.
             let rest: Vec<_> = listing.iter().filter(|c| stays(c.step)).copied().collect();
             prop_assert_eq!(rules.surplus(&rest), [0_u64; 0]);
         }

@@ -25,7 +25,7 @@ use crate::retention::{Retention, ScoredCheckpoint};
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum RunDirectoryError {
-    /// There is a run in it already.
+    /// The folder holds a run already.
     #[error(
         "{}: already holds a run, expected an empty or new folder (resume it, or choose another name)",
         path.display()
@@ -34,37 +34,37 @@ pub enum RunDirectoryError {
         /// The folder.
         path: PathBuf,
     },
-    /// There is no run in it.
+    /// The folder holds no run.
     #[error("{}: holds no run, expected a folder with config.toml and checkpoints", path.display())]
     NoRun {
         /// The folder.
         path: PathBuf,
     },
-    /// `checkpoints/latest` names what is not there.
+    /// `checkpoints/latest` names a missing checkpoint.
     #[error("{}: is {found:?}, expected the name of a folder beside it, step-N", path.display())]
     Latest {
-        /// The pointer.
+        /// The file `latest`.
         path: PathBuf,
-        /// What it says.
+        /// Its content.
         found: String,
     },
-    /// Something cannot be read.
+    /// A file or folder cannot be read.
     #[error("{}: cannot read: {source}", path.display())]
     Read {
-        /// What.
+        /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         source: std::io::Error,
     },
-    /// Something cannot be written.
+    /// A file or folder cannot be written.
     #[error(transparent)]
     Write(#[from] WriteError),
 }
 
-/// Where the trainer's own files lie within a checkpoint.
+/// Folder of the trainer's own files within a checkpoint.
 pub const TRAINER_FOLDER: &str = "trainer";
 
-/// The file that makes a folder a checkpoint of a run, within [`TRAINER_FOLDER`].
+/// Name of the file, within [`TRAINER_FOLDER`], that makes a folder a checkpoint of a run.
 pub const STATE_FILE: &str = "state.json";
 
 /// A checkpoint on disk.
@@ -72,7 +72,7 @@ pub const STATE_FILE: &str = "state.json";
 pub struct Checkpoint {
     /// Training steps done when it was taken.
     pub step: u64,
-    /// Its folder.
+    /// Path of its folder.
     pub path: PathBuf,
 }
 
@@ -83,14 +83,14 @@ pub struct RunDirectory {
 }
 
 impl RunDirectory {
-    /// Makes the folder for a new run.
+    /// Creates the folder for a new run.
     ///
     /// # Errors
     ///
-    /// [`RunDirectoryError::Occupied`] where it holds metrics or checkpoints already, or a write that failed.
+    /// [`RunDirectoryError::Occupied`] if it holds metrics or checkpoints already, or a write that failed.
     pub fn create(root: &Path) -> Result<Self, RunDirectoryError> {
         let directory = Self { root: root.to_path_buf() };
-        // Killed between its folders and its configuration, a run leaves empty folders.
+        // A run that was killed before its configuration was written leaves empty folders.
         let has_checkpoints =
             fs::read_dir(directory.checkpoints()).is_ok_and(|mut found| found.next().is_some());
         if directory.metrics().exists() || has_checkpoints {
@@ -102,7 +102,7 @@ impl RunDirectory {
         Ok(directory)
     }
 
-    /// The folder of a run that was started before.
+    /// Opens the folder of a run that was started before.
     ///
     /// # Errors
     ///
@@ -116,7 +116,7 @@ impl RunDirectory {
         }
     }
 
-    /// The folder of a run that is to be looked at alone: metrics are enough, checkpoints may have been left behind.
+    /// Opens the folder of a run for reading alone: metrics suffice, without checkpoints.
     ///
     /// # Errors
     ///
@@ -130,61 +130,61 @@ impl RunDirectory {
         }
     }
 
-    /// The folder itself.
+    /// Path of the folder.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// The configuration as the user wrote it.
+    /// Path of the configuration as the user wrote it.
     pub fn config(&self) -> PathBuf {
         self.root.join("config.toml")
     }
 
-    /// The configuration with every default filled in.
+    /// Path of the configuration with every default filled in.
     pub fn resolved(&self) -> PathBuf {
         self.root.join("resolved.json")
     }
 
-    /// Commit, versions, device.
+    /// Path of the record of commit, versions and device.
     pub fn environment(&self) -> PathBuf {
         self.root.join("environment.json")
     }
 
-    /// One JSON object a step.
+    /// Path of the metrics, one JSON object per step.
     pub fn metrics(&self) -> PathBuf {
         self.root.join("metrics.jsonl")
     }
 
-    /// The report.
+    /// Path of the report.
     pub fn report(&self) -> PathBuf {
         self.root.join("report.html")
     }
 
-    /// Responses of one step, one JSON object a line.
+    /// Path of the responses of one step, one JSON object per line.
     pub fn step_samples(&self, step: u64) -> PathBuf {
         self.samples().join(format!("step-{step}.jsonl"))
     }
 
-    /// Tokens of some responses of one step, one response a line.
+    /// Path of the tokens of some responses of one step, one response per line.
     pub fn step_tokens(&self, step: u64) -> PathBuf {
         self.samples().join(format!("step-{step}.tokens.jsonl"))
     }
 
-    /// The metrics as TensorBoard reads them. A folder whose name holds `tfevents` it would take for a file.
+    /// Path of the metrics for TensorBoard, which would take a folder named `…tfevents…` for a file.
     pub fn events(&self) -> PathBuf {
         self.root.join("events")
     }
 
-    /// The checkpoint after `step` steps.
+    /// Path of the checkpoint after `step` steps.
     pub fn checkpoint(&self, step: u64) -> PathBuf {
         self.checkpoints().join(format!("step-{step}"))
     }
 
-    /// What rank `rank` has to say, where that is not the first; its folder is made.
+    /// Path of the log of rank `rank`, other than the first; creates its folder.
     ///
     /// # Errors
     ///
-    /// A folder that cannot be made.
+    /// A folder that cannot be created.
     pub fn rank_log(&self, rank: usize) -> Result<PathBuf, RunDirectoryError> {
         let folder = self.root.join("logs");
         fs::create_dir_all(&folder).map_err(WriteError::of(&folder, "create the folder"))?;
@@ -203,7 +203,7 @@ impl RunDirectory {
         self.checkpoints().join("latest")
     }
 
-    /// Writes what the run is: the configuration as written, as resolved, and the environment.
+    /// Writes the configuration as written and as resolved, and the environment.
     ///
     /// # Errors
     ///
@@ -237,7 +237,7 @@ impl RunDirectory {
     ///
     /// # Errors
     ///
-    /// A write that failed; `latest` then still names the checkpoint before.
+    /// A write that failed; `latest` then still names the previous checkpoint.
     pub fn finish_checkpoint(
         &self,
         step: u64,
@@ -248,11 +248,11 @@ impl RunDirectory {
         self.finish_checkpoint_keeping(step, folder, last, |_| None)
     }
 
-    /// As [`RunDirectory::finish_checkpoint`], by the whole of the rules; `score` is what each step scored.
+    /// Finishes like [`RunDirectory::finish_checkpoint`], with all rules of retention; `score` maps a step to its score.
     ///
     /// # Errors
     ///
-    /// As for [`RunDirectory::finish_checkpoint`].
+    /// See [`RunDirectory::finish_checkpoint`].
     pub fn finish_checkpoint_keeping(
         &self,
         step: u64,
@@ -276,11 +276,11 @@ impl RunDirectory {
         Ok(())
     }
 
-    /// The checkpoint that `latest` names; `None` before the first.
+    /// Returns the checkpoint that `latest` names; `None` before the first.
     ///
     /// # Errors
     ///
-    /// A pointer that cannot be read or names no checkpoint.
+    /// A file `latest` that cannot be read or names no checkpoint.
     pub fn latest_checkpoint(&self) -> Result<Option<Checkpoint>, RunDirectoryError> {
         let pointer = self.latest();
         let text = match fs::read_to_string(&pointer) {
@@ -288,11 +288,11 @@ impl RunDirectory {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(source) => return Err(RunDirectoryError::Read { path: pointer, source }),
         };
-        let found = text.trim();
-        let path = self.checkpoints().join(found);
-        match step_of(found) {
+        let name = text.trim();
+        let path = self.checkpoints().join(name);
+        match step_of(name) {
             Some(step) if path.is_dir() => Ok(Some(Checkpoint { step, path })),
-            _ => Err(RunDirectoryError::Latest { path: pointer, found: found.to_owned() }),
+            _ => Err(RunDirectoryError::Latest { path: pointer, found: name.to_owned() }),
         }
     }
 
@@ -305,7 +305,7 @@ impl RunDirectory {
         Ok(write_atomically(&self.latest(), format!("step-{step}\n").as_bytes())?)
     }
 
-    /// All whole checkpoints, by step.
+    /// Lists all complete checkpoints, by step.
     ///
     /// # Errors
     ///

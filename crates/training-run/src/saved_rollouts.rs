@@ -1,7 +1,7 @@
-//! Rollouts on disk: what the steps of a run were trained on, so that their updates can be repeated without sampling.
+//! Rollouts on disk, with which the updates of a run can be repeated without sampling.
 //!
-//! One file a step, `step-N.jsonl`: a header, the groups that wait for a later step, then one group a line. It appears whole
-//! or not at all.
+//! One file per step, `step-N.jsonl`: a header, the groups that wait for a later step, then one group per line. It is written
+//! atomically.
 
 mod error;
 mod origin;
@@ -20,18 +20,18 @@ pub use origin::{RolloutOrigin, fingerprint, first_difference, weight_files};
 
 use crate::dynamic_sampling::{GroupSampler, SampledGroup, SamplingStatistics};
 
-/// Everything that sampling gave one step.
+/// Everything that one step sampled.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SavedStep<T> {
     /// The step.
     pub step: u64,
     /// Fingerprint of the weights that sampled.
     pub weights: String,
-    /// Where the run stood in its data afterwards.
+    /// Position in the training data after the step.
     pub cursor: DataCursor,
-    /// How the groups came about.
+    /// Statistics of how the groups were sampled.
     pub statistics: SamplingStatistics,
-    /// The groups trained on.
+    /// Groups that the step trained on.
     pub groups: Vec<SampledGroup<T>>,
     /// Groups left over for later steps.
     pub waiting: GroupSampler<T>,
@@ -48,7 +48,7 @@ struct Header {
     groups: usize,
 }
 
-/// A folder of rollouts and the run that they belong to.
+/// A folder of rollouts, and the run that they belong to.
 #[derive(Debug, Clone)]
 pub struct SavedRollouts {
     directory: PathBuf,
@@ -56,7 +56,7 @@ pub struct SavedRollouts {
 }
 
 impl SavedRollouts {
-    /// The folder to write to; made where it is not there.
+    /// Opens a folder for writing; creates it if missing.
     ///
     /// # Errors
     ///
@@ -66,23 +66,23 @@ impl SavedRollouts {
         Ok(Self { directory: directory.to_path_buf(), origin })
     }
 
-    /// The folder to read from.
+    /// Opens a folder for reading.
     ///
     /// # Errors
     ///
-    /// [`SavedRolloutError::Read`] where there is none.
+    /// [`SavedRolloutError::Read`] if there is none.
     pub fn open(directory: &Path, origin: RolloutOrigin) -> Result<Self, SavedRolloutError> {
         let files = Self { directory: directory.to_path_buf(), origin };
         files.steps()?;
         Ok(files)
     }
 
-    /// The file of a step.
+    /// Path of the file of a step.
     pub fn path(&self, step: u64) -> PathBuf {
         self.directory.join(format!("step-{step}.jsonl"))
     }
 
-    /// Writes a step, all or nothing.
+    /// Writes a step atomically.
     ///
     /// # Errors
     ///
@@ -140,7 +140,7 @@ impl SavedRollouts {
         Ok(SavedStep { step, weights, cursor, statistics, groups, waiting })
     }
 
-    /// Steps that are there, ascending.
+    /// Lists the steps in the folder, ascending.
     fn steps(&self) -> Result<Vec<u64>, SavedRolloutError> {
         let fault = |source| SavedRolloutError::Read { path: self.directory.clone(), source };
         let mut steps = Vec::new();

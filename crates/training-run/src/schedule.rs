@@ -10,9 +10,9 @@ pub enum Decay {
     /// Stays at its peak.
     #[default]
     Constant,
-    /// Falls linearly, and would reach 0 just after the last step.
+    /// Falls linearly, to 0 just after the last step.
     Linear,
-    /// Falls as half a cosine, and would reach 0 just after the last step.
+    /// Falls as half a cosine, to 0 just after the last step.
     Cosine,
 }
 
@@ -23,14 +23,14 @@ pub enum Decay {
 pub struct Schedule {
     /// Shape after the warm-up.
     pub decay: Decay,
-    /// Steps that run below the peak before it.
+    /// Number of steps below the peak at the start.
     pub warmup_steps: u64,
-    /// Steps of the whole run, warm-up included.
+    /// Number of steps of the whole run, warm-up included.
     pub total_steps: u64,
 }
 
 impl Schedule {
-    /// The factor of `step`, in `(0, 1]` for every step of the run and 0 after its end where it decays.
+    /// Factor of `step`, in `(0, 1]` during the run, and 0 after its end if it decays.
     ///
     /// ```text
     /// warm-up:  (step + 1) / (warmup_steps + 1)          for step < warmup_steps
@@ -63,10 +63,10 @@ mod tests {
         (0..total_steps).map(|step| schedule.factor(step)).collect()
     }
 
-    fn assert_close(found: &[f64], expected: &[f64]) {
-        assert_eq!(found.len(), expected.len());
-        for (found, expected) in found.iter().zip(expected) {
-            assert!((found - expected).abs() < 1e-15, "{found} for {expected}");
+    fn assert_close(actual: &[f64], expected: &[f64]) {
+        assert_eq!(actual.len(), expected.len());
+        for (factor, expected) in actual.iter().zip(expected) {
+            assert!((factor - expected).abs() < 1e-15, "{factor} for {expected}");
         }
     }
 

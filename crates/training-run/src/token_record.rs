@@ -1,4 +1,4 @@
-//! What is known of each token of a response: `samples/step-N.tokens.jsonl`, one response a line.
+//! Values of each token of a response: `samples/step-N.tokens.jsonl`, one response per line.
 
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -9,11 +9,11 @@ const DIGITS: i32 = 5;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TokenRecord {
-    /// Which response: the line of `samples/step-N.jsonl`, counted from 0.
+    /// Index of the response: its line in `samples/step-N.jsonl`, counted from 0.
     pub sample: usize,
-    /// Vocabulary indices.
+    /// Token ids.
     pub token_ids: Vec<u32>,
-    /// What each token adds to the text; empty within a character that several make up.
+    /// Text that each token adds; empty if the token ends within a character.
     pub text: Vec<String>,
     /// Log-probability under the policy before the update, in nats.
     #[serde(serialize_with = "shortened")]
@@ -27,17 +27,17 @@ pub struct TokenRecord {
     /// Centred product of advantage and log-probability over all tokens of the step, in nat·reward: the terms of `cov/mean`.
     #[serde(serialize_with = "shortened")]
     pub covariance: Vec<f64>,
-    /// Positions of the tokens that the loss singled out in its first pass, ascending; `None` where the response took no part
-    /// in the update, or the update failed.
+    /// Positions of the tokens that the loss selected in its first pass, ascending; `None` if the response took no part in the
+    /// update, or the update failed.
     pub selected: Option<Vec<usize>>,
 }
 
 impl TokenRecord {
-    /// Whether the columns are equally long and the positions within them.
+    /// Checks that the columns are equally long and the positions within them.
     ///
     /// # Errors
     ///
-    /// What is wrong, in words.
+    /// Description of the fault.
     pub fn check(&self) -> Result<(), String> {
         let tokens = self.token_ids.len();
         let columns = [
@@ -58,14 +58,14 @@ impl TokenRecord {
         }
     }
 
-    /// Whether the loss singled a token out.
+    /// True if the loss selected the token.
     pub fn is_selected(&self, position: usize) -> bool {
         self.selected.as_ref().is_some_and(|selected| selected.binary_search(&position).is_ok())
     }
 }
 
-/// The sizes of a covariance that half, a tenth and a fiftieth of the tokens of `records` exceed: the tail is what counts, and
-/// the scale is that of the rewards. Infinite where there is no token.
+/// Absolute covariances that half, a tenth and a fiftieth of the tokens of `records` exceed. They show the tail, at the scale of
+/// the rewards. Infinite if there is no token.
 pub fn covariance_thresholds<'a>(records: impl Iterator<Item = &'a TokenRecord>) -> [f64; 3] {
     let sizes = records.flat_map(|record| record.covariance.iter().map(|value| value.abs()));
     let mut sizes: Vec<f64> = sizes.collect();
@@ -76,25 +76,26 @@ pub fn covariance_thresholds<'a>(records: impl Iterator<Item = &'a TokenRecord>)
     })
 }
 
-/// How strongly a value is coloured: how many of the ascending thresholds its size exceeds, with its sign; −3..=3.
+/// Strength of a value's colour: the number of ascending thresholds that its size exceeds, with its sign; −3..=3.
 pub fn strength(value: f64, thresholds: [f64; 3]) -> i8 {
     let passed = thresholds.iter().filter(|&&threshold| value.abs() > threshold).count();
     let strength = i8::try_from(passed).unwrap_or(3);
     if value < 0.0 { -strength } else { strength }
 }
 
-/// Which groups of a step are recorded: the first `count` whose rewards differ, then others where those are fewer;
-/// ascending.
+/// Chooses the groups of a step that are recorded: the first `count` whose rewards differ, then others if those are fewer.
+/// Returns indices, ascending.
 pub fn recorded_groups(informative: &[bool], count: usize) -> Vec<usize> {
-    let of =
+    let groups_where =
         |wanted: bool| (0..informative.len()).filter(move |&group| informative[group] == wanted);
-    let mut groups: Vec<usize> = of(true).chain(of(false)).take(count).collect();
+    let mut groups: Vec<usize> =
+        groups_where(true).chain(groups_where(false)).take(count).collect();
     groups.sort_unstable();
     groups
 }
 
-/// The positions that the loss singled out, sample by sample: `selected` counts through the tokens of the samples `kept`, which
-/// took part, ascending; `lengths` are those of all samples. `None` for a sample that took no part.
+/// Splits the positions that the loss selected by sample. `selected` counts through the tokens of the samples `kept`, ascending,
+/// which took part; `lengths` are those of all samples. `None` for a sample that took no part.
 pub fn selected_by_sample(
     lengths: &[usize],
     kept: &[usize],
@@ -104,14 +105,14 @@ pub fn selected_by_sample(
     let (mut first, mut rest) = (0, selected);
     for &sample in kept {
         let end = first + lengths[sample];
-        let (own, after) = rest.split_at(rest.partition_point(|&position| position < end));
-        by_sample[sample] = Some(own.iter().map(|position| position - first).collect());
+        let (inside, after) = rest.split_at(rest.partition_point(|&position| position < end));
+        by_sample[sample] = Some(inside.iter().map(|position| position - first).collect());
         (first, rest) = (end, after);
     }
     by_sample
 }
 
-/// One line a record.
+/// Formats one line per record.
 ///
 /// # Panics
 ///
@@ -126,7 +127,7 @@ fn shortened<S: Serializer>(values: &[f64], serializer: S) -> Result<S::Ok, S::E
     serializer.collect_seq(values.iter().map(|&value| short(value)))
 }
 
-/// Rounded to [`DIGITS`] significant digits: what is looked at by eye need not fill the disk.
+/// Rounds to [`DIGITS`] significant digits, which are enough for reading and save disk space.
 fn short(value: f64) -> f64 {
     if value.abs() <= 0.0 || !value.is_finite() {
         return if value.is_finite() { 0.0 } else { value };
@@ -185,8 +186,8 @@ mod tests {
     #[test]
     fn positions_of_a_batch_become_positions_of_its_samples() {
         // Samples of 2, 3, 4 and 1 tokens, of which the second took no part: tokens 0..2, 2..6, 6..7.
-        let found = selected_by_sample(&[2, 3, 4, 1], &[0, 2, 3], &[1, 2, 5, 6]);
-        assert_eq!(found, [Some(vec![1]), None, Some(vec![0, 3]), Some(vec![0])]);
+        let positions = selected_by_sample(&[2, 3, 4, 1], &[0, 2, 3], &[1, 2, 5, 6]);
+        assert_eq!(positions, [Some(vec![1]), None, Some(vec![0, 3]), Some(vec![0])]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What to change where a setup does not fit, and where it leaves memory that would save time.
+//! Suggests changes where a setup does not fit, and uses for memory that is left.
 
 use serde::Serialize;
 use training_run::config::{Dtype, LoraSection, MasterWeights, Zero};
@@ -11,21 +11,21 @@ use super::traffic::Traffic;
 /// One change, or several together.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Alternative {
-    /// What to set.
+    /// Settings to change, separated by commas.
     pub change: String,
-    /// What comes of it, where that is more than memory and time.
+    /// Note on the change, such as its effect on the result; empty if there is none.
     pub remark: String,
-    /// The most that one rank then needs, in bytes.
+    /// Peak memory of one rank with the change, in bytes.
     pub peak_bytes: u64,
-    /// Whether that fits.
+    /// True if the changed setup fits into device and host memory.
     pub fits: bool,
-    /// What each rank then has in the host's memory, in bytes.
+    /// Host memory of one rank with the change, in bytes.
     pub host_bytes: u64,
-    /// What of a training step is then spent on the host and on the way there, in seconds, by the model of [`StepTime`].
+    /// Seconds of a training step spent on the host and on copies to and from it, by the model of [`StepTime`].
     pub host_seconds: f64,
 }
 
-/// A setting, and the setup with it.
+/// A change of one or more settings, and the setup with it.
 #[derive(Clone)]
 struct Step {
     change: String,
@@ -47,25 +47,25 @@ impl Step {
         MemoryPlan::new(&self.setup, self.setup.longest())
     }
 
-    /// Whether it costs time at most.
+    /// True if the change leaves the result of the run as it is but for rounding.
     fn is_neutral(&self) -> bool {
         self.remark.is_empty()
     }
 
-    /// Whether it takes the host's memory beyond what that has already: the last resort of those that are neutral.
+    /// True if the change needs more host memory than `before`: among neutral changes, the last resort.
     fn offloads_more_than(&self, before: &MemoryPlan) -> bool {
         self.memory().host_bytes() > before.host_bytes()
     }
 }
 
-/// What could be changed: first all that leave the result as it is, together; then each change alone, the best first.
+/// Lists changes that could help: all neutral ones together, then more devices, then each change alone, the lowest peak first.
 pub fn alternatives(
     setup: &Setup,
     hardware: &Hardware,
     assumptions: &Assumptions,
 ) -> Vec<Alternative> {
     let now = MemoryPlan::new(setup, setup.longest());
-    let of = |step: &Step| {
+    let evaluate = |step: &Step| {
         let memory = step.memory();
         let peak_bytes = memory.peak_bytes();
         let traffic = Traffic::new(&step.setup);
@@ -79,7 +79,7 @@ pub fn alternatives(
             host_seconds: time.host_seconds,
         }
     };
-    let mut alone: Vec<Alternative> = single_steps(setup).iter().map(of).collect();
+    let mut alone: Vec<Alternative> = single_steps(setup).iter().map(evaluate).collect();
     let host_holds = hardware.host_holds(setup, &now);
     alone.retain(|alternative| {
         alternative.peak_bytes < now.peak_bytes()
@@ -89,25 +89,26 @@ pub fn alternatives(
     let together = neutral_steps(setup, hardware);
     together
         .iter()
-        .map(of)
-        .chain(more_devices(setup, hardware).iter().map(of))
+        .map(evaluate)
+        .chain(more_devices(setup, hardware).iter().map(evaluate))
         .chain(alone)
         .collect()
 }
 
-/// What more memory for activations saves.
+/// A larger `training.activation_bytes` and the time that it saves.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MoreKept {
-    /// `training.activation_bytes`: whole gigabytes, the fewest that save this much.
+    /// Value of `training.activation_bytes`: the fewest whole gigabytes that save this much.
     pub activation_bytes: usize,
-    /// The most that one rank then needs, in bytes.
+    /// Peak memory of one rank with it, in bytes.
     pub peak_bytes: u64,
-    /// What a training step is shorter by, in seconds, by the model of [`StepTime`].
+    /// Seconds that a training step becomes shorter, by the model of [`StepTime`].
     pub saved_seconds: f64,
 }
 
-/// As much room for what blocks computed as the device has left at the longest lengths, if it saves a hundredth of a training step;
-/// with it fewer blocks are computed again in the backward pass.
+/// Finds the smallest `training.activation_bytes` that saves as much time as all memory left at the longest lengths.
+///
+/// With it, backward recomputes fewer blocks. `None` on a CPU, or if it saves less than a hundredth of a training step.
 pub fn more_kept(
     setup: &Setup,
     hardware: &Hardware,
@@ -140,8 +141,9 @@ pub fn more_kept(
     })
 }
 
-/// Changes that cost time at most, one on top of the other until the setup fits or nothing is left. The host's memory is used
-/// once nothing else helps, as far as there is enough of it.
+/// Combines changes that cost time at most, until the setup fits or none is left; `None` for fewer than two.
+///
+/// Host memory is used only once nothing else helps, as far as there is enough of it.
 fn neutral_steps(setup: &Setup, hardware: &Hardware) -> Option<Step> {
     let mut setup = setup.clone();
     let mut changes = Vec::new();
@@ -190,13 +192,13 @@ fn more_devices(setup: &Setup, hardware: &Hardware) -> Option<Step> {
     None
 }
 
-/// Every setting that takes memory, one step further. Those without a remark leave the result of the run as it is but for
-/// rounding.
+/// Lists every setting that takes memory, changed by one step. Those without a remark leave the result of the run as it is but
+/// for rounding.
 fn single_steps(setup: &Setup) -> Vec<Step> {
     [cuts(setup), budgets(setup), number_formats(setup), other_results(setup)].concat()
 }
 
-/// More of the model cut over the ranks.
+/// Lists settings that shard more of the model over the ranks.
 fn cuts(setup: &Setup) -> Vec<Step> {
     let parallel = setup.run.parallel;
     let mut steps = Vec::new();
@@ -219,7 +221,7 @@ fn cuts(setup: &Setup) -> Vec<Step> {
     steps
 }
 
-/// Less at a time, and less kept on the device.
+/// Lists settings that process less at a time or keep less on the device.
 fn budgets(setup: &Setup) -> Vec<Step> {
     let run = &setup.run;
     let mut steps = Vec::new();
@@ -255,7 +257,7 @@ fn budgets(setup: &Setup) -> Vec<Step> {
     steps
 }
 
-/// Narrower numbers.
+/// Lists settings that store narrower numbers.
 fn number_formats(setup: &Setup) -> Vec<Step> {
     let run = &setup.run;
     let master = run.optimizer.master;
@@ -281,7 +283,7 @@ fn number_formats(setup: &Setup) -> Vec<Step> {
     steps
 }
 
-/// Runs whose result is another.
+/// Lists settings that change the result of the run.
 fn other_results(setup: &Setup) -> Vec<Step> {
     let run = &setup.run;
     let mut steps = Vec::new();

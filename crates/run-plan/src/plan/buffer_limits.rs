@@ -1,4 +1,4 @@
-//! How large some buffers of the trainer become: what makes them and what plans them take the limit from here.
+//! Size limits of trainer buffers, shared by the code that allocates them and the code that plans them.
 
 /// Most logits of a chunk of the head: 64 MiB in `f32`, a few such buffers live at once.
 pub const CHUNK_LOGITS: u32 = 1 << 24;

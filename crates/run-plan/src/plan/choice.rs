@@ -1,4 +1,4 @@
-//! Settings for the memory there is.
+//! Chooses settings for the memory there is.
 
 use serde::Serialize;
 use training_run::config::{Dtype, MasterWeights, Zero};
@@ -8,23 +8,24 @@ use super::setup::Setup;
 use super::time::{Assumptions, Hardware, StepTime};
 use super::traffic::Traffic;
 
-/// Sequences that decode together, as they are tried.
+/// Values of `rollout.rows`, the sequences that decode together, that are tried.
 const ROWS: [usize; 8] = [256, 128, 64, 48, 32, 24, 16, 8];
 
-/// Settings that a run fits with.
+/// Settings with which a run fits.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Choice {
-    /// Assignments that differ from the run's own, as `rollout.rows=64`.
+    /// Assignments that differ from the run's own, such as `rollout.rows=64`.
     pub settings: Vec<String>,
-    /// What they change of the result, beyond rounding; empty where nothing.
+    /// Effect of the settings on the result, beyond rounding; empty if there is none.
     pub remark: String,
-    /// The setup with them.
+    /// The setup with these settings.
     pub setup: Setup,
 }
 
-/// The settings that a run fits with and is fastest by the model of [`StepTime`]. Only those are tried that leave the result as it
-/// is but for rounding: what is cut over the ranks, rows, micro-batches, how a master weight is kept. The host's memory is used
-/// where nothing fits without it. Moments in bf16, which are rounded at random, come last. `None` where nothing fits.
+/// Finds the settings that fit and are fastest by the model of [`StepTime`]; `None` if none fit.
+///
+/// Tries only settings that leave the result as it is but for rounding: sharding, rows, micro-batches, the format of master
+/// weights. Host memory is used only if nothing fits without it. Moments in bf16, rounded at random, come last.
 pub fn settings_that_fit(
     setup: &Setup,
     hardware: &Hardware,
@@ -67,7 +68,7 @@ fn seconds(setup: &Setup, hardware: &Hardware, assumptions: &Assumptions) -> f64
     StepTime::new(setup, hardware, assumptions, &Traffic::new(setup)).step_seconds
 }
 
-/// Those that are tried; of equally fast ones the first is taken.
+/// Lists the setups to try; of equally fast ones the first is taken.
 fn variants(setup: &Setup) -> Vec<Setup> {
     let ranks = setup.ranks();
     let shards = ranks > 1 && setup.run.lora.is_none();
@@ -76,7 +77,7 @@ fn variants(setup: &Setup) -> Vec<Setup> {
         zeros.extend([Zero::Parameters, Zero::Optimizer]);
     }
     let masters = match (setup.run.model.dtype, setup.run.optimizer.master) {
-        // Master weights that lie in the host's memory are whole.
+        // Offloaded master weights are never split.
         (Dtype::Bf16, MasterWeights::F32) if !setup.run.parallel.offload_optimizer => {
             vec![MasterWeights::F32, MasterWeights::Split]
         }
@@ -112,7 +113,7 @@ fn variants(setup: &Setup) -> Vec<Setup> {
     variants
 }
 
-/// What of `chosen` is not as in `setup`.
+/// Lists the assignments by which `chosen` differs from `setup`.
 fn differences(setup: &Setup, chosen: &Setup) -> Vec<String> {
     let (before, after) = (&setup.run, &chosen.run);
     let (from, to) = (&before.parallel, &after.parallel);

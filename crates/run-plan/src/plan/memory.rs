@@ -1,7 +1,7 @@
-//! Which buffers the trainer keeps, in bytes, on the rank that has most to do.
+//! Buffers that the trainer keeps on the busiest rank, in bytes.
 //!
-//! Every item names where it comes from; the sum of a phase is what is alive at its worst moment. The trainer's test
-//! `plan::peaks_are_those_of_the_plan` compares the sums with measured peaks.
+//! Every item explains its size; the sum of a phase is its peak. The trainer's test `plan::peaks_are_those_of_the_plan` compares
+//! the sums with measured peaks.
 
 mod host;
 mod phases;
@@ -15,31 +15,31 @@ use super::lengths::Lengths;
 use super::setup::{Setup, size_of};
 use super::sizes::ModelSizes;
 
-/// Assumed for the driver and libtorch on a GPU: context, kernels, workspaces and communication buffers.
+/// Memory assumed for driver and libtorch on a GPU, in bytes: context, kernels, workspaces and communication buffers.
 pub const DRIVER_BYTES: u64 = 3 << 29;
 
 /// One buffer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Item {
-    /// What it holds.
+    /// Name of its contents.
     pub name: &'static str,
-    /// Its size.
+    /// Size in bytes.
     pub bytes: u64,
-    /// How that comes about.
+    /// Explanation of the size.
     pub because: String,
 }
 
-/// What is alive beside the resident buffers while one thing is done.
+/// Buffers alive during one phase of a training step, beside the resident ones.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Phase {
-    /// What is done.
+    /// Name of the phase.
     pub name: &'static str,
-    /// Its buffers.
+    /// Buffers of the phase.
     pub items: Vec<Item>,
 }
 
 impl Phase {
-    /// All its buffers together, without the resident ones.
+    /// Size of the phase's buffers together, in bytes, without the resident ones.
     pub fn bytes(&self) -> u64 {
         total(&self.items)
     }
@@ -48,13 +48,13 @@ impl Phase {
 /// The memory of one rank.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MemoryPlan {
-    /// Lengths that it is for.
+    /// Lengths that the plan assumes.
     pub lengths: Lengths,
-    /// Whether it is that of a CPU.
+    /// True if the rank runs on a CPU.
     pub on_cpu: bool,
-    /// What is on the device from the first step to the last.
+    /// Buffers on the device from the first step to the last.
     pub resident: Vec<Item>,
-    /// What lies in the host's memory: all the time, and the block inputs of an optimiser step.
+    /// Buffers in host memory: the optimiser's, and the block inputs of an optimiser step.
     pub host: Vec<Item>,
     /// Each phase of a training step.
     pub phases: Vec<Phase>,
@@ -72,21 +72,21 @@ fn item(name: &'static str, bytes: u64, because: impl Into<String>) -> Item {
 struct Widths {
     hidden: usize,
     query: usize,
-    /// Of keys, and of values.
+    /// Width of the keys; the values have the same.
     key: usize,
     intermediate: usize,
 }
 
 impl Widths {
-    /// About what autograd keeps of the block for one token, in elements: the residual between its halves; rotated queries, keys and
-    /// values, and the mix of values; gate and up. What norms and gate make of them is made again.
+    /// Elements that autograd keeps of the block for one token, approximately: the residual between its halves; rotated queries,
+    /// keys and values, and attention's output; gate and up. Outputs of norms and gate are recomputed.
     fn kept_elements(&self) -> usize {
         let Self { hidden, query, key, intermediate } = self;
         hidden + 2 * (query + key) + 2 * intermediate
     }
 }
 
-/// What autograd keeps of a whole model's block for one token, in bytes; elements are of `element_bytes`.
+/// Bytes that autograd keeps of an unsharded block for one token, at `element_bytes` per element.
 pub fn activation_bytes_per_token(config: &ModelConfig, element_bytes: usize) -> usize {
     let widths = Widths {
         hidden: config.hidden_size,
@@ -107,7 +107,7 @@ fn bytes_per_token(setup: &Setup) -> u64 {
         intermediate: shared(intermediate),
     };
     let element = size_of(setup.run.model.dtype);
-    // Ranks that hold a block together sum behind its norms, whose graphs are autograd's: what two of them make, in f32 where elements
+    // With tensor parallelism, autograd also keeps the graphs of the two norms, whose intermediates are f32 where elements
     // are narrower.
     let vectors = match setup.run.parallel.tensor {
         1 => 0,
@@ -117,17 +117,17 @@ fn bytes_per_token(setup: &Setup) -> u64 {
     element * (widths.kept_elements() + vectors * hidden) as u64
 }
 
-/// What blocks keep for the backward pass of one rank's part of an optimiser step, and what nothing computed twice would take.
+/// Activation bytes that one rank keeps for backward in an optimiser step, and the bytes with which nothing is recomputed.
 pub(super) fn kept_activation_bytes(setup: &Setup, lengths: Lengths) -> (u64, u64) {
     let sequences = setup.mini_batch_sequences_per_rank();
     let tokens_of = |sequences: usize| (sequences * lengths.sequence_tokens()) as u64;
     let tokens = tokens_of(sequences);
     let per_token = bytes_per_token(setup);
     let wanted = tokens * per_token * setup.model.blocks as u64;
-    // A graph that is kept would keep its block whole, and what the ranks of a model exchange is outside of it.
+    // A kept graph would keep its gathered block, and tensor-parallel collectives are outside of autograd's graphs.
     let is_cut = setup.cuts_blocks() || setup.run.parallel.tensor > 1;
     let room = if is_cut { 0 } else { setup.run.training.activation_bytes as u64 };
-    // That of a block on a micro-batch is kept whole or not at all.
+    // The graph of a block on a micro-batch is kept entirely or not at all.
     let graph = tokens_of(sequences.min(setup.micro_batch_sequences(lengths))) * per_token;
     ((room / graph.max(1) * graph).min(wanted), wanted)
 }
@@ -150,17 +150,17 @@ impl MemoryPlan {
         Self { lengths, on_cpu: setup.on_cpu, resident, host, phases }
     }
 
-    /// What is there all the time.
+    /// Size of the resident buffers in bytes.
     pub fn resident_bytes(&self) -> u64 {
         total(&self.resident)
     }
 
-    /// What lies in the host's memory at most, where that is not the device's; what one rank puts there, of the many of a machine.
+    /// Most host memory that one rank of a machine uses, in bytes; on a CPU it is device memory too.
     pub fn host_bytes(&self) -> u64 {
         total(&self.host)
     }
 
-    /// The phase that takes most.
+    /// The phase that takes most memory.
     ///
     /// # Panics
     ///
@@ -169,41 +169,42 @@ impl MemoryPlan {
         self.phases.iter().max_by_key(|phase| phase.bytes()).expect("every plan has phases")
     }
 
-    /// The most that is alive at any time, without what libtorch and the driver take for themselves.
+    /// Peak memory of all tensors in bytes, without the overhead of libtorch and driver.
     pub fn tensor_bytes(&self) -> u64 {
         let host = if self.on_cpu { self.host_bytes() } else { 0 };
         self.resident_bytes() + self.worst_phase().bytes() + host
     }
 
-    /// The same with that.
+    /// Peak memory of tensors and overhead, in bytes.
     pub fn peak_bytes(&self) -> u64 {
         self.tensor_bytes() + self.overhead_bytes()
     }
 
-    /// Context, kernels, workspaces and communication buffers, and what the allocator cannot use for being in pieces: 1.5 GiB
-    /// (300 MiB on a CPU) and a twentieth of what comes and goes.
+    /// Overhead in bytes: context, kernels, workspaces, communication buffers, and the allocator's fragmentation.
+    ///
+    /// It is 1.5 GiB (300 MiB on a CPU) and a twentieth of the largest phase.
     ///
     /// Assumed, not measured.
     pub fn overhead_bytes(&self) -> u64 {
-        let own = if self.on_cpu { 300 << 20 } else { DRIVER_BYTES };
-        own + self.worst_phase().bytes() / 20
+        let fixed = if self.on_cpu { 300 << 20 } else { DRIVER_BYTES };
+        fixed + self.worst_phase().bytes() / 20
     }
 }
 
-/// Numbers that several items share; bytes unless said.
+/// Quantities that several items share: bytes of an element, and counts of parameters.
 struct Counts<'a> {
     setup: &'a Setup,
     lengths: Lengths,
-    /// Of a weight or activation.
+    /// Bytes of a weight or activation.
     element: u64,
-    /// Of a master weight, a gradient that is summed over ranks, and a statistic.
+    /// Bytes of a master weight, a gradient that is summed over ranks, or a statistic.
     wide: u64,
-    /// Whether there are master weights beside the weights.
+    /// True if weights are in bf16, so that master weights can stand beside them.
     narrow: bool,
     data_ranks: u64,
-    /// Parameters of all blocks on one rank, where they are whole.
+    /// Parameters of all blocks on one rank, before they are sharded over data-parallel ranks.
     blocks: u64,
-    /// Parameters of one block.
+    /// Parameters of one block, likewise.
     block: u64,
     /// Parameters outside of blocks.
     outer: u64,
@@ -234,7 +235,7 @@ impl<'a> Counts<'a> {
         }
     }
 
-    /// What one rank keeps of so many numbers that are cut over the ranks.
+    /// Numbers that one rank keeps of `count` that are sharded over the data-parallel ranks.
     fn shard(&self, count: u64) -> u64 {
         count.div_ceil(self.data_ranks)
     }
@@ -260,7 +261,7 @@ impl<'a> Counts<'a> {
         }
         let beside = master.bytes_beside(dtype);
         let is_whole = beside >= self.wide;
-        // Where the blocks are cut too, their shards are what is stepped.
+        // Where the blocks are sharded too, the optimiser steps their shards.
         let copied = if cuts && !is_whole && !self.setup.cuts_blocks() { self.element } else { 0 };
         let because = match (is_whole, beside > 0, copied > 0) {
             (true, ..) => "f32, beside narrower parameters",
@@ -285,12 +286,12 @@ impl<'a> Counts<'a> {
         item("optimiser moments", 2 * size * count, because)
     }
 
-    /// Gradients that no rank cuts: made as blocks are left, and given back by the optimiser.
+    /// Gradients that are not sharded: allocated as backward leaves each block, freed by the optimiser.
     fn whole_gradients(&self) -> Item {
-        let whole = if self.setup.cuts_gradients() { 0 } else { self.trained };
+        let count = if self.setup.cuts_gradients() { 0 } else { self.trained };
         item(
             "gradients",
-            self.element * whole,
+            self.element * count,
             "of all that is trained, until the optimiser has stepped",
         )
     }
@@ -300,7 +301,7 @@ impl<'a> Counts<'a> {
         item("gradient shards", self.wide * shard, "summed over the ranks, for the optimiser")
     }
 
-    /// What the optimiser keeps and takes.
+    /// Buffers of the optimiser: master weights, moments and gradient shards.
     fn optimizer_state(&self) -> [Item; 3] {
         [self.master(), self.moments(), self.gradient_shards()]
     }
@@ -310,11 +311,11 @@ impl<'a> Counts<'a> {
         if !self.setup.run.parallel.offload_optimizer {
             items.extend(self.optimizer_state());
         }
-        let whole = self.blocks + self.outer;
+        let parameters = self.blocks + self.outer;
         if self.setup.has_reference() && self.setup.run.lora.is_none() {
-            let mut bytes = self.element * whole;
+            let mut bytes = self.element * parameters;
             if self.setup.cuts_blocks() {
-                bytes = self.element * self.shard(whole);
+                bytes = self.element * self.shard(parameters);
             }
             items.push(item("reference model", bytes, "a frozen copy, cut as the policy is"));
         }
@@ -322,18 +323,18 @@ impl<'a> Counts<'a> {
         items
     }
 
-    /// Never cut over the ranks.
+    /// Buffers of the reward model, which is never sharded.
     fn reward_model(&self) -> Vec<Item> {
         let Some(reward_model) = &self.setup.run.reward_model else { return Vec::new() };
-        let whole = self.setup.model.parameters() as u64;
+        let all = self.setup.model.parameters() as u64;
         let trained = self.setup.trained_parameters() as u64;
         let lora = self.setup.run.lora.is_some();
         let is_whole = !self.setup.cuts_blocks() && self.setup.run.parallel.tensor == 1;
         let shares_reference = (self.setup.has_reference() || lora) && is_whole;
-        let reference = if shares_reference { 0 } else { self.element * whole };
-        let own = if lora { trained } else { whole };
+        let reference = if shares_reference { 0 } else { self.element * all };
+        let stored = if lora { trained } else { all };
         let mut items = vec![
-            item("reward model", self.element * own, "whole on each rank"),
+            item("reward model", self.element * stored, "whole on each rank"),
             item("its reference", reference, "whole on each rank; the policy's where there is one"),
         ];
         if reward_model.learns() {

@@ -1,9 +1,9 @@
-//! Will it fit, what does it send, how long does it take: answered by arithmetic before a run is paid for.
+//! Estimates by arithmetic, before a run is started: its memory, its traffic and its time.
 //!
-//! [`Setup`] says what would run where; [`MemoryPlan`] which buffers the trainer then keeps, phase by phase; [`Traffic`] what
-//! the ranks send; [`StepTime`] what that takes on [`Hardware`] under [`Assumptions`]; and [`Plan`] is all of it, with
-//! [what to change](alternatives) where it does not fit. Bytes follow from the code of the trainer and are compared with
-//! measured peaks by its tests; times follow from a model whose assumptions are printed with them.
+//! [`Setup`] is the run and its machines; [`MemoryPlan`] lists the trainer's buffers by phase; [`Traffic`] counts what the ranks
+//! send; [`StepTime`] is the time on [`Hardware`] under [`Assumptions`]. [`Plan`] holds all of these, and
+//! [changes](alternatives) where the setup does not fit. Bytes follow from the trainer's code, whose tests compare them with
+//! measured peaks. Times follow from a model whose assumptions are printed with them.
 
 mod advice;
 mod buffer_limits;
@@ -34,32 +34,32 @@ pub use time::{Assumptions, HARDWARE, Hardware, StepTime};
 pub use traffic::{Collective, Traffic};
 pub use whole_run::WholeRun;
 
-/// Everything that can be said of a setup beforehand.
+/// Memory, traffic and time of a setup, estimated before it runs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Plan {
-    /// What was planned.
+    /// The run, its model and its ranks.
     pub setup: Setup,
-    /// Where it runs.
+    /// Devices that the run uses.
     pub hardware: Hardware,
-    /// What the times rest on.
+    /// Assumptions behind the times.
     pub assumptions: Assumptions,
-    /// With every prompt and response as long as allowed: what must fit.
+    /// Memory with every prompt and response as long as allowed: this must fit.
     pub memory: MemoryPlan,
-    /// With prompts and responses of the expected lengths.
+    /// Memory with prompts and responses of the expected lengths.
     pub expected_memory: MemoryPlan,
     /// Memory of one device, in bytes.
     pub device_memory_bytes: u64,
-    /// True where the longest lengths fit, into the device's memory and the host's.
+    /// True if the longest lengths fit into device and host memory.
     pub fits: bool,
-    /// What else would fit, or come nearer to it; empty where the setup itself fits.
+    /// Changes with which it would fit, or come nearer to it; empty if the setup itself fits.
     pub alternatives: Vec<Alternative>,
-    /// What to do with memory that is left; none where the setup does not fit.
+    /// A setting that uses memory that is left to save time; `None` if the setup does not fit.
     pub more_kept: Option<MoreKept>,
-    /// What one rank sends, at the expected lengths.
+    /// Traffic of one rank, at the expected lengths.
     pub traffic: Traffic,
-    /// How long a training step takes, at the expected lengths.
+    /// Time of a training step, at the expected lengths.
     pub time: StepTime,
-    /// How long all of its steps take.
+    /// Time of all training steps.
     pub whole_run: WholeRun,
 }
 

@@ -1,4 +1,4 @@
-//! `docs/scaling.md`, printed: the model of [`time`](super::time) for machines that are not at hand.
+//! Prints `docs/scaling.md`: the model of [`time`](super::time) for machines that are not at hand.
 
 use std::fmt::Write;
 
@@ -42,7 +42,7 @@ or `llm-trainer train CONFIG --dry-run --ranks 32`. What was measured stands in 
   the usual way sends less: gradients are summed in f32 here, and *usual* is counted in bf16.
 ";
 
-/// The page.
+/// Returns the page in Markdown.
 ///
 /// # Panics
 ///
@@ -59,7 +59,7 @@ pub fn scaling_page() -> String {
     page + FOOTER
 }
 
-/// Where the page stands in the book, as `docs/README.md` has it.
+/// Links at the end of the page, in the order of `docs/README.md`.
 const FOOTER: &str = "\n---\n\n← [Hardware](hardware.md) · \
                       [Contents](README.md) · [Several processes](distributed.md) →\n";
 
@@ -158,7 +158,7 @@ fn runs(page: &mut String, size: &str, assumptions: Assumptions) -> std::fmt::Re
         "| GPUs | to a model | between machines | peak | fits | sent | usual | sampling | scoring and updates | communication | not hidden | \
          step, s | tokens/s | a GPU |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|"
     )?;
-    // A 32B model is drawn from by two ranks together as well.
+    // The 32B model is also sampled by two tensor-parallel ranks.
     let wholes = [(8, 1), (32, 1), (128, 1)].into_iter();
     let pairs = [(8, 2), (32, 2), (128, 2)].into_iter().filter(|_| size == "32b");
     for (gpus, tensor) in wholes.chain(pairs) {
@@ -202,7 +202,7 @@ fn runs(page: &mut String, size: &str, assumptions: Assumptions) -> std::fmt::Re
     writeln!(page, "{remark}")
 }
 
-/// What each stage keeps and sends.
+/// Writes the table of memory and traffic at each stage of `parallel.zero`.
 fn stages(page: &mut String) -> std::fmt::Result {
     writeln!(page, "\n## Stages, 7B on 8 GPUs\n")?;
     writeln!(

@@ -1,4 +1,4 @@
-//! What would run where.
+//! A run and the machines that it would run on.
 
 use model_files::model_config::UncutError;
 use serde::Serialize;
@@ -15,14 +15,13 @@ pub struct Setup {
     pub run: RunConfig,
     /// The model.
     pub model: ModelSizes,
-    /// Machines.
+    /// Number of machines.
     pub nodes: usize,
-    /// Ranks of each, one a device.
+    /// Ranks on each machine, one per device.
     pub gpus_per_node: usize,
-    /// Whether the ranks run on CPUs.
+    /// True if the ranks run on CPUs.
     pub on_cpu: bool,
-    /// Whether products of bf16 are taken in f32, as on CPUs that libtorch has no kernels for them for; which these are, the
-    /// engine knows.
+    /// True if products of bf16 are taken in f32, as on CPUs that libtorch has no bf16 kernels for; the engine knows these.
     pub widens_products: bool,
     /// Expected length of a prompt, in tokens.
     pub mean_prompt_tokens: usize,
@@ -37,14 +36,14 @@ pub enum SetupError {
     /// A count is 0 or does not divide another.
     #[error("{what} is {found}, expected {expected}")]
     Count {
-        /// Which.
+        /// Name of the count.
         what: &'static str,
         /// Its value.
         found: usize,
-        /// What would have been accepted.
+        /// Values that would have been accepted.
         expected: String,
     },
-    /// The model cannot be cut over so many ranks.
+    /// The model cannot be split over so many tensor-parallel ranks.
     #[error(transparent)]
     Uncut(#[from] UncutError),
 }
@@ -68,7 +67,7 @@ impl Setup {
         }
     }
 
-    /// The same with other settings of the run.
+    /// Returns this setup with other settings of the run.
     #[must_use]
     pub fn with(&self, change: impl FnOnce(&mut RunConfig)) -> Self {
         let mut changed = self.clone();
@@ -76,21 +75,21 @@ impl Setup {
         changed
     }
 
-    /// The same on so many machines with so many devices each.
+    /// Returns this setup on so many machines with so many devices each.
     ///
     /// # Errors
     ///
-    /// [`SetupError`] if a count is 0, or the ranks that share one copy of the model are not those of one machine or cannot cut
-    /// it.
+    /// [`SetupError`] if a count is out of range, `parallel.tensor` does not divide the devices of a machine, or the model cannot be
+    /// split over so many ranks.
     pub fn with_ranks(self, nodes: usize, gpus_per_node: usize) -> Result<Self, SetupError> {
         let tensor = self.run.parallel.tensor;
         let fault = |what, found, expected: &str| {
             Err(SetupError::Count { what, found, expected: expected.to_owned() })
         };
         let counts = [("nodes", nodes), ("gpus", gpus_per_node), ("parallel.tensor", tensor)];
-        for (what, found) in counts {
-            if !(1..=1 << 20).contains(&found) {
-                return fault(what, found, "1 to 1048576");
+        for (what, count) in counts {
+            if !(1..=1 << 20).contains(&count) {
+                return fault(what, count, "1 to 1048576");
             }
         }
         if !gpus_per_node.is_multiple_of(tensor) {
@@ -101,50 +100,50 @@ impl Setup {
         Ok(Self { nodes, gpus_per_node, ..self })
     }
 
-    /// Whether the run's own products decode.
+    /// True if the run's own CPU kernels decode.
     pub(super) fn decodes_by_cpu_kernels(&self) -> bool {
         self.on_cpu && self.run.rollout.cpu_kernels && self.run.model.dtype != Dtype::F64
     }
 
-    /// Whether a frozen copy of the policy is kept beside it.
+    /// True if a frozen copy of the policy is kept as the reference.
     pub(super) fn has_reference(&self) -> bool {
         self.run.algorithm.reference_kl.is_some()
     }
 
-    /// Whether sampling leaves out a part of the vocabulary.
+    /// True if sampling leaves out a part of the vocabulary.
     pub(super) fn truncates(&self) -> bool {
         self.run.rollout.sampling().truncates()
     }
 
-    /// Whether entropy at temperature 1 takes a pass of its own.
+    /// True if entropy at temperature 1 takes a forward pass of its own.
     pub(super) fn scores_twice(&self) -> bool {
         (self.run.rollout.temperature - 1.0).abs() > 0.0
     }
 
-    /// Whether the entropy has a gradient of its own.
+    /// True if the loss has an entropy term, which has a gradient of its own.
     pub(super) fn has_entropy_gradient(&self) -> bool {
         let algorithm = &self.run.algorithm;
         algorithm.entropy_coefficient.abs() > 0.0 || algorithm.adaptive_entropy.is_some()
     }
 
-    /// Processes in all.
+    /// Number of processes.
     pub fn ranks(&self) -> usize {
         self.nodes * self.gpus_per_node
     }
 
-    /// Ranks, or groups of them, that hold a copy of the model and work on sequences of their own.
+    /// Data-parallel ranks: groups of tensor-parallel ranks that hold one copy of the model and work on their own sequences.
     pub fn data_ranks(&self) -> usize {
         self.ranks() / self.run.parallel.tensor
     }
 
-    /// Every prompt and response as long as allowed.
+    /// Lengths with every prompt and response as long as allowed.
     pub fn longest(&self) -> Lengths {
         let (prompt, response) =
             (self.run.data.max_prompt_tokens, self.run.rollout.max_response_tokens);
         Lengths { prompt_tokens: prompt, response_tokens: response }
     }
 
-    /// Every prompt and response as long as expected.
+    /// Lengths with every prompt and response as long as expected.
     pub fn expected(&self) -> Lengths {
         Lengths {
             prompt_tokens: self.mean_prompt_tokens,
@@ -152,40 +151,40 @@ impl Setup {
         }
     }
 
-    /// Sequences of one optimiser step that one rank works on, the most of any.
+    /// Sequences of one optimiser step on the rank that has most.
     pub fn mini_batch_sequences_per_rank(&self) -> usize {
         (self.run.algorithm.mini_batch_prompts * self.run.rollout.group_size)
             .div_ceil(self.data_ranks())
     }
 
-    /// Sequences of one training step that one rank works on, the most of any.
+    /// Sequences of one training step on the rank that has most.
     pub fn sequences_per_rank(&self) -> usize {
         (self.run.rollout.prompts_per_step * self.run.rollout.group_size)
             .div_ceil(self.data_ranks())
     }
 
-    /// Prompts of one training step that one rank samples responses to, the most of any.
+    /// Prompts of one training step that the rank with most of them samples responses to.
     pub fn prompts_per_rank(&self) -> usize {
         self.run.rollout.prompts_per_step.div_ceil(self.data_ranks())
     }
 
-    /// Optimiser steps of one training step.
+    /// Number of optimiser steps in one training step.
     pub fn optimizer_steps(&self) -> usize {
         self.run.rollout.prompts_per_step.div_ceil(self.run.algorithm.mini_batch_prompts)
             * self.run.algorithm.epochs
     }
 
-    /// Micro-batches that one rank makes of its part of an optimiser step.
+    /// Micro-batches of one rank in an optimiser step.
     pub fn micro_batches(&self, lengths: Lengths) -> usize {
         self.mini_batch_sequences_per_rank().div_ceil(self.micro_batch_sequences(lengths))
     }
 
-    /// Sequences of a micro-batch that is full.
+    /// Sequences of a full micro-batch.
     pub(super) fn micro_batch_sequences(&self, lengths: Lengths) -> usize {
         (self.run.training.micro_batch_tokens / lengths.sequence_tokens().max(1)).max(1)
     }
 
-    /// Parameters that are trained, on the ranks of one copy of the model together.
+    /// Trained parameters of one copy of the model, on all its tensor-parallel ranks together.
     pub fn trained_parameters(&self) -> usize {
         match &self.run.lora {
             Some(lora) => self.model.adapter_parameters(lora),
@@ -193,24 +192,24 @@ impl Setup {
         }
     }
 
-    /// Equal parts that keys and values are cut into; where they have fewer heads than a model has ranks, some ranks hold the same.
+    /// Tensor-parallel shards of keys and values; with fewer heads than ranks, some ranks hold the same shard.
     pub(super) fn key_parts(&self) -> usize {
         self.run.parallel.tensor.min(self.model.key_width / self.model.head_dim).max(1)
     }
 
-    /// Weights of keys and values in one block, on the ranks of one copy of the model together, each once.
+    /// Weights of keys and values in one block of the unsharded model.
     fn key_parameters(&self) -> usize {
         2 * self.model.hidden * self.model.key_width
     }
 
-    /// Parameters of so many blocks on one rank of a model.
+    /// Parameters of `blocks` blocks on one tensor-parallel rank.
     pub(super) fn block_parameters_held(&self, blocks: usize) -> usize {
         let keys = blocks * self.key_parameters();
         let twice = keys / self.key_parts() - keys / self.run.parallel.tensor;
         (blocks * self.model.block_parameters).div_ceil(self.run.parallel.tensor) + twice
     }
 
-    /// Parameters that are trained, on one rank of a model.
+    /// Trained parameters on one tensor-parallel rank.
     pub(super) fn trained_parameters_held(&self) -> usize {
         match &self.run.lora {
             Some(lora) => {
@@ -225,7 +224,7 @@ impl Setup {
         }
     }
 
-    /// Trained parameters of which a rank of a model has a part of the gradient alone, and the ranks that have the others.
+    /// Trained parameters whose gradient is summed over tensor-parallel ranks, and how many ranks share each.
     pub(super) fn shared_gradient(&self) -> (usize, usize) {
         let copies = self.run.parallel.tensor / self.key_parts();
         match &self.run.lora {
@@ -241,17 +240,17 @@ impl Setup {
         }
     }
 
-    /// Whether gradients are cut over the ranks as they come.
+    /// True if gradients are sharded over the data-parallel ranks during backward.
     pub fn cuts_gradients(&self) -> bool {
         self.data_ranks() > 1 && u8::from(self.run.parallel.zero) >= 2
     }
 
-    /// Whether the blocks' parameters are cut over the ranks.
+    /// True if the blocks' parameters are sharded over the data-parallel ranks.
     pub fn cuts_blocks(&self) -> bool {
         self.data_ranks() > 1 && self.run.parallel.zero.shards_parameters()
     }
 
-    /// Whether the optimiser's state is cut over the ranks.
+    /// True if the optimiser's state is sharded over the data-parallel ranks.
     pub fn cuts_optimizer(&self) -> bool {
         self.data_ranks() > 1 && self.run.parallel.zero.shards_optimizer()
     }

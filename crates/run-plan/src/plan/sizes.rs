@@ -1,13 +1,13 @@
-//! How many numbers a model is made of, by where they stand.
+//! Widths and parameter counts of a model.
 
 use model_files::model_config::{Architecture, EqualParts, ModelConfig, ModelShape};
 use serde::Serialize;
 use training_run::config::{LoraSection, LoraTarget};
 
-/// Counts of one model. All are numbers of parameters or elements, not bytes.
+/// Widths and counts of one model, in parameters or elements, not bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ModelSizes {
-    /// What it is called.
+    /// Name of the model.
     pub name: String,
     /// Tokens of the vocabulary.
     pub vocabulary: usize,
@@ -15,26 +15,26 @@ pub struct ModelSizes {
     pub hidden: usize,
     /// Width of the feed-forward layer.
     pub intermediate: usize,
-    /// Blocks.
+    /// Number of blocks.
     pub blocks: usize,
     /// Width of all query heads together.
     pub query_width: usize,
-    /// Width of all key heads together; that of the values is the same.
+    /// Width of all key heads together; the values have the same.
     pub key_width: usize,
     /// Width of a head.
     pub head_dim: usize,
-    /// Whether the head is the embedding.
+    /// True if the head is the embedding.
     pub tied: bool,
     /// Parameters of one block.
     pub block_parameters: usize,
     /// Weights of one block that are multiplied with: all but norms and biases.
     pub block_matrix_parameters: usize,
-    /// Parameters outside of blocks: embedding, head where it is another, last norm.
+    /// Parameters outside of blocks: embedding, untied head and last norm.
     pub outer_parameters: usize,
 }
 
 impl ModelSizes {
-    /// The counts of a model.
+    /// Computes the sizes of a model.
     pub fn of(name: &str, config: &ModelConfig) -> Self {
         let query_width = config.num_attention_heads * config.head_dim;
         let key_width = config.num_key_value_heads * config.head_dim;
@@ -60,7 +60,7 @@ impl ModelSizes {
         }
     }
 
-    /// What parts of the model share out.
+    /// Counts that tensor parallelism splits into equal shards.
     pub fn equal_parts(&self) -> EqualParts {
         EqualParts {
             query_heads: self.query_width / self.head_dim,
@@ -80,30 +80,29 @@ impl ModelSizes {
         self.vocabulary * self.hidden
     }
 
-    /// Weights that every token is multiplied with when the next one is predicted: the blocks' and the head's.
+    /// Weights in matrix products of one predicted token: the blocks' and the head's.
     pub fn matrix_parameters(&self) -> usize {
         self.blocks * self.block_matrix_parameters + self.head_parameters()
     }
 
-    /// Keys and values that one token leaves in all blocks.
+    /// Elements of the KV cache for one token, in all blocks.
     pub fn cached_elements_per_token(&self) -> usize {
         2 * self.blocks * self.key_width
     }
 
-    /// Parameters of a low-rank correction of these widths in every block: `rank · (inputs + outputs)` each.
+    /// Parameters of an adapter in every block: `rank · (inputs + outputs)` for each target.
     pub(super) fn adapter_parameters(&self, lora: &LoraSection) -> usize {
         let Factors { whole, cut } = self.adapter_factors(lora, (1, 1));
         whole + cut
     }
 
-    /// The same of one rank of `tensor` that hold a model together, keys and values in `key_parts`: the factors that every rank has
-    /// whole, and its parts of the others.
+    /// Adapter parameters on one of `tensor` tensor-parallel ranks, with keys and values in `key_parts` shards.
     pub(super) fn adapter_factors(
         &self,
         lora: &LoraSection,
         (tensor, key_parts): (usize, usize),
     ) -> Factors {
-        // Of inputs and outputs one is the residual stream, which is not cut.
+        // One of inputs and outputs is the residual stream, which is not sharded.
         let factors = |target: &LoraTarget| match target {
             LoraTarget::QProj | LoraTarget::OProj => {
                 (self.hidden, self.query_width.div_ceil(tensor))
@@ -116,17 +115,17 @@ impl ModelSizes {
             }
         };
         let of_all = |count: usize| self.blocks * lora.rank * count;
-        let (whole, cut): (Vec<usize>, Vec<usize>) = lora.targets.iter().map(factors).unzip();
-        Factors { whole: of_all(whole.iter().sum()), cut: of_all(cut.iter().sum()) }
+        let (replicated, cut): (Vec<usize>, Vec<usize>) = lora.targets.iter().map(factors).unzip();
+        Factors { whole: of_all(replicated.iter().sum()), cut: of_all(cut.iter().sum()) }
     }
 }
 
-/// Parameters of an adapter on one rank.
+/// Parameters of an adapter on one tensor-parallel rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Factors {
-    /// Of the factors that every rank has.
+    /// Parameters of the factors that every rank has whole.
     pub(super) whole: usize,
-    /// Of the rank's parts of the others.
+    /// Parameters of the rank's shards of the other factors.
     pub(super) cut: usize,
 }
 
@@ -134,7 +133,7 @@ pub(super) struct Factors {
 /// vocabulary, tied. Source: `config.json` of `Qwen/Qwen2.5-{0.5B,…,72B}` on Hugging Face.
 type Row = (&'static str, usize, usize, usize, usize, usize, usize, bool);
 
-/// Every such shape.
+/// Known shapes.
 pub const MODEL_PRESETS: [Row; 7] = [
     ("0.5b", 896, 4864, 24, 14, 2, 151_936, true),
     ("1.5b", 1536, 8960, 28, 12, 2, 151_936, true),

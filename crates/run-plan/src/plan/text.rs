@@ -1,4 +1,4 @@
-//! A plan as a person reads it.
+//! Text of a plan.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -11,7 +11,7 @@ use super::traffic::Traffic;
 use super::whole_run::Digits;
 use super::{Assumptions, Hardware, MoreKept, Plan, Setup, StepTime};
 
-/// The row of what is offloaded.
+/// Name of the row for offloaded work.
 const ON_HOST: &str = "on the host and on the way";
 
 impl Display for Plan {
@@ -33,7 +33,7 @@ impl Display for Plan {
 }
 
 impl Plan {
-    /// Memory, what fits, and what to change: without the lines on traffic and time.
+    /// Writes memory, what fits, and what to change: the plan without traffic and time.
     ///
     /// # Errors
     ///
@@ -41,11 +41,11 @@ impl Plan {
     pub fn write_memory(&self, out: &mut impl fmt::Write) -> fmt::Result {
         let (longest, expected) = (&self.memory, &self.expected_memory);
         writeln!(out, "memory of one rank                   longest  expected")?;
-        let of = |memory: &MemoryPlan, name: &str| {
+        let bytes_of = |memory: &MemoryPlan, name: &str| {
             memory.resident.iter().find(|item| item.name == name).map_or(0, |item| item.bytes)
         };
         for Item { name, bytes, because } in &longest.resident {
-            row(out, name, [*bytes, of(expected, name)], because)?;
+            row(out, name, [*bytes, bytes_of(expected, name)], because)?;
         }
         row(out, "all the time", [longest.resident_bytes(), expected.resident_bytes()], "")?;
         for phase in &longest.phases {
@@ -58,8 +58,8 @@ impl Plan {
             row(out, &format!("+ {}", phase.name), [phase.bytes(), bytes], &because)?;
         }
         let overhead = [longest.overhead_bytes(), expected.overhead_bytes()];
-        let own = if longest.on_cpu { "300 MiB" } else { "1.5 GiB" };
-        let because = format!("{own}, and a twentieth of what comes and goes");
+        let fixed = if longest.on_cpu { "300 MiB" } else { "1.5 GiB" };
+        let because = format!("{fixed}, and a twentieth of what comes and goes");
         row(out, "libtorch and driver, assumed", overhead, &because)?;
         let because = format!("while {}", longest.worst_phase().name);
         row(out, "peak", [longest.peak_bytes(), expected.peak_bytes()], &because)?;
@@ -117,7 +117,7 @@ impl Plan {
         self.write_changes(out)
     }
 
-    /// What to change where it does not fit, a line each.
+    /// Writes changes for a setup that does not fit, one per line.
     ///
     /// # Errors
     ///
@@ -188,7 +188,7 @@ impl Plan {
         write!(out, "{}", self.assumptions)
     }
 
-    /// What the times are of, and what they rest on.
+    /// Writes the heading of the times: the devices, and on a CPU its measured speed.
     fn write_where(&self, out: &mut Formatter<'_>) -> fmt::Result {
         let Hardware { name, matrix_flops_per_second, memory_bytes_per_second, .. } =
             &self.hardware;

@@ -1,4 +1,4 @@
-//! How long a training step takes, by floating-point operations, bytes read and bytes sent.
+//! Time of a training step, from floating-point operations, bytes read and bytes sent.
 //!
 //! ```text
 //! forward pass of a token = 2 · W + 2 · L · d · blocks        W weights of the blocks, L tokens of its sequence, d width of the
@@ -7,9 +7,9 @@
 //! a collective            = bytes sent / bandwidth + (ranks - 1) · hop + start
 //! ```
 //!
-//! The backward pass is twice the forward pass, and one more where blocks are computed again. Communication that overlaps
-//! hides behind the computation but for the fraction that does not. What is offloaded goes over the link to the host, and the
-//! optimiser there reads and writes its state at the speed of the host's memory, which all devices of a machine share.
+//! The backward pass is twice the forward pass, and one more where blocks are recomputed. Overlapped communication hides
+//! behind a fraction of the computation. Offloaded data goes over the link to the host. The optimiser there reads and writes its
+//! state at the speed of the host's memory, which all devices of a machine share.
 
 use serde::Serialize;
 use training_run::config::Dtype;
@@ -21,34 +21,34 @@ use super::traffic::{Collective, Traffic};
 /// A kind of device and how its machines are wired.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Hardware {
-    /// What it is called.
+    /// Name of the device.
     pub name: String,
-    /// Memory that a process can have, in bytes.
+    /// Device memory available to a process, in bytes.
     pub memory_bytes: u64,
-    /// Memory of a machine's host, for all of its ranks together, in bytes; `None` where it is not known, or is the device's.
+    /// Host memory of a machine, for all its ranks together, in bytes; `None` where it is unknown or is the device's own.
     pub host_bytes: Option<u64>,
     /// Dense matrix products in bf16, floating-point operations per second, as the maker states them.
     pub matrix_flops_per_second: f64,
     /// Memory bandwidth, bytes per second, as the maker states it.
     pub memory_bytes_per_second: f64,
-    /// What each device sends to others of its machine in a collective, bytes per second.
+    /// Bandwidth from each device to others of its machine in a collective, in bytes per second.
     pub link_bytes_per_second: f64,
-    /// What a machine sends to others, bytes per second.
+    /// Bandwidth from a machine to others, in bytes per second.
     pub network_bytes_per_second: f64,
-    /// From device to device of a machine, seconds.
+    /// Latency from device to device of a machine, in seconds.
     pub link_hop_seconds: f64,
-    /// From machine to machine, seconds.
+    /// Latency from machine to machine, in seconds.
     pub network_hop_seconds: f64,
-    /// Before a collective begins, seconds.
+    /// Latency of starting a collective, in seconds.
     pub start_seconds: f64,
-    /// Between a device and its host, each way, bytes per second.
+    /// Bandwidth between a device and its host, each way, in bytes per second.
     pub host_link_bytes_per_second: f64,
-    /// What the optimiser reaches of a host's memory, of all its devices together, bytes per second.
+    /// Bandwidth of host memory that the optimisers of all devices of a machine reach together, in bytes per second.
     pub host_memory_bytes_per_second: f64,
 }
 
-/// Known devices: name, memory, matrix operations, memory bandwidth, bandwidth to others of the machine; of PCI Express each
-/// way and of the host's memory, as stated.
+/// Known devices: name, memory, matrix operations, memory bandwidth, bandwidth to others of the machine, and the stated
+/// bandwidths of PCI Express (each way) and of host memory.
 ///
 /// Sources: NVIDIA data sheets of H200, H100 SXM and A100 SXM for operations and memory (nvidia-smi for what of it a process
 /// can have); 370 and 230 GB/s are what nccl-tests calls bus bandwidth on machines of eight with `NVLink` 4 and 3.
@@ -56,24 +56,24 @@ pub struct Hardware {
 /// DDR4-3200.
 type Row = (&'static str, u64, f64, f64, f64, f64, f64);
 
-/// Every known device.
+/// Known devices.
 pub const HARDWARE: [Row; 3] = [
     ("h200", 139 << 30, 989e12, 4.8e12, 370e9, 64e9, 614e9),
     ("h100", 79 << 30, 989e12, 3.35e12, 370e9, 64e9, 614e9),
     ("a100", 79 << 30, 312e12, 2.04e12, 230e9, 32e9, 410e9),
 ];
 
-/// Share of its nominal bandwidth that a network gives a collective.
+/// Fraction of its nominal bandwidth that a network gives a collective.
 const NETWORK_FRACTION: f64 = 0.9;
 
-/// Share of PCI Express that a copy from or to pinned memory reaches: 55 of 64 GB/s is what is usually seen.
+/// Fraction of PCI Express that a copy from or to pinned memory reaches: 55 of 64 GB/s is usual.
 const HOST_LINK_FRACTION: f64 = 0.85;
 
-/// Share of the host's memory bandwidth that its optimiser reaches: a guess.
+/// Fraction of host memory bandwidth that the optimiser reaches: a guess.
 const HOST_MEMORY_FRACTION: f64 = 0.5;
 
 impl Hardware {
-    /// The device of that name, in machines with `network_gigabits` per second to others; `None` if it is not known.
+    /// Returns the device of that name, in machines with `network_gigabits` per second to others; `None` for an unknown name.
     ///
     /// Latencies are those of NCCL's own model for rings of its `Simple` protocol: 3.4 µs over `NVLink`, 14 µs over the network,
     /// 8.4 µs at the start (`src/graph/tuning.cc`).
@@ -97,8 +97,8 @@ impl Hardware {
         })
     }
 
-    /// One of `ranks` equal shares of this machine's processors, of which products reach `flops_per_second` and memory
-    /// `memory_bytes_per_second`, both of all processors together, as measured.
+    /// Describes one of `ranks` equal shares of this machine's processors. The two rates are those measured on all processors
+    /// together: products in `flops_per_second`, and `memory_bytes_per_second`.
     ///
     /// Ranks send each other 1.2 GB/s, what Gloo reached on loopback in `docs/distributed.md`, and wait 0.1 ms: a guess.
     pub fn of_cpu(
@@ -123,18 +123,18 @@ impl Hardware {
         }
     }
 
-    /// True where one rank's plan fits into its device and, with the other ranks of its machine, into the host's memory.
+    /// True if one rank's plan fits into its device and, with the other ranks of its machine, into host memory.
     pub fn holds(&self, setup: &Setup, memory: &MemoryPlan) -> bool {
         memory.peak_bytes() <= self.memory_bytes && self.host_holds(setup, memory)
     }
 
-    /// True where the ranks of a machine fit into its host's memory.
+    /// True if the ranks of a machine fit into its host memory.
     pub fn host_holds(&self, setup: &Setup, memory: &MemoryPlan) -> bool {
         let needed = memory.host_bytes() * setup.gpus_per_node as u64;
         self.host_bytes.is_none_or(|host_bytes| needed <= host_bytes)
     }
 
-    /// Seconds that a kind of operation takes, all of its operations.
+    /// Seconds that all operations of one collective take in a training step.
     fn seconds(&self, setup: &Setup, collective: &Collective) -> f64 {
         // Ranks that share a copy of the model are on one machine.
         let stays = setup.nodes == 1 || collective.name.ends_with("tensor parallelism");
@@ -152,14 +152,14 @@ impl Hardware {
     }
 }
 
-/// What the times rest on, beside the hardware. Fractions.
+/// Assumptions behind the times beside the hardware, as fractions.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Assumptions {
-    /// Of the stated matrix operations that passes over many tokens reach, recomputation counted as work.
+    /// Fraction of the stated matrix operations that passes over many tokens reach; recomputation counts as work.
     pub matrix_fraction: f64,
-    /// Of its roofline that decoding reaches.
+    /// Fraction of its roofline that decoding reaches.
     pub decode_fraction: f64,
-    /// Of the computation beside it that communication can hide behind.
+    /// Fraction of the computation beside it that can hide communication.
     pub overlap_fraction: f64,
 }
 
@@ -171,30 +171,30 @@ impl Default for Assumptions {
     }
 }
 
-/// Seconds of one training step and what comes of them.
+/// Seconds of one training step, and rates that follow from them.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StepTime {
     /// Sampling the responses.
     pub sampling_seconds: f64,
     /// Log-probabilities before the update.
     pub scoring_seconds: f64,
-    /// Forward, again, and backward passes of all optimiser steps.
+    /// Forward passes, recomputation and backward passes of all optimiser steps.
     pub update_seconds: f64,
     /// Reading and writing the optimiser's state, where that is on the device.
     pub optimizer_seconds: f64,
-    /// What is offloaded: the optimiser's step on the host, its gradients and parameters on their way, and block inputs that
-    /// nothing hides.
+    /// Offloaded work: the optimiser's step on the host, copies of gradients and parameters, and copies of block inputs that
+    /// computation does not hide.
     pub host_seconds: f64,
-    /// Communication, all of it.
+    /// All communication.
     pub communication_seconds: f64,
-    /// Communication that nothing hides.
+    /// Communication that computation does not hide.
     pub exposed_communication_seconds: f64,
-    /// All of the step.
+    /// The whole step.
     pub step_seconds: f64,
     /// Response tokens per second, of all ranks.
     pub response_tokens_per_second: f64,
-    /// Model FLOPs utilisation of the update: six operations a weight and token, attention beside it, over what the maker
-    /// states. Recomputation does not count here.
+    /// Model FLOPs utilisation of the update: six operations per weight and token, and attention, over the stated rate.
+    /// Recomputation does not count.
     pub update_mfu: f64,
 }
 
@@ -264,7 +264,7 @@ struct Work {
     prompts: f64,
     scoring: f64,
     update: f64,
-    /// Those of the update without recomputation.
+    /// Operations of the update without recomputation.
     update_once: f64,
 }
 
@@ -300,7 +300,7 @@ impl Work {
     }
 }
 
-/// The roofline of decoding a rank's responses: slots are full until the last response has begun; the longest goes on alone.
+/// Seconds of decoding a rank's responses at the roofline. Slots are full until the last response begins; the longest goes on alone.
 fn decode_seconds(setup: &Setup, hardware: &Hardware) -> f64 {
     let model = &setup.model;
     let element = size_of(setup.run.model.dtype) as f64;
@@ -321,13 +321,13 @@ fn decode_seconds(setup: &Setup, hardware: &Hardware) -> f64 {
 
 /// Bytes of one training step that offloading moves.
 struct Offloaded {
-    /// Of one rank, gradients to the host and parameters back: the sum's kind where it was cut over the ranks, else the
-    /// parameters'.
+    /// Copies of one rank: gradients to the host, and parameters back. Gradients have the dtype of their sum where it is sharded
+    /// over the ranks, else the parameters' dtype.
     optimizer_copies: f64,
-    /// Of all ranks of a machine, read and written by the host's optimiser: the gradient in f32, master weight and moments, and
-    /// what is sent back.
+    /// Host memory read and written by the optimisers of all ranks of a machine: gradient in f32, master weight, moments, and
+    /// the parameters sent back.
     optimizer_memory: f64,
-    /// Of one rank, there and back.
+    /// Block inputs of one rank, to the host and back.
     block_inputs: f64,
 }
 
@@ -359,7 +359,7 @@ fn optimizer_bytes(setup: &Setup) -> f64 {
     let element = size_of(setup.run.model.dtype) as f64;
     let moment = size_of(setup.run.optimizer.moments) as f64;
     let beside = setup.run.optimizer.master.bytes_beside(setup.run.model.dtype) as f64;
-    // A whole master weight is read in place of the parameter; a lower half, or none, beside it.
+    // A full master weight is read in place of the parameter; a lower half, or none, beside it.
     let weight = 2.0 * beside + if beside > element { element } else { 2.0 * element };
     let per_parameter = 4.0 + weight + 4.0 * moment;
     let ranks =

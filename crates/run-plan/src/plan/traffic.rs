@@ -1,8 +1,8 @@
-//! What one rank sends, in bytes.
+//! Bytes that one rank sends.
 //!
 //! An all-gather or reduce-scatter of `S` bytes over `N` ranks makes each send `S (N - 1) / N`, an all-reduce twice that: no
-//! algorithm sends less (Patarasuk and Yuan 2009, *Bandwidth optimal all-reduce algorithms*). Numbers and words that ranks
-//! agree on are a few kilobytes and left out.
+//! algorithm sends less (Patarasuk and Yuan 2009, *Bandwidth optimal all-reduce algorithms*). Control messages between ranks
+//! are a few kilobytes and left out.
 
 use serde::Serialize;
 use training_run::config::Dtype;
@@ -10,10 +10,10 @@ use training_run::config::Dtype;
 use super::BUCKET_BYTES;
 use super::setup::{Setup, size_of};
 
-/// One kind of operation of one training step.
+/// One kind of collective operation in a training step.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Collective {
-    /// What is sent.
+    /// Name of the data that is sent.
     pub name: &'static str,
     /// Ranks that take part.
     pub ranks: usize,
@@ -21,7 +21,7 @@ pub struct Collective {
     pub operations: u64,
     /// Bytes that each rank sends in one training step.
     pub bytes_sent: u64,
-    /// Whether it goes on while the rank computes.
+    /// True if the rank computes meanwhile.
     pub overlapped: bool,
 }
 
@@ -30,16 +30,16 @@ pub struct Collective {
 pub struct Traffic {
     /// Every kind of operation.
     pub collectives: Vec<Collective>,
-    /// Bytes sent in one optimiser step, scoring and sampling apart.
+    /// Bytes sent in one optimiser step, without scoring and sampling.
     pub bytes_sent_per_optimizer_step: u64,
-    /// What an implementation that has micro-batches outside and blocks inside sends in one optimiser step at `ZeRO` stage 3:
-    /// parameters gathered twice and gradients scattered once for every micro-batch, all in the parameters' kind.
+    /// Bytes sent in one optimiser step at `ZeRO` stage 3 by an implementation that loops over micro-batches outside and over
+    /// blocks inside. It gathers parameters twice and scatters gradients once per micro-batch, all in the parameters' dtype.
     pub usual_bytes_sent_per_optimizer_step: u64,
     /// Micro-batches of an optimiser step on one rank.
     pub micro_batches: usize,
 }
 
-/// Apart from what belongs to an optimiser step.
+/// Name of the traffic that belongs to no optimiser step.
 const SCORING: &str = "parameters, for sampling and scoring";
 
 impl Traffic {
@@ -67,8 +67,8 @@ impl Traffic {
         // Blocks, and embedding and head as if they were blocks.
         let units = count + 1 + u64::from(!model.tied);
         if setup.cuts_blocks() {
-            // All together for sampling. A pass opens embedding and head one after the other, be they tied or not: for scoring,
-            // and one before and after the update for the probe.
+            // For sampling all are gathered together. A pass gathers embedding and head one after the other, tied or not: once for
+            // scoring, and once before and once after the update for the probe.
             let passes = 1
                 + u64::from(setup.scores_twice())
                 + 2 * u64::from(setup.run.metrics.probe_bytes > 0);
@@ -87,7 +87,7 @@ impl Traffic {
             let bytes = sent(wide * trained);
             add("gradients to shards", data_ranks, updates * units, updates * bytes, true);
             if setup.run.lora.is_some() {
-                // What is cut are the blocks beneath; the corrections are whole.
+                // The base model's blocks are sharded; the adapter is whole.
                 let bytes = updates * sent(element * trained);
                 add("parameters from shards", data_ranks, updates * units, bytes, false);
             }
@@ -136,16 +136,16 @@ impl Traffic {
     }
 }
 
-/// What the ranks that hold a model together send each other.
+/// Collectives between the tensor-parallel ranks of one copy of the model.
 fn within_model(setup: &Setup) -> Vec<Collective> {
     let ranks = setup.run.parallel.tensor;
     if ranks == 1 {
         return Vec::new();
     }
     let (shared, holders) = setup.shared_gradient();
-    let own = if setup.cuts_optimizer() { setup.data_ranks() } else { 1 };
+    let shards = if setup.cuts_optimizer() { setup.data_ranks() } else { 1 };
     let wide = if setup.run.model.dtype == Dtype::F64 { 8 } else { 4 };
-    let bytes = wide * shared.div_ceil(own) as u64;
+    let bytes = wide * shared.div_ceil(shards) as u64;
     let updates = setup.optimizer_steps() as u64;
     let gradients = (
         updates * bytes.div_ceil(BUCKET_BYTES.into()),
@@ -164,8 +164,10 @@ fn within_model(setup: &Setup) -> Vec<Collective> {
     .collect()
 }
 
-/// All-reduces of the residual stream (Shoeybi et al. 2019, *Megatron-LM*, arXiv:1909.08053, Sec. 3), in vectors of a token each:
-/// the embedding's and two a block forwards, one a block as it is computed again, two backwards, and the head's for what was drawn.
+/// Operations and bytes of all-reduces of the residual stream (Shoeybi et al. 2019, *Megatron-LM*, arXiv:1909.08053, Sec. 3).
+///
+/// Counted in vectors of one token: the embedding's and two per block forward, one per block in recomputation, two per block
+/// backward, and the head's for sampled tokens.
 fn tensor_traffic(setup: &Setup) -> (u64, u64) {
     let lengths = setup.expected();
     let blocks = setup.model.blocks as u64;
@@ -190,15 +192,15 @@ fn tensor_traffic(setup: &Setup) -> (u64, u64) {
     (operations + epochs * micro * (update + 1), 2 * bytes * (ranks - 1) / ranks)
 }
 
-/// Bytes of the distributions that the change of entropy is measured with, and of all there are.
+/// Bytes of the distributions that the change of entropy is measured with, and of all distributions.
 fn probed_bytes(setup: &Setup) -> (u64, u64) {
     let drawn = setup.sequences_per_rank() as u64 * setup.expected().response_tokens as u64;
     let all = drawn * setup.model.vocabulary as u64 * 4;
     ((setup.run.metrics.probe_bytes as u64).min(all), all)
 }
 
-/// What is gathered of the parts of the vocabulary: distributions before and after an update, to measure the change of entropy, and
-/// the logits of each token that is drawn, in f64, where some of them are left out.
+/// Operations and bytes of gathering over the shards of the vocabulary: distributions before and after an update, which
+/// measure the change of entropy, and in truncated sampling the f64 logits of each sampled token.
 fn vocabulary_traffic(setup: &Setup) -> (u64, u64) {
     let (kept, all) = probed_bytes(setup);
     let drawn = if setup.truncates() { 2 * all } else { 0 };

@@ -1,4 +1,4 @@
-//! How long all training steps of a run take together.
+//! Time of all training steps of a run.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -11,13 +11,13 @@ use super::time::StepTime;
 /// Time of a run, by the time of its training step; evaluations and checkpoints are not counted.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct WholeRun {
-    /// Training steps.
+    /// Number of training steps.
     pub steps: u64,
-    /// From the first step to the last, in seconds.
+    /// Time from the first step to the last, in seconds.
     pub seconds: f64,
-    /// The same, times the devices, in hours.
+    /// Time multiplied by the number of devices, in hours.
     pub device_hours: f64,
-    /// Whether the devices are GPUs.
+    /// True if the devices are GPUs.
     pub on_gpus: bool,
 }
 

@@ -1,16 +1,16 @@
-//! One thing that is wrong.
+//! One problem of a run.
 
 use serde::Serialize;
 
 /// Something that keeps a run from learning, or makes it learn slowly.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// Whether no step of the run could have a gradient.
+    /// True if no step of the run could have a gradient.
     pub fatal: bool,
-    /// What was seen.
+    /// Observation that shows the problem.
     pub seen: String,
     /// The settings to change, the likeliest first.
     pub settings: Vec<&'static str>,
-    /// How.
+    /// Advice on how to change them.
     pub advice: String,
 }

@@ -1,4 +1,4 @@
-//! What is wrong with what was seen, and the setting that changes it.
+//! Finds problems in the samples of a run, and the settings that solve them.
 
 use reward_math::Options;
 use training_run::config::RunConfig;
@@ -6,27 +6,27 @@ use training_run::config::RunConfig;
 use super::finding::Finding;
 use super::seen::Preflight;
 
-/// What is known of a model's files.
+/// Facts about a model's files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ModelFacts {
-    /// Whether there is a chat template.
+    /// True if there is a chat template.
     pub has_chat_template: bool,
-    /// Whether it ends where the answer begins.
+    /// True if the template ends where the answer begins.
     pub has_generation_prompt: bool,
     /// Tokens of the vocabulary.
     pub vocabulary: usize,
 }
 
-/// From this share on, something happens to most responses.
+/// Fraction from which on something happens to most responses.
 pub const MOST: f64 = 0.5;
 
-/// From this share on, responses that are cut at the length limit are worth a warning.
+/// Fraction of responses cut at the length limit from which on a warning is given.
 const MANY_CUT: f64 = 0.2;
 
 /// Mean entropy below which sampling repeats itself, in nats a token.
 const FROZEN_NATS: f64 = 0.01;
 
-/// Share of the largest entropy there is from which on tokens are drawn about evenly.
+/// Fraction of the largest possible entropy from which on tokens are drawn about evenly.
 const NOISE_FRACTION: f64 = 0.8;
 
 struct Findings(Vec<Finding>);
@@ -44,16 +44,16 @@ impl Findings {
     }
 }
 
-/// Everything that is wrong, the fatal first.
+/// Returns every problem, the fatal first.
 pub(super) fn findings(seen: &Preflight, run: &RunConfig, model: ModelFacts) -> Vec<Finding> {
-    let mut found = Findings(Vec::new());
-    prompts(seen, run, model, &mut found);
-    endings(seen, run, &mut found);
-    answers(seen, &run.reward.grading, &mut found);
-    groups(seen, run, &mut found);
-    entropy(seen, run.rollout.temperature, model.vocabulary, &mut found);
-    found.0.sort_by_key(|finding| !finding.fatal);
-    found.0
+    let mut findings = Findings(Vec::new());
+    prompts(seen, run, model, &mut findings);
+    endings(seen, run, &mut findings);
+    answers(seen, &run.reward.grading, &mut findings);
+    groups(seen, run, &mut findings);
+    entropy(seen, run.rollout.temperature, model.vocabulary, &mut findings);
+    findings.0.sort_by_key(|finding| !finding.fatal);
+    findings.0
 }
 
 fn all(fraction: f64) -> bool {
@@ -64,10 +64,10 @@ fn none(fraction: f64) -> bool {
     fraction <= 0.0
 }
 
-fn prompts(seen: &Preflight, run: &RunConfig, model: ModelFacts, found: &mut Findings) {
+fn prompts(seen: &Preflight, run: &RunConfig, model: ModelFacts, findings: &mut Findings) {
     let data = &run.data;
     if data.prompt.chat && !model.has_generation_prompt {
-        found.add(
+        findings.add(
             false,
             "the chat template does not open the assistant's turn: it ignores add_generation_prompt".to_owned(),
             &["data.prompt.chat", "model.path"],
@@ -76,7 +76,7 @@ fn prompts(seen: &Preflight, run: &RunConfig, model: ModelFacts, found: &mut Fin
         );
     }
     if !data.prompt.chat && model.has_chat_template {
-        found.add(
+        findings.add(
             false,
             "the model has a chat template that is not used".to_owned(),
             &["data.prompt.chat"],
@@ -84,7 +84,7 @@ fn prompts(seen: &Preflight, run: &RunConfig, model: ModelFacts, found: &mut Fin
         );
     }
     if seen.longest_prompt_tokens >= data.max_prompt_tokens {
-        found.add(
+        findings.add(
             false,
             format!("a prompt has all of the {} tokens that it may have", data.max_prompt_tokens),
             &["data.max_prompt_tokens"],
@@ -93,7 +93,7 @@ fn prompts(seen: &Preflight, run: &RunConfig, model: ModelFacts, found: &mut Fin
     }
 }
 
-fn endings(seen: &Preflight, run: &RunConfig, found: &mut Findings) {
+fn endings(seen: &Preflight, run: &RunConfig, findings: &mut Findings) {
     let rollout = &run.rollout;
     let longest = rollout.max_response_tokens;
     let has_stops = !(rollout.stop.is_empty() && rollout.stop_token_ids.is_empty());
@@ -108,16 +108,16 @@ fn endings(seen: &Preflight, run: &RunConfig, found: &mut Findings) {
                  chat template",
             );
         }
-        found.add(fatal, format!("every response was cut at {longest} tokens"), &names, advice);
+        findings.add(fatal, format!("every response was cut at {longest} tokens"), &names, advice);
     } else if seen.truncated_fraction >= MANY_CUT {
-        found.add(
+        findings.add(
             false,
             format!("{:.2} of the responses were cut at {longest} tokens", seen.truncated_fraction),
             &["rollout.max_response_tokens", "reward.overlong"],
             "raise it until most responses end by themselves, or choose what becomes of those that are cut",
         );
     } else if none(seen.ended_by_token_fraction) && !has_stops {
-        found.add(
+        findings.add(
             false,
             "no response ended by an end-of-sequence token".to_owned(),
             &["data.prompt.chat", "rollout.stop"],
@@ -125,7 +125,7 @@ fn endings(seen: &Preflight, run: &RunConfig, found: &mut Findings) {
         );
     }
     if seen.length_quantiles[2] <= 2.0 && longest > 8 {
-        found.add(
+        findings.add(
             false,
             format!("half of the responses have at most {} tokens", seen.length_quantiles[2]),
             &["data.prompt.chat", "data.prompt.template"],
@@ -134,7 +134,7 @@ fn endings(seen: &Preflight, run: &RunConfig, found: &mut Findings) {
     }
 }
 
-fn answers(seen: &Preflight, grading: &Options, found: &mut Findings) {
+fn answers(seen: &Preflight, grading: &Options, findings: &mut Findings) {
     let form = if grading.strict {
         "ask for \\boxed{} in data.prompt.template, or set reward.grading.strict = false, and reward.grading.last_number = true \
          where a bare number is the answer"
@@ -148,12 +148,12 @@ fn answers(seen: &Preflight, grading: &Options, found: &mut Findings) {
         if grading.strict { "reward.grading.strict" } else { "reward.grading.last_number" },
     ];
     if all(seen.unparsed_fraction) {
-        found.add(true, "no answer was found in any response".to_owned(), &names, form);
+        findings.add(true, "no answer was found in any response".to_owned(), &names, form);
         return;
     }
     if seen.unparsed_fraction > MOST {
         let share = seen.unparsed_fraction;
-        found.add(
+        findings.add(
             false,
             format!("no answer was found in {share:.2} of the responses"),
             &names,
@@ -161,7 +161,7 @@ fn answers(seen: &Preflight, grading: &Options, found: &mut Findings) {
         );
     }
     if none(seen.right_fraction) {
-        found.add(
+        findings.add(
             true,
             format!("not one of {} responses is right", seen.prompts * seen.group_size),
             &["data.train", "model.path", "reward.kind"],
@@ -169,7 +169,7 @@ fn answers(seen: &Preflight, grading: &Options, found: &mut Findings) {
         );
     }
     if all(seen.right_fraction) {
-        found.add(
+        findings.add(
             true,
             "every response is right".to_owned(),
             &["data.train", "reward.kind"],
@@ -178,21 +178,21 @@ fn answers(seen: &Preflight, grading: &Options, found: &mut Findings) {
     }
 }
 
-fn groups(seen: &Preflight, run: &RunConfig, found: &mut Findings) {
+fn groups(seen: &Preflight, run: &RunConfig, findings: &mut Findings) {
     if run.algorithm.advantage.smallest_group() <= 1 {
         return;
     }
     let share = seen.teaching_group_fraction;
     let mixed = !none(seen.right_fraction) && !all(seen.right_fraction);
     if none(share) && mixed {
-        found.add(
+        findings.add(
             seen.group_size >= run.rollout.group_size,
             "the rewards of each group are all the same: no comparison teaches anything".to_owned(),
             &["rollout.group_size", "rollout.temperature", "data.train"],
             "take larger groups, a higher temperature, or questions that are neither too easy nor too hard",
         );
     } else if share < 0.2 && mixed {
-        found.add(
+        findings.add(
             false,
             format!(
                 "{share:.2} of the groups have rewards that differ, about {:.1} of the {} of a step",
@@ -204,7 +204,7 @@ fn groups(seen: &Preflight, run: &RunConfig, found: &mut Findings) {
         );
     }
     if seen.repeated_group_fraction > MOST {
-        found.add(
+        findings.add(
             false,
             format!(
                 "the responses of {:.2} of the groups are all the same text",
@@ -216,10 +216,10 @@ fn groups(seen: &Preflight, run: &RunConfig, found: &mut Findings) {
     }
 }
 
-fn entropy(seen: &Preflight, temperature: f64, vocabulary: usize, found: &mut Findings) {
+fn entropy(seen: &Preflight, temperature: f64, vocabulary: usize, findings: &mut Findings) {
     let most = (vocabulary.max(2) as f64).ln();
     if seen.mean_entropy < FROZEN_NATS {
-        found.add(
+        findings.add(
             false,
             format!(
                 "the entropy is {:.4} nats a token: there is hardly any left to spend",
@@ -229,7 +229,7 @@ fn entropy(seen: &Preflight, temperature: f64, vocabulary: usize, found: &mut Fi
             format!("raise the temperature above {temperature}, or begin from an earlier model"),
         );
     } else if seen.mean_entropy > NOISE_FRACTION * most {
-        found.add(
+        findings.add(
             false,
             format!(
                 "the entropy is {:.2} nats a token of at most {most:.2}: the text is noise",

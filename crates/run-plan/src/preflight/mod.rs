@@ -1,6 +1,6 @@
-//! Whether a run can learn at all, seen from a few dozen of its own samples before it is started.
+//! Checks whether a run can learn at all, from a few dozen of its own samples before it is started.
 //!
-//! [`Preflight`] counts what was sampled; [`Finding`]s say what is wrong and which setting changes it. A finding is
+//! [`Preflight`] counts over the samples; [`Finding`]s are problems and the settings to change. A finding is
 //! [fatal](Finding::fatal) where no step of the run could have a gradient.
 
 mod finding;
@@ -69,13 +69,13 @@ impl Preflight {
         seen
     }
 
-    /// Whether no step of the run could have a gradient.
+    /// True if no step of the run could have a gradient.
     pub fn cannot_learn(&self) -> bool {
         self.findings.iter().any(|finding| finding.fatal)
     }
 }
 
-/// The quantile of ascending values, linear between neighbours.
+/// Returns the quantile of ascending values, linear between neighbours.
 fn quantile(ascending: &[usize], level: f64) -> f64 {
     let place = level * (ascending.len() - 1) as f64;
     let below = place.floor();

@@ -1,10 +1,10 @@
-//! What was sampled, and what it comes to.
+//! Samples of a preflight, and statistics over them.
 
 use serde::Serialize;
 
 use super::finding::Finding;
 
-/// What became of one response.
+/// Verdict on one response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
@@ -23,15 +23,15 @@ pub struct SampleSeen {
     pub text: String,
     /// Its length in tokens.
     pub tokens: usize,
-    /// Whether it was cut at the length limit.
+    /// True if it was cut at the length limit.
     pub truncated: bool,
-    /// Whether it ended by an end-of-sequence token.
+    /// True if it ended by an end-of-sequence token.
     pub ended_by_token: bool,
-    /// What the verifier says.
+    /// Verdict of the verifier.
     pub outcome: Outcome,
-    /// Why, in words.
+    /// Reason for the verdict, in words.
     pub reason: String,
-    /// What it earns.
+    /// Reward of the response.
     pub reward: f64,
     /// Sum of the exact entropies of its tokens' distributions, in nats.
     pub entropy_sum: f64,
@@ -42,7 +42,7 @@ pub struct SampleSeen {
 pub struct GroupSeen {
     /// Name of the question.
     pub question: String,
-    /// What is asked.
+    /// Text of the question.
     pub problem: String,
     /// The known answer.
     pub answer: String,
@@ -57,18 +57,18 @@ impl GroupSeen {
         self.samples.iter().filter(|sample| sample.outcome == Outcome::Right).count()
     }
 
-    /// Whether its rewards differ, so that they teach something by comparison.
+    /// True if the rewards of the group differ, so that comparing them teaches something.
     pub(super) fn teaches(&self) -> bool {
         self.samples.windows(2).any(|pair| (pair[0].reward - pair[1].reward).abs() > 0.0)
     }
 }
 
-/// What was seen of a run before its first step. Shares are fractions.
+/// Statistics over the samples of a run before its first step. Shares are fractions.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Preflight {
-    /// Prompts asked.
+    /// Number of prompts.
     pub prompts: usize,
-    /// Responses to each.
+    /// Number of responses to each prompt.
     pub group_size: usize,
     /// The first prompt as the model reads it.
     pub rendered_prompt: String,
@@ -94,11 +94,11 @@ pub struct Preflight {
     pub mean_entropy: f64,
     /// Share of groups whose responses are all the same text.
     pub repeated_group_fraction: f64,
-    /// What is wrong, the fatal first.
+    /// Problems of the run, the fatal first.
     pub findings: Vec<Finding>,
     /// Every response.
     pub groups: Vec<GroupSeen>,
 }
 
-/// Where the quantiles of the lengths are taken.
+/// Levels of the quantiles of response lengths.
 pub const QUANTILES: [f64; 5] = [0.0, 0.25, 0.5, 0.9, 1.0];

@@ -1,4 +1,4 @@
-//! A preflight as a person reads it.
+//! Text of a preflight.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
@@ -7,7 +7,7 @@ use messages::counted;
 
 use super::{Finding, Outcome, Preflight};
 
-/// Most characters of a text that are shown: its beginning and its end.
+/// Most characters of a text that are shown, half from its beginning and half from its end.
 const SHOWN: usize = 1200;
 
 impl Preflight {
@@ -47,7 +47,7 @@ impl Preflight {
         write!(out, "{self}")
     }
 
-    /// The commonest reason why a response holds no answer.
+    /// The commonest reason why no answer was found in a response.
     fn commonest_lack(&self) -> Option<&str> {
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         for sample in self.groups.iter().flat_map(|group| &group.samples) {
@@ -110,7 +110,7 @@ fn indent(out: &mut impl fmt::Write, text: &str) -> fmt::Result {
     shown.lines().try_for_each(|line| writeln!(out, "  | {line}"))
 }
 
-/// The beginning and the end of a text.
+/// Shortens a text to its beginning and its end.
 fn shortened(text: &str, most: usize) -> String {
     let count = text.chars().count();
     if count <= most {

@@ -1,4 +1,4 @@
-//! Settings that are chosen for the memory there is.
+//! Settings chosen for the memory there is.
 
 use run_plan::plan::{
     Assumptions, Choice, Hardware, MemoryPlan, ModelSizes, Plan, Setup, preset_model,
@@ -8,7 +8,7 @@ use training_run::config::{Dtype, Run};
 
 use crate::plan::{on, setup};
 
-/// The choice leaves the result as it is; moments in bf16 are the last resort, and said.
+/// The choice leaves the result as it is; moments in bf16 are the last resort, and the remark names them.
 #[test]
 fn settings_are_chosen_by_the_memory_there_is() {
     let choose = |size: &str, more: &[&str], gpu: &str, nodes| {
@@ -39,7 +39,7 @@ fn settings_are_chosen_by_the_memory_there_is() {
     let parallel = small.setup.run.parallel;
     assert!(parallel.offload_block_inputs && !parallel.offload_optimizer, "{small:?}");
     assert!(small.settings.contains(&"parallel.offload_block_inputs=true".to_owned()));
-    // Two ranks that share a copy of the model have room for more rows.
+    // Two tensor-parallel ranks per copy of the model have room for more rows.
     let pairs = choose("32b", &[], "h200", 4).expect("fits");
     assert_eq!(pairs.setup.run.parallel.tensor, 2, "{:?}", pairs.settings);
 }

@@ -1,4 +1,4 @@
-//! Plans against arithmetic done by hand.
+//! Plans compared with arithmetic done by hand.
 
 use run_plan::plan::{
     Assumptions, Hardware, MemoryPlan, ModelSizes, Plan, Setup, StepTime, Traffic, preset_model,
@@ -60,8 +60,8 @@ fn where_products_are_taken_in_f32_the_head_is_there_once_more() {
     let head = 4 * 151_936 * 896;
     for phase in ["sampling", "scoring", "updating"] {
         let bytes = |plan: &MemoryPlan| {
-            let found = plan.phases.iter().find(|other| other.name == phase);
-            found.expect("a phase of every plan").bytes()
+            let planned = plan.phases.iter().find(|other| other.name == phase);
+            planned.expect("a phase of every plan").bytes()
         };
         let more = bytes(&widened) - bytes(&narrow);
         // Sampling reads prompts besides, by blocks whose widest matrix is 896 × 4,864.
@@ -87,13 +87,13 @@ fn each_stage_cuts_what_it_says() {
     // Parameters whole; master weights, moments and f32 gradients of an eighth.
     assert!((resident(1) - (2.0 + 16.0 / 8.0) * all).abs() < 0.01, "{}", resident(1));
     assert!((resident(2) - (2.0 + 16.0 / 8.0) * all).abs() < 0.01, "{}", resident(2));
-    // Parameters are cut at stage 3.
+    // Parameters are sharded at stage 3.
     let cut = 18.0 / 8.0 * all;
     assert!((resident(3) - cut).abs() < 0.01, "{} {cut}", resident(3));
 }
 
-/// Whole parameters of two bytes; of an eighth the summed gradient in f32 and what is stepped: a copy of the parameters, their
-/// lower halves, and moments of two bytes. At stage 3 the parameters' own shard is stepped.
+/// Parameters of two bytes are whole. An eighth is kept of the f32 gradient sum, a copy of the parameters, their lower halves and
+/// moments of two bytes. At stage 3 the optimiser steps the parameters' own shard.
 #[test]
 fn a_split_master_is_cut_as_a_whole_one() {
     let resident = |master: &str, zero| {
@@ -159,24 +159,24 @@ fn a_fit_needs_every_byte_of_the_peak() {
     }
 }
 
-/// One optimiser step sends each block twice in bf16 and its gradient once in f32, whatever the micro-batches.
+/// One optimiser step sends each block twice in bf16 and its gradient once in f32, whatever the number of micro-batches.
 #[test]
 fn stage_3_sends_each_block_twice_and_its_gradient_once() {
     let setup = on(setup("7b", &[]), 1, 8, 3);
     let outer = 2.0 * 152_064.0 * 3584.0 + 3584.0;
     let blocks = P - outer;
     let sent = Traffic::new(&setup);
-    // Embedding and head are as blocks. Backwards the embedding is not asked for, nor at the first of eight steps the head's
-    // statistics.
+    // Embedding and head count as blocks. Backward does not gather the embedding. The first of eight steps does not gather the head
+    // for statistics.
     let head = 152_064.0 * 3584.0;
     let expected = 7.0 / 8.0 * (2.0 * P + 2.0 * (blocks + head - head / 8.0) + 4.0 * P);
-    let found = sent.bytes_sent_per_optimizer_step as f64;
-    assert!((found / expected - 1.0).abs() < 1e-6, "{found} {expected}");
+    let bytes = sent.bytes_sent_per_optimizer_step as f64;
+    assert!((bytes / expected - 1.0).abs() < 1e-6, "{bytes} {expected}");
     // 32 sequences of 8192 + 512 tokens, three at a time: eleven micro-batches, and 3 P (N - 1) / N bytes·2 for each.
     assert_eq!(sent.micro_batches, 11);
     let usual = 11.0 * 3.0 * 7.0 / 8.0 * 2.0 * P;
-    let found = sent.usual_bytes_sent_per_optimizer_step as f64;
-    assert!((found / usual - 1.0).abs() < 1e-6, "{found} {usual}");
+    let bytes = sent.usual_bytes_sent_per_optimizer_step as f64;
+    assert!((bytes / usual - 1.0).abs() < 1e-6, "{bytes} {usual}");
     assert!(Traffic::new(&on(setup, 1, 1, 3)).collectives.is_empty());
 }
 
@@ -198,12 +198,12 @@ fn decoding_is_bound_by_memory_and_then_by_products() {
         let setup = Setup { mean_prompt_tokens: 256, mean_response_tokens: 2048, ..setup };
         let time = StepTime::new(&setup, &hardware, &ideal, &Traffic::new(&setup));
         let prompts = (rows / 8 * 256) as f64 * 2.0 * 6.525e9 / 790e12;
-        let found = (time.sampling_seconds - prompts) / 2048.0 * 1e3;
-        assert!((found - milliseconds).abs() < 0.02, "{rows} rows: {found} ms");
+        let computed = (time.sampling_seconds - prompts) / 2048.0 * 1e3;
+        assert!((computed - milliseconds).abs() < 0.02, "{rows} rows: {computed} ms");
     }
 }
 
-/// Six operations a weight and token are a share of 6/8 of those that are done where every block is computed again.
+/// With every block recomputed, six operations a weight and token are 6/8 of those that are done.
 #[test]
 fn utilisation_does_not_count_what_is_computed_again() {
     let hardware = Hardware::named("h200", 3200.0).expect("known");
@@ -213,8 +213,8 @@ fn utilisation_does_not_count_what_is_computed_again() {
     };
     let cut = on(setup("7b", &["data.max_prompt_tokens=1"]), 1, 8, 3);
     // The head's share of the weights is 0.077 and has 3.875 passes on average in place of three.
-    let found = mfu(&cut) / assumptions.matrix_fraction;
-    assert!((found - 0.75).abs() < 0.003, "{found}");
+    let fraction = mfu(&cut) / assumptions.matrix_fraction;
+    assert!((fraction - 0.75).abs() < 0.003, "{fraction}");
     let kept = cut.with(|run| {
         (run.training.activation_bytes, run.parallel.zero) = (usize::MAX, Zero::Nothing);
     });
@@ -242,7 +242,7 @@ fn counts_that_cannot_be_are_named() {
     );
 }
 
-/// Of 3B's two key heads eight ranks hold one each; four have the same and send each other its gradient.
+/// Each of eight ranks holds one of 3B's two key heads; four ranks hold the same one and sum its gradient.
 #[test]
 fn ranks_beyond_the_key_heads_hold_them_again() {
     let on = |tensor| {
@@ -254,12 +254,12 @@ fn ranks_beyond_the_key_heads_hold_them_again() {
     let (two, eight) = (on(2), on(8));
     let memory = |setup: &Setup| MemoryPlan::new(setup, setup.longest());
     let (in_two, in_eight) = (memory(&two), memory(&eight));
-    // Four times the sequences of a rank, and the same keys of each.
+    // A rank has four times the sequences, and as many keys of each.
     let cached = |memory| bytes_of(memory, "KV cache");
     assert_eq!(cached(&in_eight), cached(&in_two));
     let keys = 36 * 2 * 2048 * 256u64;
-    let whole = 3_085_938_688u64;
-    let of_eight = whole / 8 + keys / 2 - keys / 8;
+    let all = 3_085_938_688u64;
+    let of_eight = all / 8 + keys / 2 - keys / 8;
     assert!(bytes_of(&in_eight, "parameters").abs_diff(2 * of_eight) < 64);
     let traffic = Traffic::new(&eight);
     let shared = traffic.collectives.iter().find(|c| c.name.starts_with("gradients of tensor"));
@@ -271,7 +271,7 @@ fn ranks_beyond_the_key_heads_hold_them_again() {
     assert!(Traffic::new(&two).collectives.iter().all(|c| c.name != shared.name));
 }
 
-/// Everything but the norms is cut; each rank holds the rows of twice as many sequences as without.
+/// Everything but the norms is sharded; each rank works on four times as many sequences as without.
 #[test]
 fn ranks_that_share_a_model_share_its_bytes() {
     let memory = |tensor| {
@@ -281,40 +281,41 @@ fn ranks_that_share_a_model_share_its_bytes() {
             .expect("four devices");
         MemoryPlan::new(&setup, setup.longest())
     };
-    let (whole, cut) = (memory(1), memory(4));
-    let ratio = whole.resident_bytes() as f64 / cut.resident_bytes() as f64;
+    let (unsharded, cut) = (memory(1), memory(4));
+    let ratio = unsharded.resident_bytes() as f64 / cut.resident_bytes() as f64;
     assert!((ratio - 4.0).abs() < 0.01, "{ratio}");
-    assert_eq!(bytes_of(&whole, "KV cache"), 4 * bytes_of(&cut, "KV cache"));
-    assert_eq!(4 * bytes_of(&whole, "block inputs"), bytes_of(&cut, "block inputs"));
+    assert_eq!(bytes_of(&unsharded, "KV cache"), 4 * bytes_of(&cut, "KV cache"));
+    assert_eq!(4 * bytes_of(&unsharded, "block inputs"), bytes_of(&cut, "block inputs"));
     assert_eq!(bytes_of(&cut, "activations that are kept"), 0);
 }
 
-/// 28 blocks: of each token the embedding and two sums a block forwards, one again, two backwards, and the head's of what was drawn.
+/// All-reduces of a token in 28 blocks: the embedding, two per block forward, one in recomputation, two backward; the head's for
+/// sampled tokens.
 #[test]
 fn ranks_of_a_model_send_the_residual_stream() {
     let settings = ["metrics.probe_bytes=0"];
-    let own = setup("7b", &settings)
+    let sharded = setup("7b", &settings)
         .with(|run| run.parallel.tensor = 4)
         .with_ranks(1, 8)
         .expect("eight devices");
     let bytes = |setup: &Setup, name: &str| {
         let traffic = Traffic::new(setup);
-        let found = traffic.collectives.iter().find(|one| one.name.starts_with(name));
-        found.map_or(0.0, |one| one.bytes_sent as f64)
+        let collective = traffic.collectives.iter().find(|one| one.name.starts_with(name));
+        collective.map_or(0.0, |one| one.bytes_sent as f64)
     };
     // Half of 2048 responses of 8192 tokens to half of 256 prompts of 512, which are read once each.
     let (sequences, tokens) = (1024.0, 1024.0 * 8704.0);
     let sampled = 128.0 * 512.0 + sequences * 8191.0;
     let vectors = (tokens + sampled) * 57.0 + tokens * 141.0 + sequences * 8192.0;
     let expected = vectors * 3584.0 * 2.0 * 2.0 * 3.0 / 4.0;
-    let found = bytes(&own, "activations of tensor");
-    assert!((found / expected - 1.0).abs() < 1e-9, "{found} {expected}");
-    assert!(bytes(&own, "statistics of tensor").abs() < 1e-9);
+    let sent = bytes(&sharded, "activations of tensor");
+    assert!((sent / expected - 1.0).abs() < 1e-9, "{sent} {expected}");
+    assert!(bytes(&sharded, "statistics of tensor").abs() < 1e-9);
     // The whole rows of logits, in f64, where some are left out.
-    let truncated = own.with(|run| run.rollout.top_k = 50);
+    let truncated = sharded.with(|run| run.rollout.top_k = 50);
     let rows = sequences * 8192.0 * 152_064.0 * 8.0 * 3.0 / 4.0;
-    let found = bytes(&truncated, "statistics of tensor");
-    assert!((found / rows - 1.0).abs() < 1e-9, "{found} {rows}");
+    let sent = bytes(&truncated, "statistics of tensor");
+    assert!((sent / rows - 1.0).abs() < 1e-9, "{sent} {rows}");
 }
 
 #[test]
@@ -335,7 +336,8 @@ fn low_rank_corrections_have_small_gradients_and_moments() {
     assert_eq!(setup.run.optimizer.moments, Dtype::F32);
 }
 
-/// One H200 with weights split and narrow moments has tens of gigabytes left; a rank that gathers blocks cannot keep their graphs.
+/// One H200 with split master weights and narrow moments has tens of gigabytes left. A rank that gathers blocks cannot keep their
+/// graphs.
 #[test]
 fn memory_that_is_left_is_offered_to_activations() {
     let hardware = Hardware::named("h200", 400.0).expect("a known device");
@@ -356,13 +358,13 @@ fn memory_that_is_left_is_offered_to_activations() {
     assert!((saved - more.saved_seconds).abs() < 1e-9 && saved > 0.0);
     assert!(more.peak_bytes <= hardware.memory_bytes && more.peak_bytes > plan.memory.peak_bytes());
     assert!(seconds(more.activation_bytes - 1_000_000_000) > seconds(more.activation_bytes));
-    let said = plan.to_string();
-    let line = said.lines().find(|line| line.starts_with("faster by")).expect("a line");
+    let text = plan.to_string();
+    let line = text.lines().find(|line| line.starts_with("faster by")).expect("a line");
     assert!(
         line.ends_with(&format!("training.activation_bytes = {}", more.activation_bytes)),
         "{line}"
     );
-    // What is offered is the most: with it there is nothing more to offer.
+    // The largest useful value is offered: with it nothing is left to offer.
     let best = one.with(|run| run.training.activation_bytes = more.activation_bytes);
     assert_eq!(Plan::new(best, hardware.clone(), assumptions).more_kept, None);
     let cut = on(setup("7b", &shorter), 1, 8, 3);

@@ -1,4 +1,4 @@
-//! What a preflight says of samples that are made up for it.
+//! Findings of a preflight on made-up samples.
 
 use std::path::Path;
 
@@ -17,14 +17,14 @@ training = { steps = 1 }
 const MODEL: ModelFacts =
     ModelFacts { has_chat_template: true, has_generation_prompt: true, vocabulary: 1000 };
 
-/// The run with these settings changed.
+/// The run with settings overridden.
 fn run(overrides: &[&str]) -> Run {
     let overrides: Vec<String> = overrides.iter().map(|&one| one.to_owned()).collect();
     let config = RunConfig::parse(CONFIGURATION, Path::new("x.toml"), &overrides);
     config.and_then(RunConfig::resolve).expect("a run")
 }
 
-/// A response of 20 tokens and 0.5 nats a token that ended by itself; `number` makes its text its own.
+/// A response of 20 tokens with 0.5 nats each that ended by itself; `number` makes its text unique.
 fn sample(number: usize, outcome: Outcome) -> SampleSeen {
     SampleSeen {
         text: format!("so it is {number}"),
@@ -38,7 +38,7 @@ fn sample(number: usize, outcome: Outcome) -> SampleSeen {
     }
 }
 
-/// Groups of four with so many right responses each, changed by `change`.
+/// Groups of four responses with `right` right ones each, changed by `change`.
 fn groups(right: &[usize], change: impl Fn(&mut SampleSeen)) -> Vec<GroupSeen> {
     let group = |(index, &right): (usize, &usize)| GroupSeen {
         question: format!("q{index}"),
@@ -63,11 +63,11 @@ fn seen(groups: Vec<GroupSeen>, overrides: &[&str]) -> Preflight {
 
 /// The settings that the fatal findings name first, and those of the warnings.
 fn named(seen: &Preflight) -> (Vec<&'static str>, Vec<&'static str>) {
-    let of = |fatal| {
+    let first_settings = |fatal| {
         let findings = seen.findings.iter().filter(|finding| finding.fatal == fatal);
         findings.map(|finding| finding.settings[0]).collect()
     };
-    (of(true), of(false))
+    (first_settings(true), first_settings(false))
 }
 
 #[test]
@@ -89,8 +89,8 @@ fn lengths_have_quantiles() {
     }
     let seen = seen(groups, &[]);
     // Of 10, 20, …, 80, linear between neighbours.
-    let found = seen.length_quantiles.map(|length| format!("{length}"));
-    assert_eq!(found, ["10", "27.5", "45", "73", "80"]);
+    let quantiles = seen.length_quantiles.map(|length| format!("{length}"));
+    assert_eq!(quantiles, ["10", "27.5", "45", "73", "80"]);
     // 8 · 10 nats over 360 tokens.
     assert!((seen.mean_entropy - 80.0 / 360.0).abs() < 1e-15);
 }
@@ -177,26 +177,29 @@ fn responses_that_never_end_name_length_and_stops() {
 
 #[test]
 fn prompts_that_are_not_as_the_model_was_taught_are_said() {
-    let of = |overrides: &[&str], model: ModelFacts| {
+    let findings_of = |overrides: &[&str], model: ModelFacts| {
         let (rendered, groups) = ("Q: 3 + 4?\nA:".to_owned(), groups(&[1, 2], |_| {}));
         let findings = Preflight::new(rendered, groups, &run(overrides), model).findings;
         let first = |finding: Finding| (finding.fatal, finding.settings[0]);
         findings.into_iter().map(first).collect::<Vec<_>>()
     };
     let closed = ModelFacts { has_generation_prompt: false, ..MODEL };
-    assert_eq!(of(&[], closed), [(false, "data.prompt.chat")]);
+    assert_eq!(findings_of(&[], closed), [(false, "data.prompt.chat")]);
     let plain = ["data.prompt.chat=false"];
-    assert_eq!(of(&plain, MODEL), [(false, "data.prompt.chat")]);
-    assert_eq!(of(&plain, ModelFacts { has_chat_template: false, ..MODEL }), []);
-    assert_eq!(of(&["data.max_prompt_tokens=12"], MODEL), [(false, "data.max_prompt_tokens")]);
+    assert_eq!(findings_of(&plain, MODEL), [(false, "data.prompt.chat")]);
+    assert_eq!(findings_of(&plain, ModelFacts { has_chat_template: false, ..MODEL }), []);
+    assert_eq!(
+        findings_of(&["data.max_prompt_tokens=12"], MODEL),
+        [(false, "data.max_prompt_tokens")]
+    );
 }
 
 #[test]
 fn too_little_and_too_much_entropy_are_said() {
-    let of = |sum: f64| seen(groups(&[1, 2], |sample| sample.entropy_sum = sum), &[]);
-    assert_eq!(named(&of(0.1)).1, ["rollout.temperature"]);
+    let with_entropy = |sum: f64| seen(groups(&[1, 2], |sample| sample.entropy_sum = sum), &[]);
+    assert_eq!(named(&with_entropy(0.1)).1, ["rollout.temperature"]);
     // ln 1000 is 6.9 nats.
-    assert_eq!(named(&of(20.0 * 6.5)).1, ["model.path"]);
+    assert_eq!(named(&with_entropy(20.0 * 6.5)).1, ["model.path"]);
     let repeated = seen(groups(&[1, 2], |sample| sample.text = "7".to_owned()), &[]);
     assert_eq!(named(&repeated).1, ["rollout.temperature"]);
 }

@@ -1,18 +1,18 @@
-//! Intervals by the bootstrap: the same number over problems drawn again.
+//! Bootstrap intervals: means over resampled problems.
 
 use counter_rng::{NoiseKey, Purpose, purpose_seed, uniform};
 use entropy_core::{Interval, quantile};
 use serde::{Deserialize, Serialize};
 
-/// How intervals are drawn.
+/// Settings of the bootstrap.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Bootstrap {
-    /// How often the problems are drawn again.
+    /// Number of resamples.
     pub resamples: usize,
     /// Coverage of an interval, a fraction.
     pub level: f64,
-    /// Seed of the draws.
+    /// Seed of the resamples.
     pub seed: u64,
 }
 
@@ -26,23 +26,23 @@ impl Default for Bootstrap {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Estimate {
-    /// The mean over the problems there are.
+    /// Mean over the problems.
     pub value: f64,
-    /// Percentile interval of the means over problems drawn again.
+    /// Percentile interval of the means over resampled problems.
     pub interval: Interval,
 }
 
-/// A mean over problems, and the same of every resample.
+/// A mean over problems, and the mean of every resample.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Resampled {
     /// Mean over the problems.
     pub value: f64,
-    /// Mean over the problems drawn again, one a resample.
+    /// Mean over each resample of the problems, `[resamples]`.
     pub means: Vec<f64>,
 }
 
 impl Bootstrap {
-    /// What is wrong with these settings, if anything is.
+    /// Returns the first setting that is out of range, and what was expected; `None` if all are valid.
     pub fn fault(&self) -> Option<String> {
         if self.resamples == 0 {
             return Some("bootstrap.resamples is 0, expected at least 1".to_owned());
@@ -52,11 +52,12 @@ impl Bootstrap {
             .then(|| format!("bootstrap.level is {}, expected above 0 and below 1", self.level))
     }
 
-    /// Means of columns with one value a problem over the same resamples of the problems: with replacement, as many as
-    /// there are. `stream` keeps the draws of one set apart from another's.
+    /// Resamples the problems with replacement, as many as there are, and returns the means of columns with one value per problem.
     ///
-    /// The draws are a pure function of (seed, stream, resample, place): a longer column, another order of columns or
-    /// more threads change none.
+    /// All columns share the resamples. `stream` separates the draws of one set from another's.
+    ///
+    /// The draws are a pure function of (seed, stream, resample, index). They do not change with a longer column, another order
+    /// of columns or more threads.
     ///
     /// Source: Efron and Tibshirani 1993, *An introduction to the bootstrap*, Ch. 13, the percentile interval.
     ///
@@ -92,7 +93,7 @@ impl Bootstrap {
             .collect()
     }
 
-    /// The percentile interval of resampled means.
+    /// Returns the percentile interval of resampled means.
     pub fn estimate(&self, resampled: &Resampled) -> Estimate {
         let mut means = resampled.means.clone();
         means.sort_by(f64::total_cmp);
@@ -103,7 +104,7 @@ impl Bootstrap {
 }
 
 impl Resampled {
-    /// The plain mean of several sets' means, each set resampled by itself.
+    /// Returns the plain mean of several sets' means; each set is resampled by itself.
     ///
     /// # Panics
     ///
@@ -144,12 +145,12 @@ mod tests {
     fn an_interval_of_many_problems_is_that_of_the_normal_law() {
         let values: Vec<f64> = (0..400).map(|i| f64::from(i % 5 == 0)).collect();
         let settings = bootstrap(20_000);
-        let found = settings.estimate(&settings.resample(&[&values], 0)[0]);
-        assert!((found.value - 0.2).abs() < 1e-15);
+        let estimate = settings.estimate(&settings.resample(&[&values], 0)[0]);
+        assert!((estimate.value - 0.2).abs() < 1e-15);
         let half = 1.959_964 * (0.2f64 * 0.8 / 400.0).sqrt();
         // The quantile of 20 000 draws errs by some 0.0004, the lattice of the mean by 0.00125.
-        assert!((found.interval.low - (0.2 - half)).abs() < 3e-3, "{found:?}");
-        assert!((found.interval.high - (0.2 + half)).abs() < 3e-3, "{found:?}");
+        assert!((estimate.interval.low - (0.2 - half)).abs() < 3e-3, "{estimate:?}");
+        assert!((estimate.interval.high - (0.2 + half)).abs() < 3e-3, "{estimate:?}");
     }
 
     /// Two problems, 0 and 1: the mean is 0, ½ or 1 with chances ¼, ½, ¼.

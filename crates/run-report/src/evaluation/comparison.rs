@@ -1,4 +1,4 @@
-//! Two evaluations of the same problems, pair by pair.
+//! Paired comparison of two evaluations of the same problems.
 
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{Binomial, DiscreteCDF};
@@ -11,31 +11,31 @@ use super::response::Response;
 /// The responses of one evaluation to one set.
 #[derive(Debug, Clone, Copy)]
 pub struct SetResponses<'a> {
-    /// Problem after problem.
+    /// Responses, in the order of the problems.
     pub responses: &'a [Response],
-    /// To each problem.
+    /// Number of responses to each problem.
     pub samples: usize,
 }
 
-/// What two evaluations of one set differ by.
+/// Difference of two evaluations of one set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SetComparison {
     /// Name of the set.
     pub set: String,
-    /// The measure compared.
+    /// Name of the measure that is compared.
     pub measure: String,
-    /// Problems in it.
+    /// Number of problems in the set.
     pub problems: usize,
     /// Mean of the first evaluation.
     pub first: f64,
-    /// Mean of the second.
+    /// Mean of the second evaluation.
     pub second: f64,
-    /// Second less first: mean over the problems, with an interval over problems drawn again, both evaluations alike.
+    /// Second minus first: mean over the problems, with a bootstrap interval that pairs the two evaluations.
     pub difference: Estimate,
-    /// Problems on which the second is higher.
+    /// Number of problems on which the second is higher.
     pub higher: usize,
-    /// Problems on which it is lower.
+    /// Number of problems on which the second is lower.
     pub lower: usize,
     /// Two-sided p of the exact sign test.
     pub sign_test_p: f64,
@@ -45,35 +45,35 @@ pub struct SetComparison {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ComparisonError {
-    /// The problems are not the same.
+    /// The problems differ.
     #[error(
         "set `{set}`: problem {problem} is {first} in the first and {second} in the second, expected the same problems"
     )]
     Problems {
         /// Name of the set.
         set: String,
-        /// Place of the first that differs, counted from 0.
+        /// Index of the first problem that differs.
         problem: usize,
-        /// Its name in the first.
+        /// Its name in the first evaluation, with its answer.
         first: String,
-        /// Its name in the second.
+        /// Its name in the second evaluation, with its answer.
         second: String,
     },
-    /// No such measure.
+    /// An evaluation lacks the measure.
     #[error("set `{set}`: no measure `{measure}` in the {side}, expected one of {known}")]
     Measure {
         /// Name of the set.
         set: String,
-        /// As asked for.
+        /// Requested measure.
         measure: String,
-        /// Where it lacks.
+        /// The evaluation that lacks it: `first` or `second`.
         side: &'static str,
-        /// Those there are.
+        /// Measures of that evaluation.
         known: String,
     },
 }
 
-/// Two-sided p of the exact sign test: the chance that fair coins, one a problem that differs, fall at least as unevenly.
+/// Two-sided p of the exact sign test: the chance that fair coins, one per problem that differs, fall at least as unevenly.
 ///
 /// ```text
 /// p = min(1, 2 P(X <= min(higher, lower))),  X ~ Binomial(higher + lower, 1/2)
@@ -87,17 +87,17 @@ pub fn sign_test(higher: usize, lower: usize) -> f64 {
     }
 }
 
-/// Compares two evaluations of one set by a measure; `None` is avg@n, each with its own `n`. `stream` is the set's place.
+/// Compares two evaluations of one set by a measure; `None` is avg@n, each with its own `n`. `stream` is the set's index.
 ///
 /// The second result is the resampled difference, for the plain mean over sets.
 ///
 /// # Errors
 ///
-/// [`ComparisonError`] if the problems differ or a measure lacks.
+/// [`ComparisonError`] if the problems differ or a measure is missing.
 ///
 /// # Panics
 ///
-/// As [`columns`].
+/// See [`columns`].
 pub fn compare(
     set: &str,
     [first, second]: [SetResponses<'_>; 2],
@@ -106,7 +106,7 @@ pub fn compare(
     stream: u64,
 ) -> Result<(SetComparison, Resampled), ComparisonError> {
     check_problems(set, first, second)?;
-    let of = |side: SetResponses<'_>, name| -> Result<Column, ComparisonError> {
+    let column = |side: SetResponses<'_>, name| -> Result<Column, ComparisonError> {
         let wanted = measure.map_or_else(|| average_name(side.samples), str::to_owned);
         let columns = columns(side.responses, side.samples);
         let known =
@@ -116,9 +116,9 @@ pub fn compare(
             ComparisonError::Measure { set, measure, side: name, known: known() }
         })
     };
-    let (left, right) = (of(first, "first")?, of(second, "second")?);
+    let (left, right) = (column(first, "first")?, column(second, "second")?);
     let differences: Vec<f64> = right.values.iter().zip(&left.values).map(|(b, a)| b - a).collect();
-    // The same share of responses may round differently.
+    // Equal fractions of responses may round differently.
     let higher = differences.iter().filter(|&&difference| difference > 1e-12).count();
     let lower = differences.iter().filter(|&&difference| difference < -1e-12).count();
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;

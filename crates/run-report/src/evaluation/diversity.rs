@@ -1,20 +1,20 @@
-//! How much the responses to one problem have in common, in words.
+//! Word overlap of the responses to one problem.
 
 use std::collections::HashMap;
 
-/// Longest sequence of words that BLEU looks at.
+/// Longest n-gram of BLEU, in words.
 const BLEU_ORDER: usize = 4;
 
-/// What stands for a precision of 0 matches, divided by the number of sequences.
+/// Stands in for 0 matches in a precision.
 const SMOOTHING: f64 = 0.1;
 
-/// A text as its words: what stands between white space.
+/// Splits a text into words at white space.
 fn words(text: &str) -> Vec<&str> {
     text.split_whitespace().collect()
 }
 
-/// Share of different sequences of `order` words among all of them, over the responses to one problem: distinct-n, a
-/// fraction. 0 where no response is that long.
+/// Fraction of different n-grams of `order` words among all of them, over the responses to one problem: distinct-n. It is 0
+/// where no response is that long.
 ///
 /// Source: Li et al. 2016, arXiv:1510.03055, Sec. 5.
 pub fn distinct_ngrams(texts: &[&str], order: usize) -> f64 {
@@ -27,16 +27,16 @@ pub fn distinct_ngrams(texts: &[&str], order: usize) -> f64 {
     if all == 0 { 0.0 } else { counts.len() as f64 / all as f64 }
 }
 
-/// Mean over the responses to one problem of BLEU-4 of each against all others as references: self-BLEU, a fraction; 1
-/// where all say the same. `None` for fewer than two responses.
+/// Self-BLEU, a fraction: mean over the responses to one problem of BLEU-4 against all others as references. It is 1 where
+/// all are the same, `None` for fewer than two responses.
 ///
 /// ```text
 /// BLEU = BP · exp(¼ Σ_n ln p_n),   BP = min(1, exp(1 - r / c))
 /// ```
 ///
-/// `p_n` is the share of the response's sequences of `n` words that occur in a reference, each at most as often as in the
-/// reference that has it most; one without a match is smoothed to `0.1 / ` their number (at least 1). `c` is the response's
-/// length, `r` that of the reference nearest to it, the shorter of two. 0 where not a word matches.
+/// `p_n` is the fraction of the response's n-grams of `n` words that occur in a reference. Each counts at most as often as in
+/// the reference that has it most. Without a match it is smoothed to `0.1 / ` their number (at least 1). `c` is the response's
+/// length, `r` that of the reference nearest to it, the shorter of two. BLEU is 0 where no word matches.
 ///
 /// Source: Zhu et al. 2018, arXiv:1802.01886, with `sentence_bleu` and `SmoothingFunction.method1` of NLTK.
 pub fn self_bleu(texts: &[&str]) -> Option<f64> {
@@ -62,13 +62,13 @@ pub fn self_bleu(texts: &[&str]) -> Option<f64> {
     Some((0..words.len()).map(bleu).sum::<f64>() / words.len() as f64)
 }
 
-/// How often each sequence of words stands in each response, and where it stands most.
+/// Counts of each n-gram in each response, and its largest counts.
 struct Matches<'a> {
     counts: Vec<HashMap<&'a [&'a str], usize>>,
     most: HashMap<&'a [&'a str], Most>,
 }
 
-/// The largest count of a sequence, whose it is, and the largest of the others.
+/// The largest count of an n-gram, the response that has it, and the largest count in the others.
 #[derive(Clone, Copy, Default)]
 struct Most {
     first: usize,
@@ -81,11 +81,11 @@ impl<'a> Matches<'a> {
         let mut counts: Vec<HashMap<&[&str], usize>> = Vec::with_capacity(words.len());
         let mut most: HashMap<&[&str], Most> = HashMap::new();
         for (owner, words) in words.iter().enumerate() {
-            let mut own: HashMap<&[&str], usize> = HashMap::new();
+            let mut counted: HashMap<&[&str], usize> = HashMap::new();
             for ngram in words.windows(order) {
-                *own.entry(ngram).or_default() += 1;
+                *counted.entry(ngram).or_default() += 1;
             }
-            for (&ngram, &count) in &own {
+            for (&ngram, &count) in &counted {
                 let most = most.entry(ngram).or_default();
                 if count > most.first {
                     *most = Most { first: count, owner, second: most.first };
@@ -93,19 +93,19 @@ impl<'a> Matches<'a> {
                     most.second = most.second.max(count);
                 }
             }
-            counts.push(own);
+            counts.push(counted);
         }
         Self { counts, most }
     }
 
-    /// Sequences of this response that others have, and all of them, at least 1.
+    /// N-grams of this response that others have, and all of them, at least 1.
     fn of_response(&self, index: usize) -> (usize, usize) {
-        let own = &self.counts[index];
-        let matched = own.iter().map(|(ngram, &count)| {
+        let counted = &self.counts[index];
+        let matched = counted.iter().map(|(ngram, &count)| {
             let most = self.most[ngram];
             count.min(if most.owner == index { most.second } else { most.first })
         });
-        (matched.sum(), own.values().sum::<usize>().max(1))
+        (matched.sum(), counted.values().sum::<usize>().max(1))
     }
 }
 

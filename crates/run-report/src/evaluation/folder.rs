@@ -1,4 +1,4 @@
-//! The folder of one evaluation.
+//! The directory of one evaluation.
 //!
 //! ```text
 //! settings.json      everything that decides what is sampled, written first
@@ -29,7 +29,7 @@ const FORMAT: u32 = 1;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum FolderError {
-    /// It holds an evaluation with other settings.
+    /// The folder holds an evaluation with other settings.
     #[error(
         "{}: holds an evaluation with other settings, expected the same (choose another --output, or remove the folder): {difference}",
         path.display()
@@ -40,35 +40,35 @@ pub enum FolderError {
         /// The first field that differs.
         difference: String,
     },
-    /// Another process writes to it.
+    /// Another process writes to the folder.
     #[error("{}: another process evaluates into it, expected one at a time", path.display())]
     InUse {
         /// The folder.
         path: PathBuf,
     },
-    /// It holds no finished evaluation.
+    /// The folder holds no finished evaluation.
     #[error("{}: holds no finished evaluation, expected results.json", path.display())]
     Unfinished {
         /// The folder.
         path: PathBuf,
     },
-    /// A file is not what it should be.
+    /// A file is malformed.
     #[error("{}: {problem}", path.display())]
     Malformed {
         /// The file.
         path: PathBuf,
-        /// What is wrong and what was expected.
+        /// Description of the fault and of what was expected.
         problem: String,
     },
-    /// Something cannot be read.
+    /// A file cannot be read.
     #[error("{}: cannot read: {source}", path.display())]
     Read {
-        /// What.
+        /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         source: io::Error,
     },
-    /// Something cannot be written.
+    /// A file cannot be written.
     #[error(transparent)]
     Write(#[from] WriteError),
 }
@@ -79,21 +79,21 @@ pub enum FolderError {
 pub struct Results {
     /// Version of the file.
     pub format: u32,
-    /// What was evaluated, and how: everything in `settings.json`.
+    /// Settings of the evaluation, as in `settings.json`.
     pub settings: Value,
-    /// The sets, in the order they were asked for.
+    /// Results of the sets, in the order they were asked for.
     pub sets: Vec<SetResult>,
     /// Plain mean of the sets' avg@n, each set with the same weight.
     pub plain_mean: Estimate,
 }
 
 impl Results {
-    /// Results of these settings.
+    /// Makes results with these settings.
     pub fn new(settings: Value, sets: Vec<SetResult>, plain_mean: Estimate) -> Self {
         Self { format: FORMAT, settings, sets, plain_mean }
     }
 
-    /// A set by name.
+    /// Finds a set by name.
     pub fn set(&self, name: &str) -> Option<&SetResult> {
         self.sets.iter().find(|set| set.name == name)
     }
@@ -103,16 +103,16 @@ impl Results {
 #[derive(Debug)]
 pub struct ResultsFolder {
     root: PathBuf,
-    /// Held by whoever writes; the system lets go of it with the process.
+    /// Lock held while writing; the system releases it when the process ends.
     _lock: Option<File>,
 }
 
 impl ResultsFolder {
-    /// Makes the folder, or goes on in it where it holds the same settings, and keeps others from writing to it.
+    /// Creates the folder, or resumes in it if it holds the same settings, and locks it against other writers.
     ///
     /// # Errors
     ///
-    /// [`FolderError::OtherSettings`], [`FolderError::InUse`], or what cannot be read or written.
+    /// [`FolderError::OtherSettings`], [`FolderError::InUse`], or a file that cannot be read or written.
     pub fn begin(root: &Path, settings: &Value) -> Result<Self, FolderError> {
         let samples = root.join("samples");
         fs::create_dir_all(&samples).map_err(WriteError::of(&samples, "create the folder"))?;
@@ -131,7 +131,7 @@ impl ResultsFolder {
         Ok(folder)
     }
 
-    /// The folder of a finished evaluation.
+    /// Opens the folder of a finished evaluation.
     ///
     /// # Errors
     ///
@@ -144,12 +144,12 @@ impl ResultsFolder {
         Ok(folder)
     }
 
-    /// The folder itself.
+    /// Path of the folder.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// The table for people.
+    /// Path of the table for people.
     pub fn table(&self) -> PathBuf {
         self.root.join("table.md")
     }
@@ -170,7 +170,7 @@ impl ResultsFolder {
         self.samples().join(format!("{set}.jsonl"))
     }
 
-    /// The results, once there are any.
+    /// Reads the results; `None` if the evaluation is not finished.
     ///
     /// # Errors
     ///
@@ -188,9 +188,9 @@ impl ResultsFolder {
         Ok(Some(results))
     }
 
-    /// The responses to a set so far: whole groups of problems. What was written of the next one is cut off the file.
+    /// Reads the responses to a set so far, in full groups of problems. An incomplete group at the end is cut off the file.
     ///
-    /// `group` is the number of problems that are sampled together, `problems` how many there are.
+    /// `group` is the number of problems that are sampled together, `problems` their number in the set.
     ///
     /// # Errors
     ///
@@ -205,8 +205,8 @@ impl ResultsFolder {
     ) -> Result<Vec<Response>, FolderError> {
         let path = self.set_file(set);
         let (mut responses, ends) = read_lines(&path, samples)?;
-        let whole = responses.len() / samples;
-        let kept = if whole >= problems { problems } else { whole / group * group } * samples;
+        let answered = responses.len() / samples;
+        let kept = if answered >= problems { problems } else { answered / group * group } * samples;
         if kept < responses.len() || ends.last().is_some_and(|end| *end < length(&path)) {
             responses.truncate(kept);
             let end = kept.checked_sub(1).map_or(0, |last| ends[last]);
@@ -216,7 +216,7 @@ impl ResultsFolder {
         Ok(responses)
     }
 
-    /// Adds responses to a set's file; they are on disk when this returns.
+    /// Appends responses to a set's file, and syncs it to disk.
     ///
     /// # Errors
     ///
@@ -240,7 +240,7 @@ impl ResultsFolder {
         Ok(write().map_err(WriteError::of(&path, "write"))?)
     }
 
-    /// Writes table and results, each whole or not at all; with the second the evaluation is finished.
+    /// Writes the table, then the results, each atomically. The results mark the evaluation as finished.
     ///
     /// # Errors
     ///
@@ -251,7 +251,7 @@ impl ResultsFolder {
     }
 }
 
-/// The lock of a folder, which no other process holds.
+/// Locks a folder against other processes.
 fn lock(root: &Path) -> Result<File, FolderError> {
     let path = root.join(".lock");
     let file = File::create(&path).map_err(WriteError::of(&path, "create"))?;
@@ -262,7 +262,7 @@ fn lock(root: &Path) -> Result<File, FolderError> {
     }
 }
 
-/// The responses of a file, and where each ends in it; a torn last line is left out, and no file is no response.
+/// Reads the responses of a file and the offset at which each ends. A torn last line is left out; a missing file is empty.
 fn read_lines(path: &Path, samples: usize) -> Result<(Vec<Response>, Vec<u64>), FolderError> {
     let fault = |source| FolderError::Read { path: path.to_path_buf(), source };
     let file = match File::open(path) {
@@ -290,8 +290,8 @@ fn read_lines(path: &Path, samples: usize) -> Result<(Vec<Response>, Vec<u64>), 
         let expected = (index / samples, index % samples);
         if (response.problem, response.sample) != expected {
             let (problem, sample) = expected;
-            let found = format!("problem {} sample {}", response.problem, response.sample);
-            return Err(malformed(format!("{found}, expected problem {problem} sample {sample}")));
+            let actual = format!("problem {} sample {}", response.problem, response.sample);
+            return Err(malformed(format!("{actual}, expected problem {problem} sample {sample}")));
         }
         responses.push(response);
         ends.push(end);

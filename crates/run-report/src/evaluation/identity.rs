@@ -1,4 +1,4 @@
-//! Whether two evaluations are of the same model and the same questions.
+//! Fingerprints that tell if two evaluations use the same model and the same questions.
 
 use std::path::{Path, PathBuf};
 
@@ -6,8 +6,8 @@ use question_data::prompt::Prompt;
 use sha2::{Digest, Sha256};
 use training_run::saved_rollouts::{SavedRolloutError, fingerprint, weight_files};
 
-/// SHA-256 over configuration, tokenizer and weights of a model, which lies in one directory, or in two where one is an
-/// adapter: of files above 1 MiB the length and pieces, evenly spaced.
+/// SHA-256 over configuration, tokenizer and weights of a model in one directory, or in two for an adapter. Files above 1 MiB
+/// contribute their length and evenly spaced pieces.
 ///
 /// # Errors
 ///
@@ -24,7 +24,7 @@ pub fn of_model(directories: &[&Path]) -> Result<String, SavedRolloutError> {
     fingerprint(&files)
 }
 
-/// SHA-256 over what is asked and what is right: tokens of the prompts, and names and answers of the questions.
+/// SHA-256 over prompts and answers: tokens of the prompts, and names and answers of the questions.
 pub fn of_prompts(prompts: &[Prompt]) -> String {
     let mut hash = Sha256::new();
     let mut add = |bytes: &[u8]| {
@@ -52,14 +52,14 @@ mod tests {
 
     #[test]
     fn another_question_answer_or_prompt_is_another_set() {
-        let of = |prompt: Prompt| of_prompts(&[prompt]);
-        let one = of(prompt("a", "1", &[1, 2]));
-        assert_eq!(one, of(prompt("a", "1", &[1, 2])));
+        let fingerprint_of = |prompt: Prompt| of_prompts(&[prompt]);
+        let one = fingerprint_of(prompt("a", "1", &[1, 2]));
+        assert_eq!(one, fingerprint_of(prompt("a", "1", &[1, 2])));
         for other in [prompt("b", "1", &[1, 2]), prompt("a", "2", &[1, 2]), prompt("a", "1", &[1])]
         {
-            assert_ne!(one, of(other));
+            assert_ne!(one, fingerprint_of(other));
         }
-        assert_ne!(of(prompt("a1", "", &[])), of(prompt("a", "1", &[])));
+        assert_ne!(fingerprint_of(prompt("a1", "", &[])), fingerprint_of(prompt("a", "1", &[])));
     }
 
     #[test]

@@ -1,22 +1,22 @@
-//! Right by majority vote.
+//! Accuracy of the majority vote.
 
 /// Most responses to one problem: up to here the number of subsets is an `f64`.
 pub const MOST_SAMPLES: usize = 1000;
 
-/// Expected share of right majorities among `k` of the responses to one problem: maj@k, a fraction.
+/// Expected fraction of right majorities among `k` of the responses to one problem: maj@k.
 ///
-/// Mean over all sets of `k` of the `n` responses, drawn without putting back, of the chance that the answer with the most
-/// votes in the set is right. A response without a readable answer has no vote; where several answers have most, each wins
-/// with the same chance; where nobody votes, nothing is right. It is exact: with `c` right responses, `m_i` for wrong answer
-/// `i` and `u` without a vote,
+/// In each set of `k` of the `n` responses, the answer with the most votes is right with some chance. maj@k is the mean of
+/// that chance over all sets, drawn without replacement. A response without a readable answer has no vote. Answers tied for
+/// most votes win with equal chances; without any vote nothing is right. It is exact: with `c` right responses, `m_i` for
+/// wrong answer `i` and `u` without a vote,
 ///
 /// ```text
 /// maj@k = Σ_{j ≥ 1} C(c, j) Σ_t W_j(k - j, t) / (t + 1) / C(n, k)
 /// Σ_{v,t} W_j(v, t) x^v y^t = (1 + x)^u Π_i (Σ_{a < j} C(m_i, a) x^a + C(m_i, j) x^j y)
 /// ```
 ///
-/// where `j` is the votes for the right answer and `t` how many wrong ones have as many. `maj@1` is avg@n, and `maj@n` the
-/// vote of all.
+/// where `j` is the number of votes for the right answer and `t` the number of wrong answers with as many. `maj@1` is avg@n,
+/// and `maj@n` the vote of all.
 ///
 /// Source: self-consistency of Wang et al. 2022, arXiv:2203.11171, as the expectation over its draws.
 ///
@@ -33,8 +33,8 @@ pub fn majority_at_k(right: usize, wrong: &[usize], without_vote: usize, k: usiz
     (1..=right.min(k)).map(with_votes).fold(0.0, |sum, ways| sum + ways) / binomial(samples, k)
 }
 
-/// Ways to fill a set with `others` more responses so that no wrong answer has more than `votes`; each way counts one over
-/// the answers that have as many.
+/// Ways to fill a set with `others` more responses so that no wrong answer has more than `votes`. Each way is divided by the
+/// number of answers that have most votes.
 fn undefeated(wrong: &[usize], without_vote: usize, votes: usize, others: usize) -> f64 {
     let most_ties = others / votes;
     // [filled so far][ties so far]
@@ -78,11 +78,11 @@ mod tests {
 
     #[test]
     fn without_a_right_response_it_is_zero_without_a_sign() {
-        let found = majority_at_k(0, &[2], 0, 2);
-        assert!(found.abs() <= 0.0 && found.is_sign_positive(), "{found}");
+        let majority = majority_at_k(0, &[2], 0, 2);
+        assert!(majority.abs() <= 0.0 && majority.is_sign_positive(), "{majority}");
     }
 
-    /// The definition: every set of `k`, one by one. Answer 0 is right, `None` has no vote.
+    /// maj@k by its definition, over every set of `k`. Answer 0 is right, `None` has no vote.
     fn by_enumeration(answers: &[Option<usize>], k: usize) -> f64 {
         let sets = (0_u32..1 << answers.len()).filter(|set| set.count_ones() as usize == k);
         let (mut total, mut count) = (0.0, 0.0);
@@ -121,8 +121,8 @@ mod tests {
     #[test]
     fn many_responses_stay_within_the_range_of_numbers() {
         // C(1000, 500) is the largest there is. Either answer wins as often.
-        let found = majority_at_k(500, &[500], 0, 500);
-        assert!((found - 0.5).abs() < 1e-9, "{found}");
+        let majority = majority_at_k(500, &[500], 0, 500);
+        assert!((majority - 0.5).abs() < 1e-9, "{majority}");
         // Sets in which one of two answers is right, and those in which the other is.
         let (one, other) = (majority_at_k(500, &[499], 1, 500), majority_at_k(499, &[500], 1, 500));
         assert!((one + other - 1.0).abs() < 1e-9 && one > other, "{one} {other}");
@@ -139,11 +139,11 @@ mod tests {
             let held = |answer| answers.iter().filter(|found| **found == Some(answer)).count();
             let wrong: Vec<usize> = (1..5).map(held).filter(|&count| count > 0).collect();
             let silent = answers.iter().filter(|found| found.is_none()).count();
-            let found = majority_at_k(held(0), &wrong, silent, k);
+            let majority = majority_at_k(held(0), &wrong, silent, k);
             let expected = by_enumeration(&answers, k);
-            prop_assert!((found - expected).abs() < 1e-12, "{found} {expected}");
+            prop_assert!((majority - expected).abs() < 1e-12, "{majority} {expected}");
             if k == 1 {
-                prop_assert!((found - held(0) as f64 / answers.len() as f64).abs() < 1e-12);
+                prop_assert!((majority - held(0) as f64 / answers.len() as f64).abs() < 1e-12);
             }
         }
     }

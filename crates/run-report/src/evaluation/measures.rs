@@ -1,4 +1,4 @@
-//! Every measure of an evaluation: its definition, and one value a problem.
+//! Every measure of an evaluation: its definition, and one value per problem.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +10,14 @@ use super::diversity::{distinct_ngrams, self_bleu};
 use super::majority::majority_at_k;
 use super::response::Response;
 
-/// What a measure is.
+/// Name, unit and definition of a measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Measure {
-    /// Its name; `n` stands for the responses to a problem, `k` for a number of them.
+    /// Name; `n` stands for the number of responses to a problem, `k` for a number of them.
     pub name: &'static str,
-    /// Its unit; a `fraction` lies in 0..=1.
+    /// Unit; a `fraction` lies in 0..=1.
     pub unit: &'static str,
-    /// What it is for one problem; that of a set is the mean over its problems.
+    /// Definition for one problem; a set's value is the mean over its problems.
     pub definition: &'static str,
 }
 
@@ -78,7 +78,7 @@ pub const MEASURES: &[Measure] = &[
     ),
 ];
 
-/// The table of `docs/evaluation.md`, printed from [`MEASURES`].
+/// Prints the table of `docs/evaluation.md` from [`MEASURES`].
 pub fn measures_table() -> String {
     let mut table = String::from("| measure | unit | definition |\n|---|---|---|\n");
     for Measure { name, unit, definition } in MEASURES {
@@ -87,12 +87,12 @@ pub fn measures_table() -> String {
     table
 }
 
-/// A measure with one value a problem.
+/// A measure with one value per problem.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Column {
-    /// As in [`MEASURES`], with numbers in place of `n` and `k`.
+    /// Name as in [`MEASURES`], with numbers in place of `n` and `k`.
     pub name: String,
-    /// `[problems]`.
+    /// Values, `[problems]`.
     pub values: Vec<f64>,
 }
 
@@ -102,11 +102,11 @@ pub struct Column {
 pub struct SetResult {
     /// Name of the set.
     pub name: String,
-    /// Problems in it.
+    /// Number of problems in the set.
     pub problems: usize,
-    /// Responses to each.
+    /// Number of responses to each problem.
     pub samples: usize,
-    /// By name.
+    /// Measures in the order of [`MEASURES`].
     pub measures: Vec<NamedEstimate>,
 }
 
@@ -114,30 +114,30 @@ pub struct SetResult {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NamedEstimate {
-    /// As in [`MEASURES`], with numbers in place of `n` and `k`.
+    /// Name as in [`MEASURES`], with numbers in place of `n` and `k`.
     pub name: String,
-    /// Mean over the problems, and its interval.
+    /// Mean over the problems, with its interval.
     pub estimate: Estimate,
 }
 
 impl SetResult {
-    /// A measure by name.
+    /// Finds a measure by name.
     pub fn get(&self, name: &str) -> Option<Estimate> {
         self.measures.iter().find(|measure| measure.name == name).map(|measure| measure.estimate)
     }
 
-    /// Name of its first measure, `avg@n`.
+    /// Name of the first measure, `avg@n`.
     pub fn average_name(&self) -> String {
         average_name(self.samples)
     }
 }
 
-/// `avg@n`.
+/// Formats `avg@n` for a number of responses.
 pub fn average_name(samples: usize) -> String {
     format!("avg@{samples}")
 }
 
-/// The `k` that pass@k and maj@k are given for: powers of two from 2 on, and `samples` itself.
+/// Values of `k` for pass@k and maj@k: powers of two from 2 on, and `samples` itself.
 pub fn counts_below(samples: usize) -> Vec<usize> {
     let powers = std::iter::successors(Some(2_usize), |k| k.checked_mul(2));
     let mut counts: Vec<usize> = powers.take_while(|&k| k < samples).collect();
@@ -147,7 +147,7 @@ pub fn counts_below(samples: usize) -> Vec<usize> {
     counts
 }
 
-/// pass@k of `samples` responses of which `right` are right, a fraction.
+/// Computes pass@k of `samples` responses of which `right` are right, a fraction.
 ///
 /// # Panics
 ///
@@ -157,19 +157,19 @@ pub fn pass_at_k(right: usize, samples: usize, k: usize) -> f64 {
     1.0 - share_of_sets(samples - right, samples, k)
 }
 
-/// Votes on one problem.
+/// Votes of the responses to one problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Votes {
-    /// For the right answer.
+    /// Votes for the right answer.
     pub right: usize,
-    /// For each wrong one.
+    /// Votes for each wrong answer.
     pub wrong: Vec<usize>,
-    /// Responses that have no vote.
+    /// Responses without a vote.
     pub without: usize,
 }
 
 impl Votes {
-    /// Counts votes: `(whether it is right, the normal form of its answer)` of each response.
+    /// Counts votes from `(is right, normal form of the answer)` of each response.
     pub fn count<'a>(responses: impl IntoIterator<Item = (bool, Option<&'a str>)>) -> Self {
         let mut votes = Self { right: 0, wrong: Vec::new(), without: 0 };
         let mut wrong: BTreeMap<&str, usize> = BTreeMap::new();
@@ -184,26 +184,26 @@ impl Votes {
         votes
     }
 
-    /// Different answers.
+    /// Number of different answers.
     pub fn distinct(&self) -> usize {
         self.wrong.len() + usize::from(self.right > 0)
     }
 
-    /// maj@k, see [`majority_at_k`].
+    /// Computes maj@k, see [`majority_at_k`].
     ///
     /// # Panics
     ///
-    /// As that.
+    /// See [`majority_at_k`].
     pub fn majority_at_k(&self, k: usize) -> f64 {
         majority_at_k(self.right, &self.wrong, self.without, k)
     }
 }
 
-/// All measures of a set whose responses stand problem after problem, `samples` to each.
+/// Computes all measures of a set whose responses are ordered by problem, `samples` to each.
 ///
 /// # Panics
 ///
-/// If the responses are none, or no multiple of `samples`.
+/// If there are no responses, or their number is no multiple of `samples`.
 pub fn columns(responses: &[Response], samples: usize) -> Vec<Column> {
     assert!(
         samples > 0 && !responses.is_empty() && responses.len().is_multiple_of(samples),
@@ -249,11 +249,11 @@ pub fn columns(responses: &[Response], samples: usize) -> Vec<Column> {
     columns
 }
 
-/// A set's measures with their intervals, and its resampled `avg@n`; `stream` is the set's place.
+/// Computes a set's measures with their intervals, and its resampled `avg@n`; `stream` is the set's index.
 ///
 /// # Panics
 ///
-/// As [`columns`].
+/// See [`columns`].
 pub fn summarise(
     name: &str,
     responses: &[Response],
@@ -281,7 +281,7 @@ pub fn summarise(
 mod tests {
     use super::*;
 
-    /// Every set of `k` of `n`, the first `right` of which are right.
+    /// pass@k over every set of `k` of `samples`, the first `right` of which are right.
     fn pass_by_enumeration(right: usize, samples: usize, k: usize) -> f64 {
         let sets: Vec<u32> =
             (0u32..1 << samples).filter(|set| set.count_ones() as usize == k).collect();
@@ -294,9 +294,9 @@ mod tests {
         for samples in 1..=9 {
             for right in 0..=samples {
                 for k in 1..=samples {
-                    let found = pass_at_k(right, samples, k);
+                    let pass = pass_at_k(right, samples, k);
                     let expected = pass_by_enumeration(right, samples, k);
-                    assert!((found - expected).abs() < 1e-12, "{right} of {samples}, k {k}");
+                    assert!((pass - expected).abs() < 1e-12, "{right} of {samples}, k {k}");
                 }
             }
         }

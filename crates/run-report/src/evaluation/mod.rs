@@ -1,18 +1,18 @@
-//! What an evaluation says: how often a model is right, how sure that is, and how varied its responses are.
+//! Evaluation of a model: its accuracy, the intervals of it, and the diversity of responses.
 //!
 //! | module | answers |
 //! |---|---|
-//! | [`response`] | what is kept of one response |
-//! | [`majority`], [`diversity`] | the majority's answer; words in common |
-//! | [`measures`] | every measure: its definition, and one value a problem |
+//! | [`response`] | one response with its verdict |
+//! | [`majority`], [`diversity`] | the majority's answer; word overlap |
+//! | [`measures`] | every measure: its definition, and one value per problem |
 //! | [`repeated_draws`] | verl's `best@k`, to compare with its logs |
-//! | [`bootstrap`] | intervals, by drawing problems again |
+//! | [`bootstrap`] | intervals, by resampling problems |
 //! | [`comparison`] | two evaluations, problem by problem |
-//! | [`settings`], [`identity`], [`folder`] | what is evaluated and how; what it leaves on disk |
-//! | [`table`] | the same for people |
+//! | [`settings`], [`identity`], [`folder`] | settings; fingerprints of model and questions; files |
+//! | [`table`] | results in Markdown |
 //!
-//! Every measure has one value a problem, and a set's value is their plain mean: problems, not responses, are what an
-//! interval is drawn over. `docs/evaluation.md` defines each number.
+//! Every measure has one value per problem; a set's value is their plain mean. Intervals resample problems, not responses.
+//! `docs/evaluation.md` defines each number.
 
 pub mod bootstrap;
 pub mod comparison;

@@ -1,11 +1,11 @@
 //! The best and the worst of several draws of recorded values, as verl reports them: `best@k`, `worst@k`.
 //!
-//! verl draws 1000 sets of `k` values with replacement by a fixed seed and averages their maxima. Here is the mean that this
-//! estimates, in closed form, for comparison with its logs. It falls short of the chance that one of `k` fresh responses is
-//! right, most where few are (one of four right: 0.684, where pass@4 is 1), so [`pass_at_k`](super::measures::pass_at_k) is
-//! what an evaluation reports.
+//! verl draws 1000 sets of `k` values with replacement by a fixed seed and averages their maxima. This module computes the mean
+//! that this estimates, in closed form, for comparison with its logs. It is below the chance that one of `k` fresh responses is
+//! right, most where few are (one of four right: 0.684, where pass@4 is 1). An evaluation therefore reports
+//! [`pass_at_k`](super::measures::pass_at_k).
 
-/// Mean and spread of a number that is drawn.
+/// Mean and standard deviation of a random number.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Moments {
     /// Its expected value.
@@ -14,7 +14,7 @@ pub struct Moments {
     pub standard_deviation: f64,
 }
 
-/// Moments of the largest of `k` draws from `values`, each uniform and with replacement.
+/// Moments of the largest of `k` draws from `values`, uniform and with replacement.
 ///
 /// ```text
 /// P(max ≤ v_(i)) = (i/n)^k,    v_(1) ≤ … ≤ v_(n)
@@ -48,11 +48,11 @@ pub fn best_of_draws(values: &[f64], k: usize) -> Moments {
     Moments { mean, standard_deviation: variance.sqrt() }
 }
 
-/// The same of the smallest.
+/// Moments of the smallest of `k` draws from `values`, uniform and with replacement.
 ///
 /// # Panics
 ///
-/// As [`best_of_draws`].
+/// See [`best_of_draws`].
 pub fn worst_of_draws(values: &[f64], k: usize) -> Moments {
     let negated: Vec<f64> = values.iter().map(|value| -value).collect();
     let best = best_of_draws(&negated, k);
@@ -63,24 +63,25 @@ pub fn worst_of_draws(values: &[f64], k: usize) -> Moments {
 mod tests {
     use super::*;
 
-    /// Every set of draws, counted one by one.
+    /// Enumerates every set of draws.
     #[test]
     fn the_moments_are_those_over_all_sets_of_draws() {
         let values = [0.25, -1.5, 3.0, 0.25, 2.0];
         for k in 1..=4_u32 {
             let sets = 5_usize.pow(k);
-            let of = |set: usize| (0..k).map(move |at| values[set / 5_usize.pow(at) % 5]);
-            let best: Vec<f64> = (0..sets).map(|set| of(set).fold(f64::MIN, f64::max)).collect();
-            let worst: Vec<f64> = (0..sets).map(|set| of(set).fold(f64::MAX, f64::min)).collect();
-            for (found, all) in [
+            let draws = |set: usize| (0..k).map(move |at| values[set / 5_usize.pow(at) % 5]);
+            let best: Vec<f64> = (0..sets).map(|set| draws(set).fold(f64::MIN, f64::max)).collect();
+            let worst: Vec<f64> =
+                (0..sets).map(|set| draws(set).fold(f64::MAX, f64::min)).collect();
+            for (moments, all) in [
                 (best_of_draws(&values, k as usize), best),
                 (worst_of_draws(&values, k as usize), worst),
             ] {
                 let mean = all.iter().sum::<f64>() / sets as f64;
                 let variance =
                     all.iter().map(|one| (one - mean).powi(2)).sum::<f64>() / sets as f64;
-                assert!((found.mean - mean).abs() < 1e-14, "{k}");
-                assert!((found.standard_deviation - variance.sqrt()).abs() < 1e-14, "{k}");
+                assert!((moments.mean - mean).abs() < 1e-14, "{k}");
+                assert!((moments.standard_deviation - variance.sqrt()).abs() < 1e-14, "{k}");
             }
         }
     }

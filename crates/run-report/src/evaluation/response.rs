@@ -1,4 +1,4 @@
-//! One response to one problem, as it was judged.
+//! One response to one problem, with its verdict.
 
 use question_data::ground_truth::GroundTruth;
 use reward_math::Verdict;
@@ -8,24 +8,24 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Response {
-    /// Place of the problem in its set, counted from 0.
+    /// Index of the problem in its set.
     pub problem: usize,
     /// Name of the problem.
     pub id: String,
-    /// Place of the response among those to its problem, counted from 0.
+    /// Index of the response among those to its problem.
     pub sample: usize,
     /// The known answer.
     pub ground_truth: String,
-    /// The answer found, as written; nothing where there is none.
+    /// The answer in the response, as written; `None` if there is none.
     pub answer: Option<String>,
-    /// That answer in normal form, where it can be read: two responses vote for the same where it is equal, or where
-    /// both are right.
+    /// The answer in normal form; `None` if it cannot be read. Two responses vote for the same answer if it is equal, or if both
+    /// are right.
     pub normal_form: Option<String>,
-    /// What the verifier says.
+    /// Verdict of the verifier.
     pub verdict: Verdict,
-    /// Whether it was cut at the longest length.
+    /// True if it was cut at the longest length.
     pub truncated: bool,
-    /// Its length in tokens, the end-of-sequence token included.
+    /// Length in tokens, the end-of-sequence token included.
     pub tokens: usize,
     /// Mean over its tokens of the entropy of the distribution each was drawn from, in nats.
     pub entropy: f64,
@@ -35,30 +35,30 @@ pub struct Response {
     pub text: String,
 }
 
-/// What a verifier finds in a response.
+/// Verdict on a response, and its answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judged {
-    /// Whether it is right.
+    /// Verdict of the verifier.
     pub verdict: Verdict,
     /// The answer, as written.
     pub answer: Option<String>,
-    /// The answer in normal form, where it can be read.
+    /// The answer in normal form; `None` if it cannot be read.
     pub normal_form: Option<String>,
 }
 
 impl Response {
-    /// Whether the verifier found it right.
+    /// True if the verifier judged it right.
     pub fn is_right(&self) -> bool {
         self.verdict.is_right()
     }
 
-    /// Whether an answer was found that can be read.
+    /// True if it has an answer that can be read.
     pub fn is_extracted(&self) -> bool {
         !matches!(self.verdict, Verdict::Unparsed { .. })
     }
 }
 
-/// Judges a response, and finds what it votes for.
+/// Judges a response, and extracts the answer that it votes for.
 pub fn judge(truth: &GroundTruth, text: &str) -> Judged {
     let verdict = truth.verify(text);
     let answer = truth.answer_in(text);

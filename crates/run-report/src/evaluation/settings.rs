@@ -1,4 +1,4 @@
-//! Which sets are evaluated, and how.
+//! Settings of an evaluation: its sets, and their sampling.
 
 mod error;
 mod sampling;
@@ -41,31 +41,31 @@ use super::bootstrap::Bootstrap;
 pub struct EvaluationFile {
     /// Seed of the sampling noise.
     pub seed: u64,
-    /// Fields of [`SetSampling`] for the sets that do not say.
+    /// Fields of [`SetSampling`] for the sets that do not give them.
     pub sampling: Table,
-    /// How a question becomes text; where it is left out, as the run did, or as [`PromptFormat`] does by default.
+    /// Prompt format; if absent, that of the run, or the default of [`PromptFormat`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt: Option<PromptFormat>,
-    /// How an answer is found and read.
+    /// Extraction and reading of answers.
     pub grading: Options,
-    /// How intervals are drawn.
+    /// Settings of the bootstrap.
     pub bootstrap: Bootstrap,
     /// The sets.
     #[serde(rename = "set")]
     pub sets: Vec<SetEntry>,
 }
 
-/// One set, every field with its value.
+/// One set, with every field resolved.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EvaluationSet {
-    /// Its name.
+    /// Name of the set.
     pub name: String,
-    /// Its questions.
+    /// Questions of the set.
     pub questions: DataSource,
-    /// How a response is compared with the known answer.
+    /// Comparison of a response with the known answer.
     pub kind: RewardKind,
-    /// How responses are drawn.
+    /// Sampling of responses.
     pub sampling: SetSampling,
 }
 
@@ -92,7 +92,7 @@ impl EvaluationFile {
         Ok(file)
     }
 
-    /// The sets with all fields filled in and checked: those of `[sampling]`, then of `overrides`, then the set's own.
+    /// Fills in and checks the fields of all sets: `[sampling]` first, then `overrides`, then the set's own.
     ///
     /// # Errors
     ///
@@ -120,7 +120,7 @@ impl EvaluationFile {
     }
 }
 
-/// Names become names of files, and of columns.
+/// Checks that names suit files and columns, and are unique.
 fn check_names(sets: &[SetEntry]) -> Result<(), SettingsError> {
     if sets.is_empty() {
         let problem = "no set, expected --set NAME=FILE or [[set]] in a file";
@@ -179,9 +179,9 @@ mod tests {
     fn a_set_has_the_last_word_then_the_options_then_the_file() {
         let file = "sampling = { samples = 2, temperature = 0.3, top_p = 0.9 }\n[[set]]\nname = \"a\"\n\
                     questions = { file = { path = \"a.jsonl\" } }\nsampling = { samples = 8 }";
-        let found =
+        let resolved =
             sets(file, &["b=b.jsonl:temperature=1"], "temperature = 0.5\nsamples = 4").unwrap();
-        let values: Vec<(usize, f64, f64)> = found
+        let values: Vec<(usize, f64, f64)> = resolved
             .iter()
             .map(|set| (set.sampling.samples, set.sampling.temperature, set.sampling.top_p))
             .collect();
@@ -214,8 +214,8 @@ mod tests {
             ("a/b=f", "set `a/b`: name is \"a/b\", expected letters, digits"),
         ];
         for (text, expected) in cases {
-            let found = refused(text);
-            assert!(found.contains(expected), "{text}: {found}");
+            let message = refused(text);
+            assert!(message.contains(expected), "{text}: {message}");
         }
         let twice = sets("", &["x=f", "x=g"], "").unwrap_err();
         assert_eq!(twice, "two sets are named `x`, expected different names");

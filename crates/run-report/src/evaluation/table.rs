@@ -1,4 +1,4 @@
-//! Results as Markdown.
+//! Tables of results in Markdown.
 
 use super::bootstrap::Estimate;
 use super::comparison::SetComparison;
@@ -6,12 +6,12 @@ use super::folder::Results;
 use super::measures::{MEASURES, SetResult};
 use messages::counted;
 
-/// Label of the last column: unlike the "Avg" of some papers it is the plain mean of the columns before it.
+/// Label of the last column: the plain mean of the columns before it, unlike the "Avg" of some papers.
 pub const PLAIN_MEAN: &str = "plain mean of the columns";
 
-/// One row an evaluation and one column a set, with avg@n and its interval; the last column is the plain mean.
+/// Prints one row per evaluation and one column per set, with avg@n and its interval; the last column is the plain mean.
 ///
-/// All evaluations have the sets of the first, or an empty cell.
+/// Columns are the sets of the first evaluation; a set that another lacks is an empty cell.
 pub fn main_table(rows: &[(&str, &Results)]) -> String {
     let Some((_, first)) = rows.first() else { return String::new() };
     let mut table = String::from("| model |");
@@ -24,8 +24,8 @@ pub fn main_table(rows: &[(&str, &Results)]) -> String {
     for (name, results) in rows {
         table.extend(["| ", name, " |"]);
         for set in &first.sets {
-            let found = results.set(&set.name);
-            let cell = found.and_then(|set| set.get(&set.average_name())).map(cell);
+            let result = results.set(&set.name);
+            let cell = result.and_then(|set| set.get(&set.average_name())).map(cell);
             table.extend([" ", &cell.unwrap_or_default(), " |"]);
         }
         table.extend([" ", &cell(results.plain_mean), " |\n"]);
@@ -33,7 +33,7 @@ pub fn main_table(rows: &[(&str, &Results)]) -> String {
     table
 }
 
-/// Every measure of every set: one row a measure, one column a set.
+/// Prints every measure of every set: one row per measure, one column per set.
 pub fn all_measures(results: &Results) -> String {
     let mut names: Vec<&str> = Vec::new();
     for measure in results.sets.iter().flat_map(|set| &set.measures) {
@@ -58,7 +58,7 @@ pub fn all_measures(results: &Results) -> String {
     table
 }
 
-/// The page of one evaluation: both tables, and what their numbers are.
+/// Prints the page of one evaluation: both tables, and a legend.
 pub fn page(name: &str, results: &Results) -> String {
     let mut page = format!("# Evaluation of {name}\n\n{}\n", main_table(&[(name, results)]));
     page.push_str("Means over problems, fractions, with percentile intervals of the bootstrap over problems.\n\n");
@@ -73,12 +73,12 @@ pub fn page(name: &str, results: &Results) -> String {
     page
 }
 
-/// Three digits, of small ones the first three that are not 0.
+/// Formats p with three decimals, or below 0.001 with three significant digits.
 fn probability(p: f64) -> String {
     if p < 0.001 { format!("{p:.2e}") } else { format!("{p:.3}") }
 }
 
-/// One row a set: both means, the difference with its interval, and the sign test.
+/// Prints one row per set: both means, the difference with its interval, and the sign test.
 pub fn comparison_table(comparisons: &[SetComparison], mean: Option<Estimate>) -> String {
     let row = |one: &SetComparison| {
         let SetComparison { set, measure, first, second, higher, lower, sign_test_p, .. } = one;
@@ -109,11 +109,11 @@ fn signed(estimate: Estimate) -> String {
     format!("{value:+.3} [{:+.3}, {:+.3}]", interval.low, interval.high)
 }
 
-/// Where a measure stands: its row in [`MEASURES`], then its number.
+/// Sort key of a measure: its row in [`MEASURES`], then its number.
 fn place(name: &str) -> (usize, usize) {
     let (family, number) = name.split_once('@').unwrap_or((name, "0"));
-    let of = |measure: &str| measure.split('@').next() == Some(family);
-    let row = MEASURES.iter().position(|measure| of(measure.name)).unwrap_or(MEASURES.len());
+    let is_family = |measure: &str| measure.split('@').next() == Some(family);
+    let row = MEASURES.iter().position(|measure| is_family(measure.name)).unwrap_or(MEASURES.len());
     (row, number.parse().unwrap_or(0))
 }
 

@@ -1,4 +1,4 @@
-//! How the inspector looks.
+//! Drawing of the inspector.
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -15,7 +15,7 @@ use super::text_lines::{Piece, line_of, text_lines};
 use super::token_text::plain;
 use crate::run_view::ViewedSample;
 
-/// Columns of the table of steps: heading, metric, digits after the point.
+/// Columns of the table of steps: heading, metric, decimals.
 pub(super) const COLUMNS: [(&str, &str, usize); 8] = [
     ("reward", "critic/rewards/mean", 3),
     ("entropy", "actor/entropy", 4),
@@ -44,7 +44,7 @@ const HELP: &str = "\
  Warm colours are positive, cold ones negative; a token that the loss
  selected is underlined. New steps appear as the run writes them.";
 
-/// Draws everything.
+/// Draws the screen of the inspector.
 pub fn draw(frame: &mut Frame, inspector: &Inspector) {
     let [head, body, foot] =
         Layout::vertical([Constraint::Length(1), Constraint::Min(1), Constraint::Length(1)])
@@ -100,7 +100,7 @@ fn footer(inspector: &Inspector) -> String {
     }
 }
 
-/// A heading, then as many lines as fit, the chosen one among them.
+/// Draws a heading, then as many lines as fit, the chosen one among them.
 fn list(
     frame: &mut Frame,
     area: Rect,
@@ -236,8 +236,8 @@ fn tokens(frame: &mut Frame, area: Rect, inspector: &Inspector) {
         Some(record) => record.text.iter().map(String::as_str).collect(),
         None => vec![&sample.response],
     };
-    let whole: String = texts.concat();
-    let found = matches(&whole, &inspector.search);
+    let text: String = texts.concat();
+    let hits = matches(&text, &inspector.search);
     let lines = text_lines(texts, width);
     let thresholds = inspector.measure.thresholds(&inspector.samples);
     let style = |piece: &Piece| {
@@ -253,7 +253,7 @@ fn tokens(frame: &mut Frame, area: Rect, inspector: &Inspector) {
             }
         }
         let end = piece.start + piece.text.len();
-        if found.iter().any(|&(from, to)| from < end && piece.start < to) {
+        if hits.iter().any(|&(from, to)| from < end && piece.start < to) {
             style = style.add_modifier(Modifier::BOLD | Modifier::UNDERLINED);
         }
         style

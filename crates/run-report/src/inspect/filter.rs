@@ -1,19 +1,19 @@
-//! Which samples are shown.
+//! Filter of the samples.
 
 use crate::run_view::ViewedSample;
 
-/// Which samples are shown.
+/// Selects the samples that are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Filter {
-    /// All.
+    /// All samples.
     All,
-    /// With the right answer.
+    /// Samples with the right answer.
     Right,
-    /// With a wrong answer.
+    /// Samples with a wrong answer.
     Wrong,
-    /// Without an answer that can be read.
+    /// Samples without an answer that can be read.
     Unparsed,
-    /// Cut at the longest length.
+    /// Samples cut at the longest length.
     Truncated,
 }
 
@@ -21,7 +21,7 @@ impl Filter {
     pub(super) const ALL: [Self; 5] =
         [Self::All, Self::Right, Self::Wrong, Self::Unparsed, Self::Truncated];
 
-    /// Its name.
+    /// Name of the filter.
     pub fn name(self) -> &'static str {
         match self {
             Self::All => "all",

@@ -1,4 +1,4 @@
-//! What is shown, and what keys do.
+//! State of the inspector, and the effect of keys.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
@@ -8,7 +8,7 @@ use super::palette::Palette;
 use super::search::{holds, matches};
 use crate::run_view::{RunView, ViewedSample};
 
-/// How far down one has gone.
+/// Depth of the view: from the run down to tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// The steps of the run.
@@ -21,16 +21,16 @@ pub enum Level {
     Tokens,
 }
 
-/// What is being typed.
+/// Input that is being typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Typing {
-    /// A text to look for.
+    /// Text to search for.
     Search(String),
-    /// The number of a step.
+    /// Number of a step.
     Step(String),
 }
 
-/// What is shown.
+/// State of the inspector: the run, the position in it, and the settings.
 #[derive(Debug)]
 pub struct Inspector {
     pub(super) view: RunView,
@@ -38,7 +38,7 @@ pub struct Inspector {
     pub(super) level: Level,
     /// Index among the steps.
     pub(super) step: usize,
-    /// Of the chosen step.
+    /// Samples of the chosen step.
     pub(super) samples: Vec<ViewedSample>,
     loaded: Option<u64>,
     /// Index among `samples`.
@@ -54,7 +54,7 @@ pub struct Inspector {
 }
 
 impl Inspector {
-    /// Shows the steps of a run, the last one chosen.
+    /// Starts at the list of steps, with the last one chosen.
     pub fn new(view: RunView, palette: Palette) -> Self {
         let step = view.steps().len().saturating_sub(1);
         Self {
@@ -76,13 +76,13 @@ impl Inspector {
         }
     }
 
-    /// Whether it is over.
+    /// True once the user has quit.
     pub fn is_done(&self) -> bool {
         self.done
     }
 
-    /// Looks for new steps; the last stays chosen where it was. What is wrong with the files is said, not fatal: they may be half
-    /// written.
+    /// Looks for new steps; if the last was chosen, the new last is. A fault in the files becomes a message, not an error: they may
+    /// be half written.
     pub fn refresh(&mut self) {
         let was_last = self.step + 1 >= self.view.steps().len();
         match self.view.refresh() {
@@ -98,7 +98,7 @@ impl Inspector {
         }
     }
 
-    /// The chosen step.
+    /// Number of the chosen step.
     pub(super) fn step_number(&self) -> u64 {
         self.view.steps().get(self.step).copied().unwrap_or(0)
     }
@@ -108,21 +108,21 @@ impl Inspector {
         (0..self.samples.len()).filter(|&index| self.filter.passes(&self.samples[index])).collect()
     }
 
-    /// Those of the chosen sample's group.
+    /// Indices of the passing samples in the chosen sample's group.
     pub(super) fn of_group(&self) -> Vec<usize> {
         let group = self.samples.get(self.sample).map(|sample| sample.group);
         let of_group = |&index: &usize| Some(self.samples[index].group) == group;
         self.passing().into_iter().filter(of_group).collect()
     }
 
-    /// The first sample that passes, of each group.
+    /// Index of the first passing sample of each group.
     pub(super) fn groups(&self) -> Vec<usize> {
         let mut groups = self.passing();
         groups.dedup_by_key(|index| self.samples[*index].group);
         groups
     }
 
-    /// What a key does.
+    /// Handles a key.
     pub fn key(&mut self, key: KeyEvent) {
         if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c') {
             self.done = true;
@@ -165,7 +165,7 @@ impl Inspector {
         }
     }
 
-    /// Keys that mean something else among tokens.
+    /// Handles a key that means something else among tokens; false if it does not.
     fn token_key(&mut self, code: KeyCode) -> bool {
         let tokens = self.samples.get(self.sample).and_then(|sample| sample.tokens.as_ref());
         let last = tokens.map_or(0, |record| record.token_ids.len().saturating_sub(1));
@@ -210,7 +210,7 @@ impl Inspector {
     fn open(&mut self) {
         match self.level {
             Level::Steps => {
-                // A run that goes on may have written more of it.
+                // A running run may have written more of it.
                 self.loaded = None;
                 self.load(self.step_number());
                 self.sample = self.first_worth_opening();
@@ -254,7 +254,7 @@ impl Inspector {
         }
     }
 
-    /// Makes the samples of a step those shown.
+    /// Loads the samples of a step.
     fn load(&mut self, step: u64) {
         if self.loaded == Some(step) && !self.samples.is_empty() {
             return;
@@ -313,8 +313,8 @@ impl Inspector {
             return;
         };
         match self.view.steps().binary_search(&wanted) {
-            Ok(found) => {
-                self.step = found;
+            Ok(index) => {
+                self.step = index;
                 if self.level > Level::Steps {
                     self.level = Level::Steps;
                     self.open();
@@ -324,7 +324,7 @@ impl Inspector {
         }
     }
 
-    /// Goes to the next sample, of this step or a later one, whose question or response holds the text; or to the one before.
+    /// Goes to the next sample, of this step or a later one, whose question or response holds the text; or to the previous one.
     fn find(&mut self, forward: bool) {
         if self.search.is_empty() {
             "nothing to look for: / asks for a text".clone_into(&mut self.message);
@@ -338,12 +338,12 @@ impl Inspector {
             self.load(step);
             let passing = self.passing().into_iter();
             let mut within = passing.filter(|&index| holds(&self.samples[index], &self.search));
-            let found = match (forward, from.take()) {
+            let hit = match (forward, from.take()) {
                 (true, from) => within.find(|&index| from.is_none_or(|from| index > from)),
                 (false, from) => within.rfind(|&index| from.is_none_or(|from| index < from)),
             };
-            if let Some(found) = found {
-                (self.step, self.sample, self.level) = (place, found, Level::Tokens);
+            if let Some(hit) = hit {
+                (self.step, self.sample, self.level) = (place, hit, Level::Tokens);
                 self.token = self.first_token_of_match();
                 return;
             }
@@ -351,9 +351,9 @@ impl Inspector {
             let Some(next) = next else { break };
             place = next;
         }
-        let said = std::mem::take(&mut self.message);
+        let message = std::mem::take(&mut self.message);
         self.load(self.step_number());
-        self.message = said;
+        self.message = message;
         self.sample = chosen.min(self.samples.len().saturating_sub(1));
         let direction = if forward { "after" } else { "before" };
         self.say_unless_said(format!("no response {direction} this one holds {:?}", self.search));
@@ -374,7 +374,7 @@ impl Inspector {
     }
 }
 
-/// The entry of `from` that lies `by` after `current`, held within.
+/// Returns the entry of `from` that lies `by` entries after `current`, clamped to its ends.
 fn moved(from: &[usize], current: usize, by: isize) -> usize {
     let Some(last) = from.len().checked_sub(1) else { return current };
     let place = from.partition_point(|&index| index < current).min(last);

@@ -1,4 +1,4 @@
-//! What tokens are coloured by.
+//! Quantities by which tokens are coloured.
 
 use super::token_text::plain;
 use crate::run_view::ViewedSample;
@@ -15,16 +15,16 @@ pub enum Measure {
     Surprise,
     /// Advantage, in reward.
     Advantage,
-    /// Whether the loss singled the token out.
+    /// 1 if the loss selected the token, else 0.
     Selected,
 }
 
 impl Measure {
-    /// All, in the order in which the tabulator key goes through them.
+    /// All measures, in the order in which the tab key cycles through them.
     pub const ALL: [Self; 5] =
         [Self::Covariance, Self::Entropy, Self::Surprise, Self::Advantage, Self::Selected];
 
-    /// The key that switches to it.
+    /// Key that switches to the measure.
     pub fn key(self) -> char {
         match self {
             Self::Covariance => 'c',
@@ -35,7 +35,7 @@ impl Measure {
         }
     }
 
-    /// Its name, with the unit.
+    /// Name with its unit.
     pub fn name(self) -> &'static str {
         match self {
             Self::Covariance => "covariance (nat·reward)",
@@ -46,7 +46,7 @@ impl Measure {
         }
     }
 
-    /// The value of a token.
+    /// Value of a token.
     pub fn of(self, record: &TokenRecord, position: usize) -> f64 {
         match self {
             Self::Covariance => record.covariance[position],
@@ -57,8 +57,8 @@ impl Measure {
         }
     }
 
-    /// The sizes at which a token counts as somewhat, clearly and very much coloured. Fixed, so that steps can be compared; of
-    /// the covariance, whose scale is the rewards', [`covariance_thresholds`] of the step.
+    /// Absolute values from which on a token is coloured weakly, clearly and strongly. They are fixed, so that steps compare. The
+    /// covariance scales with the rewards: it has [`covariance_thresholds`] of the step.
     pub fn thresholds(self, samples: &[ViewedSample]) -> [f64; 3] {
         match self {
             Self::Entropy => [0.1, 0.5, 1.5],
@@ -71,7 +71,7 @@ impl Measure {
         }
     }
 
-    /// What is known of one token, in a line.
+    /// Describes one token in a line.
     pub fn describe(record: &TokenRecord, position: usize) -> String {
         let selected = match &record.selected {
             None => "not in the update",

@@ -1,7 +1,7 @@
 //! A run on a terminal: steps, groups, samples, tokens.
 //!
-//! [`Inspector`] is what is shown and what keys do, [`draw`] how it looks, [`run`] the loop on a real terminal, and [`summary`]
-//! the same in plain lines. No mouse is needed; with `NO_COLOR` bold, underlined and reversed text take the place of colours.
+//! [`Inspector`] holds the state and handles keys, [`draw`] draws it, [`run`] is the loop on a real terminal, and [`summary`]
+//! prints plain lines. No mouse is needed; with `NO_COLOR` bold, underlined and reversed text take the place of colours.
 
 #![expect(
     clippy::format_push_string,

@@ -1,33 +1,33 @@
-//! Colours, as many as the terminal has.
+//! Colours within the means of the terminal.
 
 use ratatui::style::{Color, Modifier, Style};
 
-/// How many colours there are.
+/// Number of colours of the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Palette {
-    /// None: `NO_COLOR` is set, or the terminal is dumb.
+    /// No colours: `NO_COLOR` is set, or the terminal is dumb.
     Plain,
-    /// The 16 of every terminal.
+    /// The 16 colours of every terminal.
     Sixteen,
-    /// 256.
+    /// 256 colours.
     Many,
 }
 
 impl Palette {
-    /// What the environment says: `NO_COLOR`, `TERM` and `COLORTERM`, asked through `variable`.
+    /// Chooses by the environment variables `NO_COLOR`, `TERM` and `COLORTERM`, read through `variable`.
     pub fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Self {
-        let of = |name: &str| variable(name).unwrap_or_default();
-        let term = of("TERM");
-        if !of("NO_COLOR").is_empty() || term == "dumb" {
+        let value = |name: &str| variable(name).unwrap_or_default();
+        let term = value("TERM");
+        if !value("NO_COLOR").is_empty() || term == "dumb" {
             Self::Plain
-        } else if term.contains("256color") || !of("COLORTERM").is_empty() {
+        } else if term.contains("256color") || !value("COLORTERM").is_empty() {
             Self::Many
         } else {
             Self::Sixteen
         }
     }
 
-    /// A token of a strength −3..=3.
+    /// Style of a token whose strength is −3..=3.
     pub fn token(self, strength: i8) -> Style {
         let style = Style::new();
         match self {
@@ -58,7 +58,7 @@ impl Palette {
         }
     }
 
-    /// `right`, `wrong` or anything else.
+    /// Style of a verdict: `right`, `wrong` or another.
     pub fn verdict(self, verdict: &str) -> Style {
         match (self, verdict) {
             (Self::Plain, _) => Style::new(),
@@ -68,7 +68,7 @@ impl Palette {
         }
     }
 
-    /// What can be overlooked.
+    /// Style of secondary text.
     pub fn muted(self) -> Style {
         match self {
             Self::Plain => Style::new(),
@@ -76,7 +76,7 @@ impl Palette {
         }
     }
 
-    /// The chosen row or token.
+    /// Style of the chosen row or token.
     pub fn chosen(self) -> Style {
         Style::new().add_modifier(Modifier::REVERSED)
     }
@@ -91,8 +91,8 @@ mod tests {
         let palette = |variables: &[(&str, &str)]| {
             let variables = variables.to_vec();
             Palette::from_variables(move |name| {
-                let found = variables.iter().find(|(known, _)| *known == name);
-                found.map(|(_, value)| (*value).to_owned())
+                let entry = variables.iter().find(|(known, _)| *known == name);
+                entry.map(|(_, value)| (*value).to_owned())
             })
         };
         assert_eq!(palette(&[("TERM", "xterm-256color"), ("NO_COLOR", "1")]), Palette::Plain);

@@ -1,13 +1,13 @@
-//! Text within samples.
+//! Text search within samples.
 
 use crate::run_view::ViewedSample;
 
-/// Whether the question or the response holds `text`.
+/// True if the question or the response contains `text`.
 pub(super) fn holds(sample: &ViewedSample, text: &str) -> bool {
     !matches(&sample.problem, text).is_empty() || !matches(&sample.response, text).is_empty()
 }
 
-/// Where `wanted` stands in `text`, in bytes; ASCII capitals count as small letters.
+/// Finds `wanted` in `text` as byte ranges, ignoring ASCII case.
 pub(super) fn matches(text: &str, wanted: &str) -> Vec<(usize, usize)> {
     if wanted.is_empty() {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! A run in plain lines, where there is no terminal.
+//! Summary of a run in plain lines, for use without a terminal.
 
 use super::draw::COLUMNS;
 use super::token_text::plain;
@@ -7,26 +7,26 @@ use messages::counted;
 use crate::run_law::RunLaw;
 use crate::run_view::{RunView, RunViewError};
 
-/// Steps shown at most.
+/// Most steps that are shown.
 const STEPS: usize = 20;
-/// Responses shown of the last step, and characters of each.
+/// Number of responses shown of the last step, and of characters of each.
 const SAMPLES: usize = 4;
 const CHARACTERS: usize = 160;
 
-/// The steps, evenly taken, what the reward cost, and some responses of the last step that has any.
+/// Prints evenly spaced steps, what the reward cost in entropy, and some responses of the last step that has any.
 ///
 /// # Errors
 ///
 /// [`RunViewError`], naming file and line.
 pub fn summary(view: &RunView) -> Result<String, RunViewError> {
-    // 0 is the evaluation before the first.
+    // Step 0 is the evaluation before training.
     let steps = view.steps().iter().filter(|&&step| step > 0).count();
     let mut text = format!("{}: {}\n", plain(view.name()), counted(steps, "step"));
     let heading: String = COLUMNS.iter().map(|(name, _, _)| format!("{name:>9}")).collect();
     text += &format!("{:>6}{heading}\n", "step");
     let count = view.metrics().len();
     let stride = count.div_ceil(STEPS).max(1);
-    // The last one always.
+    // The last one is always shown.
     let shown = view
         .metrics()
         .iter()

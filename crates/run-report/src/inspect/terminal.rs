@@ -1,4 +1,4 @@
-//! The loop on a real terminal.
+//! Loop of the inspector on a real terminal.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use thiserror::Error;
 use super::draw::draw;
 use super::inspector::Inspector;
 
-/// How often the run's files are looked at.
+/// Interval between looks at the run's files.
 const REFRESH: Duration = Duration::from_secs(2);
 
 /// Why the terminal cannot be used.
@@ -16,7 +16,7 @@ const REFRESH: Duration = Duration::from_secs(2);
 #[error("the terminal cannot be used: {0}; --once prints a summary")]
 pub struct InspectError(#[from] std::io::Error);
 
-/// Shows a run on the terminal of this process until a key ends it; the terminal is left as it was.
+/// Shows a run on the terminal of this process until a key ends it, then restores the terminal.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Tokens laid out in lines of a given width.
+//! Layout of tokens in lines of a given width.
 
 use ratatui::text::Span;
 
@@ -7,11 +7,11 @@ use super::token_text::plain_character;
 /// A part of a token within one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Piece {
-    /// Which token.
+    /// Index of the token.
     pub(super) token: usize,
-    /// Where its text begins, in bytes of the whole text.
+    /// Offset of its first byte in the text of all tokens.
     pub(super) start: usize,
-    /// What is shown of it.
+    /// Text as shown.
     pub(super) text: String,
 }
 
@@ -47,7 +47,7 @@ pub(super) fn text_lines<'t>(
     lines
 }
 
-/// The line that shows a token; the last of them where it shows nothing.
+/// Index of the line that shows a token; the last line if none does.
 pub(super) fn line_of(lines: &[Vec<Piece>], token: usize) -> usize {
     let after = lines.iter().position(|line| line.iter().any(|piece| piece.token >= token));
     after.unwrap_or(lines.len().saturating_sub(1))
@@ -75,8 +75,8 @@ mod tests {
     #[test]
     fn a_token_is_found_in_its_line() {
         let lines = text_lines(["one ", "", "two\n", "three"], 6);
-        let found: Vec<usize> = (0..4).map(|token| line_of(&lines, token)).collect();
-        assert_eq!(found, [0, 0, 0, 2]);
+        let line_numbers: Vec<usize> = (0..4).map(|token| line_of(&lines, token)).collect();
+        assert_eq!(line_numbers, [0, 0, 0, 2]);
         assert_eq!(lines[2][0].start, 8);
     }
 }

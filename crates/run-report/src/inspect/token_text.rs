@@ -1,6 +1,6 @@
-//! Text of strangers on a terminal.
+//! Untrusted text on a terminal.
 
-/// `text` without what a terminal would obey: control characters show as `·`, line breaks as `⏎`, tabulators as a space.
+/// Replaces characters that a terminal would interpret: controls show as `·`, line breaks as `⏎`, tabs as a space.
 pub(super) fn plain(text: &str) -> String {
     text.chars().map(plain_character).collect()
 }
@@ -9,7 +9,7 @@ pub(super) fn plain_character(character: char) -> char {
     match character {
         '\n' => '⏎',
         '\t' => ' ',
-        // Those that turn the direction of text or are invisible would lie about what stands where.
+        // Characters that are invisible or change the direction of text would misrepresent it.
         '\u{200b}'..='\u{200f}'
         | '\u{202a}'..='\u{202e}'
         | '\u{2060}'..='\u{2069}'

@@ -1,4 +1,4 @@
-//! How much of the covariance sits in few tokens.
+//! Concentration of the covariance in few tokens.
 
 use figures::html::{Column, Table, paragraph};
 use figures::number_format::significant;
@@ -18,7 +18,7 @@ const TOPS: [(&str, &str); 6] = [
     (COVARIANCE, "all"),
 ];
 
-/// What is drawn over the steps.
+/// A metric that is drawn over the steps.
 struct Share {
     name: &'static str,
     stem: &'static str,
@@ -72,7 +72,7 @@ impl Share {
     }
 }
 
-/// The mean covariance of the top fractions, at the first and the last step that recorded them.
+/// Builds the table of mean covariances of the top fractions, at the first and the last step that recorded them.
 pub(super) fn section(report: &Report) -> Section {
     let intro = "Mean covariance of the tokens with the largest one, by fraction of tokens, in nat · reward. A \
                  long tail is what Clip-Cov and KL-Cov act on: very few tokens carry most of the push \
@@ -88,8 +88,8 @@ pub(super) fn section(report: &Report) -> Section {
         for step in ends.into_iter().filter(|step| step.is_finite()) {
             let mut cells = vec![name_cell(colour, &run.name), format!("{step:.0}")];
             cells.extend(tops.iter().map(|points| {
-                let found = points.iter().find(|&&(at, _)| (at - step).abs() < 0.5);
-                significant(found.map_or(f64::NAN, |&(_, value)| value), 3)
+                let point = points.iter().find(|&&(at, _)| (at - step).abs() < 0.5);
+                significant(point.map_or(f64::NAN, |&(_, value)| value), 3)
             }));
             table.html_row(cells);
         }

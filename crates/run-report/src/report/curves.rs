@@ -8,7 +8,7 @@ use figures::{Block, Figure, Section};
 use super::metric::{ENTROPY, REWARD, accuracies, accuracy_source, series};
 use super::{Report, ReportRun};
 
-/// Part of the raw values that the vertical axis need not hold, at each end.
+/// Fraction of the raw values, at each end, that may lie outside the vertical axis.
 const OUTLIERS: f64 = 0.01;
 
 /// Colour, name and points of a run.
@@ -19,17 +19,17 @@ pub(super) struct Metric<'a> {
     pub(super) name: &'a str,
     pub(super) stem: String,
     pub(super) title: String,
-    /// Quantity and unit.
+    /// Label of the vertical axis: quantity and unit.
     pub(super) label: &'a str,
-    /// Multiplied into the values: −1 draws the negative.
+    /// Factor of the values: −1 draws the negative.
     pub(super) factor: f64,
-    /// Whether the vertical axis starts at zero.
+    /// True if the vertical axis starts at zero.
     pub(super) zero: bool,
-    /// What to look for, a sentence or two.
+    /// Advice on reading the chart, a sentence or two.
     pub(super) reading: &'a str,
 }
 
-/// Entropy, reward and held-out accuracy.
+/// Builds the charts of entropy, reward and held-out accuracy.
 pub(super) fn learning(report: &Report) -> Section {
     let mut blocks = vec![];
     let metric = |name, stem: &str, title: &str, label, reading| Metric {
@@ -41,7 +41,7 @@ pub(super) fn learning(report: &Report) -> Section {
         zero: true,
         reading,
     };
-    let mut found = vec![];
+    let mut figures = vec![];
     for metric in [
         metric(
             ENTROPY,
@@ -59,7 +59,7 @@ pub(super) fn learning(report: &Report) -> Section {
         ),
     ] {
         match over_steps(&report.runs, &metric) {
-            Some(figure) => found.push(figure),
+            Some(figure) => figures.push(figure),
             None => blocks.push(Block::Html(not_recorded(&metric.title, metric.name))),
         }
     }
@@ -72,13 +72,13 @@ pub(super) fn learning(report: &Report) -> Section {
         let title = format!("Held-out accuracy: {}", accuracy_source(name));
         let stem = format!("accuracy-{}", index + 1);
         let reading = "Questions the policy was never trained on.";
-        found.extend(accuracy(report, &metric(name, &stem, &title, "Fraction right", reading)));
+        figures.extend(accuracy(report, &metric(name, &stem, &title, "Fraction right", reading)));
     }
-    blocks.insert(0, Block::Figures(found));
+    blocks.insert(0, Block::Figures(figures));
     Section::new("curves", "Entropy and reward", blocks)
 }
 
-/// What tells whether a run was healthy.
+/// Builds the charts that tell if a run was healthy.
 pub(super) fn health(report: &Report) -> Section {
     let rows = [
         ("response_length/mean", "response-length", "Response length", "Length (tokens)"),
@@ -119,7 +119,7 @@ pub(super) fn not_recorded(title: &str, name: &str) -> String {
     absent(&format!("{title}: left out, {name} was not recorded by any run."))
 }
 
-/// A metric over the steps: every value pale, a moving average on top; `None` if no run has it.
+/// Draws a metric over the steps: every value pale, a moving average on top; `None` if no run has it.
 pub(super) fn over_steps(runs: &[ReportRun], metric: &Metric<'_>) -> Option<Figure> {
     let columns = columns(runs, metric);
     let (mut faint, mut smooth, mut raw_values, mut smooth_values) =
@@ -168,7 +168,7 @@ pub(super) fn over_steps(runs: &[ReportRun], metric: &Metric<'_>) -> Option<Figu
     Some(Figure { chart: Chart { stem, title, description, x, y, series: faint }, caption })
 }
 
-/// Few values, each worth a marker, none averaged.
+/// Draws an accuracy: few values, each with a marker, not averaged.
 fn accuracy(report: &Report, metric: &Metric<'_>) -> Option<Figure> {
     let columns = columns(&report.runs, metric);
     let points = || columns.iter().flat_map(|(_, _, points)| points.iter());
@@ -208,7 +208,7 @@ fn columns(runs: &[ReportRun], metric: &Metric<'_>) -> Vec<Curve> {
     runs.iter().enumerate().filter_map(column).collect()
 }
 
-/// The curves in words: where each begins and ends.
+/// Describes the curves in words, by their first and last values.
 fn description(columns: &[Curve]) -> String {
     use figures::moving_average::first_and_last_tenth;
     use figures::number_format::significant;

@@ -1,4 +1,4 @@
-//! Runs against the first one, number by number.
+//! Table of differences between the first run and the others.
 
 use figures::html::{Column, Table, escape};
 use figures::moving_average::first_and_last_tenth;
@@ -8,7 +8,7 @@ use super::metric::{ENTROPY, REWARD, STEP_SECONDS, accuracies, accuracy_source, 
 use super::name_cell::name_cell;
 use super::{Report, ReportRun};
 
-/// A row a run after the first; `None` of fewer than two runs.
+/// Builds a table with one row per run after the first; `None` for fewer than two runs.
 pub(super) fn table(report: &Report) -> Option<String> {
     let (first, others) = report.runs.split_first().filter(|(_, others)| !others.is_empty())?;
     let last_tenth = |run: &ReportRun, name: &str| first_and_last_tenth(&values(run, name)).1;

@@ -1,4 +1,4 @@
-//! Predicted against measured change of entropy.
+//! Predicted and measured change of entropy.
 
 use figures::chart::{Axis, Chart, Mark, Series};
 use figures::html::{Column, Table, paragraph};
@@ -12,10 +12,10 @@ use super::metric::{COVARIANCE, MEASURED_CHANGE, PREDICTED_CHANGE, pairs, series
 use super::name_cell::name_cell;
 use super::{Report, ReportRun};
 
-/// More points than this of one run are thinned evenly in a scatter.
+/// Most points of one run in a scatter; more are thinned evenly.
 const SCATTER_POINTS: usize = 400;
 
-/// Lemma 1, step by step.
+/// Builds the comparison by Lemma 1, step by step.
 pub(super) fn lemma_1(report: &Report) -> Section {
     let id = "lemma-1";
     let heading = "Predicted against measured change of entropy";
@@ -54,7 +54,7 @@ pub(super) fn lemma_1(report: &Report) -> Section {
     Section::new(id, heading, blocks)
 }
 
-/// Theorem 2: the covariance a batch shows, against the entropy it costs.
+/// Builds the comparison by Theorem 2: covariance of a batch, and the entropy that it costs.
 pub(super) fn theorem_2(report: &Report) -> Section {
     let id = "theorem-2";
     let heading = "Covariance drives the entropy";
@@ -125,7 +125,7 @@ pub(super) fn theorem_2(report: &Report) -> Section {
     Section::new(id, heading, blocks)
 }
 
-/// Colour, run and its points.
+/// Colour and run, with its points.
 type Column3<'a> = (usize, &'a ReportRun, Vec<(f64, f64)>);
 
 fn columns<'a>(report: &'a Report, x: &str, y: &str) -> Vec<Column3<'a>> {
@@ -136,7 +136,7 @@ fn columns<'a>(report: &'a Report, x: &str, y: &str) -> Vec<Column3<'a>> {
     report.runs.iter().enumerate().filter_map(column).collect()
 }
 
-/// At most [`SCATTER_POINTS`] of the points, evenly taken.
+/// Takes at most [`SCATTER_POINTS`] of the points, evenly spaced.
 pub(super) fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let stride = points.len().div_ceil(SCATTER_POINTS).max(1);
     points.iter().copied().step_by(stride).collect()

@@ -1,4 +1,4 @@
-//! Metrics as columns: which names the page reads, and their values over the steps.
+//! Metrics that the page reads, and their values over the steps.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -49,7 +49,7 @@ pub(super) fn accuracy_source(name: &str) -> String {
     }
 }
 
-/// The largest step of a run; 0 of none.
+/// The largest step of a run; 0 if it has none.
 pub(super) fn last_step(run: &ReportRun) -> f64 {
     let steps = run.steps.iter().enumerate().map(|(index, record)| step(index, record));
     steps.fold(0.0, f64::max)

@@ -44,12 +44,12 @@ pub enum ReportError {
 }
 
 impl Report {
-    /// The page. Never fails: runs may be empty and values not finite.
+    /// Renders the page. It never fails: runs may be empty and values not finite.
     pub fn render(&self) -> String {
         page::page(self).html()
     }
 
-    /// Writes the page, all or nothing.
+    /// Writes the page atomically.
     ///
     /// # Errors
     ///
@@ -58,7 +58,7 @@ impl Report {
         Ok(write_atomically(path, self.render().as_bytes())?)
     }
 
-    /// Every chart of the page as `(file stem, SVG)`, each readable on its own.
+    /// Returns every chart of the page as `(file stem, SVG)`; each is a document of its own.
     pub fn charts(&self) -> Vec<(String, String)> {
         let sections = page::sections(self);
         let figures = sections.iter().flat_map(Section::figures);

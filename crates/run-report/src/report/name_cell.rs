@@ -2,7 +2,7 @@
 
 use figures::html::escape;
 
-/// A run's name with its colour.
+/// Formats a run's name with its colour.
 pub(super) fn name_cell(colour: usize, name: &str) -> String {
     format!("<span class=\"run c{}\">{}</span>", colour % 6, escape(name))
 }

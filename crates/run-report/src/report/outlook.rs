@@ -1,4 +1,4 @@
-//! What is left to gain: the law continued to entropy 0, and how well a run's beginning foretold its end.
+//! Reward still to gain: the law extrapolated to entropy 0, and forecasts compared with the end of each run.
 
 use entropy_core::{Forecast, PerformanceLaw};
 use figures::chart::{Axis, Chart, Mark, Series};
@@ -17,10 +17,10 @@ use crate::run_law::{CONFIDENCE, LawOutlook, LawSource, RunLaw};
 /// Points along a fitted curve.
 const CURVE_POINTS: usize = 41;
 
-/// Parts of a run that its end is foretold from; the first is the paper's.
+/// Fractions of a run from which its end is forecast; the first is the paper's.
 const SHARES: [f64; 3] = [0.15, 0.3, 0.5];
 
-/// The law of each run so far with its ceiling, and forecasts in hindsight.
+/// Builds the law of each run so far with its ceiling, and the forecasts compared with what came.
 pub(super) fn section(report: &Report) -> Section {
     let id = "forecast";
     let heading = "What entropy bought, and what is left";
@@ -80,7 +80,7 @@ fn continued(outlooks: &[Outlook<'_>]) -> Figure {
             significant(outlook.law.ceiling(), 3)
         );
     }
-    // The bands of badly determined laws may leave the picture; curves and points stay in it.
+    // The bands of poorly determined laws may leave the chart; curves and points stay in it.
     let heights =
         series.iter().chain(&curves).flat_map(|one| one.points.iter().map(|point| point.1));
     let y = Axis::around("Reward (0 to 1)", heights, false, 0.12);
@@ -100,11 +100,12 @@ fn continued(outlooks: &[Outlook<'_>]) -> Figure {
 }
 
 fn curve(colour: usize, name: &str, high: f64, law: &PerformanceLaw) -> Series {
-    let at = |index: usize| high * index as f64 / (CURVE_POINTS - 1) as f64;
-    let points = (0..CURVE_POINTS).map(|index| (at(index), law.predict(at(index)))).collect();
+    let entropy = |index: usize| high * index as f64 / (CURVE_POINTS - 1) as f64;
+    let points =
+        (0..CURVE_POINTS).map(|index| (entropy(index), law.predict(entropy(index)))).collect();
     let band = (0..CURVE_POINTS).filter_map(|index| {
-        let interval = law.confidence_interval(at(index), CONFIDENCE).ok()?;
-        Some((at(index), interval.low, interval.high))
+        let interval = law.confidence_interval(entropy(index), CONFIDENCE).ok()?;
+        Some((entropy(index), interval.low, interval.high))
     });
     Series::new(name, colour, Mark::Fit, points).with_spread(band.collect())
 }
@@ -150,7 +151,7 @@ fn table(outlooks: &[Outlook<'_>]) -> String {
     table.html()
 }
 
-/// The end of each run as its first steps foretell it; runs too short, or without a law, have no row.
+/// Builds the table of forecasts from the first steps of each run; runs too short, or without a law, have no row.
 fn foretold(report: &Report) -> Table {
     let mut table = Table::new(
         "Reward of the last step, foretold from the first share of the steps; 0.95 prediction interval.",

@@ -1,4 +1,4 @@
-//! The sections in order, and the words around them.
+//! Sections of the page in order, and the text around them.
 
 use figures::html::escape;
 use figures::{Block, Page, Section};
@@ -14,7 +14,7 @@ const FOOTER: &str = "<p>Theory and methods: \
     <a href=\"https://arxiv.org/abs/2505.22617\">arXiv:2505.22617</a>, The Entropy Mechanism of \
     Reinforcement Learning for Reasoning Language Models.</p>\n";
 
-/// Every section of the page, in order.
+/// Builds every section of the page, in order.
 pub(super) fn sections(report: &Report) -> Vec<Section> {
     vec![
         summary::section(report),
@@ -32,7 +32,7 @@ pub(super) fn sections(report: &Report) -> Vec<Section> {
     ]
 }
 
-/// The page as it is to be drawn.
+/// Assembles the page.
 pub(super) fn page(report: &Report) -> Page {
     Page {
         title: report.title.clone(),

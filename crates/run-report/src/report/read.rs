@@ -1,4 +1,4 @@
-//! A run's folder as what the page needs of it.
+//! Reads what the page needs from a run's folder.
 
 use std::path::Path;
 
@@ -7,11 +7,11 @@ use training_run::metrics::StepMetrics;
 use super::{ReportRun, SampleRecord, StepRecord};
 use crate::run_view::{RunView, RunViewError, ViewedSample};
 
-/// Responses taken of the first and of the last step that has any.
+/// Most responses of the first and of the last step that has any.
 const SAMPLES: usize = 8;
 
 impl ReportRun {
-    /// Reads the run in a folder, finished, cut off or still going; `description` is empty.
+    /// Reads the run in a folder, finished, interrupted or running; `description` is empty.
     ///
     /// # Errors
     ///
@@ -27,17 +27,17 @@ impl ReportRun {
         let (first, last) = (view.steps().iter().copied(), view.steps().iter().rev().copied());
         let with_samples = |steps: &mut dyn Iterator<Item = u64>| {
             for step in steps {
-                let found = view.samples(step)?;
-                if !found.is_empty() {
-                    return Ok(Some((step, found)));
+                let responses = view.samples(step)?;
+                if !responses.is_empty() {
+                    return Ok(Some((step, responses)));
                 }
             }
             Ok::<_, RunViewError>(None)
         };
         let ends = [with_samples(&mut { first })?, with_samples(&mut { last })?];
-        for (step, found) in ends.into_iter().flatten() {
+        for (step, responses) in ends.into_iter().flatten() {
             if samples.iter().all(|sample: &SampleRecord| sample.step != step) {
-                samples.extend(worth_reading(step, found));
+                samples.extend(worth_reading(step, responses));
             }
         }
         let config_toml = std::fs::read_to_string(view.directory().config()).unwrap_or_default();
@@ -46,7 +46,7 @@ impl ReportRun {
     }
 }
 
-/// Those whose tokens are known, where there are such.
+/// Selects the responses whose tokens are recorded, or any if none are.
 fn worth_reading(step: u64, mut samples: Vec<ViewedSample>) -> Vec<SampleRecord> {
     if samples.iter().any(|sample| sample.tokens.is_some()) {
         samples.retain(|sample| sample.tokens.is_some());

@@ -1,4 +1,4 @@
-//! What a report is about.
+//! Contents of a report.
 
 use std::collections::BTreeMap;
 
@@ -8,18 +8,18 @@ use training_run::token_record::TokenRecord;
 /// Metrics of one optimiser step: the key `step` and metric names, as in a line of `metrics.jsonl`.
 pub type StepRecord = BTreeMap<String, f64>;
 
-/// What the page is about.
+/// Contents of the page.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// Heading of the page, plain text.
     pub title: String,
     /// Paragraphs under the heading, plain text.
     pub introduction: Vec<String>,
-    /// Runs to compare; the first is the one the others are measured against.
+    /// Runs to compare; the first is the baseline.
     pub runs: Vec<ReportRun>,
     /// Outcome of `softmax-sim verify`, if it was run.
     pub verification: Option<Verification>,
-    /// Shell command that makes the runs and the page again; empty if there is none.
+    /// Shell command that reproduces the runs and the page; empty if there is none.
     pub command: String,
 }
 
@@ -32,7 +32,7 @@ pub struct ReportRun {
     pub description: String,
     /// Records by rising step; steps without a `step` key are numbered from 1.
     pub steps: Vec<StepRecord>,
-    /// Responses worth reading.
+    /// Responses that are shown.
     pub samples: Vec<SampleRecord>,
     /// The resolved configuration.
     pub config_toml: String,
@@ -45,13 +45,13 @@ pub struct SampleRecord {
     pub step: u64,
     /// The question.
     pub problem: String,
-    /// What the policy wrote.
+    /// Response of the policy.
     pub response: String,
-    /// The right answer.
+    /// Known answer.
     pub answer: String,
-    /// What the response earned.
+    /// Reward of the response.
     pub reward: f64,
-    /// Its tokens, where they were recorded.
+    /// Tokens of the response, if they were recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<TokenRecord>,
 }
@@ -61,23 +61,23 @@ pub struct SampleRecord {
 pub struct Verification {
     /// Seed of the random policies.
     pub seed: u64,
-    /// One row a check.
+    /// Checks, one row each.
     pub rows: Vec<VerificationRow>,
 }
 
 /// One numeric check of a statement of the theory.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct VerificationRow {
-    /// `Lemma 1`, `Theorem 2`, …
+    /// Name of the statement: `Lemma 1`, `Theorem 2`, …
     pub statement: String,
-    /// What was compared with what.
+    /// Description of the two compared values.
     pub check: String,
-    /// How many random cases.
+    /// Number of random cases.
     pub cases: u64,
-    /// Worst value found.
+    /// Worst value over the cases.
     pub worst: f64,
-    /// What was allowed.
+    /// Largest allowed value.
     pub allowed: f64,
-    /// Whether the check passed.
+    /// True if the check passed.
     pub passed: bool,
 }

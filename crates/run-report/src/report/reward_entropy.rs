@@ -16,7 +16,7 @@ use super::name_cell::name_cell;
 /// Points along a fitted curve.
 const CURVE_POINTS: usize = 41;
 
-/// Scatter, curves, and the table of constants.
+/// Builds scatter, curves, and the table of constants.
 pub(super) fn section(report: &Report) -> Section {
     let id = "law";
     let heading = "Reward against entropy";
@@ -86,8 +86,10 @@ pub(super) fn section(report: &Report) -> Section {
 fn curve(colour: usize, name: &str, entropy: &[f64], law: &PerformanceLaw) -> Series {
     let low = entropy.iter().copied().fold(f64::INFINITY, f64::min);
     let high = entropy.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let at = |index| low + (high - low) * index as f64 / (CURVE_POINTS - 1) as f64;
-    let points = (0..CURVE_POINTS).map(|index| (at(index), law.predict(at(index)))).collect();
+    let entropy_at = |index| low + (high - low) * index as f64 / (CURVE_POINTS - 1) as f64;
+    let points = (0..CURVE_POINTS)
+        .map(|index| (entropy_at(index), law.predict(entropy_at(index))))
+        .collect();
     Series::new(name, colour, Mark::Fit, points)
 }
 

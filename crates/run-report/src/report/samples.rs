@@ -1,4 +1,4 @@
-//! What the policy wrote, early and late.
+//! Sample responses, early and late in training.
 
 use figures::html::{absent, escape, paragraph};
 use figures::number_format::significant;
@@ -8,7 +8,7 @@ use training_run::token_record::{TokenRecord, covariance_thresholds, strength};
 use super::name_cell::name_cell;
 use super::{Report, ReportRun, SampleRecord};
 
-/// Longer responses are cut here, and the cut is said.
+/// Most characters and tokens of a response; a longer one ends in a note of what is cut.
 const CHARACTERS: usize = 1500;
 const TOKENS: usize = 400;
 
@@ -25,7 +25,7 @@ const LEGEND: &str = "Tokens are shaded by their covariance, warm where it is po
                       it is negative; in three strengths, above what half, a tenth and a fiftieth of the tokens shown of that \
                       step exceed. Underlined: singled out by the loss. Hold the pointer on a token for its numbers.";
 
-/// Per run: the best and the worst response of the first and of the last sampled step.
+/// Shows, per run, the best and the worst response of the first and of the last sampled step.
 pub(super) fn section(report: &Report) -> Section {
     let with_samples = report.runs.iter().enumerate().filter(|(_, run)| !run.samples.is_empty());
     let mut html = String::new();

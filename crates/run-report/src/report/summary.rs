@@ -1,4 +1,4 @@
-//! The finding in a sentence, and the table behind it.
+//! Headline of the page, and its table.
 
 use figures::html::{Column, Table, escape};
 use figures::moving_average::{first_and_last_tenth, mean};
@@ -11,12 +11,12 @@ use super::metric::{
 use super::name_cell::name_cell;
 use super::{Report, ReportRun};
 
-/// First and last tenth of a metric; NaN where it was not recorded.
+/// Means of a metric over the first and last tenth of the steps; NaN where it was not recorded.
 fn ends(run: &ReportRun, name: &str) -> (f64, f64) {
     first_and_last_tenth(&values(run, name))
 }
 
-/// The headline, computed: how much entropy each run keeps, against the first one, and the reward.
+/// Writes the headline: the entropy that each run keeps, relative to the first, and the reward.
 pub(super) fn headline(report: &Report) -> String {
     let with_entropy: Vec<(&ReportRun, f64)> = report
         .runs
@@ -66,7 +66,7 @@ pub(super) fn headline(report: &Report) -> String {
     text
 }
 
-/// `a, b and c`.
+/// Joins parts as `a, b and c`.
 fn enumerate(parts: &[String]) -> String {
     match parts {
         [] => String::new(),
@@ -75,7 +75,7 @@ fn enumerate(parts: &[String]) -> String {
     }
 }
 
-/// One row a run.
+/// Builds the table with one row per run.
 pub(super) fn section(report: &Report) -> Section {
     let accuracies = accuracies(&report.runs);
     let mut columns = vec![

@@ -1,4 +1,4 @@
-//! The theory, checked on random policies.
+//! Checks of the theory on random policies.
 
 use figures::html::{Column, Table, absent, escape, paragraph};
 use figures::number_format::significant;
@@ -6,7 +6,7 @@ use figures::{Block, Section};
 
 use super::Report;
 
-/// The table of `softmax-sim verify`.
+/// Builds the table of `softmax-sim verify`.
 pub(super) fn section(report: &Report) -> Section {
     let html = match &report.verification {
         None => absent("Left out: softmax-sim verify was not run for this page."),

@@ -1,11 +1,11 @@
-//! The part of TensorBoard's messages that is written here: field numbers of `event.proto` and `summary.proto`.
+//! TensorBoard messages that are written here, with the field numbers of `event.proto` and `summary.proto`.
 
 use prost::{Message, Oneof};
 
-/// First event of every file.
+/// Version in the first event of every file.
 pub(super) const FILE_VERSION: &str = "brain.Event:2";
 
-/// [`SummaryMetadata::data_class`] of numbers, one a step.
+/// [`SummaryMetadata::data_class`] of scalars.
 pub(super) const SCALAR: i32 = 1;
 
 /// One entry of an event file.
@@ -17,12 +17,12 @@ pub struct Event {
     /// Training step.
     #[prost(int64, tag = "2")]
     pub step: i64,
-    /// What happened.
+    /// Content of the event.
     #[prost(oneof = "What", tags = "3, 5, 7")]
     pub what: Option<What>,
 }
 
-/// What an [`Event`] says.
+/// Content of an [`Event`].
 #[derive(Clone, PartialEq, Oneof)]
 pub enum What {
     /// Version of the format: the first event of a file.
@@ -31,15 +31,15 @@ pub enum What {
     /// Values of a step.
     #[prost(message, tag = "5")]
     Summary(Summary),
-    /// A process began or ended.
+    /// Start or end of a writing process.
     #[prost(message, tag = "7")]
     SessionLog(SessionLog),
 }
 
-/// A process that writes began, or ended.
+/// Start or end of a writing process.
 #[derive(Clone, PartialEq, Message)]
 pub struct SessionLog {
-    /// 1 is the start, after which steps from the event's on are void.
+    /// Status; 1 is the start, which voids earlier steps from the event's step on.
     #[prost(int32, tag = "1")]
     pub status: i32,
 }
@@ -58,32 +58,32 @@ pub struct Value {
     /// Name of the metric.
     #[prost(string, tag = "1")]
     pub tag: String,
-    /// The number or the numbers.
+    /// A number or a histogram.
     #[prost(oneof = "ValueKind", tags = "2, 5")]
     pub kind: Option<ValueKind>,
-    /// What the metric is; with its first value.
+    /// Description of the metric, sent with its first value.
     #[prost(message, optional, tag = "9")]
     pub metadata: Option<SummaryMetadata>,
 }
 
-/// A number, or how many there are of which size.
+/// A number or a histogram.
 #[derive(Clone, PartialEq, Oneof)]
 pub enum ValueKind {
     /// A number, to single precision: the format has no more.
     #[prost(float, tag = "2")]
     SimpleValue(f32),
-    /// Numbers in buckets.
+    /// A histogram.
     #[prost(message, tag = "5")]
     Histogram(HistogramProto),
 }
 
-/// What a metric is.
+/// Description of a metric.
 #[derive(Clone, PartialEq, Message)]
 pub struct SummaryMetadata {
-    /// What draws the metric.
+    /// Plugin that draws the metric.
     #[prost(message, optional, tag = "1")]
     pub plugin_data: Option<PluginData>,
-    /// Shown beside the chart.
+    /// Text beside the chart.
     #[prost(string, tag = "3")]
     pub summary_description: String,
     /// Kind of the values; without it TensorBoard's fast reader drops the description.
@@ -91,15 +91,15 @@ pub struct SummaryMetadata {
     pub data_class: i32,
 }
 
-/// Which part of TensorBoard draws a metric.
+/// The TensorBoard plugin that draws a metric.
 #[derive(Clone, PartialEq, Message)]
 pub struct PluginData {
-    /// `scalars`
+    /// Name of the plugin, `scalars`.
     #[prost(string, tag = "1")]
     pub plugin_name: String,
 }
 
-/// Numbers in buckets.
+/// Histogram of numbers in buckets.
 #[derive(Clone, PartialEq, Message)]
 pub struct HistogramProto {
     /// Smallest number.
@@ -108,13 +108,13 @@ pub struct HistogramProto {
     /// Largest number.
     #[prost(double, tag = "2")]
     pub max: f64,
-    /// How many numbers.
+    /// Count of numbers.
     #[prost(double, tag = "3")]
     pub num: f64,
-    /// Their sum.
+    /// Sum of the numbers.
     #[prost(double, tag = "4")]
     pub sum: f64,
-    /// Sum of their squares.
+    /// Sum of the squares of the numbers.
     #[prost(double, tag = "5")]
     pub sum_squares: f64,
     /// Upper end of each bucket, ascending.

@@ -1,8 +1,8 @@
 //! Metrics as the event files that TensorBoard reads.
 //!
-//! A folder of events is a picture of `metrics.jsonl`: one file holds every step once. A run that goes on begins a new one,
-//! which takes over what the old one said of the steps that still count, wall times included, and empties the old. The new file
-//! declares a new session at step 0, so that a TensorBoard that is looking forgets what it had read.
+//! A folder of events mirrors `metrics.jsonl`: one file holds every step once. A resumed run begins a new file. That file takes
+//! over the events of the steps that still count, wall times included, and the old file is emptied. The new file declares a new
+//! session at step 0, so that a running TensorBoard discards what it has read.
 //!
 //! The formats are those of the package `tensorboard`: `record_writer.py`, `event.proto`, `summary.proto`.
 
@@ -30,17 +30,17 @@ pub enum EventError {
     /// A file or folder cannot be read.
     #[error("{}: cannot read: {source}", path.display())]
     Read {
-        /// Which.
+        /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         source: std::io::Error,
     },
-    /// A record is not what TensorBoard writes.
+    /// A record is malformed.
     #[error("{}: {source}", path.display())]
     Record {
         /// The file.
         path: PathBuf,
-        /// What is wrong, and where.
+        /// Description of the fault, with its offset.
         source: RecordError,
     },
     /// The file cannot be written.

@@ -1,4 +1,4 @@
-//! Records: a length, bytes, and checksums of both.
+//! `TFRecord` framing: a length, bytes, and checksums of both.
 //!
 //! ```text
 //! u64 length · u32 masked CRC-32C of the length · bytes · u32 masked CRC-32C of the bytes      (little-endian)
@@ -9,7 +9,7 @@ use thiserror::Error;
 
 const CASTAGNOLI: Crc<u32> = Crc::<u32>::new(&CRC_32_ISCSI);
 
-/// Bytes of a record beside its content.
+/// Bytes of a record before and after its content.
 const HEADER_BYTES: usize = 12;
 const FOOTER_BYTES: usize = 4;
 
@@ -17,13 +17,13 @@ const FOOTER_BYTES: usize = 4;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("byte {offset}: {problem}")]
 pub struct RecordError {
-    /// Where the record begins.
+    /// Offset of the record's first byte.
     pub offset: usize,
-    /// What is wrong with it.
+    /// Description of the fault.
     pub problem: String,
 }
 
-/// The record that holds `content`.
+/// Frames `content` as a record.
 pub fn frame(content: &[u8]) -> Vec<u8> {
     let length = (content.len() as u64).to_le_bytes();
     let mut record = Vec::with_capacity(HEADER_BYTES + content.len() + FOOTER_BYTES);
@@ -34,7 +34,7 @@ pub fn frame(content: &[u8]) -> Vec<u8> {
     record
 }
 
-/// The contents of all whole records from the start, and what is wrong after them, if anything is.
+/// Reads the contents of all complete records from the start, and the fault after them, if any.
 pub fn read_records(bytes: &[u8]) -> (Vec<&[u8]>, Option<RecordError>) {
     let (mut contents, mut offset) = (Vec::new(), 0);
     while offset < bytes.len() {
@@ -62,14 +62,14 @@ fn record_at(bytes: &[u8]) -> Result<&[u8], String> {
 }
 
 fn check(what: &str, expected: u32, found: [u8; 4]) -> Result<(), String> {
-    let found = u32::from_le_bytes(found);
-    if found == expected {
+    let actual = u32::from_le_bytes(found);
+    if actual == expected {
         return Ok(());
     }
-    Err(format!("the checksum of its {what} is {found:08x}, expected {expected:08x}"))
+    Err(format!("the checksum of its {what} is {actual:08x}, expected {expected:08x}"))
 }
 
-/// CRC-32C, turned and shifted as records within records ask for.
+/// CRC-32C, rotated and shifted so that records can hold records.
 fn masked_checksum(bytes: &[u8]) -> u32 {
     CASTAGNOLI.checksum(bytes).rotate_right(15).wrapping_add(0xa282_ead8)
 }
@@ -81,12 +81,12 @@ mod tests {
     #[test]
     fn a_torn_end_leaves_the_whole_records() {
         let mut bytes = frame(b"one");
-        let whole = bytes.len();
+        let first_end = bytes.len();
         bytes.extend(frame(b"three"));
-        for end in whole + 1..bytes.len() {
+        for end in first_end + 1..bytes.len() {
             let (contents, error) = read_records(&bytes[..end]);
             assert_eq!(contents, [b"one"]);
-            assert_eq!(error.map(|error| error.offset), Some(whole));
+            assert_eq!(error.map(|error| error.offset), Some(first_end));
         }
         assert_eq!(read_records(&bytes), (vec![&b"one"[..], b"three"], None));
     }

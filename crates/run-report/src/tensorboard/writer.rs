@@ -1,4 +1,4 @@
-//! The file of a run, and what older files said.
+//! The event file of a run, which takes over the events of older files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
@@ -17,28 +17,26 @@ use super::event::{
 };
 use super::record::{RecordError, frame, read_records};
 
-/// By this in their names TensorBoard knows event files, and we ours.
+/// Parts of the file name: the one by which TensorBoard finds event files, and the one of this program.
 const NAME: &str = "tfevents.";
 const AUTHOR: &str = ".llm-trainer.";
 
 /// `SessionLog.START`
 const START: i32 = 1;
 
-/// Appends one event a step.
+/// Appends one event per step.
 #[derive(Debug)]
 pub struct EventWriter {
     file: File,
     path: PathBuf,
-    /// Metrics whose definition the file holds already.
+    /// Metrics that the file already describes.
     described: BTreeSet<String>,
 }
 
 impl EventWriter {
-    /// Starts the only file of `folder`, which is made where it is not there: the steps of `history`, each with what the
-    /// files of `sources` and of the folder said of it last, else with the metrics as they are. Older files of the folder
-    /// are emptied.
-    ///
-    /// The wall time of a step that no file knew is `end`, seconds since 1970, less the `timing_s/step` of the steps after it.
+    /// Starts the only file of `folder`, which is created if missing. It holds the steps of `history`, each as the files of
+    /// `sources` and of the folder last recorded it, else from its metrics. Older files of the folder are emptied.
+    /// A step in no file has the wall time `end`, seconds since 1970, less the `timing_s/step` of the steps after it.
     ///
     /// # Errors
     ///
@@ -100,7 +98,7 @@ impl EventWriter {
         self.write(&record(&event))
     }
 
-    /// The file.
+    /// Path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -137,8 +135,7 @@ impl EventWriter {
     }
 }
 
-/// Empties a file, and removes one that is empty: a TensorBoard that was reading it goes on to the next one only while it is
-/// there.
+/// Empties a file, or removes it if it is empty. A running TensorBoard proceeds to the next file only while the old one exists.
 fn retire(path: &Path) -> std::io::Result<()> {
     if fs::metadata(path)?.len() == 0 {
         return fs::remove_file(path);
@@ -151,7 +148,7 @@ fn seconds(time: SystemTime) -> f64 {
     time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
 }
 
-/// Unit and definition of a metric, where the table has it.
+/// Unit and definition of a metric; `None` if the table lacks it.
 fn describe(name: &str) -> Option<SummaryMetadata> {
     let metric = METRICS.iter().find(|metric| metric.name == name)?;
     let unit = if metric.unit == "1" { "a number" } else { metric.unit };
@@ -160,7 +157,7 @@ fn describe(name: &str) -> Option<SummaryMetadata> {
     Some(SummaryMetadata { plugin_data, summary_description, data_class: SCALAR })
 }
 
-/// When each step ended, as far as the durations of the steps tell.
+/// Estimates when each step ended from the durations of the steps.
 fn wall_times(history: &[StepMetrics], end: f64) -> Vec<f64> {
     let mut time = end;
     let mut times: Vec<f64> = history
@@ -184,7 +181,7 @@ fn record(event: &Event) -> Vec<u8> {
     frame(&event.encode_to_vec())
 }
 
-/// Readers take files by name: the new one comes after every older one.
+/// Names the new file so that it sorts after every older one.
 fn file_name(older: &[PathBuf], end: f64) -> String {
     let second = |path: &PathBuf| -> Option<u64> {
         let name = path.file_name()?.to_str()?;
@@ -197,7 +194,7 @@ fn file_name(older: &[PathBuf], end: f64) -> String {
     format!("events.out.{NAME}{second:010}{AUTHOR}{process}.0")
 }
 
-/// Event files of a folder that were written here, in the order in which they are read; none where there is no such folder.
+/// Lists the event files of a folder that this program wrote, in reading order; empty if the folder is missing.
 ///
 /// # Errors
 ///
@@ -221,7 +218,7 @@ pub fn event_files(folder: &Path) -> Result<Vec<PathBuf>, EventError> {
     Ok(files)
 }
 
-/// All events of a file.
+/// Reads all events of a file.
 ///
 /// # Errors
 ///
@@ -233,7 +230,7 @@ pub fn read_events(path: &Path) -> Result<Vec<Event>, EventError> {
     }
 }
 
-/// The events before the first fault, and the fault.
+/// Reads the events before the first fault, and the fault.
 fn events_of(path: &Path) -> Result<(Vec<Event>, Option<RecordError>), EventError> {
     let bytes =
         fs::read(path).map_err(|source| EventError::Read { path: path.to_path_buf(), source })?;
@@ -252,7 +249,7 @@ fn events_of(path: &Path) -> Result<(Vec<Event>, Option<RecordError>), EventErro
     Ok((events, fault))
 }
 
-/// Adds the summaries of a file by step; a later one of the same step takes the place of an earlier one.
+/// Collects the summaries of a file by step; a later one replaces an earlier one of the same step.
 fn collect(path: &Path, known: &mut BTreeMap<i64, Event>) -> Result<(), EventError> {
     for event in events_of(path)?.0 {
         if matches!(event.what, Some(What::Summary(_))) {

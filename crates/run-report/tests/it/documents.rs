@@ -1,15 +1,15 @@
-//! The part of a page of the book that this crate prints.
+//! The part of a documentation page that this crate prints.
 
 use run_report::evaluation::measures::measures_table;
 use workspace_tests::book::{compare_page, root};
 
-/// Between two marks of the page stands what the code says.
+/// The text between two marks of the page is printed from the code.
 #[test]
 fn the_measures_of_an_evaluation_are_printed_from_their_table() {
     const MARKS: [&str; 2] = ["<!-- measures -->\n", "<!-- end of measures -->"];
     let page = root().join("docs/evaluation.md");
-    let found = std::fs::read_to_string(page).expect("the page is there");
-    let (before, rest) = found.split_once(MARKS[0]).expect("the page has the mark");
+    let text = std::fs::read_to_string(page).expect("the page is there");
+    let (before, rest) = text.split_once(MARKS[0]).expect("the page has the mark");
     let (_, after) = rest.split_once(MARKS[1]).expect("the page has the second mark");
     let [start, end] = MARKS;
     compare_page("evaluation.md", &format!("{before}{start}{}{end}{after}", measures_table()));

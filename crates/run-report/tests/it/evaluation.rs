@@ -39,13 +39,13 @@ fn response(problem: usize, sample: usize, text: &str) -> Response {
 
 /// Groups of four answers, each in a box.
 fn responses(groups: &[[&str; 4]]) -> Vec<Response> {
-    let of = |(problem, group): (usize, &[&str; 4])| -> Vec<Response> {
+    let group_responses = |(problem, group): (usize, &[&str; 4])| -> Vec<Response> {
         let text = |answer: &str| {
             if answer.is_empty() { String::new() } else { format!("so \\boxed{{{answer}}}") }
         };
         (0..).zip(group).map(|(sample, answer)| response(problem, sample, &text(answer))).collect()
     };
-    groups.iter().enumerate().flat_map(of).collect()
+    groups.iter().enumerate().flat_map(group_responses).collect()
 }
 
 #[test]
@@ -60,8 +60,8 @@ fn self_bleu_is_that_of_nltk() {
     assert_eq!(cases.len(), 30);
     for Case { texts, self_bleu: expected } in cases {
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-        let found = self_bleu(&texts).unwrap();
-        assert!((found - expected).abs() < 1e-12, "{found} {expected} of {texts:?}");
+        let computed = self_bleu(&texts).unwrap();
+        assert!((computed - expected).abs() < 1e-12, "{computed} {expected} of {texts:?}");
     }
 }
 
@@ -81,8 +81,8 @@ fn each_measure_is_what_its_definition_says() {
         &columns.iter().find(|column| column.name == name).expect("a measure").values
     };
     let near = |name: &str, expected: [f64; 2]| {
-        for (found, expected) in std::iter::zip(get(name), expected) {
-            assert!((found - expected).abs() < 1e-12, "{name}: {found} {expected}");
+        for (value, expected) in std::iter::zip(get(name), expected) {
+            assert!((value - expected).abs() < 1e-12, "{name}: {value} {expected}");
         }
     };
     near("avg@4", [0.5, 0.25]);
@@ -142,13 +142,14 @@ fn two_evaluations_are_compared_problem_by_problem() {
     let side = |responses| SetResponses { responses, samples: 4 };
     let settings = Bootstrap::default();
     let sides = [side(&first), side(&second)];
-    let (found, resampled) = compare("x", sides, None, &settings, 0).unwrap();
-    assert_eq!((found.measure.as_str(), found.higher, found.lower), ("avg@4", 2, 0));
-    assert!((found.difference.value - 0.25).abs() < 1e-15);
-    assert!((found.sign_test_p - 0.5).abs() < 1e-12);
+    let (comparison, resampled) = compare("x", sides, None, &settings, 0).unwrap();
+    assert_eq!((comparison.measure.as_str(), comparison.higher, comparison.lower), ("avg@4", 2, 0));
+    assert!((comparison.difference.value - 0.25).abs() < 1e-15);
+    assert!((comparison.sign_test_p - 0.5).abs() < 1e-12);
     // Paired: no resample can lose, where unpaired ones would.
     assert!(
-        found.difference.interval.low >= 0.0 && resampled.means.iter().all(|&mean| mean >= 0.0)
+        comparison.difference.interval.low >= 0.0
+            && resampled.means.iter().all(|&mean| mean >= 0.0)
     );
     let (back, _) = compare("x", [sides[1], sides[0]], None, &settings, 0).unwrap();
     assert!((back.difference.value + 0.25).abs() < 1e-15);

@@ -1,4 +1,4 @@
-//! What a person sees of a run, through the public interface.
+//! Views of a run for people, tested through the public interface.
 
 mod browser;
 mod documents;
@@ -9,7 +9,7 @@ mod tensorboard;
 
 use std::path::{Path, PathBuf};
 
-/// A file of `tests/data`.
+/// Path of a file in `tests/data`.
 fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
 }

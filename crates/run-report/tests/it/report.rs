@@ -1,4 +1,4 @@
-//! The report as a reader gets it: order, numbers, hostile text, empty runs, nothing from the network.
+//! The report as a reader sees it: order, numbers, hostile text, empty runs, nothing from the network.
 
 use std::fs;
 
@@ -160,8 +160,8 @@ fn nothing_is_fetched() {
     let mut text = report.render();
     text.extend(report.charts().into_iter().map(|(_, svg)| svg));
     let allowed = ["http://www.w3.org/", "https://arxiv.org/"];
-    for (at, _) in text.match_indices("http") {
-        let link = &text[at..];
+    for (offset, _) in text.match_indices("http") {
+        let link = &text[offset..];
         assert!(allowed.iter().any(|start| link.starts_with(start)), "{link:.60}");
     }
     for forbidden in ["<script", "<link", "@import", "url(", " src="] {
@@ -215,13 +215,13 @@ fn what_is_left_is_the_ceiling_of_the_law_and_the_beginning_foretells_the_end() 
     let html = report(vec![plain, evaluated]).render();
     let of_rewards = row(&html, "forecast", "GRPO");
     assert!(of_rewards.contains("40 steps") && of_rewards.contains(">0.700<"), "{of_rewards}");
-    // Of the last evaluation the entropy is only estimated: entropy before, and the change by the step.
+    // The entropy of the last evaluation is only estimated: entropy before, and the change by the step.
     let of_evaluations = row(&html, "forecast", "KL-Cov");
     assert!(of_evaluations.contains("40 evaluations"), "{of_evaluations}");
     let section = html.split("<section id=\"forecast\">").nth(1).unwrap();
     let foretold: Vec<&str> = section.split("<tr>").filter(|row| row.contains(">0.15<")).collect();
     assert_eq!(foretold.len(), 2);
-    // 0.9 - 0.2 e^0.22, foretold as it came.
+    // 0.9 - 0.2 e^0.22, equal to the forecast.
     assert_eq!(foretold[0].matches(">0.651<").count(), 2, "{}", foretold[0]);
 }
 

@@ -119,15 +119,15 @@ fn the_real_tensorboard_serves_a_folder_of_runs() {
     }
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/tensorboard/serve.py");
     let output = Command::new(&python).arg(script).arg(runs.path()).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
-    let found: serde_json::Value = serde_json::from_str(&said).unwrap();
-    assert_eq!(found["runs"], serde_json::json!(["GRPO/events", "KL-Cov/events"]));
-    let tag = &found["tags"]["KL-Cov/events"]["actor/entropy"];
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    let reply: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(reply["runs"], serde_json::json!(["GRPO/events", "KL-Cov/events"]));
+    let tag = &reply["tags"]["KL-Cov/events"]["actor/entropy"];
     let description = tag["description"].as_str().unwrap();
     assert!(description.contains("exact entropy") && description.contains("In nat."), "{tag}");
     let steps = serde_json::json!([[998.0, 1, 1.0], [1000.0, 2, 0.75]]);
-    assert_eq!(found["scalars"], steps);
+    assert_eq!(reply["scalars"], steps);
 }
 
 /// `EventAccumulator` of the real package, where `python3` has it: CI installs it, other machines need not.

@@ -1,41 +1,41 @@
-//! How the groups of a step came about.
+//! Counts of how the groups of a step were sampled.
 
 use serde::{Deserialize, Serialize};
 
 use crate::metric;
 use crate::metrics::StepMetrics;
 
-/// How the groups of a step came about.
+/// Counts of how the groups of a step were sampled.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct SamplingStatistics {
-    /// Rollout batches made.
+    /// Number of rollout batches.
     pub batches: usize,
-    /// Prompts asked.
+    /// Number of prompts sampled.
     pub asked: usize,
     /// Groups left out with at most half of their responses right.
     pub too_low: usize,
-    /// The other groups left out.
+    /// Other groups left out.
     pub too_high: usize,
-    /// Groups trained on that an earlier step had left over.
+    /// Groups trained on that were left over from an earlier step.
     pub carried_in: usize,
     /// Groups left over for later steps.
     pub carried_out: usize,
-    /// Groups thrown away because they waited too long, or may not wait at all.
+    /// Groups discarded because they waited too long, or may not wait at all.
     pub discarded: usize,
     /// Groups that the step lacks.
     pub missing: usize,
-    /// Prompts asked, by how many of their responses are right: `[group_size + 1]`.
+    /// Number of sampled prompts by how many of their responses are right, `[group_size + 1]`.
     pub pass_histogram: Vec<usize>,
 }
 
 impl SamplingStatistics {
-    /// Share of the asked prompts that could be trained on; 1 where none was asked.
+    /// Fraction of the sampled prompts that could be trained on; 1 if there were none.
     pub fn kept_fraction(&self) -> f64 {
         let left_out = self.too_low + self.too_high;
         if self.asked == 0 { 1.0 } else { (self.asked - left_out) as f64 / self.asked as f64 }
     }
 
-    /// Writes them as metrics of the step; shares of no prompt at all are absent.
+    /// Writes the counts as metrics of the step; fractions of no prompts are absent.
     pub fn record(&self, metrics: &mut StepMetrics) {
         metrics.insert(metric!("train/num_gen_batches"), self.batches as f64);
         metrics.insert(metric!("sampling/asked_groups"), self.asked as f64);

@@ -1,4 +1,4 @@
-//! `metrics.jsonl`: written a line a step, read back whole.
+//! Reader and writer of `metrics.jsonl`, one line per step.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -20,7 +20,7 @@ pub enum MetricsError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         source: std::io::Error,
     },
     /// A line is not a step's metrics.
@@ -28,9 +28,9 @@ pub enum MetricsError {
     Line {
         /// The file.
         path: PathBuf,
-        /// Counted from 1.
+        /// Number of the line, counted from 1.
         line: usize,
-        /// What is wrong.
+        /// Description of the fault.
         problem: String,
     },
     /// The file cannot be written.
@@ -38,7 +38,7 @@ pub enum MetricsError {
     Write(#[from] WriteError),
 }
 
-/// Appends one line a step and flushes it to the disk.
+/// Appends one line per step and flushes it to disk.
 #[derive(Debug)]
 pub struct MetricsWriter {
     file: File,
@@ -50,15 +50,15 @@ impl MetricsWriter {
     ///
     /// # Errors
     ///
-    /// [`MetricsError::Write`] where it exists already or cannot be made.
+    /// [`MetricsError::Write`] if it exists already or cannot be created.
     pub fn create(path: &Path) -> Result<Self, MetricsError> {
         let file = OpenOptions::new().append(true).create_new(true).open(path);
         let file = file.map_err(WriteError::of(path, "create"))?;
         Ok(Self { file, path: path.to_path_buf() })
     }
 
-    /// Goes on with a file after a checkpoint of `last_step`: a torn last line and the lines of later steps, which
-    /// will be done again, are removed first.
+    /// Resumes a file after a checkpoint of `last_step`. A torn last line and the lines of later steps, which will be repeated,
+    /// are removed first.
     ///
     /// # Errors
     ///
@@ -92,8 +92,7 @@ impl MetricsWriter {
     }
 }
 
-/// All whole lines of a `metrics.jsonl`. A last line without its line break is one that a crash tore: it is
-/// left out.
+/// Reads all complete lines of a `metrics.jsonl`. A last line without its line break was torn by a crash and is left out.
 ///
 /// # Errors
 ///
@@ -101,9 +100,9 @@ impl MetricsWriter {
 pub fn read_metrics(path: &Path) -> Result<Vec<StepMetrics>, MetricsError> {
     let bytes = std::fs::read(path)
         .map_err(|source| MetricsError::Read { path: path.to_path_buf(), source })?;
-    let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+    let complete = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
     let mut steps = Vec::new();
-    for (index, line) in bytes[..whole].split(|&byte| byte == b'\n').enumerate() {
+    for (index, line) in bytes[..complete].split(|&byte| byte == b'\n').enumerate() {
         if line.is_empty() {
             continue;
         }

@@ -1,4 +1,4 @@
-//! What a step reports: one table of names, units and definitions, and the file it goes to.
+//! Metrics of a step: a table of names, units and definitions, and the file `metrics.jsonl`.
 //!
 //! Names follow verl's where the meaning is the same, so that dashboards carry over. `docs/metrics.md` is
 //! printed from [`METRICS`] by [`metrics_page`].

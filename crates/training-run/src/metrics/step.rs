@@ -7,12 +7,12 @@ use std::fmt;
 use super::table::METRICS;
 use super::validation::Validation;
 
-/// A name that stands in [`METRICS`], or one of the families of [`Validation`].
+/// Name of a metric in [`METRICS`] or in one of the families of [`Validation`].
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MetricName(Cow<'static, str>);
 
 impl MetricName {
-    /// The metric of that name; use it through [`metric!`](crate::metric), which checks while compiling.
+    /// Returns the metric of that name; use it through [`metric!`](crate::metric), which checks while compiling.
     ///
     /// # Panics
     ///
@@ -28,12 +28,12 @@ impl MetricName {
         panic!("no metric of this name in METRICS (training-run, metrics/table.rs)")
     }
 
-    /// What an evaluation says of the questions of `source`.
+    /// Names a metric of the evaluation on the questions of `source`.
     pub fn validation(source: &str, what: Validation) -> Self {
         Self(Cow::Owned(what.pattern().replace("<source>", source).replace("<n>", &what.number())))
     }
 
-    /// The name itself.
+    /// Returns the name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -69,18 +69,18 @@ pub struct StepMetrics {
 const OMITTED: &str = "training/omitted_metrics";
 
 impl StepMetrics {
-    /// No metric yet of step `step`, counted from 1; 0 is before the first update.
+    /// Makes an empty record of step `step`, counted from 1; 0 is before the first update.
     pub fn new(step: u64) -> Self {
         Self { step, values: BTreeMap::new() }
     }
 
-    /// These values of step `step`, whatever they are named.
+    /// Makes a record of step `step` with these values, whatever their names.
     pub fn from_values(step: u64, values: BTreeMap<String, f64>) -> Self {
         Self { step, values }
     }
 
-    /// Sets a metric. A value that is not finite is left out and counted in `training/omitted_metrics`: an
-    /// empty mean is an absent key, never a 0.
+    /// Sets a metric. A value that is not finite is left out and counted in `training/omitted_metrics`. An empty mean is thus an
+    /// absent key, never a 0.
     pub fn insert(&mut self, name: MetricName, value: f64) {
         if value.is_finite() {
             self.values.insert(name.0.into_owned(), value);
@@ -89,7 +89,7 @@ impl StepMetrics {
         }
     }
 
-    /// Mean, largest and smallest of `values` under three names; none of them where there is no value.
+    /// Inserts mean, largest and smallest of `values` under three names; nothing if there are no values.
     pub fn insert_spread(
         &mut self,
         [mean, largest, smallest]: [MetricName; 3],
@@ -110,12 +110,12 @@ impl StepMetrics {
         }
     }
 
-    /// The step.
+    /// Number of the step.
     pub fn step(&self) -> u64 {
         self.step
     }
 
-    /// A metric by name.
+    /// Value of a metric; `None` if the step lacks it.
     pub fn get(&self, name: &str) -> Option<f64> {
         self.values.get(name).copied()
     }
@@ -125,7 +125,7 @@ impl StepMetrics {
         self.values.iter().map(|(name, &value)| (name.as_str(), value))
     }
 
-    /// One line of JSON, `step` first.
+    /// Formats one line of JSON, `step` first.
     pub(crate) fn to_json_line(&self) -> String {
         let mut line = format!("{{\"step\":{}", self.step);
         for (name, value) in &self.values {

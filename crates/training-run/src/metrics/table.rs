@@ -5,11 +5,11 @@ use super::validation::Validation;
 /// One metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Metric {
-    /// As it stands in `metrics.jsonl`.
+    /// Name in `metrics.jsonl`.
     pub name: &'static str,
-    /// Its unit; `1` for a pure number, a `fraction` lies in 0..=1.
+    /// Unit; `1` for a pure number, a `fraction` lies in 0..=1.
     pub unit: &'static str,
-    /// What it is and over what it is taken.
+    /// Definition, and the scope over which it is computed.
     pub definition: &'static str,
 }
 
@@ -447,7 +447,7 @@ pub const METRICS: &[Metric] = &[
     ),
 ];
 
-/// `docs/metrics.md`, printed from [`METRICS`].
+/// Prints `docs/metrics.md` from [`METRICS`].
 pub fn metrics_page() -> String {
     let mut page = String::from(
         "# Metrics\n\n\
@@ -467,6 +467,6 @@ pub fn metrics_page() -> String {
     page + FOOTER
 }
 
-/// Where the page stands in the book, as `docs/README.md` has it.
+/// Links at the end of the page, in the order of `docs/README.md`.
 const FOOTER: &str = "\n---\n\n← [Looking at runs](observability.md) · \
                       [Contents](README.md) · [Evaluation](evaluation.md) →\n";

@@ -1,21 +1,21 @@
 //! Families of metrics that are named after a source of questions.
 
-/// What an evaluation says of the questions of one source: the families `val-core/…` and `val-aux/…`.
+/// A metric of an evaluation on the questions of one source: the families `val-core/…` and `val-aux/…`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Validation {
     /// Mean accuracy over so many responses to each question.
     Mean(usize),
-    /// Lower end of its interval.
+    /// Lower end of the mean's interval.
     Low(usize),
-    /// Upper end of its interval.
+    /// Upper end of the mean's interval.
     High(usize),
-    /// Chance that one of so many responses is right.
+    /// Chance that at least one of so many responses is right.
     Pass(usize),
     /// Chance that the majority of so many responses is right.
     Majority(usize),
-    /// Responses with a readable answer.
+    /// Fraction of responses with a readable answer.
     Extracted,
-    /// Responses cut at the longest length.
+    /// Fraction of responses cut at the longest length.
     Truncated,
 }
 
@@ -31,7 +31,7 @@ impl Validation {
         Self::Truncated,
     ];
 
-    /// The name, with `<source>` and `<n>` to be filled in.
+    /// Pattern of the name, with placeholders `<source>` and `<n>`.
     pub(super) fn pattern(self) -> &'static str {
         match self {
             Self::Mean(_) => "val-core/<source>/acc/mean@<n>",
@@ -44,7 +44,7 @@ impl Validation {
         }
     }
 
-    /// What it is.
+    /// Definition for the table of metrics.
     pub(super) fn definition(self) -> &'static str {
         match self {
             Self::Mean(_) => {

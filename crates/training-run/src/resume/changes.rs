@@ -1,12 +1,12 @@
-//! Which fields of its configuration a run may go on with otherwise than before.
+//! Fields of the configuration that may change when a run is resumed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
-/// Fields, and whole sections, that leave what a run computes as it is, or change it by rounding alone (`docs/configuration.md`,
-/// section "Changing a run").
+/// Fields and whole sections that may change: they leave the results as they are, or change them by rounding alone
+/// (`docs/configuration.md`, section "Changing a run").
 const FREE: &[&str] = &[
     "output_directory",
     "model.threads",
@@ -20,17 +20,17 @@ const FREE: &[&str] = &[
     "metrics",
 ];
 
-/// Fields that must be `"constant"` where `training.steps` is to change: other learning rates depend on the last step.
+/// Fields that must be `"constant"` for `training.steps` to change: other learning rates depend on the last step.
 const SCHEDULES: [&str; 2] = ["optimizer.schedule", "reward_model.optimizer.schedule"];
 
-/// One field that a run goes on with otherwise than before; a value is as TOML writes it.
+/// One field that changes when a run is resumed; values are in TOML.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
-    /// Its path, as `training.steps`.
+    /// Path of the field, such as `training.steps`.
     pub field: String,
-    /// As the run had it; `absent` where it had none.
+    /// Value that the run had; `absent` if it had none.
     pub before: String,
-    /// As it is given now.
+    /// Value that is given now.
     pub now: String,
 }
 
@@ -40,7 +40,7 @@ impl std::fmt::Display for Change {
     }
 }
 
-/// The fields that differ, sorted, and those of them that the run cannot go on with.
+/// Lists the fields that differ, sorted, and those of them that may not change.
 pub(super) fn changes(before: &Table, now: &Table) -> (Vec<Change>, Vec<Change>) {
     let (before, now) = (fields(before), fields(now));
     let names: BTreeSet<&String> = before.keys().chain(now.keys()).collect();
@@ -61,7 +61,7 @@ pub(super) fn changes(before: &Table, now: &Table) -> (Vec<Change>, Vec<Change>)
     (all, refused)
 }
 
-/// Whether the run goes on as before with this field changed.
+/// True if the field may change.
 fn is_free(Change { field, before, now }: &Change, run: &BTreeMap<String, String>) -> bool {
     let lies_in = |free: &&str| {
         field.strip_prefix(*free).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
@@ -70,13 +70,13 @@ fn is_free(Change { field, before, now }: &Change, run: &BTreeMap<String, String
         "training.steps" => {
             SCHEDULES.iter().all(|name| run.get(*name).is_none_or(|shape| shape == "\"constant\""))
         }
-        // One GPU in place of another; `auto` may have been anything.
+        // One GPU may replace another; `auto` may have been any device.
         "model.device" => [before, now].iter().all(|device| device.starts_with("\"cuda")),
         _ => FREE.iter().any(lies_in),
     }
 }
 
-/// Every value by its path.
+/// Maps paths to values, for every value of a table.
 fn fields(table: &Table) -> BTreeMap<String, String> {
     fn walk(prefix: &str, table: &Table, into: &mut BTreeMap<String, String>) {
         for (name, value) in table {
@@ -96,7 +96,7 @@ fn fields(table: &Table) -> BTreeMap<String, String> {
 mod tests {
     use super::*;
 
-    /// Names of all that differ, and of what is refused.
+    /// Names of all fields that differ, and of those that are refused.
     fn names(before: &str, now: &str) -> (Vec<String>, Vec<String>) {
         let (all, refused) = changes(&before.parse().unwrap(), &now.parse().unwrap());
         let names = |changes: Vec<Change>| changes.into_iter().map(|change| change.field).collect();

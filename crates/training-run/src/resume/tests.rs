@@ -1,4 +1,4 @@
-//! Where runs start, by what their folders hold.
+//! Start of runs, by the contents of their folders.
 
 use super::*;
 
@@ -125,7 +125,7 @@ fn damage(root: &Path, step: u64) {
     fs::write(state, format!("{{\"step\": {step}}} ")).unwrap();
 }
 
-/// As [`run`], with checksums.
+/// Makes a run like [`run`], with checksums.
 fn run_with_checksums(root: &Path, steps: &[u64]) {
     run(root, steps);
     for step in steps {
@@ -140,9 +140,9 @@ fn the_newest_whole_checkpoint_is_taken_and_damaged_ones_are_named() {
     let root = folder.path().join("run");
     let start = || origin(&root, "a = 1\n", &Resume::Auto);
     run_with_checksums(&root, &[2, 4, 6]);
-    let whole = start().unwrap();
-    assert!(matches!(whole.origin, Origin::GoOn(_, Some(Checkpoint { step: 6, .. }))));
-    assert_eq!(whole.notes, Vec::<String>::new());
+    let undamaged = start().unwrap();
+    assert!(matches!(undamaged.origin, Origin::GoOn(_, Some(Checkpoint { step: 6, .. }))));
+    assert_eq!(undamaged.notes, Vec::<String>::new());
 
     damage(&root, 6);
     let before = start().unwrap();
@@ -177,13 +177,16 @@ fn a_pointer_that_is_damaged_is_named_and_does_without() {
     let latest = root.join("checkpoints/latest");
     for (text, step) in [("", 4), ("step-x\n", 4), ("step-9\n", 4), ("step-3\n", 2)] {
         fs::write(&latest, text).unwrap();
-        let found = start();
-        assert!(matches!(&found.origin, Origin::Rewind(_, at) if at.step == step), "{found:?}");
-        assert!(found.notes[0].contains("expected the name of a folder beside it"), "{found:?}");
+        let started = start();
+        assert!(matches!(&started.origin, Origin::Rewind(_, at) if at.step == step), "{started:?}");
+        assert!(
+            started.notes[0].contains("expected the name of a folder beside it"),
+            "{started:?}"
+        );
     }
     // Killed between a first checkpoint and its pointer.
     fs::remove_file(&latest).unwrap();
-    let found = start();
-    assert!(matches!(found.origin, Origin::Rewind(_, Checkpoint { step: 4, .. })), "{found:?}");
-    assert_eq!(found.notes, Vec::<String>::new());
+    let started = start();
+    assert!(matches!(started.origin, Origin::Rewind(_, Checkpoint { step: 4, .. })), "{started:?}");
+    assert_eq!(started.notes, Vec::<String>::new());
 }

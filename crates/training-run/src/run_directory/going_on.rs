@@ -1,4 +1,4 @@
-//! What a run that goes on finds in its folder, and what it changes there first.
+//! Resuming in the folder of a run: its checkpoints, and changes before it continues.
 
 use std::fs;
 
@@ -9,8 +9,8 @@ use super::{Checkpoint, RunDirectory, RunDirectoryError, pretty_json, step_of};
 use crate::resume::Change;
 
 impl RunDirectory {
-    /// Checkpoints that a run may go on after: the one that `latest` names, then those before it, newest first. All of them
-    /// where `latest` is not there or says no step, and what is wrong with it.
+    /// Lists checkpoints from which a run may resume: the one that `latest` names, then those before it, newest first. If `latest`
+    /// is missing or names no step, lists all of them, with the fault of `latest`.
     ///
     /// # Errors
     ///
@@ -34,7 +34,7 @@ impl RunDirectory {
         Ok((checkpoints, fault))
     }
 
-    /// Writes that the run goes on after `step` steps with these fields changed, then its configuration as it is now.
+    /// Records that the run continues after `step` steps with these fields changed, then writes its new configuration.
     ///
     /// # Errors
     ///
@@ -71,7 +71,7 @@ impl RunDirectory {
         Ok(write_atomically(&self.resolved(), &pretty_json(resolved))?)
     }
 
-    /// Removes the samples of steps after `step`, which will be done again.
+    /// Removes the samples of steps after `step`, which will be repeated.
     ///
     /// # Errors
     ///
@@ -82,7 +82,8 @@ impl RunDirectory {
         for entry in fs::read_dir(&folder).map_err(read_error)? {
             let path = entry.map_err(read_error)?.path();
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-            let is_later = name.split('.').next().and_then(step_of).is_some_and(|of| of > step);
+            let is_later =
+                name.split('.').next().and_then(step_of).is_some_and(|number| number > step);
             if is_later {
                 fs::remove_file(&path).map_err(WriteError::of(&path, "remove"))?;
             }

@@ -1,4 +1,4 @@
-//! Why rollouts of another run cannot be read, or those of this one not kept.
+//! Errors of reading and writing saved rollouts.
 
 use std::io;
 use std::path::PathBuf;
@@ -13,19 +13,19 @@ pub enum SavedRolloutError {
     /// A folder or file cannot be read.
     #[error("{}: cannot read: {source}", path.display())]
     Read {
-        /// Which.
+        /// The folder or file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         source: io::Error,
     },
-    /// The folder has no file of the step.
+    /// The folder lacks the file of the step.
     #[error("{}: no rollout of step {step}, {}", directory.display(), list(saved))]
     Missing {
         /// The folder.
         directory: PathBuf,
         /// The step.
         step: u64,
-        /// Steps that it has, ascending.
+        /// Steps that the folder has, ascending.
         saved: Vec<u64>,
     },
     /// The file is damaged.
@@ -33,9 +33,9 @@ pub enum SavedRolloutError {
     Malformed {
         /// The file.
         path: PathBuf,
-        /// Counted from 1.
+        /// Number of the line, counted from 1.
         line: usize,
-        /// What is wrong and what was expected.
+        /// Description of the fault and of what was expected.
         problem: String,
     },
     /// The responses were sampled in another run, which this one cannot continue.
@@ -43,7 +43,7 @@ pub enum SavedRolloutError {
     Origin {
         /// The file.
         path: PathBuf,
-        /// What differs.
+        /// Description of the difference.
         difference: String,
     },
     /// The file cannot be written.

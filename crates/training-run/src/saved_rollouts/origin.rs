@@ -1,4 +1,4 @@
-//! Which run a rollout belongs to.
+//! Identity of the run that a rollout belongs to.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -14,13 +14,13 @@ use crate::config::RunConfig;
 /// Version of the files.
 const FORMAT: u32 = 1;
 
-/// Of a large file every so many bytes a piece is looked at.
+/// Distance in bytes between the pieces of a large file that are read.
 const STRIDE_BYTES: u64 = 1 << 20;
 
-/// Length of a piece.
+/// Length of a piece in bytes.
 const PIECE_BYTES: u64 = 4096;
 
-/// Everything that decides what a run samples and earns, up to its weights after the first step.
+/// Everything that determines what a run samples, up to its weights after the first step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RolloutOrigin {
@@ -29,16 +29,16 @@ pub struct RolloutOrigin {
     model: String,
     /// Fingerprint of its `tokenizer.json`.
     tokenizer: String,
-    /// What of the configuration bears on it.
+    /// Fields of the configuration that bear on sampling and rewards.
     settings: Value,
 }
 
 impl RolloutOrigin {
-    /// That of a run.
+    /// Computes the origin of a run.
     ///
     /// # Errors
     ///
-    /// [`SavedRolloutError::Read`] where the files of the model cannot be read.
+    /// [`SavedRolloutError::Read`] if the files of the model cannot be read.
     pub fn of(config: &RunConfig) -> Result<Self, SavedRolloutError> {
         let directory = &config.model.path;
         let mut model = vec![directory.join("config.json")];
@@ -50,7 +50,7 @@ impl RolloutOrigin {
             "reward": config.reward,
             "dynamic_sampling": config.dynamic_sampling,
         });
-        // How fast it went does not matter to what was sampled.
+        // Settings of speed do not change what is sampled.
         let speed = [("rollout", "rows"), ("rollout", "cpu_kernels"), ("reward", "threads")];
         for (section, field) in speed {
             if let Some(section) = settings[section].as_object_mut() {
@@ -61,7 +61,7 @@ impl RolloutOrigin {
         Ok(Self { format: FORMAT, model: fingerprint(&model)?, tokenizer, settings })
     }
 
-    /// What differs between the run that sampled and the one that is to be trained, as a sentence.
+    /// Describes the first difference between the run that sampled and the one that trains; `None` if there is none.
     pub(super) fn difference(&self, now: &Self) -> Option<String> {
         if self.format != now.format {
             return Some(format!("its files have format {}, expected {}", self.format, now.format));
@@ -76,7 +76,7 @@ impl RolloutOrigin {
     }
 }
 
-/// The first field that differs, by its path.
+/// Describes the first field that differs, by its path.
 pub fn first_difference(path: &str, saved: &Value, now: &Value) -> Option<String> {
     if saved == now {
         return None;
@@ -105,7 +105,7 @@ pub fn first_difference(path: &str, saved: &Value, now: &Value) -> Option<String
     }
 }
 
-/// The safetensors of a model directory, by name.
+/// Lists the safetensors files of a model directory, by name.
 ///
 /// # Errors
 ///
@@ -123,7 +123,7 @@ pub fn weight_files(directory: &Path) -> Result<Vec<PathBuf>, SavedRolloutError>
     Ok(files)
 }
 
-/// SHA-256 over the lengths of files and pieces of them, evenly spaced: gigabytes are told apart in a moment.
+/// SHA-256 over the lengths of files and evenly spaced pieces of them: fast even for gigabytes.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! What a configuration that cannot be read or meant is answered with.
+//! Error messages for invalid configurations.
 
 use training_run::config::Run;
 
@@ -120,7 +120,7 @@ fn values_set_that_cannot_be_read_are_named() {
     }
 }
 
-/// One bad value each: the message names the field, the value and what was expected.
+/// Each row has one invalid value: the message names the field, the value and what was expected.
 #[test]
 fn values_out_of_range_are_named_with_what_was_expected() {
     let cases = [

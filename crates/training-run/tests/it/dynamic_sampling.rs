@@ -1,4 +1,4 @@
-//! Dynamic sampling, run against a made-up policy whose groups are known beforehand.
+//! Dynamic sampling with a made-up policy whose groups are known beforehand.
 
 use proptest::prelude::*;
 use training_run::dynamic_sampling::{
@@ -9,7 +9,7 @@ use training_run::metrics::StepMetrics;
 
 const SIZE: usize = 4;
 
-/// A group with `right` right responses; `name` is what the trainer keeps of it.
+/// A group with `right` right responses; `name` stands for them.
 fn group(right: usize, sampled_at: u64, name: usize) -> SampledGroup<usize> {
     let rewards = (0..SIZE).map(|response| f64::from(u8::from(response < right))).collect();
     SampledGroup { rewards, right, sampled_at, responses: name }
@@ -155,8 +155,8 @@ fn groups_that_cannot_be_judged_are_refused_whole() {
 }
 
 proptest! {
-    /// Whatever the policy does: no group that teaches nothing, no group twice, never more than wanted, order kept,
-    /// every prompt accounted for, and the bound holds.
+    /// For any policy: no uninformative group, no group twice, never more than wanted, order kept, every prompt counted, and
+    /// the bound on batches holds.
     #[test]
     fn every_prompt_is_accounted_for(
         rights in prop::collection::vec(0_usize..=SIZE, 1..60),
@@ -195,7 +195,7 @@ proptest! {
         prop_assert_eq!(asked, trained.len() + left_out + discarded + sampler.waiting());
     }
 
-    /// A sampler written to a checkpoint between two steps goes on as if it had never stopped.
+    /// A sampler saved to a checkpoint between two steps continues as if never stopped.
     #[test]
     fn a_saved_sampler_goes_on_exactly(
         rights in prop::collection::vec(0_usize..=SIZE, 1..60),

@@ -64,9 +64,9 @@ fn a_spread_is_mean_largest_and_smallest_and_absent_for_nothing() {
     metrics.insert_spread(names(), []);
     assert_eq!(metrics.iter().count(), 0);
     metrics.insert_spread(names(), [1.0, -2.0, 4.0]);
-    let found: Vec<_> = metrics.iter().collect();
+    let values: Vec<_> = metrics.iter().collect();
     assert_eq!(
-        found,
+        values,
         [("critic/rewards/max", 4.0), ("critic/rewards/mean", 1.0), ("critic/rewards/min", -2.0)]
     );
 }

@@ -25,7 +25,7 @@ fn every_preset_is_a_run_once_model_and_questions_are_given() {
     }
 }
 
-/// The numbers of the losses are written once more in `rl-losses`, from the same sources.
+/// The numbers of the losses stand in `rl-losses` too, from the same sources.
 #[test]
 fn the_losses_are_those_of_the_published_runs() {
     let cases = [
@@ -53,7 +53,7 @@ fn the_sizes_differ_in_learning_rate_and_length() {
     }
 }
 
-/// Each line that sets a value has its source behind it; the name of the run is nobody's.
+/// Each line that sets a value names its source, except the name of the run.
 #[test]
 fn every_value_has_its_source_beside_it() {
     for text in RUN_PRESETS.iter().map(|preset| preset.text).chain([SHARED_PRESET]) {
@@ -68,30 +68,30 @@ fn every_value_has_its_source_beside_it() {
     }
 }
 
-/// What every preset writes is what the shared file should hold, and the other way round.
+/// Presets set known fields alone, and none that the shared file sets.
 #[test]
 fn presets_set_known_fields_and_none_twice() {
-    fn leaves(table: &Table, prefix: &str, found: &mut Vec<String>) {
+    fn leaves(table: &Table, prefix: &str, paths: &mut Vec<String>) {
         for (key, value) in table {
             let path = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
             match value {
-                Value::Table(inner) => leaves(inner, &path, found),
-                _ => found.push(path),
+                Value::Table(inner) => leaves(inner, &path, paths),
+                _ => paths.push(path),
             }
         }
     }
-    let of = |text: &str| {
-        let mut found = Vec::new();
-        leaves(&text.parse().expect("it is TOML"), "", &mut found);
-        found
+    let leaves_of = |text: &str| {
+        let mut paths = Vec::new();
+        leaves(&text.parse().expect("it is TOML"), "", &mut paths);
+        paths
     };
-    let shared = of(SHARED_PRESET);
+    let shared = leaves_of(SHARED_PRESET);
     for preset in RUN_PRESETS {
-        let own = of(preset.text);
-        for path in shared.iter().chain(&own) {
+        let preset_leaves = leaves_of(preset.text);
+        for path in shared.iter().chain(&preset_leaves) {
             assert!(fields().iter().any(|field| field.path == *path), "{path}");
         }
-        assert!(own.iter().all(|path| !shared.contains(path)), "{}", preset.name);
+        assert!(preset_leaves.iter().all(|path| !shared.contains(path)), "{}", preset.name);
     }
 }
 

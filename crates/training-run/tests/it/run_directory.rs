@@ -70,7 +70,7 @@ fn a_run_is_not_started_over_another_nor_resumed_from_nothing() {
     let text = message(RunDirectory::open(&root), folder.path());
     assert_eq!(text, "DIR/x: holds no run, expected a folder with config.toml and checkpoints");
     RunDirectory::create(&root).unwrap();
-    // Killed before it had anything to lose, it begins again.
+    // A run that was killed before it had anything to lose starts again.
     let directory = RunDirectory::create(&root).unwrap();
     RunDirectory::open(&root).unwrap();
     save(&directory, 1, 0);
@@ -97,8 +97,8 @@ fn the_best_and_every_so_manieth_checkpoint_stay_beside_the_last() {
         .collect();
     for step in 1..=6 {
         let progress = directory.begin_checkpoint(step).unwrap();
-        let found = scores(&history, "critic/rewards/mean");
-        let score = |step: u64| found.get(&step).copied();
+        let scored = scores(&history, "critic/rewards/mean");
+        let score = |step: u64| scored.get(&step).copied();
         directory.finish_checkpoint_keeping(step, progress, rules, score).unwrap();
     }
     let steps: Vec<u64> =

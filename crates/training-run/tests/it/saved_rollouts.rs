@@ -41,7 +41,7 @@ fn a_step_comes_back_to_the_bit() {
     let directory = target.path().join("new/rollouts");
     let files = SavedRollouts::create(&directory, origin(model.path(), &[])).unwrap();
     files.write(&step(3)).unwrap();
-    // What changes speed alone is no difference.
+    // Settings of speed are no difference.
     let now =
         origin(model.path(), &["rollout.rows=3", "reward.threads=2", "optimizer.learning_rate=1"]);
     let read = SavedRollouts::open(&directory, now).unwrap().read::<String>(3).unwrap();

@@ -1,13 +1,13 @@
-//! What lies in the host's memory in place of the device's.
+//! Buffers in host memory that would else be on the device.
 
 use super::{Counts, Item, item, kept_activation_bytes};
 use training_run::config::Dtype;
 
-/// The name of those that wait there.
+/// Name of the offloaded block inputs.
 pub(in crate::plan) const BLOCK_INPUTS: &str = "block inputs";
 
 impl Counts<'_> {
-    /// What lies there.
+    /// Lists the buffers in host memory.
     pub(super) fn host(&self) -> Vec<Item> {
         let mut items = Vec::new();
         if self.setup.run.parallel.offload_optimizer {
@@ -21,20 +21,20 @@ impl Counts<'_> {
         items
     }
 
-    /// What is lost where block inputs, one micro-batch of one block each, are pinned.
+    /// Bytes lost to rounding of pinned block inputs, which are one micro-batch of one block each.
     fn pinned_block_inputs(&self, away: u64) -> u64 {
         let setup = self.setup;
         let tokens =
             (setup.mini_batch_sequences_per_rank() * self.lengths.sequence_tokens()) as u64;
-        // Whole sequences alone share a micro-batch.
+        // A micro-batch holds whole sequences only.
         let sequences = setup.micro_batch_sequences(self.lengths) as u64;
         let full = sequences * self.lengths.sequence_tokens() as u64;
         let one = self.residual_bytes(full.min(tokens)).max(1);
         away.div_ceil(one) * self.lost(one)
     }
 
-    /// The same of master weights, which are pinned for their way back: tensor by tensor where they are whole, block by block where
-    /// they are cut over the ranks. Vectors are left out; the small matrices of an adapter count twice.
+    /// Bytes lost to rounding of master weights, pinned for their copy back: per tensor where they are whole, per block where they
+    /// are sharded. Vectors are left out; the small matrices of an adapter count twice.
     fn pinned_masters(&self) -> u64 {
         let setup = self.setup;
         if !setup.run.parallel.offload_optimizer {
@@ -60,17 +60,17 @@ impl Counts<'_> {
         tables + blocks * (2 * query + 2 * key + 3 * gate)
     }
 
-    /// What one rank keeps of so many numbers, cut over the ranks or not.
+    /// Numbers that one rank keeps of `count`: its shard where the optimiser is sharded, else all.
     fn shard_of(&self, count: u64) -> u64 {
         if self.setup.cuts_optimizer() { self.shard(count) } else { count }
     }
 
-    /// What libtorch's pinned memory takes beyond `bytes`: its blocks are powers of two. A CPU's memory is not pinned.
+    /// Pinned bytes beyond `bytes`: libtorch pins blocks of powers of two. A CPU's memory is not pinned.
     fn lost(&self, bytes: u64) -> u64 {
         if self.setup.on_cpu { 0 } else { bytes.next_power_of_two() - bytes }
     }
 
-    /// Inputs of blocks that stay on the device, and that lie in the host's memory, of the rank's part of an optimiser step.
+    /// Bytes of block inputs that stay on the device and that lie in host memory, for the rank's part of an optimiser step.
     pub(super) fn block_inputs(&self) -> (u64, u64) {
         let setup = self.setup;
         let tokens =
@@ -79,14 +79,14 @@ impl Counts<'_> {
         if !setup.run.parallel.offload_block_inputs {
             return (all, 0);
         }
-        // Those of graphs that are kept stay, and those of the micro-batch that is worked on.
+        // Inputs of kept graphs stay, and those of the current micro-batch.
         let (kept, wanted) = kept_activation_bytes(setup, self.lengths);
         let stay = u128::from(all) * u128::from(kept) / u128::from(wanted.max(1));
         let stay = u64::try_from(stay).unwrap_or(all);
         (stay + self.residual_bytes(self.micro_batch(tokens)), all - stay)
     }
 
-    /// What the reward model learns with, where it learns.
+    /// Optimiser state of the reward model; `None` if it does not learn.
     pub(super) fn reward_optimizer(&self) -> Option<Item> {
         let section = self.setup.run.reward_model.as_ref().filter(|section| section.learns())?;
         let optimizer = &section.optimizer;

@@ -1,10 +1,10 @@
-//! What comes and goes: each phase of a step, and what it is made of.
+//! Buffers of each phase of a training step.
 
 use super::{Counts, Item, Phase, bytes_per_token, item, kept_activation_bytes};
 use crate::plan::{BUCKET_BYTES, CHUNK_LOGITS, ModelSizes, WAITING_LOGITS};
 
-/// Buffers of the size of the probe's that are alive while the change of entropy is measured: the distributions before and
-/// after, in f32 and f64, and the products of Lemma 1.
+/// Buffers of the probe's size that are alive while the change of entropy is measured: distributions before and after, in f32
+/// and f64, and the products of Lemma 1.
 const PROBE_COPIES: u64 = 12;
 
 impl Counts<'_> {
@@ -13,7 +13,7 @@ impl Counts<'_> {
         (per_token * element * rows * tokens).div_ceil(self.setup.key_parts() as u64)
     }
 
-    /// Of what is gathered from the ranks: the block, embedding or head that is open, and the block on its way.
+    /// Gathered parameters: the block, embedding or head in use, and the block that is being gathered.
     pub(super) fn gathered(&self) -> Item {
         let count =
             if self.setup.cuts_blocks() { self.block + self.block.max(self.head) } else { 0 };
@@ -22,13 +22,13 @@ impl Counts<'_> {
 
     pub(super) fn rollout(&self) -> Phase {
         let setup = self.setup;
-        // What is in slots is reserved for the longest, however short it stays.
+        // Slots of the KV cache are reserved for the longest response, however short it stays.
         let capacity = (setup.run.data.max_prompt_tokens.min(self.lengths.prompt_tokens.max(1))
             + setup.run.rollout.max_response_tokens) as u64;
         let rows =
             setup.run.rollout.rows.min(setup.prompts_per_rank() * setup.run.rollout.group_size)
                 as u64;
-        // What is left out of the vocabulary depends on all of it.
+        // Truncated sampling needs the logits of the whole vocabulary.
         let parts = if setup.truncates() { 1 } else { setup.run.parallel.tensor };
         let vocabulary = setup.model.vocabulary.div_ceil(parts) as u64;
         let kind = if setup.decodes_by_cpu_kernels() { 4 } else { self.element };
@@ -70,19 +70,19 @@ impl Counts<'_> {
         Phase { name: "sampling", items }
     }
 
-    /// One block without a graph: three vectors of the residual's width and four of the MLP's.
+    /// Bytes of one block's forward pass without a graph: three vectors of the residual's width and four of the MLP's.
     pub(super) fn forward_bytes(&self, tokens: u64) -> u64 {
         let ModelSizes { hidden, intermediate, .. } = self.setup.model;
         let shared = (4 * intermediate).div_ceil(self.setup.run.parallel.tensor);
         tokens * self.element * (3 * hidden + shared) as u64
     }
 
-    /// The head in f32, where products of bf16 are taken so.
+    /// Bytes of the head in f32, where products of bf16 are taken in f32.
     fn widened_head_bytes(&self) -> u64 {
         if self.setup.widens_products { self.wide * self.head } else { 0 }
     }
 
-    /// The widest matrix of a block in f32, what it is multiplied with, and the product.
+    /// Bytes of a block's widest matrix, its input and its product, where products of bf16 are taken in f32.
     fn widened_block_bytes(&self, tokens: u64) -> u64 {
         let ModelSizes { hidden, intermediate, .. } = self.setup.model;
         let shared = (intermediate as u64).div_ceil(self.setup.run.parallel.tensor as u64);
@@ -91,7 +91,7 @@ impl Counts<'_> {
         if self.setup.widens_products { self.wide * numbers } else { 0 }
     }
 
-    /// Rotary angles of so many tokens, in f32.
+    /// Bytes of the rotary angles of `tokens` tokens, in f32.
     pub(super) fn angle_bytes(&self, tokens: u64) -> u64 {
         tokens * self.setup.model.head_dim as u64 * 4
     }
@@ -100,11 +100,11 @@ impl Counts<'_> {
         tokens * self.setup.model.hidden as u64 * self.element
     }
 
-    pub(super) fn micro_batch(&self, of: u64) -> u64 {
-        of.min(self.setup.run.training.micro_batch_tokens as u64)
+    pub(super) fn micro_batch(&self, tokens: u64) -> u64 {
+        tokens.min(self.setup.run.training.micro_batch_tokens as u64)
     }
 
-    /// Chunk after chunk: logits, log-probabilities, and what becomes of them.
+    /// Bytes of one chunk of logits and of what is computed from it: `buffers` buffers, and the logits in bf16.
     pub(super) fn chunk_bytes(&self, tokens: u64, buffers: u64) -> u64 {
         let vocabulary =
             (self.setup.model.vocabulary as u64).div_ceil(self.setup.run.parallel.tensor as u64);
@@ -169,10 +169,10 @@ impl Counts<'_> {
             self.whole_gradients(),
         ];
         if setup.run.parallel.offload_optimizer && setup.cuts_gradients() {
-            // Those that the host will have.
+            // Gradient shards on their way to the host.
             items.push(self.gradient_shards());
         }
-        // The head is done before the blocks are.
+        // The head's backward ends before the blocks' begins.
         if head >= block {
             items.push(item(
                 "head, forward and back",
@@ -190,14 +190,14 @@ impl Counts<'_> {
         Phase { name: "updating", items }
     }
 
-    /// Gradients of what a block computes: of the MLP's three wide vectors, and a few of the residual's width.
+    /// Gradients of a block's activations, in bytes: the MLP's three wide vectors, and two of the residual's width.
     pub(super) fn pulled_back_bytes(&self, tokens: u64) -> u64 {
         let ModelSizes { hidden, intermediate, .. } = self.setup.model;
         let shared = (3 * intermediate).div_ceil(self.setup.run.parallel.tensor);
         tokens * self.element * (2 * hidden + shared) as u64
     }
 
-    /// The head's gradient before it is added to the rest, or sent, and the gradients of logits that wait to become one product.
+    /// Bytes of the head's gradient until it is added or sent, and of the gradients of logits that wait for one product.
     pub(super) fn head_gradient_bytes(&self, responses: u64) -> u64 {
         if self.setup.run.lora.is_some() {
             return 0;
@@ -209,24 +209,24 @@ impl Counts<'_> {
         if self.setup.cuts_gradients() {
             return waiting + self.head * (2 + self.received()) * self.wide;
         }
-        // In the parameters' own kind it is summed in place; the first product is the gradient, a second makes it a sum in f32.
+        // In the parameters' dtype it is summed in place; the first product is the gradient, a second makes it a sum in f32.
         let is_one = self.setup.micro_batches(self.lengths) == 1 && responses <= room;
         waiting + if self.narrow && !is_one { self.head * self.wide } else { 0 }
     }
 
-    /// Buffers that Gloo adds up from, on the CPU: what it has received of all ranks, and a sum.
+    /// Number of buffers that Gloo needs for a sum on the CPU: data received from all ranks, and the sum.
     pub(super) fn received(&self) -> u64 {
         if self.setup.on_cpu { 2 } else { 0 }
     }
 
-    /// A block's gradient where it is summed over the ranks: the sum, what is sent of it and of the block before, and what
-    /// autograd gives for one micro-batch. Elsewhere that of the widest matrix, before it is added to the rest.
+    /// Bytes of a block's gradient. Summed over the ranks: the sum, the send buffers of this block and the one before, and
+    /// autograd's gradient of one micro-batch. Else: the gradient of the widest matrix, before it is added.
     pub(super) fn block_gradient_bytes(&self) -> u64 {
         if self.setup.run.lora.is_some() {
             return 0;
         }
         if self.setup.cuts_gradients() {
-            // The head's goes on its way, or waits for the embedding's.
+            // The head's gradient is being sent, or waits for the embedding's.
             let head = self.wide * self.head;
             return head + self.block * ((3 + self.received()) * self.wide + self.element);
         }

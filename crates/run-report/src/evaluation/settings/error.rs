@@ -1,4 +1,4 @@
-//! Why an evaluation cannot start.
+//! Errors in the settings of an evaluation.
 
 use std::path::PathBuf;
 
@@ -13,15 +13,15 @@ pub enum SettingsError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         source: std::io::Error,
     },
-    /// It is no description of an evaluation.
+    /// The file does not describe an evaluation.
     #[error("{}: {problem}", path.display())]
     Toml {
         /// The file.
         path: PathBuf,
-        /// What the reader said.
+        /// Message of the TOML reader.
         problem: String,
     },
     /// A `--set` cannot be read.
@@ -29,9 +29,9 @@ pub enum SettingsError {
         "--set {text:?}: {problem}, expected NAME=FILE[:KEY=VALUE,...] as aime24=aime24.jsonl:n=32,temperature=0.6"
     )]
     Set {
-        /// As given.
+        /// Argument as given.
         text: String,
-        /// What is wrong.
+        /// Description of the fault.
         problem: String,
     },
     /// A field is out of range.
@@ -43,7 +43,7 @@ pub enum SettingsError {
         field: &'static str,
         /// Its value.
         found: String,
-        /// What would have been accepted.
+        /// Values that would have been accepted.
         expected: String,
     },
     /// The sampling of a set cannot be read.
@@ -51,15 +51,15 @@ pub enum SettingsError {
     Sampling {
         /// Name of the set.
         set: String,
-        /// What the reader said.
+        /// Message of the reader.
         problem: String,
     },
-    /// The sets as a whole.
+    /// The list of sets is invalid.
     #[error("{0}")]
     Sets(String),
 }
 
-/// A field of set `set` that is out of range.
+/// Makes the error of a field of set `set` that is out of range.
 pub(super) fn fault(
     set: &str,
     field: &'static str,

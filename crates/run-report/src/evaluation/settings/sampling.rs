@@ -1,4 +1,4 @@
-//! How the responses to a set are drawn.
+//! Sampling of the responses to a set.
 
 use entropy_core::{EntropyBand, InputError};
 use model_files::sampling::{RangeCheck, Sampling};
@@ -7,28 +7,28 @@ use serde::{Deserialize, Serialize};
 use super::error::{SettingsError, fault};
 use crate::evaluation::majority::MOST_SAMPLES;
 
-/// How the responses to a set are drawn.
+/// Settings for sampling the responses to a set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SetSampling {
-    /// Responses to each problem.
+    /// Number of responses to each problem.
     pub samples: usize,
-    /// Logits are divided by it; 0 takes the likeliest token.
+    /// Divisor of the logits; 0 takes the likeliest token.
     pub temperature: f64,
-    /// Only the likeliest tokens whose probabilities first add up to this are drawn; 1 is all.
+    /// Nucleus: only the likeliest tokens whose probabilities first reach this sum are drawn; 1 is all.
     pub top_p: f64,
-    /// Only this many of the likeliest tokens are drawn; 0 is all.
+    /// Number of likeliest tokens that are drawn from; 0 is all.
     pub top_k: usize,
-    /// Only tokens at least this times as likely as the likeliest are drawn; 0 is all.
+    /// Least probability of a token relative to the likeliest; less likely ones are never drawn. 0 is all.
     pub min_p: f64,
     /// Longest response, in tokens.
     pub max_response_tokens: usize,
     /// Texts that end a response, beside the model's own end-of-sequence tokens.
     pub stop: Vec<String>,
-    /// Least entropy of the distribution a token is drawn from, in nats: its temperature is raised to it.
+    /// Least entropy of the distribution a token is drawn from, in nats: its temperature is raised until it has that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entropy_floor: Option<f64>,
-    /// Largest entropy, in nats: the temperature is lowered to it.
+    /// Largest entropy of that distribution, in nats: its temperature is lowered until it has that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entropy_ceiling: Option<f64>,
 }
@@ -51,24 +51,24 @@ impl Default for SetSampling {
 }
 
 impl SetSampling {
-    /// The distribution that tokens are drawn from, before an entropy band moves its temperature.
+    /// Returns the settings of the distribution before an entropy band changes its temperature.
     pub fn sampling(&self) -> Sampling {
         let &Self { temperature, top_k, top_p, min_p, .. } = self;
         Sampling { temperature, top_k, top_p, min_p }
     }
 
-    /// The entropy band; `None` where neither bound is given.
+    /// Returns the entropy band; `None` where neither bound is given.
     ///
     /// # Errors
     ///
-    /// Bounds that are no band.
+    /// Bounds that form no band.
     pub fn band(&self) -> Result<Option<EntropyBand>, InputError> {
         let (floor, ceiling) = (self.entropy_floor, self.entropy_ceiling);
         let banded = floor.is_some() || ceiling.is_some();
         banded.then(|| EntropyBand::new(floor, ceiling)).transpose()
     }
 
-    /// Refuses the first field of set `set` that is out of range.
+    /// Checks the fields of set `set`, and reports the first that is out of range.
     pub(super) fn check(&self, set: &str) -> Result<(), SettingsError> {
         let &Self { samples, temperature, max_response_tokens, .. } = self;
         let drawn = |holds, expected: String| ("temperature", temperature, holds, expected);

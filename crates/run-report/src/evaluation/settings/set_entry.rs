@@ -1,4 +1,4 @@
-//! One set as written: in a file, or on the command line.
+//! One set as written, in a file or on the command line.
 
 use question_data::dataset::{BadRows, DataSource, QuestionFile};
 use question_data::ground_truth::RewardKind;
@@ -13,21 +13,21 @@ use super::sampling::SetSampling;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SetEntry {
-    /// Its name in the results: letters, digits, `.`, `_`, `-`.
+    /// Name in the results: letters, digits, `.`, `_`, `-`.
     pub name: String,
-    /// Its questions; a path is relative to the file that names it.
+    /// Questions of the set; a path is relative to the file that names it.
     pub questions: DataSource,
-    /// How a response is compared with the known answer.
+    /// Comparison of a response with the known answer.
     #[serde(default)]
     pub kind: RewardKind,
-    /// Fields of [`SetSampling`] that this set has for itself.
+    /// Fields of [`SetSampling`] for this set alone.
     #[serde(default)]
     pub sampling: Table,
 }
 
 impl SetEntry {
-    /// Reads `NAME=FILE[:KEY=VALUE,...]`: keys of [`SetSampling`], `n` for `samples`, `limit` and
-    /// `bad_rows=drop` of the file, and `kind`.
+    /// Parses `NAME=FILE[:KEY=VALUE,...]`. Keys are those of [`SetSampling`], `n` for `samples`, `limit` and `bad_rows=drop` of
+    /// the file, and `kind`.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! A browser of Chromium's family, without a window and with nothing to reach.
+//! A browser of Chromium's family, headless and without network.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -7,29 +7,29 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Names under which it is installed.
+/// Names of the executable.
 const NAMES: [&str; 5] =
     ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"];
 
-/// Hosts that the browser itself asks, whatever page it shows.
+/// Hosts that the browser contacts by itself, whatever page it shows.
 const ITS_OWN: [&str; 4] = ["google.com", "googleapis.com", "gstatic.com", "googleusercontent.com"];
 
 /// An installed browser.
 pub(crate) struct Chromium(PathBuf);
 
-/// What a visit of a page left behind.
+/// Output and requests of a visit to a page.
 #[derive(Debug)]
 pub(crate) struct Visit {
-    /// What the browser printed.
+    /// Standard output of the browser.
     pub(crate) output: String,
     /// Lines of the page's console.
     pub(crate) console: Vec<String>,
-    /// First lines of the requests that left it, its own left out.
+    /// First lines of the requests that the page sent; the browser's own are left out.
     pub(crate) asked: Vec<String>,
 }
 
 impl Chromium {
-    /// The browser that `BROWSER` names, or one on the path.
+    /// Finds the browser that `BROWSER` names, or one on the path.
     pub(crate) fn find() -> Option<Self> {
         if let Some(named) = std::env::var_os("BROWSER") {
             return Some(Self(named.into()));
@@ -43,7 +43,7 @@ impl Chromium {
             .map(Self)
     }
 
-    /// Opens a file with a fresh profile; every request that would leave the machine ends at a proxy that notes it.
+    /// Opens a file with a fresh profile; every request that would leave the machine ends at a proxy that records it.
     pub(crate) fn visit(&self, page: &Path, options: &[&str]) -> Visit {
         let profile = tempfile::tempdir().expect("a temporary folder");
         let proxy = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
@@ -69,7 +69,7 @@ impl Chromium {
                 "--disable-sync",
             ])
             .args(["--disable-extensions", "--disable-default-apps", "--hide-scrollbars"])
-            // The probe looks into a page beside it.
+            // The probe reads the page beside it.
             .args(["--allow-file-access-from-files", "--enable-logging=stderr"])
             .arg(format!("--proxy-server=http://127.0.0.1:{port}"))
             .arg("--proxy-bypass-list=<-loopback>")
@@ -79,9 +79,9 @@ impl Chromium {
             .stdin(Stdio::null())
             .output()
             .unwrap_or_else(|error| panic!("{} does not start: {error}", self.0.display()));
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{said}");
-        let console = said.lines().filter(|line| line.contains("CONSOLE")).map(str::to_owned);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{errors}");
+        let console = errors.lines().filter(|line| line.contains("CONSOLE")).map(str::to_owned);
         let asked = asked.lock().expect("no thread panicked").clone();
         Visit {
             output: String::from_utf8_lossy(&output.stdout).into_owned(),
@@ -91,7 +91,7 @@ impl Chromium {
     }
 }
 
-/// Writes down the first line of a request and refuses it.
+/// Records the first line of a request and refuses it.
 fn note(mut stream: TcpStream, notes: &Mutex<Vec<String>>) {
     let mut buffer = [0; 2048];
     let waited = stream.set_read_timeout(Some(Duration::from_secs(2)));
@@ -100,16 +100,16 @@ fn note(mut stream: TcpStream, notes: &Mutex<Vec<String>>) {
         if let (Some(line), Ok(mut notes)) = (request.lines().next(), notes.lock()) {
             notes.push(line.to_owned());
         }
-        // A browser that is gone by now needs no answer.
+        // A browser that has quit needs no answer.
         let _ = stream
             .write_all(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
     }
 }
 
-/// Whether a request goes to the maker of the browser: `GET http://HOST/… HTTP/1.1` or `CONNECT HOST:443 HTTP/1.1`.
+/// True if a request goes to the maker of the browser: `GET http://HOST/… HTTP/1.1` or `CONNECT HOST:443 HTTP/1.1`.
 fn is_its_own(line: &str) -> bool {
     let target = line.split(' ').nth(1).unwrap_or_default();
     let host =
         target.split("://").last().unwrap_or_default().split(['/', ':']).next().unwrap_or_default();
-    ITS_OWN.iter().any(|own| host == *own || host.ends_with(&format!(".{own}")))
+    ITS_OWN.iter().any(|suffix| host == *suffix || host.ends_with(&format!(".{suffix}")))
 }

@@ -1,5 +1,5 @@
-//! The report in a real browser, where one of Chromium's family is installed: opened from disk, with
-//! nothing to reach, at the width of a desk and of a phone, and printed.
+//! The report in a real browser of Chromium's family, if one is installed: opened from disk without network, at the width of a
+//! desktop and of a phone, and printed.
 
 mod chromium;
 #[path = "../../../examples/sample_report/runs.rs"]
@@ -11,21 +11,21 @@ use std::path::Path;
 use chromium::Chromium;
 use serde::Deserialize;
 
-/// Shows a page in frames of several widths and writes down what it finds there.
+/// Page that shows another in frames of several widths and measures it there.
 const PROBE: &str = include_str!("probe.html");
 
-/// What the probe finds in one frame.
+/// Measurements of the probe in one frame.
 #[derive(Debug, Deserialize)]
 struct Found {
     /// Width of the frame, in CSS pixels.
     width: u32,
-    /// How much wider than the frame the page is.
+    /// Width of the page minus the width of the frame.
     overflow: f64,
     /// The first elements that reach beyond the right edge, by name and class.
     beyond: Vec<String>,
-    /// Charts that are as large as can be read.
+    /// Charts that are large enough to read.
     charts: usize,
-    /// Charts that are not.
+    /// Charts that are too small to read.
     hidden: usize,
     /// Lines, dots and bars of the charts that take up space.
     marks: usize,
@@ -35,17 +35,17 @@ struct Found {
     smallest_text: f64,
 }
 
-/// What the browser says of a page: in the frames, on its console, to the network.
+/// Measures a page in a browser: its frames, its console and its requests.
 fn look(browser: &Chromium, page: &str) -> (Vec<Found>, chromium::Visit) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     fs::write(folder.path().join("report.html"), page).expect("a writable folder");
     let probe = folder.path().join("probe.html");
     fs::write(&probe, PROBE).expect("a writable folder");
     let visit = browser.visit(&probe, &["--dump-dom"]);
-    let found =
+    let json =
         visit.output.split("<pre id=\"found\">").nth(1).and_then(|rest| rest.split('<').next());
-    let found = found.unwrap_or_else(|| panic!("the probe did not run: {visit:?}"));
-    (serde_json::from_str(found).unwrap_or_else(|error| panic!("{error}: {found}")), visit)
+    let json = json.unwrap_or_else(|| panic!("the probe did not run: {visit:?}"));
+    (serde_json::from_str(json).unwrap_or_else(|error| panic!("{error}: {json}")), visit)
 }
 
 fn here() -> Option<Chromium> {
@@ -60,19 +60,19 @@ fn here() -> Option<Chromium> {
 fn the_report_is_whole_on_a_desk_and_on_a_phone() {
     let Some(browser) = here() else { return };
     let (frames, visit) = look(&browser, &runs::sample().render());
-    assert_eq!(frames.iter().map(|found| found.width).collect::<Vec<_>>(), [1280, 390]);
+    assert_eq!(frames.iter().map(|frame| frame.width).collect::<Vec<_>>(), [1280, 390]);
     let charts = runs::sample().charts().len();
-    for found in &frames {
-        assert_eq!((found.charts, found.hidden), (charts, 0), "{found:?}");
-        assert!(found.marks > 10 * charts, "{found:?}");
-        assert!(found.overflow <= 0.0 && found.beyond.is_empty(), "{found:?}");
-        assert!(found.fetched.is_empty(), "{found:?}");
-        assert!(found.smallest_text >= 9.0, "{found:?}");
+    for frame in &frames {
+        assert_eq!((frame.charts, frame.hidden), (charts, 0), "{frame:?}");
+        assert!(frame.marks > 10 * charts, "{frame:?}");
+        assert!(frame.overflow <= 0.0 && frame.beyond.is_empty(), "{frame:?}");
+        assert!(frame.fetched.is_empty(), "{frame:?}");
+        assert!(frame.smallest_text >= 9.0, "{frame:?}");
     }
     assert_eq!((visit.console, visit.asked), (vec![], vec![]));
 }
 
-/// The same look at a page with every fault finds every one.
+/// A page with every fault: the probe finds each of them.
 #[test]
 fn the_look_finds_what_is_wrong() {
     let Some(browser) = here() else { return };
@@ -97,7 +97,7 @@ fn the_report_prints_on_several_pages_of_paper() {
     let page = folder.path().join("report.html");
     runs::sample().write(&page).expect("a writable folder");
     let printed = folder.path().join("report.pdf");
-    // A reader whose screen is dark.
+    // The reader prefers a dark screen.
     let dark = "--blink-settings=preferredColorScheme=0";
     browser.visit(&page, &[dark, "--no-pdf-header-footer", &option("--print-to-pdf", &printed)]);
     let pdf = fs::read(&printed).expect("the browser prints");
