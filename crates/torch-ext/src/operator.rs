@@ -118,8 +118,8 @@ pub fn call(
 
 /// One `AdamW` step in place over lists of tensors: `aten::_fused_adamw_`.
 ///
-/// `steps` are scalar tensors that count the step about to be taken (the first is 1). Decay is decoupled: `p ← p·(1 -
-/// learning_rate·weight_decay)` before the update.
+/// `steps` are scalar tensors that count the step about to be taken (the first is 1). Decay is decoupled:
+/// `p ← p·(1 - learning_rate·weight_decay)` before the update.
 ///
 /// # Errors
 ///

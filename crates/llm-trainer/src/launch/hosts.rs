@@ -16,7 +16,7 @@ use super::host::Host;
 const LOOK: Duration = Duration::from_millis(250);
 /// Longest time that a launcher waits for an answer of the store.
 const ANSWER: Duration = Duration::from_mins(10);
-/// Silence after which nobody waits any more for a launcher of another host.
+/// Silence after which launchers no longer wait for the launcher of another host.
 const SILENCE: Duration = Duration::from_secs(30);
 /// Store key of the first failed launcher's message.
 const FAILURE: &str = "failure";

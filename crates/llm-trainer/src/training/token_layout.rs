@@ -19,7 +19,7 @@ impl TokenLayout {
         Self::new(sequences.into_iter().map(|sequence| sequence.response.len()).collect())
     }
 
-    /// The layout of sequences with so many response tokens each.
+    /// The layout of sequences with these numbers of response tokens, `[sequences]`.
     pub fn new(lengths: Vec<usize>) -> Self {
         let ends = lengths.iter().scan(0, |end, length| {
             *end += length;

@@ -13,8 +13,8 @@ pub struct Traffic {
     /// Number of operations started.
     pub calls: u64,
     /// Bytes of tensors sent by this process, by the ring algorithms of Gloo and NCCL. With `n` ranks and a tensor of `S`
-    /// bytes: `2 S (n - 1) / n` for an all-reduce, `(n - 1) / n` of the whole for an all-gather and a reduce-scatter, `(n - 1)
-    /// S` at the root of a broadcast. Transport overhead is not counted.
+    /// bytes: `2 S (n - 1) / n` for an all-reduce, `(n - 1) / n` of the whole for an all-gather and a reduce-scatter,
+    /// `(n - 1) S` at the root of a broadcast. Transport overhead is not counted.
     pub bytes_sent: u64,
     /// Time that this process was blocked in [`Work::wait`](super::Work::wait). On CUDA that is not the time of the GPU.
     pub waited: Duration,

@@ -16,8 +16,8 @@ impl DecodingKernels {
     /// `product` is the output of the fused projection, bf16 `[rows, heads + 2 · kv_heads, head_dim]`: queries, keys, values,
     /// with `head_dim` a multiple of 4. `cosine` and `sine` are those of the rows' angles, f32 `[rows, head_dim / 2]`. Number
     /// `i` of a head is rotated with number `i + head_dim / 2`; each product and sum is rounded to f32 and the result to bf16.
-    /// `places` are indices into the first dimension of `keys` and `values`, i64 `[rows]`; those are bf16 `[places, kv_heads,
-    /// head_dim]`. No two rows may have the same place, and a row with a place out of range is not stored.
+    /// `places` are indices into the first dimension of `keys` and `values`, i64 `[rows]`; those are bf16
+    /// `[places, kv_heads, head_dim]`. No two rows may have the same place, and a row with a place out of range is not stored.
     ///
     /// # Errors
     ///
