@@ -1,4 +1,5 @@
-//! Backward with a cotangent, for `tch::Tensor::backward` seeds with ones only, and operations with a backward half of their own.
+//! Backward passes with a given cotangent (`tch::Tensor::backward` seeds with ones only), and operations with a custom backward
+//! function.
 
 use std::ffi::{c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -38,10 +39,10 @@ unsafe extern "C" {
     ) -> *mut C_tensor;
 }
 
-/// The backward half of an operation: a cotangent to one gradient for each input.
+/// Backward function of an operation: maps a cotangent to one gradient for each input.
 type PullBack = Box<dyn Fn(&Tensor) -> Vec<Tensor> + Send>;
 
-/// Gradient of `Σ outputs · cotangents` with respect to `inputs`; `None` where an input took no part.
+/// Gradient of `Σ outputs · cotangents` with respect to `inputs`; `None` for an input that took no part.
 ///
 /// Each cotangent has the shape and kind of its output. The graph is freed.
 ///
@@ -86,7 +87,7 @@ pub fn vector_jacobian_product(
 ///
 /// # Errors
 ///
-/// As [`vector_jacobian_product`].
+/// The errors of [`vector_jacobian_product`].
 ///
 /// # Panics
 ///
@@ -99,13 +100,13 @@ pub fn backward(outputs: &[&Tensor], cotangents: &[&Tensor]) -> Result<(), Torch
     if status == 0 { Ok(()) } else { Err(TorchError::take()) }
 }
 
-/// Puts `gradient` in the place of `leaf.grad()`, over the same memory; `None` gives its memory back.
+/// Sets `leaf.grad()` to `gradient`, sharing its memory; `None` frees the gradient's memory.
 ///
-/// `tch::Tensor::zero_grad` keeps the memory, and a backward pass then adds to zeros what it could have left there.
+/// `tch::Tensor::zero_grad` keeps the memory, and a backward pass then adds to zeros instead of storing its result.
 ///
 /// # Errors
 ///
-/// [`TorchError`] if `leaf` is none, or shape, kind or device differ.
+/// [`TorchError`] if `leaf` is no leaf, or shape, kind or device differ.
 pub fn set_gradient(leaf: &Tensor, gradient: Option<&Tensor>) -> Result<(), TorchError> {
     let gradient = gradient.map_or(std::ptr::null(), Tensor::as_ptr);
     // SAFETY: both are live tensors or null, and the C++ side takes a reference of its own.
@@ -113,14 +114,14 @@ pub fn set_gradient(leaf: &Tensor, gradient: Option<&Tensor>) -> Result<(), Torc
     if status == 0 { Ok(()) } else { Err(TorchError::take()) }
 }
 
-/// What `forward` computes of `inputs`, as one operation of the graph, whose backward half is `pull_back`.
+/// Runs `forward` on `inputs` as one operation of the graph, with `pull_back` as its backward function.
 ///
-/// `forward` runs outside of any graph. `pull_back` is given a cotangent of its value, on any thread, and answers with the gradient of
-/// each input, of that input's shape and kind. It lives until the graph is freed, and so does what it has captured.
+/// `forward` runs without autograd. `pull_back` receives a cotangent of the result, on any thread, and returns the gradient of
+/// each input, of that input's shape and kind. It lives, with its captures, until the graph is freed.
 ///
 /// # Errors
 ///
-/// [`TorchError`] if libtorch refuses. A `pull_back` that panics or answers with fewer gradients is an error of the backward pass.
+/// [`TorchError`] if libtorch refuses. A `pull_back` that panics or returns fewer gradients is an error of the backward pass.
 pub fn own_operation(
     inputs: &[&Tensor],
     forward: impl FnOnce() -> Tensor,
@@ -151,12 +152,12 @@ pub fn own_operation(
     Ok(unsafe { Tensor::from_ptr(result) })
 }
 
-/// Calls a [`PullBack`]; not 0 where it panics or answers with another number of gradients than `count`.
+/// Calls a [`PullBack`]; not 0 if it panics or returns another number of gradients than `count`.
 ///
 /// # Safety
 ///
-/// `state` comes from `own_operation` and is not in use elsewhere; `cotangent` is alive; `results` has room for `count` pointers, and
-/// who calls owns the tensors that they stand for afterwards.
+/// `state` comes from `own_operation` and is not in use elsewhere; `cotangent` is alive; `results` has room for `count`
+/// pointers, and the caller owns the tensors behind them afterwards.
 unsafe extern "C" fn call_closure(
     state: *mut c_void,
     cotangent: *const C_tensor,
@@ -190,7 +191,7 @@ unsafe extern "C" fn call_closure(
 unsafe extern "C" fn drop_closure(state: *mut c_void) {
     // SAFETY: by the contract a box that nobody else frees.
     let closure = unsafe { Box::from_raw(state.cast::<PullBack>()) };
-    // Nothing of it may unwind into C++; what a tensor's memory is given back by does not panic.
+    // No panic may unwind into C++; freeing a tensor's memory does not panic.
     let _ended = catch_unwind(AssertUnwindSafe(|| drop(closure)));
 }
 

@@ -1,20 +1,21 @@
-//! The libraries that libtorch's CUDA half needs: which wheel holds each, and which are not here.
+//! The libraries that libtorch's CUDA half needs: the wheel of each, and those that are missing here.
 
 use std::path::{Path, PathBuf};
 
 use crate::device::library_folder;
 use crate::kernels::Library;
 
-/// A library of NVIDIA's that libtorch's CUDA half loads.
+/// A library of NVIDIA that libtorch's CUDA half loads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CudaLibrary {
-    /// The loader's name for it.
+    /// File name that the loader looks for.
     pub name: &'static str,
-    /// The wheel on `PyPI` that holds it.
+    /// Wheel on `PyPI` that contains it.
     pub wheel: &'static str,
 }
 
-/// Those of libtorch 2.11.0 for CUDA 13, but the two that its CPU half loads as well; `scripts/libtorch-cuda.txt` lists the wheels.
+/// The libraries of libtorch 2.11.0 for CUDA 13, except the two that its CPU half also loads. `scripts/libtorch-cuda.txt` lists
+/// the wheels.
 pub const CUDA_LIBRARIES: [CudaLibrary; 13] = {
     const fn of(name: &'static str, wheel: &'static str) -> CudaLibrary {
         CudaLibrary { name, wheel }
@@ -36,7 +37,7 @@ pub const CUDA_LIBRARIES: [CudaLibrary; 13] = {
     ]
 };
 
-/// Those of [`CUDA_LIBRARIES`] that are neither beside libtorch nor where the loader looks.
+/// The libraries of [`CUDA_LIBRARIES`] that are neither beside libtorch nor found by the loader.
 pub fn missing_cuda_libraries() -> Vec<CudaLibrary> {
     missing_from(&library_folders(library_folder().as_deref()))
 }
@@ -51,9 +52,9 @@ fn missing_from(folders: &[PathBuf]) -> Vec<CudaLibrary> {
     CUDA_LIBRARIES.into_iter().filter(|library| !is_here(library.name)).collect()
 }
 
-/// Libtorch's own folder, then those of NVIDIA's wheels beside torch's: `torch/lib` and `nvidia/*/lib` of a `site-packages`.
+/// Libtorch's folder, then those of NVIDIA's wheels beside torch's: `torch/lib` and `nvidia/*/lib` of a `site-packages`.
 pub(crate) fn library_folders(libtorch: Option<&Path>) -> Vec<PathBuf> {
-    let wheels = libtorch.and_then(|own| Some(own.ancestors().nth(2)?.join("nvidia")));
+    let wheels = libtorch.and_then(|folder| Some(folder.ancestors().nth(2)?.join("nvidia")));
     let entries = wheels.and_then(|wheels| std::fs::read_dir(wheels).ok()).into_iter().flatten();
     let mut beside: Vec<PathBuf> =
         entries.flatten().map(|entry| entry.path().join("lib")).collect();
@@ -81,9 +82,9 @@ mod tests {
         let everywhere = missing_from(&[]);
         std::fs::write(wheel.join("libcudnn.so.9"), "").unwrap();
         std::fs::write(torch.join("libnccl.so.2"), "").unwrap();
-        let found = ["libcudnn.so.9", "libnccl.so.2"].map(is_missing);
+        let missing = ["libcudnn.so.9", "libnccl.so.2"].map(is_missing);
         std::fs::remove_dir_all(&packages).unwrap();
-        assert_eq!(found, [false, false]);
+        assert_eq!(missing, [false, false]);
         // A machine may have some of them where its loader looks.
         let is_here = |name| !everywhere.iter().any(|library| library.name == name);
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Which libtorch this is, and whether it sees a CUDA device.
+//! Describes the libtorch in use and its CUDA devices.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::path::{Path, PathBuf};
@@ -15,13 +15,13 @@ unsafe extern "C" {
     fn torch_ext_library_path() -> *mut c_char;
 }
 
-/// Loads libtorch's CUDA half if it and its libraries are there; later calls repeat the first answer.
+/// Loads libtorch's CUDA half if it and its libraries are present; later calls repeat the first result.
 ///
-/// Must run before the first question about CUDA: libtorch keeps the first answer for good.
+/// Must run before any other call asks about CUDA: libtorch keeps the first answer.
 ///
 /// # Errors
 ///
-/// [`TorchError`] with the loader's reason; the process goes on with the CPU.
+/// [`TorchError`] with the loader's reason; the process can go on with the CPU.
 pub fn load_cuda() -> Result<(), TorchError> {
     static LOADED: OnceLock<Result<(), TorchError>> = OnceLock::new();
     LOADED
@@ -32,12 +32,12 @@ pub fn load_cuda() -> Result<(), TorchError> {
         .clone()
 }
 
-/// What is known of the libtorch in use.
+/// Description of the libtorch in use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Libtorch {
     /// Version of the headers this binary was compiled with.
     pub built_against: String,
-    /// libtorch's own description of the loaded library: compiler, BLAS, instruction set.
+    /// libtorch's description of the loaded library: compiler, BLAS, instruction set.
     pub configuration: String,
 }
 
@@ -53,23 +53,23 @@ pub fn libtorch() -> Libtorch {
     }
 }
 
-/// The folder that libtorch was loaded from, where the loader says.
+/// The folder from which libtorch was loaded, if the loader knows it.
 pub(crate) fn library_folder() -> Option<PathBuf> {
     // SAFETY: the answer is null or a string from `strdup` that nothing else owns.
     let path = unsafe { owned_string(torch_ext_library_path()) }?;
     Some(Path::new(&path).canonicalize().ok()?.parent()?.to_owned())
 }
 
-/// Bytes that libtorch's caching allocator holds on a CUDA device.
+/// Memory that libtorch's caching allocator holds on a CUDA device, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CudaMemory {
-    /// In live tensors now.
+    /// Bytes in live tensors now.
     pub allocated_bytes: i64,
-    /// Most that live tensors ever took.
+    /// Most bytes that live tensors ever took.
     pub peak_allocated_bytes: i64,
-    /// Taken from the device now.
+    /// Bytes reserved on the device now.
     pub reserved_bytes: i64,
-    /// Most ever taken from the device.
+    /// Most bytes ever reserved on the device.
     pub peak_reserved_bytes: i64,
 }
 
@@ -90,7 +90,7 @@ pub fn cuda_memory(device: usize) -> Result<CudaMemory, TorchError> {
     Ok(CudaMemory { allocated_bytes, peak_allocated_bytes, reserved_bytes, peak_reserved_bytes })
 }
 
-/// Memory of CUDA device `device` that nobody uses, and all that it has, in bytes.
+/// Free and total memory of CUDA device `device`, in bytes.
 ///
 /// # Errors
 ///

@@ -1,11 +1,11 @@
-//! A tensor's numbers where libtorch keeps them, for loops of our own: no copy.
+//! Access to a tensor's numbers in libtorch's memory, without a copy.
 
 use tch::{Device, Kind, Tensor};
 
-/// The numbers of a tensor in the CPU's memory, row by row. Keeps that memory; a write to the tensor is seen here too.
+/// The numbers of a tensor in the CPU's memory, row by row. It keeps that memory alive and sees writes to the tensor.
 #[derive(Debug)]
 pub struct HostNumbers {
-    /// Contiguous, on the CPU, of a kind that [`HostNumbers::of`] takes; nobody else has this handle.
+    /// Contiguous, on the CPU, of a kind that [`HostNumbers::of`] takes; nothing else has this handle.
     tensor: Tensor,
 }
 
@@ -14,19 +14,19 @@ pub struct HostNumbers {
 unsafe impl Sync for HostNumbers {}
 
 impl HostNumbers {
-    /// The numbers of `tensor`; `None` unless it is of f32 or bf16, on the CPU, and contiguous.
+    /// The numbers of `tensor`; `None` unless it is f32 or bf16, on the CPU, and contiguous.
     ///
-    /// As for libtorch's own operators, nothing may write to the tensor while its numbers are read: who computes with them
-    /// holds the model meanwhile.
+    /// Like for libtorch's own operators, nothing may write to the tensor while its numbers are read: the reader must keep the
+    /// model borrowed.
     pub fn of(tensor: &Tensor) -> Option<Self> {
         let readable = tensor.device() == Device::Cpu
             && matches!(tensor.kind(), Kind::Float | Kind::BFloat16)
             && tensor.is_contiguous();
-        // A handle of its own: the memory stays even where the tensor is given other data.
+        // A separate handle: the memory stays even if the tensor gets other data.
         readable.then(|| Self { tensor: tensor.detach() })
     }
 
-    /// All numbers in order, if they are of f32.
+    /// All numbers in order, if they are f32.
     pub fn f32s(&self) -> Option<&[f32]> {
         (self.tensor.kind() == Kind::Float).then(|| {
             let numbers = self.tensor.data_ptr().cast::<f32>().cast_const();
@@ -35,7 +35,7 @@ impl HostNumbers {
         })
     }
 
-    /// The bits of all numbers in order, if they are of bf16.
+    /// The bits of all numbers in order, if they are bf16.
     pub fn bf16_bits(&self) -> Option<&[u16]> {
         (self.tensor.kind() == Kind::BFloat16).then(|| {
             let numbers = self.tensor.data_ptr().cast::<u16>().cast_const();
@@ -44,8 +44,8 @@ impl HostNumbers {
         })
     }
 
-    /// All numbers in order, if they are of bf16 and can be read in pairs: the bits of two a word, the earlier in its low
-    /// half on a little-endian machine.
+    /// All numbers in order, two per word, if they are bf16 and can be read in pairs. On a little-endian machine the earlier
+    /// number is in the low half.
     pub fn bf16_pairs(&self) -> Option<&[i32]> {
         let words = self.tensor.data_ptr().cast::<i32>().cast_const();
         let in_pairs = self.tensor.numel().is_multiple_of(2) && words.is_aligned();
@@ -56,7 +56,7 @@ impl HostNumbers {
     }
 }
 
-/// The numbers of a tensor in the CPU's memory, to be changed where they lie.
+/// The numbers of a tensor in the CPU's memory, for changes in place.
 #[derive(Debug)]
 pub struct HostNumbersMut<'a> {
     /// Contiguous, on the CPU, of a kind that [`HostNumbersMut::of`] takes.
@@ -64,9 +64,9 @@ pub struct HostNumbersMut<'a> {
 }
 
 impl<'a> HostNumbersMut<'a> {
-    /// The numbers of `tensor`; `None` unless it is of f32, bf16 or 16-bit integers, on the CPU, and contiguous.
+    /// The numbers of `tensor`; `None` unless it is f32, bf16 or 16-bit integers, on the CPU, and contiguous.
     ///
-    /// As for libtorch's own operators in place, nobody may read or write the same memory meanwhile through another handle.
+    /// Like for libtorch's operators in place, nothing may use the same memory through another handle meanwhile.
     pub fn of(tensor: &'a mut Tensor) -> Option<Self> {
         let writable = tensor.device() == Device::Cpu
             && matches!(tensor.kind(), Kind::Float | Kind::BFloat16 | Kind::Int16)
@@ -74,7 +74,7 @@ impl<'a> HostNumbersMut<'a> {
         writable.then_some(Self { tensor })
     }
 
-    /// All numbers in order, if they are of f32.
+    /// All numbers in order, if they are f32.
     pub fn into_f32s(self) -> Option<&'a mut [f32]> {
         (self.tensor.kind() == Kind::Float).then(|| {
             let numbers = self.tensor.data_ptr().cast::<f32>();
@@ -83,7 +83,7 @@ impl<'a> HostNumbersMut<'a> {
         })
     }
 
-    /// The bits of all numbers in order, if they are of 16 bits.
+    /// The bits of all numbers in order, if they have 16 bits.
     pub fn into_halves(self) -> Option<&'a mut [u16]> {
         matches!(self.tensor.kind(), Kind::BFloat16 | Kind::Int16).then(|| {
             let numbers = self.tensor.data_ptr().cast::<u16>();
@@ -95,7 +95,7 @@ impl<'a> HostNumbersMut<'a> {
 
 /// # Safety
 ///
-/// As for [`slice`], and nobody else has them.
+/// The conditions of [`slice`]; in addition nothing else may use the numbers.
 unsafe fn slice_mut<'a, T>(first: *mut T, count: usize) -> &'a mut [T] {
     if count == 0 {
         return &mut [];
@@ -106,7 +106,7 @@ unsafe fn slice_mut<'a, T>(first: *mut T, count: usize) -> &'a mut [T] {
 
 /// # Safety
 ///
-/// `first` is aligned, and so many numbers are initialised behind it for as long as the answer lives, unless there are none.
+/// `first` is aligned, and `count` numbers behind it are initialised for the lifetime of the result, unless `count` is 0.
 unsafe fn slice<'a, T>(first: *const T, count: usize) -> &'a [T] {
     if count == 0 {
         return &[];
@@ -115,8 +115,8 @@ unsafe fn slice<'a, T>(first: *const T, count: usize) -> &'a [T] {
     unsafe { std::slice::from_raw_parts(first, count) }
 }
 
-/// Asks the processor to fetch what lies `ahead` elements behind the start of `numbers`, which may be past their end: a hint,
-/// without effect on anything but time. Nothing happens on processors other than x86-64.
+/// Asks the processor to prefetch the memory `ahead` elements after the start of `numbers`, which may be past their end. The
+/// hint only affects time, and does nothing on processors other than x86-64.
 #[inline]
 pub fn prefetch<T>(numbers: &[T], ahead: usize) {
     #[cfg(target_arch = "x86_64")]
@@ -169,7 +169,7 @@ mod tests {
         let mut narrow = tensor.to_kind(Kind::BFloat16);
         assert!(HostNumbersMut::of(&mut narrow).unwrap().into_f32s().is_none());
         assert_eq!(HostNumbers::of(&narrow).unwrap().bf16_bits().unwrap()[2], 0x40f0);
-        // A part of a whole, which sees the change.
+        // A view of a larger tensor, which sees the change.
         let mut part = narrow.narrow(0, 1, 2);
         HostNumbersMut::of(&mut part).unwrap().into_halves().unwrap()[0] = 0xbf80;
         assert_eq!(

@@ -1,8 +1,8 @@
-//! What libtorch has and `tch` leaves out: vector–Jacobian products with a given cotangent, operations with a backward half of one's own, registered operators
-//! by name, CUDA loaded at run time by a binary that was built without it, kernels of our own compiled at run time, a tensor's numbers
-//! where they lie, and collectives over several processes.
+//! Parts of libtorch that `tch` leaves out. They are vector–Jacobian products with a given cotangent, operations with a custom
+//! backward function, registered operators by name, loading of CUDA at run time by a binary built without it, custom kernels
+//! compiled at run time, access to a tensor's numbers in place, and collectives over several processes.
 //!
-//! The one crate of the workspace with `unsafe`; each block says why it is sound. A libtorch exception becomes
+//! This is the only crate of the workspace with `unsafe`; each block says why it is sound. A libtorch exception becomes
 //! [`TorchError`], never an abort.
 
 mod autograd;
@@ -29,7 +29,7 @@ use std::ffi::{CStr, c_char};
 
 use thiserror::Error;
 
-/// What a libtorch exception said, without its C++ stack trace.
+/// The message of a libtorch exception, without its C++ stack trace.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("libtorch: {message}")]
 pub struct TorchError {

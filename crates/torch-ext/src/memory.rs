@@ -1,14 +1,15 @@
-//! How the C library hands memory back to the system.
+//! Controls how the C library returns memory to the system.
 
-/// Makes the C library keep memory that was freed for what is asked for next, and says whether it will.
+/// Makes the C library keep freed memory for later allocations; returns whether it will.
 ///
-/// glibc maps each large block anew and gives it back at once, so every buffer of libtorch on the CPU costs its pages
-/// being cleared: up to half of a training step. The price is that memory once used stays with the process, and some of it
-/// lies between blocks in use. Large blocks of the main thread are meant, where libtorch works; to be called before anything large is made; other C libraries are left as they are.
+/// glibc maps each large block anew and returns it at once, so the system clears the pages of every CPU buffer of libtorch: up
+/// to half of a training step. The price is that used memory stays with the process, some of it between blocks in use. It
+/// affects large blocks of the main thread, where libtorch works. Call it before any large allocation. Other C libraries are
+/// left unchanged.
 pub fn keep_freed_memory() -> bool {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
-        /// How much more than was asked for is taken from the system at a time, in bytes.
+        /// Bytes taken from the system at a time beyond the request.
         const GROWTH: libc::c_int = 64 << 20;
         let settings = [
             (libc::M_MMAP_MAX, 0),
@@ -24,10 +25,10 @@ pub fn keep_freed_memory() -> bool {
     false
 }
 
-/// Asks the system to lay what is written to `memory`, up to its capacity, on large pages, where it has such.
+/// Asks the system to use large pages for `memory`, up to its capacity, if it has such pages.
 ///
-/// Weights that are read from end to end come faster then: the processor looks up fewer pages, and fetches ahead within one. To be
-/// called before the memory is first written.
+/// Weights that are read from end to end then load faster: the processor looks up fewer pages, and prefetches within one. Call
+/// it before the memory is first written.
 pub fn prefer_large_pages<T>(memory: &mut Vec<T>) {
     #[cfg(target_os = "linux")]
     {
@@ -36,11 +37,11 @@ pub fn prefer_large_pages<T>(memory: &mut Vec<T>) {
         let bytes = memory.capacity() * size_of::<T>();
         let start = memory.as_mut_ptr().cast::<libc::c_void>();
         let before = start.addr() % LARGE;
-        let whole = (before + bytes).next_multiple_of(LARGE);
+        let length = (before + bytes).next_multiple_of(LARGE);
         if bytes >= LARGE {
             // SAFETY: the advice changes neither what memory holds nor who may use it, so that it may go beyond the vector; of an
             // address that is not mapped nothing is done.
-            unsafe { libc::madvise(start.wrapping_byte_sub(before), whole, libc::MADV_HUGEPAGE) };
+            unsafe { libc::madvise(start.wrapping_byte_sub(before), length, libc::MADV_HUGEPAGE) };
         }
     }
     #[cfg(not(target_os = "linux"))]
@@ -57,7 +58,7 @@ mod tests {
             let mut numbers: Vec<u32> = Vec::with_capacity(count);
             prefer_large_pages(&mut numbers);
             numbers.extend((0..).take(count));
-            assert!(numbers.iter().zip(0..).all(|(found, expected)| *found == expected));
+            assert!(numbers.iter().zip(0..).all(|(actual, expected)| *actual == expected));
             assert_eq!(numbers.len(), count);
         }
     }

@@ -1,4 +1,4 @@
-//! Registered operators by name: those that tch's generator leaves out.
+//! Calls registered operators by name, for those that tch's generator leaves out.
 
 use std::ffi::{CString, c_char, c_int};
 
@@ -18,9 +18,9 @@ unsafe extern "C" {
     ) -> c_int;
 }
 
-/// Most results an operator may have here.
+/// Largest number of results of an operator.
 const CAPACITY: usize = 16;
-/// What `ati_tag` answers for a tensor.
+/// The value that `ati_tag` returns for a tensor.
 const TENSOR_TAG: c_int = 1;
 
 /// An argument of [`call`].
@@ -29,7 +29,7 @@ const TENSOR_TAG: c_int = 1;
 pub enum Argument<'a> {
     /// Python's `None`.
     None,
-    /// An integer; becomes a float where the schema wants one.
+    /// An integer; becomes a float if the schema has a float.
     Int(i64),
     /// A float.
     Float(f64),
@@ -67,10 +67,10 @@ impl Argument<'_> {
     }
 }
 
-/// Calls operator `name` (as `aten::_foreach_mul_`) in its `overload` and returns the tensors among its results.
+/// Calls operator `name` (such as `aten::_foreach_mul_`) in its `overload` and returns the tensors among its results.
 ///
-/// `arguments` are the leading positional ones; the schema's defaults fill the rest. The call goes through the
-/// dispatcher, so it is differentiable where the operator is.
+/// `arguments` are the leading positional ones; the schema's defaults fill the rest. The call goes through the dispatcher, so
+/// it is differentiable if the operator is.
 ///
 /// # Errors
 ///
@@ -101,11 +101,11 @@ pub fn call(
         // SAFETY: made by `to_raw`, freed once.
         unsafe { torch_sys::ati_free(value) };
     }
-    let found = usize::try_from(status).map_err(|_| TorchError::take())?;
+    let count = usize::try_from(status).map_err(|_| TorchError::take())?;
     let mut tensors = Vec::new();
-    for &value in &results[..found] {
-        // SAFETY: the first `found` entries are IValues made by `new` for this call; each is read and freed once,
-        // and `ati_to_tensor` hands back a new owning tensor.
+    for &value in &results[..count] {
+        // SAFETY: the first `count` entries are IValues made by `new` for this call; each is read and freed once, and
+        // `ati_to_tensor` returns a new owning tensor.
         unsafe {
             if torch_sys::ati_tag(value) == TENSOR_TAG {
                 tensors.push(Tensor::from_ptr(torch_sys::ati_to_tensor(value)));
@@ -154,26 +154,26 @@ pub fn fused_adamw(
     call("aten::_fused_adamw_", "", &arguments).map(|_| ())
 }
 
-/// Where sequences of different lengths lie in one tensor.
+/// Boundaries of sequences of different lengths packed in one tensor.
 #[derive(Debug, Clone, Copy)]
 pub struct Ragged<'a> {
-    /// Where each sequence begins and the last ends, i32 `[sequences + 1]`, on the device of the tensor.
+    /// Start of each sequence and end of the last, i32 `[sequences + 1]`, on the device of the tensor.
     pub boundaries: &'a Tensor,
-    /// Tokens of the longest sequence.
+    /// Number of tokens of the longest sequence.
     pub longest: i64,
 }
 
-/// Causal attention within sequences that lie in one tensor, by the variable-length flash kernel: `aten::_flash_attention_forward`.
-/// For CUDA and 16-bit kinds; differentiable.
+/// Causal attention within packed sequences by the variable-length flash kernel, `aten::_flash_attention_forward`. It is
+/// differentiable, for CUDA and 16-bit kinds.
 ///
-/// `query` is `[query tokens, heads, head_dim]`, `key` and `value` `[key tokens, kv_heads, head_dim]`, `kv_heads` a divisor of
-/// `heads`; `queries` and `keys` say where the sequences lie in them. Of each sequence's keys only the first `used` count, where that
-/// is given, i32 `[sequences]` on the same device. The last query sees all of them, the one before all but the last, and so on.
-/// Scores are scaled by `1 / sqrt(head_dim)`; the result has the shape of `query`.
+/// `query` is `[query tokens, heads, head_dim]`, `key` and `value` are `[key tokens, kv_heads, head_dim]`, with `kv_heads` a
+/// divisor of `heads`. `queries` and `keys` have the boundaries of the sequences. With `used`, i32 `[sequences]` on the same
+/// device, only the first `used` keys of each sequence count. The last query attends to all of them, the one before to all but
+/// the last, and so on. Scores are scaled by `1 / sqrt(head_dim)`; the result has the shape of `query`.
 ///
 /// # Errors
 ///
-/// [`TorchError`] where libtorch has no such kernel, as on the CPU, or the tensors do not fit it.
+/// [`TorchError`] if libtorch has no such kernel, as on the CPU, or the tensors do not fit it.
 pub fn ragged_flash_attention(
     [query, key, value]: [&Tensor; 3],
     queries: Ragged<'_>,

@@ -1,4 +1,4 @@
-//! Kernels of our own, as the host runs them, against libtorch's operators: rounded where these round.
+//! Compares the kernels, emulated on the host, with libtorch's operators, with equal rounding.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ fn numbers(shape: &[i64], step: f64) -> Tensor {
     (((index * step).sin() * 10f64.powf(0.5)) * sizes.exp()).view(shape).to_kind(Kind::BFloat16)
 }
 
-/// The same with what is at the ends of bf16, and beyond.
+/// [`numbers`] mixed with values at the ends of bf16 and beyond.
 fn extremes(shape: &[i64], step: f64) -> Tensor {
     let ends = [f32::MAX, -3.3895e38, 3.3895e38, 1e-40, -1e-38, 0.0, -0.0, f32::INFINITY, f32::NAN];
     let ends = Tensor::from_slice(&ends).to_kind(Kind::BFloat16);
@@ -30,12 +30,12 @@ fn extremes(shape: &[i64], step: f64) -> Tensor {
     ends.where_self(&chosen, &numbers)
 }
 
-/// The same numbers, bit for bit but for the bits of a NaN.
-fn assert_same(found: &Tensor, exact: &Tensor) {
-    assert_eq!((found.kind(), found.size()), (exact.kind(), exact.size()));
+/// Asserts equal numbers, bit for bit except for the bits of a NaN.
+fn assert_same(actual: &Tensor, exact: &Tensor) {
+    assert_eq!((actual.kind(), actual.size()), (exact.kind(), exact.size()));
     let bits = |x: &Tensor| x.masked_fill(&x.isnan(), 1e9).view_dtype(Kind::Int16);
-    let differing = bits(found).ne_tensor(&bits(exact)).sum(Kind::Int64).int64_value(&[]);
-    assert_eq!(differing, 0, "of {} numbers: {found:?} {exact:?}", found.numel());
+    let differing = bits(actual).ne_tensor(&bits(exact)).sum(Kind::Int64).int64_value(&[]);
+    assert_eq!(differing, 0, "of {} numbers: {actual:?} {exact:?}", actual.numel());
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn rotated_queries_are_answered_and_keys_and_values_stored() {
         let key = turned.narrow(1, queries, shared);
         let value = product.narrow(1, turning, shared);
         let stored: Vec<Tensor> = [(&cache[0], &key), (&cache[1], &value)]
-            .map(|(cache, own)| cache.copy().index_copy(0, &places, own))
+            .map(|(cache, part)| cache.copy().index_copy(0, &places, part))
             .into();
 
         let [keys, values] = cache.each_mut();
@@ -103,7 +103,7 @@ fn the_norm_is_of_the_sum_as_it_was_rounded() {
             let sum = y.map_or_else(|| x.copy(), |y| &x + y);
             let normed = kernels().add_and_normalise(&mut x, y, (&weight, 1e-6)).unwrap();
             assert_same(&x, &sum);
-            // Half a unit in the last of the 8 bits of bf16, and something for f32.
+            // Half a unit in the last of the 8 bits of bf16, and a margin for f32.
             let [sum, weight, normed] = [&sum, &weight, &normed].map(|x| x.to_kind(Kind::Double));
             let exact =
                 (sum.square().mean_dim(-1, true, Kind::Double) + 1e-6).rsqrt() * &sum * weight;
@@ -135,7 +135,7 @@ fn what_is_gated_is_silu_of_the_first_half_times_the_second() {
     }
 }
 
-/// The token by one sum from the first to the last.
+/// The expected token, by one cumulative sum from first to last.
 fn draw_one(logits: &[f64], uniform: f64, temperature: f64) -> (i64, f64) {
     let divisor = if temperature == 0.0 { 1.0 } else { temperature };
     let largest = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -157,7 +157,7 @@ fn a_token_is_that_up_to_which_the_sum_passes_the_number() {
     for vocabulary in [1, 2, 15, 16, 17, 100, 1031] {
         for temperature in [0.0, 0.25, 1.0, 3.0] {
             let logits = numbers(&[vocabulary], 0.37 + temperature);
-            // The first, unless it is the only one, and some others.
+            // Excludes the first token, unless it is the only one, and some others.
             let likely = (Tensor::arange(vocabulary, F64) * 2.1).cos();
             let impossible = likely.gt(0.8).logical_and(&Tensor::from(vocabulary > 1));
             let logits = logits.masked_fill(&impossible, f64::NEG_INFINITY);
@@ -174,10 +174,10 @@ fn a_token_is_that_up_to_which_the_sum_passes_the_number() {
             let logits = Vec::<f64>::try_from(logits.to_kind(Kind::Double)).unwrap();
             for (row, &uniform) in (0..).zip(&uniforms) {
                 let (token, exact) = draw_one(&logits, uniform, temperature);
-                let found = (tokens.int64_value(&[row]), log_prob.double_value(&[row]));
+                let drawn = (tokens.int64_value(&[row]), log_prob.double_value(&[row]));
                 let place = format!("{uniform} of {vocabulary} at {temperature}");
-                assert_eq!(found.0, token, "{place}");
-                assert!((found.1 - exact).abs() < 1e-12, "{place}: {found:?}, expected {exact}");
+                assert_eq!(drawn.0, token, "{place}");
+                assert!((drawn.1 - exact).abs() < 1e-12, "{place}: {drawn:?}, expected {exact}");
             }
         }
     }
@@ -186,7 +186,7 @@ fn a_token_is_that_up_to_which_the_sum_passes_the_number() {
 #[test]
 fn of_several_likeliest_tokens_the_first_is_taken() {
     let logits = Tensor::zeros([1, 1031], (Kind::BFloat16, Device::Cpu));
-    // Two of them are one thread's.
+    // One thread handles two of them.
     for token in [200, 712, 900] {
         let _filled = logits.i((0, token)).fill_(3.0);
     }
@@ -276,8 +276,8 @@ fn without_a_device_there_are_no_kernels_and_the_reason_is_said() {
     let outcome = load();
     assert_eq!(load(), outcome, "asked once");
     if let Err(error) = outcome {
-        let said = error.to_string();
+        let message = error.to_string();
         let first = ["libcuda.so.1 cannot", "cuInit: ", "libnvrtc.so.13 or .12 cannot"];
-        assert!(first.iter().any(|first| said.starts_with(first)), "{said}");
+        assert!(first.iter().any(|first| message.starts_with(first)), "{message}");
     }
 }

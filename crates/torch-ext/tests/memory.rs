@@ -1,5 +1,5 @@
-//! A block that was freed comes back with its pages: writing to it again faults none in. On the main thread, which a test
-//! harness does not give.
+//! A freed block is reused with its pages: writing to it again causes no page faults. The test needs the main thread, which a
+//! test harness does not give.
 
 #![expect(clippy::print_stdout, reason = "the figure is read by people")]
 
@@ -28,7 +28,7 @@ fn touch() {
     std::hint::black_box(&block);
 }
 
-/// Pages that were mapped for this process so far, without reading from a disk.
+/// Minor page faults of this process so far.
 fn faults() -> u64 {
     let text = std::fs::read_to_string("/proc/self/stat").expect("Linux tells of a process");
     let fields = text.rsplit(')').next().expect("the name of the process ends in a bracket");

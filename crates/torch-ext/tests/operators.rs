@@ -1,4 +1,4 @@
-//! What the C++ half promises, on the CPU.
+//! Tests of the C++ half, on the CPU.
 
 use std::sync::Arc;
 
@@ -126,15 +126,15 @@ fn a_gradient_is_set_and_its_memory_given_back() {
     torch_ext::set_gradient(&(&x * 2.0), None).expect_err("no leaf");
 }
 
-/// Without a GPU the kernel cannot run, but the dispatcher has checked name and arguments before it says so.
+/// Without a GPU the kernel cannot run, but the dispatcher checks name and arguments first.
 #[test]
 fn ragged_attention_fits_its_schema() {
     let heads = Tensor::zeros([7, 4, 8], (Kind::BFloat16, Device::Cpu));
     let boundaries = Tensor::from_slice(&[0_i32, 3, 7]);
-    let whole = Ragged { boundaries: &boundaries, longest: 4 };
+    let ragged = Ragged { boundaries: &boundaries, longest: 4 };
     let used = Tensor::from_slice(&[2_i32, 4]);
     for used in [None, Some(&used)] {
-        let error = ragged_flash_attention([&heads, &heads, &heads], whole, whole, used)
+        let error = ragged_flash_attention([&heads, &heads, &heads], ragged, ragged, used)
             .expect_err("no such kernel on the CPU")
             .to_string();
         let refused = "Could not run 'aten::_flash_attention_forward'";
@@ -142,7 +142,7 @@ fn ragged_attention_fits_its_schema() {
     }
 }
 
-/// `x³ y` with the gradients of a third of it and of nothing, so that it cannot be taken for autograd's own.
+/// `x³ y` with a wrong gradient for `x` (a third) and none for `y`, which tells it from autograd's own.
 #[test]
 fn an_own_operation_pulls_back_as_it_says() {
     let x = Tensor::from_slice(&[2.0, 3.0]).set_requires_grad(true);
@@ -162,9 +162,9 @@ fn an_own_operation_pulls_back_as_it_says() {
     assert_eq!(Vec::<f64>::try_from(product.detach()).unwrap(), [40.0, 189.0]);
     let cotangent = Tensor::from_slice(&[1.0, 10.0]);
     let doubled = &product * 2.0;
-    let found = vector_jacobian_product(&[&doubled], &[&cotangent], &[&x, &y]).unwrap();
-    assert_eq!(Vec::<f64>::try_from(found[0].as_ref().unwrap()).unwrap(), [40.0, 1260.0]);
-    assert!(found[1].is_none());
+    let gradients = vector_jacobian_product(&[&doubled], &[&cotangent], &[&x, &y]).unwrap();
+    assert_eq!(Vec::<f64>::try_from(gradients[0].as_ref().unwrap()).unwrap(), [40.0, 1260.0]);
+    assert!(gradients[1].is_none());
     assert!(witness.upgrade().is_none(), "what it captured is freed with the graph");
 }
 
@@ -183,14 +183,14 @@ fn an_own_operation_needs_no_graph_where_nothing_is_asked_of_it() {
 fn an_own_operation_may_answer_with_parts_of_one_tensor() {
     let parts = [[1.0, 2.0], [3.0, 4.0]]
         .map(|row| Tensor::from_slice(&row).view([1, 2]).set_requires_grad(true));
-    let whole = own_operation(
+    let joined = own_operation(
         &[&parts[0], &parts[1]],
         || Tensor::cat(&parts, 0),
         |cotangent| vec![cotangent.narrow(0, 0, 1), cotangent.narrow(0, 1, 1)],
     )
     .unwrap();
     let cotangent = Tensor::from_slice(&[5.0, 6.0, 7.0, 8.0]).view([2, 2]);
-    backward(&[&(whole * 3.0)], &[&cotangent]).unwrap();
+    backward(&[&(joined * 3.0)], &[&cotangent]).unwrap();
     let gradients = parts.map(|part| part.grad());
     assert!(gradients[0].equal(&Tensor::from_slice(&[15.0, 18.0]).view([1, 2])));
     assert!(gradients[1].equal(&Tensor::from_slice(&[21.0, 24.0]).view([1, 2])));

@@ -1,4 +1,4 @@
-//! How a process ended, and how that is told.
+//! How a process ended, as an exit status and as a message.
 
 use std::fmt::{self, Write};
 
@@ -18,12 +18,12 @@ pub enum Ended {
 }
 
 impl Ended {
-    /// Whether all went well.
+    /// Returns true for exit code 0.
     pub fn is_success(self) -> bool {
         self == Self::Code(0)
     }
 
-    /// The request to end that the process says it has obeyed; then all ranks end so, each by itself.
+    /// The request to end that the exit code reports as obeyed. Every rank then ends this way, each by itself.
     pub fn interruption(self) -> Option<Interruption> {
         match self {
             Self::Code(code) => Interruption::of_exit_code(u8::try_from(code).ok()?),
@@ -31,7 +31,7 @@ impl Ended {
         }
     }
 
-    /// What a shell would answer: the code, or 128 and the number of the signal.
+    /// The exit code as a shell reports it: the code itself, or 128 plus the signal's number.
     pub fn exit_code(self) -> u8 {
         let code = match self {
             Self::Code(code) => code,
@@ -53,19 +53,19 @@ impl fmt::Display for Ended {
     }
 }
 
-/// What a rank did that made a run fail.
+/// The behaviour of a rank that made a run fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// It ended by itself.
+    /// The rank ended by itself.
     Ended(Ended),
-    /// It did not, until it was told to or killed: others named it when they failed.
+    /// The rank did not end until it was told to or killed; others named it when they failed.
     Silent,
-    /// It is of another host: ranks of this one named it when they failed.
+    /// The rank is on another host; ranks of this host named it when they failed.
     Elsewhere,
 }
 
 impl Fault {
-    /// What the rank did, and how the ranks ended that followed it.
+    /// Describes the fault and how the ranks that followed it ended.
     fn before(self, followers: &[(usize, Ended)]) -> String {
         let (mut text, verb) = match self {
             Self::Ended(how) => (format!("ended with {how}"), ""),
@@ -84,18 +84,18 @@ impl Fault {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("rank {rank} of {ranks} {}", .fault.before(.followers))]
 pub struct RankFailed {
-    /// The first that failed, or the one that those who failed first named.
+    /// The rank that failed first, or the one that the first failed ranks named.
     pub rank: usize,
-    /// Processes that were started.
+    /// Number of processes started.
     pub ranks: usize,
     /// How it failed.
     pub fault: Fault,
-    /// Others that failed before they were told to end, in that order; one at least where the rank itself did not.
+    /// Other ranks that failed before they were told to end, in that order. At least one where the rank itself did not fail.
     pub followers: Vec<(usize, Ended)>,
 }
 
 impl RankFailed {
-    /// How it ended, or else the first that named it.
+    /// How this rank ended, or else how the first rank that named it ended.
     pub fn how(&self) -> Ended {
         match self.fault {
             Fault::Ended(how) => how,
@@ -112,26 +112,26 @@ impl RankFailed {
         how.interruption().or(ended_by)
     }
 
-    /// The launcher's own exit code.
+    /// The launcher's exit code.
     pub fn exit_code(&self) -> u8 {
         self.how().exit_code()
     }
 }
 
-/// A rank of another host failed first, or the first host is gone; those of this host were ended.
+/// A rank of another host failed first, or the first host is gone. The ranks of this host were ended.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{message}")]
 pub struct FailedElsewhere {
-    /// Which and how, in words.
+    /// Which rank or host failed, and how, in words.
     pub message: String,
 }
 
-/// What the launcher waits for.
+/// Events that the launcher waits for.
 #[derive(Debug)]
 pub(super) enum Event {
-    /// A rank of this host, counted here, has ended; the rank of the run that it blames.
+    /// A rank of this host, by its index on this host, has ended; the last field is the rank of the run that it blames.
     Ended(usize, Ended, Option<usize>),
-    /// A rank of another host has failed, in words.
+    /// A rank of another host has failed; the text says how.
     Elsewhere(String),
 }
 

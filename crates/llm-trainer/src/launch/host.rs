@@ -1,24 +1,24 @@
-//! A host among those of a run, as its launcher is told.
+//! One host of a run, as given to its launcher.
 
 use std::time::Duration;
 
-/// A host among those of a run.
+/// One host of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Host {
-    /// Which one this is, from 0; the first serves the store.
+    /// Index of this host, from 0; host 0 serves the store.
     pub index: usize,
-    /// How many there are, at least 1.
+    /// Number of hosts, at least 1.
     pub count: usize,
-    /// Name or address of the first, by which all reach it.
+    /// Name or address of host 0, under which all hosts reach it.
     pub first: String,
-    /// TCP port of the store there; 0 takes a free one, where there is one host.
+    /// TCP port of the store on host 0. With one host, 0 takes a free port.
     pub port: u16,
-    /// Longest that the others wait for the first to serve it.
+    /// Longest time that other hosts wait for host 0 to serve the store.
     pub connect_timeout: Duration,
 }
 
 impl Host {
-    /// The only one.
+    /// The only host of a run.
     pub fn alone() -> Self {
         let (first, connect_timeout) = ("127.0.0.1".to_owned(), Duration::from_mins(1));
         Self { index: 0, count: 1, first, port: 0, connect_timeout }

@@ -1,4 +1,4 @@
-//! The launchers of one run on several hosts, and what they tell each other through the store.
+//! The launchers of one run on several hosts, and the messages they exchange through the store.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
@@ -12,26 +12,26 @@ use torch_ext::{GroupError, Store};
 use super::ended::Event;
 use super::host::Host;
 
-/// How often a launcher looks what the others say.
+/// Interval at which a launcher reads the messages of the others.
 const LOOK: Duration = Duration::from_millis(250);
-/// Longest that a launcher waits for an answer of the store.
+/// Longest time that a launcher waits for an answer of the store.
 const ANSWER: Duration = Duration::from_mins(10);
-/// Silence after which nobody waits any more for a launcher of another host.
+/// Silence after which launchers no longer wait for the launcher of another host.
 const SILENCE: Duration = Duration::from_secs(30);
-/// What the launcher that failed first has to say.
+/// Store key of the first failed launcher's message.
 const FAILURE: &str = "failure";
 
-/// The launchers of a run, once all that this one needs are there.
+/// The launchers of a run, once all that this one needs have joined.
 #[derive(Debug)]
 pub(super) struct Hosts {
     index: usize,
     port: u16,
-    /// Held by the host that serves it, until all have done with it.
+    /// The store; its host keeps it open until all launchers are done with it.
     store: Store,
     talk: Option<(Arc<Talk>, JoinHandle<()>)>,
 }
 
-/// What the thread that talks to the store and the launcher have to tell each other: the store may take long to answer.
+/// Messages between the launcher and the thread that talks to the store, which may take long to answer.
 #[derive(Debug, Default)]
 struct Talk {
     is_leaving: AtomicBool,
@@ -40,14 +40,14 @@ struct Talk {
 
 #[derive(Debug, Default)]
 struct Words {
-    /// The failure of a rank of this host, yet to be told.
+    /// The failure of a rank of this host, not yet sent.
     own: Option<String>,
-    /// That of another host, where it came first.
+    /// The failure of a rank of another host, if that came first.
     others: Option<String>,
 }
 
 impl Hosts {
-    /// Serves the store, or reaches that of the first host, and makes sure that the launchers mean the same run.
+    /// Serves the store, or connects to that of the first host, and checks that all launchers have the same run.
     pub(super) fn join(
         host: &Host,
         processes: usize,
@@ -90,12 +90,12 @@ impl Hosts {
         Ok(Self { index: *index, port, store, talk: Some((talk, thread)) })
     }
 
-    /// Of the store.
+    /// TCP port of the store.
     pub(super) fn port(&self) -> u16 {
         self.port
     }
 
-    /// A rank of this host has failed, in words.
+    /// Reports to the other hosts that a rank of this host has failed; `failure` says how.
     pub(super) fn tell(&self, failure: &str) {
         if let Some((talk, thread)) = &self.talk {
             talk.words().own.get_or_insert_with(|| failure.to_owned());
@@ -103,9 +103,9 @@ impl Hosts {
         }
     }
 
-    /// The ranks of this host have ended. The first host, which serves the store, waits until those of all others have, or
-    /// nothing is heard of them; none waits longer than `patience`, nor once `is_asked_to_end`. The answer is the failure of
-    /// another host, if that was the first.
+    /// Leaves the run after the ranks of this host have ended. Host 0, which serves the store, waits until the ranks of all
+    /// other hosts have ended or are silent. No host waits longer than `patience`, nor once `is_asked_to_end`. Returns the
+    /// failure of another host if it came first.
     pub(super) fn leave(
         self,
         patience: Option<Duration>,
@@ -119,7 +119,7 @@ impl Hosts {
         while !thread.is_finished() && began.elapsed() < patience && !is_asked_to_end() {
             thread::sleep(LOOK / 10);
         }
-        // Not before: with it the server goes.
+        // Not earlier: dropping the store stops its server.
         drop(self.store);
         talk.words().others.take()
     }
@@ -152,7 +152,7 @@ impl Talk {
     }
 }
 
-/// The launcher of another host, as last heard of.
+/// The launcher of another host, as last heard from.
 struct Other {
     index: usize,
     beats: i64,
@@ -173,20 +173,20 @@ struct Talker {
     host: usize,
     has_told: bool,
     is_first_to_fail: bool,
-    /// All but the first.
+    /// All hosts but host 0.
     others: Vec<Other>,
 }
 
 impl Talker {
     fn run(mut self) {
         loop {
-            // Before the words: what is said until then is told.
+            // Read this flag before the messages: whatever was reported before leaving is still sent.
             let is_leaving = self.talk.is_leaving.load(Ordering::SeqCst);
             match self.exchange(is_leaving) {
                 Ok(true) => return,
                 Ok(false) => thread::park_timeout(LOOK),
                 Err(_) => {
-                    // The first host keeps its store until all have left, so it is gone before its time.
+                    // Host 0 keeps its store until all have left, so it died early.
                     let lost = "host 0, whose launcher serves the store, is gone".to_owned();
                     self.heard(lost);
                     return;
@@ -195,15 +195,15 @@ impl Talker {
         }
     }
 
-    /// Says what there is to say and looks what the others say; true once there is nobody to wait for any more.
+    /// Sends the pending messages and reads those of the others. Returns true once there is nobody left to wait for.
     fn exchange(&mut self, is_leaving: bool) -> Result<bool, GroupError> {
         self.store.add(&format!("beat/{}", self.host), 1)?;
-        let own = self.talk.words().own.clone();
-        if let Some(own) = own.filter(|_| !self.has_told) {
+        let failure = self.talk.words().own.clone();
+        if let Some(failure) = failure.filter(|_| !self.has_told) {
             self.has_told = true;
             if self.store.add("failures", 1)? == 1 {
                 self.is_first_to_fail = true;
-                self.store.set(FAILURE, format!("{own}, on host {}", self.host).as_bytes())?;
+                self.store.set(FAILURE, format!("{failure}, on host {}", self.host).as_bytes())?;
             }
         }
         if !self.is_first_to_fail
@@ -230,12 +230,12 @@ impl Talker {
         Ok(is_over)
     }
 
-    /// The failure of another host, told once.
+    /// Records the failure of another host; only the first one counts.
     fn heard(&self, failure: String) {
         let mut words = self.talk.words();
         if words.others.is_none() {
             words.others = Some(failure.clone());
-            // The launcher may have done with events.
+            // The launcher may no longer receive events.
             let _ = self.events.send(Event::Elsewhere(failure));
         }
     }

@@ -1,7 +1,9 @@
-//! Starts one command several times as the ranks of a run on this host, or on one of several, and ends all when one fails.
+//! Starts one command several times as the ranks of a run on this host, or on one of several, and ends all ranks when one
+//! fails.
 //!
-//! The variables are torchrun's, so either can start the same program. The launcher serves the store that the ranks meet
-//! at (of several hosts, the first one's): it outlives each of them, and its port is never taken by somebody else between choosing and use.
+//! The environment variables are torchrun's, so either launcher can start the same program. The launcher of the first host
+//! serves the store at which the ranks meet. The store outlives every rank, and no other process can take its port before the
+//! ranks start.
 
 mod ended;
 mod host;

@@ -1,11 +1,11 @@
-//! Lines of a rank with the rank before them.
+//! Copies a rank's output line by line, each line after its rank.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 
-/// Copies `from` line by line to `into`, each after `[rank] `; a last line without an end gets one.
+/// Copies `from` line by line to `into`, each line after `[rank] `; a last line without a line end gets one.
 ///
-/// Every line is one write, so those of several ranks do not mix. Once nobody reads `into` any more, `from` is read to its
-/// end all the same: a rank must not wait for a reader that is gone.
+/// Every line is one write, so lines of several ranks do not mix. If `into` is closed, `from` is still read to its end: a rank
+/// must not block on a reader that is gone.
 pub(super) fn copy_lines(rank: usize, from: impl Read, mut into: impl Write) {
     let mut reader = BufReader::new(from);
     let mut line = Vec::new();
@@ -31,7 +31,7 @@ pub(super) fn copy_lines(rank: usize, from: impl Read, mut into: impl Write) {
 mod tests {
     use super::*;
 
-    /// Remembers each write by itself.
+    /// Records every write separately.
     #[derive(Default)]
     struct Writes(Vec<Vec<u8>>);
 

@@ -1,4 +1,4 @@
-//! The processes themselves: start, watch, signal, reap.
+//! The processes of a launch: start, watch, signal, reap.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -26,21 +26,21 @@ use super::supervision::{Step, Supervision};
 use super::variables::{threads, variables};
 use crate::ranks::record::{self, Record};
 
-/// How often the launcher looks whether it was signalled.
+/// Interval at which the launcher checks for signals.
 const LOOK: Duration = Duration::from_millis(20);
-/// How long the last lines of ranks that have ended may take to come.
+/// Longest time to wait for the last lines of ranks that have ended.
 const LAST_LINES: Duration = Duration::from_secs(2);
 
-/// What to start, and how.
+/// The command to start, and how to start it.
 #[derive(Debug, Clone)]
 pub struct LaunchOptions {
-    /// How many processes on this host, at least 1.
+    /// Number of processes on this host, at least 1.
     pub processes: usize,
-    /// This host among those of the run; each starts as many.
+    /// This host; every host of the run starts the same number of processes.
     pub host: Host,
-    /// How long the others have to end after one has failed.
+    /// Time that the other ranks have to end after one has failed.
     pub grace: Duration,
-    /// Where each rank's output goes, `rank-0.log` and so on; without it, to the launcher's own, line by line.
+    /// Directory for each rank's output, `rank-0.log` and so on. Without it, output goes line by line to the launcher's own.
     pub log_directory: Option<PathBuf>,
     /// The program and its arguments.
     pub command: Vec<OsString>,
@@ -52,7 +52,7 @@ impl LaunchOptions {
         self.host.index * self.processes
     }
 
-    /// Ranks of the run.
+    /// Number of ranks of the run.
     fn ranks(&self) -> usize {
         self.host.count * self.processes
     }
@@ -60,14 +60,14 @@ impl LaunchOptions {
 
 /// Starts the ranks of this host and waits until all have ended.
 ///
-/// Every rank is the leader of a process group of its own. SIGTERM, SIGINT, SIGHUP and SIGUSR1 are passed on to all of them
-/// (SIGHUP as SIGTERM). When one fails the others get SIGTERM, and SIGKILL after the grace; those of
-/// other hosts too, whose launchers hear of it through the store.
+/// Every rank leads its own process group. SIGTERM, SIGINT, SIGHUP and SIGUSR1 are passed on to all groups, SIGHUP as SIGTERM.
+/// When one rank fails, the others get SIGTERM, and SIGKILL after the grace. Launchers of other hosts hear of it through the
+/// store and do the same.
 ///
 /// # Errors
 ///
-/// [`super::RankFailed`] if a rank of this host failed, [`FailedElsewhere`] if one of another host; else why nothing could be
-/// started.
+/// [`super::RankFailed`] if a rank of this host failed, [`FailedElsewhere`] if one of another host did; otherwise the reason
+/// why nothing could be started.
 ///
 /// # Panics
 ///
@@ -75,14 +75,14 @@ impl LaunchOptions {
 pub fn launch(options: &LaunchOptions) -> anyhow::Result<()> {
     assert!(options.processes > 0 && !options.command.is_empty(), "something to start");
     let (sender, events) = channel();
-    // A signal ends the launcher as long as it waits for other hosts.
+    // A signal still ends the launcher while it waits for other hosts.
     let hosts = Hosts::join(&options.host, options.processes, sender.clone())?;
     let requests = Requests::listen().context("cannot listen for signals")?;
     if let Some(directory) = &options.log_directory {
         fs::create_dir_all(directory)
             .with_context(|| format!("cannot make {}", directory.display()))?;
     }
-    // Without it the first failure is named, be it another's fault.
+    // Without this directory the first failure is named, even if another rank caused it.
     let records = tempfile::tempdir().ok();
     let mut ranks = Ranks { leaders: Vec::new(), copies: Vec::new(), records };
     for index in 0..options.processes {
@@ -106,7 +106,7 @@ pub fn launch(options: &LaunchOptions) -> anyhow::Result<()> {
     }
 }
 
-/// What the launcher itself was asked for.
+/// Signals that the launcher itself received.
 struct Requests {
     terminate: Arc<AtomicBool>,
     interrupt: Arc<AtomicBool>,
@@ -129,7 +129,7 @@ impl Requests {
         })
     }
 
-    /// What to pass on: each signal once, however often it came since the last question.
+    /// Takes the signals to pass on: each once, however often it came since the last call.
     fn take(&self) -> Vec<Signal> {
         let asked =
             |flag: &AtomicBool, signal| flag.swap(false, Ordering::Relaxed).then_some(signal);
@@ -145,11 +145,11 @@ impl Requests {
     }
 }
 
-/// All that was started. Dropped, it takes every process with it.
+/// All processes that were started. Dropping it kills every one.
 struct Ranks {
     leaders: Vec<Child>,
     copies: Vec<JoinHandle<()>>,
-    /// Where those that fail leave word why.
+    /// Directory in which failed ranks leave their error records.
     records: Option<TempDir>,
 }
 
@@ -168,7 +168,7 @@ impl Ranks {
         let record = self.records.as_ref().map(|folder| folder.path().join(rank.to_string()));
         // An empty name asks for no record.
         command.env(record::VARIABLE, record.as_deref().unwrap_or(Path::new("")));
-        // In time for the ranks: they need not begin again.
+        // Set before the ranks start, so that they need not start again.
         command.envs(crate::openmp::variable());
         if std::env::var_os("OMP_NUM_THREADS").is_none() {
             let processors = std::thread::available_parallelism().map_or(1, usize::from);
@@ -195,13 +195,14 @@ impl Ranks {
         std::thread::spawn(move || {
             let how = wait_for_end(process);
             let culprit = record.and_then(|path| Record::read(&path)?.culprit);
-            // Nobody listens any more once the launcher is done.
+            // The channel is closed once the launcher is done.
             let _ = ended.send(Event::Ended(index, how, culprit));
         });
         Ok(())
     }
 
-    /// Until all have ended: the first failure here, and what was heard of one elsewhere.
+    /// Waits until all ranks have ended. Returns the first failure on this host, and the failure of another host if one was
+    /// reported.
     fn supervise(
         &self,
         options: &LaunchOptions,
@@ -226,7 +227,7 @@ impl Ranks {
                 }
             }
             let mut step = None;
-            // Those that ended together are heard before anybody is told to end.
+            // Ranks that ended at the same time are handled before any rank is told to end.
             for event in event.into_iter().chain(events.try_iter()) {
                 step = step.or(match event {
                     Event::Ended(index, how, culprit) => {
@@ -254,7 +255,7 @@ impl Ranks {
         (supervision.outcome(), elsewhere)
     }
 
-    /// Tells the ranks that have not ended to end.
+    /// Takes a step: tells the ranks that still run to end, or kills them.
     fn take(&self, step: Step, options: &LaunchOptions, supervision: &mut Supervision) {
         let signal = match step {
             Step::Terminate => {
@@ -276,22 +277,22 @@ impl Ranks {
         supervision.on_told_to_end();
     }
 
-    /// To the process groups of all that have not ended.
+    /// Sends a signal to the process groups of all ranks that still run.
     fn signal(&self, supervision: &Supervision, signal: Signal) {
         for index in supervision.running() {
-            // It may end at this moment; it is not reaped yet, so its number is nobody else's.
+            // The leader may end at this moment. It is not reaped yet, so no other process has its number.
             let _ = kill_process_group(id(&self.leaders[index]), signal);
         }
     }
 
-    /// Whatever the ranks themselves have started and left behind.
+    /// Kills every process group, with whatever processes the ranks left behind.
     fn kill_all(&self) {
         for leader in &self.leaders {
             let _ = kill_process_group(id(leader), Signal::KILL);
         }
     }
 
-    /// Reaps all, and lets their last lines come.
+    /// Reaps all ranks and waits briefly for their last lines.
     fn end(&mut self) {
         for leader in &mut self.leaders {
             let _ = leader.wait();
@@ -299,7 +300,7 @@ impl Ranks {
         self.leaders.clear();
         let began = Instant::now();
         for copy in self.copies.drain(..) {
-            // Something that a rank has left running may hold its output open for ever.
+            // A process that a rank has left running may keep its output open for ever.
             while !copy.is_finished() && began.elapsed() < LAST_LINES {
                 std::thread::sleep(Duration::from_millis(1));
             }
@@ -320,7 +321,7 @@ fn id(process: &Child) -> Pid {
     Pid::from_child(process)
 }
 
-/// Waits for the end of a process and leaves it to be reaped, so that its number stays its own.
+/// Waits for the end of a process without reaping it, so that its number is not reused.
 fn wait_for_end(process: Pid) -> Ended {
     loop {
         match waitid(WaitId::Pid(process), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT) {
@@ -329,7 +330,7 @@ fn wait_for_end(process: Pid) -> Ended {
                 let signal = status.terminating_signal().map(Ended::Signal);
                 return signal.unwrap_or(Ended::Code(status.exit_status().unwrap_or(1)));
             }
-            // Reaped by somebody else: how it ended is lost.
+            // Another process reaped it: how it ended is lost.
             Ok(None) | Err(_) => return Ended::Code(1),
         }
     }

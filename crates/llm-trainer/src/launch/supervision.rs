@@ -1,27 +1,27 @@
-//! What to do when a rank ends, or somebody asks all to end: decisions only, no processes.
+//! Decides what to do when a rank ends or the run is asked to end. Decisions only, no processes.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use super::ended::{Ended, Fault, RankFailed};
 
-/// What is known of the ranks of this host, which are counted from 0 here, and what follows from it.
+/// State of this host's ranks, indexed from 0, and the decisions that follow from it.
 #[derive(Debug)]
 pub(super) struct Supervision {
     ended: Vec<Option<End>>,
-    /// Of the run: the first that is counted here, and how many there are.
+    /// Rank of this host's first process; `world` is the number of ranks of the run.
     first: usize,
     world: usize,
     grace: Duration,
     /// Ranks that failed before they were told to end, in that order.
     failed: Vec<usize>,
-    /// Whether the ranks were told to end because one had failed.
+    /// True once ranks were told to end because one had failed.
     told_to_end: bool,
-    /// Whether one of another host had.
+    /// True once a rank of another host has failed.
     failed_elsewhere: bool,
-    /// How often somebody asked for the end.
+    /// Number of requests to end the run.
     asked_to_end: usize,
-    /// When those that are left are killed.
+    /// Time at which the ranks that still run are killed.
     deadline: Option<Instant>,
     killed: bool,
 }
@@ -30,23 +30,23 @@ pub(super) struct Supervision {
 #[derive(Debug, Clone, Copy)]
 struct End {
     how: Ended,
-    /// The rank of the run that it blames for it.
+    /// The rank of the run that this rank blames.
     culprit: Option<usize>,
-    /// Whether it had been told to end before.
+    /// True if the rank had been told to end before.
     was_told: bool,
 }
 
-/// What to do with all ranks that have not ended.
+/// Action on all ranks that have not ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
-    /// Ask them to end.
+    /// Ask the ranks to end.
     Terminate,
-    /// End them.
+    /// Kill the ranks.
     Kill,
 }
 
 impl Supervision {
-    /// Of the run's `ranks`, out of `world`.
+    /// Supervises the ranks `ranks` of a run of `world` ranks.
     pub(super) fn new(ranks: Range<usize>, world: usize, grace: Duration) -> Self {
         Self {
             ended: vec![None; ranks.len()],
@@ -74,8 +74,8 @@ impl Supervision {
         !self.failed.is_empty() || self.failed_elsewhere
     }
 
-    /// A rank has ended, and may have left word which rank of the run is to blame. The first failure ends the others; not where
-    /// somebody had asked for the end: they are at it.
+    /// Handles the end of a rank, which may name the rank of the run to blame. The first failure ends the others, unless the
+    /// run was already asked to end.
     pub(super) fn on_end(
         &mut self,
         rank: usize,
@@ -85,7 +85,7 @@ impl Supervision {
     ) -> Option<Step> {
         let was_told = self.told_to_end;
         self.ended[rank] = Some(End { how, culprit, was_told });
-        // Ranks that end because they were told to are no news, whatever code they end with.
+        // Ranks that end because they were told to are not failures, whatever their exit code.
         if how.is_success() || was_told {
             return None;
         }
@@ -100,7 +100,7 @@ impl Supervision {
         self.terminate(now)
     }
 
-    /// A rank of another host has failed.
+    /// Handles the failure of a rank of another host.
     pub(super) fn on_failure_elsewhere(&mut self, now: Instant) -> Option<Step> {
         let is_news = !self.has_failed();
         self.failed_elsewhere = true;
@@ -115,12 +115,12 @@ impl Supervision {
         Some(Step::Terminate)
     }
 
-    /// The ranks have been told to end: what they answer says nothing about who failed.
+    /// Records that the ranks have been told to end: their exit codes no longer say who failed.
     pub(super) fn on_told_to_end(&mut self) {
         self.told_to_end = true;
     }
 
-    /// Somebody asks for the end, which the ranks were told: the second time, they have until the grace is over.
+    /// Handles a request to end, which the ranks have received. From the second request on, they have the grace left.
     pub(super) fn on_asked_to_end(&mut self, now: Instant) {
         self.asked_to_end += 1;
         if self.asked_to_end > 1 {
@@ -128,7 +128,7 @@ impl Supervision {
         }
     }
 
-    /// Time has passed.
+    /// Returns the kill step once the deadline has passed.
     pub(super) fn on_time(&mut self, now: Instant) -> Option<Step> {
         let is_due = self.deadline.is_some_and(|deadline| now >= deadline);
         if !is_due || self.killed || self.is_over() {
@@ -138,7 +138,7 @@ impl Supervision {
         Some(Step::Kill)
     }
 
-    /// The failure, if there was one, by the rank that is to blame for it.
+    /// The failure, if there was one, with the rank to blame.
     pub(super) fn outcome(&self) -> Result<(), RankFailed> {
         let Some(&first) = self.failed.first() else { return Ok(()) };
         let culprit = self.culprit(self.first + first);
@@ -151,8 +151,7 @@ impl Supervision {
         Err(RankFailed { rank, ranks: self.world, fault, followers })
     }
 
-    /// Whom a rank of the run blames, or whom that one blames, and so on, as far as is known. Two that blame each other are
-    /// no further.
+    /// Follows the chain of blame from a rank of the run as far as it is known. A cycle ends it.
     fn culprit(&self, of: usize) -> usize {
         let mut named = vec![of];
         loop {
@@ -165,13 +164,13 @@ impl Supervision {
         }
     }
 
-    /// The end of a rank of the run; `None` outside if it is of another host, inside if it has not come.
+    /// The end of a rank of the run. The outer `None` means another host, the inner one that it still runs.
     #[expect(clippy::option_option, reason = "two questions")]
     fn end_of(&self, rank: usize) -> Option<Option<End>> {
         self.ended.get(rank.checked_sub(self.first)?).copied()
     }
 
-    /// What a rank of the run did; `None` if it ended well, and so is not to blame.
+    /// The fault of a rank of the run; `None` if it ended well and is not to blame.
     fn fault(&self, rank: usize) -> Option<Fault> {
         match self.end_of(rank) {
             None => Some(Fault::Elsewhere),
@@ -215,7 +214,7 @@ mod tests {
     fn the_first_failure_ends_the_others_and_is_the_outcome() {
         let (mut ranks, now) = three();
         assert_eq!(ranks.on_end(1, Ended::Signal(11), None, now), Some(Step::Terminate));
-        // Failed before it was told: it is mentioned.
+        // This rank failed before it was told to end, so it is named.
         assert_eq!(ranks.on_end(0, Ended::Code(2), None, now), None);
         ranks.on_told_to_end();
         assert_eq!(ranks.on_time(now + GRACE / 2), None);
@@ -229,7 +228,7 @@ mod tests {
         assert_eq!(failed.followers, [(0, Ended::Code(2))]);
     }
 
-    /// As after SIGSTOP: it ends when it is killed.
+    /// A stopped rank (SIGSTOP) ends only when it is killed.
     #[test]
     fn a_rank_that_others_name_is_to_blame() {
         let (mut ranks, now) = three();
@@ -247,7 +246,7 @@ mod tests {
             "rank 1 of 3 stopped answering, then rank 0 ended with exit code 2, rank 2 with exit code 2"
         );
         assert_eq!((failed.exit_code(), failed.interruption()), (2, None));
-        // Told to end, it may obey: that is no request to all.
+        // A rank that obeys when told to end makes no request to end the run.
         let (mut ranks, now) = three();
         ranks.on_end(0, Ended::Code(2), Some(1), now);
         ranks.on_told_to_end();
@@ -257,7 +256,7 @@ mod tests {
         assert_eq!(failed.interruption(), None);
     }
 
-    /// As with a full disk: it tells the others, who may end before it.
+    /// A rank with a full disk tells the others, who may end before it.
     #[test]
     fn a_rank_that_ends_after_those_who_name_it_is_named_with_its_end() {
         let (mut ranks, now) = three();
@@ -279,7 +278,7 @@ mod tests {
         ranks.on_end(0, Ended::Code(2), Some(2), now);
         ranks.on_end(2, Ended::Code(2), Some(1), now);
         assert_eq!(ranks.outcome().unwrap_err().rank, 1);
-        // Back where it began.
+        // A cycle of blame.
         let (mut ranks, now) = three();
         ranks.on_end(0, Ended::Code(2), Some(1), now);
         ranks.on_end(1, Ended::Code(3), Some(0), now);
@@ -287,7 +286,7 @@ mod tests {
             ranks.outcome().unwrap_err().to_string(),
             "rank 1 of 3 ended with exit code 3, then rank 0 with exit code 2"
         );
-        // One that ended well is not to blame, nor one that there is not.
+        // A rank that ended well is not to blame, nor one that does not exist.
         for blamed in [1, 3] {
             let (mut ranks, now) = three();
             ranks.on_end(1, Ended::Code(0), None, now);
@@ -340,7 +339,7 @@ mod tests {
         assert_eq!(ranks.on_end(2, Ended::Signal(9), None, now), None);
         assert!(ranks.is_over() && ranks.has_failed());
         assert_eq!(ranks.outcome(), Ok(()));
-        // Nor does it interrupt those that end already.
+        // The failure does not interrupt ranks that are already ending.
         let (mut ranks, now) = three();
         ranks.on_asked_to_end(now);
         assert_eq!(ranks.on_failure_elsewhere(now), None);

@@ -1,8 +1,8 @@
-//! What the launcher tells its ranks, in torchrun's words.
+//! Environment variables that the launcher sets for its ranks, named as torchrun names them.
 
 use super::host::Host;
 
-/// The variables of process `index` of so many on this host, which meet at `port` of the first host.
+/// The variables of process `index` out of `processes` on this host; all ranks meet at `port` of the first host.
 pub(super) fn variables(
     index: usize,
     processes: usize,
@@ -22,14 +22,14 @@ pub(super) fn variables(
         ("ROLE_WORLD_SIZE", number(ranks)),
         ("MASTER_ADDR", host.first.clone()),
         ("MASTER_PORT", port.to_string()),
-        // Rank 0 is a client of the store as well.
+        // Rank 0 connects to the store as a client too.
         ("TORCHELASTIC_USE_AGENT_STORE", "True".to_owned()),
         ("TORCHELASTIC_RESTART_COUNT", number(0)),
         ("TORCHELASTIC_MAX_RESTARTS", number(0)),
     ]
 }
 
-/// Threads of one rank where nobody has said how many: its share of the processors, at least one.
+/// Default threads per rank: its share of the processors, at least one.
 pub(super) fn threads(processors: usize, ranks: usize) -> usize {
     (processors / ranks.max(1)).max(1)
 }

@@ -1,4 +1,4 @@
-//! What goes wrong between ranks.
+//! Errors between ranks.
 
 use thiserror::Error;
 use torch_ext::GroupError;
@@ -7,51 +7,51 @@ use super::record::Record;
 use super::status::Status;
 use super::watch::Culprit;
 
-/// Why ranks cannot go on together.
+/// Reason why the ranks cannot go on together.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum RankError {
-    /// An operation between ranks failed, on this one.
+    /// An operation between ranks failed on this rank.
     #[error("{status}: {cause}")]
     Operation {
-        /// Where this rank stood.
+        /// State of this rank when it failed.
         status: Box<Status>,
-        /// What libtorch said; a part of the message already.
+        /// The libtorch error, already part of the message.
         cause: GroupError,
     },
-    /// Another rank could not do its part.
+    /// Another rank failed.
     #[error("rank {rank}: {message}")]
     Elsewhere {
-        /// Which.
+        /// The failed rank.
         rank: usize,
-        /// What it said.
+        /// Error message of that rank.
         message: String,
     },
-    /// Ranks that must have the same have not.
+    /// Ranks differ in a value that must be equal.
     #[error(
         "{what}: rank {rank} has {found}, rank 0 has {expected}, expected the same on all ranks"
     )]
     Differ {
-        /// What.
+        /// Name of the value.
         what: String,
         /// The first rank that differs.
         rank: usize,
-        /// What it has.
+        /// Value of that rank.
         found: String,
-        /// What rank 0 has.
+        /// Value of rank 0.
         expected: String,
     },
-    /// A message between ranks cannot be written or read.
+    /// A message between ranks cannot be encoded or decoded.
     #[error("{what} between ranks: {message}")]
     Message {
-        /// What it was about.
+        /// Subject of the message.
         what: &'static str,
-        /// What is wrong with it.
+        /// Reason for the failure.
         message: String,
     },
 }
 
-/// Ranks that gave no word when an operation failed.
+/// Ranks that did not report when an operation failed.
 pub(super) fn suspects(error: &GroupError) -> &[usize] {
     match error {
         GroupError::Failed { silent, .. } => silent,
@@ -59,12 +59,12 @@ pub(super) fn suspects(error: &GroupError) -> &[usize] {
     }
 }
 
-/// The failure between ranks that made a run fail, if that was it: the first [`RankError`] among the causes.
+/// The first [`RankError`] among the causes of a run's failure, if there is one.
 pub(crate) fn between_ranks(error: &anyhow::Error) -> Option<&RankError> {
     error.chain().find_map(|cause| cause.downcast_ref())
 }
 
-/// The rank that made a run fail on this one, if that was another.
+/// The other rank that made the run fail on this one, if there is one.
 pub(super) fn culprit(error: &anyhow::Error) -> Option<usize> {
     let named = error.downcast_ref().map(|culprit: &Culprit| culprit.rank);
     named.or_else(|| match between_ranks(error)? {
@@ -73,7 +73,7 @@ pub(super) fn culprit(error: &anyhow::Error) -> Option<usize> {
     })
 }
 
-/// Why a rank is not part of the run, with what to do.
+/// Reason why this rank could not join the run, with a remedy.
 pub(super) fn not_joined(error: GroupError) -> anyhow::Error {
     let is_unserved = matches!(error, GroupError::Coordinator { action: "reach", .. });
     let record = match &error {

@@ -1,27 +1,27 @@
-//! The ranks of a run as rows and columns: some hold one model together, the others have copies of it.
+//! The device mesh of a run: tensor-parallel ranks share one model, data-parallel ranks have copies of it.
 
 use anyhow::ensure;
 
 use super::Ranks;
 
-/// The ranks of a run, seen from one of them. With `t` ranks to a model, rank `r` is the `r mod t`-th of model `r / t`: those that
-/// hold a model together are neighbours, as on one machine.
+/// The device mesh, seen from one rank. With `t` tensor-parallel ranks, rank `r` is the `r mod t`-th rank of model `r / t`.
+/// Ranks of one model are neighbours, as on one machine.
 #[derive(Debug, Clone)]
 pub struct Grid {
-    /// All of them.
+    /// All ranks of the run.
     pub run: Ranks,
-    /// Those that hold the same part of their models as this one: they share out sequences and sum gradients.
+    /// The data-parallel group: ranks with the same shard of the model, which split the sequences and sum gradients.
     pub data: Ranks,
-    /// Those that hold this one's model together.
+    /// The tensor-parallel group: the ranks that share this rank's model.
     pub tensor: Ranks,
 }
 
 impl Grid {
-    /// The ranks of `run`, `tensor` of them to a model.
+    /// Builds the mesh from the ranks of `run`, `tensor` of them to a model.
     ///
     /// # Errors
     ///
-    /// If `tensor` does not divide their number, or not all of them come.
+    /// If `tensor` does not divide the number of ranks, or some ranks do not join.
     pub fn new(run: &Ranks, tensor: usize) -> anyhow::Result<Self> {
         let (rank, count) = (run.rank(), run.count());
         ensure!(
@@ -31,18 +31,18 @@ impl Grid {
         let first = rank - rank % tensor;
         let together: Vec<usize> = (first..first + tensor).collect();
         let alike: Vec<usize> = (rank % tensor..count).step_by(tensor).collect();
-        // What a model's ranks call depends on what it has drawn: only the others call the same all over the run.
+        // The calls of a model's ranks depend on what it has sampled. Only the other groups make the same calls on every rank.
         let together = Ranks { is_counted: false, ..run.among(&together)? };
         Ok(Self { run: run.clone(), data: run.among(&alike)?, tensor: together })
     }
 
-    /// One process on its own.
+    /// The mesh of a single process.
     pub fn single() -> Self {
         let one = Ranks::single();
         Self { run: one.clone(), data: one.clone(), tensor: one }
     }
 
-    /// Whether this rank speaks for its model.
+    /// Returns true on the rank that represents its model: the first of its tensor-parallel group.
     pub fn speaks(&self) -> bool {
         self.tensor.is_first()
     }

@@ -1,7 +1,7 @@
-//! The processes of one run, and what they tell each other.
+//! The processes of one run and the communication between them.
 //!
-//! Every rank holds what decides the run (data cursor, controllers, groups that wait) and works it out from the same numbers,
-//! so there is no leader but for writing files. What differs is the share of the work: prompts, sequences, gradients.
+//! Every rank holds the state that decides the run (data cursor, controllers, waiting groups) and computes it from the same
+//! numbers. There is no leader, except for writing files. Only the work differs: prompts, sequences, gradients.
 
 mod error;
 mod grid;
@@ -33,16 +33,16 @@ use watch::{Culprit, Watch};
 
 use crate::one_line::one_line;
 
-/// This process among those of the run.
+/// This process among the ranks of the run.
 #[derive(Debug, Clone)]
 pub struct Ranks {
-    /// `None` where there is one process.
+    /// `None` with a single process.
     group: Option<Rc<ProcessGroup>>,
     status: Arc<Mutex<Status>>,
     watch: Option<Rc<Watch>>,
-    /// Whether all ranks of the run call the same operations, so that they can be counted to see who is late.
+    /// True if all ranks of the run call the same operations. They are then counted, which shows which rank is late.
     is_counted: bool,
-    /// Whether what is started goes on while this rank computes.
+    /// True if operations that were started overlap with this rank's computation.
     overlaps: bool,
 }
 
@@ -53,17 +53,17 @@ impl Default for Ranks {
 }
 
 impl Ranks {
-    /// One process on its own: nothing is sent, and no bit is another.
+    /// A single process: nothing is sent, and results are bit-identical.
     pub fn single() -> Self {
         Self { group: None, status: Arc::default(), watch: None, is_counted: true, overlaps: true }
     }
 
-    /// The ranks that the environment describes ([`Placement::from_env`]), whose tensors lie where `device` says, and which wait
-    /// for each other as long as `parallel` says.
+    /// The ranks that the environment describes ([`Placement::from_env`]). Their tensors are on `device`; `parallel` sets how
+    /// long they wait for each other.
     ///
     /// # Errors
     ///
-    /// If the variables are wrong, there is no such device, or not all ranks come.
+    /// If the variables are wrong, there is no such device, or some ranks do not join.
     pub fn from_env(device: DeviceChoice, parallel: &ParallelSection) -> anyhow::Result<Self> {
         let placement = Placement::from_env()?;
         if placement.world_size == 1 {
@@ -85,22 +85,22 @@ impl Ranks {
         Ok(Self { group, status, watch, is_counted: true, overlaps: true })
     }
 
-    /// The same with what is started waited for at once, for comparison, unless it `overlaps`.
+    /// Sets whether started operations overlap with computation; if not, each is waited for at once (for comparison).
     #[must_use]
     pub fn overlapping(self, overlaps: bool) -> Self {
         Self { overlaps, ..self }
     }
 
-    /// What this process has sent and waited for so far, by operation; nothing where there is one.
+    /// Bytes sent and time waited by this process so far, by operation; empty for a single process.
     pub fn traffic(&self) -> Vec<(Operation, Traffic)> {
         self.group.as_ref().map_or_else(Vec::new, |group| group.traffic())
     }
 
-    /// Some of these ranks, this one among them; all of those call it, with the same list.
+    /// A group of some of these ranks, this one included. All ranks of the group call it with the same list.
     ///
     /// # Errors
     ///
-    /// [`RankError::Operation`] if one of them does not come.
+    /// [`RankError::Operation`] if one of the ranks does not join.
     pub(crate) fn among(&self, ranks: &[usize]) -> Result<Self, RankError> {
         let failed = |cause| RankError::Operation { status: Box::new(self.status()), cause };
         let group = match &self.group {
@@ -113,16 +113,16 @@ impl Ranks {
         Ok(Self { group, watch: None, ..self.clone() })
     }
 
-    /// Ends the run on this rank as it came out: every rank waits for the others, or tells them why they cannot go on.
+    /// Ends the run on this rank with `outcome`: it waits for the other ranks, or tells them why it fails.
     ///
     /// # Errors
     ///
-    /// That of `outcome`, with where this rank stood and whose fault it is.
+    /// The error of `outcome`, with this rank's state and the rank to blame.
     pub fn conclude<T>(&self, outcome: anyhow::Result<T>) -> anyhow::Result<T> {
         let Some(watch) = &self.watch else { return outcome };
         let error = match outcome {
             Ok(outcome) => {
-                // The first rank may serve the store: it must not go before the others have done with it.
+                // The first rank may serve the store: it must not end before the others are done with it.
                 watch.leave();
                 self.gather("the end", ())?;
                 return Ok(outcome);
@@ -149,28 +149,28 @@ impl Ranks {
         Err(error)
     }
 
-    /// Which one this is, from 0.
+    /// Rank of this process, from 0.
     pub fn rank(&self) -> usize {
         self.group.as_ref().map_or(0, |group| group.rank())
     }
 
-    /// How many there are, at least 1.
+    /// Number of ranks, at least 1.
     pub fn count(&self) -> usize {
         self.group.as_ref().map_or(1, |group| group.world_size())
     }
 
-    /// Which one this is of how many on this machine.
+    /// Index of this rank on its machine, and the number of ranks there.
     pub fn local(&self) -> (usize, usize) {
         let group = self.group.as_ref();
         group.map_or((0, 1), |group| (group.local_rank(), group.local_world_size()))
     }
 
-    /// Whether this is the rank that writes files: 0.
+    /// Returns true for rank 0, which writes files.
     pub fn is_first(&self) -> bool {
         self.rank() == 0
     }
 
-    /// What this rank does from now on, for others to read should it not come on.
+    /// Records the step and phase that this rank enters, for other ranks to report if it stops.
     pub fn enter(&self, step: u64, phase: &str) {
         if self.group.is_some() {
             self.change_status(|status| {
@@ -180,12 +180,12 @@ impl Ranks {
         }
     }
 
-    /// Where this rank stands.
+    /// The current status of this rank.
     pub fn status(&self) -> Status {
         self.status.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What every rank has to say, in their order.
+    /// Gathers a value from every rank, in rank order.
     ///
     /// # Errors
     ///
@@ -206,11 +206,12 @@ impl Ranks {
             .map_err(|error| fault(error.to_string()))
     }
 
-    /// As [`gather`](Self::gather), where a rank may have failed: then all fail, this one by its own error if it has one.
+    /// Gathers like [`gather`](Self::gather), where a rank may have failed. Then all ranks fail, each with its own error if it
+    /// has one.
     ///
     /// # Errors
     ///
-    /// The own error, or [`RankError::Elsewhere`] with that of the first rank that has one.
+    /// This rank's own error, or [`RankError::Elsewhere`] with the error of the first failed rank.
     pub fn gather_ok<T, E>(&self, what: &'static str, own: Result<T, E>) -> Result<Vec<T>, E>
     where
         T: Serialize + DeserializeOwned,
@@ -221,7 +222,7 @@ impl Ranks {
         }
         let (told, failed) = match own {
             Ok(value) => (Ok(value), None),
-            // All causes, where the error has a form for that.
+            // The alternate form prints all causes where the error has one.
             Err(error) => (Err(format!("{error:#}")), Some(error)),
         };
         let all: Vec<Result<T, String>> = self.gather(what, told)?;
@@ -234,11 +235,11 @@ impl Ranks {
         all.map_err(|(rank, message)| RankError::Elsewhere { rank, message }.into())
     }
 
-    /// Waits for all ranks and fails where one has.
+    /// Waits for all ranks and fails if one of them has failed.
     ///
     /// # Errors
     ///
-    /// As [`gather_ok`](Self::gather_ok).
+    /// The errors of [`gather_ok`](Self::gather_ok).
     pub fn agree<T, E: Display + From<RankError>>(
         &self,
         what: &'static str,
@@ -247,17 +248,17 @@ impl Ranks {
         match own {
             Ok(value) => self.gather_ok(what, Ok::<(), E>(())).map(|_all| value),
             Err(error) => self.gather_ok(what, Err::<(), E>(error)).and_then(|_all| {
-                // With an own error, `gather_ok` fails by it.
+                // With its own error, `gather_ok` fails by that.
                 Err(RankError::Message { what, message: "failed".to_owned() }.into())
             }),
         }
     }
 
-    /// Whether each flag is up on any rank.
+    /// Returns, for each flag, true if any rank has set it.
     ///
     /// # Errors
     ///
-    /// As [`gather`](Self::gather).
+    /// The errors of [`gather`](Self::gather).
     pub fn any<const N: usize>(
         &self,
         what: &'static str,
@@ -272,27 +273,27 @@ impl Ranks {
         Ok(any)
     }
 
-    /// Makes sure that all ranks have the same.
+    /// Checks that all ranks have the same value.
     ///
     /// # Errors
     ///
-    /// [`RankError::Differ`] where one has not.
+    /// [`RankError::Differ`] if one has another value.
     pub fn same(&self, what: &'static str, own: &str) -> Result<(), RankError> {
         let all = self.gather(what, own.to_owned())?;
-        match all.iter().position(|found| *found != all[0]) {
+        match all.iter().position(|value| *value != all[0]) {
             None => Ok(()),
             Some(rank) => {
-                let (found, expected) = (all[rank].clone(), all[0].clone());
-                Err(RankError::Differ { what: what.to_owned(), rank, found, expected })
+                let (differing, expected) = (all[rank].clone(), all[0].clone());
+                Err(RankError::Differ { what: what.to_owned(), rank, found: differing, expected })
             }
         }
     }
 
-    /// The numbers of every rank, in their order.
+    /// Gathers the numbers of every rank, in rank order.
     ///
     /// # Errors
     ///
-    /// As [`gather`](Self::gather).
+    /// The errors of [`gather`](Self::gather).
     pub fn gather_column(
         &self,
         what: &'static str,
@@ -308,16 +309,16 @@ impl Ranks {
         Ok(all.into_iter().map(numbers).collect())
     }
 
-    /// The sum of a number over the ranks, in their order: the same bits on each.
+    /// The sum of a number over the ranks, added in rank order: the same bits on each rank.
     ///
     /// # Errors
     ///
-    /// As [`gather`](Self::gather).
+    /// The errors of [`gather`](Self::gather).
     pub fn total(&self, what: &'static str, own: f64) -> Result<f64, RankError> {
         Ok(self.gather_column(what, &[own])?.concat().iter().sum())
     }
 
-    /// Runs one operation between ranks; its failure says where this rank stood.
+    /// Runs one operation between ranks; its error carries this rank's status.
     fn operation<T>(
         &self,
         what: &str,
@@ -334,7 +335,7 @@ impl Ranks {
         })
     }
 
-    /// An operation between ranks begins.
+    /// Records that an operation between ranks begins, and counts it.
     fn begin(&self, what: String) {
         if self.is_counted {
             self.change_status(|status| status.operations += 1);
@@ -342,12 +343,12 @@ impl Ranks {
         self.begin_again(what);
     }
 
-    /// This rank waits for an operation that has begun before.
+    /// Records that this rank waits for an operation that has begun before.
     fn begin_again(&self, what: String) {
         self.change_status(|status| status.operation = Some(what));
     }
 
-    /// An operation between ranks has come to its end, or failed where this rank stands.
+    /// Records that an operation between ranks has ended; a failure carries this rank's status.
     fn ended<T>(&self, outcome: Result<T, GroupError>) -> Result<T, RankError> {
         let status = Box::new(self.status());
         let outcome = outcome.map_err(|cause| RankError::Operation { status, cause })?;
@@ -360,7 +361,7 @@ impl Ranks {
     }
 }
 
-/// Ends this process at once: the thread that trains may wait for a rank that does not come.
+/// Ends this process at once: the training thread may be waiting for a rank that never comes.
 fn end(reason: &Culprit) {
     eprintln!("error: {reason}");
     Record::new(reason.to_string(), Some(reason.rank)).leave();

@@ -1,4 +1,4 @@
-//! Why a rank has failed, for its launcher to read: the file of torchrun's error records.
+//! The error record that a failed rank leaves for its launcher, in torchrun's file format.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -6,16 +6,16 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-/// The variable that names the file.
+/// Environment variable that names the file.
 pub(crate) const VARIABLE: &str = "TORCHELASTIC_ERROR_FILE";
 
-/// What is in it. torchrun's agent shows the message of the record with the lowest time.
+/// Content of the file. torchrun's agent shows the message of the record with the lowest time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Record {
     message: String,
     /// Seconds since 1970.
     timestamp: u64,
-    /// The rank whose fault it is, where that is known; torchrun does not look at it.
+    /// The rank to blame, where that is known; torchrun ignores it.
     #[serde(default)]
     pub(crate) culprit: Option<usize>,
 }
@@ -26,7 +26,7 @@ impl Record {
         Self { message, timestamp: now.map_or(0, |now| now.as_secs()), culprit }
     }
 
-    /// Leaves it where the launcher looks, if it looks anywhere. That it cannot be left is no error: the run fails anyway.
+    /// Writes the record where the launcher looks, if it looks anywhere. A failed write is no error: the run fails anyway.
     pub(crate) fn leave(&self) {
         if let Some(path) = std::env::var_os(VARIABLE).filter(|path| !path.is_empty()) {
             self.write(&path);
@@ -38,7 +38,7 @@ impl Record {
         let _ = std::fs::write(path, text);
     }
 
-    /// What a rank has left; `None` where that is nothing, or no record.
+    /// Reads a rank's record; `None` if there is none, or it is no record.
     pub(crate) fn read(path: &Path) -> Option<Self> {
         serde_json::from_str(&std::fs::read_to_string(path).ok()?).ok()
     }

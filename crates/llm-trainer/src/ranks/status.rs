@@ -1,21 +1,21 @@
-//! What a rank is doing, in words.
+//! The current activity of a rank, in words.
 
 use std::fmt::{self, Display, Formatter};
 
 use serde::{Deserialize, Serialize};
 
-/// Where a rank stands.
+/// The current activity of a rank.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Status {
     /// The rank.
     pub rank: usize,
-    /// Training step it is at; 0 before the first.
+    /// Current training step; 0 before the first.
     pub step: u64,
-    /// What it does, as `sampling responses`.
+    /// Current phase, such as `sampling responses`.
     pub phase: String,
-    /// Operations between ranks that it has begun.
+    /// Number of operations between ranks that this rank has begun.
     pub operations: u64,
-    /// The one that is going on, if one is.
+    /// The operation in progress, if there is one.
     pub operation: Option<String>,
 }
 

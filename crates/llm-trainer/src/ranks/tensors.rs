@@ -1,4 +1,4 @@
-//! Tensors that ranks add up, cut and put together.
+//! Collectives on tensors: sums, shards and gathered shards.
 
 use run_plan::plan::BUCKET_BYTES;
 use tch::{Kind, Tensor};
@@ -6,19 +6,19 @@ use torch_ext::{GroupError, ProcessGroup, ReduceOp, Work};
 
 use super::{RankError, Ranks};
 
-/// An operation that goes on while this rank computes.
+/// A collective in progress while this rank computes.
 #[derive(Debug)]
 #[must_use = "there is no result before it is finished"]
 pub struct Exchange {
     work: Option<Work>,
     result: Tensor,
-    /// For messages.
+    /// Description for error messages.
     what: String,
 }
 
 impl Ranks {
-    /// Overwrites each tensor by its sum over the ranks, in f32 at least and rounded once; all are of one kind and on one
-    /// device, and every rank passes as many of the same shapes.
+    /// Overwrites each tensor by its sum over the ranks, accumulated in at least f32 and rounded once. All tensors have one
+    /// kind and one device; every rank passes the same number and shapes.
     ///
     /// # Errors
     ///
@@ -42,8 +42,8 @@ impl Ranks {
         Ok(())
     }
 
-    /// Overwrites a tensor, laid out without gaps, by its reduction over the ranks, the same bits on each. It is not counted
-    /// among the operations that all ranks of the run share.
+    /// Overwrites a contiguous tensor by its reduction over the ranks, the same bits on each. It does not count among the
+    /// operations that all ranks of the run share.
     ///
     /// # Errors
     ///
@@ -58,8 +58,8 @@ impl Ranks {
         self.operation(what, bytes_of(tensor), || group.all_reduce(tensor, op))
     }
 
-    /// This rank's shard of what `parts` are, laid end to end and filled up with zeros: the `r`-th of as many equal parts as
-    /// there are ranks. All are of one kind.
+    /// This rank's shard of `parts`, concatenated and padded with zeros: the `r`-th of as many equal shards as there are ranks.
+    /// All parts have one kind.
     pub fn own_shard(&self, parts: &[Tensor]) -> Tensor {
         let _no_grad = tch::no_grad_guard();
         let all = self.filled_up(parts);
@@ -67,7 +67,7 @@ impl Ranks {
         all.narrow(0, shard * integer(self.rank()), shard).copy()
     }
 
-    /// This rank's shard, as by [`own_shard`](Self::own_shard), of the sum of `parts` over the ranks.
+    /// This rank's shard, as of [`own_shard`](Self::own_shard), of the sum of `parts` over the ranks.
     ///
     /// # Errors
     ///
@@ -95,7 +95,7 @@ impl Ranks {
         })
     }
 
-    /// The shards of all ranks, `[elements]` each, one after the other.
+    /// The shards of all ranks, `[elements]` each, concatenated in rank order.
     ///
     /// # Errors
     ///
@@ -120,7 +120,7 @@ impl Ranks {
         self.start(what, own, result, |group, result| group.all_gather_async(own, result))
     }
 
-    /// Waits for what was started.
+    /// Waits for a started operation and returns its result.
     ///
     /// # Errors
     ///
@@ -134,7 +134,7 @@ impl Ranks {
         Ok(result)
     }
 
-    /// Starts an operation that takes `input` to `result`; one process has its result at once.
+    /// Starts an operation from `input` to `result`; with a single process the result is ready at once.
     fn start(
         &self,
         what: &'static str,
@@ -156,7 +156,7 @@ impl Ranks {
         Ok(Exchange { work: Some(work), result, what })
     }
 
-    /// `parts` laid end to end, and zeros until the ranks divide their number.
+    /// `parts` concatenated, padded with zeros to a multiple of the number of ranks.
     fn filled_up(&self, parts: &[Tensor]) -> Tensor {
         let flat: Vec<Tensor> = parts.iter().map(|part| part.detach().reshape(-1)).collect();
         let elements: i64 = flat.iter().map(|part| part.size()[0]).sum();
@@ -168,17 +168,17 @@ impl Ranks {
     }
 }
 
-/// Size of a tensor's elements.
+/// Size of a tensor's elements in bytes.
 fn bytes_of(tensor: &Tensor) -> usize {
     tensor.numel() * tensor.kind().elt_size_in_bytes()
 }
 
-/// A count as libtorch has it.
+/// Converts a count to libtorch's integer.
 fn integer(count: usize) -> i64 {
     i64::try_from(count).expect("no count in memory is larger")
 }
 
-/// Runs of tensors of about [`BUCKET_BYTES`].
+/// Splits tensors into runs of about [`BUCKET_BYTES`].
 fn buckets(tensors: &[Tensor]) -> Vec<&[Tensor]> {
     let mut rest = tensors;
     let mut buckets = Vec::new();
@@ -208,15 +208,15 @@ mod tests {
         assert_eq!(sizes, [4, 4, 1]);
     }
 
-    /// What is cut and put together again is what it was; the last shard is filled up.
+    /// Sharding and gathering give back the input; the last shard is padded.
     #[test]
     fn one_process_has_the_whole_as_its_shard() {
         let parts = [Tensor::from_slice(&[1.0, 2.0]), Tensor::from_slice(&[3.0]).view([1, 1])];
         let ranks = Ranks::single();
-        let own = ranks.own_shard(&parts);
-        assert_eq!(Vec::<f64>::try_from(&own).unwrap(), [1.0, 2.0, 3.0]);
+        let shard = ranks.own_shard(&parts);
+        assert_eq!(Vec::<f64>::try_from(&shard).unwrap(), [1.0, 2.0, 3.0]);
         let sum = ranks.sum_shard("a sum", &parts).unwrap();
         let all = ranks.gather_shards("all", &sum).unwrap();
-        assert!(all.equal(&own));
+        assert!(all.equal(&shard));
     }
 }

@@ -1,7 +1,7 @@
-//! Who is still there: heart-beats through the store, and an end for all where one has gone.
+//! Heartbeats between ranks through the store; all ranks end when one has gone.
 //!
-//! Two threads beside the one that trains. One talks to the store, which may keep it waiting for ever: rank 0 serves it, and
-//! rank 0 may be what has stopped. The other only looks at what the first has seen, and when.
+//! Two threads run beside the training thread. One talks to the store and may block for ever: rank 0 serves the store, and rank
+//! 0 may have stopped. The other only checks what the first has seen, and when.
 
 mod pulse;
 mod shared;
@@ -20,17 +20,17 @@ use shared::{MISSED, Peer, Seen, Shared};
 
 /// Longest time between two beats.
 const BEAT: Duration = Duration::from_secs(1);
-/// Longest silence of a rank that is there.
+/// Longest silence of a rank that is alive.
 const LONGEST_SILENCE: Duration = Duration::from_mins(1);
-/// Wait for a rank before it is said who it is, at most; doubled each time.
+/// Longest first wait before stragglers are named; the wait doubles each time.
 const FIRST_HINT: Duration = Duration::from_secs(30);
-/// The same as a part of the silence of a rank that is there.
+/// Divisor of the tolerated silence that bounds the first wait before stragglers are named.
 const HINTS_PER_SILENCE: u32 = 4;
 
 /// Ends this process, with a reason.
 type End = Box<dyn Fn(&Culprit) + Send>;
 
-/// The watch of one rank.
+/// The heartbeat watch of one rank.
 #[derive(Debug)]
 pub(super) struct Watch {
     shared: Arc<Shared>,
@@ -39,7 +39,7 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// Begins to beat, and to listen for the others; `end` is called at most once.
+    /// Starts to send heartbeats and to listen for the others; `end` is called at most once.
     pub(super) fn start(
         store: Store,
         status: Arc<Mutex<Status>>,
@@ -85,7 +85,7 @@ impl Watch {
         Ok(Self { shared, judge, pulse })
     }
 
-    /// No rank is missed from here on: the run has come to its end.
+    /// Ends the watch: the run is over, and no rank is missed from here on.
     pub(super) fn leave(&self) {
         self.shared.is_ending.store(true, Ordering::SeqCst);
         self.shared.is_over.store(true, Ordering::SeqCst);
@@ -93,13 +93,13 @@ impl Watch {
         self.pulse.unpark();
     }
 
-    /// This rank will say itself why it ends.
+    /// Stops this rank's judge: the rank will report by itself why it ends.
     pub(super) fn take_over(&self) {
         self.shared.is_ending.store(true, Ordering::SeqCst);
         self.judge.unpark();
     }
 
-    /// Tells the others why this rank ends; the first rank, who may serve the store, waits until they know or are gone.
+    /// Tells the others why this rank ends. The first rank, which may serve the store, waits until they know or are gone.
     pub(super) fn tell(&self, failure: &Culprit) {
         {
             let mut seen = self.shared.seen();
@@ -110,7 +110,7 @@ impl Watch {
         self.shared.wait_until(|seen| self.shared.is_told(seen));
     }
 
-    /// Which rank an operation has failed for; waits a few beats to find out. `suspects` gave no word when it failed.
+    /// Finds the rank to blame for a failed operation; waits a few heartbeats for it. `suspects` did not report when it failed.
     pub(super) fn culprit(&self, suspects: &[usize]) -> Option<Culprit> {
         let shared = &self.shared;
         shared.seen().looks_at_all = true;
@@ -120,11 +120,11 @@ impl Watch {
             seen.failure.is_some() || shared.silent(seen, patience, Instant::now()).is_some()
         });
         let seen = shared.seen();
-        let own = shared.own_status();
+        let status = shared.own_status();
         let late = || {
             let behind = seen.peers.iter().filter(|peer| peer.is_known);
             let last = &behind.min_by_key(|peer| peer.status.operations)?.status;
-            (last.operations < own.operations).then(|| Culprit {
+            (last.operations < status.operations).then(|| Culprit {
                 rank: last.rank,
                 message: format!("rank {} has not come to it: {last}", last.rank),
             })
@@ -141,12 +141,12 @@ impl Drop for Watch {
 }
 
 impl Shared {
-    /// Looks out until the run is over, or ends it.
+    /// Watches until the run is over, or ends it.
     fn judge(&self, end: &End) {
         let first_hint = FIRST_HINT.min(self.silence / HINTS_PER_SILENCE);
         let (mut waits_since, mut hint) = ((0, Instant::now()), first_hint);
         while !self.is_ending.load(Ordering::SeqCst) {
-            let own = self.own_status();
+            let status = self.own_status();
             let reason = {
                 let seen = self.seen();
                 let silent = || self.silent(&seen, self.silence, Instant::now());
@@ -158,20 +158,20 @@ impl Shared {
                 }
                 self.seen().outbox.get_or_insert_with(|| reason.clone());
                 self.wait_until(|seen| self.is_told(seen));
-                end(&Culprit { rank: reason.rank, message: format!("{own}: {reason}") });
+                end(&Culprit { rank: reason.rank, message: format!("{status}: {reason}") });
                 return;
             }
-            if own.operation.is_none() || own.operations != waits_since.0 {
-                (waits_since, hint) = ((own.operations, Instant::now()), first_hint);
+            if status.operation.is_none() || status.operations != waits_since.0 {
+                (waits_since, hint) = ((status.operations, Instant::now()), first_hint);
             } else if self.rank == 0 && waits_since.1.elapsed() > hint {
                 hint *= 2;
-                self.name_stragglers(&own, waits_since.1.elapsed());
+                self.name_stragglers(&status, waits_since.1.elapsed());
             }
             thread::park_timeout(self.beat / 4);
         }
     }
 
-    /// Says on standard error for whom this rank waits.
+    /// Prints to standard error the ranks that this rank waits for.
     fn name_stragglers(&self, own: &Status, waited: Duration) {
         let seen = self.seen();
         let late = seen.peers.iter().filter(|peer| peer.is_known);

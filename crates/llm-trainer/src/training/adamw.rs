@@ -23,67 +23,67 @@ use self::sharding::Sharding;
 use crate::host_memory::Memory;
 use crate::model::Decoder;
 
-/// Elements whose squares are summed at a time, on the CPU.
+/// Elements whose squares are summed at a time on the CPU.
 const NORM_ELEMENTS: i64 = 1 << 18;
 
-/// The same on a GPU, where each call costs: 64 MiB a buffer.
+/// Elements per piece on a GPU, where each call has a cost: 64 MiB a buffer.
 const GPU_PIECE_ELEMENTS: i64 = 1 << 24;
 
-/// Optimiser state: moments, and what stands behind parameters that are too coarse to take small steps in.
+/// Optimiser state: moments, and master weights of parameters whose kind is too coarse for small steps.
 #[derive(Debug)]
 pub struct AdamW {
     names: Vec<String>,
-    /// The model's, or what this rank steps of them.
+    /// The model's parameters, or the shards of them that this rank steps.
     parameters: Vec<Tensor>,
     behind: Vec<Behind>,
-    /// Of what this rank steps, where that is not the model's own: their gradients, for one step.
+    /// Gradients of this rank's shards for one step; empty where the model's own parameters are stepped.
     gradients: Vec<Tensor>,
-    /// First element of each within what this process holds of the parameter that its name stands for.
+    /// First element of each tensor within this process's part of the named parameter.
     starts: Vec<i64>,
-    /// Where other ranks hold the model with this one.
+    /// The split of the model over tensor-parallel ranks, if it is split.
     cut: Option<CutModel>,
     sharding: Option<Box<Sharding>>,
     first_moments: Vec<Tensor>,
     second_moments: Vec<Tensor>,
     steps: Vec<Tensor>,
     options: OptimizerSection,
-    /// Where master weights and moments lie, apart from parameters on the device, and are stepped.
+    /// Memory in which master weights and moments are kept and stepped, apart from parameters on the device.
     memory: Memory,
-    /// Seed of the noise that rounds moments.
+    /// Seed of the noise for rounding moments.
     seed: u64,
-    /// Steps that were applied.
+    /// Number of steps applied.
     applied: u64,
-    /// Whether steps on the CPU are loops of our own where the state is narrow, not libtorch's operators.
+    /// True if CPU steps of narrow state use this crate's loops instead of libtorch's operators.
     loops: bool,
 }
 
-/// What stands behind a parameter.
+/// Master weight of a parameter.
 #[derive(Debug)]
 enum Behind {
-    /// Nothing: it is wide enough itself, or nothing is wanted.
+    /// None: the parameter is wide enough itself, or no master weight is wanted.
     Nothing,
-    /// The same in `f32`; the parameter is the nearest to it.
+    /// The weight in `f32` at least; the parameter is the nearest value to it.
     Master(Tensor),
-    /// The lower half of the same in `f32`, `i16`; the parameter is the upper ([`split_weight`](super::split_weight)).
+    /// The lower half of the `f32` weight, as `i16`; the parameter is the upper half ([`split_weight`](super::split_weight)).
     Lower(Tensor),
 }
 
-/// What became of one optimiser step.
+/// Result of one optimiser step.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct StepOutcome {
     /// Euclidean norm of the gradient over all parameters, before clipping.
     pub gradient_norm: f64,
-    /// Whether the parameters moved; a gradient that is not finite moves nothing.
+    /// True if the parameters moved; a non-finite gradient moves nothing.
     pub applied: bool,
 }
 
 impl AdamW {
-    /// Fresh state for what is trained of `model`; `seed` keys the noise that rounds moments narrower than f32.
+    /// Fresh state for the trained parameters of `model`; `seed` keys the noise that rounds moments narrower than f32.
     pub fn new(model: &Decoder, options: &OptimizerSection, seed: u64) -> Self {
         Self::new_in(Memory::Device, model, options, seed)
     }
 
-    /// The same in some memory: in the host's, the step is done there, a piece at a time, and only parameters are on the device.
+    /// Fresh state in `memory`. In the host's memory, steps run there piece by piece, and only parameters are on the device.
     pub fn new_in(memory: Memory, model: &Decoder, options: &OptimizerSection, seed: u64) -> Self {
         let named = model.trained_parameters();
         let trained = named.iter().map(|(name, p)| (name.clone(), p.shallow_clone()));
@@ -107,7 +107,7 @@ impl AdamW {
         seed: u64,
     ) -> Self {
         let (names, parameters): (Vec<String>, Vec<Tensor>) = trained.into_iter().unzip();
-        // In the host's memory it stands behind parameters of any kind.
+        // In the host's memory there are master weights of parameters of any kind.
         let behind = |p: &Tensor| match (memory, is_narrow(p), options.master) {
             (Memory::Host, true, _) | (_, true, MasterWeights::F32) => {
                 Behind::Master(memory.settle(&p.detach().to_kind(Kind::Float)))
@@ -158,7 +158,7 @@ impl AdamW {
         self.step_by(self.gradient_norm(), learning_rate)
     }
 
-    /// Clips by the norm of a gradient that these are all of, or a part; steps, and clears them.
+    /// Clips by `gradient_norm`, whose gradient may span more ranks than these gradients; then steps and clears them.
     fn step_by(
         &mut self,
         gradient_norm: f64,
@@ -168,7 +168,7 @@ impl AdamW {
         let applied = gradient_norm.is_finite();
         if applied {
             self.applied += 1;
-            // As torch's clip_grad_norm_: the 1e-6 keeps a norm at the bound from being scaled up.
+            // Like torch's clip_grad_norm_: the 1e-6 keeps a norm at the bound from being scaled up.
             let scale = (gradient_norm > self.options.max_grad_norm)
                 .then(|| self.options.max_grad_norm / (gradient_norm + 1e-6));
             for index in 0..self.parameters.len() {
@@ -176,7 +176,7 @@ impl AdamW {
             }
         }
         self.gradients.clear();
-        // Not zeros: their memory is there for the activations of the next forward pass.
+        // None rather than zeros: the memory is then free for the activations of the next forward pass.
         for parameter in &self.parameters {
             torch_ext::set_gradient(parameter, None)?;
         }
@@ -188,7 +188,7 @@ impl AdamW {
         self.gradient_square(|_| true).sqrt()
     }
 
-    /// Sum of squares of the gradient over `chosen` parameters, in f64 a piece at a time.
+    /// Sum of squares of the gradient over the chosen parameters, computed in f64 piece by piece.
     fn gradient_square(&self, chosen: impl Fn(usize) -> bool) -> f64 {
         let _no_grad = tch::no_grad_guard();
         let mut sum: Option<Tensor> = None;
@@ -207,13 +207,13 @@ impl AdamW {
         sum.map_or(0.0, |sum| sum.double_value(&[]))
     }
 
-    /// The gradient of what is stepped; undefined where no backward pass has made one.
+    /// The gradient of tensor `index` as it is stepped; undefined if no backward pass has made one.
     fn gradient(&self, index: usize) -> Tensor {
-        let own = self.gradients.get(index).map(Tensor::shallow_clone);
-        own.unwrap_or_else(|| self.parameters[index].grad())
+        let shard = self.gradients.get(index).map(Tensor::shallow_clone);
+        shard.unwrap_or_else(|| self.parameters[index].grad())
     }
 
-    /// Steps one parameter, whose gradient is first scaled.
+    /// Steps one parameter; its gradient is first scaled.
     fn step_one(
         &mut self,
         index: usize,
@@ -264,7 +264,7 @@ impl AdamW {
     }
 }
 
-/// Runs of a flat tensor that are worked on at a time, starts and lengths: `longest` on the CPU.
+/// Splits a flat tensor into pieces, as starts and lengths; `longest` is the piece length on the CPU.
 fn pieces(flat: &Tensor, longest: i64) -> impl Iterator<Item = (i64, i64)> + use<> {
     let elements = flat.size()[0];
     let longest = if flat.device().is_cuda() { GPU_PIECE_ELEMENTS } else { longest };

@@ -6,7 +6,7 @@ use training_run::config::LoraSection;
 
 use crate::model::Decoder;
 
-/// `model` with the adapter of the PEFT directory `saved`, which must have these settings, else with a fresh one.
+/// Adds an adapter to `model`: that of the PEFT directory `saved`, which must have these settings, or a fresh one.
 ///
 /// # Errors
 ///
@@ -22,12 +22,12 @@ pub(super) fn adapted(
         return Ok(model);
     };
     model.load_adapter(saved)?;
-    let found = model.adapter_settings();
+    let adapter = model.adapter_settings();
     let mut expected = settings.clone();
     expected.targets.sort_unstable();
     anyhow::ensure!(
-        found == Some(&expected),
-        "{}: holds the adapter {found:?}, expected {expected:?} by [lora]",
+        adapter == Some(&expected),
+        "{}: holds the adapter {adapter:?}, expected {expected:?} by [lora]",
         saved.display()
     );
     Ok(model)

@@ -1,4 +1,4 @@
-//! A checkpoint: a Hugging Face directory, and beside the weights what the trainer needs to go on.
+//! A checkpoint: a Hugging Face directory with the weights, and beside them the trainer's state.
 
 mod checksums;
 
@@ -28,52 +28,52 @@ use crate::ranks::Grid;
 pub(crate) use checksums::checked;
 pub(super) use checksums::save_shard;
 
-/// Groups that dynamic sampling has left over, within that folder; absent where there are none.
+/// Groups left over by dynamic sampling, within that folder; absent if there are none.
 const WAITING: &str = "waiting.json";
 
-/// What is neither weights nor optimiser moments. All noise is keyed by seed and step, so no generator is kept.
+/// Trainer state other than weights and optimiser moments. All noise is keyed by seed and step, so no generator is saved.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TrainerState {
-    /// Whether the checkpoint has checksums: those of earlier versions have none.
+    /// True if the checkpoint has checksums; checkpoints of earlier versions have none.
     #[serde(default)]
     has_manifest: bool,
-    /// Steps done.
+    /// Number of training steps done.
     pub(super) step: u64,
-    /// Optimiser steps done.
+    /// Number of optimiser steps done.
     pub(super) updates: u64,
-    /// Optimiser steps of the reward model done.
+    /// Number of optimiser steps of the reward model done.
     #[serde(default)]
     pub(super) reward_model_updates: u64,
-    /// Where the run stands in its data.
+    /// Position of the run in its data.
     pub(super) cursor: DataCursor,
-    /// Halvings of the learning rate by the guard.
+    /// Number of halvings of the learning rate by the guard.
     #[serde(default)]
     pub(super) back_offs: u32,
-    /// Optimiser steps in a row whose gradient was not finite.
+    /// Number of consecutive optimiser steps whose gradient was not finite.
     #[serde(default)]
     pub(super) skipped_in_a_row: usize,
-    /// Coefficient of the divergence from the reference.
+    /// Controller of the coefficient of the divergence from the reference.
     #[serde(default)]
     pub(super) kl: Option<KlController>,
-    /// What holds the entropy.
+    /// Controller of the entropy.
     #[serde(default)]
     pub(super) thermostat: Option<Thermostat>,
-    /// The thermostats that hold the entropy of each bucket of difficulty.
+    /// Controllers of the entropy of each difficulty bucket.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) by_difficulty: Option<DifficultyThermostat>,
-    /// What moves the weight of the entropy bonus.
+    /// Controller of the weight of the entropy bonus.
     #[serde(default)]
     pub(super) adaptive_entropy: Option<AdaptiveEntropyController>,
 }
 
 impl TrainerState {
-    /// The state with the controllers that the run has and the state does not yet hold, or holds with other settings, as
-    /// where a run branches off another.
+    /// The state with fresh controllers wherever the run has one that the state lacks, or has with other settings. The latter
+    /// happens when a run branches off another.
     ///
     /// # Errors
     ///
-    /// If a controller cannot be made of its settings; a checked configuration holds none such.
+    /// If a controller cannot be made from its settings; a checked configuration has none such.
     pub(super) fn with_controllers(self, algorithm: &AlgorithmSection) -> anyhow::Result<Self> {
         let kl = match algorithm.reference_kl {
             Some(settings) => Some(kept_or(
@@ -108,14 +108,14 @@ impl TrainerState {
         Ok(Self { kl, thermostat, by_difficulty, adaptive_entropy, ..self })
     }
 
-    /// What the guard leaves of the learning rate, above 0 and at most 1.
+    /// Factor of the learning rate set by the guard, above 0 and at most 1.
     pub(super) fn rate_factor(&self) -> f64 {
         0.5f64.powi(self.back_offs.cast_signed())
     }
 
-    /// What no run leaves behind, with what was expected.
+    /// The first count that no run can reach, with the expected bound; `None` if there is none.
     fn first_fault(&self) -> Option<String> {
-        // Far beyond any run, and far from where counting on would overflow.
+        // Far beyond any run, and far below an overflow.
         const MOST_STEPS: u64 = 1 << 48;
         let Self { step, updates, reward_model_updates, back_offs, .. } = *self;
         let counts = [
@@ -125,13 +125,14 @@ impl TrainerState {
         ];
         let mut counts =
             counts.into_iter().chain([("back_offs", back_offs.into(), MOST_BACK_OFFS.into())]);
-        let fault = |(field, found, most): (&str, u64, u64)| {
-            (found > most).then(|| format!("`{field}` is {found}, expected at most {most}"))
+        let fault = |(field, value, most): (&str, u64, u64)| {
+            (value > most).then(|| format!("`{field}` is {value}, expected at most {most}"))
         };
         counts.find_map(fault)
     }
 
-    /// Takes in a step: warnings, and why the run should end. `samples` is the file that holds the step's responses.
+    /// Records a step. Returns warnings and, if the run should end, the reason. `samples` is the file with the step's
+    /// responses.
     pub(super) fn guard(
         &mut self,
         guard: &GuardSection,
@@ -172,7 +173,7 @@ impl TrainerState {
     }
 }
 
-/// A controller as it was kept, if it has these settings, else a fresh one.
+/// The saved controller if it has these settings, else a fresh one.
 fn kept_or<C: Serialize>(kept: Option<C>, fresh: C, settings: &impl Serialize) -> C {
     let same = |controller: &C| {
         let written = serde_json::to_value(controller).unwrap_or_default();
@@ -181,10 +182,10 @@ fn kept_or<C: Serialize>(kept: Option<C>, fresh: C, settings: &impl Serialize) -
     kept.filter(same).unwrap_or(fresh)
 }
 
-/// The learning rate is halved no more often than this: beyond it nothing moves anyway.
+/// Largest number of halvings of the learning rate: beyond it the parameters no longer move.
 const MOST_BACK_OFFS: u32 = 20;
 
-/// What a checkpoint holds.
+/// Content of a checkpoint.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Snapshot<'a> {
     pub(super) model: &'a Decoder,
@@ -195,8 +196,8 @@ pub(super) struct Snapshot<'a> {
     pub(super) waiting: &'a GroupSampler<Answered>,
 }
 
-/// Writes the checkpoint of the snapshot's step, with checksums of its files, and points `latest` at it. On the first rank;
-/// where the optimiser's state is sharded the others [write their shards](save_shard).
+/// Writes the checkpoint of the snapshot's step, with checksums of its files, and points `latest` at it. Only the first rank
+/// calls it; if the optimiser's state is sharded, the others [write their shards](save_shard).
 pub(super) fn save(
     snapshot: Snapshot<'_>,
     grid: &Grid,
@@ -236,21 +237,21 @@ pub(super) fn save(
     Ok(())
 }
 
-/// What the parts of a checkpoint must fit.
+/// Bounds that the parts of a checkpoint must fit.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
-    /// Questions of the run.
+    /// Number of questions of the run.
     pub(super) questions: usize,
-    /// Responses to each.
+    /// Number of responses to each question.
     pub(super) group_size: usize,
-    /// Tokens that the model has.
+    /// Number of tokens of the model's vocabulary.
     pub(super) vocab_size: usize,
 }
 
-/// Longest file of groups that wait: tens of thousands of long responses.
+/// Largest size of the file of waiting groups: tens of thousands of long responses.
 const LONGEST_WAITING_BYTES: u64 = 4 << 30;
 
-/// Restores the optimiser from a checkpoint and returns the rest of the state, and the groups that wait.
+/// Restores the optimiser from a checkpoint. Returns the trainer state and the waiting groups.
 pub(super) fn restore(
     checkpoint: &Path,
     optimizer: &mut AdamW,
@@ -283,7 +284,7 @@ pub(super) fn restore(
 }
 
 impl Bounds {
-    /// What does not fit, with what was expected.
+    /// The first mismatch of a group, with the expected value; `None` if the group fits.
     fn first_fault(&self, group: &Answered) -> Option<String> {
         let Self { questions, group_size, vocab_size } = *self;
         if group.question >= questions {
@@ -307,9 +308,9 @@ impl Bounds {
             if let Some(fault) = kept.and_then(|kept| kept.fault(response, vocab_size)) {
                 return Some(fault);
             }
-            let (found, expected) = (sample.rollout_log_prob.len(), response.len());
-            (found != expected)
-                .then(|| format!("{found} log-probabilities of {expected} response tokens"))
+            let (count, expected) = (sample.rollout_log_prob.len(), response.len());
+            (count != expected)
+                .then(|| format!("{count} log-probabilities of {expected} response tokens"))
         })
     }
 }

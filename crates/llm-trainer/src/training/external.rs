@@ -1,4 +1,4 @@
-//! Another process that samples: it is sent the weights, and asked for responses over HTTP.
+//! A rollout engine in another process: it receives the weights and returns responses over HTTP.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -16,37 +16,37 @@ use training_run::config::OpenaiEngine;
 use crate::generation::{Finish, Generated, GenerationOptions, Listener, PromptRequest, Tally};
 use crate::model::Decoder;
 
-/// Longest answer that is read.
+/// Largest answer that is read, in bytes.
 const LONGEST_ANSWER: u64 = 256 << 20;
 
-/// An engine that has been reached.
+/// A rollout engine that has been reached.
 #[derive(Debug)]
 pub struct ExternalEngine {
     settings: OpenaiEngine,
     agent: ureq::Agent,
     model: String,
-    /// Where weights are written, one folder for each that is sent.
+    /// Folder of the written weights, with one subfolder for each version that is sent.
     folder: PathBuf,
-    /// Number of the weights that it has been sent last.
+    /// Version of the weights that was sent last.
     sent: Option<u64>,
 }
 
-/// How the text that ends a response is known to the engine.
+/// Conversion of the engine's text, and the texts that end a response.
 #[derive(Debug, Clone, Copy)]
 pub struct Wanted<'a> {
-    /// Turns texts to tokens where the engine tells none.
+    /// Turns text into tokens if the engine returns none.
     pub tokenizer: &'a TextTokenizer,
     /// Texts that end a response.
     pub stop: &'a [String],
-    /// Ids of the model's vocabulary.
+    /// Size of the model's vocabulary.
     pub vocab_size: usize,
 }
 
-/// Why a request came to nothing.
+/// Reason why a request failed.
 enum Failure {
-    /// Sending it again may help.
+    /// A retry may help.
     Passing(anyhow::Error),
-    /// It does not.
+    /// A retry does not help.
     Lasting(anyhow::Error),
 }
 
@@ -70,18 +70,18 @@ struct LogProbs {
 }
 
 impl ExternalEngine {
-    /// Asks the engine for its models.
+    /// Connects to the engine and asks for its models.
     ///
     /// # Errors
     ///
-    /// If it does not answer, or has not the model that the settings name.
+    /// If it does not answer, or does not have the model that the settings name.
     pub fn connect(settings: &OpenaiEngine, run_directory: &Path) -> anyhow::Result<Self> {
         let wait = Duration::from_secs_f64(settings.timeout_seconds);
         let agent: ureq::Agent = ureq::Agent::config_builder()
             .timeout_global(Some(wait))
             .timeout_connect(Some(wait.min(Duration::from_secs(10))))
             .http_status_as_error(false)
-            // No proxy of the environment: the engine is near.
+            // No proxy from the environment: the engine is on the local network.
             .proxy(None)
             .build()
             .into();
@@ -108,7 +108,7 @@ impl ExternalEngine {
         Ok(engine)
     }
 
-    /// Sends the weights, unless the engine has had number `version` last.
+    /// Sends the weights, unless `version` is what the engine received last.
     ///
     /// # Errors
     ///
@@ -129,7 +129,7 @@ impl ExternalEngine {
         let body = json!({&self.settings.reload_field: folder.display().to_string()});
         self.request(&self.settings.reload_path, Some(&body))
             .with_context(|| format!("the engine does not load {}", folder.display()))?;
-        // It has let go of the ones before.
+        // The engine no longer uses the previous weights.
         if let Some(before) = self.sent.filter(|before| *before != version) {
             let before = place(before);
             std::fs::remove_dir_all(&before).with_context(|| before.display().to_string())?;
@@ -138,12 +138,13 @@ impl ExternalEngine {
         Ok(())
     }
 
-    /// As [`generate_each`](crate::generation::generate_each), by the engine. Responses whose tokens it does not tell, and whose
-    /// text gives another number of tokens than it drew, are counted, and have the mean of their log-probabilities at each.
+    /// Samples responses like [`generate_each`](crate::generation::generate_each), by the engine. Returns the number of
+    /// responses without token ids whose text encodes to another number of tokens than was sampled. Their tokens all get the
+    /// mean log-probability.
     ///
     /// # Errors
     ///
-    /// If a request has failed as often as it may, or an answer is none.
+    /// If a request has used all its retries, or an answer is malformed.
     pub fn generate_each(
         &self,
         prompts: &[PromptRequest<'_>],
@@ -183,14 +184,14 @@ impl ExternalEngine {
                 listener.progress(&tally);
                 anyhow::Ok(())
             });
-            // Requests on their way are waited for; no others begin.
+            // Requests in flight are waited for; no others begin.
             ended.store(true, Ordering::Relaxed);
             heard
         })?;
         Ok(retokenised)
     }
 
-    /// The responses to one prompt, each with whether its tokens had to be guessed.
+    /// The responses to one prompt, each with a flag: true if its tokens had to be guessed.
     fn respond(
         &self,
         prompt: PromptRequest<'_>,
@@ -213,12 +214,12 @@ impl ExternalEngine {
         let mut choices =
             Answer::deserialize(&answer).context("the engine's answer is no completion")?.choices;
         choices.sort_by_key(|choice| choice.index);
-        let found = choices.len();
-        ensure!(found == options.samples, "{found} responses, expected {}", options.samples);
+        let count = choices.len();
+        ensure!(count == options.samples, "{count} responses, expected {}", options.samples);
         choices.into_iter().map(|choice| generated(choice, options, wanted)).collect()
     }
 
-    /// Sends a request until it is answered, or has failed as often as it may.
+    /// Sends a request until it is answered or has used all its retries.
     fn request(&self, path: &str, body: Option<&Value>) -> anyhow::Result<Value> {
         let url = format!("{}{path}", self.settings.url);
         let mut pause = Duration::from_millis(500);
@@ -253,14 +254,14 @@ impl ExternalEngine {
         let read = response.body_mut().as_reader().take(LONGEST_ANSWER).read_to_string(&mut text);
         read.map_err(|error| passing(&error))?;
         if status.is_success() {
-            // Some engines answer a reload with nothing.
+            // Some engines answer a reload with an empty body.
             let value =
                 if text.trim().is_empty() { Ok(Value::Null) } else { serde_json::from_str(&text) };
             return value
                 .map_err(|error| Failure::Lasting(anyhow!("the answer is no JSON: {error}")));
         }
-        let said: String = text.chars().take(300).collect();
-        let error = anyhow!("status {status}: {said}");
+        let excerpt: String = text.chars().take(300).collect();
+        let error = anyhow!("status {status}: {excerpt}");
         if status.as_u16() == 429 || status.is_server_error() {
             Err(Failure::Passing(error))
         } else {
@@ -269,7 +270,7 @@ impl ExternalEngine {
     }
 }
 
-/// A seed of the prompt's own: no sample of the trainer's has this number.
+/// A seed for the prompt: no sample of the trainer has this number.
 fn seed_of(PromptRequest { key, .. }: PromptRequest<'_>) -> u64 {
     let noise = uniform(NoiseKey {
         seed: key.seed,
@@ -278,11 +279,11 @@ fn seed_of(PromptRequest { key, .. }: PromptRequest<'_>) -> u64 {
         sample: u64::MAX,
         position: 0,
     });
-    // Its bits, without the sign, as some engines read signed numbers.
+    // The noise's bits without the sign, as some engines read signed numbers.
     noise.to_bits()
 }
 
-/// A response as the trainer has it, and whether its tokens had to be guessed.
+/// Converts a choice to a response; the flag is true if its tokens had to be guessed.
 fn generated(
     choice: Choice,
     options: &GenerationOptions,
@@ -309,7 +310,7 @@ fn generated(
         log_prob.len()
     );
     if is_guess {
-        // The text as a whole is as likely as it was, whatever its tokens.
+        // The text as a whole keeps its log-probability, whatever its tokens.
         let mean = log_prob.iter().sum::<f64>() / token_ids.len().max(1) as f64;
         log_prob = vec![mean; token_ids.len()];
     }

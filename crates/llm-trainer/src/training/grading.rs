@@ -1,4 +1,4 @@
-//! Responses judged on other threads while the rest are still sampled.
+//! Judges responses on other threads while the rest are still sampled.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -13,10 +13,10 @@ use thiserror::Error;
 use super::judge::Judge;
 use crate::generation::{Finish, Generated, Listener, Tally};
 
-/// How often progress is told.
+/// Interval between progress messages.
 const TELL_EVERY: Duration = Duration::from_millis(500);
 
-/// A response with what the verifier says of it.
+/// A response with its verdict.
 #[derive(Debug)]
 pub(super) struct Graded {
     pub(super) response: Generated,
@@ -25,33 +25,33 @@ pub(super) struct Graded {
 }
 
 impl Graded {
-    /// Whether the response was cut at the longest length.
+    /// Returns true if the response was truncated at the length limit.
     pub(super) fn truncated(&self) -> bool {
         self.response.finish == Finish::Length
     }
 }
 
-/// Why a response cannot be judged.
+/// Reason why a response cannot be judged.
 #[derive(Debug, Error)]
 pub(super) enum GradingError {
-    /// Its tokens have no text.
+    /// The response's tokens have no text.
     #[error(transparent)]
     Text(#[from] TokenizerError),
-    /// Its program cannot be run.
+    /// The response's program cannot be run.
     #[error(transparent)]
     Sandbox(#[from] SandboxError),
 }
 
-/// One place a response, filled by whichever thread judges it: order and content do not depend on the threads.
+/// One slot per response, filled by whichever thread judges it: order and content do not depend on the threads.
 pub(super) type Places = Vec<OnceLock<Result<Graded, GradingError>>>;
 
-/// Hands every response that ends to the threads of a scope.
+/// Passes every finished response to the threads of a scope.
 pub(super) struct Grader<'a, 'scope> {
     pub(super) scope: &'a Scope<'scope>,
     pub(super) judge: Judge<'scope>,
-    /// One a prompt.
+    /// One ground truth per prompt.
     pub(super) truths: &'scope [GroundTruth],
-    /// One a response, prompt after prompt.
+    /// One slot per response, prompt after prompt.
     pub(super) places: &'scope Places,
     pub(super) progress: RateOfProgress<'a>,
 }
@@ -67,7 +67,7 @@ impl Listener for Grader<'_, '_> {
                 Ok(Graded { response, text, verdict })
             };
             let graded = grade();
-            // Every response ends once.
+            // Every response finishes once.
             let _filled = places[index].set(graded);
         });
     }
@@ -77,7 +77,7 @@ impl Listener for Grader<'_, '_> {
     }
 }
 
-/// Tells a person how sampling goes on, now and then.
+/// Reports sampling progress at intervals.
 pub(super) struct RateOfProgress<'a> {
     tell: &'a dyn Fn(&str),
     started: Instant,

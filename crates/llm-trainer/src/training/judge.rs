@@ -1,4 +1,4 @@
-//! How a response is turned to text, judged and rewarded.
+//! Decodes, judges and rewards a response.
 
 use anyhow::Context;
 use code_sandbox::Sandbox;
@@ -12,35 +12,35 @@ use rl_losses::OverlongPenalty;
 
 use super::own_reward::{Judged, OwnReward};
 
-/// How responses are judged.
+/// Settings for judging responses.
 #[derive(Debug, Clone, Copy)]
 pub struct Judge<'a> {
-    /// Turns tokens to the text that is judged.
+    /// Decodes tokens to the text that is judged.
     pub tokenizer: &'a TextTokenizer,
-    /// Texts that end a response and are no part of what is judged.
+    /// Texts that end a response and are not judged.
     pub stop_strings: Option<&'a StopStrings>,
-    /// How an answer is found.
+    /// Settings for finding and comparing an answer.
     pub options: &'a Options,
-    /// How it is compared, by the source of the question.
+    /// Kind of comparison for each source of questions.
     pub kinds: &'a RewardKinds,
-    /// Where programs are run, if any are.
+    /// Sandbox for programs, if any are run.
     pub sandbox: Option<&'a Sandbox>,
-    /// The threads that judge; `None` for those of the process.
+    /// Thread pool for judging; `None` for that of the process.
     pub pool: Option<&'a ThreadPool>,
-    /// What a verdict is worth.
+    /// Reward of each verdict.
     pub reward: Reward,
-    /// What a response is worth, in place of that.
+    /// Custom reward of a response, in place of `reward`.
     pub own: Option<&'a OwnReward>,
-    /// What is taken off long responses.
+    /// Penalty for long responses.
     pub overlong: Option<OverlongPenalty>,
 }
 
 impl Judge<'_> {
-    /// The known answer to a question, read.
+    /// Parses the known answer to a question.
     ///
     /// # Errors
     ///
-    /// If it is none of the kind of its source.
+    /// If the answer does not have the kind of its source.
     pub(super) fn truth(&self, question: &Question) -> anyhow::Result<GroundTruth> {
         let kind = self.kinds.of(&question.source);
         kind.read(&question.answer, self.options)
@@ -53,7 +53,7 @@ impl Judge<'_> {
         Ok(self.stop_strings.map_or(text.as_str(), |stops| stops.cut(&text)).to_owned())
     }
 
-    /// What a judged response is worth, in reward units.
+    /// Reward of a judged response, in reward units.
     pub(super) fn reward(&self, judged: Judged<'_>) -> anyhow::Result<f64> {
         let punishment = self.overlong.map_or(0.0, |overlong| overlong.penalty(judged.tokens));
         let earned = match self.own {

@@ -15,17 +15,17 @@ use super::update_error::UpdateError;
 use crate::model::Decoder;
 use crate::ranks::{RankError, Ranks};
 
-/// Sequences by difficulty.
+/// Difficulty buckets of the sequences.
 #[derive(Debug, Clone, Copy)]
 pub struct Buckets<'a> {
-    /// Bucket of each sequence.
+    /// Bucket of each sequence, `[sequences]`.
     pub buckets: &'a [usize],
-    /// Share of each bucket's tokens that the loss selects.
+    /// Fraction of each bucket's tokens that the loss selects.
     pub fractions: &'a [f64],
 }
 
 impl Buckets<'_> {
-    /// Those of a run of the sequences.
+    /// The buckets of a range of the sequences.
     pub(super) fn within(self, sequences: Range<usize>) -> Self {
         Self { buckets: &self.buckets[sequences], ..self }
     }
@@ -36,17 +36,17 @@ impl Buckets<'_> {
 pub(super) struct LocalShard<'a> {
     /// This rank's sequences, in the order of the batch.
     pub(super) sequences: Vec<&'a Sequence>,
-    /// Where their tokens lie in this rank's columns.
+    /// Maps these sequences to ranges of this rank's columns.
     pub(super) layout: TokenLayout,
     ranks: &'a Ranks,
-    /// How the batch is partitioned, where there are other ranks.
+    /// Partition of the batch over ranks; `None` with a single process.
     partition: Option<Partition>,
 }
 
-/// Which rank has which sequences of a batch.
+/// Partition of a batch's sequences over ranks.
 #[derive(Debug)]
 struct Partition {
-    /// Where tokens lie in columns of the whole batch.
+    /// Maps the batch's sequences to ranges of its columns.
     batch: TokenLayout,
     /// Sequences of each rank, ascending.
     shards: Vec<Vec<usize>>,
@@ -69,20 +69,22 @@ impl<'a> LocalShard<'a> {
     }
 
     /// This rank's part of a column of the batch.
-    pub(super) fn column<'c>(&self, whole: &'c [f64]) -> Cow<'c, [f64]> {
+    pub(super) fn column<'c>(&self, column: &'c [f64]) -> Cow<'c, [f64]> {
         match &self.partition {
-            None => Cow::Borrowed(whole),
+            None => Cow::Borrowed(column),
             Some(Partition { batch, shards }) => {
-                Cow::Owned(batch.select(whole, &shards[self.ranks.rank()]))
+                Cow::Owned(batch.select(column, &shards[self.ranks.rank()]))
             }
         }
     }
 
     /// This rank's part of the batch's statistics.
-    pub(super) fn statistics(&self, whole: Statistics) -> Statistics {
+    pub(super) fn statistics(&self, statistics: Statistics) -> Statistics {
         match &self.partition {
-            None => whole,
-            Some(Partition { batch, shards }) => whole.select(batch, &shards[self.ranks.rank()]),
+            None => statistics,
+            Some(Partition { batch, shards }) => {
+                statistics.select(batch, &shards[self.ranks.rank()])
+            }
         }
     }
 
@@ -97,7 +99,7 @@ impl<'a> LocalShard<'a> {
         local.iter().map(position).collect()
     }
 
-    /// The column of the whole batch, from each rank's part of it; the same on every rank.
+    /// Gathers the column of the whole batch from every rank's part; the same on every rank.
     ///
     /// # Errors
     ///
@@ -108,15 +110,15 @@ impl<'a> LocalShard<'a> {
         local: Vec<f64>,
     ) -> Result<Vec<f64>, RankError> {
         let Some(Partition { batch, shards }) = &self.partition else { return Ok(local) };
-        let mut whole = vec![0.0; batch.tokens()];
+        let mut column = vec![0.0; batch.tokens()];
         for (part, shard) in self.ranks.gather_column(what, &local)?.iter().zip(shards) {
-            batch.scatter(part, shard, &mut whole);
+            batch.scatter(part, shard, &mut column);
         }
-        Ok(whole)
+        Ok(column)
     }
 
-    /// The plan of this rank's tokens within that of the whole batch, with the tokens, as this rank has them; where they do
-    /// not form a batch, all ranks fail. `by_difficulty` is of all sequences of the batch.
+    /// Plans the loss over the whole batch and returns this rank's tokens with their part of the plan. If the tokens of any
+    /// rank do not form a batch, all ranks fail. `by_difficulty` covers all sequences of the batch.
     pub(super) fn plan<'t>(
         &self,
         loss: &PolicyLoss,
@@ -124,7 +126,7 @@ impl<'a> LocalShard<'a> {
         aggregation: &Aggregation,
         by_difficulty: Option<Buckets<'_>>,
         selection: &mut impl rand::Rng,
-        at: impl Fn(PlanError) -> UpdateError,
+        plan_error: impl Fn(PlanError) -> UpdateError,
     ) -> Result<(TokenBatch<'t>, StepPlan), UpdateError> {
         let Some(Partition { batch, shards }) = &self.partition else {
             let tokens = tokens?;
@@ -134,46 +136,48 @@ impl<'a> LocalShard<'a> {
                     loss.plan_by_bucket(&tokens, buckets, fractions, aggregation, selection)
                 }
             };
-            let plan = plan.map_err(at)?;
+            let plan = plan.map_err(plan_error)?;
             return Ok((tokens, plan));
         };
         let ranks = self.ranks;
-        let own = &shards[ranks.rank()];
+        let local = &shards[ranks.rank()];
         let share = match by_difficulty {
-            None => Share::of(batch.lengths(), own),
+            None => Share::of(batch.lengths(), local),
             Some(Buckets { buckets, fractions }) => {
-                Share::of_buckets(batch.lengths(), own, buckets, fractions).map_err(&at)?
+                Share::of_buckets(batch.lengths(), local, buckets, fractions)
+                    .map_err(&plan_error)?
             }
         };
         let seed = loss.draw_seed(selection);
-        let own = tokens.and_then(|tokens| {
-            let summary = loss.summarise(&tokens).map_err(&at)?;
+        let summarised = tokens.and_then(|tokens| {
+            let summary = loss.summarise(&tokens).map_err(&plan_error)?;
             Ok((tokens, summary))
         });
         let mut formed = None;
-        let own = own.map(|(tokens, summary)| {
+        let summarised = summarised.map(|(tokens, summary)| {
             formed = Some(tokens);
             summary
         });
-        let summaries = ranks.gather_ok("sums of the plan", own)?;
+        let summaries = ranks.gather_ok("sums of the plan", summarised)?;
         let tokens = formed.expect("formed a batch, as all ranks have gone on");
         let summary = summaries.iter().fold(PlanSummary::default(), |mut all, one| {
             all.merge(one);
             all
         });
-        let own = loss.candidates(&tokens, &share, &summary, seed).map_err(&at);
-        let mut all = ranks.gather_ok("candidates for selection", own)?.into_iter();
+        let candidates = loss.candidates(&tokens, &share, &summary, seed).map_err(&plan_error);
+        let mut all = ranks.gather_ok("candidates for selection", candidates)?.into_iter();
         let first = all.next().expect("one of each rank");
         let merged = all.fold(first, |mut all: Candidates, one| {
             all.merge(one);
             all
         });
-        let plan = loss.finish(&tokens, &share, &summary, merged, aggregation).map_err(at)?;
+        let plan =
+            loss.finish(&tokens, &share, &summary, merged, aggregation).map_err(plan_error)?;
         Ok((tokens, plan))
     }
 }
 
-/// Multiply-adds of one block for a sequence, with the head's share of them; nothing for one that is not trained.
+/// Cost of a sequence: multiply-adds of one block plus the head's share per block; 0 for a sequence without a response.
 fn cost(model: &Decoder, sequence: &Sequence) -> u128 {
     if sequence.response.is_empty() {
         return 0;

@@ -1,4 +1,4 @@
-//! From the columns of a step to its metrics. Sums first, one division at the end.
+//! Computes the metrics of a step from its columns: sums first, one division at the end.
 
 use entropy_core::{CovarianceSummary, Quadrant, UpdateRule, token_covariances};
 use question_data::prompt::Prompt;
@@ -20,9 +20,9 @@ use super::update::UpdateSums;
 pub(super) struct Timings {
     pub(super) generation: f64,
     pub(super) judging: f64,
-    /// Response tokens sampled in the step, whether they were trained on or not.
+    /// Response tokens sampled in the step, trained on or not.
     pub(super) drawn_tokens: usize,
-    /// Responses sampled in the step, and those of them whose tokens had to be guessed.
+    /// Responses sampled in the step, and those whose tokens had to be guessed.
     pub(super) retokenised: Option<(usize, usize)>,
     pub(super) old_log_prob: f64,
     pub(super) update: f64,
@@ -30,7 +30,7 @@ pub(super) struct Timings {
 }
 
 impl Timings {
-    /// Adds a rollout of this step, by an engine that may not tell its tokens if it `is_external`.
+    /// Adds a rollout of this step; an engine that `is_external` may not return its tokens.
     pub(super) fn add_rollout(&mut self, rollout: &Rollout, is_external: bool) {
         if is_external {
             let (responses, retokenised) = self.retokenised.unwrap_or_default();
@@ -43,7 +43,7 @@ impl Timings {
             rollout.samples.iter().map(|sample| sample.sequence.response.len()).sum::<usize>();
     }
 
-    /// Adds them, and the most memory that this process has held of the `device` so far.
+    /// Records the times, and the peak memory of this process on `device` so far.
     pub(super) fn record(
         &self,
         metrics: &mut StepMetrics,
@@ -72,7 +72,7 @@ impl Timings {
     }
 }
 
-/// What can be said before the update: rewards, lengths, entropy and covariances of the whole rollout batch.
+/// Records metrics known before the update: rewards, lengths, entropy and covariances of the whole rollout batch.
 pub(super) fn record_rollout(
     metrics: &mut StepMetrics,
     scored: &ScoredRollout,
@@ -100,7 +100,7 @@ pub(super) fn record_rollout(
         groups as f64 / informative.len() as f64,
     );
     let drawn = samples.iter().flat_map(|sample| &sample.rollout_log_prob);
-    // Of groups that waited the policy has moved since: that is no mismatch between sampling and training.
+    // The policy has moved since groups that waited were sampled: that is no mismatch between sampling and training.
     let sampled = scored.sampled_log_prob.as_ref().unwrap_or(&old.log_prob);
     let mismatch: f64 = drawn.zip(sampled).map(|(rollout, sampled)| rollout - sampled).sum();
     metrics.insert(metric!("rollout/mismatch_kl"), mismatch / sampled.len() as f64);
@@ -129,7 +129,7 @@ pub(super) fn record_rollout(
     record_theory(metrics, advantage, old);
 }
 
-/// Lengths of responses and prompts, in tokens; no response is longer than `longest`.
+/// Records lengths of responses and prompts, in tokens; no response is longer than `longest`.
 fn record_lengths(metrics: &mut StepMetrics, scored: &ScoredRollout, longest: usize) {
     let count = scored.samples.len() as f64;
     let lengths = scored.layout.lengths();
@@ -145,11 +145,11 @@ fn record_lengths(metrics: &mut StepMetrics, scored: &ScoredRollout, longest: us
     metrics.insert(metric!("prompt_length/mean"), prompt_tokens as f64 / count);
 }
 
-/// What the theorems predict for a step of size 1 in the logits, and the tokens by quadrant.
+/// Records the theorems' predictions for a step of size 1 in the logits, and the tokens by quadrant.
 fn record_theory(metrics: &mut StepMetrics, advantage: &[f64], old: &Statistics) {
     let Statistics { log_prob, entropy } = old;
     let columns = EntropyChangeColumns { log_prob, advantage, entropy, mean_score: None };
-    // A policy whose statistics are not finite has no prediction; the update will say what is wrong.
+    // A policy whose statistics are not finite has no prediction; the update reports the error.
     let Ok(sums) = EntropyChangeSums::of(columns) else { return };
     let predictions = [
         (metric!("entropy/theorem1_batch"), sums.batch_centred(UpdateRule::PolicyGradient, 1.0)),
@@ -166,15 +166,17 @@ fn record_theory(metrics: &mut StepMetrics, advantage: &[f64], old: &Statistics)
     for (name, value) in predictions {
         metrics.insert(name, value);
     }
-    let Ok(found) = quadrants(log_prob, advantage, QuadrantCentre::State(entropy)) else { return };
+    let Ok(by_quadrant) = quadrants(log_prob, advantage, QuadrantCentre::State(entropy)) else {
+        return;
+    };
     let share = |quadrant: Quadrant| quadrant.tokens as f64 / log_prob.len() as f64;
-    metrics.insert(metric!("quadrant/up_likely"), share(found.up_likely));
-    metrics.insert(metric!("quadrant/up_unlikely"), share(found.up_unlikely));
-    metrics.insert(metric!("quadrant/down_likely"), share(found.down_likely));
-    metrics.insert(metric!("quadrant/down_unlikely"), share(found.down_unlikely));
+    metrics.insert(metric!("quadrant/up_likely"), share(by_quadrant.up_likely));
+    metrics.insert(metric!("quadrant/up_unlikely"), share(by_quadrant.up_unlikely));
+    metrics.insert(metric!("quadrant/down_likely"), share(by_quadrant.down_likely));
+    metrics.insert(metric!("quadrant/down_unlikely"), share(by_quadrant.down_unlikely));
 }
 
-/// Covariances of the whole rollout batch: Eq. 10 with its tail, and Theorem 1's.
+/// Records covariances of the whole rollout batch: Eq. 10 with its tail, and Theorem 1's.
 fn record_covariances(metrics: &mut StepMetrics, advantage: &[f64], log_prob: &[f64]) {
     if log_prob.is_empty() {
         return;
@@ -201,7 +203,7 @@ fn record_covariances(metrics: &mut StepMetrics, advantage: &[f64], log_prob: &[
     metrics.insert(metric!("cov/theorem1"), mean(&token_covariances(&weighted, log_prob)));
 }
 
-/// What this rank has sent to others, and how long it has waited, since `before`; nothing where there are no others.
+/// Records bytes sent and seconds waited by this rank since `before`; nothing for a single process.
 pub(super) fn record_traffic(
     metrics: &mut StepMetrics,
     before: &[(Operation, Traffic)],
@@ -232,7 +234,7 @@ pub(super) fn record_traffic(
     }
 }
 
-/// What the updates of the step came to.
+/// Records the results of the step's updates.
 pub(super) fn record_update(metrics: &mut StepMetrics, sums: &UpdateSums, learning_rate: f64) {
     let per_update = |sum: f64| sum / sums.updates as f64;
     metrics.insert(metric!("actor/lr"), learning_rate);
@@ -251,23 +253,23 @@ pub(super) fn record_update(metrics: &mut StepMetrics, sums: &UpdateSums, learni
 /// One line of `samples/step-N.jsonl`.
 #[derive(Serialize)]
 struct SampleLine<'a> {
-    /// Which group of the step, counted from 0.
+    /// Index of the group within the step, from 0.
     group: usize,
     question: &'a str,
     problem: &'a str,
     answer: &'a str,
     response: &'a str,
     reward: f64,
-    /// Mean over the tokens of the response; absent where it has none.
+    /// Mean over the response's tokens; absent if it has none.
     advantage: Option<f64>,
     response_tokens: usize,
     truncated: bool,
-    /// As `reward-math grade` writes it.
+    /// The verdict as `reward-math grade` writes it.
     #[serde(flatten)]
     verdict: &'a Verdict,
 }
 
-/// All responses of a step, one JSON object a line; `prompts` has one of each group.
+/// All responses of a step, one JSON object a line; `prompts` has one prompt per group.
 pub(super) fn describe_samples(
     prompts: &[&Prompt],
     scored: &ScoredRollout,

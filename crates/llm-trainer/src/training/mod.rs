@@ -1,4 +1,4 @@
-//! Training: rollout, update, measurement, checkpoint; one step after another.
+//! The training loop: rollout, update, measurement, checkpoint.
 
 pub mod adamw;
 mod adapter;

@@ -1,4 +1,4 @@
-//! A reward of one's own in place of `reward.values`.
+//! A custom reward in place of `reward.values`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,39 +6,39 @@ use std::sync::Arc;
 use question_data::dataset::Question;
 use reward_math::Verdict;
 
-/// A response as a reward of one's own sees it.
+/// A response as a custom reward sees it.
 #[derive(Debug, Clone, Copy)]
 pub struct Judged<'a> {
-    /// What was asked, with its known answer.
+    /// The question, with its known answer.
     pub question: &'a Question,
     /// The response as text, up to a stop string.
     pub response: &'a str,
-    /// What the verifier says of it.
+    /// The verifier's verdict.
     pub verdict: &'a Verdict,
-    /// Its length, its end-of-sequence token included.
+    /// Number of response tokens, including the end-of-sequence token.
     pub tokens: usize,
-    /// Whether it was cut at the length limit.
+    /// True if the response was truncated at the length limit.
     pub truncated: bool,
 }
 
-/// What a response is worth, in reward units, by a function of it alone; what `reward.overlong` takes off comes on top.
+/// A custom reward function of a single response, in reward units; the penalty of `reward.overlong` is added to it.
 ///
-/// The function is called once a response, in the order of the responses, on one thread; it must give every rank and every
-/// repetition the same number, or a run can neither be repeated nor resumed.
+/// The function is called once per response, in the order of the responses, on one thread. It must be deterministic on every
+/// rank: otherwise a run can neither be repeated nor resumed.
 #[derive(Clone)]
 pub struct OwnReward(Arc<dyn Fn(Judged<'_>) -> f64 + Send + Sync>);
 
 impl OwnReward {
-    /// Takes the function.
+    /// Wraps a reward function.
     pub fn new(reward: impl Fn(Judged<'_>) -> f64 + Send + Sync + 'static) -> Self {
         Self(Arc::new(reward))
     }
 
-    /// What a response is worth.
+    /// Computes the reward of a response.
     ///
     /// # Errors
     ///
-    /// If that is not a finite number.
+    /// If the reward is not a finite number.
     pub(super) fn of(&self, judged: Judged<'_>) -> anyhow::Result<f64> {
         let reward = (self.0)(judged);
         anyhow::ensure!(

@@ -1,4 +1,4 @@
-//! Sequences laid end to end, without padding.
+//! Sequences packed without padding.
 
 use tch::Tensor;
 use torch_ext::TorchError;
@@ -9,27 +9,27 @@ use crate::head::Targets;
 use crate::kept_tokens::KeptTokens;
 use crate::model::{Angles, BlockBackward, Decoder, EmbeddingSum, PackedLengths};
 
-/// A micro-batch: whole sequences in one row, each attending to itself alone.
+/// A micro-batch: whole sequences packed in one row, each attending only to itself.
 #[derive(Debug)]
 pub(super) struct PackedSequences {
-    /// i64 `[1, tokens]`.
+    /// Token ids, i64 `[1, tokens]`.
     token_ids: Tensor,
-    /// The sequences' lengths.
+    /// Lengths of the sequences.
     lengths: PackedLengths,
     /// Rotary angles of every token's position within its sequence.
     angles: Angles,
-    /// Where among the tokens the state stands that predicts each response token.
+    /// Index of the state that predicts each response token, i64 `[response tokens]`.
     predicting: Tensor,
     /// The response tokens, i64 `[response tokens]`.
     targets: Tensor,
-    /// What each of them was drawn from; `None` where all were drawn from the whole vocabulary.
+    /// Sampling mask of each response token; `None` if all were sampled from the whole vocabulary.
     kept: Option<KeptTokens>,
-    /// Which sequences of the batch these are, in the order of the micro-batch.
+    /// Indices of these sequences in the batch, in the order of the micro-batch.
     pub(super) rows: Vec<usize>,
 }
 
 impl PackedSequences {
-    /// Micro-batches of at most `budget` tokens that together hold every sequence with a response.
+    /// Splits the sequences that have a response into micro-batches of at most `budget` tokens.
     pub(super) fn split(model: &Decoder, sequences: &[&Sequence], budget: usize) -> Vec<Self> {
         let trained: Vec<usize> =
             (0..sequences.len()).filter(|&row| !sequences[row].response.is_empty()).collect();
@@ -75,12 +75,12 @@ impl PackedSequences {
         }
     }
 
-    /// The response tokens, with what they were drawn from.
+    /// The response tokens with their sampling masks.
     pub(super) fn targets(&self) -> Targets<'_> {
         Targets { ids: &self.targets, kept: self.kept.as_ref() }
     }
 
-    /// Tokens of prompts and responses.
+    /// Number of tokens of prompts and responses.
     pub(super) fn tokens(&self) -> usize {
         usize::try_from(self.lengths.tokens()).expect("lengths are positive")
     }
@@ -103,7 +103,8 @@ impl PackedSequences {
         sum.add(&self.token_ids, gradient)
     }
 
-    /// Pulls a cotangent of a block's output back to its `input`, both `[1, tokens, hidden]`; as [`BlockBackward::pull_back`].
+    /// Backward pass of a block: maps the cotangent of its output to that of its `input`, both `[1, tokens, hidden]`. See
+    /// [`BlockBackward::pull_back`].
     ///
     /// # Errors
     ///
@@ -120,15 +121,14 @@ impl PackedSequences {
         block.pull_back(input, output, &self.angles, attend, cotangent)
     }
 
-    /// Block `index` applied to `x`, `[1, tokens, hidden]`.
+    /// Applies block `index` to `x`, `[1, tokens, hidden]`.
     pub(super) fn block(&self, model: &Decoder, index: usize, x: &Tensor) -> Tensor {
         model.block(index, x, &self.angles, |query, key, value| {
             self.lengths.attend(query, key, value)
         })
     }
 
-    /// Final-normed states that predict the response tokens, `[response tokens, hidden]`, from what the last block
-    /// leaves.
+    /// Final-normed states that predict the response tokens, `[response tokens, hidden]`, from the last block's output.
     pub(super) fn predicting_states(&self, model: &Decoder, x: &Tensor) -> Tensor {
         model.final_norm(&x.squeeze_dim(0).index_select(0, &self.predicting))
     }

@@ -1,4 +1,4 @@
-//! Passes of the policy over sequences: per-token statistics, and the pull-back of per-token cotangents.
+//! Forward and backward passes of the policy over sequences: per-token statistics and their gradients.
 
 use std::ops::Range;
 
@@ -12,17 +12,17 @@ use crate::head::{TokenStatistics, token_statistics};
 use crate::host_memory::Memory;
 use crate::model::Decoder;
 
-/// Statistics of every response token, laid end to end in the order of the sequences.
+/// Statistics of every response token, concatenated in the order of the sequences.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Statistics {
-    /// `log π(y_t)` at the sampling temperature, in nats; over [`Sequence::kept`] where that is given.
+    /// `log π(y_t)` at the sampling temperature, in nats; over the sampling mask [`Sequence::kept`] if there is one.
     pub log_prob: Vec<f64>,
     /// Exact entropy at the sampling temperature over the whole vocabulary, in nats.
     pub entropy: Vec<f64>,
 }
 
 impl Statistics {
-    /// The statistics of a run of tokens.
+    /// The statistics of a range of tokens.
     #[must_use]
     pub fn of_tokens(&self, tokens: Range<usize>) -> Self {
         Self {
@@ -36,40 +36,40 @@ impl Statistics {
         self.entropy.iter().sum::<f64>() / self.entropy.len() as f64
     }
 
-    /// The statistics of `chosen` sequences, in their order.
+    /// The statistics of the `chosen` sequences, in their order.
     #[must_use]
     pub fn select(&self, layout: &TokenLayout, chosen: &[usize]) -> Self {
-        let of = |column: &[f64]| layout.select(column, chosen);
-        Self { log_prob: of(&self.log_prob), entropy: of(&self.entropy) }
+        let select = |column: &[f64]| layout.select(column, chosen);
+        Self { log_prob: select(&self.log_prob), entropy: select(&self.entropy) }
     }
 }
 
-/// `∂L/∂(statistic)` of every response token, laid out as [`Statistics`].
+/// `∂L/∂(statistic)` of every response token, laid out like [`Statistics`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cotangent {
     /// `∂L/∂ log π(y_t)`.
     pub log_prob: Vec<f64>,
-    /// `∂L/∂H_t`, where the loss has an entropy term.
+    /// `∂L/∂H_t`, if the loss has an entropy term.
     pub entropy: Option<Vec<f64>>,
 }
 
-/// How a policy is evaluated: the model, its temperature, and what fits in memory at once.
+/// Settings for evaluating a policy: the model, its temperature, and memory limits.
 #[derive(Debug, Clone, Copy)]
 pub struct PolicyPass<'a> {
     /// The policy.
     pub model: &'a Decoder,
     /// Sampling temperature that log-probabilities and entropies refer to.
     pub temperature: f64,
-    /// Most tokens that run through a block together.
+    /// Most tokens that pass through a block at once.
     pub micro_batch_tokens: usize,
-    /// Memory, in bytes, for what blocks computed and the backward pass needs; what does not fit is computed again.
+    /// Memory, in bytes, for activations kept for the backward pass; the rest are recomputed.
     pub activation_bytes: usize,
-    /// Where the inputs of blocks lie until the backward pass comes to them.
+    /// Memory that holds the blocks' inputs until the backward pass.
     pub block_inputs: Memory,
 }
 
 impl<'a> PolicyPass<'a> {
-    /// A pass of a model as a run is configured.
+    /// The pass of a model with a run's configuration.
     pub(super) fn of_run(model: &'a Decoder, config: &RunConfig) -> Self {
         Self {
             model,
@@ -80,7 +80,7 @@ impl<'a> PolicyPass<'a> {
         }
     }
 
-    /// Log-probability and entropy of every response token, without a graph.
+    /// Log-probability and entropy of every response token, without autograd.
     pub fn statistics(&self, sequences: &[&Sequence]) -> Statistics {
         let (micro_batches, last) = self.forward(sequences);
         let layout = TokenLayout::of(sequences.iter().copied());
@@ -105,7 +105,7 @@ impl<'a> PolicyPass<'a> {
         PackedSequences::split(self.model, sequences, self.micro_batch_tokens)
     }
 
-    /// Micro-batches and what the last block leaves of each, without a graph.
+    /// Micro-batches and the last block's output of each, without autograd.
     fn forward(&self, sequences: &[&Sequence]) -> (Vec<PackedSequences>, Vec<Tensor>) {
         let _no_grad = tch::no_grad_guard();
         let micro_batches = self.micro_batches(sequences);
@@ -123,7 +123,7 @@ impl<'a> PolicyPass<'a> {
     }
 }
 
-/// Log-probability and entropy of every response token, from what the last block leaves of each micro-batch.
+/// Log-probability and entropy of every response token, from the last block's output of each micro-batch.
 pub(super) fn statistics_of(
     pass: &PolicyPass<'_>,
     micro_batches: &[PackedSequences],

@@ -1,4 +1,4 @@
-//! Entropy change of an update on fixed states: measured, and predicted to first order from the logits' own move.
+//! Measures the entropy change of an update on fixed states, and predicts it to first order from the change in logits.
 
 use tch::{Kind, Tensor};
 
@@ -14,21 +14,21 @@ pub struct EntropyProbe {
     log_prob: Vec<Tensor>,
 }
 
-/// Means over the probe's states of one update, in nats per token.
+/// Entropy change of one update, as means over the probe's states, in nats per token.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct EntropyChange {
     /// `H(after) - H(before)`.
     pub measured: f64,
-    /// `-Cov_{a~π}(log π(a), Δz_a)` with `Δz` the logits' actual move: Lemma 1, `docs/theory.md#lemma-1`.
+    /// `-Cov_{a~π}(log π(a), Δz_a)`, with `Δz` the actual change in logits: Lemma 1, `docs/theory.md#lemma-1`.
     pub predicted_lemma1: f64,
-    /// Response tokens whose states were probed.
+    /// Number of response tokens whose states were probed.
     pub tokens: usize,
 }
 
 impl EntropyProbe {
-    /// Records the distributions at as many response tokens, of sequences evenly spaced, as fit in `bytes`.
+    /// Records distributions at response tokens of evenly spaced sequences, as many as fit in `bytes`.
     ///
-    /// `None` if not even one fits, or there are none.
+    /// Returns `None` if not even one token fits, or there are none.
     pub fn before(pass: &PolicyPass<'_>, sequences: &[&Sequence], bytes: usize) -> Option<Self> {
         let vocab = pass.model.config().vocab_size;
         let budget = bytes / (BYTES_PER_LOGIT * vocab);
@@ -40,14 +40,14 @@ impl EntropyProbe {
         Some(Self { sequences: chosen, log_prob })
     }
 
-    /// Compares with the policy after the update.
+    /// Measures the change against the policy after the update.
     pub fn after(&self, pass: &PolicyPass<'_>) -> EntropyChange {
         let _no_grad = tch::no_grad_guard();
         let sequences: Vec<&Sequence> = self.sequences.iter().collect();
         let (mut measured, mut predicted) = (0.0, 0.0);
         for (before, after) in self.log_prob.iter().zip(pass.distributions(&sequences)) {
             let (before, after) = (before.to_kind(Kind::Double), after.to_kind(Kind::Double));
-            // Log-probabilities differ from logits by a constant of the state, which no covariance sees.
+            // Log-probabilities differ from logits by a constant per state, which leaves covariances unchanged.
             let step = &after - &before;
             let prob = before.exp();
             let mean = |x: &Tensor| (&prob * x).sum_dim_intlist(-1, true, Kind::Double);
@@ -62,9 +62,9 @@ impl EntropyProbe {
     }
 }
 
-/// Sequences evenly spaced over the batch, with at most `budget` response tokens together.
+/// Evenly spaced sequences of the batch, with at most `budget` response tokens in total.
 ///
-/// The last may be cut short: under causal attention what follows a state does not change it.
+/// The last one may be truncated: under causal attention, later tokens do not change a state.
 fn evenly_spaced_within(sequences: &[&Sequence], budget: usize) -> Vec<Sequence> {
     let total: usize = sequences.iter().map(|sequence| sequence.response.len()).sum();
     let stride = total.div_ceil(budget.max(1)).max(1);

@@ -1,4 +1,4 @@
-//! One forward pass of a whole mini-batch, block by block, that remembers enough to be differentiated.
+//! One checkpointed forward pass of a whole mini-batch, block by block, for a later backward pass.
 
 use tch::Tensor;
 use torch_ext::TorchError;
@@ -12,48 +12,48 @@ use crate::model::{Decoder, EmbeddingSum, HeadSum};
 
 /// A forward pass over a mini-batch.
 ///
-/// Blocks are outside, micro-batches inside, forwards and backwards: what a block needs, such as its gathered weights, is
-/// needed once a pass. Of each block only its input stays; it is computed again under autograd when its turn comes, unless
-/// the memory for activations had room to keep its graph, and may lie in the host's memory until then. The gradient is the same
-/// to the bit either way.
+/// The outer loop runs over blocks and the inner loop over micro-batches, in both directions. So a block's needs, such as its
+/// gathered weights, are met once per pass. Each block keeps only its input and is recomputed under autograd in the backward
+/// pass, unless the activation memory has room for its graph. Inputs may wait in the host's memory. The gradient is
+/// bit-identical in every case.
 #[derive(Debug)]
 pub struct Recording<'a> {
     pass: PolicyPass<'a>,
     micro_batches: Vec<PackedSequences>,
-    /// Of each block, of each micro-batch.
+    /// Input and graph of each block, for each micro-batch: `[blocks][micro-batches]`.
     blocks: Vec<Vec<BlockRun>>,
-    /// What the last block leaves, of each micro-batch.
+    /// Output of the last block, for each micro-batch.
     last: Vec<Tensor>,
-    /// Where the tokens of each sequence lie in columns of the mini-batch.
+    /// Maps sequences to ranges of the mini-batch's columns.
     layout: TokenLayout,
 }
 
-/// One block on one micro-batch.
+/// One block's pass over one micro-batch.
 #[derive(Debug)]
 struct BlockRun {
-    /// A leaf that takes a gradient, or, in the host's memory, the values of one.
+    /// The block's input: a leaf that takes a gradient, or its values in the host's memory.
     input: Tensor,
-    /// The output with its graph, where there was room for it.
+    /// The output with its graph, if there was room for it.
     output: Option<Tensor>,
 }
 
 impl<'a> PolicyPass<'a> {
-    /// A forward pass that can be differentiated.
+    /// Runs a forward pass that can be differentiated.
     pub fn record(&self, sequences: &[&Sequence]) -> Recording<'a> {
         let layout = TokenLayout::of(sequences.iter().copied());
         Recording::new(*self, self.micro_batches(sequences), layout)
     }
 
-    /// Adds the gradient of `Σ_t cotangent_t · statistic_t` to `.grad` of every trainable parameter, and returns the
-    /// log-probabilities met on the way.
+    /// Adds the gradient of `Σ_t cotangent_t · statistic_t` to `.grad` of every trainable parameter. Returns the
+    /// log-probabilities of the response tokens.
     ///
     /// # Errors
     ///
-    /// As [`Recording::backward`].
+    /// The errors of [`Recording::backward`].
     ///
     /// # Panics
     ///
-    /// If a cotangent does not hold one value per response token.
+    /// If a cotangent does not have one value per response token.
     pub fn accumulate_gradient(
         &self,
         sequences: &[&Sequence],
@@ -102,10 +102,10 @@ impl<'a> Recording<'a> {
         statistics_of(&self.pass, &self.micro_batches, &self.last, &self.layout)
     }
 
-    /// Adds the gradient of `Σ_t cotangent_t · statistic_t` to `.grad` of every trainable parameter, and returns the
-    /// log-probabilities met on the way.
+    /// Adds the gradient of `Σ_t cotangent_t · statistic_t` to `.grad` of every trainable parameter. Returns the
+    /// log-probabilities of the response tokens.
     ///
-    /// The sum over micro-batches does not depend on how the sequences are split, beyond rounding.
+    /// The sum over micro-batches does not depend on the split into micro-batches, beyond rounding.
     ///
     /// # Errors
     ///
@@ -113,7 +113,7 @@ impl<'a> Recording<'a> {
     ///
     /// # Panics
     ///
-    /// If a cotangent does not hold one value per response token.
+    /// If a cotangent does not have one value per response token.
     pub fn backward(self, cotangent: &Cotangent) -> Result<Vec<f64>, TorchError> {
         let Self { pass, micro_batches, mut blocks, last, layout } = self;
         let model = pass.model;

@@ -1,6 +1,6 @@
 //! PRIME's implicit process reward model: the tokens' log-ratio to a frozen reference, learnt from outcomes.
 //!
-//! The loss and its derivative are [`rl_losses::outcome_cross_entropy`]; passes and optimiser are those of the policy.
+//! The loss and its derivative are [`rl_losses::outcome_cross_entropy`]; passes and optimiser are the policy's code.
 
 use std::iter::zip;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ use crate::host_memory::Memory;
 use crate::model::Decoder;
 use crate::ranks::{RankError, Ranks};
 
-/// Why a reward model could not learn.
+/// Reason why a reward model could not learn.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum RewardModelError {
@@ -39,7 +39,7 @@ pub enum RewardModelError {
         step: u64,
         /// Mini-batch within the step.
         mini_batch: usize,
-        /// What is wrong with its columns.
+        /// The error in the columns.
         source: ColumnError,
     },
     /// libtorch refused.
@@ -56,36 +56,36 @@ pub enum RewardModelError {
 /// Responses of one step with their outcomes.
 #[derive(Debug, Clone, Copy)]
 pub struct OutcomeBatch<'a> {
-    /// All sequences, without lists of [kept tokens](Sequence::kept): a reward model reads the whole vocabulary.
+    /// All sequences, without [sampling masks](Sequence::kept): a reward model reads the whole vocabulary.
     pub sequences: &'a [&'a Sequence],
-    /// Whether each response is right.
+    /// True for each correct response, `[sequences]`.
     pub outcomes: &'a [bool],
     /// Log-probability of every response token under the reference, at temperature 1, in nats.
     pub reference_log_prob: &'a [f64],
-    /// Sequences of one optimiser step.
+    /// Number of sequences per optimiser step.
     pub mini_batch_sequences: usize,
 }
 
-/// What was met while learning; everything of a mini-batch as it was before its own optimiser step.
+/// Results of learning; values of a mini-batch are those before its own optimiser step.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Learnt {
     /// Log-ratio of every response token, in nats.
     pub log_ratio: Vec<f64>,
-    /// Reward of each whole response: the log-odds that it is right.
+    /// Reward of each whole response: the log-odds that it is correct.
     pub rewards: Vec<f64>,
     /// Sum of the responses' cross-entropies, in nats.
     pub loss: f64,
-    /// Optimiser steps attempted.
+    /// Number of optimiser steps attempted.
     pub updates: usize,
-    /// Of these, those skipped because the gradient was not finite.
+    /// Number of those steps skipped because the gradient was not finite.
     pub skipped: usize,
     /// Sum of gradient norms before clipping.
     pub gradient_norm: f64,
 }
 
-/// One optimiser step for every mini-batch, each by the mean cross-entropy of its responses, on this rank's part of it.
+/// Takes one optimiser step per mini-batch, by the mean cross-entropy of its responses, on this rank's part of it.
 ///
-/// Every rank passes the same batch and learns the same. `pass` is at temperature 1; `learning_rate` answers the rate of the
+/// Every rank passes the same batch and learns the same. `pass` has temperature 1; `learning_rate` returns the rate of the
 /// `n`-th update of this call.
 ///
 /// # Errors
@@ -144,16 +144,16 @@ fn cross_entropy(
     outcome_cross_entropy(log_ratio, outcomes, layout.lengths(), beta, sequences.len())
 }
 
-/// What a reward model says of one step's responses.
+/// Output of a reward model for one step's responses.
 #[derive(Debug)]
 pub(super) struct Judged {
-    /// Log-ratio of every response token that the advantages are made of, in nats.
+    /// Log-ratio of every response token, from which the advantages are made, in nats.
     pub(super) log_ratio: Vec<f64>,
-    /// How its rewards agreed with the outcomes, before it learnt from them.
+    /// Agreement of its rewards with the outcomes, before it learnt from them.
     pub(super) agreement: OutcomeAgreement,
-    /// What it met on the way.
+    /// Results of learning from them.
     pub(super) learnt: Learnt,
-    /// Learning rate of its last optimiser step; `None` where it made none.
+    /// Learning rate of its last optimiser step; `None` if it took none.
     pub(super) learning_rate: Option<f64>,
 }
 
@@ -162,7 +162,7 @@ pub(super) struct Judged {
 pub(super) struct RewardModel {
     model: Decoder,
     reference: Decoder,
-    /// Where it learns.
+    /// Optimiser of the reward model; `None` if it does not learn.
     optimizer: Option<AdamW>,
     schedule: Schedule,
     section: RewardModelSection,
@@ -170,21 +170,21 @@ pub(super) struct RewardModel {
     beta: f64,
 }
 
-/// Folder of the reward model within a checkpoint, beside the policy's own files.
+/// Folder of the reward model within a checkpoint, beside the policy's files.
 const FOLDER: &str = "reward_model";
 
-/// File of its optimiser within [`TRAINER_FOLDER`].
+/// File of the reward model's optimiser within [`TRAINER_FOLDER`].
 const OPTIMIZER: &str = "reward_model_optimizer.safetensors";
 
-/// Frozen models that are in memory already, under the directories they came from.
+/// Frozen models that are already in memory, with the directories they came from.
 pub(super) type Frozen<'a> = [(&'a Path, &'a Decoder)];
 
 impl RewardModel {
-    /// The reward model that a run asks for, as `checkpoint` left it where it has learnt before.
+    /// The reward model that a run configures, restored from `checkpoint` if it has learnt before.
     ///
     /// # Errors
     ///
-    /// If a model or the state of the optimiser cannot be read, or another vocabulary than the policy's is met.
+    /// If a model or the state of the optimiser cannot be read, or a vocabulary is smaller than the policy's.
     pub(super) fn start(
         run: &Run,
         checkpoint: Option<&Path>,
@@ -209,8 +209,8 @@ impl RewardModel {
         let model = match &config.lora {
             None => Decoder::load(folder.as_deref().unwrap_or(&section.path), device, kind)?,
             Some(lora) => {
-                let own = [(section.reference.as_path(), &reference)];
-                let base = match known(&section.path, in_memory).or(known(&section.path, &own)) {
+                let loaded = [(section.reference.as_path(), &reference)];
+                let base = match known(&section.path, in_memory).or(known(&section.path, &loaded)) {
                     Some(base) => base,
                     None => Decoder::load(&section.path, device, kind)?,
                 };
@@ -219,10 +219,10 @@ impl RewardModel {
             }
         };
         for (field, model) in [("path", &model), ("reference", &reference)] {
-            let found = model.config().vocab_size;
+            let size = model.config().vocab_size;
             anyhow::ensure!(
-                found >= vocab_size,
-                "reward_model.{field}: vocab_size is {found}, expected at least {vocab_size}, the policy's"
+                size >= vocab_size,
+                "reward_model.{field}: vocab_size is {size}, expected at least {vocab_size}, the policy's"
             );
         }
         model.set_trainable(section.learns());
@@ -237,7 +237,7 @@ impl RewardModel {
         Ok(Some(Self { model, reference, optimizer, schedule, section, beta }))
     }
 
-    /// Whether it learns at all.
+    /// Returns true if the reward model learns.
     pub(super) fn learns(&self) -> bool {
         self.optimizer.is_some()
     }
@@ -247,7 +247,7 @@ impl RewardModel {
         self.beta
     }
 
-    /// Adds its model, a Hugging Face directory of its own, and its optimiser to a checkpoint, if it learns.
+    /// Adds its model, as a Hugging Face directory, and its optimiser to a checkpoint, if it learns.
     ///
     /// # Errors
     ///
@@ -258,12 +258,12 @@ impl RewardModel {
         Ok(optimizer.save(&checkpoint.join(TRAINER_FOLDER).join(OPTIMIZER))?)
     }
 
-    /// Judges the responses of a step, in groups of equal size, and learns from their outcomes as configured. `done` are
-    /// its optimiser steps so far. It reads the whole vocabulary, whatever the tokens were drawn from.
+    /// Judges the responses of a step, in groups of equal size, and learns from their outcomes as configured. `done` is the
+    /// number of its optimiser steps so far. It reads the whole vocabulary, whatever the sampling masks.
     ///
     /// # Errors
     ///
-    /// As [`learn_outcomes`].
+    /// The errors of [`learn_outcomes`].
     pub(super) fn judge(
         &mut self,
         ranks: &Ranks,
@@ -273,10 +273,10 @@ impl RewardModel {
         step: u64,
         done: u64,
     ) -> anyhow::Result<Judged> {
-        let whole = |sequence: &&Sequence| {
+        let without_mask = |sequence: &&Sequence| {
             Sequence::new(sequence.prompt.clone(), sequence.response.clone())
         };
-        let sequences: Vec<Sequence> = sequences.iter().map(whole).collect();
+        let sequences: Vec<Sequence> = sequences.iter().map(without_mask).collect();
         let sequences: &[&Sequence] = &sequences.iter().collect::<Vec<_>>();
         let pass = pass(&self.reference, config);
         let reference = SharedPass { pass, ranks }.statistics(sequences)?.log_prob;
@@ -297,7 +297,7 @@ impl RewardModel {
         Ok(Judged { log_ratio, agreement, learnt, learning_rate })
     }
 
-    /// The log-ratios that the advantages are made of, and what was met while learning, if it learns.
+    /// The log-ratios from which the advantages are made, and the results of learning, if it learns.
     fn learn(
         &mut self,
         ranks: &Ranks,
@@ -330,13 +330,13 @@ impl RewardModel {
     }
 }
 
-/// A pass of a model as a run is configured, at temperature 1.
+/// The pass of a model with a run's configuration, at temperature 1.
 fn pass<'a>(model: &'a Decoder, config: &RunConfig) -> PolicyPass<'a> {
     PolicyPass { temperature: 1.0, ..PolicyPass::of_run(model, config) }
 }
 
-/// The rewards of whole responses, 0 in place of those that rounding alone can make: a model that is still its reference knows
-/// nothing, even where its sums are taken in another order, as they are of weights that lie elsewhere.
+/// Rewards of whole responses, with 0 in place of those within rounding error. A model that still equals its reference knows
+/// nothing, even where its sums are taken in another order because its weights are stored elsewhere.
 fn beyond_rounding(rewards: &[f64], sequences: &[&Sequence], beta: f64, kind: Kind) -> Vec<f64> {
     // Log-probabilities of models in bf16 are sums in f32 too.
     let epsilon = if kind == Kind::Double { f64::EPSILON } else { f64::from(f32::EPSILON) };
@@ -347,7 +347,7 @@ fn beyond_rounding(rewards: &[f64], sequences: &[&Sequence], beta: f64, kind: Ki
     zip(rewards, sequences).map(told).collect()
 }
 
-/// The model of that directory over the same memory, where it is at hand.
+/// The model of that directory, sharing its memory, if it is already loaded.
 fn known(path: &Path, in_memory: &Frozen<'_>) -> Option<Decoder> {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| PathBuf::from(path));
     let wanted = real(path);

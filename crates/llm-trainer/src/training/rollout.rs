@@ -25,32 +25,32 @@ use crate::ranks::{Grid, between_ranks};
 pub struct Sample {
     /// Prompt and response tokens.
     pub sequence: Sequence,
-    /// `log π(y_t)` as sampled, in nats; over [`Sequence::kept`] where that is given.
+    /// `log π(y_t)` as sampled, in nats; over the sampling mask [`Sequence::kept`] if there is one.
     pub rollout_log_prob: Vec<f64>,
-    /// Whether the response was cut at the length limit.
+    /// True if the response was truncated at the length limit.
     pub truncated: bool,
     /// The response as text, up to a stop string.
     pub text: String,
-    /// What the verifier says.
+    /// The verifier's verdict.
     pub verdict: Verdict,
-    /// What it is worth.
+    /// Reward of the response.
     pub reward: f64,
 }
 
 impl Sample {
-    /// Whether no answer was found in the response.
+    /// Returns true if no answer was found in the response.
     pub fn is_unparsed(&self) -> bool {
         matches!(self.verdict, Verdict::Unparsed { which: Side::Response, .. })
     }
 }
 
-/// The responses to one question, as they wait for a step or are trained on.
+/// The responses to one question, waiting for a step or being trained on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Answered {
     /// Index among the questions of the run.
     pub question: usize,
-    /// Its group.
+    /// Responses of the question's group.
     pub samples: Vec<Sample>,
 }
 
@@ -59,42 +59,42 @@ pub struct Answered {
 pub struct Rollout {
     /// The responses.
     pub samples: Vec<Sample>,
-    /// Wall time of sampling.
+    /// Wall time of sampling, in seconds.
     pub generation_seconds: f64,
-    /// Wall time of judging after the last response had ended.
+    /// Wall time of judging after the last response had finished, in seconds.
     pub judging_seconds: f64,
-    /// Responses whose tokens had to be guessed from their text.
+    /// Number of responses whose tokens had to be guessed from their text.
     pub retokenised: usize,
 }
 
-/// What draws the responses.
+/// Engine that samples the responses.
 #[derive(Debug, Clone, Copy)]
 pub enum Engine<'a> {
-    /// The policy itself.
+    /// The policy in this process.
     Own(&'a Decoder),
-    /// Another process, and the texts that end a response.
+    /// Another process, with the texts that end a response.
     External(&'a ExternalEngine, Wanted<'a>),
 }
 
-/// How the prompts of a rollout are answered: by which engine, with which options, judged how, on which ranks.
+/// Settings for answering the prompts of a rollout: engine, sampling options, judge and ranks.
 #[derive(Debug, Clone, Copy)]
 pub struct SamplingPass<'a> {
-    /// The ranks, which share out the prompts.
+    /// The device mesh; data-parallel ranks split the prompts.
     pub grid: &'a Grid,
-    /// What draws the responses.
+    /// Engine that samples the responses.
     pub engine: Engine<'a>,
-    /// How they are drawn; `samples` of them to each prompt.
+    /// Sampling options; `samples` responses to each prompt.
     pub options: &'a GenerationOptions,
-    /// How they are judged.
+    /// Judge of the responses.
     pub judge: Judge<'a>,
 }
 
 impl SamplingPass<'_> {
-    /// Samples responses to each prompt, and judges each as soon as it has ended.
+    /// Samples responses to each prompt, and judges each as soon as it has finished.
     ///
-    /// `key` keys the sampling noise, with the index of the prompt in `prompts`, counted from `first_prompt`.
-    /// `tell` hears how sampling goes on. The outcome does not depend on the number of threads. Each copy of the model samples
-    /// a run of the prompts; every rank gets all responses, and the longest times.
+    /// `key` keys the sampling noise, together with the index of the prompt in `prompts`, counted from `first_prompt`. `tell`
+    /// receives progress messages. The outcome does not depend on the number of threads. Each copy of the model samples a run
+    /// of the prompts; every rank gets all responses, and the longest times.
     ///
     /// # Errors
     ///
@@ -124,11 +124,11 @@ impl SamplingPass<'_> {
         };
         let run = run_of(prompts.len(), grid.data.rank(), grid.data.count());
         let first = first_prompt + run.start as u64;
-        let mut own = self.answer(&prompts[run], key, first, tell);
-        match &mut own {
-            // The ranks cannot be asked any more.
-            Err(error) if between_ranks(error).is_some() => return own,
-            // All ranks of a model have drawn the same.
+        let mut local = self.answer(&prompts[run], key, first, tell);
+        match &mut local {
+            // Communication between the ranks has failed: they cannot gather any more.
+            Err(error) if between_ranks(error).is_some() => return local,
+            // All ranks of a model have sampled the same responses.
             Ok(drawn) if !grid.speaks() => drawn.samples.clear(),
             _ => {}
         }
@@ -138,7 +138,7 @@ impl SamplingPass<'_> {
             judging_seconds: 0.0,
             retokenised: 0,
         };
-        for part in grid.run.gather_ok("responses", own)? {
+        for part in grid.run.gather_ok("responses", local)? {
             all.samples.extend(part.samples);
             all.generation_seconds = all.generation_seconds.max(part.generation_seconds);
             all.judging_seconds = all.judging_seconds.max(part.judging_seconds);
@@ -189,7 +189,7 @@ impl SamplingPass<'_> {
         Ok(Rollout { samples, generation_seconds, judging_seconds, retokenised })
     }
 
-    /// The responses that were graded, with their rewards.
+    /// The judged responses with their rewards.
     fn rewarded(&self, prompts: &[&Prompt], places: Places) -> anyhow::Result<Vec<Sample>> {
         let mut samples = Vec::with_capacity(places.len());
         for (index, place) in places.into_iter().enumerate() {
@@ -220,7 +220,7 @@ impl SamplingPass<'_> {
     }
 }
 
-/// Runs `work` here, and what it spawns on the threads of `pool`, or of the process where that is `None`.
+/// Runs `work` on this thread, and the tasks that it spawns on the threads of `pool`, or of the process if that is `None`.
 fn in_scope<'scope, R>(pool: Option<&ThreadPool>, work: impl FnOnce(&Scope<'scope>) -> R) -> R {
     match pool {
         Some(pool) => pool.in_place_scope(work),

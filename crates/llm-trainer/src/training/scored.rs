@@ -1,4 +1,4 @@
-//! A rollout with all that is known of its tokens before the policy moves.
+//! A rollout with all columns of its tokens that are known before the update.
 
 use rl_losses::{
     AdvantageEstimator, Correction, DifficultyThermostat, KlController, RolloutColumns,
@@ -15,24 +15,24 @@ use super::token_layout::TokenLayout;
 pub(super) struct ScoredRollout {
     /// Responses, group after group.
     pub(super) samples: Vec<Sample>,
-    /// Where the tokens of each response lie in the columns.
+    /// Maps responses to ranges of the columns.
     pub(super) layout: TokenLayout,
-    /// Statistics of the policy that sampled, all response tokens.
+    /// Statistics of the policy that sampled, for all response tokens.
     pub(super) old: Statistics,
     /// Log-probability of every response token under the reference, in nats.
     pub(super) reference_log_prob: Option<Vec<f64>>,
     /// Advantage of every response token.
     pub(super) advantage: Vec<f64>,
-    /// Whether the rewards of each group differ.
+    /// True for each group whose rewards differ, `[groups]`.
     pub(super) informative: Vec<bool>,
-    /// Log-probability of every response token under the policy that sampled it, where some waited since an earlier step;
-    /// otherwise that is `old`.
+    /// Log-probability of every response token under the policy that sampled it, if some groups waited since an earlier step.
+    /// `None` if that is `old`.
     pub(super) sampled_log_prob: Option<Vec<f64>>,
-    /// Importance of every response token, where another process has sampled.
+    /// Importance weight of every response token, if another process has sampled.
     pub(super) correction: Option<Correction>,
 }
 
-/// What a policy is held to.
+/// Reference of the policy, from which the divergence is measured.
 #[derive(Debug)]
 pub(super) struct Reference {
     pub(super) settings: ReferenceKl,
@@ -43,7 +43,7 @@ pub(super) struct Reference {
 }
 
 impl ScoredRollout {
-    /// Turns rewards, less the divergence from the reference where it is taken off them, into advantages.
+    /// Turns rewards into advantages; first subtracts the divergence from the reference if it is placed in the reward.
     ///
     /// # Errors
     ///
@@ -94,7 +94,7 @@ impl ScoredRollout {
         })
     }
 
-    /// Takes the log-probabilities as sampled for the groups that were sampled before `step`: the policy has moved since.
+    /// Uses the log-probabilities as sampled for groups sampled before `step`: the policy has moved since.
     pub(super) fn with_sampling_steps(mut self, sampled_at: &[u64], step: u64) -> Self {
         if sampled_at.iter().all(|&at| at == step) {
             return self;
@@ -110,7 +110,7 @@ impl ScoredRollout {
         self
     }
 
-    /// Weighs the tokens by how far the engine that sampled them is from the policy.
+    /// Weights the tokens by how far the sampling engine is from the policy.
     ///
     /// # Errors
     ///
@@ -120,7 +120,7 @@ impl ScoredRollout {
         correction: Option<RolloutCorrection>,
     ) -> anyhow::Result<Self> {
         if let Some(correction) = correction {
-            // Of groups that waited the loss's own ratio bridges what the policy has moved since.
+            // For groups that waited, the loss's own ratio covers the policy's change since.
             let policy = self.sampled_log_prob.as_ref().unwrap_or(&self.old.log_prob);
             let drawn = self.rollout_log_prob();
             self.correction = Some(correction.weights(policy, &drawn, self.layout.lengths())?);
@@ -128,7 +128,7 @@ impl ScoredRollout {
         Ok(self)
     }
 
-    /// Prompts and responses.
+    /// Prompts and responses as token ids.
     pub(super) fn sequences(&self) -> Vec<&Sequence> {
         self.samples.iter().map(|sample| &sample.sequence).collect()
     }
@@ -138,14 +138,14 @@ impl ScoredRollout {
         self.samples.iter().flat_map(|sample| sample.rollout_log_prob.iter().copied()).collect()
     }
 
-    /// Bucket of difficulty of each response, by the share of its group that is right.
+    /// Difficulty bucket of each response, by the fraction of its group that is correct.
     pub(super) fn buckets(&self, thermostats: &DifficultyThermostat) -> Vec<usize> {
         let accuracy = |sample: &Sample| if sample.verdict.is_right() { 1.0 } else { 0.0 };
         let accuracy: Vec<f64> = self.samples.iter().map(accuracy).collect();
         thermostats.buckets(&accuracy, self.group_size())
     }
 
-    /// Responses of each group.
+    /// Number of responses per group.
     pub(super) fn group_size(&self) -> usize {
         self.samples.len() / self.informative.len().max(1)
     }
@@ -164,7 +164,7 @@ impl ScoredRollout {
         Some(sum / reference.len() as f64)
     }
 
-    /// Moves the coefficient of the divergence by what was measured.
+    /// Updates the coefficient of the divergence from the measured divergence.
     ///
     /// # Errors
     ///

@@ -1,10 +1,10 @@
-//! A pass of the policy with its sequences dealt out to the ranks.
+//! A distributed pass of the policy: the sequences are split over the ranks.
 
 use super::local_shard::LocalShard;
 use super::policy_pass::{PolicyPass, Sequence, Statistics};
 use crate::ranks::{RankError, Ranks};
 
-/// As a [`PolicyPass`]; every rank gets what one process would.
+/// A [`PolicyPass`] over all ranks; every rank gets the result of a single process.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SharedPass<'a> {
     pub(super) pass: PolicyPass<'a>,
@@ -23,8 +23,8 @@ impl SharedPass<'_> {
         })
     }
 
-    /// Mean entropy at temperature 1, in nats per token: that of `own`, the statistics at the pass's own temperature,
-    /// where that is 1, else of a pass more.
+    /// Mean entropy at temperature 1, in nats per token. It is read from `own`, the statistics at the pass's temperature, if
+    /// that is 1; otherwise it takes one more pass.
     pub(super) fn mean_entropy_at_temperature_1(
         &self,
         sequences: &[&Sequence],

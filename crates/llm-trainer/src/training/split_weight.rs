@@ -1,4 +1,4 @@
-//! An `f32` in two halves: the `bf16` nearest to it, and the 16 bits that are missing.
+//! An `f32` split in two halves: the `bf16` nearest to it, and the remaining 16 bits.
 //!
 //! ```text
 //! upper = (bits + 2^15) >> 16          the nearest bf16; of two equally near the one farther from zero
@@ -6,25 +6,25 @@
 //! bits  = (upper << 16) + lower
 //! ```
 //!
-//! With both halves nothing is lost: every `f32` but some that are no numbers comes back to the bit. That is why ties go away from
-//! zero: of the two that would round to the same even `bf16` 16 bits could tell only one. A model computes with the upper halves, an
-//! optimiser steps the whole: master weights take two bytes a parameter, not four.
+//! The two halves lose nothing: every `f32`, except some NaNs, comes back bit-identical. Ties therefore round away from zero:
+//! two values that round to the same even `bf16` could not be told apart by 16 bits. A model computes with the upper halves, an
+//! optimiser steps the joined value. So master weights take two bytes a parameter instead of four.
 
 #![expect(clippy::inline_always, reason = "inlined, the code takes on its caller's instructions")]
 
 use tch::{Kind, Tensor};
 
-/// Upper half `bf16` and lower half `i16` of `f32` values, each of their shape.
-pub(super) fn split(whole: &Tensor) -> (Tensor, Tensor) {
-    let bits = whole.view_dtype(Kind::Int);
-    // Up and down again fills the upper half with the sign of the lower.
+/// Splits `f32` values into the upper half `bf16` and the lower half `i16`, each of their shape.
+pub(super) fn split(values: &Tensor) -> (Tensor, Tensor) {
+    let bits = values.view_dtype(Kind::Int);
+    // Shifting up and down again fills the upper half with the sign of the lower.
     let lower = bits.bitwise_left_shift_tensor_scalar(16).bitwise_right_shift_tensor_scalar(16);
     (upper(&bits), lower.to_kind(Kind::Int16))
 }
 
 /// The nearest `bf16` of `f32` values; ties away from zero.
-pub(super) fn nearest(whole: &Tensor) -> Tensor {
-    upper(&whole.view_dtype(Kind::Int))
+pub(super) fn nearest(values: &Tensor) -> Tensor {
+    upper(&values.view_dtype(Kind::Int))
 }
 
 fn upper(bits: &Tensor) -> Tensor {
@@ -32,7 +32,7 @@ fn upper(bits: &Tensor) -> Tensor {
     bits.to_kind(Kind::Int16).view_dtype(Kind::BFloat16)
 }
 
-/// The `f32` values that [`split`] took apart.
+/// Joins the halves that [`split`] returned, to `f32`.
 pub(super) fn joined(upper: &Tensor, lower: &Tensor) -> Tensor {
     let upper = upper.view_dtype(Kind::Int16).to_kind(Kind::Int);
     let mut bits = upper.bitwise_left_shift_tensor_scalar(16);
@@ -43,8 +43,8 @@ pub(super) fn joined(upper: &Tensor, lower: &Tensor) -> Tensor {
 /// [`split`] of one value.
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "each half of 32 bits")]
-pub(super) fn split_bits(whole: f32) -> (u16, u16) {
-    let bits = whole.to_bits();
+pub(super) fn split_bits(value: f32) -> (u16, u16) {
+    let bits = value.to_bits();
     ((bits.wrapping_add(0x8000) >> 16) as u16, bits as u16)
 }
 
@@ -59,7 +59,7 @@ pub(super) fn joined_bits(upper: u16, lower: u16) -> f32 {
 mod tests {
     use super::*;
 
-    /// Of every sign and exponent (subnormal, infinite) and the first bits of a fraction, with lower halves about the tie.
+    /// Values of every sign and exponent (subnormal, infinite) and the first fraction bits, with lower halves around the tie.
     fn all() -> Vec<f32> {
         let lower = [0_u32, 1, 0x7fff, 0x8000, 0x8001, 0xffff];
         (0..=0xffff_u32)
@@ -85,26 +85,27 @@ mod tests {
         assert_eq!(bits(&joined(&upper, &lower)), expected);
     }
 
-    /// Against distances in f64.
+    /// Compares distances in f64.
     #[test]
     fn the_upper_half_is_the_nearest_and_of_two_the_one_farther_from_zero() {
         let narrow = |bits: u16| f64::from(f32::from_bits(u32::from(bits) << 16));
         for value in all().into_iter().filter(|value| value.abs() < 3.38e38) {
             let exact = f64::from(value);
             let (upper, _) = split_bits(value);
-            let found = narrow(upper);
-            let off = (found - exact).abs();
+            let rounded = narrow(upper);
+            let off = (rounded - exact).abs();
             for other in [upper.wrapping_sub(1), upper.wrapping_add(1)].map(narrow) {
                 if other.is_nan() || other.is_sign_negative() != value.is_sign_negative() {
                     continue;
                 }
                 let other_off = (other - exact).abs();
                 assert!(
-                    off < other_off || (off - other_off).abs() == 0.0 && found.abs() > other.abs(),
+                    off < other_off
+                        || (off - other_off).abs() == 0.0 && rounded.abs() > other.abs(),
                     "{value:e}"
                 );
             }
-            assert_eq!(found.is_sign_negative(), value.is_sign_negative(), "{value:e}");
+            assert_eq!(rounded.is_sign_negative(), value.is_sign_negative(), "{value:e}");
         }
     }
 

@@ -1,6 +1,6 @@
-//! What keys the randomness of a training step.
+//! The key of a training step's randomness.
 
-/// Seed of the run and number of the step: all noise of a step is a function of the two.
+/// Seed of the run and number of the step; all noise of a step is a function of the two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StepKey {
     /// Seed of the run.

@@ -4,10 +4,9 @@
 //! round(x) = ⌊bits(x) + u⌋ to the upper 16 bits,    u uniform on 0..2^16
 //! ```
 //!
-//! `bf16` is the upper half of an `f32`. Adding a random lower half and cutting it off rounds the magnitude up with a
-//! probability that is the fraction cut off: the expected value is `x`, where rounding to nearest would swallow every
-//! change below one part in 512. The noise is a pure function of (key, element), so neither threads nor shards nor the size
-//! of a piece change a bit.
+//! `bf16` is the upper half of an `f32`. Adding a random lower half and truncating rounds the magnitude up with a probability
+//! equal to the truncated fraction. So the expected value is `x`, while rounding to nearest would lose every change below one
+//! part in 512. The noise is a pure function of (key, element): threads, shards and piece sizes do not change a bit.
 //!
 //! Source: Gupta et al. 2015, *Deep learning with limited numerical precision*, [arXiv:1502.02551](https://arxiv.org/abs/1502.02551).
 
@@ -15,22 +14,22 @@
 
 use tch::{Device, Kind, Tensor};
 
-/// The largest finite `bf16`: what is larger, but finite, is rounded to it.
+/// The largest finite `bf16`; larger finite values round to it.
 const LARGEST: f64 = 3.389_531_389_251_535_5e38;
 
-/// The same.
+/// The largest finite `bf16`, as `f32`.
 const LARGEST_F32: f32 = f32::from_bits(0x7f7f_0000);
 
-/// 32 random bits of each of a run of elements: two roundings' worth.
+/// 32 random bits for each of a run of elements: enough for two roundings.
 #[derive(Debug)]
 pub struct RoundingNoise {
-    /// i32 `[elements]`.
+    /// Random bits, i32 `[elements]`.
     bits: Tensor,
 }
 
 impl RoundingNoise {
-    /// The noise of elements `first..first + count` of the parameter that `key` belongs to
-    /// ([`rounding_key`](counter_rng::rounding_key)). Elements `2^32` apart share theirs.
+    /// The noise of elements `first..first + count` of the parameter to which `key` belongs
+    /// ([`rounding_key`](counter_rng::rounding_key)). Elements `2^32` apart share their noise.
     ///
     /// ```text
     /// bits_i = mix(mix(i ⊕ key_0) ⊕ key_1)
@@ -68,7 +67,7 @@ impl RoundingNoise {
     }
 }
 
-/// The bits of [`RoundingNoise::new`] of one element.
+/// The bits that [`RoundingNoise::new`] gives one element.
 #[inline(always)]
 pub(super) fn noise_bits(key: [u32; 2], element: u32) -> u32 {
     let mix = |mut x: u32| {
@@ -81,7 +80,7 @@ pub(super) fn noise_bits(key: [u32; 2], element: u32) -> u32 {
     mix(mix(element ^ key[0]) ^ key[1])
 }
 
-/// `value` to the bits of a `bf16`; `noise` is in `0..2^16`.
+/// Rounds `value` to the bits of a `bf16`; `noise` is in `0..2^16`.
 #[inline(always)]
 pub(super) fn round_bits_up_at(value: f32, noise: u32) -> u16 {
     let value = value.clamp(-LARGEST_F32, LARGEST_F32);
@@ -91,7 +90,7 @@ pub(super) fn round_bits_up_at(value: f32, noise: u32) -> u16 {
 /// A bijection of 32 bits in which every bit of the input flips every bit of the output half of the time.
 fn mix(mut x: Tensor) -> Tensor {
     for (shift, kept, factor) in [(16, 0xffff, 0x7feb_352d_u32), (15, 0x1_ffff, 0x846c_a68b)] {
-        // The shift fills up with the sign; the mask takes that off again.
+        // The shift copies the sign; the mask removes the copies.
         let shifted = x.bitwise_right_shift_tensor_scalar(shift).bitwise_and_(kept);
         let _same = x.bitwise_xor_tensor_(&shifted);
         x = x.g_mul_scalar_(i64::from(factor.cast_signed()));
@@ -100,10 +99,10 @@ fn mix(mut x: Tensor) -> Tensor {
     x.bitwise_xor_tensor_(&shifted)
 }
 
-/// `values` to `bf16`; `noise` is i32 in `0..2^16`.
+/// Rounds `values` to `bf16`; `noise` is i32 in `0..2^16`.
 fn round_up_at(values: &Tensor, noise: &Tensor) -> Tensor {
     let bits = values.to_kind(Kind::Float).clamp(-LARGEST, LARGEST).view_dtype(Kind::Int);
-    // Cut off by an arithmetic mask, so the conversion that follows is exact.
+    // The mask truncates, so the conversion that follows is exact.
     (bits + noise).bitwise_and_(!0xffff_i64).view_dtype(Kind::Float).to_kind(Kind::BFloat16)
 }
 
@@ -122,25 +121,25 @@ mod tests {
     #[test]
     fn noise_is_the_recorded_function_of_key_and_element_whatever_the_pieces() {
         let key = [0xdead_beef, 0x0123_4567];
-        let whole = to_u32(&noise(key, 0, 3000).bits);
-        for (element, bits) in (0..).zip(&whole) {
+        let all = to_u32(&noise(key, 0, 3000).bits);
+        for (element, bits) in (0..).zip(&all) {
             assert_eq!(*bits, noise_bits(key, element), "{element}");
         }
         let pieces: Vec<u32> = [(0, 7), (7, 1993), (2000, 1000)]
             .into_iter()
             .flat_map(|(first, count)| to_u32(&noise(key, first, count).bits))
             .collect();
-        assert_eq!(whole, pieces);
+        assert_eq!(all, pieces);
         let far = to_u32(&noise(key, 4_000_000_000, 3).bits);
         assert_eq!(far[2], noise_bits(key, 4_000_000_002));
     }
 
-    /// One value a million times: the share rounded up is the fraction cut off, within 6 standard errors.
+    /// Rounds one value a million times: the share rounded up is the truncated fraction, within 6 standard errors.
     #[test]
     fn the_mean_of_rounded_values_is_the_value() {
         let draws = 1_000_000;
         let noise = noise([1, 2], 0, draws);
-        // A little above 1 and below; a tiny, a negative and a subnormal one.
+        // Values slightly above 1 and below 2; a tiny, a negative and a subnormal one.
         for value in [1.0 + 1e-4, 1.996, 3.3e-30, -0.123_456_7, 1e-40] {
             let values = Tensor::full([draws], value, (Kind::Float, Device::Cpu));
             let exact = values.get(0).double_value(&[]);
@@ -171,7 +170,7 @@ mod tests {
         assert!(other.isfinite().all().int64_value(&[]) == 1);
     }
 
-    /// The hash of two words and an index, written out once by hand: neither of the two may drift.
+    /// The hash of two words and an index has a scalar and a tensor version; the two must not drift apart.
     #[test]
     fn one_element_at_a_time_is_rounded_as_all_are() {
         assert_eq!(noise_bits([0, 0], 0), 0, "the finaliser keeps 0");

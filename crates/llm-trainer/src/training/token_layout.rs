@@ -1,4 +1,4 @@
-//! Ragged columns: one value a response token, sequence after sequence, without padding.
+//! Ragged columns: one value per response token, sequence after sequence, without padding.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use super::sequence::Sequence;
 /// Maps sequences to ranges of the columns that hold one value for each of their response tokens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenLayout {
-    /// Response tokens of each sequence, `[sequences]`.
+    /// Number of response tokens of each sequence, `[sequences]`.
     lengths: Vec<usize>,
     /// First token of each sequence, then the number of all tokens, `[sequences + 1]`.
     bounds: Vec<usize>,
@@ -19,7 +19,7 @@ impl TokenLayout {
         Self::new(sequences.into_iter().map(|sequence| sequence.response.len()).collect())
     }
 
-    /// The layout of sequences with so many response tokens each.
+    /// The layout of sequences with these numbers of response tokens, `[sequences]`.
     pub fn new(lengths: Vec<usize>) -> Self {
         let ends = lengths.iter().scan(0, |end, length| {
             *end += length;
@@ -29,32 +29,32 @@ impl TokenLayout {
         Self { lengths, bounds }
     }
 
-    /// Response tokens of each sequence, `[sequences]`.
+    /// Number of response tokens of each sequence, `[sequences]`.
     pub fn lengths(&self) -> &[usize] {
         &self.lengths
     }
 
-    /// Response tokens of all sequences.
+    /// Number of response tokens of all sequences.
     pub fn tokens(&self) -> usize {
         self.bounds[self.lengths.len()]
     }
 
-    /// Tokens of one sequence.
+    /// Column range of one sequence.
     pub fn range(&self, sequence: usize) -> Range<usize> {
         self.span(sequence..sequence + 1)
     }
 
-    /// Tokens of neighbouring sequences.
+    /// Column range of neighbouring sequences.
     pub fn span(&self, sequences: Range<usize>) -> Range<usize> {
         self.bounds[sequences.start]..self.bounds[sequences.end]
     }
 
-    /// The sequence that a token belongs to.
+    /// Index of the sequence to which a token belongs.
     pub fn sequence_of(&self, token: usize) -> usize {
         self.bounds.partition_point(|&first| first <= token) - 1
     }
 
-    /// The part of a column that belongs to each sequence, in order.
+    /// Splits a column into the parts of each sequence, in order.
     pub fn split<'c>(&self, column: &'c [f64]) -> impl Iterator<Item = &'c [f64]> {
         self.bounds.windows(2).map(|bounds| &column[bounds[0]..bounds[1]])
     }
@@ -64,16 +64,16 @@ impl TokenLayout {
         self.split(column).map(|of_sequence| of_sequence.iter().sum()).collect()
     }
 
-    /// The part of a column that belongs to `chosen` sequences, in their order.
+    /// The parts of a column that belong to the `chosen` sequences, in their order.
     pub fn select(&self, column: &[f64], chosen: &[usize]) -> Vec<f64> {
         chosen.iter().flat_map(|&index| column[self.range(index)].iter().copied()).collect()
     }
 
-    /// Puts `values`, as [`select`](Self::select) gives them for `chosen`, to their places in a column.
+    /// Writes `values`, as [`select`](Self::select) returns them for `chosen`, back to a column.
     ///
     /// # Panics
     ///
-    /// If there are not as many values as tokens of the chosen sequences.
+    /// If the number of values is not the number of tokens of the chosen sequences.
     pub fn scatter(&self, values: &[f64], chosen: &[usize], column: &mut [f64]) {
         let mut rest = values;
         for &index in chosen {

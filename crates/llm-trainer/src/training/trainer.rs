@@ -57,37 +57,37 @@ pub struct Trainer {
     notes: Vec<String>,
 }
 
-/// What one step came to.
+/// Results of one step.
 #[derive(Debug, Clone)]
 pub struct StepReport {
-    /// Everything that was measured; already in `metrics.jsonl`.
+    /// All metrics of the step; already written to `metrics.jsonl`.
     pub metrics: StepMetrics,
-    /// Steps in all.
+    /// Number of steps of the run.
     pub steps: u64,
-    /// What a person should know of this step.
+    /// Warnings for the user about this step.
     pub warnings: Vec<String>,
-    /// How far the run has come: what its reward has cost.
+    /// Progress of the run: the entropy that its reward has cost.
     pub note: Option<String>,
-    /// Why the run should end now, if it should.
+    /// Reason why the run should end now, if it should.
     pub stop: Option<String>,
 }
 
 impl Trainer {
-    /// The same run with a reward of one's own in place of `reward.values`, on every rank. Evaluations go by the verdicts.
+    /// Replaces `reward.values` by a custom reward, on every rank. Evaluations still use the verdicts.
     #[must_use]
     pub fn with_reward(mut self, reward: OwnReward) -> Self {
         self.sampler.rewarder.own_reward = Some(reward);
         self
     }
 
-    /// The same run with its responses from `source`.
+    /// Takes the run's responses from `source`.
     #[must_use]
     pub fn with_rollouts(mut self, source: RolloutSource) -> Self {
         self.sampler.source = source;
         self
     }
 
-    /// Writes what the run goes on with otherwise than before to its folder; `resolved` is its configuration now.
+    /// Records the changes with which the run resumes in its folder; `resolved` is its configuration now.
     ///
     /// # Errors
     ///
@@ -97,28 +97,29 @@ impl Trainer {
         Ok(directory.record_changes(self.state.step, changes, resolved, &*self.run)?)
     }
 
-    /// Steps done.
+    /// Number of steps done.
     pub fn step(&self) -> u64 {
         self.state.step
     }
 
-    /// What a person should know of the data before the first step: one sentence each.
+    /// Notes for the user about the data before the first step, one sentence each.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// Which operations of sampling are done by plain operators on CUDA, and why, where a kernel of our own would be faster.
+    /// Sampling operations that run as plain operators on CUDA although a kernel of this crate would be faster, with the
+    /// reason.
     pub fn kernel_warning(&self) -> Option<String> {
-        let own = self.sampler.engine.is_none();
-        own.then(|| kernels_left_out(&self.policy.model)).flatten()
+        let is_sampling = self.sampler.engine.is_none();
+        is_sampling.then(|| kernels_left_out(&self.policy.model)).flatten()
     }
 
-    /// Whether every step is done.
+    /// Returns true once every step is done.
     pub fn is_finished(&self) -> bool {
         self.state.step >= self.config().training.steps
     }
 
-    /// One step: rollout, rewards, updates, measurements, and a checkpoint where one is due. `phase` is told what
+    /// Runs one step: rollout, rewards, updates, metrics, and a checkpoint if one is due. `phase` is told each phase as it
     /// begins, as steps of large models take minutes.
     ///
     /// # Errors
@@ -131,18 +132,19 @@ impl Trainer {
         phase("sampling responses");
         let groups = self.sample(&mut record, &phase)?;
 
-        // Reward each, compare it with its group; log-probabilities before any update.
+        // Reward each response, compare it with its group, and compute log-probabilities before any update.
         phase("scoring the responses");
         let scored = self.score(&groups, &mut record)?;
 
-        // Plan: the loss, which responses take part, and what each of their tokens weighs.
+        // Plan: the loss, the responses that take part, and the weight of each of their tokens.
         phase("updating the policy");
         let plan = self.plan(&scored)?;
 
-        // Update: forward, loss and its gradient by each token's log-probability, backward, a step; by mini-batches.
+        // Update by mini-batches: forward pass, loss and its gradient by each token's log-probability, backward pass, optimiser
+        // step.
         let sums = self.update(&plan, &scored, &mut record)?;
 
-        // Record: metrics, controllers, and an evaluation and a checkpoint where they are due.
+        // Record: metrics, controllers, and an evaluation and a checkpoint if they are due.
         let selected = Selected { chosen: &plan.chosen, tokens: &sums.selected };
         self.record(&scored, &sums, selected, record, &phase)
     }
@@ -155,8 +157,8 @@ impl Trainer {
         self.sampler.sample(&self.policy, self.state.updates, record, phase)
     }
 
-    /// Rewards, statistics and advantages of the responses; they are written at once, so that what makes an update fail can be
-    /// read.
+    /// Computes rewards, statistics and advantages of the responses. Writes them at once, so that responses that make an update
+    /// fail can be read.
     fn score(
         &mut self,
         groups: &[SampledGroup<Answered>],
@@ -188,7 +190,7 @@ impl Trainer {
         UpdatePlan::new(self.config(), &self.state, scored)
     }
 
-    /// Every mini-batch of every epoch, and how it changed the entropy of some states.
+    /// Updates by every mini-batch of every epoch, and measures how this changes the entropy of some states.
     fn update(
         &mut self,
         plan: &UpdatePlan<'_>,
@@ -201,10 +203,10 @@ impl Trainer {
         let began = Instant::now();
         let key = StepKey { seed: config.seed, step: record.step };
         let sums = self.policy.update(plan, key, self.state.updates)?;
-        // Shards are nobody else's; what is gathered of them is the same for all.
+        // Each rank's shards differ from all others; values gathered from them are equal anyway.
         if self.grid.run.count() > 1 && !config.parallel.zero.shards_parameters() {
-            let own = self.policy.model.own_fingerprint();
-            self.grid.data.same("the weights after the update", &own)?;
+            let fingerprint = self.policy.model.own_fingerprint();
+            self.grid.data.same("the weights after the update", &fingerprint)?;
         }
         record.timings.update = began.elapsed().as_secs_f64();
         self.state.updates += sums.updates as u64;
@@ -221,7 +223,7 @@ impl Trainer {
         Ok(sums)
     }
 
-    /// Ends the step: the state moves on, and what was measured is written.
+    /// Ends the step: advances the state and writes the metrics.
     fn record(
         &mut self,
         scored: &ScoredRollout,
@@ -254,7 +256,7 @@ impl Trainer {
         Ok(StepReport { metrics, steps, warnings, note, stop: end_reason })
     }
 
-    /// Measures the untrained policy on the held-out questions, as step 0, if the run evaluates at all.
+    /// Measures the untrained policy on the held-out questions, as step 0, if the run evaluates.
     ///
     /// # Errors
     ///
@@ -270,15 +272,15 @@ impl Trainer {
         Ok(())
     }
 
-    /// Writes a checkpoint of the present state, unless there is one or nothing to save.
+    /// Writes a checkpoint of the current state, unless there is one already or nothing to save.
     ///
     /// # Errors
     ///
-    /// If a write fails; the latest checkpoint is then the one before.
+    /// If a write fails; the latest checkpoint is then the previous one.
     pub fn save_now(&self) -> anyhow::Result<()> {
         let latest = self.recorder.directory.latest_checkpoint()?;
         let latest = latest.map_or(0, |checkpoint| checkpoint.step);
-        // Asked of all ranks: a folder that they share over a network may look older to some.
+        // All ranks are asked: a folder shared over a network may look older to some.
         let [is_saved] =
             self.grid.run.any("whether the step is saved", [latest == self.state.step])?;
         if is_saved { Ok(()) } else { self.save_checkpoint() }

@@ -1,4 +1,4 @@
-//! The update: mini-batches of a rollout batch, each planned over all its tokens before any is differentiated.
+//! The update: mini-batches of a rollout batch, each planned over all its tokens before its backward pass.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -20,7 +20,7 @@ use super::token_layout::TokenLayout;
 pub use super::update_error::UpdateError;
 use crate::ranks::Ranks;
 
-/// One rollout batch as the update sees it; sequences in groups, group after group.
+/// One rollout batch as the update sees it, group after group.
 #[derive(Debug, Clone, Copy)]
 pub struct UpdateBatch<'a> {
     /// All sequences.
@@ -29,62 +29,62 @@ pub struct UpdateBatch<'a> {
     pub advantage: &'a [f64],
     /// Log-probability of every response token as sampled, in nats.
     pub rollout_log_prob: &'a [f64],
-    /// Log-probability of every response token under the reference, in nats, where there is one.
+    /// Log-probability of every response token under the reference, in nats, if there is one.
     pub reference_log_prob: Option<&'a [f64]>,
-    /// Statistics before the first update, all tokens.
+    /// Statistics before the first update, for all tokens.
     pub old: &'a Statistics,
-    /// Log-probability of every response token under the policy that sampled it, in nats, where that is not `old`.
+    /// Log-probability of every response token under the policy that sampled it, in nats, if that is not `old`.
     pub sampled_log_prob: Option<&'a [f64]>,
-    /// What the weight of every response token is multiplied by, where it is not 1.
+    /// Factor of every response token's weight; `None` means 1.
     pub token_weights: Option<&'a [f64]>,
-    /// Share of tokens that the policy loss selects of each bucket of difficulty, in place of its own of all.
+    /// Fraction of tokens that the policy loss selects in each difficulty bucket, in place of its single fraction.
     pub by_difficulty: Option<Buckets<'a>>,
-    /// Sequences of one mini-batch.
+    /// Number of sequences per mini-batch.
     pub mini_batch_sequences: usize,
 }
 
-/// What the updates of a step descend.
+/// Objective that a step's updates minimise.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Objective {
     /// The policy loss.
     pub policy_loss: PolicyLoss,
-    /// How the terms of tokens become one number.
+    /// Aggregation of the tokens' terms to one number.
     pub aggregation: Aggregation,
     /// Weight of the entropy bonus, reward per nat.
     pub entropy_coefficient: f64,
     /// Estimator and coefficient (reward per nat) of the divergence from the reference as a term of the loss.
     pub reference_kl: Option<(KlEstimator, f64)>,
-    /// Passes over the batch.
+    /// Number of passes over the batch.
     pub epochs: usize,
 }
 
-/// Sums over the updates of one step; means are taken by the reader.
+/// Sums over the updates of one step; the reader divides them into means.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct UpdateSums {
-    /// Optimiser steps attempted.
+    /// Number of optimiser steps attempted.
     pub updates: usize,
-    /// Optimiser steps skipped because the gradient was not finite.
+    /// Number of optimiser steps skipped because the gradient was not finite.
     pub skipped: usize,
-    /// Those of them since the last that was not.
+    /// Number of skipped steps since the last applied one.
     pub skipped_in_a_row: usize,
     /// Sum of the divergences from the reference, before their coefficient, in nats.
     pub kl_loss: f64,
-    /// Sum of the policy loss's values, the entropy bonus apart.
+    /// Sum of the policy loss's values, without the entropy bonus.
     pub loss: f64,
     /// Sum of gradient norms before clipping.
     pub gradient_norm: f64,
     /// Token sums of the policy loss.
     pub policy: LossSums,
-    /// Wall time of planning: which tokens are selected and what each weighs, over all ranks.
+    /// Wall time of planning (selection and weighting of tokens over all ranks), in seconds.
     pub plan_seconds: f64,
-    /// Positions of the tokens that the loss singled out in the first epoch, among those of the batch, ascending.
+    /// Positions of the tokens that the loss selected in the first epoch, within the batch, ascending.
     pub selected: Vec<usize>,
 }
 
-/// Runs every mini-batch of every epoch, on this rank's part of each mini-batch.
+/// Updates the policy by every mini-batch of every epoch, on this rank's part of each mini-batch.
 ///
-/// Every rank passes the same batch, and all end with the same parameters, those of one process but for rounding.
-/// `learning_rate` answers the rate of the `n`-th update of this call.
+/// Every rank passes the same batch. All ranks end with the same parameters, equal to those of a single process up to rounding.
+/// `learning_rate` returns the rate of the `n`-th update of this call.
 ///
 /// # Errors
 ///
@@ -112,7 +112,7 @@ pub fn update(
             }
             let shard = LocalShard::of(pass.model, sequences, ranks);
             let recording = pass.record(&shard.sequences);
-            // Before the first update the current policy is the old one, to the bit.
+            // Before the first update the current policy is bit-identical to the old one.
             let current = if sums.updates == 0 {
                 shard.statistics(batch.old.of_tokens(tokens.clone()))
             } else {
@@ -150,15 +150,15 @@ impl UpdateSums {
         self.plan_seconds += descent.plan_seconds;
     }
 
-    /// The sums over the tokens of all ranks; the rest is equal on each already.
+    /// Sums the token sums over all ranks; the other fields are already equal on each.
     fn over(self, ranks: &Ranks) -> Result<Self, UpdateError> {
         if ranks.count() == 1 {
             return Ok(self);
         }
-        let own = (self.loss, self.kl_loss, self.policy, self.selected);
+        let local = (self.loss, self.kl_loss, self.policy, self.selected);
         let (policy, selected) = (LossSums::default(), Vec::new());
         let mut all = Self { loss: 0.0, kl_loss: 0.0, policy, selected, ..self };
-        for (loss, kl_loss, policy, selected) in ranks.gather("sums of the loss", own)? {
+        for (loss, kl_loss, policy, selected) in ranks.gather("sums of the loss", local)? {
             all.loss += loss;
             all.kl_loss += kl_loss;
             all.policy += policy;
@@ -169,12 +169,12 @@ impl UpdateSums {
     }
 }
 
-/// Which mini-batch of a run, for messages.
+/// A mini-batch of the run, for error messages.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     /// Training step.
     step: u64,
-    /// Mini-batch within the step, all epochs counted.
+    /// Mini-batch within the step, counted over all epochs.
     mini_batch: usize,
 }
 
@@ -192,7 +192,7 @@ struct MiniBatch<'a> {
     place: Place,
 }
 
-/// Loss of a mini-batch with its gradient by the statistics of this rank's tokens.
+/// Loss of a mini-batch, with its gradient with respect to the statistics of this rank's tokens.
 struct Descent {
     cotangent: Cotangent,
     /// Value of the policy loss.
@@ -200,14 +200,14 @@ struct Descent {
     /// Divergence from the reference, before its coefficient, in nats.
     divergence: f64,
     sums: LossSums,
-    /// Wall time of the plan.
+    /// Wall time of planning, in seconds.
     plan_seconds: f64,
-    /// Positions of the tokens that the loss singled out, among this rank's.
+    /// Positions of the tokens that the loss selected, among this rank's.
     selected: Vec<usize>,
 }
 
 impl<'a> MiniBatch<'a> {
-    /// The columns of `shard`; `tokens` are those of the mini-batch within `batch`.
+    /// The columns of `shard`; `tokens` is the range of the mini-batch within `batch`.
     fn of(
         batch: UpdateBatch<'a>,
         tokens: &Range<usize>,
@@ -241,11 +241,11 @@ impl<'a> MiniBatch<'a> {
         let tokens =
             self.columns().map_err(|source| UpdateError::Batch { step, mini_batch, source });
         let loss = &objective.policy_loss;
-        let at = |source| UpdateError::Plan { step, mini_batch, source };
+        let plan_error = |source| UpdateError::Plan { step, mini_batch, source };
         let began = Instant::now();
         let (by_difficulty, aggregation) = (self.by_difficulty, &objective.aggregation);
         let (tokens, mut plan) =
-            self.shard.plan(loss, tokens, aggregation, by_difficulty, selection, at)?;
+            self.shard.plan(loss, tokens, aggregation, by_difficulty, selection, plan_error)?;
         let plan_seconds = began.elapsed().as_secs_f64();
         if let Some(weights) = &self.token_weights {
             plan.reweight(weights);

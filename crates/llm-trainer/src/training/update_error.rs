@@ -1,4 +1,4 @@
-//! Why an update failed.
+//! Errors of an update.
 
 use rl_losses::{BatchError, ColumnError, PlanError};
 use thiserror::Error;
@@ -6,7 +6,7 @@ use torch_ext::TorchError;
 
 use crate::ranks::RankError;
 
-/// Why an update failed.
+/// Reason why an update failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum UpdateError {
@@ -15,9 +15,9 @@ pub enum UpdateError {
     Batch {
         /// Training step.
         step: u64,
-        /// Mini-batch within the step, all epochs counted.
+        /// Mini-batch within the step, counted over all epochs.
         mini_batch: usize,
-        /// What is wrong with it.
+        /// The error in the batch.
         source: BatchError,
     },
     /// The loss cannot be planned over a mini-batch.
@@ -25,19 +25,19 @@ pub enum UpdateError {
     Plan {
         /// Training step.
         step: u64,
-        /// Mini-batch within the step, all epochs counted.
+        /// Mini-batch within the step, counted over all epochs.
         mini_batch: usize,
-        /// What the loss misses.
+        /// The error of the plan.
         source: PlanError,
     },
-    /// The divergence from the reference is not one.
+    /// The divergence from the reference cannot be computed.
     #[error("mini-batch {mini_batch} of step {step}: divergence from the reference: {source}")]
     Reference {
         /// Training step.
         step: u64,
-        /// Mini-batch within the step, all epochs counted.
+        /// Mini-batch within the step, counted over all epochs.
         mini_batch: usize,
-        /// What is wrong with its columns.
+        /// The error in the columns.
         source: ColumnError,
     },
     /// libtorch refused.

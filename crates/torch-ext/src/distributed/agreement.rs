@@ -1,4 +1,4 @@
-//! Whether all ranks are about to call the same.
+//! Checks that all ranks are about to call the same operation.
 
 use tch::{Kind, Tensor};
 
@@ -28,14 +28,14 @@ const KINDS: [Kind; 9] = [
     Kind::Bool,
 ];
 
-/// The kinds that every back-end moves.
+/// Returns true for the kinds that every back-end can send.
 pub(super) fn is_moved(kind: Kind) -> bool {
     KINDS.contains(&kind)
 }
 
-/// What all ranks must have in common: operation, kind, elements, and root or reduction.
+/// The values that all ranks must have in common: operation, kind, elements, and root or reduction.
 fn fingerprint(call: &Call, argument: i32) -> [i64; 4] {
-    let index = |found: Option<usize>| found.map_or(-1, extent);
+    let index = |position: Option<usize>| position.map_or(-1, extent);
     [
         index(OPERATIONS.iter().position(|&operation| operation == call.operation)),
         index(call.kind.and_then(|kind| KINDS.iter().position(|&other| other == kind))),
@@ -45,10 +45,10 @@ fn fingerprint(call: &Call, argument: i32) -> [i64; 4] {
 }
 
 fn describe(fingerprint: &[i64]) -> String {
-    let at = |index: i64| usize::try_from(index).ok();
-    let operation = at(fingerprint[0]).and_then(|index| OPERATIONS.get(index));
+    let index_of = |index: i64| usize::try_from(index).ok();
+    let operation = index_of(fingerprint[0]).and_then(|index| OPERATIONS.get(index));
     let name = operation.map_or_else(|| "something else".to_owned(), ToString::to_string);
-    let tensor = match at(fingerprint[1]).and_then(|index| KINDS.get(index)) {
+    let tensor = match index_of(fingerprint[1]).and_then(|index| KINDS.get(index)) {
         Some(kind) => format!(" of {} {kind:?}", fingerprint[2]),
         None => String::new(),
     };
@@ -67,11 +67,11 @@ fn describe(fingerprint: &[i64]) -> String {
     name + &tensor + &argument
 }
 
-/// Asks all ranks of `group` what they call; every rank gets the same answer.
+/// Compares the calls of all ranks of `group`; every rank gets the same result.
 pub(super) fn require(group: &ProcessGroup, call: &Call, argument: i32) -> Result<(), GroupError> {
-    let own = fingerprint(call, argument);
-    let all = group.gather_integers(call, &own)?;
-    let different = all.chunks_exact(own.len()).enumerate().find(|(_, theirs)| *theirs != own);
+    let ours = fingerprint(call, argument);
+    let all = group.gather_integers(call, &ours)?;
+    let different = all.chunks_exact(ours.len()).enumerate().find(|(_, theirs)| *theirs != ours);
     match different {
         None => Ok(()),
         Some((index, theirs)) => Err(GroupError::Disagreement {
@@ -83,11 +83,17 @@ pub(super) fn require(group: &ProcessGroup, call: &Call, argument: i32) -> Resul
 }
 
 impl ProcessGroup {
-    /// What all ranks of the group pass here, one after the other; on the CPU, and not verified.
-    pub(super) fn gather_integers(&self, call: &Call, own: &[i64]) -> Result<Vec<i64>, GroupError> {
-        let input = Tensor::from_slice(own);
-        let output =
-            Tensor::zeros([extent(own.len() * self.world_size())], (Kind::Int64, tch::Device::Cpu));
+    /// Gathers the values of all ranks of the group, concatenated in rank order; on the CPU, and not verified.
+    pub(super) fn gather_integers(
+        &self,
+        call: &Call,
+        values: &[i64],
+    ) -> Result<Vec<i64>, GroupError> {
+        let input = Tensor::from_slice(values);
+        let output = Tensor::zeros(
+            [extent(values.len() * self.world_size())],
+            (Kind::Int64, tch::Device::Cpu),
+        );
         self.gather_unverified(call.clone(), &input, &output)?.wait()?;
         Vec::<i64>::try_from(&output).map_err(|error| failed(call.clone(), error.to_string()))
     }

@@ -1,4 +1,4 @@
-//! Arguments that cannot be meant are found before anything is sent.
+//! Checks arguments before anything is sent.
 
 use tch::{Device, Kind, Tensor};
 
@@ -8,7 +8,7 @@ use super::group::ProcessGroup;
 use super::operation::{Call, Operation};
 
 impl ProcessGroup {
-    /// Describes a call and checks the tensor and the rank that it names.
+    /// Describes a call and checks its tensor and peer rank.
     pub(super) fn call(
         &self,
         operation: Operation,
@@ -46,15 +46,15 @@ impl ProcessGroup {
                 tensor.stride()
             )),
             Ok(_) if tensor.device() != Device::Cpu && tensor.device() != self.options().device => {
-                let (found, expected) = (tensor.device(), self.options().device);
-                Some(format!("tensor on {found:?}, expected Cpu or the group's {expected:?}"))
+                let (actual, expected) = (tensor.device(), self.options().device);
+                Some(format!("tensor on {actual:?}, expected Cpu or the group's {expected:?}"))
             }
             Ok(_) => None,
         };
         problem.map_or(Ok(()), |problem| Err(refuse(call, problem)))
     }
 
-    /// `whole` has `world_size` times the elements of `part`.
+    /// Checks that `whole` has `world_size` times the elements of `part`.
     pub(super) fn require_whole(
         &self,
         call: &Call,
@@ -64,9 +64,9 @@ impl ProcessGroup {
         self.require_tensor(call, whole)?;
         let expected = part.numel() * self.world_size();
         if whole.numel() != expected {
-            let (found, own, size) = (whole.numel(), part.numel(), self.world_size());
+            let (elements, per_rank, size) = (whole.numel(), part.numel(), self.world_size());
             let problem = format!(
-                "the whole has {found} elements, expected {expected}, {own} for each of {size} ranks"
+                "the whole has {elements} elements, expected {expected}, {per_rank} for each of {size} ranks"
             );
             return Err(refuse(call, problem));
         }
@@ -83,7 +83,7 @@ impl ProcessGroup {
     }
 }
 
-/// Truth values are moved, never reduced.
+/// Rejects truth values, which can be sent but not reduced.
 pub(super) fn require_number(call: &Call) -> Result<(), GroupError> {
     if call.kind == Some(Kind::Bool) {
         return Err(refuse(call, "expected numbers".to_owned()));
@@ -91,7 +91,7 @@ pub(super) fn require_number(call: &Call) -> Result<(), GroupError> {
     Ok(())
 }
 
-/// The error of a call that is not made.
+/// The error of a call that is rejected before it starts.
 pub(super) fn refuse(call: &Call, problem: String) -> GroupError {
     GroupError::Argument { call: Box::new(call.clone()), problem }
 }

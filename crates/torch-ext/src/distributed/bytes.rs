@@ -1,4 +1,4 @@
-//! Bytes of any length between ranks, over the CPU's back-end.
+//! Sends bytes of any length between ranks, over the CPU's back-end.
 
 use tch::{Device, Kind, Tensor};
 
@@ -7,13 +7,13 @@ use super::group::ProcessGroup;
 use super::work::extent;
 
 impl ProcessGroup {
-    /// What every rank of the group passed, in the order of ranks; lengths may differ.
+    /// Gathers the bytes of every rank of the group, in rank order; lengths may differ.
     ///
-    /// Every rank receives as many bytes as the longest has, from each.
+    /// Every rank receives, from each rank, as many bytes as the longest has.
     ///
     /// # Errors
     ///
-    /// As [`Self::all_gather`].
+    /// The errors of [`Self::all_gather`].
     pub fn all_gather_bytes(&self, bytes: &[u8]) -> Result<Vec<Vec<u8>>, GroupError> {
         let lengths = self.gathered_lengths(bytes.len())?;
         let longest = lengths.iter().copied().max().unwrap_or(0);
@@ -26,11 +26,11 @@ impl ProcessGroup {
         Ok(lengths.iter().enumerate().map(part).collect())
     }
 
-    /// What rank `root` of the group passed; the other ranks' bytes count for nothing.
+    /// Broadcasts the bytes of rank `root` of the group; the other ranks' bytes are ignored.
     ///
     /// # Errors
     ///
-    /// As [`Self::broadcast`].
+    /// The errors of [`Self::broadcast`].
     pub fn broadcast_bytes(&self, bytes: &[u8], root: usize) -> Result<Vec<u8>, GroupError> {
         let length = Tensor::from_slice(&[extent(bytes.len())]);
         self.broadcast(&length, root)?;
@@ -43,9 +43,9 @@ impl ProcessGroup {
         Ok(bytes_of(&buffer))
     }
 
-    fn gathered_lengths(&self, own: usize) -> Result<Vec<usize>, GroupError> {
+    fn gathered_lengths(&self, own_length: usize) -> Result<Vec<usize>, GroupError> {
         let output = Tensor::zeros([extent(self.world_size())], (Kind::Int64, Device::Cpu));
-        self.all_gather(&Tensor::from_slice(&[extent(own)]), &output)?;
+        self.all_gather(&Tensor::from_slice(&[extent(own_length)]), &output)?;
         let length = |rank| usize::try_from(output.int64_value(&[rank])).unwrap_or(0);
         Ok((0..extent(self.world_size())).map(length).collect())
     }

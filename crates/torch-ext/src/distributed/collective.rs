@@ -1,4 +1,4 @@
-//! The operations: every rank of a group calls the same, in the same order.
+//! The collective operations: every rank of a group calls the same ones in the same order.
 
 use tch::{Device, Tensor};
 
@@ -25,7 +25,7 @@ impl ProcessGroup {
     ///
     /// # Errors
     ///
-    /// As there, but for what [`Work::wait`] says.
+    /// The errors of [`Self::all_reduce`], except those that [`Work::wait`] returns.
     pub fn all_reduce_async(&self, tensor: &Tensor, op: ReduceOp) -> Result<Work, GroupError> {
         let call = self.call(Operation::AllReduce, Some(tensor), None)?;
         argument::require_number(&call)?;
@@ -45,11 +45,11 @@ impl ProcessGroup {
         self.start(Code::AllReduce, call, Some(tensor), None, op.code(), LastStep::None)
     }
 
-    /// Writes the `input` of every rank, `[elements]`, one after the other to `output`, `[world_size × elements]`.
+    /// Writes the `input` of every rank, `[elements]`, in rank order to `output`, `[world_size × elements]`.
     ///
     /// # Errors
     ///
-    /// As [`Self::all_reduce`].
+    /// The errors of [`Self::all_reduce`].
     pub fn all_gather(&self, input: &Tensor, output: &Tensor) -> Result<(), GroupError> {
         self.all_gather_async(input, output)?.wait()
     }
@@ -58,7 +58,7 @@ impl ProcessGroup {
     ///
     /// # Errors
     ///
-    /// As there, but for what [`Work::wait`] says.
+    /// The errors of [`Self::all_gather`], except those that [`Work::wait`] returns.
     pub fn all_gather_async(&self, input: &Tensor, output: &Tensor) -> Result<Work, GroupError> {
         let call = self.call(Operation::AllGather, Some(input), None)?;
         self.require_whole(&call, output, input)?;
@@ -81,12 +81,11 @@ impl ProcessGroup {
         self.start(Code::AllGather, call, Some(output), Some(input), 0, LastStep::None)
     }
 
-    /// Writes to `output`, `[elements]`, this rank's part of the reduction of `input`, `[world_size × elements]`, over all
-    /// ranks.
+    /// Reduces `input`, `[world_size × elements]`, over all ranks and writes this rank's part to `output`, `[elements]`.
     ///
     /// # Errors
     ///
-    /// As [`Self::all_reduce`].
+    /// The errors of [`Self::all_reduce`].
     pub fn reduce_scatter(
         &self,
         input: &Tensor,
@@ -96,11 +95,11 @@ impl ProcessGroup {
         self.reduce_scatter_async(input, output, op)?.wait()
     }
 
-    /// Starts [`Self::reduce_scatter`]. On the CPU the parts travel in the background and are reduced in [`Work::wait`].
+    /// Starts [`Self::reduce_scatter`]. On the CPU the parts are sent in the background and reduced in [`Work::wait`].
     ///
     /// # Errors
     ///
-    /// As there, but for what [`Work::wait`] says.
+    /// The errors of [`Self::reduce_scatter`], except those that [`Work::wait`] returns.
     pub fn reduce_scatter_async(
         &self,
         input: &Tensor,
@@ -121,7 +120,7 @@ impl ProcessGroup {
             let (output, input) = (Some(output), Some(input));
             return self.start(Code::ReduceScatter, call, output, input, op.code(), LastStep::None);
         }
-        // Gloo's own is an all-reduce of the whole, of which it keeps a part: twice the bytes.
+        // Gloo's own reduce-scatter is an all-reduce of the whole, of which it keeps a part: twice the bytes.
         let parts = [extent(self.world_size()), extent(output.numel())];
         let parts = torch(&call, Tensor::f_empty(parts, (input.kind(), Device::Cpu)))?;
         let into = output.shallow_clone();
@@ -133,7 +132,7 @@ impl ProcessGroup {
     ///
     /// # Errors
     ///
-    /// As [`Self::all_reduce`].
+    /// The errors of [`Self::all_reduce`].
     pub fn broadcast(&self, tensor: &Tensor, root: usize) -> Result<(), GroupError> {
         self.broadcast_async(tensor, root)?.wait()
     }
@@ -142,7 +141,7 @@ impl ProcessGroup {
     ///
     /// # Errors
     ///
-    /// As there, but for what [`Work::wait`] says.
+    /// The errors of [`Self::broadcast`], except those that [`Work::wait`] returns.
     pub fn broadcast_async(&self, tensor: &Tensor, root: usize) -> Result<Work, GroupError> {
         let call = self.call(Operation::Broadcast, Some(tensor), Some(root))?;
         if self.is_trivial(tensor) {
@@ -152,20 +151,20 @@ impl ProcessGroup {
         self.start(Code::Broadcast, call, Some(tensor), None, c_rank(root), LastStep::None)
     }
 
-    /// Returns when every rank has called it. It does not wait for a GPU.
+    /// Returns once every rank has called it. It does not wait for a GPU.
     ///
     /// # Errors
     ///
-    /// As [`Self::all_reduce`].
+    /// The errors of [`Self::all_reduce`].
     pub fn barrier(&self) -> Result<(), GroupError> {
         self.barrier_async()?.wait()
     }
 
-    /// Starts [`Self::barrier`]: [`Work::wait`] returns when every rank has started it.
+    /// Starts [`Self::barrier`]: [`Work::wait`] returns once every rank has started it.
     ///
     /// # Errors
     ///
-    /// As there, but for what [`Work::wait`] says.
+    /// The errors of [`Self::barrier`], except those that [`Work::wait`] returns.
     pub fn barrier_async(&self) -> Result<Work, GroupError> {
         let call = self.call(Operation::Barrier, None, None)?;
         if self.is_alone() {
@@ -179,7 +178,7 @@ impl ProcessGroup {
     ///
     /// # Errors
     ///
-    /// As [`Self::all_reduce`].
+    /// The errors of [`Self::all_reduce`].
     pub fn send(&self, tensor: &Tensor, peer: usize) -> Result<(), GroupError> {
         self.send_async(tensor, peer)?.wait()
     }
@@ -188,16 +187,16 @@ impl ProcessGroup {
     ///
     /// # Errors
     ///
-    /// As there, but for what [`Work::wait`] says.
+    /// The errors of [`Self::send`], except those that [`Work::wait`] returns.
     pub fn send_async(&self, tensor: &Tensor, peer: usize) -> Result<Work, GroupError> {
         self.start_between(Code::Send, Operation::Send, tensor, peer)
     }
 
-    /// Overwrites `tensor` by what rank `peer` of the group sends, which has the same kind and number of elements.
+    /// Overwrites `tensor` by the tensor that rank `peer` of the group sends, of the same kind and number of elements.
     ///
     /// # Errors
     ///
-    /// As [`Self::all_reduce`].
+    /// The errors of [`Self::all_reduce`].
     pub fn recv(&self, tensor: &Tensor, peer: usize) -> Result<(), GroupError> {
         self.recv_async(tensor, peer)?.wait()
     }
@@ -206,7 +205,7 @@ impl ProcessGroup {
     ///
     /// # Errors
     ///
-    /// As there, but for what [`Work::wait`] says.
+    /// The errors of [`Self::recv`], except those that [`Work::wait`] returns.
     pub fn recv_async(&self, tensor: &Tensor, peer: usize) -> Result<Work, GroupError> {
         self.start_between(Code::Receive, Operation::Receive, tensor, peer)
     }
@@ -228,7 +227,7 @@ impl ProcessGroup {
         self.start(code, call, Some(tensor), None, c_rank(peer), LastStep::None)
     }
 
-    /// Nothing has to move.
+    /// Returns true if nothing has to be sent.
     fn is_trivial(&self, tensor: &Tensor) -> bool {
         self.is_alone() || tensor.numel() == 0
     }

@@ -60,7 +60,8 @@ unsafe impl Send for Connection {}
 unsafe impl Sync for Connection {}
 
 impl Connection {
-    /// `None` if libtorch could not connect the ranks; its error waits to be taken. Gloo listens at `address`, if one is given.
+    /// Connects the ranks; `None` if libtorch could not, with its error waiting to be taken. Gloo listens at `address`, if one
+    /// is given.
     pub(super) fn new(
         store: &Store,
         rank: usize,
@@ -89,7 +90,7 @@ impl Connection {
         NonNull::new(raw).map(Self)
     }
 
-    /// Null if the operation could not be started; the error waits to be taken.
+    /// Starts an operation; null if it could not be started, with libtorch's error waiting to be taken.
     pub(super) fn start(
         &self,
         code: Code,
@@ -111,8 +112,8 @@ impl Connection {
         }
     }
 
-    /// Every operation that other ranks have under way with this one fails, and so does every later one here. Runs what
-    /// is queued first.
+    /// Closes the connections: every operation in progress with this rank fails on the other ranks, and so does every later one
+    /// here. Queued operations run first.
     pub(super) fn close(&self) {
         // SAFETY: the group is live, and the C++ side takes its lock.
         unsafe { torch_ext_group_close(self.0.as_ptr()) };

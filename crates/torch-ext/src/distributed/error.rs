@@ -1,4 +1,4 @@
-//! Why processes do not work together.
+//! Errors of process groups.
 
 use std::time::Duration;
 
@@ -7,129 +7,129 @@ use thiserror::Error;
 use super::operation::Call;
 use super::placement::PlacementError;
 
-/// A group that did not come together, or an operation of it that failed.
+/// A group that could not be formed, or an operation of it that failed.
 ///
-/// After an operation that failed, or ran out of time, the connections of its group are closed: every later operation
-/// fails too, on every rank. Start the processes again.
+/// After an operation fails or times out, the connections of its group are closed: every later operation fails too, on every
+/// rank. Start the processes again.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum GroupError {
-    /// The environment does not say which process this is.
+    /// The environment does not define this process's place in the run.
     #[error(transparent)]
     Placement(#[from] PlacementError),
     /// The store of the run could not be served or reached.
     #[error("rank {rank} of {world_size} could not {action} the store at {host}:{port}: {message}")]
     Coordinator {
-        /// This process.
+        /// Rank of this process.
         rank: usize,
-        /// Processes of the run.
+        /// Number of processes of the run.
         world_size: usize,
         /// `serve` or `reach`.
         action: &'static str,
-        /// As the environment named it.
+        /// Host as named in the environment.
         host: String,
-        /// As the environment named it.
+        /// Port as named in the environment.
         port: u16,
-        /// Why not.
+        /// Reason for the failure.
         message: String,
     },
-    /// A store cannot be served where something else listens.
+    /// A store cannot be served on a port that is taken.
     #[error("port {port} of this host is taken")]
     PortTaken {
-        /// As it was asked for.
+        /// The requested port.
         port: u16,
     },
-    /// Some ranks did not come.
+    /// Some ranks did not join.
     #[error(
         "rank {rank} of {world_size} waited {} s for all to join, without ranks {missing:?}",
         timeout.as_secs_f64()
     )]
     Absent {
-        /// This process.
+        /// Rank of this process.
         rank: usize,
-        /// Processes of the run.
+        /// Number of processes of the run.
         world_size: usize,
         /// Ranks of the run that had not joined.
         missing: Vec<usize>,
-        /// How long this one waited.
+        /// Time that this rank waited.
         timeout: Duration,
     },
-    /// Two processes believe that they are the same rank.
+    /// Two processes claim the same rank.
     #[error("rank {rank} of {world_size} has joined already, expected one process a rank")]
     Twice {
-        /// That rank.
+        /// The rank that was claimed twice.
         rank: usize,
-        /// Processes of the run.
+        /// Number of processes of the run.
         world_size: usize,
     },
-    /// All ranks are there, but the back-end could not connect them.
+    /// All ranks joined, but the back-end could not connect them.
     #[error("rank {rank} of {world_size} could not connect to ranks {members:?}: {message}")]
     Connect {
-        /// This process.
+        /// Rank of this process.
         rank: usize,
-        /// Processes of the run.
+        /// Number of processes of the run.
         world_size: usize,
         /// Ranks of the group.
         members: Vec<usize>,
-        /// What libtorch said.
+        /// Error message of libtorch.
         message: String,
     },
-    /// A list of ranks that is no sub-group of this rank.
+    /// The list of ranks is no sub-group of this rank.
     #[error("rank {rank} of {world_size}: no sub-group of ranks {ranks:?}: {problem}")]
     SubGroup {
-        /// This process.
+        /// Rank of this process.
         rank: usize,
-        /// Processes of the run.
+        /// Number of processes of the run.
         world_size: usize,
-        /// As they were given.
+        /// The given list of ranks.
         ranks: Vec<usize>,
-        /// What is wrong with them.
+        /// The error in the list.
         problem: String,
     },
-    /// Arguments that no rank can have meant; nothing was sent.
+    /// The arguments are invalid; nothing was sent.
     #[error("{call}: {problem}")]
     Argument {
         /// The call.
         call: Box<Call>,
-        /// What is wrong, and what was expected.
+        /// The error, and the expected value.
         problem: String,
     },
-    /// The ranks do not call the same; found before anything was sent, with `GroupOptions::verify`.
+    /// The ranks do not call the same operation. `GroupOptions::verify` finds this before anything is sent.
     #[error("{call}, but rank {peer} calls {theirs}")]
     Disagreement {
         /// The call of this rank.
         call: Box<Call>,
         /// The first rank that calls something else.
         peer: usize,
-        /// What that rank calls.
+        /// The call of that rank.
         theirs: String,
     },
-    /// The operation failed or ran out of time.
+    /// The operation failed or timed out.
     #[error("{call}: {message}{}", no_word(.silent))]
     Failed {
         /// The call.
         call: Box<Call>,
-        /// What libtorch said.
+        /// Error message of libtorch.
         message: String,
-        /// Ranks of the run in the call that did not report a failure too: dead, stopped, or busy with something else.
+        /// Ranks of the run in the call that did not report a failure: dead, stopped, or busy with another call.
         silent: Vec<usize>,
     },
-    /// A question to the store that has no answer.
+    /// A request to the store failed.
     #[error("store: {action} {key:?}: {message}")]
     Store {
-        /// What was asked: `set`, `get`, `add`, `check`, `wait for`, `connect`.
+        /// The request: `set`, `get`, `add`, `check`, `wait for`, `connect`.
         action: &'static str,
-        /// Of which key.
+        /// Key of the request.
         key: String,
-        /// What libtorch said.
+        /// Error message of libtorch.
         message: String,
     },
-    /// Tensors on CUDA need a libtorch that NCCL can be reached in.
+    /// Tensors on CUDA need a libtorch with a usable NCCL.
     #[error("no NCCL for device {device}: {problem}")]
     Nccl {
         /// Index of the CUDA device.
         device: usize,
-        /// What is missing.
+        /// The missing part.
         problem: String,
     },
 }

@@ -1,4 +1,4 @@
-//! Processes that are connected, and what they do together.
+//! A group of connected processes and their operations.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -22,21 +22,22 @@ use super::witness::Witness;
 use super::work::{LastStep, Work, one_line};
 use crate::TorchError;
 
-/// How a group is made.
+/// Settings of a group.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GroupOptions {
-    /// Longest that ranks wait for each other, in joining and in every operation; 10 minutes.
+    /// Longest time that ranks wait for each other, in joining and in every operation; 10 minutes.
     ///
-    /// It must cover what ranks may differ in speed: the slowest step, and the writing of a checkpoint by one of them.
+    /// It must cover how much ranks may differ in speed: the slowest step, and the writing of a checkpoint by one of them.
     pub timeout: Duration,
-    /// Longest that a rank waits for the store to be served; 1 minute.
+    /// Longest time that a rank waits for the store to be served; 1 minute.
     ///
-    /// It must cover by how much later than the others the process that serves it may start.
+    /// It must cover how much later than the others the serving process may start.
     pub connect_timeout: Duration,
-    /// Where the tensors are. Those on the CPU go over Gloo always; a CUDA device adds NCCL. The CPU.
+    /// Device of the tensors; the CPU by default. Tensors on the CPU always use Gloo; a CUDA device adds NCCL.
     pub device: Device,
-    /// Compares operation, kind and number of elements over the ranks before every collective, which costs one small
-    /// all-gather on the CPU; without it, ranks that call different things hang, fail, abort (Gloo, where sizes differ) or mix up data. Off.
+    /// Compares operation, kind and number of elements over the ranks before every collective; off by default. It costs one
+    /// small all-gather on the CPU. Without it, ranks that call different operations hang, fail, abort (Gloo, if sizes differ)
+    /// or mix up data.
     pub verify: bool,
 }
 
@@ -47,41 +48,41 @@ impl Default for GroupOptions {
     }
 }
 
-/// Processes that work together; every collective must be called by all of them, in the same order, with tensors of the
-/// same kind and number of elements.
+/// A group of processes. Every collective must be called by all of them, in the same order, with tensors of the same kind and
+/// number of elements.
 ///
-/// Tensors are contiguous, of any shape, on the CPU or on the group's CUDA device, of a kind among `Float`, `Double`,
-/// `BFloat16`, `Half`, `Int64`, `Int`, `Int8`, `Uint8`, `Bool` (which is moved, never reduced). They are written in place,
-/// outside of any graph.
+/// Tensors are contiguous, of any shape, on the CPU or on the group's CUDA device. Their kind is `Float`, `Double`, `BFloat16`,
+/// `Half`, `Int64`, `Int`, `Int8`, `Uint8` or `Bool` (which is sent, never reduced). They are written in place, outside of
+/// autograd.
 ///
 /// On the CPU, a reduce-scatter adds in the order of ranks, and sums of `BFloat16` and `Half` are taken in `Float` and
 /// rounded once. An all-reduce gives all ranks the same bits, in an order of addition that depends on the number of ranks
 /// and elements. NCCL adds in the kind of the tensors.
 #[derive(Debug)]
 pub struct ProcessGroup {
-    /// `None` for one process: every operation is the identity.
+    /// Connections to the other ranks; `None` for one process: every operation is the identity.
     connection: Option<Arc<Connection>>,
-    /// Of this process in the group.
+    /// Rank of this process in the group.
     rank: usize,
     /// Ranks of the run that are in the group, in the group's order.
     ranks: Vec<usize>,
-    /// Of the whole run, with this process's rank in it.
+    /// Place of this process in the whole run.
     placement: Placement,
     name: String,
     store: Store,
     options: GroupOptions,
-    /// Where Gloo listens; `None` leaves it to Gloo.
+    /// Address at which Gloo listens; `None` leaves it to Gloo.
     address: Option<IpAddr>,
-    /// Of the whole run; `None` for one process.
+    /// Failure reports of the whole run; `None` for one process.
     witness: Option<Arc<Witness>>,
-    /// Of the whole run.
+    /// Traffic counters of the whole run.
     counters: Arc<Counters>,
-    /// How many sub-groups of the same ranks were made: each has keys of its own.
+    /// Number of sub-groups made of the same ranks: each has its own keys.
     sub_groups: RefCell<HashMap<Vec<usize>, u64>>,
 }
 
 impl ProcessGroup {
-    /// One process for itself: every collective is the identity, and the store is a map in memory.
+    /// A group of one process: every collective is the identity, and the store is a map in memory.
     pub fn single() -> Self {
         let options = GroupOptions::default();
         Self {
@@ -103,17 +104,17 @@ impl ProcessGroup {
     ///
     /// # Errors
     ///
-    /// As [`Placement::from_env`] and [`Self::join`].
+    /// The errors of [`Placement::from_env`] and [`Self::join`].
     pub fn from_env(options: &GroupOptions) -> Result<Self, GroupError> {
         Self::join(&Placement::from_env()?, options)
     }
 
-    /// Joins the processes of a run; all of them must join, and as often.
+    /// Joins the processes of a run. All of them must join, the same number of times.
     ///
     /// # Errors
     ///
-    /// [`GroupError`] if the store of rank 0 cannot be reached, some ranks do not join within the time-out (it says
-    /// which), or the device needs NCCL and that is not there.
+    /// [`GroupError`] if the store of rank 0 cannot be reached, some ranks do not join within the time-out (the error lists
+    /// them), or the device needs NCCL and that is missing.
     pub fn join(placement: &Placement, options: &GroupOptions) -> Result<Self, GroupError> {
         static JOINED: AtomicU64 = AtomicU64::new(0);
         if placement.world_size == 1 {
@@ -133,7 +134,7 @@ impl ProcessGroup {
         if options.device != Device::Cpu {
             LogLevel::Errors.set();
         }
-        // A run that is started again, and a process that joins again, must not meet keys of the time before.
+        // A restarted run, or a process that joins again, must not meet keys of an earlier time.
         let time = JOINED.fetch_add(1, Ordering::Relaxed);
         let store = store.prefixed(&format!("attempt-{}/join-{time}", coordinator.attempt))?;
         let server = (!coordinator.served_by_launcher).then_some(0);
@@ -160,12 +161,12 @@ impl ProcessGroup {
         .connected()
     }
 
-    /// The group of `ranks` of this group, which must list this rank; in the order given, which is the order of ranks in
-    /// the new group. All of them, and nobody else, call this with the same list.
+    /// Makes a group of the listed ranks of this group, which must include this rank. The order of the list is the order of
+    /// ranks in the new group. Exactly these ranks must call it, with the same list.
     ///
     /// # Errors
     ///
-    /// [`GroupError::SubGroup`] if the list is no such list; else as [`Self::join`].
+    /// [`GroupError::SubGroup`] if the list is invalid; otherwise the errors of [`Self::join`].
     pub fn sub_group(&self, ranks: &[usize]) -> Result<Self, GroupError> {
         let refuse = |problem: String| GroupError::SubGroup {
             rank: self.placement.rank,
@@ -182,7 +183,7 @@ impl ProcessGroup {
         if let Some(rank) = (1..ranks.len()).find(|&index| ranks[..index].contains(&ranks[index])) {
             return Err(refuse(format!("rank {} is in it twice", ranks[rank])));
         }
-        let Some(own) = ranks.iter().position(|&rank| rank == self.rank) else {
+        let Some(position) = ranks.iter().position(|&rank| rank == self.rank) else {
             return Err(refuse(format!("expected rank {} to be in it", self.rank)));
         };
         let time = {
@@ -197,7 +198,7 @@ impl ProcessGroup {
         let store = self.store.prefixed(&name)?;
         let group = Self {
             connection: None,
-            rank: own,
+            rank: position,
             ranks: members,
             placement: self.placement.clone(),
             name,
@@ -215,7 +216,7 @@ impl ProcessGroup {
         group.connected()
     }
 
-    /// The same with connections to its ranks, who have met.
+    /// Connects this group to its ranks, who have met.
     fn connected(self) -> Result<Self, GroupError> {
         let Self { ranks, options, .. } = &self;
         let device = match options.device {
@@ -242,37 +243,37 @@ impl ProcessGroup {
         Ok(Self { connection, ..self })
     }
 
-    /// Of this process in the group, `0..world_size`.
+    /// Rank of this process in the group, `0..world_size`.
     pub fn rank(&self) -> usize {
         self.rank
     }
 
-    /// Processes in the group.
+    /// Number of processes in the group.
     pub fn world_size(&self) -> usize {
         self.ranks.len()
     }
 
-    /// Of this process among those of the run on its host, `0..local_world_size`, also in a sub-group.
+    /// Rank of this process on its host, `0..local_world_size`, also in a sub-group.
     pub fn local_rank(&self) -> usize {
         self.placement.local_rank
     }
 
-    /// Processes of the run on this host, also in a sub-group.
+    /// Number of processes of the run on this host, also in a sub-group.
     pub fn local_world_size(&self) -> usize {
         self.placement.local_world_size
     }
 
-    /// Ranks of the run that are in the group; the place in the list is the rank in the group.
+    /// Ranks of the run that are in the group; the index in the list is the rank in the group.
     pub fn ranks(&self) -> &[usize] {
         &self.ranks
     }
 
-    /// Longest that ranks wait for each other.
+    /// Longest time that ranks wait for each other.
     pub fn timeout(&self) -> Duration {
         self.options.timeout
     }
 
-    /// The run that this process is part of.
+    /// Place of this process in its run.
     pub fn placement(&self) -> &Placement {
         &self.placement
     }
@@ -285,7 +286,7 @@ impl ProcessGroup {
         &self.counters
     }
 
-    /// Every operation is the identity.
+    /// Returns true if every operation is the identity.
     pub(super) fn is_alone(&self) -> bool {
         self.connection.is_none()
     }
@@ -295,7 +296,7 @@ impl ProcessGroup {
         &self.store
     }
 
-    /// Hands an operation to the back-end of its tensors.
+    /// Passes an operation to the back-end of its tensors.
     pub(super) fn start(
         &self,
         code: Code,
@@ -348,7 +349,7 @@ fn store_of(
     })
 }
 
-/// Waits until all ranks have said in the store that they are there.
+/// Waits until all ranks have registered in the store.
 fn meet(
     store: &Store,
     placement: &Placement,

@@ -1,6 +1,6 @@
-//! Slurm's short hand for many hosts and for many equal counts.
+//! Parses Slurm's shorthand for lists of hosts and of counts.
 
-/// First host of a list as `node[003-007,9],gpu1`; `None` if it is no such list.
+/// First host of a list such as `node[003-007,9],gpu1`; `None` if the list is malformed.
 ///
 /// Every bracket stands for the first number of its first range: `rack[2-3]n[01-04]` begins with `rack2n01`.
 pub(super) fn first_host(list: &str) -> Option<String> {
@@ -29,7 +29,7 @@ fn checked(host: String) -> Option<String> {
     (!host.is_empty() && host.chars().all(plain)).then_some(host)
 }
 
-/// Entry `index` of a list of counts as `4(x2),3`, which is 4, 4, 3.
+/// Entry `index` of a list of counts such as `4(x2),3`, which stands for 4, 4, 3.
 pub(super) fn count_at(list: &str, index: usize) -> Option<usize> {
     let mut first = 0;
     for part in list.trim().split(',') {

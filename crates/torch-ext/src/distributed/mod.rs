@@ -1,6 +1,6 @@
-//! Several processes as one: libtorch's own collectives (c10d) behind safe types.
+//! Collectives of several processes: libtorch's c10d behind safe types.
 //!
-//! [`Placement`] says which of how many processes this is, [`Store`] is a small shared map they meet at, and
+//! [`Placement`] is the place of a process in its run. [`Store`] is a small shared map at which processes meet.
 //! [`ProcessGroup`] holds the connections and the operations. `docs/distributed.md` tells how processes are started.
 
 mod address;

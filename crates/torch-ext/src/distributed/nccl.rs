@@ -1,4 +1,4 @@
-//! Whether NCCL can be reached: its constructor is called by symbol, checked in one version of libtorch.
+//! Checks that NCCL can be reached: its constructor is called by symbol, checked in one version of libtorch.
 
 use super::error::GroupError;
 use crate::{libtorch, load_cuda};
@@ -9,18 +9,18 @@ const CHECKED: &str = "2.11.0";
 /// Fails with the reason unless the CUDA half of the checked libtorch is loaded.
 pub(super) fn require(device: usize) -> Result<(), GroupError> {
     let problem = |problem: String| GroupError::Nccl { device, problem };
-    // First: to describe libtorch is a question about CUDA, whose first answer it keeps.
+    // First, because describing libtorch asks for CUDA, and libtorch keeps its first answer.
     load_cuda().map_err(|error| problem(error.message))?;
     let library = libtorch();
     require_version(&library.built_against, &library.configuration).map_err(problem)?;
-    let found = usize::try_from(tch::Cuda::device_count()).unwrap_or(0);
-    if device >= found {
-        return Err(problem(format!("{found} CUDA devices found")));
+    let devices = usize::try_from(tch::Cuda::device_count()).unwrap_or(0);
+    if device >= devices {
+        return Err(problem(format!("{devices} CUDA devices found")));
     }
     Ok(())
 }
 
-/// `configuration` is libtorch's own description, `…, TORCH_VERSION=2.11.0, …`.
+/// Checks the versions; `configuration` is libtorch's description of itself, `…, TORCH_VERSION=2.11.0, …`.
 fn require_version(built_against: &str, configuration: &str) -> Result<(), String> {
     let running = configuration
         .split_once("TORCH_VERSION=")

@@ -1,22 +1,22 @@
-//! What the processes of a group do together, and how a failure of it is named.
+//! The operations of a group, and the description of a call in error messages.
 
 use std::fmt;
 
 use tch::Kind;
 
-/// How the values of the ranks become one.
+/// Reduction of the ranks' values to one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ReduceOp {
-    /// Their sum; those of `BFloat16` and `Half` are added in `Float` on the CPU and rounded once.
+    /// The sum; on the CPU, `BFloat16` and `Half` are summed in `Float` and rounded once.
     Sum,
-    /// The largest.
+    /// The maximum.
     Max,
-    /// The smallest.
+    /// The minimum.
     Min,
 }
 
 impl ReduceOp {
-    /// `c10d::ReduceOp::RedOpType`.
+    /// The value of `c10d::ReduceOp::RedOpType`.
     pub(super) fn code(self) -> i32 {
         match self {
             Self::Sum => 0,
@@ -29,24 +29,24 @@ impl ReduceOp {
 /// An operation of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operation {
-    /// Every rank gets the sum (largest, smallest) over all ranks.
+    /// Every rank gets the reduction over all ranks.
     AllReduce,
-    /// Every rank gets what all ranks have, in the order of ranks.
+    /// Every rank gets the tensors of all ranks, in rank order.
     AllGather,
-    /// Every rank gets its part of the sum (largest, smallest) over all ranks.
+    /// Every rank gets its part of the reduction over all ranks.
     ReduceScatter,
-    /// Every rank gets what one rank has.
+    /// Every rank gets the tensor of one rank.
     Broadcast,
-    /// No rank goes on before all are there.
+    /// Every rank waits until all have called it.
     Barrier,
-    /// To one rank.
+    /// Sends to one rank.
     Send,
-    /// From one rank.
+    /// Receives from one rank.
     Receive,
 }
 
 impl Operation {
-    /// All of them.
+    /// All operations.
     pub const ALL: [Self; 7] = [
         Self::AllReduce,
         Self::AllGather,
@@ -77,19 +77,19 @@ impl fmt::Display for Operation {
 /// All ranks are those of the whole run, also in a sub-group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
-    /// What was called.
+    /// The operation that was called.
     pub operation: Operation,
     /// The rank that called.
     pub rank: usize,
-    /// Processes of the run.
+    /// Number of processes of the run.
     pub world_size: usize,
-    /// The ranks that take part, where those are not all.
+    /// The ranks that take part; `None` if all do.
     pub members: Option<Vec<usize>>,
-    /// Elements of the tensor that this rank passed: of its own part, where parts and whole differ.
+    /// Number of elements of the tensor that this rank passed; of its part, if the operation has parts and a whole.
     pub elements: usize,
-    /// Their kind; `None` for a barrier.
+    /// Kind of the elements; `None` for a barrier.
     pub kind: Option<Kind>,
-    /// Root, sender or receiver, where there is one.
+    /// Root, sender or receiver, if there is one.
     pub peer: Option<usize>,
 }
 

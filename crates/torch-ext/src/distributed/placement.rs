@@ -1,4 +1,4 @@
-//! Which of how many processes this is, as the launcher's environment says.
+//! The place of this process in its run, as the launcher's environment defines it.
 
 use std::env::VarError;
 use std::fmt::Display;
@@ -9,71 +9,71 @@ use thiserror::Error;
 
 use super::slurm;
 
-/// One process among those of a run.
+/// The place of one process in its run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placement {
-    /// Of this process among all, `0..world_size`.
+    /// Rank of this process, `0..world_size`.
     pub rank: usize,
-    /// Processes in the run, at least 1.
+    /// Number of processes in the run, at least 1.
     pub world_size: usize,
-    /// Of this process among those of its host, `0..local_world_size`: the number of its GPU.
+    /// Rank of this process on its host, `0..local_world_size`: the index of its GPU.
     pub local_rank: usize,
-    /// Processes of the run on this host.
+    /// Number of processes of the run on this host.
     pub local_world_size: usize,
-    /// Where the processes meet; `None` only for a single process.
+    /// Meeting point of the processes; `None` only for a single process.
     pub coordinator: Option<Coordinator>,
 }
 
-/// Where the processes of a run meet.
+/// Meeting point of a run's processes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Coordinator {
     /// Name or address of the host of rank 0.
     pub host: String,
-    /// TCP port of the store there.
+    /// TCP port of the store on that host.
     pub port: u16,
-    /// The launcher serves the store already, so rank 0 is a client like any other.
+    /// True if the launcher already serves the store, so that rank 0 is a client like any other.
     pub served_by_launcher: bool,
-    /// How often the launcher has started the run again: each start has keys of its own in the launcher's store.
+    /// Number of times the launcher has restarted the run: each start has its own keys in the launcher's store.
     pub attempt: u64,
 }
 
-/// A variable of the environment from which no placement follows.
+/// An environment variable that prevents a placement.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum PlacementError {
-    /// It is there, and is no such value.
+    /// The variable is set to an invalid value.
     #[error("{variable} is {value:?}, expected {expected}")]
     Value {
-        /// Its name.
+        /// Name of the variable.
         variable: &'static str,
-        /// As it was found.
+        /// Its value.
         value: String,
-        /// What would do.
+        /// The expected value.
         expected: String,
     },
-    /// It is not there, but another one that needs it is.
+    /// The variable is not set, but another one that needs it is.
     #[error("{variable} is not set, expected {expected}, as {because}")]
     Missing {
-        /// Its name.
+        /// Name of the variable.
         variable: &'static str,
-        /// What would do.
+        /// The expected value.
         expected: String,
-        /// Why it is needed.
+        /// Reason why the variable is needed.
         because: String,
     },
 }
 
 impl Placement {
-    /// One process for itself.
+    /// A run of one process.
     pub fn single() -> Self {
         Self { rank: 0, world_size: 1, local_rank: 0, local_world_size: 1, coordinator: None }
     }
 
-    /// As the environment of this process says; see [`Self::from_lookup`].
+    /// Reads the placement from the environment of this process; see [`Self::from_lookup`].
     ///
     /// # Errors
     ///
-    /// As there; a variable that is not Unicode is an error too.
+    /// The errors of [`Self::from_lookup`]; a variable that is not Unicode is an error too.
     pub fn from_env() -> Result<Self, PlacementError> {
         Self::from_lookup(|variable| match std::env::var(variable) {
             Ok(value) => Some(value),
@@ -82,12 +82,12 @@ impl Placement {
         })
     }
 
-    /// From torchrun's variables if `RANK` or `WORLD_SIZE` is there, else from Slurm's if `SLURM_PROCID` is, else one
-    /// process for itself.
+    /// Reads torchrun's variables if `RANK` or `WORLD_SIZE` is set, else Slurm's if `SLURM_PROCID` is set. Otherwise the run
+    /// has one process.
     ///
     /// # Errors
     ///
-    /// [`PlacementError`] names the variable that is missing or has no such value.
+    /// [`PlacementError`] names the variable that is missing or has an invalid value.
     pub fn from_lookup(
         lookup: impl Fn(&'static str) -> Option<String>,
     ) -> Result<Self, PlacementError> {
@@ -126,7 +126,7 @@ fn from_torchrun(variables: &Variables<'_>) -> Result<Placement, PlacementError>
     Ok(Placement { rank, world_size, local_rank, local_world_size, coordinator })
 }
 
-/// What c10d counts ranks in.
+/// Largest number of ranks: c10d counts them in `i32`.
 pub(super) const MOST_RANKS: usize = i32::MAX as usize;
 
 /// The environment, with errors that name the variable.
@@ -143,7 +143,7 @@ impl Variables<'_> {
         (self.lookup)(variable)
     }
 
-    /// Text that is not empty.
+    /// Reads text that is not empty.
     pub(super) fn text(
         &self,
         variable: &'static str,
@@ -162,7 +162,7 @@ impl Variables<'_> {
         Ok(value.trim().to_owned())
     }
 
-    /// A whole number in `range`.
+    /// Reads a whole number in `range`.
     pub(super) fn number<T: FromStr + PartialOrd + Display>(
         &self,
         variable: &'static str,
@@ -177,7 +177,7 @@ impl Variables<'_> {
         }
     }
 
-    /// As [`Self::number`], or `default` where the variable is not set.
+    /// Reads a number like [`Self::number`]; returns `default` if the variable is not set.
     pub(super) fn number_or<T: FromStr + PartialOrd + Display>(
         &self,
         variable: &'static str,
@@ -187,7 +187,7 @@ impl Variables<'_> {
         if self.has(variable) { self.number(variable, range, String::new) } else { Ok(default) }
     }
 
-    /// torchrun writes Python's `True`.
+    /// Reads a truth value; torchrun writes Python's `True`.
     fn truth(&self, variable: &'static str) -> Result<bool, PlacementError> {
         let Some(value) = (self.lookup)(variable) else { return Ok(false) };
         match value.trim().to_ascii_lowercase().as_str() {
@@ -216,8 +216,8 @@ mod tests {
 
     fn placement(variables: &[(&str, &str)]) -> Result<Placement, PlacementError> {
         Placement::from_lookup(|name| {
-            let found = variables.iter().rev().find(|(variable, _)| *variable == name)?;
-            (found.1 != "unset").then(|| found.1.to_owned())
+            let entry = variables.iter().rev().find(|(variable, _)| *variable == name)?;
+            (entry.1 != "unset").then(|| entry.1.to_owned())
         })
     }
 
@@ -233,7 +233,7 @@ mod tests {
     #[test]
     fn an_empty_environment_is_one_process() {
         assert_eq!(placement(&[]).unwrap(), Placement::single());
-        // What a shell or a batch script may well have set says nothing about ranks.
+        // Variables that a shell or a batch script may have set say nothing about ranks.
         assert_eq!(placement(&[("MASTER_PORT", "x"), ("LOCAL_RANK", "3")]).unwrap().rank, 0);
     }
 

@@ -1,6 +1,6 @@
-//! The way to a store that may not be there, in bounded time.
+//! Connects to a store that may not be there, in bounded time.
 //!
-//! c10d's client waits without end for a listener that does not answer, and does not say why it could not connect.
+//! c10d's client waits without end for a listener that does not answer, and does not report why it could not connect.
 
 use std::net::{TcpStream, ToSocketAddrs};
 use std::sync::mpsc::channel;
@@ -10,19 +10,19 @@ use std::time::{Duration, Instant};
 use super::error::GroupError;
 use super::store::Store;
 
-/// How often the address is tried.
+/// Interval between attempts to connect.
 const RETRY: Duration = Duration::from_millis(50);
-/// Time left to an answer that comes at the last moment.
+/// Extra time for an answer that comes at the last moment.
 const SLACK: Duration = Duration::from_millis(500);
 
-/// Waits for `connect`, at most `wait`. A connection that comes later is dropped.
+/// Waits for `connect`, at most `wait`. A later connection is dropped.
 pub(super) fn within(
     wait: Duration,
     key: &str,
     connect: impl FnOnce() -> Result<Store, GroupError> + Send + 'static,
 ) -> Result<Store, GroupError> {
     let (sender, receiver) = channel();
-    // Left behind where nothing answers.
+    // The thread is left behind if nothing answers.
     thread::spawn(move || sender.send(connect()));
     receiver.recv_timeout(wait.saturating_add(SLACK)).unwrap_or_else(|_| {
         let message = format!("no answer within {} s", wait.as_secs_f64());
@@ -30,7 +30,7 @@ pub(super) fn within(
     })
 }
 
-/// Waits until something listens at the address; else the last reason why nothing does.
+/// Waits until something listens at the address; otherwise returns the last reason for a failed attempt.
 pub(super) fn listener(host: &str, port: u16, wait: Duration) -> Result<(), String> {
     let began = Instant::now();
     loop {
@@ -44,7 +44,7 @@ pub(super) fn listener(host: &str, port: u16, wait: Duration) -> Result<(), Stri
     }
 }
 
-/// Why none of the host's addresses took a connection.
+/// The reason why none of the host's addresses accepted a connection; `None` if one did.
 fn attempt(host: &str, port: u16, wait: Duration) -> Option<String> {
     let addresses = match (host, port).to_socket_addrs() {
         Ok(addresses) => addresses,

@@ -3,11 +3,12 @@
 use super::host_list::{count_at, first_host};
 use super::placement::{Coordinator, MOST_RANKS, Placement, PlacementError, Variables};
 
-/// Below the ports that Linux hands to clients by itself, 32768 and up.
+/// Below the ports that Linux assigns to clients, 32768 and up.
 const FIRST_PORT: u16 = 20_000;
 const PORTS: u64 = 12_000;
 
-/// `MASTER_ADDR` and `MASTER_PORT`, where somebody has set them, come before host and port from Slurm's list and number.
+/// Reads a placement from Slurm's variables. `MASTER_ADDR` and `MASTER_PORT`, if set, override Slurm's host list and job
+/// number.
 pub(super) fn placement(variables: &Variables<'_>) -> Result<Placement, PlacementError> {
     let because = || "SLURM_PROCID is set".to_owned();
     let world_size = variables.number("SLURM_NTASKS", 1..=MOST_RANKS, because)?;
@@ -27,7 +28,7 @@ pub(super) fn placement(variables: &Variables<'_>) -> Result<Placement, Placemen
     Ok(Placement { rank, world_size, local_rank, local_world_size, coordinator: Some(coordinator) })
 }
 
-/// The entry of this node in the list of tasks, or the equal number on every node, or all on a single node.
+/// The entry of this node in the list of tasks, or the equal number on every node, or all tasks on a single node.
 fn local_world_size(variables: &Variables<'_>, world_size: usize) -> Result<usize, PlacementError> {
     for variable in ["SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE"] {
         let Some(value) = variables.get(variable) else { continue };
@@ -50,7 +51,7 @@ fn local_world_size(variables: &Variables<'_>, world_size: usize) -> Result<usiz
     })
 }
 
-/// The tasks of a step may run on some of the job's nodes only; rank 0 is on the first of its own.
+/// Host of rank 0: the first node of the step, as a step may use only some of the job's nodes.
 fn host(
     variables: &Variables<'_>,
     because: impl Fn() -> String + Copy,
@@ -101,16 +102,16 @@ mod tests {
     fn changed(changes: &[(&'static str, &'static str)]) -> Result<Placement, PlacementError> {
         let variables = [STEP, changes].concat();
         Placement::from_lookup(|name| {
-            let found = variables.iter().rev().find(|(variable, _)| *variable == name)?;
-            (found.1 != "unset").then(|| found.1.to_owned())
+            let entry = variables.iter().rev().find(|(variable, _)| *variable == name)?;
+            (entry.1 != "unset").then(|| entry.1.to_owned())
         })
     }
 
     fn coordinator(changes: &[(&'static str, &'static str)]) -> (String, u16) {
-        let found = changed(changes).expect("a whole environment").coordinator;
-        let found = found.expect("more than one process");
-        assert!(!found.served_by_launcher && found.attempt == 0);
-        (found.host, found.port)
+        let coordinator = changed(changes).expect("a whole environment").coordinator;
+        let coordinator = coordinator.expect("more than one process");
+        assert!(!coordinator.served_by_launcher && coordinator.attempt == 0);
+        (coordinator.host, coordinator.port)
     }
 
     #[test]
@@ -129,7 +130,7 @@ mod tests {
     fn tasks_on_this_host_come_from_whichever_variable_is_there() {
         let local = |changes: &[(&'static str, &'static str)]| {
             let none = ("SLURM_STEP_TASKS_PER_NODE", "unset");
-            changed(&[&[none], changes].concat()).map(|found| found.local_world_size)
+            changed(&[&[none], changes].concat()).map(|placement| placement.local_world_size)
         };
         assert_eq!(local(&[("SLURM_TASKS_PER_NODE", "1,4,2")]), Ok(4));
         assert_eq!(local(&[("SLURM_NTASKS_PER_NODE", "3")]), Ok(3));

@@ -10,7 +10,7 @@ use super::reach;
 use super::work::{milliseconds, one_line};
 use crate::TorchError;
 
-/// Longest that a process may take to connect to a store of its own.
+/// Longest time that a process may take to connect to its own store.
 const OWN: Duration = Duration::from_mins(1);
 
 /// `torch_ext::StoreHandle`.
@@ -51,14 +51,14 @@ unsafe extern "C" {
     ) -> c_int;
 }
 
-/// Keys and bytes that all processes of a run see: c10d's store, over TCP or within one process.
+/// Keys and bytes shared by all processes of a run: c10d's store, over TCP or within one process.
 ///
-/// For small things: who is there, heart-beats. An operation that waits holds the connection, so a thread that beats
-/// while another waits takes a connection of its own by [`Self::reconnect`].
+/// It is for small data such as membership and heartbeats. A waiting operation blocks the connection. A thread that sends
+/// heartbeats while another waits needs its own connection, from [`Self::reconnect`].
 #[derive(Debug)]
 pub struct Store {
     handle: Arc<Handle>,
-    /// Longest that a new connection may take.
+    /// Longest time that a new connection may take.
     connect_timeout: Duration,
 }
 
@@ -74,7 +74,7 @@ unsafe impl Sync for Handle {}
 impl Store {
     /// Serves a store on all interfaces of this host; port 0 picks a free one, see [`Self::port`].
     ///
-    /// It ends when this and everything made from it in this process is dropped.
+    /// The server ends when this store and everything made from it in this process is dropped.
     ///
     /// # Errors
     ///
@@ -132,7 +132,7 @@ impl Store {
         Self::adopt(raw, connect_timeout, host)
     }
 
-    /// A store of this process alone, for a world of one.
+    /// A store within this process, for a world of one.
     ///
     /// # Panics
     ///
@@ -143,7 +143,7 @@ impl Store {
         Self::adopt(raw, timeout, "memory").expect("an empty map has no other way to fail")
     }
 
-    /// The same store, with `prefix/` before every key.
+    /// A view of this store with `prefix/` before every key.
     ///
     /// # Errors
     ///
@@ -155,7 +155,7 @@ impl Store {
         Self::adopt(raw, self.connect_timeout, prefix)
     }
 
-    /// The same store over a connection of its own.
+    /// Opens another connection to this store.
     ///
     /// # Errors
     ///
@@ -175,7 +175,7 @@ impl Store {
         u16::try_from(unsafe { torch_ext_store_port(self.as_raw()) }).ok()
     }
 
-    /// Puts `value` at `key`.
+    /// Sets `key` to `value`.
     ///
     /// # Errors
     ///
@@ -189,7 +189,7 @@ impl Store {
         succeeded(status, "set", key)
     }
 
-    /// What is at `key`; waits for it as long as the store's time-out.
+    /// The value of `key`; waits for it at most the store's time-out.
     ///
     /// # Errors
     ///
@@ -209,7 +209,7 @@ impl Store {
         Ok(value)
     }
 
-    /// What is at `key` now, if anything.
+    /// The current value of `key`, if it is set.
     ///
     /// # Errors
     ///
@@ -218,7 +218,7 @@ impl Store {
         if self.is_set(key)? { self.get(key).map(Some) } else { Ok(None) }
     }
 
-    /// Whether anything is at `key` now.
+    /// Returns true if `key` is set now.
     ///
     /// # Errors
     ///
@@ -233,11 +233,11 @@ impl Store {
         }
     }
 
-    /// Waits until something is at `key`, at most `timeout`.
+    /// Waits until `key` is set, at most `timeout`.
     ///
     /// # Errors
     ///
-    /// [`GroupError::Store`] if nothing comes, or the store cannot be reached.
+    /// [`GroupError::Store`] if it is not set in time, or the store cannot be reached.
     pub fn wait_for(&self, key: &str, timeout: Duration) -> Result<(), GroupError> {
         let c_key = c_string("wait for", key)?;
         // SAFETY: the handle is live, the key NUL-terminated.
@@ -246,11 +246,11 @@ impl Store {
         succeeded(status, "wait for", key)
     }
 
-    /// Adds `by` to the count at `key`, which begins at 0, and returns the sum.
+    /// Adds `by` to the count at `key`, which starts at 0, and returns the sum.
     ///
     /// # Errors
     ///
-    /// [`GroupError::Store`] if what is there is no count, or the store cannot be reached.
+    /// [`GroupError::Store`] if the value is no count, or the store cannot be reached.
     pub fn add(&self, key: &str, by: i64) -> Result<i64, GroupError> {
         let c_key = c_string("add", key)?;
         let mut sum = 0;
@@ -260,7 +260,7 @@ impl Store {
         succeeded(status, "add", key).map(|()| sum)
     }
 
-    /// For the back-ends, which keep a reference of their own.
+    /// The handle for the back-ends, which keep their own reference.
     pub(super) fn as_raw(&self) -> *const RawStore {
         self.handle.0.as_ptr()
     }
@@ -271,12 +271,12 @@ impl Store {
     }
 }
 
-/// What c10d may write to standard error by itself, unless `TORCH_CPP_LOG_LEVEL` says so.
+/// Level of c10d's messages on standard error, unless `TORCH_CPP_LOG_LEVEL` sets it.
 #[derive(Clone, Copy)]
 pub(super) enum LogLevel {
-    /// For NCCL: its watchdog speaks there before it ends the process.
+    /// Level with NCCL: its watchdog writes there before it ends the process.
     Errors = 2,
-    /// For all else: failures are values here, and need no stack trace beside them.
+    /// Level without NCCL: failures are returned as values and need no stack trace.
     Silent = 3,
 }
 
@@ -314,7 +314,7 @@ fn failed(action: &'static str, key: &str) -> GroupError {
 mod tests {
     use super::*;
 
-    /// What nobody waits for in vain.
+    /// Longer than any wait in these tests.
     const LONG: Duration = Duration::from_mins(5);
     const SHORT: Duration = Duration::from_millis(300);
 

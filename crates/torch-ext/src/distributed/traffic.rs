@@ -1,4 +1,4 @@
-//! What a process has sent to the others, and how long it has waited for them.
+//! Counts the bytes that a process sends and the time that it waits.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -7,17 +7,16 @@ use super::connection::Code;
 use super::group::ProcessGroup;
 use super::operation::{Call, Operation};
 
-/// What the operations of one kind have come to in this process.
+/// Traffic of one kind of operation in this process.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Traffic {
-    /// Operations that were started.
+    /// Number of operations started.
     pub calls: u64,
-    /// Bytes of tensors that this process has sent, by the algorithms of Gloo and NCCL (rings), in bytes: of `n` ranks and a
-    /// tensor of `S` bytes, `2 S (n - 1) / n` for an all-reduce, `(n - 1) / n` of the whole for an all-gather and a
-    /// reduce-scatter, `(n - 1) S` at the root of a broadcast. What the transport adds is not counted.
+    /// Bytes of tensors sent by this process, by the ring algorithms of Gloo and NCCL. With `n` ranks and a tensor of `S`
+    /// bytes: `2 S (n - 1) / n` for an all-reduce, `(n - 1) / n` of the whole for an all-gather and a reduce-scatter,
+    /// `(n - 1) S` at the root of a broadcast. Transport overhead is not counted.
     pub bytes_sent: u64,
-    /// Time in which this process waited in [`Work::wait`](super::Work::wait) and could do nothing else. On CUDA that is not the
-    /// time of the GPU.
+    /// Time that this process was blocked in [`Work::wait`](super::Work::wait). On CUDA that is not the time of the GPU.
     pub waited: Duration,
 }
 
@@ -33,11 +32,10 @@ struct Counter {
 }
 
 impl ProcessGroup {
-    /// What this process has sent and waited so far, by operation, over this group, the group it was made of, and all others of
-    /// that.
+    /// Traffic of this process so far, by operation, summed over the whole run's group and all its sub-groups.
     pub fn traffic(&self) -> Vec<(Operation, Traffic)> {
-        let of = |operation: Operation| (operation, self.counters().read(operation));
-        Operation::ALL.map(of).to_vec()
+        let read = |operation: Operation| (operation, self.counters().read(operation));
+        Operation::ALL.map(read).to_vec()
     }
 }
 
@@ -67,8 +65,7 @@ impl Counters {
     }
 }
 
-/// Bytes that this rank of `ranks` sends in a call; `output` and `input` are the sizes, in bytes, of what is handed to the
-/// back-end.
+/// Bytes that this rank of `ranks` sends in a call; `output` and `input` are the back-end's tensor sizes, in bytes.
 pub(super) fn bytes_sent(
     code: Code,
     call: &Call,

@@ -1,4 +1,4 @@
-//! Who has not said that it failed: that is the rank to look at.
+//! Finds the ranks that did not report a failure: those are the ones to look at.
 
 use std::fmt;
 use std::sync::mpsc::channel;
@@ -9,21 +9,21 @@ use super::connection::Connection;
 use super::operation::Call;
 use super::store::Store;
 
-/// How long the ranks that failed wait for each other's word. They hear of a failure almost at once, as each that does
-/// closes its connections; on a crowded machine they may still take seconds.
+/// Time that failed ranks wait for each other's report. They notice a failure almost at once, as each failed rank closes its
+/// connections; on a crowded machine they may still take seconds.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// A store whose server is stopped does not answer at all; one whose server ends first answers no more.
+/// Extra time for the store: a stopped server does not answer at all, and one that ends first answers no more.
 const SLACK: Duration = Duration::from_secs(1);
-/// How often they look.
+/// Interval between looks into the store.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// What a rank says in the store of the run when an operation of it fails.
+/// Reports a rank's failed operation in the store of the run.
 pub(super) struct Witness {
     store: Store,
     rank: usize,
     /// The rank whose process serves the store; `None` if the launcher's does.
     server: Option<usize>,
-    /// Asked once: the connections stay closed.
+    /// Found once: the connections stay closed.
     silent: OnceLock<Vec<usize>>,
 }
 
@@ -32,8 +32,8 @@ impl Witness {
         Arc::new(Self { store, rank, server, silent: OnceLock::new() })
     }
 
-    /// Says that `call` failed, closes its connections so that every rank fails that waits for another, and returns those
-    /// of the call that say nothing.
+    /// Reports that `call` failed and closes its connections, so that every rank that waits for another fails. Returns the
+    /// ranks of the call that do not report.
     pub(super) fn silent(
         self: &Arc<Self>,
         call: &Call,
@@ -44,13 +44,13 @@ impl Witness {
             let (sender, receiver) = channel();
             let (witness, connection) = (Arc::clone(self), Arc::clone(connection));
             let (report, members) = (format!("{call}: {message}"), call.ranks());
-            // In threads that may be left behind: connections close when what is queued has ended, and c10d's client
-            // waits without end for a server that is stopped.
+            // These threads may be left behind: connections close when queued operations have ended, and c10d's client waits
+            // without end for a stopped server.
             std::thread::spawn(move || connection.close());
             std::thread::spawn(move || sender.send(witness.ask(&report, &members)));
             let heard = receiver.recv_timeout(PATIENCE + SLACK).ok().flatten();
             if self.server == Some(self.rank) {
-                // The others ask until then.
+                // The other ranks ask until then.
                 std::thread::sleep(SLACK);
             }
             heard.unwrap_or_else(|| {
@@ -60,7 +60,7 @@ impl Witness {
         self.silent.get_or_init(ask).clone()
     }
 
-    /// `None` if the store itself is lost before anything is known.
+    /// The ranks that do not report; `None` if the store is lost before anything is known.
     fn ask(&self, report: &str, members: &[usize]) -> Option<Vec<usize>> {
         let deadline = Instant::now() + PATIENCE;
         self.store.set(&key(self.rank), report.as_bytes()).ok()?;

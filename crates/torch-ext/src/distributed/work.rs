@@ -1,4 +1,4 @@
-//! An operation that goes on while the process does something else.
+//! An operation that runs while the process does something else.
 
 use std::ffi::c_int;
 use std::ptr::NonNull;
@@ -26,17 +26,17 @@ unsafe extern "C" {
     fn torch_ext_work_free(work: *mut RawWork);
 }
 
-/// An operation under way; its tensors hold their results after [`Self::wait`], and anything before.
+/// An operation in progress. Its tensors hold their results after [`Self::wait`], and anything before.
 ///
-/// It keeps its tensors alive. Dropped unfinished, a collective goes on in the background, so that the other ranks are not
-/// left waiting, and what it writes stays unknown; a send or a receive is waited for in `drop`, at most its time-out,
-/// since half a message would break every later one.
+/// It keeps its tensors alive. If dropped unfinished, a collective goes on in the background, so that the other ranks are not
+/// blocked; its output is undefined. A send or a receive is waited for in `drop`, at most its time-out, since half a message
+/// would break every later one.
 #[derive(Debug)]
 #[must_use = "the tensors hold no result before `wait`"]
 pub struct Work {
     handle: Option<Handle>,
     call: Call,
-    /// What one waits for a send or a receive; a collective ends by itself.
+    /// Longest wait for a send or a receive; a collective ends by itself.
     timeout: Option<Duration>,
     last_step: LastStep,
     witness: Option<Arc<Witness>>,
@@ -44,14 +44,14 @@ pub struct Work {
     counters: Option<Arc<Counters>>,
 }
 
-/// What this process does after the back-end has done its part.
+/// The last step of an operation in this process, after the back-end's part.
 #[derive(Debug)]
 pub(super) enum LastStep {
-    /// Nothing.
+    /// Nothing is left to do.
     None,
-    /// Round what was added in a wider kind.
+    /// Round the sum, which was taken in a wider kind.
     Round { wide: Tensor, into: Tensor },
-    /// Reduce the parts that all ranks sent, `[ranks, elements]`, in the order of ranks.
+    /// Reduce the parts that all ranks sent, `[ranks, elements]`, in rank order.
     Reduce { parts: Tensor, op: ReduceOp, into: Tensor },
 }
 
@@ -69,7 +69,7 @@ impl Drop for Handle {
 }
 
 impl Work {
-    /// Nothing to wait for.
+    /// A finished operation.
     pub(super) fn done(call: Call) -> Self {
         let (witness, connection) = (None, None);
         let last_step = LastStep::None;
@@ -77,7 +77,7 @@ impl Work {
         Self { handle: None, call, timeout: None, last_step, witness, connection, counters }
     }
 
-    /// Adopts what `torch_ext_group_start` answered; null is an error.
+    /// Adopts the result of `torch_ext_group_start`; null is an error.
     ///
     /// # Safety
     ///
@@ -100,7 +100,7 @@ impl Work {
         Ok(Self { handle, call, timeout, last_step, witness, connection, counters })
     }
 
-    /// The same, whose wait is counted.
+    /// Counts the time that this operation waits.
     pub(super) fn counted(mut self, counters: Option<Arc<Counters>>) -> Self {
         self.counters = counters;
         self
@@ -110,12 +110,12 @@ impl Work {
     ///
     /// # Errors
     ///
-    /// [`GroupError::Failed`] if a rank died, did not come within the time-out, or called something else.
+    /// [`GroupError::Failed`] if a rank died, did not call within the time-out, or called something else.
     pub fn wait(mut self) -> Result<(), GroupError> {
         self.finish()
     }
 
-    /// Whether [`Self::wait`] would return at once. Never true for a send or a receive, which end in `wait`.
+    /// Returns true if [`Self::wait`] would return at once. Never true for a send or a receive, which end in `wait`.
     pub fn is_finished(&self) -> bool {
         // SAFETY: the handle is live.
         self.handle
@@ -123,12 +123,12 @@ impl Work {
             .is_none_or(|handle| unsafe { torch_ext_work_is_finished(handle.0.as_ptr()) } == 1)
     }
 
-    /// The call that this is.
+    /// The call that started this operation.
     pub fn call(&self) -> &Call {
         &self.call
     }
 
-    /// A second call finds nothing left to do.
+    /// Waits for the operation; a second call does nothing.
     fn finish(&mut self) -> Result<(), GroupError> {
         let Some(handle) = self.handle.take() else { return Ok(()) };
         let began = Instant::now();
@@ -137,7 +137,7 @@ impl Work {
             unsafe { torch_ext_work_wait(handle.0.as_ptr(), self.timeout.map_or(0, milliseconds)) };
         if status != 0 {
             let message = one_line(&TorchError::take());
-            // It holds connections, which are about to be closed.
+            // The handle keeps connections alive, which are about to be closed.
             drop(handle);
             let (witness, connection) = (self.witness.as_ref(), self.connection.as_ref());
             return Err(lost(self.call.clone(), message, witness, connection));
@@ -153,7 +153,7 @@ impl Work {
 impl Drop for Work {
     fn drop(&mut self) {
         if self.timeout.is_some() {
-            // Nobody is left to tell of a failure; the next operation of the group meets it again.
+            // No caller is left to report to; the next operation of the group fails again.
             let _ = self.finish();
         }
     }
@@ -169,7 +169,7 @@ impl LastStep {
                 let mut sum = part(0)?;
                 for rank in 1..parts.size()[0] {
                     sum = match op {
-                        // Kinds of fewer bits are added in `Float` and rounded once.
+                        // Kinds with fewer bits are added in `Float` and rounded once.
                         ReduceOp::Sum => {
                             sum.f_totype(accumulator(sum.kind()))?.f_add(&part(rank)?)?
                         }
@@ -191,13 +191,13 @@ pub(super) fn accumulator(kind: tch::Kind) -> tch::Kind {
     }
 }
 
-/// Overwrites `into` with as many values of `from`, whatever the shapes, outside of any graph.
+/// Overwrites `into` with the values of `from`, of equal number but any shape, outside of autograd.
 pub(super) fn copy(into: &Tensor, from: &Tensor) -> Result<(), TchError> {
     let mut flat = into.f_detach()?.f_view_([-1])?;
     flat.f_copy_(&from.f_detach()?.f_reshape([-1])?)
 }
 
-/// A count as libtorch writes shapes.
+/// Converts a count to libtorch's shape type.
 pub(super) fn extent(count: usize) -> i64 {
     i64::try_from(count).expect("fewer elements than a tensor can have")
 }
@@ -207,7 +207,7 @@ pub(super) fn failed(call: Call, message: String) -> GroupError {
     GroupError::Failed { call: Box::new(call), message, silent: Vec::new() }
 }
 
-/// The error of a call that other ranks are part of: they are told, and asked.
+/// The error of a call with other ranks: this rank reports it and asks for their reports.
 fn lost(
     call: Call,
     message: String,
@@ -221,7 +221,7 @@ fn lost(
     GroupError::Failed { call: Box::new(call), message, silent }
 }
 
-/// What libtorch said, on one line, without the place in its sources that Gloo begins with.
+/// The libtorch error on one line, without the source location that Gloo puts first.
 pub(super) fn one_line(error: &TorchError) -> String {
     let lines = error.message.lines().map(str::trim).filter(|line| !line.is_empty());
     let line = lines.collect::<Vec<_>>().join("; ");
@@ -231,7 +231,7 @@ pub(super) fn one_line(error: &TorchError) -> String {
     }
 }
 
-/// For c10d, which counts in whole milliseconds and takes 0 for "no limit".
+/// Converts a time-out for c10d, which counts whole milliseconds and takes 0 for "no limit".
 pub(super) fn milliseconds(timeout: Duration) -> i64 {
     // A week is no limit for any back-end, and far from overflowing a clock.
     let most = Duration::from_hours(168);

@@ -1,4 +1,4 @@
-//! Running compiled kernels on libtorch's current stream, by CUDA's driver.
+//! Runs compiled kernels on libtorch's current stream through CUDA's driver.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use super::nvrtc;
 use super::source::{Kernel, Launch, SOURCE};
 use crate::TorchError;
 
-/// The driver's library.
+/// File name of the driver's library.
 const LIBRARY: &str = "libcuda.so.1";
 /// `CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR` and `_MINOR`.
 const CAPABILITY: [c_int; 2] = [75, 76];
@@ -20,7 +20,7 @@ unsafe extern "C" {
 }
 
 functions! {
-    /// Of the driver's interface; each answers with a `CUresult`.
+    /// Functions of the driver's interface; each returns a `CUresult`.
     Driver {
         init: c"cuInit" (c_uint),
         error_text: c"cuGetErrorString" (c_int, *mut *const c_char),
@@ -38,7 +38,7 @@ functions! {
 }
 
 functions! {
-    /// What any driver says of itself.
+    /// The version function, which every driver has.
     About {
         version: c"cuDriverGetVersion" (*mut c_int),
     }
@@ -47,17 +47,17 @@ functions! {
 /// CUDA's driver on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CudaDriver {
-    /// The newest CUDA that it runs, as 13 and 0.
+    /// Newest CUDA version that it runs, as (13, 0).
     pub cuda_version: (c_int, c_int),
-    /// Why it does not start, in its own words; `None` where it does.
+    /// The driver's error if it does not start; `None` if it does.
     pub refusal: Option<String>,
 }
 
-/// Asks the driver which CUDA it runs, and starts it.
+/// Reads the driver's CUDA version and starts the driver.
 ///
 /// # Errors
 ///
-/// [`KernelError`] if there is no driver, or it does not say.
+/// [`KernelError`] if there is no driver, or it does not report its version.
 pub fn cuda_driver() -> Result<CudaDriver, KernelError> {
     // SAFETY: the driver's library, which libtorch's CUDA half loads as well.
     let library = unsafe { Library::open(LIBRARY, &[PathBuf::from(LIBRARY)])? };
@@ -90,7 +90,7 @@ impl Driver {
         Ok(driver)
     }
 
-    /// `status` of `call` as a result.
+    /// Converts the `status` of `call` to a result.
     fn check(&self, call: &str, status: c_int) -> Result<(), KernelError> {
         if status == 0 {
             return Ok(());
@@ -108,7 +108,7 @@ impl Driver {
         Err(KernelError::Launch { call: call.to_owned(), problem })
     }
 
-    /// Runs `work` with `context` as that of this thread, and leaves the thread's own as it was.
+    /// Runs `work` with `context` as this thread's CUDA context, then restores the previous one.
     fn within<T>(
         &self,
         context: *mut c_void,
@@ -124,13 +124,13 @@ impl Driver {
     }
 }
 
-/// The kernels on one device, loaded for as long as the process lives.
+/// The kernels on one device, loaded until the process ends.
 #[derive(Debug)]
 pub(super) struct Module {
     driver: &'static Driver,
     index: c_int,
     context: *mut c_void,
-    /// In the order of [`Kernel::ALL`].
+    /// Function handles, in the order of [`Kernel::ALL`].
     functions: [*mut c_void; Kernel::ALL.len()],
 }
 
@@ -176,12 +176,12 @@ impl Module {
         Ok(Self { driver, index: device, context, functions })
     }
 
-    /// Puts a kernel on libtorch's current stream of the device, behind what it was given before.
+    /// Queues a kernel on libtorch's current stream of the device.
     ///
     /// # Safety
     ///
-    /// The arguments are those of the kernel: as many, and addresses of memory of the device that holds what the kernel reads and
-    /// writes until the stream has come to it.
+    /// The arguments have the kernel's number and types. Addresses are memory of the device that holds what the kernel reads
+    /// and writes until the stream has run it.
     pub(super) unsafe fn launch(&self, launch: &Launch<'_>) -> Result<(), KernelError> {
         let mut stream = std::ptr::null_mut();
         // SAFETY: there is room for the stream.

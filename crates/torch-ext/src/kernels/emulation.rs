@@ -1,4 +1,4 @@
-//! The same kernels compiled by the host's C++ compiler, for tests where there is no GPU.
+//! Runs the kernels on the CPU for tests without a GPU, compiled by the host's C++ compiler.
 
 use std::ffi::{CStr, CString, OsStr, c_char, c_uint, c_void};
 use std::os::unix::ffi::OsStrExt;
@@ -9,7 +9,7 @@ use super::error::KernelError;
 use super::library::Library;
 use super::source::{Launch, SOURCE, file};
 
-/// Name, blocks in x and y, threads of a block, arguments and their number; answers null, or why the kernel did not run to its end.
+/// Name, blocks in x and y, threads per block, arguments and their number; returns null, or why the kernel did not finish.
 type Run = unsafe extern "C" fn(
     *const c_char,
     c_uint,
@@ -43,7 +43,7 @@ impl Emulation {
     ///
     /// # Safety
     ///
-    /// The arguments are those of the kernel, and addresses of memory that holds what it reads and writes.
+    /// The arguments are those of the kernel; addresses are memory that holds what it reads and writes.
     pub(super) unsafe fn launch(&self, launch: &Launch<'_>) -> Result<(), KernelError> {
         let Launch { kernel, blocks: [columns, rows], threads, arguments } = *launch;
         let places: Vec<*mut c_void> =
@@ -70,14 +70,14 @@ fn failed(problem: String) -> KernelError {
     KernelError::Compiler { compiler: compiler().to_string_lossy().into_owned(), problem }
 }
 
-/// Makes a library in `folder` and answers with its path.
+/// Builds a library in `folder` and returns its path.
 fn compile(folder: &Path) -> Result<PathBuf, KernelError> {
     let (source, library) = (folder.join("kernels.cpp"), folder.join("kernels.so"));
     let text = [file!("emulation.h"), SOURCE, file!("emulation.cpp")].concat();
     std::fs::write(&source, text).map_err(|error| failed(error.to_string()))?;
     let output = Command::new(compiler())
         .args(["-std=c++17", "-O1", "-fPIC", "-shared", "-fvisibility=hidden"])
-        // A product and a sum are rounded apart, as on the device; a jump to another stack is meant.
+        // Products and sums are rounded separately, as on the device; jumps to another stack are intended.
         .args(["-ffp-contract=off", "-U_FORTIFY_SOURCE"])
         .args([OsStr::new("-o"), library.as_os_str(), source.as_os_str()])
         .output()
@@ -89,7 +89,7 @@ fn compile(folder: &Path) -> Result<PathBuf, KernelError> {
     }
 }
 
-/// A folder of this process alone, removed with what is in it.
+/// A temporary folder of this process, removed with its content.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -107,7 +107,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What cannot be removed is left to whoever tidies temporary files.
+        // Files that cannot be removed are left to the system's cleanup.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

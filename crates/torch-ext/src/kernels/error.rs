@@ -1,49 +1,49 @@
-//! Why a kernel of our own cannot be used.
+//! Errors of this crate's kernels.
 
 use tch::Device;
 use thiserror::Error;
 
 use crate::TorchError;
 
-/// Why there are no kernels of our own for a device, or one was not run.
+/// Reason why there are no kernels for a device, or why one was not run.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum KernelError {
-    /// The device is none that kernels are compiled for.
+    /// Kernels are not compiled for this kind of device.
     #[error("kernels are for CUDA devices, not for {0:?}")]
     Device(Device),
-    /// A library is not there, or is another than was expected.
+    /// A library is missing, or is not the expected one.
     #[error("{name} cannot be used: {problem}")]
     Library {
         /// The library, or the names that were looked for.
         name: String,
-        /// The loader's own words.
+        /// The loader's message.
         problem: String,
     },
-    /// The compiler refused the kernels.
+    /// The compiler rejected the kernels.
     #[error("{compiler} does not compile the kernels: {problem}")]
     Compiler {
         /// NVRTC and the architecture, or the host's compiler.
         compiler: String,
-        /// Its own words.
+        /// The compiler's message.
         problem: String,
     },
-    /// CUDA's driver refused a call, or a kernel did not run to its end.
+    /// CUDA's driver rejected a call, or a kernel did not finish.
     #[error("{call}: {problem}")]
     Launch {
-        /// What was called.
+        /// The call that failed.
         call: String,
-        /// The driver's own words.
+        /// The driver's message.
         problem: String,
     },
-    /// A tensor is not what the kernel takes.
+    /// A kernel does not take this tensor.
     #[error("{what} is {found}, expected {expected}")]
     Argument {
-        /// Its role.
+        /// Role of the tensor.
         what: &'static str,
-        /// What it is.
+        /// Description of the tensor.
         found: String,
-        /// What would have been taken.
+        /// Description of a tensor that the kernel takes.
         expected: String,
     },
     /// libtorch refused a call.

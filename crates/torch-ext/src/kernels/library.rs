@@ -1,11 +1,11 @@
-//! Libraries that are there or not, found while the program runs.
+//! Optional shared libraries, opened at run time.
 
 use std::ffi::{CStr, CString, c_void};
 use std::path::{Path, PathBuf};
 
 use super::error::KernelError;
 
-/// A library of the process, loaded for as long as it lives.
+/// A shared library, loaded until the process ends.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Library {
     handle: *mut c_void,
@@ -18,8 +18,8 @@ unsafe impl Send for Library {}
 unsafe impl Sync for Library {}
 
 impl Library {
-    /// The first of `paths` that the loader takes, under a `name` for errors: paths with a folder as they are, others where the
-    /// loader looks.
+    /// Opens the first of `paths` that the loader accepts; `name` is for errors. A path with a folder is opened as it is,
+    /// others where the loader looks.
     ///
     /// # Safety
     ///
@@ -34,13 +34,13 @@ impl Library {
             if !handle.is_null() {
                 return Ok(Self { handle, name });
             }
-            // Of several: what comes first is the likeliest to have been meant.
+            // Report the first of several errors: the first path is the likeliest to have been meant.
             problem.get_or_insert_with(loader_error);
         }
         Err(error(problem.unwrap_or_else(|| "there is none".to_owned())))
     }
 
-    /// The address of a function.
+    /// Looks up the address of a function.
     pub(super) fn function(&self, symbol: &CStr) -> Result<*mut c_void, KernelError> {
         // SAFETY: the handle is of a library that stays, the symbol ends in a NUL.
         let address = unsafe { libc::dlsym(self.handle, symbol.as_ptr()) };
@@ -52,8 +52,8 @@ impl Library {
     }
 }
 
-/// Declares a table of the functions of a library: `functions! { Table { name: c"symbol" (arguments) } }`, each of which answers
-/// with a status. `Table::of` finds them all.
+/// Declares a table of functions of a library: `functions! { Table { name: c"symbol" (arguments) } }`. Each function returns a
+/// status. `Table::of` looks all of them up.
 macro_rules! functions {
     ($(#[$about:meta])* $table:ident { $($name:ident: $symbol:literal ($($argument:ty),*)),+ $(,)? }) => {
         $(#[$about])*

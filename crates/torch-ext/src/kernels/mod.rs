@@ -1,8 +1,8 @@
-//! Kernels of our own for decoding in bf16, where libtorch has several operators or none.
+//! Custom kernels for decoding in bf16, where libtorch needs several operators or has none.
 //!
-//! Carried as source (`cuda/*.cu`), compiled by NVRTC for the device that is there and run by CUDA's driver on libtorch's current stream:
-//! neither is needed to build this crate or to run without it. The same source compiled by the host's C++ compiler runs on tensors of the
-//! CPU, one thread after another, for tests.
+//! The kernels are part of this crate as source (`cuda/*.cu`). NVRTC compiles them for the present device, and CUDA's driver
+//! runs them on libtorch's current stream. Neither is needed to build this crate or to run without kernels. For tests, the
+//! host's C++ compiler compiles the same source for tensors on the CPU, one thread after another.
 
 mod driver;
 mod emulation;
@@ -26,8 +26,8 @@ use source::{Kernel, Launch};
 
 /// The kernels, compiled for one device.
 ///
-/// They know nothing of autograd: what they answer with has no graph, and what they change in place is not noticed. As libtorch's
-/// operators do, they run behind what the device was given before; a tensor may be dropped as soon as they were called.
+/// They are outside of autograd: their results have no graph, and changes in place are not tracked. Like libtorch's operators,
+/// they run in stream order; a tensor may be dropped as soon as the call returns.
 #[derive(Debug)]
 pub struct DecodingKernels {
     device: Device,
@@ -43,28 +43,28 @@ enum Code {
 type Loaded = Result<Arc<DecodingKernels>, KernelError>;
 
 impl DecodingKernels {
-    /// The kernels for a CUDA device, compiled when they are first asked for; later calls repeat the first answer.
+    /// The kernels for a CUDA device, compiled at the first call; later calls repeat the first result.
     ///
     /// # Errors
     ///
-    /// [`KernelError`] if the device is none of CUDA's, NVRTC or the driver is missing, or either refuses the kernels.
+    /// [`KernelError`] if the device is not a CUDA device, NVRTC or the driver is missing, or either rejects the kernels.
     pub fn on(device: Device) -> Loaded {
         static LOADED: Mutex<BTreeMap<usize, Loaded>> = Mutex::new(BTreeMap::new());
         let Device::Cuda(index) = device else {
             return Err(KernelError::Device(device));
         };
-        // Whoever panicked meanwhile has left the map whole.
+        // A panic while the lock was held cannot have left the map inconsistent.
         let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
         let load = || Ok(Arc::new(Self { device, code: Code::Device(Module::load(index)?) }));
         loaded.entry(index).or_insert_with(load).clone()
     }
 
-    /// The same source on the CPU, for tests: compiled by `$CXX` or `c++`, once a process. Threads of a block run one after another from
-    /// barrier to barrier, so that a missing barrier shows; one kernel runs at a time in the process.
+    /// The kernels on the CPU, for tests: compiled by `$CXX` or `c++`, once per process. Threads of a block run one after
+    /// another from barrier to barrier, so that a missing barrier shows. One kernel runs at a time in the process.
     ///
     /// # Errors
     ///
-    /// [`KernelError`] if there is no compiler, or it refuses the kernels.
+    /// [`KernelError`] if there is no compiler, or it rejects the kernels.
     pub fn emulated() -> Loaded {
         static COMPILED: OnceLock<Loaded> = OnceLock::new();
         let compile = || {
@@ -76,7 +76,7 @@ impl DecodingKernels {
 
     /// # Safety
     ///
-    /// The arguments are those of the kernel, and addresses of memory of this device that holds what it reads and writes.
+    /// The arguments are those of the kernel; addresses are memory of this device that holds what it reads and writes.
     unsafe fn launch(&self, launch: &Launch<'_>) -> Result<(), KernelError> {
         match &self.code {
             // SAFETY: by the contract; memory that libtorch frees meanwhile is used again behind this kernel, on the same stream.

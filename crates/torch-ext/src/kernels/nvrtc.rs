@@ -1,4 +1,4 @@
-//! Compiling kernels while the program runs, by NVRTC.
+//! Compiles kernels at run time through NVRTC.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::path::{Path, PathBuf};
@@ -9,11 +9,11 @@ use super::library::{Library, functions};
 use crate::cuda_libraries::library_folders;
 use crate::device::library_folder;
 
-/// NVRTC's names, by the versions of CUDA that libtorch comes with.
+/// NVRTC's file names for the versions of CUDA that libtorch comes with.
 const NAMES: [&str; 3] = ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"];
 
 functions! {
-    /// Of NVRTC's interface, the same in versions 12 and 13; each answers with an `nvrtcResult`.
+    /// Functions of NVRTC's interface, equal in versions 12 and 13; each returns an `nvrtcResult`.
     Nvrtc {
         create: c"nvrtcCreateProgram" (*mut *mut c_void, *const c_char, *const c_char, c_int, *const *const c_char, *const *const c_char),
         compile: c"nvrtcCompileProgram" (*mut c_void, c_int, *const *const c_char),
@@ -38,11 +38,11 @@ impl Drop for Program<'_> {
     }
 }
 
-/// Machine code of `source` for devices of a compute capability: needs no device.
+/// Compiles `source` to machine code for devices of a compute capability; needs no device.
 ///
 /// # Errors
 ///
-/// If there is no NVRTC, or it does not compile the source, with its log.
+/// If there is no NVRTC, or it does not compile the source; the error has its log.
 pub(super) fn compile(
     source: &str,
     (major, minor): (c_int, c_int),
@@ -57,7 +57,7 @@ fn compile_by(
     source: &str,
     (major, minor): (c_int, c_int),
 ) -> Result<Vec<u8>, KernelError> {
-    // A product and a sum are rounded apart, as libtorch's operators and the host do.
+    // Products and sums are rounded separately, as by libtorch's operators and the host.
     let options = [format!("--gpu-architecture=sm_{major}{minor}"), "--fmad=false".to_owned()];
     let failed = |problem: String| KernelError::Compiler {
         compiler: format!("NVRTC for sm_{major}{minor}"),
@@ -88,7 +88,7 @@ fn compile_by(
 }
 
 impl Program<'_> {
-    /// What a pair of functions that tell a size and fill so many bytes have to say.
+    /// Reads bytes through a pair of functions: one returns the size, the other fills the bytes.
     fn bytes(
         &self,
         what: &str,
@@ -111,7 +111,7 @@ impl Program<'_> {
 fn open(libtorch: Option<&Path>) -> Result<Nvrtc, KernelError> {
     let paths = paths(libtorch);
     for path in &paths {
-        // NVRTC asks the loader for its second half by name alone, which finds it in this folder only if it is loaded already.
+        // NVRTC opens its second half by name alone, which the loader finds in this folder only if it is already loaded.
         for builtins in builtins_beside(path) {
             // SAFETY: a part of NVRTC, which would load it.
             let _kept_loaded = unsafe { Library::open("NVRTC's builtins", &[builtins]) };
@@ -123,7 +123,7 @@ fn open(libtorch: Option<&Path>) -> Result<Nvrtc, KernelError> {
     unsafe { Nvrtc::of(&library) }
 }
 
-/// Where NVRTC may lie: beside libtorch, in NVIDIA's wheels beside torch's, and where the loader looks.
+/// Possible paths of NVRTC: beside libtorch, in NVIDIA's wheels beside torch's, and names for the loader to find.
 fn paths(libtorch: Option<&Path>) -> Vec<PathBuf> {
     let folders = library_folders(libtorch);
     let in_folders =
@@ -131,7 +131,7 @@ fn paths(libtorch: Option<&Path>) -> Vec<PathBuf> {
     in_folders.filter(|path| path.exists()).chain(NAMES.iter().map(PathBuf::from)).collect()
 }
 
-/// Files `libnvrtc-builtins.so*` in the folder of an NVRTC; none where the path has no folder.
+/// Files `libnvrtc-builtins.so*` in the folder of an NVRTC; none if the path has no folder.
 fn builtins_beside(nvrtc: &Path) -> Vec<PathBuf> {
     let folder = nvrtc.parent().filter(|folder| folder.is_absolute());
     let entries = folder.and_then(|folder| std::fs::read_dir(folder).ok()).into_iter().flatten();
@@ -148,7 +148,7 @@ mod tests {
     use super::*;
     use crate::kernels::source::SOURCE;
 
-    /// Ampere, Hopper, Blackwell.
+    /// Compute capabilities of Ampere, Hopper and Blackwell.
     const CAPABILITIES: [(c_int, c_int); 3] = [(8, 0), (9, 0), (10, 0)];
 
     #[test]
@@ -168,7 +168,7 @@ mod tests {
         assert!(unknown.contains("sm_12"), "{unknown}");
     }
 
-    /// NVRTC as far as its loading goes: it compiles once the loader finds its second half by name.
+    /// A fake NVRTC for the loading only: it compiles once the loader finds its second half by name.
     const FAKE: &str = r#"
 #include <dlfcn.h>
 #include <stddef.h>
@@ -181,7 +181,7 @@ int nvrtcGetCUBIN(void *p, char *c) { c[0] = 'b'; c[1] = 'i'; c[2] = 'n'; return
 int nvrtcDestroyProgram(void **p) { return 0; }
 "#;
 
-    /// As in NVIDIA's wheel: two libraries in a folder that the loader does not search.
+    /// Like NVIDIA's wheel: two libraries in a folder that the loader does not search.
     #[test]
     fn the_half_that_nvrtc_asks_for_by_name_is_found_beside_it() {
         let packages = std::env::temp_dir().join(format!("nvrtc-halves-{}", std::process::id()));
@@ -200,10 +200,10 @@ int nvrtcDestroyProgram(void **p) { return 0; }
         build(FAKE, "libnvrtc.so.13");
         let alone = compile_by(&open(Some(&torch)).unwrap(), "", (9, 0)).unwrap_err().to_string();
         build("int builtins;", "libnvrtc-builtins.so.0.test");
-        let whole = compile_by(&open(Some(&torch)).unwrap(), "", (9, 0));
+        let complete = compile_by(&open(Some(&torch)).unwrap(), "", (9, 0));
         std::fs::remove_dir_all(&packages).unwrap();
         assert!(alone.contains("nvrtcCompileProgram answers 7"), "{alone}");
-        assert_eq!(whole.unwrap(), b"bin");
+        assert_eq!(complete.unwrap(), b"bin");
     }
 
     #[test]
@@ -214,10 +214,10 @@ int nvrtcDestroyProgram(void **p) { return 0; }
             std::fs::create_dir_all(folder).unwrap();
         }
         std::fs::write(wheel.join("libnvrtc.so.13"), "").unwrap();
-        let found = paths(Some(&torch));
+        let candidates = paths(Some(&torch));
         std::fs::remove_dir_all(&packages).unwrap();
-        assert_eq!(found[0], wheel.join("libnvrtc.so.13"));
-        assert_eq!(found[1..], NAMES.map(PathBuf::from));
+        assert_eq!(candidates[0], wheel.join("libnvrtc.so.13"));
+        assert_eq!(candidates[1..], NAMES.map(PathBuf::from));
         assert_eq!(paths(None), NAMES.map(PathBuf::from));
     }
 
@@ -228,8 +228,8 @@ int nvrtcDestroyProgram(void **p) { return 0; }
         let error = missing.unwrap_err().to_string();
         assert!(error.starts_with("libnone.so cannot be used: libnone.so.99: "), "{error}");
         // SAFETY: the C library is loaded already.
-        let own = unsafe { Library::open("C", &[PathBuf::from("libc.so.6")]) }.unwrap();
-        let error = own.function(c"nvrtcCreateProgram").unwrap_err().to_string();
+        let library = unsafe { Library::open("C", &[PathBuf::from("libc.so.6")]) }.unwrap();
+        let error = library.function(c"nvrtcCreateProgram").unwrap_err().to_string();
         assert_eq!(error, "C cannot be used: it has no nvrtcCreateProgram");
     }
 }

@@ -1,27 +1,27 @@
-//! What the kernels compute, for tensors that were looked at first.
+//! The operations of the kernels, with checks of their tensors.
 
 use tch::{Kind, Tensor};
 
 use super::{DecodingKernels, Kernel, KernelError, Launch};
 
-/// Threads of a block where each thread has work of its own.
+/// Threads of a block where each thread works on its own.
 const THREADS: u32 = 128;
-/// Where a block works on a row together.
+/// Threads of a block that works on one row.
 const THREADS_OF_ROW: u32 = 512;
 
 impl DecodingKernels {
-    /// Rotates queries and keys, answers with the queries, `[rows, heads, head_dim]`, and puts keys and values in their places of the
-    /// cache, in one launch.
+    /// Rotates queries and keys, returns the queries, `[rows, heads, head_dim]`, and stores keys and values in the KV cache, in
+    /// one launch.
     ///
-    /// `product` is what one product leaves of each row, bf16 `[rows, heads + 2 · kv_heads, head_dim]`: queries, keys, values, with
-    /// `head_dim` a multiple of 4. `cosine` and `sine` are of the row's angles, f32 `[rows, head_dim / 2]`; number `i` of a head turns with
-    /// number `i + head_dim / 2`, each product and sum rounded to f32 and the outcome to bf16. `places` are indices into the first
-    /// dimension of `keys` and `values`, i64 `[rows]`, which are bf16 `[places, kv_heads, head_dim]`; no two rows may have the same,
-    /// and a row whose place is none of these is not stored.
+    /// `product` is the output of the fused projection, bf16 `[rows, heads + 2 · kv_heads, head_dim]`: queries, keys, values,
+    /// with `head_dim` a multiple of 4. `cosine` and `sine` are those of the rows' angles, f32 `[rows, head_dim / 2]`. Number
+    /// `i` of a head is rotated with number `i + head_dim / 2`; each product and sum is rounded to f32 and the result to bf16.
+    /// `places` are indices into the first dimension of `keys` and `values`, i64 `[rows]`; those are bf16
+    /// `[places, kv_heads, head_dim]`. No two rows may have the same place, and a row with a place out of range is not stored.
     ///
     /// # Errors
     ///
-    /// [`KernelError`] if a tensor is another than described, or the kernel cannot be launched.
+    /// [`KernelError`] if a tensor is not as described, or the kernel cannot be launched.
     ///
     /// # Panics
     ///
@@ -60,12 +60,13 @@ impl DecodingKernels {
         Ok(query)
     }
 
-    /// `x ← x + y`, rounded to bf16, where there is a `y`; answers with `x / sqrt(mean(x²) + epsilon) · weight`, computed in f32 and
-    /// rounded once, in one launch. All are bf16, `x` and `y` `[.., hidden]` and `weight` `[hidden]`, with `hidden` even.
+    /// Adds `y`, if there is one: `x ← x + y`, rounded to bf16. Returns `x / sqrt(mean(x²) + epsilon) · weight`, computed in
+    /// f32 and rounded once, in one launch. All are bf16, `x` and `y` `[.., hidden]` and `weight` `[hidden]`, with `hidden`
+    /// even.
     ///
     /// # Errors
     ///
-    /// [`KernelError`] if a tensor is another than described, or the kernel cannot be launched; `x` is as it was then.
+    /// [`KernelError`] if a tensor is not as described, or the kernel cannot be launched; `x` is then unchanged.
     ///
     /// # Panics
     ///
@@ -91,12 +92,12 @@ impl DecodingKernels {
         Ok(normed)
     }
 
-    /// `silu(gate) · up` of gate and up one after another, bf16 `[.., 2 · width]` to `[.., width]` with `width` even, in one launch;
-    /// `silu` is computed in f32 and rounded to bf16, and so is the product.
+    /// Computes `silu(gate) · up` of concatenated gate and up, bf16 `[.., 2 · width]` to `[.., width]` with `width` even, in
+    /// one launch. `silu` is computed in f32 and rounded to bf16, and so is the product.
     ///
     /// # Errors
     ///
-    /// [`KernelError`] if the tensor is another than described, or the kernel cannot be launched.
+    /// [`KernelError`] if the tensor is not as described, or the kernel cannot be launched.
     ///
     /// # Panics
     ///
@@ -117,16 +118,17 @@ impl DecodingKernels {
         Ok(gated)
     }
 
-    /// Draws a token a row from `softmax(logits / temperature)`, in f64: the first up to which the probabilities add up to more than the
-    /// row's uniform number; with temperature 0 the likeliest, of several the first. Answers with tokens, i64 `[rows]`, and their
-    /// log-probabilities in nats at that temperature, or at 1 where it is 0, f64 `[rows]`, in one launch.
+    /// Samples a token per row from `softmax(logits / temperature)`, in f64, in one launch. It is the first token at which the
+    /// cumulative probability exceeds the row's uniform number. With temperature 0 it is the first of the likeliest tokens.
+    /// Returns tokens, i64 `[rows]`, and their log-probabilities in nats, f64 `[rows]`, at that temperature, or at 1 where it
+    /// is 0.
     ///
-    /// `logits` are bf16 `[rows, vocabulary]`, -∞ for what is impossible; `uniforms` f64 `[rows]` of `[0, 1)`. Of a row that has no number
-    /// but -∞, or a NaN, some token is answered.
+    /// `logits` are bf16 `[rows, vocabulary]`, -∞ for impossible tokens; `uniforms` are f64 `[rows]` in `[0, 1)`. A row with
+    /// only -∞, or with a NaN, gets some token of the vocabulary.
     ///
     /// # Errors
     ///
-    /// [`KernelError`] if a tensor is another than described, or the kernel cannot be launched.
+    /// [`KernelError`] if a tensor is not as described, or the kernel cannot be launched.
     ///
     /// # Panics
     ///
@@ -154,7 +156,7 @@ impl DecodingKernels {
         Ok([tokens, log_prob])
     }
 
-    /// As [`address`](Self::address), of numbers in bf16 that are read two at a time.
+    /// The [`address`](Self::address) of bf16 numbers that are read two at a time.
     fn words(
         &self,
         what: &'static str,
@@ -169,7 +171,7 @@ impl DecodingKernels {
         }
     }
 
-    /// Where a tensor's numbers lie, if it is on this device, of this kind and shape, and without gaps.
+    /// Address of a contiguous tensor's numbers, if it is on this device and of this kind and shape.
     fn address(
         &self,
         what: &'static str,
@@ -189,11 +191,11 @@ impl DecodingKernels {
         Err(argument(what, tensor, expected))
     }
 
-    /// A block a row.
+    /// Launches one block per row.
     ///
     /// # Safety
     ///
-    /// As of [`DecodingKernels::launch`].
+    /// The conditions of [`DecodingKernels::launch`].
     unsafe fn by_row(
         &self,
         kernel: Kernel,
@@ -204,11 +206,11 @@ impl DecodingKernels {
         unsafe { self.on_grid(kernel, [rows, 1], THREADS_OF_ROW, arguments) }
     }
 
-    /// Rows of so many words, and a thread a word.
+    /// Launches one thread per word, for rows of `words` words.
     ///
     /// # Safety
     ///
-    /// As of [`DecodingKernels::launch`].
+    /// The conditions of [`DecodingKernels::launch`].
     unsafe fn by_word(
         &self,
         kernel: Kernel,
@@ -222,7 +224,7 @@ impl DecodingKernels {
 
     /// # Safety
     ///
-    /// As of [`DecodingKernels::launch`].
+    /// The conditions of [`DecodingKernels::launch`].
     unsafe fn on_grid(
         &self,
         kernel: Kernel,
@@ -244,7 +246,7 @@ impl DecodingKernels {
     }
 }
 
-/// Size of a tensor `[.., columns]` and its rows and columns, if these are some, and a multiple of `step`.
+/// Size of a tensor `[.., columns]` and its rows and columns, if the columns are a positive multiple of `step`.
 fn matrix(
     what: &'static str,
     tensor: &Tensor,
@@ -267,8 +269,8 @@ fn heads(what: &'static str, tensor: &Tensor) -> Result<[i64; 3], KernelError> {
 }
 
 fn argument(what: &'static str, tensor: &Tensor, expected: String) -> KernelError {
-    let found = format!("{:?} {:?} on {:?}", tensor.kind(), tensor.size(), tensor.device());
-    KernelError::Argument { what, found, expected }
+    let actual = format!("{:?} {:?} on {:?}", tensor.kind(), tensor.size(), tensor.device());
+    KernelError::Argument { what, found: actual, expected }
 }
 
 fn bits(number: i64) -> u64 {

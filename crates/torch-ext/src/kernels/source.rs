@@ -1,6 +1,6 @@
-//! The kernels, as text.
+//! The source of the kernels, as text.
 
-/// A file under its own name in messages of a compiler.
+/// Includes a file so that compiler messages name it.
 macro_rules! file {
     ($name:literal) => {
         concat!("#line 1 \"", $name, "\"\n", include_str!(concat!("../../cuda/", $name)))
@@ -8,7 +8,7 @@ macro_rules! file {
 }
 pub(super) use file;
 
-/// All kernels as one program that includes nothing.
+/// All kernels as one program without includes.
 pub(super) const SOURCE: &str = concat!(
     file!("words.cu"),
     file!("reduction.cu"),
@@ -28,11 +28,11 @@ pub(super) enum Kernel {
 }
 
 impl Kernel {
-    /// In the order of their declaration.
+    /// All kernels, in the order of their declaration.
     pub(super) const ALL: [Self; 4] =
         [Self::RotateAndStore, Self::AddAndNormalise, Self::Gate, Self::Draw];
 
-    /// Its name in the source.
+    /// Name of the kernel in the source.
     pub(super) fn name(self) -> &'static std::ffi::CStr {
         match self {
             Self::RotateAndStore => c"rotate_and_store",
@@ -43,14 +43,14 @@ impl Kernel {
     }
 }
 
-/// How a kernel is run.
+/// Settings of a kernel launch.
 #[derive(Debug)]
 pub(super) struct Launch<'a> {
     pub(super) kernel: Kernel,
     /// Blocks in x and y, at least one each.
     pub(super) blocks: [u32; 2],
-    /// Threads of a block, in whole warps.
+    /// Threads per block, in whole warps.
     pub(super) threads: u32,
-    /// Bits of the arguments, eight bytes each: addresses, `long long` and `double` alone.
+    /// Bits of the arguments, eight bytes each: only addresses, `long long` and `double`.
     pub(super) arguments: &'a [u64],
 }

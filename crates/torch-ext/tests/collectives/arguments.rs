@@ -1,4 +1,4 @@
-//! Mistakes that are found before anything is sent, and a world of one.
+//! Invalid arguments that are rejected before anything is sent, and a world of one.
 
 use std::time::Duration;
 
@@ -67,7 +67,7 @@ fn a_placement_without_a_coordinator_is_refused() {
     assert!(text.starts_with("MASTER_ADDR is not set"), "{text}");
 }
 
-/// The constructor of NCCL is never reached where its library, or the device, is missing.
+/// The constructor of NCCL is never reached if its library, or the device, is missing.
 #[test]
 fn without_the_cuda_device_nccl_is_an_error_that_says_so() {
     let variables = [

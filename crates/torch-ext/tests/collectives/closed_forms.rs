@@ -1,4 +1,4 @@
-//! Every collective against what its definition says, in every kind that training uses.
+//! Checks every collective against its definition, in every kind that training uses.
 
 use tch::{Device, Kind, Tensor};
 use torch_ext::distributed::Operation;
@@ -15,11 +15,11 @@ fn tensor(shape: &[i64], kind: Kind, value: impl Fn(i64) -> i64) -> Tensor {
     Tensor::from_slice(&values).to_kind(kind).reshape(shape)
 }
 
-fn assert_is(found: &Tensor, what: &str, value: impl Fn(i64) -> i64) {
-    let found: Vec<i64> =
-        Vec::<i64>::try_from(found.to_kind(Kind::Int64).reshape([-1])).expect("numbers");
-    let expected: Vec<i64> = (0..).take(found.len()).map(value).collect();
-    assert_eq!(found, expected, "{what}");
+fn assert_is(actual: &Tensor, what: &str, value: impl Fn(i64) -> i64) {
+    let actual: Vec<i64> =
+        Vec::<i64>::try_from(actual.to_kind(Kind::Int64).reshape([-1])).expect("numbers");
+    let expected: Vec<i64> = (0..).take(actual.len()).map(value).collect();
+    assert_eq!(actual, expected, "{what}");
 }
 
 /// All numbers are small whole ones: exact in every kind, whatever the order of addition.
@@ -38,10 +38,10 @@ pub(crate) fn scenario(group: &ProcessGroup) {
     traffic(group, rank, size);
 }
 
-/// What the definition of each algorithm says; a world of one sends nothing.
+/// Checks traffic against the definition of each algorithm; a world of one sends nothing.
 fn traffic(group: &ProcessGroup, rank: i64, size: i64) {
     if std::env::var_os(VERIFY).is_some() {
-        // Calls that are compared send more.
+        // Verified calls send more.
         return;
     }
     let read = || group.traffic();
@@ -54,9 +54,9 @@ fn traffic(group: &ProcessGroup, rank: i64, size: i64) {
     let part = Tensor::zeros([8], (Kind::Double, Device::Cpu));
     group.reduce_scatter(&eight(), &part, ReduceOp::Sum).unwrap();
     group.broadcast(&part, 0).unwrap();
-    let whole = 64 * ranks;
+    let total = 64 * ranks;
     let expected = [
-        (Operation::AllReduce, 2 * whole * others / ranks),
+        (Operation::AllReduce, 2 * total * others / ranks),
         (Operation::AllGather, 64 * others),
         (Operation::ReduceScatter, 64 * others),
         (Operation::Broadcast, if rank == 0 { 64 * others } else { 0 }),
@@ -65,7 +65,7 @@ fn traffic(group: &ProcessGroup, rank: i64, size: i64) {
     for ((operation, before), (_, now)) in before.into_iter().zip(read()) {
         let sent = now.bytes_sent - before.bytes_sent;
         let expected =
-            expected.iter().find(|(of, _)| *of == operation).map_or(0, |(_, sent)| *sent);
+            expected.iter().find(|(other, _)| *other == operation).map_or(0, |(_, sent)| *sent);
         assert_eq!(sent, expected, "{operation}");
         assert!(now.waited >= before.waited);
     }
@@ -128,29 +128,29 @@ fn movements(group: &ProcessGroup, kind: Kind, rank: i64, size: i64) {
 
 /// 256 + 1 is 256 in `BFloat16`, however often it is added; the sum over ranks is rounded once.
 fn narrow_sums(group: &ProcessGroup, size: i64) {
-    let own = if group.rank() == 0 { 256.0 } else { 1.0 };
+    let base = if group.rank() == 0 { 256.0 } else { 1.0 };
     for kind in [Kind::BFloat16, Kind::Half] {
         let scale = if kind == Kind::Half { 8.0 } else { 1.0 }; // 2048 + 1 is 2048 in Half
         let expected =
             Tensor::from(scale * 256.0 + (size - 1) as f64).to_kind(kind).double_value(&[]);
-        let own = if own > 1.0 { scale * own } else { own };
-        let sum = Tensor::full([4], own, (kind, Device::Cpu));
+        let base = if base > 1.0 { scale * base } else { base };
+        let sum = Tensor::full([4], base, (kind, Device::Cpu));
         group.all_reduce(&sum, ReduceOp::Sum).unwrap();
         assert_eq!(sum.double_value(&[3]), expected, "{kind:?} of {size} ranks");
         let part = Tensor::zeros([1], (kind, Device::Cpu));
-        let input = Tensor::full([size], own, (kind, Device::Cpu));
+        let input = Tensor::full([size], base, (kind, Device::Cpu));
         group.reduce_scatter(&input, &part, ReduceOp::Sum).unwrap();
         assert_eq!(part.double_value(&[0]), expected, "{kind:?} of {size} ranks");
     }
 }
 
 fn bytes(group: &ProcessGroup) {
-    let of = |rank: usize| vec![u8::try_from(rank).expect("few ranks"); 3 * rank];
-    let all = group.all_gather_bytes(&of(group.rank())).unwrap();
-    assert_eq!(all, (0..group.world_size()).map(of).collect::<Vec<_>>());
+    let payload = |rank: usize| vec![u8::try_from(rank).expect("few ranks"); 3 * rank];
+    let all = group.all_gather_bytes(&payload(group.rank())).unwrap();
+    assert_eq!(all, (0..group.world_size()).map(payload).collect::<Vec<_>>());
     assert_eq!(group.all_gather_bytes(&[]).unwrap(), vec![Vec::<u8>::new(); group.world_size()]);
     for root in 0..group.world_size() {
-        assert_eq!(group.broadcast_bytes(&of(group.rank()), root).unwrap(), of(root));
+        assert_eq!(group.broadcast_bytes(&payload(group.rank()), root).unwrap(), payload(root));
     }
     let key = "count";
     group.store().add(key, 1).unwrap();

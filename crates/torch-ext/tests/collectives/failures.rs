@@ -1,4 +1,4 @@
-//! Ranks that do not come, die, stop, or call something else: an error on every other rank, in time.
+//! Ranks that do not join, die, stop, or call something else: every other rank gets an error, in time.
 
 use std::net::TcpListener;
 use std::process::{Child, Command, Output};
@@ -12,21 +12,21 @@ use crate::processes::{CONNECT, LONG, LOST, Run, TIMEOUT, VERIFY, command, error
 
 const F32: (Kind, Device) = (Kind::Float, Device::Cpu);
 
-/// Seconds that ranks wait for each other where that is waited for; all of them join within these.
+/// Seconds that ranks wait for each other in tests of time-outs; all of them join within this time.
 const PATIENCE: &str = "10";
 
-/// For the starting process to read.
+/// Prints an error for the starting process to read.
 pub(crate) fn say(error: &GroupError) {
     eprintln!("error: {error}");
 }
 
-/// Until the starting process ends this one.
+/// Sleeps until the starting process ends this one.
 fn hang() {
     std::thread::sleep(Duration::from_hours(24));
 }
 
-/// Every rank says that it is there; rank 1, or another that the starting process names, then waits for what that does to
-/// it, the others reduce.
+/// Every rank reports that it is ready. Rank 1, or another that the starting process names, then waits to be killed or stopped;
+/// the others reduce.
 pub(crate) fn lost_peer(group: &ProcessGroup) {
     let ready = Tensor::ones([1], F32);
     group.all_reduce(&ready, ReduceOp::Sum).unwrap();
@@ -38,7 +38,7 @@ pub(crate) fn lost_peer(group: &ProcessGroup) {
     let tensor = Tensor::ones([1024], F32);
     let error = group.all_reduce(&tensor, ReduceOp::Sum).expect_err("a rank is lost");
     assert!(matches!(error, GroupError::Failed { .. }), "{error:?}");
-    // The group is gone for good: what follows fails too, and waits for no time-out.
+    // The group is closed for good: later calls fail too, without waiting for a time-out.
     group.all_reduce(&tensor, ReduceOp::Sum).expect_err("it stays lost");
     say(&error);
 }
@@ -70,7 +70,7 @@ pub(crate) fn disagreement(group: &ProcessGroup) {
         assert!(matches!(error, GroupError::Disagreement { .. }), "{error:?}");
         say(&error);
     }
-    // Nothing was sent, so the group is as good as before.
+    // Nothing was sent, so the group still works.
     group.all_reduce(&narrow, ReduceOp::Sum).unwrap();
 }
 
@@ -80,7 +80,7 @@ fn kill(process: &Child, signal: &str) {
     assert!(sent.expect("kill is there").success(), "{signal} could not be sent");
 }
 
-/// What one rank said, once it has ended.
+/// Output of a single rank, once it has ended.
 fn one(command: &mut Command) -> Output {
     finish(vec![Process::start(command)]).remove(0)
 }
@@ -92,7 +92,7 @@ fn a_lone_rank_of_two_names_the_missing_one_after_the_time_out() {
     assert_eq!(message, "rank 0 of 2 waited 1.5 s for all to join, without ranks [1]");
 }
 
-/// Where nobody listens, and where something listens that is no store.
+/// Covers a port with no listener, and one whose listener is no store.
 #[test]
 fn a_rank_without_a_store_names_where_it_looked_and_how_long() {
     let (port, listener) = (Port::reserve(), TcpListener::bind("127.0.0.1:0").unwrap());
@@ -135,7 +135,7 @@ fn two_processes_of_one_rank_are_found_out() {
 
 #[test]
 fn a_killed_rank_ends_the_operation_of_every_other_at_once() {
-    // Longer than anybody waits: it ends because the connections are closed.
+    // Longer than the test runs: the operation ends because the connections are closed.
     let run = Run::start("lost_peer", 4, &[(TIMEOUT, "100000")]);
     run.wait_for_all("ready");
     kill(&run.ranks[1], "-KILL");
@@ -163,7 +163,7 @@ fn a_stopped_rank_ends_the_operation_of_every_other_after_the_time_out() {
     assert!(message.ends_with("; no word from rank 1"), "{message}");
 }
 
-/// Ranks whose store rank 0 serves, with all of them at the point where `lost` is about to be lost.
+/// Starts ranks whose store rank 0 serves, and waits until rank `lost` is about to be lost.
 fn without_a_launcher(world_size: usize, lost: &str) -> Vec<Process> {
     let port = Port::reserve();
     let extra = [(TIMEOUT, PATIENCE), (LOST, lost)];
@@ -185,7 +185,7 @@ fn a_stopped_rank_0_that_serves_the_store_is_named_too() {
     assert!(message.ends_with("; no word from rank 0"), "{message}");
 }
 
-/// Rank 0 is the first to know, and must not take the store away before the others do.
+/// Rank 0 knows first, and must not end its store before the others know.
 #[test]
 fn a_killed_rank_is_named_by_all_where_rank_0_serves_the_store() {
     let mut ranks = without_a_launcher(3, "1");
@@ -214,14 +214,14 @@ fn a_message_that_does_not_come_names_its_sender() {
 fn ranks_that_call_different_things_hear_so_on_both_sides() {
     let run = Run::start("disagreement", 2, &[(VERIFY, "1")]);
     let outputs = run.outputs();
-    let said = |rank: usize| -> Vec<String> {
+    let messages = |rank: usize| -> Vec<String> {
         assert!(outputs[rank].status.success(), "{}", text(&outputs[rank]));
         let all = text(&outputs[rank]);
         let lines = all.lines().filter_map(|line| line.split_once("error: "));
         lines.map(|(_, message)| message.to_owned()).collect()
     };
     assert_eq!(
-        said(0),
+        messages(0),
         [
             "rank 0 of 2: all-reduce of 4 Float, but rank 1 calls all-reduce of 8 Float by sum",
             "rank 0 of 2: all-reduce of 4 Float, but rank 1 calls all-reduce of 4 BFloat16 by sum",
@@ -231,7 +231,7 @@ fn ranks_that_call_different_things_hear_so_on_both_sides() {
         ]
     );
     assert_eq!(
-        said(1)[0],
+        messages(1)[0],
         "rank 1 of 2: all-reduce of 8 Float, but rank 0 calls all-reduce of 4 Float by sum"
     );
 }

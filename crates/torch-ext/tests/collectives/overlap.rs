@@ -1,4 +1,4 @@
-//! Operations that go on while their process computes.
+//! Operations that overlap with computation.
 
 use tch::{Device, Kind, Tensor};
 use torch_ext::{ProcessGroup, ReduceOp};
@@ -23,7 +23,7 @@ pub(crate) fn scenario(group: &ProcessGroup) {
     let gathered = Tensor::zeros([group.world_size() as i64], F64);
     let gather = group.all_gather_async(&Tensor::full([1], rank, F64), &gathered).unwrap();
 
-    // Something to do meanwhile; then in another order than that of the calls.
+    // Computes meanwhile, then waits in another order than that of the calls.
     assert!(
         Tensor::eye(128, F64).matmul(&Tensor::eye(128, F64)).trace().double_value(&[]) == 128.0
     );
@@ -44,7 +44,7 @@ pub(crate) fn scenario(group: &ProcessGroup) {
     dropped(group);
 }
 
-/// Nobody has to wait to learn that there is nothing to wait for.
+/// Polling shows that an operation has finished, without waiting.
 fn finished(group: &ProcessGroup) {
     let work = group.barrier_async().unwrap();
     while !work.is_finished() {
@@ -53,7 +53,7 @@ fn finished(group: &ProcessGroup) {
     work.wait().unwrap();
 }
 
-/// Works and tensors that are dropped unfinished leave a group that is whole.
+/// Works and tensors that are dropped unfinished leave a working group.
 fn dropped(group: &ProcessGroup) {
     for _ in 0..20 {
         let tensor = Tensor::ones([50_000], (Kind::BFloat16, Device::Cpu));

@@ -15,13 +15,13 @@ pub(crate) const VERIFY: &str = "COLLECTIVES_VERIFY";
 /// Far longer than anything takes here, unless it hangs.
 pub(crate) const LONG: Duration = Duration::from_mins(5);
 
-/// The ranks of a run, and the store that the launcher, here the test, serves for them.
+/// The ranks of a run, and the store that this test serves in place of a launcher.
 pub(crate) struct Run {
     pub(crate) store: Store,
     pub(crate) ranks: Vec<Process>,
 }
 
-/// One rank with torchrun's variables and `extra` ones.
+/// Command of one rank, with torchrun's variables and `extra` ones.
 pub(crate) fn command(
     scenario: &str,
     rank: usize,
@@ -56,23 +56,23 @@ impl Run {
         Self { store, ranks }
     }
 
-    /// Waits until every rank has put `key` into the store of its group.
+    /// Waits until every rank has set `key` in the store of its group.
     pub(crate) fn wait_for_all(&self, key: &str) {
         wait_for_all(&self.store, key, self.ranks.len());
     }
 
-    /// What every rank said, in order, when all have ended.
+    /// Outputs of all ranks, in rank order, once all have ended.
     pub(crate) fn outputs(self) -> Vec<Output> {
         processes::finish(self.ranks)
     }
 
-    /// Every rank ends well.
+    /// Asserts that every rank succeeds.
     pub(crate) fn assert_success(self) {
         processes::succeed(self.ranks);
     }
 }
 
-/// Waits until so many ranks have put `key` into the store of their group.
+/// Waits until `ranks` ranks have set `key` in the store of their group.
 pub(crate) fn wait_for_all(store: &Store, key: &str, ranks: usize) {
     for rank in 0..ranks {
         let key = format!("attempt-0/join-0/world/{key}/{rank}");
@@ -80,7 +80,7 @@ pub(crate) fn wait_for_all(store: &Store, key: &str, ranks: usize) {
     }
 }
 
-/// The error that a rank said with `failures::say`.
+/// The error that a rank printed with `failures::say`.
 pub(crate) fn error(output: &Output) -> String {
     let all = processes::text(output);
     let line = all.lines().find_map(|line| line.split_once("error: "));

@@ -1,4 +1,4 @@
-//! What a process does that was started as a rank.
+//! Runs a scenario in a process that was started as a rank.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use torch_ext::{GroupOptions, ProcessGroup};
 use crate::processes::{CONNECT, LONG, SCENARIO, TIMEOUT, VERIFY};
 use crate::{closed_forms, failures, overlap, sub_groups};
 
-/// The scenario that the starting process names, or, without one, the closed forms in a world of one.
+/// Runs the scenario that the starting process names, or, without one, the closed forms in a world of one.
 #[test]
 fn body_of_a_rank() {
     let variable = |name| std::env::var(name).ok();
@@ -23,7 +23,7 @@ fn body_of_a_rank() {
         ..GroupOptions::default()
     };
     tch::set_num_threads(1);
-    // A scenario about joining sees the error; every other one has a group.
+    // The `join` scenario expects an error; every other one has a group.
     let group = match ProcessGroup::from_env(&options) {
         Ok(group) => group,
         Err(error) if scenario == "join" => return failures::say(&error),

@@ -29,7 +29,7 @@ pub(crate) fn scenario(world: &ProcessGroup) {
     assert_eq!((columns.rank(), columns.ranks()), (rank / 2, &column[..]));
     assert_eq!((rows.local_rank(), rows.local_world_size()), (rank, 4));
 
-    // The order given is the order of ranks; the same ranks once more are another group.
+    // The given order is the order of ranks; the same ranks a second time are another group.
     let turned: Vec<usize> = row.iter().rev().copied().collect();
     for _ in 0..2 {
         let turned = world.sub_group(&turned).unwrap();

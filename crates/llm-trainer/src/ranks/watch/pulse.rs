@@ -12,13 +12,13 @@ use crate::ranks::status::Status;
 
 const FAILURE: &str = "failure";
 
-/// Beats, listens, and tells of failures.
+/// Sends heartbeats, listens, and passes failures on.
 #[derive(Debug)]
 pub(super) struct Pulse {
     store: Store,
     shared: Arc<Shared>,
     beats: u64,
-    /// Whether a failure was passed on, or its receipt.
+    /// True once this rank has confirmed that it knows of a failure.
     has_told: bool,
 }
 
@@ -27,7 +27,7 @@ impl Pulse {
         Self { store, shared, beats: 0, has_told: false }
     }
 
-    /// Until the run is over, or the store is gone: a connection to it that broke does not come back.
+    /// Runs until the run is over or the store is gone: a broken connection to it does not come back.
     pub(super) fn run(mut self) {
         while !self.shared.is_over.load(Ordering::SeqCst) {
             if self.exchange().is_err() {
@@ -60,7 +60,7 @@ impl Pulse {
         Ok(())
     }
 
-    /// The first failure stays; every rank that knows of it says so.
+    /// Passes failures on. The first failure stays; every rank that knows of it confirms it.
     fn pass_failures_on(&mut self) -> Result<(), GroupError> {
         let outbox = self.shared.seen().outbox.clone();
         if let Some(failure) = &outbox
@@ -74,7 +74,7 @@ impl Pulse {
             self.store.add("heard", 1)?;
             self.has_told = true;
         }
-        // Oneself is among those that know.
+        // This rank is among those that know.
         let heard = self.store.add("heard", 0)?.saturating_sub(1);
         let mut seen = self.shared.seen();
         seen.failure = serde_json::from_slice(&failure).ok();

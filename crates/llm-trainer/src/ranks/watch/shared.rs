@@ -1,4 +1,4 @@
-//! What the threads of a watch share: what was heard of the other ranks, and what there is to tell them.
+//! State shared by the threads of a watch: what was heard from the other ranks, and what to tell them.
 
 use std::fmt::{self, Display, Formatter};
 use std::sync::atomic::AtomicBool;
@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::ranks::status::Status;
 
-/// Beats that may be missed by a rank that is there.
+/// Heartbeats that a rank that is alive may miss.
 pub(super) const MISSED: u32 = 4;
 
-/// The rank that makes all fail, and how, in words.
+/// The rank that makes all ranks fail, and how, in words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::ranks) struct Culprit {
     pub(in crate::ranks) rank: usize,
@@ -26,7 +26,7 @@ impl Display for Culprit {
     }
 }
 
-/// What the threads share.
+/// State shared by the threads of a watch.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) rank: usize,
@@ -34,39 +34,39 @@ pub(super) struct Shared {
     pub(super) silence: Duration,
     pub(super) status: Arc<Mutex<Status>>,
     pub(super) seen: Mutex<Seen>,
-    /// Nobody needs to be ended any more: this rank is about to.
+    /// True once this rank is about to end: no other thread needs to end it.
     pub(super) is_ending: AtomicBool,
-    /// No more beats.
+    /// True once no more heartbeats are sent.
     pub(super) is_over: AtomicBool,
 }
 
-/// What the store has said.
+/// Information read from the store.
 #[derive(Debug)]
 pub(super) struct Seen {
-    /// When it last answered.
+    /// Time of the store's last answer.
     pub(super) answered: Instant,
-    /// It will not answer any more.
+    /// True once the store will not answer any more.
     pub(super) is_lost: bool,
-    /// Every rank; one's own, and those that were not looked at, stay as they were.
+    /// Every rank. This rank, and ranks that were not looked at, stay as they were.
     pub(super) peers: Vec<Peer>,
-    /// Why the run ends, by whichever rank found out first.
+    /// Reason why the run ends, from whichever rank found it first.
     pub(super) failure: Option<Culprit>,
-    /// The same, yet to be told.
+    /// Reason why the run ends, not yet sent.
     pub(super) outbox: Option<Culprit>,
-    /// How many other ranks know.
+    /// Number of other ranks that know the failure.
     pub(super) heard: usize,
-    /// Whether all peers are looked at, not only those that are this rank's to watch.
+    /// True if all peers are watched, not only those assigned to this rank.
     pub(super) looks_at_all: bool,
 }
 
-/// Another rank, as last heard of.
+/// Another rank, as last heard from.
 #[derive(Debug, Clone)]
 pub(super) struct Peer {
     pub(super) beats: u64,
     pub(super) status: Status,
-    /// When a beat was new.
+    /// Time of the last new heartbeat.
     pub(super) heard: Instant,
-    /// Whether it was looked at at all.
+    /// True once a heartbeat of this rank was read.
     pub(super) is_known: bool,
 }
 
@@ -79,7 +79,7 @@ impl Shared {
         self.status.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Waits, at most for what it takes to miss a rank and once more to be told.
+    /// Waits until `done`, at most for the time to miss a rank and once more to be told.
     pub(super) fn wait_until(&self, done: impl Fn(&Seen) -> bool) {
         let deadline = Instant::now() + self.beat * (2 * MISSED);
         while Instant::now() < deadline && !done(&self.seen()) {
@@ -87,12 +87,12 @@ impl Shared {
         }
     }
 
-    /// Silence after which a rank counts as gone, where there is reason to think so.
+    /// Silence after which a rank counts as gone, if there is reason to suspect it.
     pub(super) fn gone_after(&self) -> Duration {
         self.beat * 5 / 2
     }
 
-    /// Whether all that are left know why the run ends, or cannot be told.
+    /// Returns true once all remaining ranks know why the run ends, or cannot be told.
     pub(super) fn is_told(&self, seen: &Seen) -> bool {
         let gone = |peer: &&Peer| {
             peer.is_known && seen.answered.duration_since(peer.heard) > self.gone_after()
@@ -102,7 +102,7 @@ impl Shared {
         seen.is_lost || (seen.outbox.is_none() && told >= awaited)
     }
 
-    /// The first rank of which nothing was heard for `patience` until `now`.
+    /// The first rank that was silent for `patience` until `now`.
     pub(super) fn silent(&self, seen: &Seen, patience: Duration, now: Instant) -> Option<Culprit> {
         let gone = |peer: &Peer, since: Instant, verb: &str| {
             let (rank, last) = (peer.status.rank, &peer.status);
@@ -115,7 +115,7 @@ impl Shared {
         if self.rank > 0 && now.duration_since(seen.answered) > patience {
             return Some(gone(&seen.peers[0], seen.answered, "answered"));
         }
-        // While the store does not answer, nobody is heard of.
+        // While the store does not answer, nothing is heard from anybody.
         let silent =
             |peer: &&Peer| peer.is_known && seen.answered.duration_since(peer.heard) > patience;
         let peer = seen.peers.iter().find(silent)?;

@@ -11,7 +11,7 @@ struct Rank {
     ended: Receiver<Culprit>,
 }
 
-/// Ranks in one process: they share a store, and `end` is a message.
+/// Ranks in one process: they share a store, and `end` sends a message.
 fn ranks(count: usize) -> Vec<Rank> {
     let server = Store::serve(0, LONG).unwrap();
     let port = server.port().unwrap();
@@ -32,7 +32,7 @@ fn ranks(count: usize) -> Vec<Rank> {
 /// Longer than any decision takes.
 const LONG: Duration = Duration::from_mins(5);
 
-/// Waits until something is so of what a rank has seen.
+/// Waits until a condition holds for what a rank has seen.
 fn wait_until(rank: &Rank, is_so: impl Fn(&Seen) -> bool) {
     let shared = &rank.watch.shared;
     workspace_tests::processes::wait_until("a rank has seen it", || is_so(&shared.seen()));
@@ -62,7 +62,7 @@ fn silence_is_counted_from_the_last_beat_to_the_last_answer() {
         rank == 2 && message.starts_with("rank 2 has not been heard of for 5.0 s"),
         "{message}"
     );
-    // The store was asked as long ago.
+    // The store answered last as long ago.
     assert_eq!(silent(3, [5, 5, 7]), None);
     let (rank, message) = silent(5, [5, 5, 10]).unwrap();
     assert!(rank == 0 && message.starts_with("rank 0 has not answered for 5.0 s"), "{message}");
@@ -79,7 +79,7 @@ fn ranks_that_beat_are_left_alone() {
     for rank in &ranks {
         rank.watch.leave();
     }
-    // Nobody is missed any more: those that would have ended the ranks are gone.
+    // No rank is missed any more: the threads that would have ended the ranks are gone.
     for rank in &ranks {
         assert_eq!(rank.ended.recv_timeout(LONG), Err(RecvTimeoutError::Disconnected));
     }
@@ -90,14 +90,14 @@ fn a_rank_that_falls_silent_ends_all_by_name() {
     let ranks = ranks(3);
     ranks[2].status.lock().unwrap().step = 7;
     wait_until(&ranks[0], |seen| seen.peers[2].status.step == 7);
-    // As by SIGSTOP: neither beats nor looks.
+    // Like SIGSTOP: neither sends heartbeats nor looks.
     ranks[2].watch.leave();
     for rank in &ranks[..2] {
         let reason = rank.ended.recv_timeout(LONG).unwrap();
-        let own = rank.status.lock().unwrap().rank;
+        let own_rank = rank.status.lock().unwrap().rank;
         assert_eq!(reason.rank, 2);
         let reason = reason.message;
-        assert!(reason.starts_with(&format!("rank {own}, step 0, sampling")), "{reason}");
+        assert!(reason.starts_with(&format!("rank {own_rank}, step 0, sampling")), "{reason}");
         assert!(reason.contains("rank 2 has not been heard of for"), "{reason}");
         assert!(reason.contains("last seen: rank 2, step 7, sampling"), "{reason}");
     }

@@ -1,24 +1,24 @@
-//! Parameters of which other ranks hold the other parts.
+//! Parameters that are split over tensor-parallel ranks.
 
 use std::rc::Rc;
 
 use crate::model::{Decoder, Part, TensorGroup};
 use crate::ranks::Ranks;
 
-/// Where a model is cut over ranks that hold it together.
+/// The split of a model over tensor-parallel ranks.
 #[derive(Debug)]
 pub(super) struct CutModel {
     pub(super) group: Rc<TensorGroup>,
-    /// Of each parameter, or piece of one, the part that this rank holds; `None` where every rank has the whole.
+    /// This rank's part of each parameter, or piece of one; `None` where every rank has all of it.
     pub(super) parts: Vec<Option<Part>>,
-    /// Of each, whether this rank speaks for it: another may have the same.
+    /// True for each parameter that this rank writes and counts; other ranks may hold the same values.
     pub(super) speaks: Vec<bool>,
-    /// Those of whose gradient each rank has a part of a sum, by the ranks to sum over.
+    /// Parameters whose gradient is a partial sum on each rank, by the ranks to sum over.
     pub(super) partial: Vec<(Ranks, Vec<usize>)>,
 }
 
 impl CutModel {
-    /// Of parameters with these names.
+    /// The split of parameters with these names; `None` if the model is not split.
     pub(super) fn of(model: &Decoder, names: &[String]) -> Option<Self> {
         let group = Rc::clone(model.group()?);
         let parts = names.iter().map(|name| group.part_of(name)).collect();
@@ -26,7 +26,7 @@ impl CutModel {
         let mut partial: Vec<(Ranks, Vec<usize>)> = Vec::new();
         for (index, name) in names.iter().enumerate() {
             let Some(ranks) = group.sums(name) else { continue };
-            match partial.iter_mut().find(|(found, _)| found.count() == ranks.count()) {
+            match partial.iter_mut().find(|(other, _)| other.count() == ranks.count()) {
                 Some((_, indices)) => indices.push(index),
                 None => partial.push((ranks.clone(), vec![index])),
             }
@@ -35,7 +35,7 @@ impl CutModel {
     }
 }
 
-/// The part that a name ends in, as [`AdamW::name_with_part`](super::AdamW::name_with_part) writes it, and the name before it.
+/// Splits a written name into the name and its part, as [`AdamW::name_with_part`](super::AdamW::name_with_part) writes it.
 pub(super) fn split_part(written: &str) -> (&str, Option<Part>) {
     let parse = || {
         let (name, rest) = written.strip_suffix(']')?.rsplit_once('[')?;

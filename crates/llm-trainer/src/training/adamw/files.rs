@@ -1,4 +1,4 @@
-//! The optimiser's state to files and back.
+//! Saves the optimiser's state to files and restores it.
 
 use std::path::Path;
 
@@ -12,10 +12,10 @@ use super::{AdamW, Behind};
 use crate::tensor_file::{TensorFile, TensorFileError, write_tensors};
 use crate::training::split_weight::{joined, nearest, split};
 
-/// A weight as it is stepped, in `f32` at least.
+/// Column of the weights that are stepped, in `f32` at least.
 const MASTER: &str = "master";
 
-/// The lower half of one whose upper half is the parameter.
+/// Column of the lower halves of weights whose upper half is the parameter.
 const LOWER: &str = "lower";
 
 const FIRST: &str = "first_moment";
@@ -23,7 +23,7 @@ const SECOND: &str = "second_moment";
 const STEP: &str = "step";
 
 impl AdamW {
-    /// Writes the state as one safetensors file; of a state that is cut over ranks, what this one holds of it, less what others write.
+    /// Writes the state as one safetensors file. Each rank of a split state writes its own part, less what others write.
     ///
     /// # Errors
     ///
@@ -44,7 +44,7 @@ impl AdamW {
         write_tensors(path, &tensors)
     }
 
-    /// What is written of the weight itself: nothing where it is a parameter in bf16, which the model's own file has.
+    /// Column written for the weight itself; `None` for a parameter in bf16, which the model's file has.
     fn weight_column(&self, index: usize) -> Option<(&'static str, &Tensor)> {
         match &self.behind[index] {
             Behind::Nothing if is_narrow(&self.parameters[index]) => None,
@@ -54,8 +54,8 @@ impl AdamW {
         }
     }
 
-    /// Restores the weight of tensor `index` from what was written of it, whole or its lower half: the parameter, which came from
-    /// the model's file, is the upper. `has` says whether a column is there, `read` answers it in a kind.
+    /// Restores the weight of tensor `index` from its written form, complete or as the lower half. The parameter, read from the
+    /// model's file, is the upper half. `has` tells whether a column exists, `read` reads it in a kind.
     fn restore_weight(
         &mut self,
         index: usize,
@@ -64,20 +64,20 @@ impl AdamW {
     ) -> Result<(), TensorFileError> {
         let parameter = &mut self.parameters[index];
         let kind = wide_kind(parameter);
-        let whole = |parameter: &Tensor| {
+        let read_weight = |parameter: &Tensor| {
             if has(MASTER) || !has(LOWER) {
                 return Ok(read(MASTER, kind)?.view_as(parameter));
             }
             let lower = read(LOWER, Kind::Int16)?.view_as(parameter);
-            // It may lie in a wider kind here.
+            // The parameter may have a wider kind here.
             let upper = nearest(&parameter.detach().to_kind(Kind::Float));
             Ok(joined(&upper, &lower).to_kind(kind))
         };
         match &mut self.behind[index] {
             Behind::Nothing if is_narrow(parameter) => {}
-            Behind::Nothing => parameter.copy_(&whole(parameter)?),
+            Behind::Nothing => parameter.copy_(&read_weight(parameter)?),
             Behind::Master(master) => {
-                master.copy_(&whole(parameter)?);
+                master.copy_(&read_weight(parameter)?);
                 if is_narrow(parameter) {
                     parameter.copy_(&nearest(master));
                 } else {
@@ -85,7 +85,7 @@ impl AdamW {
                 }
             }
             Behind::Lower(lower) => {
-                let (upper, rest) = split(&whole(parameter)?);
+                let (upper, rest) = split(&read_weight(parameter)?);
                 parameter.copy_(&upper);
                 lower.copy_(&rest);
             }
@@ -93,12 +93,12 @@ impl AdamW {
         Ok(())
     }
 
-    /// Restores the state of the same model from the folder it was saved to, by whichever number of ranks, with `master` as `"f32"`
-    /// or `"split"`. The parameters are those that were saved with it.
+    /// Restores the state of the same model from the folder it was saved to, by any number of ranks, with `master` as `"f32"`
+    /// or `"split"`. The parameters must be those that were saved with it.
     ///
     /// # Errors
     ///
-    /// If the files cannot be read, their tensors are not those of this model, or a rank does not come.
+    /// If the files cannot be read, their tensors are not those of this model, or a rank does not answer.
     pub fn restore_from(&mut self, folder: &Path) -> anyhow::Result<()> {
         if !self.is_sharded() && !self.is_cut() && !SavedState::is_sharded(folder) {
             return Ok(self.restore(&folder.join(WHOLE))?);
@@ -108,10 +108,10 @@ impl AdamW {
         let place = folder.display();
         let expected =
             self.sharding.as_ref().map_or(self.names.len(), |sharding| sharding.parameters());
-        let found = saved.parameters();
+        let parameters = saved.parameters();
         anyhow::ensure!(
-            found == expected,
-            "{place}: holds {found} parameters, expected {expected}: another model's"
+            parameters == expected,
+            "{place}: holds {parameters} parameters, expected {expected}: another model's"
         );
         for (i, name) in self.names.clone().into_iter().enumerate() {
             let shape = match &self.sharding {
@@ -139,7 +139,7 @@ impl AdamW {
         Ok(self.gather_parameters()?)
     }
 
-    /// Restores what [`AdamW::save`] wrote for the same model, whose parameters are those that were saved with it.
+    /// Restores the state that [`AdamW::save`] wrote for the same model. The parameters must be those that were saved with it.
     ///
     /// # Errors
     ///
@@ -165,26 +165,26 @@ impl AdamW {
             let written = [MASTER, LOWER, FIRST, SECOND, STEP];
             expected += written.into_iter().filter(|column| has(column)).count();
         }
-        let found = file.names().count();
+        let count = file.names().count();
         let malformed = |found: String, expected: String| TensorFileError::Malformed {
             path: path.to_owned(),
             found,
             expected,
         };
-        if found != expected {
+        if count != expected {
             return Err(malformed(
-                format!("{found} tensors"),
+                format!("{count} tensors"),
                 format!("{expected}: another model's"),
             ));
         }
         self.applied = self.applied_by_steps().map_err(|applied| {
-            let found = format!("tensor `step/{}` is {applied}", self.names[0]);
-            malformed(found, "a number of steps".to_owned())
+            let text = format!("tensor `step/{}` is {applied}", self.names[0]);
+            malformed(text, "a number of steps".to_owned())
         })?;
         Ok(())
     }
 
-    /// Steps that were applied, as each tensor's own count has it.
+    /// Number of applied steps, read from the first tensor's step count.
     fn applied_by_steps(&self) -> Result<u64, f64> {
         match self.steps.first().map(|step| step.double_value(&[])) {
             None => Ok(0),
@@ -193,13 +193,13 @@ impl AdamW {
     }
 }
 
-/// A count that was kept as a float.
+/// The step count that a float holds; `None` if it is no whole number in range.
 fn whole_step(step: f64) -> Option<u64> {
-    let whole = (0.0..=f64::from(u32::MAX)).contains(&step) && step.fract() == 0.0;
+    let is_whole = (0.0..=f64::from(u32::MAX)).contains(&step) && step.fract() == 0.0;
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "a whole number in range"
     )]
-    whole.then_some(step as u64)
+    is_whole.then_some(step as u64)
 }

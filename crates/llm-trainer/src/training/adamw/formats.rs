@@ -1,4 +1,4 @@
-//! Formats of the state against each other, by our own loops and by libtorch's operators.
+//! Compares the formats of the state, each stepped by this crate's loops and by libtorch's operators.
 
 use tch::{Device, Kind, Tensor};
 use training_run::config::{Dtype, MasterWeights, OptimizerSection};
@@ -15,7 +15,7 @@ fn options(master: MasterWeights, moments: Dtype) -> OptimizerSection {
     OptimizerSection { master, moments, weight_decay: 0.05, max_grad_norm, ..Default::default() }
 }
 
-/// Master weights about zero, on both sides of ties, subnormal, and large.
+/// Master weights around zero, on both sides of ties, subnormal, and large.
 fn weights() -> Tensor {
     let values: Vec<f32> = (0..140_003_u32)
         .map(|index| {
@@ -33,7 +33,7 @@ fn weights() -> Tensor {
     Tensor::from_slice(&values)
 }
 
-/// Gradients of one step, in `kind`; 0 at every seventh element, where the weight stays what it is but for its decay.
+/// Gradients of one step, in `kind`; 0 at every seventh element, where only weight decay changes the weight.
 fn slopes(step: i64, kind: Kind) -> Tensor {
     let index = Tensor::arange(ELEMENTS, (Kind::Double, Device::Cpu));
     let slopes = (&index * 0.37 + step as f64 * 1.3).sin() * (&index * 0.011).cos();
@@ -42,13 +42,13 @@ fn slopes(step: i64, kind: Kind) -> Tensor {
 
 /// The state of one parameter in bf16 whose master weight is that of [`weights`].
 fn state(options: &OptimizerSection, loops: bool) -> AdamW {
-    let whole = weights();
-    let (upper, lower) = split(&whole);
+    let weights = weights();
+    let (upper, lower) = split(&weights);
     let mut state = AdamW::of([("w".to_owned(), upper)], options, 5);
     match &mut state.behind[0] {
         Behind::Nothing => {}
-        Behind::Master(master) => master.copy_(&whole),
-        Behind::Lower(own) => own.copy_(&lower),
+        Behind::Master(master) => master.copy_(&weights),
+        Behind::Lower(half) => half.copy_(&lower),
     }
     state.loops = loops;
     state
@@ -59,7 +59,7 @@ fn step(state: &mut AdamW, slope: Tensor) {
     assert!(state.step(3e-3).unwrap().applied);
 }
 
-/// The master weight, as far as there is one, in f32.
+/// The master weight in f32, or the parameter if there is none.
 fn whole(state: &AdamW) -> Tensor {
     match &state.behind[0] {
         Behind::Nothing => state.parameters[0].to_kind(Kind::Float),
@@ -73,18 +73,18 @@ fn bits(values: &Tensor) -> Tensor {
     values.view_dtype(words)
 }
 
-fn assert_same(one: &AdamW, other: &AdamW, at: i64) {
-    assert!(bits(&whole(one)).equal(&bits(&whole(other))), "master weight, step {at}");
+fn assert_same(one: &AdamW, other: &AdamW, step_number: i64) {
+    assert!(bits(&whole(one)).equal(&bits(&whole(other))), "master weight, step {step_number}");
     for (what, [one, other]) in [
         ("parameter", [&one.parameters[0], &other.parameters[0]]),
         ("first moment", [&one.first_moments[0], &other.first_moments[0]]),
         ("second moment", [&one.second_moments[0], &other.second_moments[0]]),
     ] {
-        assert!(bits(one).equal(&bits(other)), "{what}, step {at}");
+        assert!(bits(one).equal(&bits(other)), "{what}, step {step_number}");
     }
 }
 
-/// Bit for bit, over signs that change, subnormals and ties: nothing is lost in halves.
+/// Bit-identical over sign changes, subnormals and ties: halves lose nothing.
 #[test]
 fn a_split_master_weight_takes_the_steps_of_a_whole_one() {
     for loops in [true, false] {
@@ -93,11 +93,11 @@ fn a_split_master_weight_takes_the_steps_of_a_whole_one() {
                 .map(|master| state(&options(master, moments), loops));
             let start = whole(&whole_one).copy();
             assert_same(&whole_one, &halves, 0);
-            for at in 1..=40 {
-                let kind = if at % 2 == 0 { Kind::Float } else { Kind::BFloat16 };
-                step(&mut whole_one, slopes(at, kind));
-                step(&mut halves, slopes(at, kind));
-                assert_same(&whole_one, &halves, at);
+            for step_number in 1..=40 {
+                let kind = if step_number % 2 == 0 { Kind::Float } else { Kind::BFloat16 };
+                step(&mut whole_one, slopes(step_number, kind));
+                step(&mut halves, slopes(step_number, kind));
+                assert_same(&whole_one, &halves, step_number);
                 assert!(nearest(&whole(&halves)).equal(&halves.parameters[0]));
             }
             let crossed = (start.sign() * whole(&halves).sign()).lt(0.0).sum(Kind::Int64);
@@ -106,33 +106,33 @@ fn a_split_master_weight_takes_the_steps_of_a_whole_one() {
     }
 }
 
-/// Our loops have no fused multiply-add, libtorch's kernel may: equal to a few roundings, and what is rounded at random to the
-/// same side but where the two differ just there.
+/// The loops have no fused multiply-add, libtorch's kernel may: results agree to a few roundings. Stochastic rounding goes to
+/// the same side, except where the two differ just there.
 #[test]
 fn loops_take_the_steps_of_the_operators() {
     for master in MasterWeights::ALL {
         for moments in [Dtype::F32, Dtype::Bf16] {
-            let [mut own, mut operators] =
+            let [mut looped, mut operators] =
                 [true, false].map(|loops| state(&options(master, moments), loops));
             let mut unequal = 0.0;
-            for at in 1..=3 {
-                step(&mut own, slopes(at, Kind::BFloat16));
-                step(&mut operators, slopes(at, Kind::BFloat16));
+            for step_number in 1..=3 {
+                step(&mut looped, slopes(step_number, Kind::BFloat16));
+                step(&mut operators, slopes(step_number, Kind::BFloat16));
             }
             let mut pairs = vec![
-                [&own.parameters[0], &operators.parameters[0]],
-                [&own.first_moments[0], &operators.first_moments[0]],
-                [&own.second_moments[0], &operators.second_moments[0]],
+                [&looped.parameters[0], &operators.parameters[0]],
+                [&looped.first_moments[0], &operators.first_moments[0]],
+                [&looped.second_moments[0], &operators.second_moments[0]],
             ];
-            let masters = [whole(&own), whole(&operators)];
+            let masters = [whole(&looped), whole(&operators)];
             if master != MasterWeights::None {
                 pairs.push(masters.each_ref());
             }
-            for [own, operators] in pairs {
-                let (found, expected) =
-                    (own.to_kind(Kind::Double), operators.to_kind(Kind::Double));
-                let away = (&found - &expected).abs();
-                if is_narrow(own) {
+            for [looped, operators] in pairs {
+                let (actual, expected) =
+                    (looped.to_kind(Kind::Double), operators.to_kind(Kind::Double));
+                let away = (&actual - &expected).abs();
+                if is_narrow(looped) {
                     let share = away.gt(0.0).to_kind(Kind::Double).mean(Kind::Double);
                     unequal = share.double_value(&[]).max(unequal);
                     let bound = expected.abs() * 0.02 + 3e-8;
@@ -147,7 +147,7 @@ fn loops_take_the_steps_of_the_operators() {
     }
 }
 
-/// In any number of threads, and in the parts that ranks hold of it.
+/// Holds for any number of threads, and for the shards of several ranks.
 #[test]
 fn neither_threads_nor_parts_change_a_bit() {
     for master in MasterWeights::ALL {
@@ -160,14 +160,14 @@ fn neither_threads_nor_parts_change_a_bit() {
             state.parameters[0] = part(&state.parameters[0]);
             match &mut state.behind[0] {
                 Behind::Nothing => {}
-                Behind::Master(own) | Behind::Lower(own) => *own = part(own),
+                Behind::Master(tensor) | Behind::Lower(tensor) => *tensor = part(tensor),
             }
             state.first_moments[0] = part(&state.first_moments[0]);
             state.second_moments[0] = part(&state.second_moments[0]);
             state.starts[0] = start;
-            for at in 1..=3 {
-                state.gradients = vec![part(&slopes(at, Kind::Float))];
-                // The norm is that of all parts, which no part knows.
+            for step_number in 1..=3 {
+                state.gradients = vec![part(&slopes(step_number, Kind::Float))];
+                // The norm is that of all shards, which no shard knows.
                 assert!(state.step_by(1.0, 3e-3).unwrap().applied);
             }
             tch::set_num_threads(1);
@@ -178,18 +178,21 @@ fn neither_threads_nor_parts_change_a_bit() {
         assert_same(&one, &two, 3);
         for (start, length) in [(0, 777), (777, 70_000), (70_777, all - 70_777)] {
             let part = run(1, (start, length));
-            for (of, [found, all]) in [
+            for (what, [actual, all]) in [
                 ("parameter", [&part.parameters[0], &one.parameters[0]]),
                 ("first moment", [&part.first_moments[0], &one.first_moments[0]]),
                 ("second moment", [&part.second_moments[0], &one.second_moments[0]]),
             ] {
-                assert!(bits(found).equal(&bits(&all.narrow(0, start, length))), "{master:?} {of}");
+                assert!(
+                    bits(actual).equal(&bits(&all.narrow(0, start, length))),
+                    "{master:?} {what}"
+                );
             }
         }
     }
 }
 
-/// Steps far below the last bit of bf16: the mean of many parameters moves by their sum, none by rounding to nearest.
+/// Steps far below the last bit of bf16: the mean of many parameters still moves, as it does not by rounding to nearest.
 #[test]
 fn without_a_master_weight_the_mean_still_moves_by_the_steps() {
     let (elements, steps, learning_rate) = (40_000_i64, 50, 1e-5);
@@ -207,10 +210,12 @@ fn without_a_master_weight_the_mean_still_moves_by_the_steps() {
             state.gradients = vec![Tensor::full([elements], 0.25, (Kind::Float, Device::Cpu))];
             assert!(state.step(learning_rate).unwrap().applied);
         }
-        let found = state.parameters[0].to_kind(Kind::Double);
-        let (mean, deviation) =
-            (found.mean(Kind::Double).double_value(&[]), found.std(true).double_value(&[]));
-        // A constant gradient is stepped by the learning rate, but for the rounding of the moments.
+        let parameters = state.parameters[0].to_kind(Kind::Double);
+        let (mean, deviation) = (
+            parameters.mean(Kind::Double).double_value(&[]),
+            parameters.std(true).double_value(&[]),
+        );
+        // A constant gradient steps by the learning rate, up to the rounding of the moments.
         let expected = 1.0 - f64::from(steps) * learning_rate;
         let error = deviation / (elements as f64).sqrt();
         assert!((mean - expected).abs() < 6.0 * error, "{mean} ± {error}, expected {expected}");
@@ -218,7 +223,7 @@ fn without_a_master_weight_the_mean_still_moves_by_the_steps() {
     }
 }
 
-/// Two bytes of the parameter and two of its gradient, and what the optimiser keeps.
+/// Two bytes of the parameter, two of its gradient, and the optimiser's state.
 #[test]
 fn a_parameter_takes_ten_bytes_or_eight() {
     let bytes = |master, moments| {
@@ -229,7 +234,8 @@ fn a_parameter_takes_ten_bytes_or_eight() {
             Behind::Master(own) | Behind::Lower(own) => Some(own),
         });
         let kept = masters.chain(&state.first_moments).chain(&state.second_moments);
-        let kept: usize = kept.map(|own| own.numel() * own.kind().elt_size_in_bytes()).sum();
+        let kept: usize =
+            kept.map(|tensor| tensor.numel() * tensor.kind().elt_size_in_bytes()).sum();
         (4 * elements + kept) / elements
     };
     assert_eq!(bytes(MasterWeights::F32, Dtype::F32), 16);
@@ -237,7 +243,7 @@ fn a_parameter_takes_ten_bytes_or_eight() {
     assert_eq!(bytes(MasterWeights::None, Dtype::Bf16), 8);
 }
 
-/// What one form has written the other goes on with; without a master weight there is none to go on with.
+/// Either form resumes from the other's files; without a master weight, none can be resumed.
 #[test]
 fn a_whole_master_weight_goes_on_in_halves_and_back() {
     let folder = tempfile::tempdir().unwrap();
@@ -245,21 +251,22 @@ fn a_whole_master_weight_goes_on_in_halves_and_back() {
     let with = |master| options(master, Dtype::Bf16);
     let mut straight = state(&with(MasterWeights::F32), true);
     let mut changing = state(&with(MasterWeights::F32), true);
-    for (at, master) in (1..).zip([MasterWeights::Split, MasterWeights::F32, MasterWeights::Split])
+    for (step_number, master) in
+        (1..).zip([MasterWeights::Split, MasterWeights::F32, MasterWeights::Split])
     {
-        step(&mut straight, slopes(at, Kind::Float));
-        step(&mut changing, slopes(at, Kind::Float));
+        step(&mut straight, slopes(step_number, Kind::Float));
+        step(&mut changing, slopes(step_number, Kind::Float));
         changing.save(&path).unwrap();
         let parameter = changing.parameters[0].copy();
         changing = AdamW::of([("w".to_owned(), parameter)], &with(master), 5);
         changing.restore(&path).unwrap();
-        assert_same(&straight, &changing, at);
+        assert_same(&straight, &changing, step_number);
     }
     let parameter = changing.parameters[0].copy();
     let mut none = AdamW::of([("w".to_owned(), parameter)], &with(MasterWeights::None), 5);
     none.restore(&path).unwrap();
     assert!(none.parameters[0].equal(&straight.parameters[0]));
     none.save(&path).unwrap();
-    let said = changing.restore(&path).unwrap_err().to_string();
-    assert!(said.contains("tensor `master/w` is missing"), "{said}");
+    let message = changing.restore(&path).unwrap_err().to_string();
+    assert!(message.contains("tensor `master/w` is missing"), "{message}");
 }

@@ -1,4 +1,4 @@
-//! A step of `AdamW` in one pass over the CPU's memory, whatever the formats of its state.
+//! A step of `AdamW` in one pass over the CPU's memory, for any formats of its state.
 //!
 //! ```text
 //! θ ← θ - η λ θ
@@ -7,9 +7,9 @@
 //! θ ← θ - η / (1 - β₁ᵗ) · m / (√v / √(1 - β₂ᵗ) + ε)
 //! ```
 //!
-//! The order of operations is that of libtorch's fused kernel, the arithmetic f32 without fused multiply-adds, so that every processor
-//! and any number of threads come to the same bits. A block of numbers is widened to buffers that stay in the nearest cache,
-//! stepped there, and rounded back: what is slow is the memory, which is read and written once.
+//! The order of operations is that of libtorch's fused kernel. The arithmetic is f32 without fused multiply-adds, so every
+//! processor and any number of threads give the same bits. A block of numbers is widened into buffers that stay in the nearest
+//! cache, stepped there, and rounded back. Memory, the slow part, is read and written once.
 
 #![expect(clippy::inline_always, reason = "inlined, the code takes on its caller's instructions")]
 
@@ -18,16 +18,16 @@ use pulp::{Arch, NullaryFnOnce};
 use crate::training::split_weight::{joined_bits, split_bits};
 use crate::training::stochastic_rounding::{noise_bits, round_bits_up_at};
 
-/// Numbers that are widened at a time: four buffers of 4 KiB, and one of noise.
+/// Numbers widened at a time: four buffers of 4 KiB, and one of noise.
 const BLOCK: usize = 1 << 10;
 
-/// Fewer numbers than this are not worth a second thread.
+/// Smallest number of elements that is worth another thread.
 const WORTH_A_THREAD: usize = 1 << 16;
 
-/// What a step multiplies by.
+/// Constant factors of a step.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Factors {
-    /// Of the gradient, first.
+    /// Factor of the gradient, applied first.
     pub(super) gradient: f32,
     /// `η λ`.
     pub(super) decay: f32,
@@ -43,31 +43,31 @@ pub(super) struct Factors {
     pub(super) epsilon: f32,
     /// `η / (1 - β₁ᵗ)`.
     pub(super) step_size: f32,
-    /// Keys of the noise that rounds moments, and the parameter.
+    /// Keys of the noise that rounds moments and the parameter, in this order.
     pub(super) keys: [[u32; 2]; 2],
 }
 
-/// A gradient, in f32 or the bits of bf16.
+/// A gradient, in f32 or as the bits of bf16.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Gradient<'a> {
     Wide(&'a [f32]),
     Narrow(&'a [u16]),
 }
 
-/// A parameter, and what stands behind it; bf16 as bits.
+/// A parameter and its master weight; bf16 as bits.
 #[derive(Debug)]
 pub(super) enum Weight<'a> {
     /// In f32.
     Wide(&'a mut [f32]),
-    /// In bf16, rounded to the nearest of a master weight.
+    /// In bf16, the nearest value to a master weight.
     Beside { parameter: &'a mut [u16], master: &'a mut [f32] },
-    /// The upper half of a master weight, and the lower.
+    /// The upper and the lower half of a master weight.
     Split { parameter: &'a mut [u16], lower: &'a mut [u16] },
-    /// In bf16, rounded at random.
+    /// In bf16, rounded stochastically.
     Narrow(&'a mut [u16]),
 }
 
-/// A moment, in f32, or in bf16 as bits, rounded at random.
+/// A moment, in f32, or in bf16 as bits, rounded stochastically.
 #[derive(Debug)]
 pub(super) enum Moment<'a> {
     Wide(&'a mut [f32]),
@@ -77,7 +77,7 @@ pub(super) enum Moment<'a> {
 /// A run of elements of one parameter.
 #[derive(Debug)]
 pub(super) struct Run<'a> {
-    /// Index of the first within the parameter, modulo `2^32`: what its noise is keyed by.
+    /// Index of the run's first element within the parameter, modulo `2^32`; it keys the noise.
     pub(super) first: u32,
     pub(super) gradient: Gradient<'a>,
     pub(super) weight: Weight<'a>,
@@ -169,11 +169,11 @@ impl Run<'_> {
         (head, tail)
     }
 
-    /// Takes the step, on as many threads.
+    /// Takes the step on up to `threads` threads.
     ///
     /// # Panics
     ///
-    /// If its parts differ in length.
+    /// If the parts of the run differ in length.
     pub(super) fn step(self, factors: &Factors, threads: usize) {
         let elements = self.gradient.len();
         let threads = threads.min(elements / WORTH_A_THREAD).max(1);
@@ -279,7 +279,7 @@ fn step_block(run: Run<'_>, factors: &Factors, room: &mut ([[f32; BLOCK]; 4], [u
     }
 }
 
-/// The noise of the elements from `first` on.
+/// Fills `noise` for the elements from `first` on.
 #[inline(always)]
 fn draw(key: [u32; 2], first: u32, noise: &mut [u32]) {
     let mut element = first;
@@ -289,14 +289,14 @@ fn draw(key: [u32; 2], first: u32, noise: &mut [u32]) {
     }
 }
 
-/// Rounds each number by the 16 bits of its noise from `shift` on.
+/// Rounds each number stochastically by 16 bits of its noise, starting at bit `shift`.
 #[inline(always)]
 fn round_up(wide: &[f32], noise: &[u32], shift: u32, narrow: &mut [u16]) {
-    // One length, or bounds are checked, and the loop is none of vectors.
+    // Equal lengths avoid bounds checks, so that the loop is vectorised.
     let narrow = &mut narrow[..wide.len()];
     let noise = &noise[..wide.len()];
-    for at in 0..wide.len() {
-        narrow[at] = round_bits_up_at(wide[at], noise[at] >> shift & 0xffff);
+    for index in 0..wide.len() {
+        narrow[index] = round_bits_up_at(wide[index], noise[index] >> shift & 0xffff);
     }
 }
 
@@ -307,7 +307,7 @@ fn widen(narrow: &[u16], wide: &mut [f32]) {
     }
 }
 
-/// The step itself, of a block.
+/// Steps one block, in f32.
 #[inline(always)]
 fn advance(
     factors: &Factors,

@@ -1,4 +1,4 @@
-//! Steps with narrow parameters or moments: what is narrow is widened, stepped and rounded a piece at a time.
+//! Steps with narrow parameters or moments: each piece is widened, stepped and rounded.
 
 use counter_rng::{Purpose, rounding_key};
 use tch::{Kind, Tensor};
@@ -10,18 +10,18 @@ use super::{AdamW, Behind, pieces};
 use crate::training::split_weight::{joined, nearest, split};
 use crate::training::stochastic_rounding::RoundingNoise;
 
-/// Elements that are widened at a time by libtorch's operators, on the CPU: what fits its caches.
+/// Elements that libtorch's operators widen at a time on the CPU, to fit its caches.
 const PIECE_ELEMENTS: i64 = 1 << 17;
 
 impl AdamW {
-    /// Keys of the noise of the moments and the parameter.
+    /// Keys of the noise for the moments and the parameter.
     fn keys(&self, index: usize) -> [[u32; 2]; 2] {
         let name = self.name_with_part(index);
         [Purpose::MomentRounding, Purpose::WeightRounding]
             .map(|purpose| rounding_key(self.seed, purpose, self.applied, &name))
     }
 
-    /// Takes the step by loops over the CPU's memory; `None`, and nothing done, where that is not where everything lies, in f32 or
+    /// Takes the step by loops over the CPU's memory. Returns `None` and does nothing unless all tensors are there, in f32 or
     /// narrower.
     pub(super) fn step_on_host(
         &mut self,
@@ -35,13 +35,13 @@ impl AdamW {
             (Some(wide), _) => Gradient::Wide(wide),
             (None, narrow) => Gradient::Narrow(narrow?),
         };
-        // Not before: elsewhere than on the CPU the count of steps would be waited for.
+        // Not earlier: on a device other than the CPU, reading the step count would wait for the device.
         let factors = self.factors(index, scale, learning_rate);
         let mut parameter = self.parameters[index].detach();
         let weight = match &mut self.behind[index] {
             Behind::Nothing if is_narrow(&parameter) => Weight::Narrow(halves(&mut parameter)?),
             Behind::Nothing => Weight::Wide(HostNumbersMut::of(&mut parameter)?.into_f32s()?),
-            // In the host's memory, beside a parameter on the device.
+            // The master weight is in the host's memory, the parameter on the device.
             Behind::Master(_) if !is_narrow(&parameter) => return None,
             Behind::Master(master) => Weight::Beside {
                 parameter: halves(&mut parameter)?,
@@ -77,7 +77,7 @@ impl AdamW {
         }
     }
 
-    /// The same by libtorch's operators, on any device.
+    /// Takes the step by libtorch's operators, on any device.
     pub(super) fn step_in_pieces(
         &self,
         index: usize,
@@ -92,26 +92,26 @@ impl AdamW {
         let parameter = self.parameters[index].detach().view(-1);
         let behind = match &self.behind[index] {
             Behind::Nothing => parameter.shallow_clone(),
-            Behind::Master(own) | Behind::Lower(own) => own.view(-1),
+            Behind::Master(tensor) | Behind::Lower(tensor) => tensor.view(-1),
         };
         let kind = wide_kind(&parameter);
         for (start, count) in pieces(&parameter, PIECE_ELEMENTS) {
-            let piece = |whole: &Tensor| whole.narrow(0, start, count);
-            // Over the same memory where they are wide.
-            let wide = |whole: &Tensor| piece(whole).to_kind(kind);
+            let piece = |tensor: &Tensor| tensor.narrow(0, start, count);
+            // Wide tensors share this memory.
+            let wide = |tensor: &Tensor| piece(tensor).to_kind(kind);
             let noise =
                 |key| RoundingNoise::new(key, self.starts[index] + start, count, behind.device());
             let mut gradient = self.memory.place(&piece(&gradient)).to_kind(kind);
             if let Some(scale) = scale {
                 let _same = gradient.g_mul_scalar_(scale);
             }
-            let own = match &self.behind[index] {
+            let weight = match &self.behind[index] {
                 Behind::Nothing | Behind::Master(_) => wide(&behind),
                 Behind::Lower(_) => joined(&piece(&parameter), &piece(&behind)),
             };
             let (wide_first, wide_second) = (wide(&first), wide(&second));
             let moments = [&wide_first, &wide_second];
-            self.apply(&own, &gradient, moments, &self.steps[index], learning_rate)?;
+            self.apply(&weight, &gradient, moments, &self.steps[index], learning_rate)?;
             if first.kind() != wide_first.kind() {
                 let (narrow_first, narrow_second) =
                     noise(of_moments).round(&wide_first, &wide_second);
@@ -120,15 +120,15 @@ impl AdamW {
             }
             match &self.behind[index] {
                 Behind::Nothing if parameter.kind() == Kind::BFloat16 => {
-                    piece(&parameter).copy_(&noise(of_weight).round_one(&own));
+                    piece(&parameter).copy_(&noise(of_weight).round_one(&weight));
                 }
                 Behind::Nothing => {}
                 Behind::Master(_) if is_narrow(&parameter) => {
-                    piece(&parameter).copy_(&nearest(&own));
+                    piece(&parameter).copy_(&nearest(&weight));
                 }
-                Behind::Master(_) => piece(&parameter).copy_(&own),
+                Behind::Master(_) => piece(&parameter).copy_(&weight),
                 Behind::Lower(_) => {
-                    let (upper, lower) = split(&own);
+                    let (upper, lower) = split(&weight);
                     piece(&parameter).copy_(&upper);
                     piece(&behind).copy_(&lower);
                 }

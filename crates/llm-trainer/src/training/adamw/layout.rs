@@ -1,7 +1,7 @@
-//! Which elements of which parameters a rank keeps the optimiser's state of.
+//! Layout of the sharded optimiser state: the elements of each parameter that a rank keeps.
 //!
-//! Parameters that are exchanged together make a unit: those of a block, or one alone. Laid end to end, a unit is cut into as
-//! many equal shards as there are ranks; the last may end in filling.
+//! Parameters that are exchanged together make a unit: those of a block, or a single one. A unit is concatenated and split into
+//! as many equal shards as there are ranks; the last shard may end in padding.
 
 use std::ops::Range;
 
@@ -10,26 +10,26 @@ use crate::model::block_of;
 /// Parameters that are exchanged together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Unit {
-    /// Which.
+    /// Indices of the parameters.
     pub(super) parameters: Range<usize>,
-    /// Elements of all of them.
+    /// Number of elements of all of them.
     pub(super) elements: i64,
-    /// The block that they make, if they make one.
+    /// Index of the block that they make, if they make one.
     pub(super) block: Option<usize>,
 }
 
 /// A run of elements of one parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Piece {
-    /// Which parameter.
+    /// Index of the parameter.
     pub(super) parameter: usize,
-    /// First element, as the parameter lies in memory.
+    /// First element, in the parameter's memory order.
     pub(super) start: i64,
     /// Number of elements.
     pub(super) length: i64,
 }
 
-/// The units of parameters with these names and numbers of elements.
+/// Groups parameters with these names and numbers of elements into units.
 pub(super) fn units(names: &[String], sizes: &[i64]) -> Vec<Unit> {
     let mut units: Vec<Unit> = Vec::new();
     for (index, (name, &elements)) in names.iter().zip(sizes).enumerate() {
@@ -46,13 +46,13 @@ pub(super) fn units(names: &[String], sizes: &[i64]) -> Vec<Unit> {
 }
 
 impl Unit {
-    /// Elements of each rank's shard.
+    /// Number of elements of each rank's shard.
     pub(super) fn shard(&self, ranks: usize) -> i64 {
         let ranks = i64::try_from(ranks).expect("a number of processes");
         (self.elements + ranks - 1) / ranks
     }
 
-    /// The pieces of the shard of `rank`, one after the other; `sizes` is that of every parameter.
+    /// The pieces of the shard of `rank`, in order; `sizes` has the number of elements of every parameter.
     pub(super) fn pieces(&self, sizes: &[i64], rank: usize, ranks: usize) -> Vec<Piece> {
         let shard = self.shard(ranks);
         let first = shard * i64::try_from(rank).expect("a number of processes");
@@ -87,9 +87,9 @@ mod tests {
     #[test]
     fn a_block_is_a_unit_and_so_is_what_is_in_none() {
         let units = units(&names(), &[7, 2, 3, 5, 1, 4]);
-        let found: Vec<_> =
+        let actual: Vec<_> =
             units.iter().map(|unit| (unit.parameters.clone(), unit.elements)).collect();
-        assert_eq!(found, [(0..1, 7), (1..3, 5), (3..4, 5), (4..5, 1), (5..6, 4)]);
+        assert_eq!(actual, [(0..1, 7), (1..3, 5), (3..4, 5), (4..5, 1), (5..6, 4)]);
     }
 
     #[test]

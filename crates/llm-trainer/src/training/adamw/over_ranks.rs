@@ -1,4 +1,4 @@
-//! Steps by the gradients of all ranks, with the state on each or [sharded](super::sharding) over them.
+//! Steps by the gradients of all ranks, with the state on each rank or [sharded](super::sharding) over them.
 
 use std::rc::Rc;
 
@@ -16,8 +16,8 @@ use crate::ranks::{RankError, Ranks};
 use crate::training::update_error::UpdateError;
 
 impl AdamW {
-    /// Fresh state for what is trained of `model`, of which this rank keeps its shards. In the host's memory, shards of gradients
-    /// are brought there, and updated parameters back.
+    /// Fresh state for this rank's shards of the trained parameters of `model`. With `memory` on the host, gradient shards are
+    /// copied there, and updated parameters back.
     ///
     /// # Panics
     ///
@@ -36,11 +36,11 @@ impl AdamW {
             .unzip();
         let sizes: Vec<i64> = parameters.iter().map(size).collect();
         let units = units(&names, &sizes);
-        let (mut flat, mut pieces, mut own) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut flat, mut pieces, mut stepped) = (Vec::new(), Vec::new(), Vec::new());
         for unit in &units {
             let of_unit = &parameters[unit.parameters.clone()];
             let shard = ranks.own_shard(of_unit);
-            // A master weight in f32 is all that is kept of a shard; else it is kept as it is.
+            // With f32 master weights, a narrow shard is kept only as f32; otherwise it is kept as it is.
             let is_whole = options.master == MasterWeights::F32;
             let shard =
                 if is_narrow(&shard) && is_whole { shard.to_kind(Kind::Float) } else { shard };
@@ -48,13 +48,13 @@ impl AdamW {
             let mut first = 0;
             for piece in unit.pieces(&sizes, ranks.rank(), ranks.count()) {
                 let part = shard.narrow(0, first, piece.length).detach();
-                own.push((names[piece.parameter].clone(), part));
+                stepped.push((names[piece.parameter].clone(), part));
                 first += piece.length;
                 pieces.push(piece);
             }
             flat.push(shard);
         }
-        let state = Self::of(own, options, seed);
+        let state = Self::of(stepped, options, seed);
         let mut state = Self { cut: CutModel::of(model, &state.names), ..state };
         state.starts = pieces.iter().map(|piece| piece.start).collect();
         state.sharding = Some(Box::new(Sharding {
@@ -75,37 +75,37 @@ impl AdamW {
         state
     }
 
-    /// Whether this rank keeps a part of the state alone.
+    /// Returns true if each rank keeps only its shard of the state.
     pub fn is_sharded(&self) -> bool {
         self.sharding.is_some()
     }
 
-    /// What is stepped of this rank's shard of a unit of the model, as a block, `[elements]`, where it is of the parameters' own
-    /// kind.
+    /// The stepped values of this rank's shard of a unit of the model, `[elements]`. `None` unless they have the parameters'
+    /// kind and are on the device.
     pub fn shard_of_unit(&self, unit: usize) -> Option<Tensor> {
         let Sharding { units, of_model, memory, flat, parameters, .. } =
             &**self.sharding.as_ref()?;
-        let index = of_model.iter().position(|found| *found == Some(unit))?;
+        let index = of_model.iter().position(|of_unit| *of_unit == Some(unit))?;
         let is_own = flat[index].kind() == parameters[units[index].parameters.start].kind();
         let is_own = is_own && !memory.is_host();
         is_own.then(|| flat[index].shallow_clone())
     }
 
-    /// Takes gradients of blocks from where `model` has them, and brings parameters there, as those are cut as well.
+    /// Uses the model's own block gradients and block shards, where `model` shards its blocks.
     pub fn hold_blocks(&mut self, model: &Decoder) {
         if let Some(sharding) = &mut self.sharding {
-            // Beneath an adapter nothing is updated.
+            // Parameters below an adapter are not updated.
             sharding.blocks =
                 model.sharded_blocks().filter(|_| !model.has_adapter()).map(Rc::clone);
             sharding.gradients = model.block_gradients().map(Rc::clone);
         }
     }
 
-    /// As [`step`](Self::step), by the sum of the gradients of all ranks.
+    /// Takes a step like [`step`](Self::step), by the sum of the gradients of all ranks.
     ///
     /// # Errors
     ///
-    /// [`UpdateError`] if libtorch refuses, or a rank does not come.
+    /// [`UpdateError`] if libtorch refuses, or a rank does not answer.
     pub fn step_over(
         &mut self,
         ranks: &Ranks,
@@ -146,33 +146,33 @@ impl AdamW {
         Ok(outcome)
     }
 
-    /// Brings every parameter from the shards of all ranks, where the state is cut.
+    /// Gathers every parameter from the shards of all ranks, if the state is sharded.
     pub(super) fn gather_parameters(&self) -> Result<(), RankError> {
         self.sharding.as_ref().map_or(Ok(()), |sharding| sharding.gather_parameters())
     }
 
-    /// Whether other ranks hold parts of the model.
+    /// Returns true if the model is split over tensor-parallel ranks.
     pub fn is_cut(&self) -> bool {
         self.cut.is_some()
     }
 
-    /// The part of the parameter that tensor `index` is of; `None` where this rank has the whole.
+    /// The tensor-parallel part of the parameter to which tensor `index` belongs; `None` if this rank has all of it.
     pub(super) fn part(&self, index: usize) -> Option<Part> {
         self.cut.as_ref()?.parts[index]
     }
 
-    /// Whether this rank speaks for tensor `index`: another may have the same.
+    /// Returns true if this rank writes and counts tensor `index`; other ranks may hold the same values.
     pub(super) fn speaks_for(&self, index: usize) -> bool {
         self.cut.as_ref().is_none_or(|cut| cut.speaks[index])
     }
 
-    /// Sums the gradients of which each rank of the model has a part.
+    /// Sums the gradients that are partial sums on each rank of the model.
     pub(super) fn sum_partial_gradients(&self) -> Result<(), UpdateError> {
         for (ranks, indices) in self.cut.iter().flat_map(|cut| &cut.partial) {
             let gradients: Vec<Tensor> = indices
                 .iter()
                 .map(|&index| match self.gradients.get(index) {
-                    Some(own) => Ok(own.shallow_clone()),
+                    Some(gradient) => Ok(gradient.shallow_clone()),
                     None => gradient_of(&self.parameters[index]),
                 })
                 .collect::<Result<_, _>>()?;
@@ -181,7 +181,7 @@ impl AdamW {
         Ok(())
     }
 
-    /// The name of tensor `index`, with the part that it is, as in `NAME[0:1/2]`: of dimension 0, part 1 of 2.
+    /// The name of tensor `index` with its part, as in `NAME[0:1/2]`: part 1 of 2 along dimension 0.
     pub(super) fn name_with_part(&self, index: usize) -> String {
         let name = &self.names[index];
         match self.part(index) {
@@ -192,8 +192,8 @@ impl AdamW {
         }
     }
 
-    /// Euclidean norm of the gradient over the whole model: of what all ranks of the group hold, each number once, and of all shards
-    /// of `ranks`, where the state is cut over those.
+    /// Euclidean norm of the gradient over the whole model. It counts every number of the tensor-parallel group once, and
+    /// includes all shards of `ranks` if the state is sharded over those.
     pub(super) fn gradient_norm_over(&self, ranks: &Ranks) -> Result<f64, RankError> {
         const WHAT: &str = "norm of the gradient";
         if !self.is_cut() && !self.is_sharded() {
@@ -210,10 +210,10 @@ impl AdamW {
     }
 }
 
-/// The gradient of a parameter, made where no backward pass has: a rank may have had nothing to do.
+/// The gradient of a parameter, set to zero if no backward pass has made one: a rank may have had no sequences.
 fn gradient_of(parameter: &Tensor) -> Result<Tensor, UpdateError> {
     if !parameter.grad().defined() {
-        // A leaf: naming it as an output adds to its gradient.
+        // The parameter is a leaf: backward from it adds to its gradient.
         torch_ext::backward(&[parameter], &[&parameter.zeros_like()])?;
     }
     Ok(parameter.grad())

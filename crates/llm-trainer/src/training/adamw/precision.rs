@@ -1,8 +1,8 @@
-//! Kinds of parameters, and of the steps that they take.
+//! Kinds of parameters and of the steps that they take.
 
 use tch::{Kind, Tensor};
 
-/// Kinds too coarse to take small steps in.
+/// Returns true for kinds too coarse for small steps.
 pub(super) fn is_narrow(tensor: &Tensor) -> bool {
     tensor.kind() == Kind::BFloat16
 }

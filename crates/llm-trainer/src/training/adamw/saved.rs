@@ -1,4 +1,4 @@
-//! The optimiser's state on disk: whole, or the shards of however many ranks wrote it.
+//! The optimiser's state on disk: one file, or the shards of any number of ranks.
 //!
 //! ```text
 //! optimizer.safetensors                  master/NAME first_moment/NAME second_moment/NAME step/NAME, each whole;
@@ -6,8 +6,8 @@
 //! optimizer-00001-of-00004.safetensors   COLUMN/NAME@START, a run of elements of that parameter
 //! ```
 //!
-//! A shard says itself where its elements belong, so any number of ranks reads what any other has written. Where ranks hold a
-//! model together, NAME is followed by the part that each holds: `NAME[1:0/2]` is, of dimension 1, part 0 of 2.
+//! A shard's names tell where its elements belong, so any number of ranks can read the shards of any other number. For a model
+//! split over tensor-parallel ranks, NAME is followed by the part: `NAME[1:0/2]` is part 0 of 2 along dimension 1.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -28,7 +28,7 @@ pub(in crate::training) fn shard_name(rank: usize, ranks: usize) -> String {
     format!("optimizer-{:05}-of-{ranks:05}.safetensors", rank + 1)
 }
 
-/// A state that was written, headers read.
+/// A saved state whose file headers have been read.
 #[derive(Debug)]
 pub(super) struct SavedState {
     folder: PathBuf,
@@ -37,65 +37,65 @@ pub(super) struct SavedState {
     parts: BTreeMap<String, BTreeMap<Option<Part>, Runs>>,
 }
 
-/// Runs of elements, by their first.
+/// Runs of elements, by their first element.
 type Runs = BTreeMap<i64, Run>;
 
 #[derive(Debug)]
 struct Run {
     file: usize,
-    /// The tensor's own name.
+    /// Name of the tensor in the file.
     key: String,
-    /// `None` where the file holds the parameter, or part, at once, in its own shape.
+    /// `None` if the file holds the complete parameter, or part, in its own shape.
     length: Option<i64>,
 }
 
 impl SavedState {
-    /// Whether a folder holds shards.
+    /// Returns true if a folder holds shards.
     pub(super) fn is_sharded(folder: &Path) -> bool {
-        !folder.join(WHOLE).exists() && shard_files(folder).is_ok_and(|found| !found.is_empty())
+        !folder.join(WHOLE).exists() && shard_files(folder).is_ok_and(|names| !names.is_empty())
     }
 
-    /// Opens the one file, or all shards.
+    /// Opens the single file, or all shards.
     pub(super) fn open(folder: &Path) -> Result<Self, TensorFileError> {
-        let whole = folder.join(WHOLE);
-        let paths = if whole.exists() { vec![whole] } else { shards(folder)? };
+        let single = folder.join(WHOLE);
+        let paths = if single.exists() { vec![single] } else { shards(folder)? };
         let files: Vec<TensorFile> =
             paths.iter().map(|path| TensorFile::open(path)).collect::<Result<_, _>>()?;
         let mut parts: BTreeMap<String, BTreeMap<Option<Part>, Runs>> = BTreeMap::new();
         for (file, opened) in files.iter().enumerate() {
             for key in opened.names() {
                 let run = |length| Run { file, key: key.to_owned(), length };
-                let cut = key.rsplit_once('@').and_then(|(of, start)| {
+                let cut = key.rsplit_once('@').and_then(|(stem, start)| {
                     Some((
-                        of,
+                        stem,
                         start.parse::<i64>().ok()?,
                         opened.shape(key)?.first().copied().unwrap_or(1),
                     ))
                 });
-                let (of, start, run) = match cut {
-                    Some((of, start, length)) => (of, start, run(i64::try_from(length).ok())),
+                let (stem, start, run) = match cut {
+                    Some((stem, start, length)) => (stem, start, run(i64::try_from(length).ok())),
                     None => (key, 0, run(None)),
                 };
-                let (of, part) = split_part(of);
-                let runs = parts.entry(of.to_owned()).or_default().entry(part).or_default();
+                let (stem, part) = split_part(stem);
+                let runs = parts.entry(stem.to_owned()).or_default().entry(part).or_default();
                 runs.insert(start, run);
             }
         }
         Ok(Self { folder: folder.to_owned(), files, parts })
     }
 
-    /// How many parameters there are.
+    /// Number of parameters.
     pub(super) fn parameters(&self) -> usize {
-        self.parts.keys().filter(|of| of.starts_with("step/")).count()
+        self.parts.keys().filter(|key| key.starts_with("step/")).count()
     }
 
-    /// Whether anything was written of a column of parameter `name`.
+    /// Returns true if a column of parameter `name` was written.
     pub(super) fn has(&self, column: &str, name: &str) -> bool {
         self.parts.contains_key(&format!("{column}/{name}"))
     }
 
-    /// Elements of a column of `part` of parameter `name`, which has `shape` as a whole, one after the other as they lie in the
-    /// part.
+    /// Elements of a column for `part` of parameter `name`, in the part's memory order. `shape` is that of the complete
+    /// parameter.
     pub(super) fn elements(
         &self,
         column: &str,
@@ -103,46 +103,46 @@ impl SavedState {
         piece: Piece,
         kind: Kind,
     ) -> Result<Tensor, TensorFileError> {
-        let of = format!("{column}/{name}");
-        let written = self.parts.get(&of).into_iter().flat_map(BTreeMap::keys).copied();
+        let key = format!("{column}/{name}");
+        let written = self.parts.get(&key).into_iter().flat_map(BTreeMap::keys).copied();
         let written: Vec<Option<Part>> = written.collect();
         if written.is_empty() || written == [part] {
             let shape = part.map_or(shape.to_vec(), |part| part.shape(shape));
-            return self.elements_of_part(&of, part, &shape, piece, kind);
+            return self.elements_of_part(&key, part, &shape, piece, kind);
         }
-        // Cut in another way: put together, and cut again.
-        let whole = Tensor::zeros(shape, (kind, Device::Cpu));
+        // Split in another way: assemble the parameter, then take the part.
+        let parameter = Tensor::zeros(shape, (kind, Device::Cpu));
         for &written in &written {
-            let own = written.map_or(shape.to_vec(), |part| part.shape(shape));
-            let all = Piece { start: 0, length: own.iter().product(), ..piece };
-            let values = self.elements_of_part(&of, written, &own, all, kind)?;
-            let place = written.map_or(whole.shallow_clone(), |part| part.within(&whole));
-            place.shallow_clone().copy_(&values.view(own.as_slice()));
+            let part_shape = written.map_or(shape.to_vec(), |part| part.shape(shape));
+            let all = Piece { start: 0, length: part_shape.iter().product(), ..piece };
+            let values = self.elements_of_part(&key, written, &part_shape, all, kind)?;
+            let place = written.map_or(parameter.shallow_clone(), |part| part.within(&parameter));
+            place.shallow_clone().copy_(&values.view(part_shape.as_slice()));
         }
         let missing = |count: i64| TensorFileError::Missing {
             path: self.folder.clone(),
-            tensor: format!("{of}, of which {} of {count} parts are there", written.len()),
+            tensor: format!("{key}, of which {} of {count} parts are there", written.len()),
             expected: shape.to_vec(),
         };
         let count = written[0].map_or(1, |part| part.count);
         if usize::try_from(count).ok() != Some(written.len()) {
             return Err(missing(count));
         }
-        let own = part.map_or(whole.shallow_clone(), |part| part.of(&whole));
-        Ok(own.reshape(-1).narrow(0, piece.start, piece.length))
+        let values = part.map_or(parameter.shallow_clone(), |part| part.of(&parameter));
+        Ok(values.reshape(-1).narrow(0, piece.start, piece.length))
     }
 
     /// Elements of a part that was written as such; `shape` is the part's.
     fn elements_of_part(
         &self,
-        of: &str,
+        key: &str,
         part: Option<Part>,
         shape: &[i64],
         piece: Piece,
         kind: Kind,
     ) -> Result<Tensor, TensorFileError> {
         let (first, end) = (piece.start, piece.start + piece.length);
-        let runs = self.parts.get(of).and_then(|parts| parts.get(&part));
+        let runs = self.parts.get(key).and_then(|parts| parts.get(&part));
         let mut parts = Vec::new();
         let mut next = first;
         for (&start, run) in runs.into_iter().flatten() {
@@ -162,63 +162,62 @@ impl SavedState {
         if next < end {
             return Err(TensorFileError::Missing {
                 path: self.folder.clone(),
-                tensor: format!("{of}, elements {next} to {end}"),
+                tensor: format!("{key}, elements {next} to {end}"),
                 expected: shape.to_vec(),
             });
         }
         Ok(Tensor::cat(&parts, 0))
     }
 
-    /// Optimiser steps that parameter `name` has taken.
+    /// Number of optimiser steps that parameter `name` has taken, as a scalar tensor.
     pub(super) fn step(&self, name: &str) -> Result<Tensor, TensorFileError> {
-        let of = format!("step/{name}");
-        let parts = self.parts.get(&of).and_then(|parts| parts.values().next());
+        let key = format!("step/{name}");
+        let parts = self.parts.get(&key).and_then(|parts| parts.values().next());
         let run = parts.and_then(|runs| runs.values().next());
         match run {
             Some(run) => self.files[run.file].tensor(&run.key, &[], &[Kind::Float]),
             None => Err(TensorFileError::Missing {
                 path: self.folder.clone(),
-                tensor: of,
+                tensor: key,
                 expected: Vec::new(),
             }),
         }
     }
 }
 
-/// Names of the shards that are there, sorted, with how many there should be.
+/// Names of the shards in the folder, sorted, each with the number of shards that it states.
 fn shard_files(folder: &Path) -> std::io::Result<Vec<(String, usize)>> {
-    let mut found = Vec::new();
+    let mut names = Vec::new();
     for entry in fs::read_dir(folder)? {
         let name = entry?.file_name().to_string_lossy().into_owned();
         let total = name
             .strip_prefix("optimizer-")
             .and_then(|rest| rest.strip_suffix(".safetensors"))
             .and_then(|rest| rest.split_once("-of-")?.1.parse::<usize>().ok());
-        found.extend(total.map(|total| (name, total)));
+        names.extend(total.map(|total| (name, total)));
     }
-    found.sort();
-    Ok(found)
+    names.sort();
+    Ok(names)
 }
 
-/// The files of all shards; none may be missing.
+/// Paths of all shards; fails if one is missing.
 fn shards(folder: &Path) -> Result<Vec<PathBuf>, TensorFileError> {
     let system = |source| TensorFileError::Io { path: folder.to_owned(), source };
-    let found = shard_files(folder).map_err(system)?;
+    let files = shard_files(folder).map_err(system)?;
     let malformed = |found: String, expected: String| TensorFileError::Malformed {
         path: folder.to_owned(),
         found,
         expected,
     };
-    let Some(&(_, total)) = found.first() else {
+    let Some(&(_, total)) = files.first() else {
         return Err(malformed("no state of an optimiser".to_owned(), format!("{WHOLE} or shards")));
     };
     let expected: Vec<String> = (0..total).map(|rank| shard_name(rank, total)).collect();
-    let names: Vec<String> = found.into_iter().map(|(name, _)| name).collect();
+    let names: Vec<String> = files.into_iter().map(|(name, _)| name).collect();
     if names != expected {
-        let found =
-            format!("{} shards of an optimiser's state ({})", names.len(), names.join(", "));
+        let text = format!("{} shards of an optimiser's state ({})", names.len(), names.join(", "));
         return Err(malformed(
-            found,
+            text,
             format!("{total}, {} to {}", expected[0], expected[total - 1]),
         ));
     }
@@ -245,9 +244,9 @@ mod tests {
 
     #[test]
     fn any_run_of_elements_is_read_from_one_file_or_from_shards() {
-        let [whole, parts] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        let [single, parts] = [(); 2].map(|()| tempfile::tempdir().unwrap());
         let values = Tensor::from_slice(&[0f32, 1.0, 2.0, 3.0, 4.0, 5.0]);
-        write(&whole.path().join(WHOLE), &[("master/w", values.view([2, 3]))]);
+        write(&single.path().join(WHOLE), &[("master/w", values.view([2, 3]))]);
         for (rank, (start, length)) in [(0, 2), (2, 2), (4, 2)].into_iter().enumerate() {
             let key = format!("master/w@{start}");
             let path = parts.path().join(shard_name(rank, 3));
@@ -256,7 +255,7 @@ mod tests {
         for start in 0..6 {
             for end in start + 1..=6 {
                 let expected: Vec<f64> = (start..end).map(|value| value as f64).collect();
-                for folder in [&whole, &parts] {
+                for folder in [&single, &parts] {
                     assert_eq!(read(folder.path(), start, end - start).unwrap(), expected);
                 }
             }
@@ -266,14 +265,14 @@ mod tests {
     /// Written in any parts, read in any others; a column of a matrix is no run of its elements.
     #[test]
     fn parts_are_put_together_and_cut_again() {
-        let whole = Tensor::arange(24, tch::kind::FLOAT_CPU).view([4, 6]);
+        let matrix = Tensor::arange(24, tch::kind::FLOAT_CPU).view([4, 6]);
         let parts =
             |dimension, count| (0..count).map(move |index| Part { dimension, index, count });
         let folder = tempfile::tempdir().unwrap();
         for (rank, part) in parts(1, 2).enumerate() {
             let key = format!("master/w[1:{rank}/2]");
-            let own = part.of(&whole).reshape(-1);
-            let halves = [0, 6].map(|start| (format!("{key}@{start}"), own.narrow(0, start, 6)));
+            let values = part.of(&matrix).reshape(-1);
+            let halves = [0, 6].map(|start| (format!("{key}@{start}"), values.narrow(0, start, 6)));
             let named: Vec<(&str, Tensor)> =
                 halves.iter().map(|(key, half)| (key.as_str(), half.shallow_clone())).collect();
             write(&folder.path().join(shard_name(rank, 2)), &named);
@@ -283,10 +282,10 @@ mod tests {
             let piece = Piece { parameter: 0, start, length };
             state.elements("master", ("w", &[4, 6], part), piece, Kind::Float).unwrap()
         };
-        assert!(read(None, 5, 9).equal(&whole.reshape(-1).narrow(0, 5, 9)));
+        assert!(read(None, 5, 9).equal(&matrix.reshape(-1).narrow(0, 5, 9)));
         for part in parts(1, 2).chain(parts(1, 3)).chain(parts(0, 4)) {
-            let own = part.of(&whole).reshape(-1);
-            assert!(read(Some(part), 2, 4).equal(&own.narrow(0, 2, 4)), "{part:?}");
+            let values = part.of(&matrix).reshape(-1);
+            assert!(read(Some(part), 2, 4).equal(&values.narrow(0, 2, 4)), "{part:?}");
         }
         std::fs::remove_file(folder.path().join(shard_name(1, 2))).unwrap();
         assert!(SavedState::open(folder.path()).is_err());
@@ -295,20 +294,20 @@ mod tests {
     #[test]
     fn a_shard_that_is_missing_is_named() {
         let folder = tempfile::tempdir().unwrap();
-        let said = || read(folder.path(), 0, 6).unwrap_err().to_string();
+        let message = || read(folder.path(), 0, 6).unwrap_err().to_string();
         assert!(
-            said().contains("no state of an optimiser, expected optimizer.safetensors or"),
+            message().contains("no state of an optimiser, expected optimizer.safetensors or"),
             "{}",
-            said()
+            message()
         );
         let values = Tensor::from_slice(&[0f32, 1.0]);
         write(&folder.path().join(shard_name(1, 2)), &[("master/w@2", values.shallow_clone())]);
         assert!(
-            said().contains("1 shards of an optimiser's state (optimizer-00002-of-00002"),
+            message().contains("1 shards of an optimiser's state (optimizer-00002-of-00002"),
             "{}",
-            said()
+            message()
         );
         write(&folder.path().join(shard_name(0, 2)), &[("master/w@0", values)]);
-        assert!(said().contains("`master/w, elements 4 to 6` is missing"), "{}", said());
+        assert!(message().contains("`master/w, elements 4 to 6` is missing"), "{}", message());
     }
 }

@@ -1,8 +1,8 @@
 //! Optimiser state of which each rank keeps a shard.
 //!
-//! As by stage 1 of `ZeRO` ([arXiv:1910.02054](https://arxiv.org/abs/1910.02054)), each rank keeps master weights and moments of
-//! its shard of each unit ([`layout`](super::layout)) alone: gradients are summed to where they are needed, and the parameters
-//! gathered again.
+//! Stage 1 of `ZeRO` ([arXiv:1910.02054](https://arxiv.org/abs/1910.02054)): each rank keeps master weights and moments only
+//! for its shard of each unit ([`layout`](super::layout)). Gradients are reduce-scattered to the shards, and updated parameters
+//! all-gathered.
 
 use std::rc::Rc;
 
@@ -15,37 +15,37 @@ use crate::model::{BlockGradients, ShardedBlocks};
 use crate::ranks::{RankError, Ranks};
 use crate::training::split_weight::nearest;
 
-/// How the state is cut.
+/// Layout of the sharded state.
 #[derive(Debug)]
 pub(super) struct Sharding {
     pub(super) ranks: Ranks,
-    /// The model's own.
+    /// The model's parameters.
     pub(super) parameters: Vec<Tensor>,
-    /// Their shapes while they are whole.
+    /// Shapes of the unsharded parameters.
     pub(super) shapes: Vec<Vec<i64>>,
     pub(super) units: Vec<Unit>,
-    /// Where the state lies, and gradients come to.
+    /// Memory of the state, to which gradients are copied.
     pub(super) memory: Memory,
-    /// Of each unit, which one of the model's it is, if one.
+    /// The model's unit behind each unit, if there is one.
     pub(super) of_model: Vec<Option<usize>>,
-    /// What is stepped of this rank's shard of each unit, `[elements]`: the parameters, or master weights in their place. The
-    /// optimiser's own tensors are views of it.
+    /// This rank's shard of each unit, `[elements]`, as it is stepped: the parameters, or master weights in their place. The
+    /// optimiser's tensors are views of it.
     pub(super) flat: Vec<Tensor>,
-    /// Which parameter each of these is of.
+    /// Parameter index of each piece.
     pub(super) owners: Vec<usize>,
-    /// The model's blocks, where those are cut too: there updated parameters go.
+    /// The model's blocks, if they are sharded too; updated parameters go there.
     pub(super) blocks: Option<Rc<ShardedBlocks>>,
-    /// Where the gradients of blocks come from, where the backward pass has summed them already.
+    /// Block gradients that the backward pass has already summed, if it does so.
     pub(super) gradients: Option<Rc<BlockGradients>>,
 }
 
 impl Sharding {
-    /// Shape of the parameter that piece `index` is of.
+    /// Shape of the parameter to which piece `index` belongs.
     pub(super) fn shape(&self, index: usize) -> &[i64] {
         &self.shapes[self.owners[index]]
     }
 
-    /// Parameters in all.
+    /// Number of parameters.
     pub(super) fn parameters(&self) -> usize {
         self.parameters.len()
     }
@@ -59,38 +59,39 @@ impl Sharding {
         if let (Some(gradients), Some(of_model)) = (&self.gradients, of_model) {
             return gradients.take(of_model);
         }
-        let of = |parameter: &Tensor| {
+        let gradient_of = |parameter: &Tensor| {
             let gradient = parameter.grad();
             let gradient = if gradient.defined() { gradient } else { parameter.zeros_like() };
             if is_narrow(parameter) { gradient.to_kind(Kind::Float) } else { gradient }
         };
         let _no_grad = tch::no_grad_guard();
-        let parts: Vec<Tensor> = self.parameters[unit.parameters.clone()].iter().map(of).collect();
+        let parts: Vec<Tensor> =
+            self.parameters[unit.parameters.clone()].iter().map(gradient_of).collect();
         self.ranks.sum_shard("sum of gradients", &parts)
     }
 
-    /// Brings every parameter from the shards of all ranks.
+    /// Gathers every parameter from the shards of all ranks.
     pub(super) fn gather_parameters(&self) -> Result<(), RankError> {
         let _no_grad = tch::no_grad_guard();
-        for ((unit, of_model), own) in self.units.iter().zip(&self.of_model).zip(&self.flat) {
+        for ((unit, of_model), stepped) in self.units.iter().zip(&self.of_model).zip(&self.flat) {
             if let (Some(blocks), Some(of_model)) = (&self.blocks, *of_model) {
                 let shard = blocks.shard(of_model);
-                // Where they are of one kind, they are one tensor.
-                if shard.kind() != own.kind() {
-                    shard.shallow_clone().copy_(&nearest(own));
+                // Tensors of one kind are the same tensor.
+                if shard.kind() != stepped.kind() {
+                    shard.shallow_clone().copy_(&nearest(stepped));
                 } else if self.memory.is_host() {
-                    shard.shallow_clone().copy_(own);
+                    shard.shallow_clone().copy_(stepped);
                 }
                 continue;
             }
             let parameters = &self.parameters[unit.parameters.clone()];
-            let is_own = own.kind() == parameters[0].kind();
-            let own = if is_own { own.shallow_clone() } else { nearest(own) };
-            let own = own.to_device(parameters[0].device());
-            let whole = self.ranks.gather_shards("updated parameters", &own)?;
+            let is_own = stepped.kind() == parameters[0].kind();
+            let stepped = if is_own { stepped.shallow_clone() } else { nearest(stepped) };
+            let stepped = stepped.to_device(parameters[0].device());
+            let gathered = self.ranks.gather_shards("updated parameters", &stepped)?;
             let mut first = 0;
             for parameter in parameters {
-                let values = whole.narrow(0, first, size(parameter)).view_as(parameter);
+                let values = gathered.narrow(0, first, size(parameter)).view_as(parameter);
                 parameter.shallow_clone().copy_(&values);
                 first += size(parameter);
             }
@@ -99,7 +100,7 @@ impl Sharding {
     }
 }
 
-/// Elements of a tensor.
+/// Number of elements of a tensor.
 pub(super) fn size(tensor: &Tensor) -> i64 {
     i64::try_from(tensor.numel()).expect("a tensor's size")
 }

@@ -1,4 +1,4 @@
-//! Checksums of what several ranks write, and share the work to check.
+//! Checksums of files that several ranks write, and that they check together.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,16 +11,16 @@ use training_run::run_directory::TRAINER_FOLDER;
 use crate::ranks::{Grid, Ranks};
 use crate::training::adamw::{AdamW, shard_name};
 
-/// Writes what this rank has of the optimiser's state to the folder that the first rank names, which has not got the
-/// checkpoint's name yet; waits for those of all, and has the checksums of their files.
+/// Writes this rank's part of the optimiser's state to the folder that the first rank names, which does not have the
+/// checkpoint's name yet. Waits for all ranks and returns the checksums of their files.
 pub(in crate::training) fn save_shard(
     Grid { run: ranks, data, tensor }: &Grid,
     optimizer: &AdamW,
     folder: Option<&Path>,
 ) -> anyhow::Result<BTreeMap<String, FileSum>> {
-    let own = folder.map(|folder| folder.to_string_lossy().into_owned()).unwrap_or_default();
-    let folder = ranks.gather("the folder of the checkpoint", own)?.swap_remove(0);
-    // Where the state is not cut over copies of the model, all copies have the same.
+    let named = folder.map(|folder| folder.to_string_lossy().into_owned()).unwrap_or_default();
+    let folder = ranks.gather("the folder of the checkpoint", named)?.swap_remove(0);
+    // If the state is not sharded over copies of the model, all copies have the same state.
     let holders = if optimizer.is_sharded() { ranks } else { tensor };
     let name = shard_name(holders.rank(), holders.count());
     let path = Path::new(&folder).join(&name);
@@ -30,7 +30,7 @@ pub(in crate::training) fn save_shard(
         }
         optimizer.save(&path)?;
         let place = || path.display().to_string();
-        // The first rank cannot flush what another machine has written.
+        // The first rank cannot flush files that another machine has written.
         std::fs::File::open(&path)?.sync_all().with_context(place)?;
         let sum = FileSum::of(&path).with_context(place)?;
         Ok(Some((format!("{TRAINER_FOLDER}/{name}"), sum)))
@@ -39,9 +39,9 @@ pub(in crate::training) fn save_shard(
     Ok(written.into_iter().flatten().collect())
 }
 
-/// Whether the files of a checkpoint are as they were written. Each rank reads its share of them; all have the same answer.
+/// Checks that the files of a checkpoint are unchanged. Each rank reads its share of them; all ranks get the same result.
 pub(crate) fn checked(ranks: &Ranks, checkpoint: &Checkpoint) -> anyhow::Result<Checked> {
     ranks.same("the checkpoint that is checked", &format!("that of step {}", checkpoint.step))?;
-    let own = manifest::check(&checkpoint.path, (ranks.rank(), ranks.count()));
-    Ok(Checked::together(ranks.gather("what is damaged of the checkpoint", own)?))
+    let report = manifest::check(&checkpoint.path, (ranks.rank(), ranks.count()));
+    Ok(Checked::together(ranks.gather("what is damaged of the checkpoint", report)?))
 }

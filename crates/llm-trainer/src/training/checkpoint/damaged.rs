@@ -1,4 +1,4 @@
-//! What is said of a checkpoint's own files when they are damaged.
+//! Error messages for damaged files of a checkpoint.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ fn optimizer() -> AdamW {
     AdamW::of(named, &OptimizerSection::default(), 0)
 }
 
-/// A checkpoint of the trainer's files alone.
+/// A checkpoint with only the trainer's files.
 struct Saved(tempfile::TempDir);
 
 impl Saved {
@@ -36,12 +36,12 @@ impl Saved {
         fs::write(self.file(name), value.to_string()).unwrap();
     }
 
-    /// The error, its causes and all, in one line.
+    /// The error with all its causes, on one line.
     fn said(&self) -> String {
         let error = restore(self.0.path(), &mut optimizer(), BOUNDS).unwrap_err();
-        let said = format!("{error:#}").replace(&self.0.path().display().to_string(), "DIR");
-        assert_eq!(said.lines().count(), 1, "{said}");
-        said
+        let message = format!("{error:#}").replace(&self.0.path().display().to_string(), "DIR");
+        assert_eq!(message.lines().count(), 1, "{message}");
+        message
     }
 }
 
@@ -49,7 +49,7 @@ impl Saved {
 fn a_state_that_no_run_leaves_is_refused_by_field() {
     let saved = Saved::new();
     restore(saved.0.path(), &mut optimizer(), BOUNDS).unwrap();
-    let whole = serde_json::to_value(TrainerState::default()).unwrap();
+    let state = serde_json::to_value(TrainerState::default()).unwrap();
     for (field, value, expected) in [
         ("step", json!(u64::MAX), "`step` is 18446744073709551615, expected at most"),
         ("updates", json!(u64::MAX), "`updates` is 18446744073709551615, expected at most"),
@@ -62,11 +62,11 @@ fn a_state_that_no_run_leaves_is_refused_by_field() {
         ("step", json!("two"), "not a trainer state: invalid type: string \"two\""),
         ("more", json!(1), "not a trainer state: unknown field `more`"),
     ] {
-        let mut changed = whole.clone();
+        let mut changed = state.clone();
         changed[field] = value;
         saved.write(STATE_FILE, &changed);
-        let said = saved.said();
-        assert!(said.starts_with(&format!("DIR/trainer/state.json: {expected}")), "{said}");
+        let message = saved.said();
+        assert!(message.starts_with(&format!("DIR/trainer/state.json: {expected}")), "{message}");
     }
     let endless = fs::File::create(saved.file(STATE_FILE)).unwrap();
     endless.set_len(1 << 40).unwrap();
@@ -75,7 +75,7 @@ fn a_state_that_no_run_leaves_is_refused_by_field() {
     assert!(saved.said().starts_with("DIR/trainer/state.json: No such file"));
 }
 
-/// One group that waits, with what a test changes of it.
+/// One waiting group, with the fields that a test changes.
 fn waiting(question: usize, prompt: &[u32], response: &[u32], log_prob: &[f64]) -> Value {
     let gold = reward_math::Gold::parse("1", &reward_math::Options::default()).unwrap();
     let verdict = serde_json::to_value(gold.verify("\\boxed{1}")).unwrap();
@@ -110,16 +110,16 @@ fn groups_that_do_not_fit_the_run_are_refused() {
         (json!({ "waiting": 3 }), "not groups that wait"),
     ] {
         saved.write(WAITING, &value);
-        let said = saved.said();
-        assert!(said.starts_with(&format!("DIR/trainer/waiting.json: {expected}")), "{said}");
+        let message = saved.said();
+        assert!(message.starts_with(&format!("DIR/trainer/waiting.json: {expected}")), "{message}");
     }
 }
 
-/// Rewrites one tensor of an optimiser's file.
+/// Replaces one tensor of an optimiser's file.
 fn damaged(path: &Path, name: &str, tensor: &Tensor) {
     let mut tensors = Tensor::read_safetensors(path).unwrap();
-    for (found, old) in &mut tensors {
-        if found == name {
+    for (key, old) in &mut tensors {
+        if key == name {
             *old = tensor.shallow_clone();
         }
     }
@@ -140,9 +140,9 @@ fn an_optimiser_state_of_another_model_or_of_no_numbers_is_refused() {
     ] {
         let saved = Saved::new();
         damaged(&path(&saved), name, &tensor);
-        let said = saved.said();
+        let message = saved.said();
         assert_eq!(
-            said.split(", expected none").next().unwrap(),
+            message.split(", expected none").next().unwrap(),
             format!("DIR/trainer/optimizer.safetensors: tensor `{name}` {expected}")
         );
     }

@@ -16,7 +16,7 @@ fn places(model: &Decoder) -> Vec<*mut std::ffi::c_void> {
     model.named_parameters().iter().map(|(_, parameter)| parameter.data_ptr()).collect()
 }
 
-/// Memory of the reward model and of its reference, where the policy's own reference is loaded.
+/// Addresses of the reward model's parameters, its reference's and the policy reference's, which is already loaded.
 fn started(more: &str) -> [Vec<*mut std::ffi::c_void>; 3] {
     let (device, kind) = (Device::Cpu, Kind::Float);
     let frozen = Decoder::load(Path::new(FIXTURE), device, kind).expect("a recorded model");
@@ -30,7 +30,7 @@ fn started(more: &str) -> [Vec<*mut std::ffi::c_void>; 3] {
     [places(&model), places(&reference), places(&frozen)]
 }
 
-/// The first two responses of the first group, of four tokens each, drawn from a few tokens where `kept` says so.
+/// Two responses to different prompts, of four tokens each, with a sampling mask of a few tokens if `kept`.
 fn responses(kept: bool) -> Vec<Sequence> {
     let response: [u32; 4] = [65, 66, 67, 68];
     let list = [60, 65, 66, 67, 68, 90];
@@ -39,12 +39,12 @@ fn responses(kept: bool) -> Vec<Sequence> {
         all.push(&list);
     }
     let kept = kept.then_some(all);
-    let of = |first| Sequence {
+    let after_prompt = |first| Sequence {
         prompt: vec![first, 70],
         response: response.to_vec(),
         kept: kept.clone(),
     };
-    vec![of(71), of(72)]
+    vec![after_prompt(71), after_prompt(72)]
 }
 
 #[test]
@@ -59,9 +59,9 @@ fn a_truncated_response_is_judged_over_the_whole_vocabulary() {
         let judged = model.judge(&ranks, run.config(), &sequences, &[true, false], 1, 0);
         judged.expect("finite log-probabilities").log_ratio
     };
-    let (whole, truncated) = (judged(false), judged(true));
-    assert!(whole.iter().all(|log_ratio| log_ratio.abs() > 1e-9), "it has learnt: {whole:?}");
-    assert_eq!(whole, truncated);
+    let (full, truncated) = (judged(false), judged(true));
+    assert!(full.iter().all(|log_ratio| log_ratio.abs() > 1e-9), "it has learnt: {full:?}");
+    assert_eq!(full, truncated);
 }
 
 #[test]

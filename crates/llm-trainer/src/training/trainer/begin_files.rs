@@ -1,4 +1,4 @@
-//! The files of a run, as it begins or goes on with them.
+//! Opens the files of a run that starts or resumes.
 
 use std::path::Path;
 use std::rc::Rc;
@@ -15,7 +15,8 @@ use training_run::run_directory::RunDirectory;
 use super::recorder::Recorder;
 
 impl Recorder {
-    /// The files of a run from `step` on, which a checkpoint was of if the run `is_resumed`. On every rank; the first writes.
+    /// The files of a run from `step` on; that is its checkpoint's step if the run `is_resumed`. Every rank calls it; the first
+    /// writes.
     ///
     /// # Errors
     ///
@@ -39,7 +40,7 @@ impl Recorder {
     }
 }
 
-/// The file of metrics from `step` on, and the steps that are in it.
+/// Opens the metrics file from `step` on, and returns it with the steps that it already has.
 fn begin_metrics(
     directory: &RunDirectory,
     is_resumed: bool,
@@ -50,14 +51,14 @@ fn begin_metrics(
         let file = MetricsWriter::resume(&path, step)?;
         return Ok((file, read_metrics(&path)?));
     }
-    // A run that was cut off before its first checkpoint begins again.
+    // A run that was killed before its first checkpoint starts again.
     if path.exists() {
         std::fs::remove_file(&path).with_context(|| path.display().to_string())?;
     }
     Ok((MetricsWriter::create(&path)?, Vec::new()))
 }
 
-/// The event files from the same step on, where they are wanted.
+/// Opens the event files from the same step on, if they are configured.
 fn begin_events(
     directory: &RunDirectory,
     config: &RunConfig,
@@ -70,7 +71,7 @@ fn begin_events(
     Ok(Some(EventWriter::begin(&directory.events(), &[], history, now)?))
 }
 
-/// The folder that the run goes on in; a branch has the metrics of what led to its checkpoint.
+/// The folder of the run. A branch gets the metrics of the run that led to its checkpoint.
 pub(super) fn directory_of(
     origin: Origin,
     create: impl FnOnce() -> anyhow::Result<RunDirectory>,

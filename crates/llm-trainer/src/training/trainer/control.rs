@@ -1,4 +1,4 @@
-//! Controllers and guards of a run, moved by what a step measured.
+//! Updates the controllers and guards of a run from a step's measurements.
 
 use std::path::Path;
 
@@ -12,8 +12,8 @@ use crate::training::checkpoint::TrainerState;
 use crate::training::scored::ScoredRollout;
 use crate::training::update::UpdateSums;
 
-/// Moves the controllers and asks the guards; why the run should end, if it should. `samples` is the file that holds the step's
-/// responses.
+/// Updates the controllers and asks the guards. Returns the reason why the run should end, if it should. `samples` is the file
+/// with the step's responses.
 pub(super) fn control(
     state: &mut TrainerState,
     config: &RunConfig,
@@ -56,7 +56,7 @@ pub(super) fn control(
     Ok(end_reason)
 }
 
-/// Moves the thermostat of each bucket of difficulty by the entropy of its prompts.
+/// Updates the thermostat of each difficulty bucket by the entropy of its prompts.
 fn control_by_difficulty(
     thermostats: &mut DifficultyThermostat,
     scored: &ScoredRollout,

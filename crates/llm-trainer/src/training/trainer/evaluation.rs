@@ -1,4 +1,4 @@
-//! Accuracy on questions that are not trained on.
+//! Accuracy on held-out questions.
 
 use anyhow::Context;
 use counter_rng::{Purpose, purpose_seed};
@@ -14,7 +14,7 @@ use crate::training::rollout::{Engine, Sample, SamplingPass};
 use crate::training::step_key::StepKey;
 
 impl Sampler {
-    /// Whether the run evaluates at all.
+    /// Returns true if the run evaluates.
     pub(super) fn evaluates(&self) -> bool {
         self.questions.held_out.is_some() && self.run.config().evaluation.every > 0
     }
@@ -59,9 +59,9 @@ impl Sampler {
                 .map(|(prompt, group)| self.votes(prompt, group))
                 .collect::<anyhow::Result<Vec<Votes>>>()?;
             self.insert_accuracy(source, &votes, place, metrics);
-            let share = |of: fn(&Sample) -> bool| {
+            let share = |counts: fn(&Sample) -> bool| {
                 let all = groups.iter().flat_map(|(_, group)| *group);
-                let count = all.filter(|sample| of(sample)).count();
+                let count = all.filter(|sample| counts(sample)).count();
                 count as f64 / (groups.len() * settings.samples) as f64
             };
             let extracted = share(|sample| !sample.is_unparsed());
@@ -72,9 +72,9 @@ impl Sampler {
         Ok(())
     }
 
-    /// What the responses to a question vote for.
+    /// Counts the votes among the responses to a question.
     fn votes(&self, prompt: &Prompt, group: &[Sample]) -> anyhow::Result<Votes> {
-        // A vote of one needs no comparison of wrong answers.
+        // A single response needs no comparison of wrong answers.
         let truth = match group {
             [_] => None,
             _ => Some(self.rewarder.judge(self.run.config())?.truth(&prompt.question)?),
@@ -85,7 +85,7 @@ impl Sampler {
         Ok(Votes::count(right.zip(answers.iter().map(Option::as_deref))))
     }
 
-    /// Accuracy of a source with its interval, and pass@k and maj@k where there are several samples.
+    /// Inserts the accuracy of a source with its interval; with several samples, also pass@k and maj@k.
     fn insert_accuracy(
         &self,
         source: &str,
@@ -99,14 +99,15 @@ impl Sampler {
         let bootstrap = Bootstrap { seed: self.run.config().seed, ..Bootstrap::default() };
         let Estimate { interval, .. } =
             bootstrap.estimate(&bootstrap.resample(&[&shares], place)[0]);
-        // Counts are added before they are divided.
+        // Counts are summed before the division.
         let right: usize = votes.iter().map(|votes| votes.right).sum();
         insert(Validation::Mean(samples), right as f64 / (votes.len() * samples) as f64);
         insert(Validation::Low(samples), interval.low);
         insert(Validation::High(samples), interval.high);
         for k in counts_below(samples) {
-            let mean =
-                |of: &dyn Fn(&Votes) -> f64| votes.iter().map(of).sum::<f64>() / votes.len() as f64;
+            let mean = |measure: &dyn Fn(&Votes) -> f64| {
+                votes.iter().map(measure).sum::<f64>() / votes.len() as f64
+            };
             insert(Validation::Pass(k), mean(&|votes| pass_at_k(votes.right, samples, k)));
             insert(Validation::Majority(k), mean(&|votes| votes.majority_at_k(k)));
         }

@@ -1,4 +1,4 @@
-//! The models of a run and their optimisers, as a run begins or goes on with them.
+//! Loads the models of a run and their optimisers, when a run starts or resumes.
 
 use std::path::Path;
 use std::rc::Rc;
@@ -17,7 +17,7 @@ use crate::training::checkpoint::TrainerState;
 use crate::training::reward_model::RewardModel;
 
 impl Policy {
-    /// The policy over `model`, with its reference and a fresh optimiser; no reward model yet.
+    /// The policy `model`, with its reference and a fresh optimiser; no reward model yet.
     ///
     /// # Errors
     ///
@@ -27,7 +27,7 @@ impl Policy {
         model.set_trainable(true);
         let reference = match (config.algorithm.reference_kl, &config.lora) {
             (None, _) => None,
-            // The model beneath the adapter never moves.
+            // The model below the adapter never changes.
             (Some(_), Some(_)) => Some(model.base()),
             (Some(_), None) => {
                 let (device, kind) = (model.device(), model.kind());
@@ -45,7 +45,7 @@ impl Policy {
         })
     }
 
-    /// Starts the reward model that the run asks for, as `saved` left it where it has learnt before.
+    /// Starts the reward model that the run configures, restored from `saved` if it has learnt before.
     ///
     /// # Errors
     ///
@@ -56,7 +56,7 @@ impl Policy {
         state: &mut TrainerState,
     ) -> anyhow::Result<()> {
         let (config, model) = (self.run.config(), &self.model);
-        // What the policy keeps frozen need not be in memory twice, unless it is sharded over the ranks.
+        // A model that the policy keeps frozen need not be in memory twice, unless it is sharded over the ranks.
         let shards_blocks = self.ranks.count() > 1 && config.parallel.zero.shards_parameters();
         let is_whole = !shards_blocks && model.group().is_none();
         let base = config.lora.as_ref().map(|_| model.base());
@@ -73,7 +73,7 @@ impl Policy {
         Ok(())
     }
 
-    /// Leaves each rank its shards of the blocks and of their gradients alone, as configured.
+    /// Shards the blocks and their gradients over the ranks, as configured.
     pub(super) fn shard_blocks(&mut self) {
         let zero = self.run.config().parallel.zero;
         let Self { ranks, model, optimizer, reference, .. } = self;
@@ -83,7 +83,7 @@ impl Policy {
         model.shard_gradients(ranks);
         if zero.shards_parameters() {
             let is_base = model.has_adapter();
-            // Beneath an adapter the optimiser holds none of the weights.
+            // With an adapter, the optimiser has none of the weights below it.
             model.shard_blocks(ranks, |unit| optimizer.shard_of_unit(unit).filter(|_| !is_base));
             match reference {
                 Some(reference) if is_base => *reference = model.base(),
@@ -95,8 +95,8 @@ impl Policy {
     }
 }
 
-/// The model of `saved`, else that of the configuration, with a fresh adapter where it asks for one; each rank of
-/// `together` holds its part.
+/// Loads the model of `saved`, or that of the configuration with a fresh adapter if it has one. The model is split over the
+/// tensor-parallel ranks `together`.
 pub(super) fn load_policy(
     config: &RunConfig,
     saved: Option<&Path>,

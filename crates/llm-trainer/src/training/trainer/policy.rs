@@ -1,4 +1,4 @@
-//! What learns in a run: the policy, and beside it what it is held to and what rewards its tokens.
+//! The models that learn in a run: the policy, with its reference and its reward model.
 
 use std::rc::Rc;
 use std::time::Instant;
@@ -25,31 +25,32 @@ use crate::training::update::{UpdateSums, update};
 #[derive(Debug)]
 pub(super) struct Policy {
     pub(super) run: Rc<Run>,
-    /// Those that hold the same part of the model: they share out sequences and sum gradients.
+    /// The data-parallel group: ranks with the same part of the model, which split the sequences and sum gradients.
     pub(super) ranks: Ranks,
-    /// What is trained.
+    /// The model that is trained.
     pub(super) model: Decoder,
-    /// The policy before the run, where the run is held to it.
+    /// The policy before the run, if the run measures its divergence from it.
     pub(super) reference: Option<Decoder>,
-    /// What rewards tokens, where the advantages are PRIME's.
+    /// The model that rewards tokens, if the advantages are PRIME's.
     pub(super) reward_model: Option<RewardModel>,
     pub(super) optimizer: AdamW,
     pub(super) schedule: Schedule,
 }
 
 impl Policy {
-    /// A pass of the policy over sequences of this rank.
+    /// A pass of the policy over this rank's sequences.
     pub(super) fn pass(&self) -> PolicyPass<'_> {
         PolicyPass::of_run(&self.model, self.run.config())
     }
 
-    /// Names the policy's weights; all ranks of the model ask.
+    /// Fingerprint of the policy's weights; all ranks of the model call it.
     pub(super) fn fingerprint(&self) -> String {
         let _open = self.model.open_blocks();
         self.model.fingerprint()
     }
 
-    /// Statistics and advantages of a rollout of `groups`; `kl` has the coefficient of the divergence from the reference.
+    /// Computes statistics and advantages of a rollout of `groups`; `kl` has the coefficient of the divergence from the
+    /// reference.
     pub(super) fn score(
         &self,
         samples: Vec<Sample>,
@@ -78,9 +79,9 @@ impl Policy {
         Ok(self.shared_pass().mean_entropy_at_temperature_1(&sequences, &scored.old)?)
     }
 
-    /// Log-ratio of every response token under the reward model to its reference, in nats; `None` without a reward model.
-    /// It learns from the verdicts on the way, and a warning says where it could not. `updates` are its optimiser steps so
-    /// far; those of this step are added.
+    /// Log-ratio of every response token under the reward model to its reference, in nats; `None` without a reward model. The
+    /// reward model learns from the verdicts; a warning reports its skipped steps. `updates` counts its optimiser steps and is
+    /// increased by those of this step.
     pub(super) fn judge_tokens(
         &mut self,
         samples: &[Sample],
@@ -125,7 +126,7 @@ impl Policy {
         Ok(Some(judged.log_ratio))
     }
 
-    /// Every mini-batch of every epoch of a step; `done` are the policy's optimiser steps so far.
+    /// Updates by every mini-batch of every epoch of a step; `done` is the number of the policy's optimiser steps so far.
     pub(super) fn update(
         &mut self,
         plan: &UpdatePlan<'_>,
@@ -133,7 +134,7 @@ impl Policy {
         done: u64,
     ) -> anyhow::Result<UpdateSums> {
         let rate = |n: usize| plan.peak_rate * self.schedule.factor(done + n as u64);
-        // Not `self.pass()`: the optimiser is borrowed beside it.
+        // Not `self.pass()`: the optimiser is borrowed mutably at the same time.
         let pass = PolicyPass::of_run(&self.model, self.run.config());
         let (ranks, optimizer) = (&self.ranks, &mut self.optimizer);
         let sums = update(ranks, &pass, optimizer, &plan.objective, plan.batch(), key, rate)?;

@@ -1,4 +1,4 @@
-//! The first responses of a run, without the run.
+//! Samples the first responses of a run, without the run.
 
 use anyhow::ensure;
 use model_files::chat_template::{ChatTemplate, Message};
@@ -18,14 +18,14 @@ use crate::training::rollout::{Engine, Sample, SamplingPass};
 use crate::training::step_key::StepKey;
 use crate::training::token_layout::TokenLayout;
 
-/// Asks the first `prompts` questions of a run, `group_size` responses each, and says what they show.
+/// Asks the first `prompts` questions of a run, `group_size` responses each, and reports on the responses.
 ///
-/// The responses are those that its first step draws, where it is not given another group size. `tell` hears how many of the two
-/// parts of the work are done, responses and entropies, and what goes on.
+/// The responses are those that the run's first step samples, unless its group size differs. `tell` receives the number of
+/// finished parts (responses, then entropies) and the current activity.
 ///
 /// # Errors
 ///
-/// If the model, the data or a setting cannot be used, as the run itself would say.
+/// If the model, the data or a setting cannot be used; the errors are those of the run.
 ///
 /// # Panics
 ///
@@ -84,14 +84,14 @@ pub fn preflight(
         vocabulary,
     };
     let rendered = match chosen.first() {
-        // As the model reads it, whatever was cut off.
+        // Rendered for the model, before truncation.
         Some(prompt) => config.data.prompt.question_text(&prompt.question, template.as_ref())?,
         None => String::new(),
     };
     Ok(Preflight::new(rendered, groups, run, facts))
 }
 
-/// Whether a prompt that asks for an answer is another than one that does not.
+/// Returns true if the template renders a prompt with a generation prompt differently from one without.
 fn opens_a_turn(template: &ChatTemplate) -> bool {
     let question = [Message::new("user", "1 + 1?")];
     let rendered = |asks| template.render(&question, asks).ok();

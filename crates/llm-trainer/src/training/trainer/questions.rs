@@ -1,4 +1,4 @@
-//! The questions of a run as prompts, and what is odd about them.
+//! The questions of a run as prompts, with notes about oddities.
 
 use anyhow::Context;
 use model_files::chat_template::ChatTemplate;
@@ -8,14 +8,14 @@ use question_data::dataset::{DataSource, Question};
 use question_data::prompt::Prompts;
 use training_run::config::RunConfig;
 
-/// What a run asks.
+/// The questions of a run.
 #[derive(Debug)]
 pub(super) struct Asked {
-    /// To train on.
+    /// Questions to train on.
     pub(super) questions: Prompts,
-    /// To evaluate on.
+    /// Questions to evaluate on.
     pub(super) held_out: Option<Prompts>,
-    /// What a person should know of them: one sentence each.
+    /// Notes for the user about the questions, one sentence each.
     pub(super) notes: Vec<String>,
 }
 
@@ -31,7 +31,7 @@ impl Asked {
         let mut notes = Vec::new();
         let mut load = |name: &str, source: &DataSource, split, most: usize| {
             let set = source.load_for(split, &kinds)?;
-            let mut said = set.notes();
+            let mut set_notes = set.notes();
             let mut questions = set.questions;
             questions.truncate(most);
             let prompts = data.prompt.prompts(
@@ -41,8 +41,8 @@ impl Asked {
                 data.max_prompt_tokens,
                 data.over_long_prompts,
             )?;
-            said.extend(prompts.notes());
-            notes.extend(said.into_iter().map(|note| format!("data.{name}: {note}")));
+            set_notes.extend(prompts.notes());
+            notes.extend(set_notes.into_iter().map(|note| format!("data.{name}: {note}")));
             anyhow::Ok(prompts)
         };
         let questions = load("train", &data.train, Split::Train, usize::MAX)?;
@@ -54,7 +54,7 @@ impl Asked {
             }
             None => None,
         };
-        // Before anything is sampled: an answer may be readable, yet not with this run's settings.
+        // Checked before sampling starts: an answer may be readable, yet not with this run's settings.
         let all = questions.prompts.iter().chain(held_out.iter().flat_map(|set| &set.prompts));
         for Question { id, answer, source, .. } in all.map(|prompt| &prompt.question) {
             kinds

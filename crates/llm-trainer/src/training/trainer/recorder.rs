@@ -1,4 +1,4 @@
-//! What a run writes of its steps: metrics, samples, tokens, and the law of entropy and reward.
+//! Writes the files of a run's steps: metrics, samples, tokens, and the law of entropy and reward.
 
 use std::rc::Rc;
 use std::time::SystemTime;
@@ -17,21 +17,21 @@ use whole_file::write_atomically;
 use crate::training::measurement::describe_samples;
 use crate::training::scored::ScoredRollout;
 
-/// The files of a run; those of its steps are written by the first rank alone.
+/// The files of a run; only the first rank writes those of its steps.
 #[derive(Debug)]
 pub(super) struct Recorder {
     pub(super) run: Rc<Run>,
     pub(super) directory: RunDirectory,
-    /// On the first rank.
+    /// Metrics file, on the first rank.
     pub(super) metrics: Option<MetricsWriter>,
-    /// On the first rank, where they are wanted.
+    /// Event files, on the first rank, if configured.
     pub(super) events: Option<EventWriter>,
     /// Entropy and reward so far.
     pub(super) law: RunLaw,
 }
 
 impl Recorder {
-    /// Writes the responses of a step, `prompts` having one of each group.
+    /// Writes the responses of a step; `prompts` has one prompt per group.
     ///
     /// # Errors
     ///
@@ -49,8 +49,8 @@ impl Recorder {
         Ok(())
     }
 
-    /// Writes the tokens of the groups that are asked for. `selected` are those that the loss singled out among the tokens of
-    /// the sequences that took part in the update, once it is done.
+    /// Writes the tokens of the configured groups. After the update, `selected` has the tokens that the loss selected among
+    /// those of the sequences that took part.
     ///
     /// # Errors
     ///
@@ -96,7 +96,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// Writes the metrics of a step, and the distribution of `lengths`, those of its responses.
+    /// Writes the metrics of a step, and the distribution of `lengths`, its response lengths in tokens.
     ///
     /// # Errors
     ///
@@ -117,7 +117,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// Fits the R–H law to the run so far, this step included; says so after evaluations, or ten times a run.
+    /// Fits the R–H law to the run so far, this step included. Returns a message after evaluations, or ten times a run.
     pub(super) fn fit_law(&mut self, metrics: &mut StepMetrics) -> Option<String> {
         self.law.push(metrics);
         let outlook = self.law.outlook()?;
@@ -131,7 +131,7 @@ impl Recorder {
     }
 }
 
-/// Tokens that the loss singled out in an update.
+/// Tokens that the loss selected in an update.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Selected<'a> {
     /// Indices of the sequences that took part in the update.

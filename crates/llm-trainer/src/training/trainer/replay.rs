@@ -1,4 +1,4 @@
-//! Responses of a step from where the run has them: sampled, sampled and saved, or read back.
+//! The source of a step's responses: sampled, sampled and saved, or replayed.
 
 use std::path::Path;
 
@@ -8,24 +8,24 @@ use training_run::saved_rollouts::{RolloutOrigin, SavedRollouts};
 
 use crate::training::rollout::{Answered, Sample};
 
-/// Where the responses of a run come from.
+/// Source of a run's responses.
 #[derive(Debug, Clone, Default)]
 pub enum RolloutSource {
-    /// Sampled.
+    /// Responses are sampled.
     #[default]
     Sampled,
-    /// Sampled, and written to a folder.
+    /// Responses are sampled and written to a folder.
     Saved(SavedRollouts),
-    /// Read from a folder; nothing is sampled but evaluations.
+    /// Responses are read from a folder; only evaluations sample.
     Replayed(SavedRollouts),
 }
 
 impl RolloutSource {
-    /// The source that the folders of a command line ask for; at most one is given.
+    /// The source for the folders given on the command line; at most one is given.
     ///
     /// # Errors
     ///
-    /// If a folder cannot be made or read, or the model's files cannot.
+    /// If a folder cannot be created or read, or the model's files cannot.
     pub fn open(
         config: &RunConfig,
         save: Option<&Path>,
@@ -43,7 +43,7 @@ impl RolloutSource {
     }
 }
 
-/// What makes a group none of the run's, if anything does; `group_size` is that of the run, `prompts` its questions.
+/// The reason why a group cannot belong to this run, if there is one; `group_size` and `prompts` are the run's.
 pub(super) fn fault_of(
     group: &Answered,
     group_size: usize,
@@ -69,8 +69,8 @@ pub(super) fn fault_of(
 fn fault_of_sample(sample: &Sample, vocab_size: usize) -> Option<String> {
     let (response, log_prob) = (&sample.sequence.response, &sample.rollout_log_prob);
     if response.len() != log_prob.len() {
-        let (tokens, found) = (response.len(), log_prob.len());
-        return Some(format!("{found} log-probabilities for {tokens} tokens"));
+        let (tokens, count) = (response.len(), log_prob.len());
+        return Some(format!("{count} log-probabilities for {tokens} tokens"));
     }
     if let Some(token) = response.iter().find(|token| **token as usize >= vocab_size) {
         return Some(format!("token {token}, expected ids below vocab_size = {vocab_size}"));

@@ -1,4 +1,4 @@
-//! The tokenizer of a run, and what ends a response.
+//! The tokenizer of a run, and the tokens and texts that end a response.
 
 use std::sync::Arc;
 
@@ -8,20 +8,20 @@ use training_run::config::{RolloutSection, RunConfig};
 
 use crate::generation::GenerationOptions;
 
-/// How token ids become the text of a response, and where it ends.
+/// Converts token ids to the text of a response, and defines where it ends.
 #[derive(Debug)]
 pub(super) struct ResponseText {
     pub(super) tokenizer: TextTokenizer,
-    /// Tokens that end a response by the model's own files.
+    /// Tokens that end a response according to the model's files.
     pub(super) end_ids: Vec<u32>,
-    /// Those and the run's own.
+    /// `end_ids`, and the stop tokens of the run's configuration.
     stop_ids: Vec<u32>,
     /// Texts that end a response.
     pub(super) stop_strings: Option<Arc<StopStrings>>,
 }
 
 impl ResponseText {
-    /// Reads what the model's directory and the configuration say.
+    /// Loads the tokenizer and stop settings from the model's directory and the configuration.
     ///
     /// # Errors
     ///
@@ -35,7 +35,7 @@ impl ResponseText {
         Ok(Self { tokenizer, end_ids, stop_ids, stop_strings: stop_strings.map(Arc::new) })
     }
 
-    /// How `samples` responses to each prompt are drawn at a temperature, from the whole vocabulary.
+    /// Options for sampling `samples` responses to each prompt at a temperature, from the whole vocabulary.
     pub(super) fn options(
         &self,
         section: &RolloutSection,
@@ -54,7 +54,7 @@ impl ResponseText {
         }
     }
 
-    /// How `samples` responses to each prompt are drawn to train on.
+    /// Options for sampling `samples` responses to each prompt for training.
     pub(super) fn rollout_options(
         &self,
         section: &RolloutSection,

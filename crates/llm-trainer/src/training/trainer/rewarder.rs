@@ -1,4 +1,4 @@
-//! What judges and rewards the responses of a run.
+//! Judges and rewards the responses of a run.
 
 use code_sandbox::{Helper, Sandbox};
 use question_data::ground_truth::RewardKinds;
@@ -8,25 +8,25 @@ use super::response_text::ResponseText;
 use crate::training::judge::Judge;
 use crate::training::own_reward::OwnReward;
 
-/// The verifiers of a run, and what they need.
+/// The verifiers of a run with their resources.
 #[derive(Debug)]
 pub(super) struct Rewarder {
     pub(super) text: ResponseText,
     kinds: RewardKinds,
-    /// Where programs of responses are run, if any are.
+    /// Sandbox for programs in responses, if any are run.
     sandbox: Option<Sandbox>,
-    /// The threads that judge responses.
+    /// Threads that judge responses.
     threads: rayon::ThreadPool,
-    /// What responses are worth in place of `reward.values`.
+    /// Custom reward in place of `reward.values`.
     pub(super) own_reward: Option<OwnReward>,
 }
 
 impl Rewarder {
-    /// The verifiers that `config` names.
+    /// Starts the verifiers that `config` names.
     ///
     /// # Errors
     ///
-    /// If programs of responses are to be run and cannot be, or no thread can be started.
+    /// If programs in responses are to be run and cannot be, or no thread can be started.
     pub(super) fn start(config: &RunConfig, text: ResponseText) -> anyhow::Result<Self> {
         let kinds = config.reward.kinds();
         let sandbox = if kinds.run_programs() {
@@ -38,16 +38,16 @@ impl Rewarder {
         Ok(Self { text, kinds, sandbox, threads, own_reward: None })
     }
 
-    /// What a person should know of them: one sentence each.
+    /// Notes for the user about the verifiers, one sentence each.
     pub(super) fn notes(&self) -> impl Iterator<Item = &String> {
         self.sandbox.iter().flat_map(Sandbox::notes)
     }
 
-    /// Judges responses as `config` says.
+    /// The judge of responses that `config` describes.
     ///
     /// # Errors
     ///
-    /// If the settings of the penalty on long responses are none; a checked configuration holds none such.
+    /// If the settings of the length penalty are invalid; a checked configuration has none such.
     pub(super) fn judge<'a>(&'a self, config: &'a RunConfig) -> anyhow::Result<Judge<'a>> {
         Ok(Judge {
             tokenizer: &self.text.tokenizer,

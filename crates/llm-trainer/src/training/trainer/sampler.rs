@@ -1,4 +1,4 @@
-//! Where the responses of a run come from: its questions, what answers them, and what rewards the answers.
+//! Samples and rewards the responses of a run, or replays them.
 
 use std::rc::Rc;
 
@@ -21,7 +21,7 @@ use crate::training::external::{ExternalEngine, Wanted};
 use crate::training::rollout::{Answered, Engine, Rollout, Sample, SamplingPass};
 use crate::training::step_key::StepKey;
 
-/// Questions, engine and rewards of a run, and where it stands in them.
+/// Questions, engine and rewards of a run, with its position in the questions.
 #[derive(Debug)]
 pub(super) struct Sampler {
     pub(super) run: Rc<Run>,
@@ -31,18 +31,18 @@ pub(super) struct Sampler {
     /// Groups that wait for a later step.
     pub(super) waiting: GroupSampler<Answered>,
     pub(super) rewarder: Rewarder,
-    /// What samples in place of the policy itself.
+    /// Engine that samples in place of the policy.
     pub(super) engine: Option<ExternalEngine>,
     pub(super) source: RolloutSource,
 }
 
 impl Sampler {
-    /// The groups of a step from where the run has them, with a warning where other weights have sampled them. `updates` are the
-    /// policy's optimiser steps so far.
+    /// Samples or replays the groups of a step; adds a warning if replayed ones were sampled with other weights. `updates` is
+    /// the number of the policy's optimiser steps so far.
     ///
     /// # Errors
     ///
-    /// If generation fails, or groups that are read back are none of this run's.
+    /// If generation fails, or replayed groups do not belong to this run.
     pub(super) fn sample(
         &mut self,
         policy: &Policy,
@@ -50,7 +50,7 @@ impl Sampler {
         record: &mut StepRecord,
         phase: &dyn Fn(&str),
     ) -> anyhow::Result<Vec<SampledGroup<Answered>>> {
-        let found = match self.source.clone() {
+        let step_groups = match self.source.clone() {
             RolloutSource::Sampled => self.draw(policy, updates, record, phase)?,
             RolloutSource::Saved(files) => {
                 let weights = policy.fingerprint();
@@ -68,9 +68,9 @@ impl Sampler {
             RolloutSource::Replayed(files) => self.replay(&files, policy, record)?,
         };
         if self.run.config().dynamic_sampling.enabled {
-            found.statistics.record(&mut record.metrics);
+            step_groups.statistics.record(&mut record.metrics);
         }
-        Ok(found.groups)
+        Ok(step_groups.groups)
     }
 
     /// The prompts of groups.
@@ -79,7 +79,7 @@ impl Sampler {
         groups.iter().map(|group| &prompts[group.responses.question]).collect()
     }
 
-    /// Groups that are asked for until enough of them have something to teach, where that is configured.
+    /// Samples groups; with dynamic sampling, until enough of them have differing rewards.
     fn draw(
         &mut self,
         policy: &Policy,
@@ -116,12 +116,12 @@ impl Sampler {
             let groups = groups.map(|(&question, samples)| self.group(step, question, samples));
             waiting.add(groups.collect(), &demand)?;
         }
-        let found = waiting.finish_step(&demand)?;
+        let step_groups = waiting.finish_step(&demand)?;
         self.waiting = waiting;
-        Ok(found)
+        Ok(step_groups)
     }
 
-    /// Responses to `chosen` questions, of which `asked` were asked in this step before.
+    /// Samples responses to the `chosen` questions; `asked` questions were asked in this step before.
     fn roll_out(
         &self,
         model: &Decoder,
@@ -150,9 +150,9 @@ impl Sampler {
         pass.roll_out(&prompts, key, asked, phase)
     }
 
-    /// The responses to a question as a group of this step.
+    /// Makes a group of this step from the responses to a question.
     fn group(&self, step: u64, question: usize, samples: &[Sample]) -> SampledGroup<Answered> {
-        // What the verdicts earn: a punished length teaches nothing about the question.
+        // Rewards of the verdicts alone: a length penalty says nothing about the question.
         let earned = self.run.config().reward.values;
         let is_own = self.rewarder.own_reward.is_some();
         let worth =
@@ -165,7 +165,7 @@ impl Sampler {
         }
     }
 
-    /// The groups of a step as they were saved.
+    /// Reads the saved groups of a step.
     fn replay(
         &mut self,
         files: &SavedRollouts,

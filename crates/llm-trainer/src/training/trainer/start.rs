@@ -1,4 +1,4 @@
-//! From a checked configuration to a trainer: model, data, and whatever a checkpoint holds.
+//! Builds a trainer from a checked configuration: model, data, and the state of a checkpoint.
 
 use std::rc::Rc;
 
@@ -23,12 +23,12 @@ use crate::training::checkpoint::{self, Bounds, TrainerState};
 use crate::training::external::ExternalEngine;
 
 impl Trainer {
-    /// Starts at `origin`; `create` makes the folder of a new run once nothing else can be wrong. On every rank; the first
-    /// makes the folder and writes to it.
+    /// Starts at `origin`. `create` makes the folder of a new run after all other checks have passed. Every rank calls it; the
+    /// first makes the folder and writes to it.
     ///
     /// # Errors
     ///
-    /// If the model, the data or the run directory cannot be used; each names file, field and what was expected.
+    /// If the model, the data or the run directory cannot be used; each error names file, field and the expected value.
     pub fn start(
         ranks: Ranks,
         run: Run,
@@ -79,14 +79,14 @@ impl Trainer {
         };
         let trainer = Self { run, grid, policy, sampler, recorder, state, notes };
         if is_branch {
-            // Cut off before its next checkpoint, it must not begin at step 0.
+            // A branch that is killed before its next checkpoint must not start at step 0.
             trainer.save_checkpoint()?;
         }
         Ok(trainer)
     }
 }
 
-/// The folder of the run, which the first rank makes for all.
+/// Opens the folder of the run; the first rank creates it for all.
 fn open_directory(
     ranks: &Ranks,
     run: &Run,
@@ -100,7 +100,7 @@ fn open_directory(
     Ok(RunDirectory::open(&run.output_directory())?)
 }
 
-/// What samples in place of the policy, if anything does.
+/// Connects to the engine that samples in place of the policy, if one is configured.
 fn reach_engine(
     config: &RunConfig,
     ranks: &Ranks,
@@ -113,7 +113,7 @@ fn reach_engine(
     Ok(Some(ExternalEngine::connect(settings, directory.root())?))
 }
 
-/// Refuses ids that end a response and are none of the model's.
+/// Rejects stop token ids outside the model's vocabulary.
 fn check_stop_ids(config: &RunConfig, vocab_size: usize) -> anyhow::Result<()> {
     match config.rollout.stop_token_ids.iter().find(|id| **id as usize >= vocab_size) {
         Some(id) => {

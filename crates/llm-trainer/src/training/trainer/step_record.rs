@@ -1,4 +1,4 @@
-//! What is measured of a step while it is taken.
+//! Measurements of a step while it runs.
 
 use std::time::Instant;
 
@@ -9,21 +9,21 @@ use crate::ranks::Ranks;
 use crate::training::measurement::{Timings, record_traffic};
 use crate::training::policy_pass::Sequence;
 
-/// Metrics, timings and warnings of one step; its parts add theirs.
+/// Metrics, timings and warnings of one step; each part of the step adds its own.
 #[derive(Debug)]
 pub(super) struct StepRecord {
     pub(super) step: u64,
     pub(super) metrics: StepMetrics,
     pub(super) timings: Timings,
-    /// What a person should know of this step.
+    /// Warnings for the user about this step.
     pub(super) warnings: Vec<String>,
     started: Instant,
-    /// What this rank had sent before the step.
+    /// Traffic of this rank before the step, by operation.
     traffic: Vec<(Operation, Traffic)>,
 }
 
 impl StepRecord {
-    /// Nothing yet; time runs from here.
+    /// Starts an empty record; the step's time starts here.
     pub(super) fn begin(step: u64, ranks: &Ranks) -> Self {
         Self {
             step,
@@ -35,7 +35,7 @@ impl StepRecord {
         }
     }
 
-    /// Adds the timings of sampling, scoring and update, and what was sent meanwhile.
+    /// Adds the timings of sampling, scoring and update, and the traffic since the start.
     pub(super) fn end(&mut self, ranks: &Ranks, sequences: &[&Sequence], device: tch::Device) {
         self.timings.step = self.started.elapsed().as_secs_f64();
         self.timings.record(&mut self.metrics, sequences, device);

@@ -1,4 +1,4 @@
-//! What the updates of a step descend, and on which tokens.
+//! The objective of a step's updates, and the tokens that they use.
 
 use rl_losses::PolicyLoss;
 use training_run::config::{KlPlacement, RunConfig};
@@ -9,13 +9,13 @@ use crate::training::policy_pass::{Sequence, Statistics};
 use crate::training::scored::ScoredRollout;
 use crate::training::update::{Objective, UpdateBatch};
 
-/// The objective of a step, and the columns of the sequences that take part; each loss plans over every mini-batch of them.
+/// The objective of a step, and the columns of the sequences that take part. Each loss plans over every mini-batch of them.
 #[derive(Debug)]
 pub(super) struct UpdatePlan<'a> {
     pub(super) objective: Objective,
-    /// Learning rate at its peak.
+    /// Peak learning rate.
     pub(super) peak_rate: f64,
-    /// Indices of the sequences that take part among those of the rollout.
+    /// Indices, within the rollout, of the sequences that take part.
     pub(super) chosen: Vec<usize>,
     sequences: Vec<&'a Sequence>,
     advantage: Vec<f64>,
@@ -29,7 +29,7 @@ pub(super) struct UpdatePlan<'a> {
 }
 
 impl<'a> UpdatePlan<'a> {
-    /// The plan of a run in `state` for a scored rollout.
+    /// Plans the update of a run in `state` for a scored rollout.
     pub(super) fn new(
         config: &RunConfig,
         state: &TrainerState,
@@ -87,7 +87,7 @@ impl<'a> UpdatePlan<'a> {
     }
 }
 
-/// The configured loss, with the thermostat's knob where there is one.
+/// The configured loss, with the thermostat's knob if there is one.
 fn objective(config: &RunConfig, state: &TrainerState) -> anyhow::Result<Objective> {
     let algorithm = &config.algorithm;
     let policy_loss: PolicyLoss = match (&algorithm.thermostat, &state.thermostat) {
