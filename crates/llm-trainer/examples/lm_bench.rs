@@ -32,9 +32,9 @@ use training_run::config::{Dtype, MasterWeights, OptimizerSection, TrainingSecti
 const THREADS: i32 = 2;
 const TOKENS: usize = 512;
 const PROMPT: usize = 64;
-/// Tokens of a micro-batch on a GPU, at least.
+/// Fewest tokens of a micro-batch on a GPU.
 const GPU_MICRO_BATCH: usize = 16_384;
-/// As long as the peers are measured for.
+/// Shortest total time of one measurement, equal to that of the peer benchmarks.
 const LONG_ENOUGH: Duration = Duration::from_secs(3);
 
 fn main() -> ExitCode {
@@ -141,7 +141,7 @@ fn measure(measurement: &str) -> Result<()> {
     Ok(())
 }
 
-/// Two numbers with a sign between them.
+/// Parses two numbers with the separator `sign` between them.
 fn pair(text: Option<&str>, sign: char) -> Result<Option<(usize, usize)>> {
     let Some(text) = text else { return Ok(None) };
     let numbers = text.split_once(sign).and_then(|(first, second)| {
@@ -175,13 +175,13 @@ fn tiny_shape() -> ModelShape {
     }
 }
 
-/// Any tokens, the same every time.
+/// Returns arbitrary but reproducible token ids.
 fn tokens(vocab: usize, count: usize, seed: usize) -> Vec<u32> {
     let token = |place: usize| (place * 7919 + seed * 104_729 + 17) % vocab;
     (0..count).filter_map(|place| u32::try_from(token(place)).ok()).collect()
 }
 
-/// A forward pass over whole sequences, and for `train` all of a step.
+/// Times a forward pass over full sequences, and for `train` a full step.
 fn pass(
     decoder: &Decoder,
     what: &str,
@@ -240,8 +240,8 @@ fn pass(
     Ok(format!("\"ms\":{milliseconds:.1},\"tok_s\":{rate:.1}"))
 }
 
-/// Decoding: times until every row has drawn its first token, its second, before which weights are packed where that pays,
-/// and its last; a step is one of those from the second to the last.
+/// Times decoding until every row has drawn its first, second and last token; weights are packed before the second where that pays.
+/// A step is one from the second token to the last.
 fn decode(decoder: &Decoder, prompt: usize, options: &GenerationOptions) -> Result<String> {
     let (rows, new_tokens) = (options.rows, options.max_new_tokens);
     ensure!(new_tokens > 2, "a step is measured between the second token and the last");
@@ -275,7 +275,7 @@ fn decode(decoder: &Decoder, prompt: usize, options: &GenerationOptions) -> Resu
     ))
 }
 
-/// When tokens were drawn, in milliseconds after the generation began.
+/// Times at which tokens were drawn, in milliseconds after the generation began.
 struct Times {
     begun: Instant,
     drawn: Vec<f64>,
@@ -289,7 +289,7 @@ impl Listener for Times {
     }
 }
 
-/// Median time in milliseconds, after one call that warms up.
+/// Median time of `work` in milliseconds, after one warm-up call.
 fn median(decoder: &Decoder, mut work: impl FnMut() -> Result<()>) -> Result<f64> {
     let times = repeated(|| {
         work()?;
@@ -301,7 +301,7 @@ fn median(decoder: &Decoder, mut work: impl FnMut() -> Result<()>) -> Result<f64
     Ok(median_of(times.into_iter()))
 }
 
-/// Times of `work` in milliseconds, without a first one that warms up.
+/// Times of `work` in milliseconds, without the first call, which warms up.
 fn repeated(mut work: impl FnMut() -> Result<()>) -> Result<Vec<f64>> {
     work()?;
     let (start, mut times) = (Instant::now(), Vec::new());
