@@ -1,4 +1,4 @@
-//! What runs the model: libtorch, or the CPU's own products.
+//! The engine that runs the model: libtorch, or this project's own CPU kernels.
 
 use cpu_products::KeyValueCache;
 use entropy_core::LogitsError;
@@ -16,11 +16,11 @@ use crate::kernel_test::may_use_kernels;
 use crate::model::{Decoder, FusedOperations, Residual, causal_attention};
 use crate::product::linear;
 
-/// Logits from which on all threads of libtorch draw tokens: a dozen rows of a large vocabulary.
+/// Logits from which on drawing uses all threads of libtorch: a dozen rows of a large vocabulary.
 const WORTH_MORE_THREADS: usize = 1 << 21;
 
-/// Keeps libtorch to the calling thread: its others, when they have done their work, look for more for some milliseconds, on
-/// the processors that the CPU's own products need next.
+/// Restricts libtorch to the calling thread. Its idle threads spin for some milliseconds, on the processors that the CPU
+/// kernels need next.
 #[derive(Debug)]
 struct OneThread {
     before: i32,
@@ -40,29 +40,29 @@ impl Drop for OneThread {
     }
 }
 
-/// [`OneThread`], where these are few logits.
+/// Restricts libtorch to one thread if there are few logits.
 fn one_thread_for(logits: usize) -> Option<OneThread> {
     (logits < WORTH_MORE_THREADS).then(OneThread::new)
 }
 
-/// Who multiplies a model's weights with rows on the CPU.
+/// Implementation of the matrix products on the CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Products {
     /// libtorch.
     Torch,
-    /// Products of our own, where they can; `packs` as [`CpuDecoder::new`] has it.
+    /// The project's own kernels, where supported; `packs` as in [`CpuDecoder::new`].
     Own { packs: bool },
 }
 
-/// What an engine may use where it can.
+/// Kernels that an engine may use where it can.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Kernels {
     pub(super) products: Products,
-    /// On CUDA: one kernel for the attention of all rows, and kernels of our own.
+    /// On CUDA: one attention kernel for all rows, and the project's own kernels.
     pub(super) cuda: bool,
 }
 
-/// What reading a prompt leaves; shared by its samples.
+/// State after reading a prompt, shared by its samples.
 #[derive(Debug)]
 pub(super) struct Prefilled {
     /// Index of the prompt.
@@ -71,14 +71,14 @@ pub(super) struct Prefilled {
     last_hidden: Tensor,
     /// Keys and values of each block, `[1, kv_heads, len, head_dim]`.
     cache: Vec<(Tensor, Tensor)>,
-    /// The same for the CPU's own products.
+    /// KV cache of the prompt for the CPU kernels.
     memory: Option<KeyValueCache>,
 }
 
-/// Rows that decode together, each after what it has read.
+/// Rows that decode together, each with its own context.
 #[derive(Debug)]
 pub(super) enum Engine<'a> {
-    /// By libtorch.
+    /// Decodes by libtorch.
     Torch {
         decoder: &'a Decoder,
         fused: FusedOperations,
@@ -86,7 +86,7 @@ pub(super) enum Engine<'a> {
         /// Final-normed hidden states that predict the next token of each row, one tensor or several.
         hidden: Vec<Tensor>,
     },
-    /// By the CPU's own products.
+    /// Decodes by the project's own CPU kernels.
     Cpu {
         decoder: &'a Decoder,
         own: Box<CpuDecoder>,
@@ -99,7 +99,7 @@ pub(super) enum Engine<'a> {
 }
 
 impl<'a> Engine<'a> {
-    /// Room for `slots` rows of at most `capacity` tokens.
+    /// Makes room for `slots` rows of at most `capacity` tokens.
     pub(super) fn new(
         decoder: &'a Decoder,
         slots: usize,
@@ -125,7 +125,7 @@ impl<'a> Engine<'a> {
         Self::Torch { decoder, fused, cache, hidden: Vec::new() }
     }
 
-    /// Reads one prompt. Always one at a time, so that what it leaves does not depend on what else is asked.
+    /// Reads one prompt. Never batched, so that the result does not depend on other prompts.
     pub(super) fn prefill(&self, prompt: usize, token_ids: &[u32]) -> Prefilled {
         let (Self::Torch { decoder, .. } | Self::Cpu { decoder, .. }) = self;
         let ids: Vec<i64> = token_ids.iter().map(|&id| i64::from(id)).collect();
@@ -162,7 +162,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Logits of every row's next token, `[rows, vocab]`, or of this rank's part of the vocabulary.
+    /// Logits of every row's next token, `[rows, vocab]`, or of this rank's vocabulary shard.
     pub(super) fn logits(&self) -> Tensor {
         match self {
             Self::Torch { decoder, hidden, .. } => {
@@ -175,7 +175,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Draws a token a row, as [`draw`] does, between two steps.
+    /// Draws one token per row, as [`draw`] does, between two steps.
     pub(super) fn draw(
         &self,
         logits: &Tensor,
@@ -210,7 +210,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Gives the place of a row to the last one.
+    /// Removes row `place`; the last row takes its place.
     pub(super) fn swap_remove(&mut self, place: usize) {
         match self {
             Self::Torch { cache, .. } => cache.move_last_to(place),
@@ -218,7 +218,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Reads one token a row.
+    /// Reads one token per row.
     pub(super) fn step(&mut self, token_ids: &[u32]) {
         let none = token_ids.is_empty();
         match self {
@@ -232,7 +232,7 @@ impl<'a> Engine<'a> {
     }
 }
 
-/// Reads one token a row and answers with its final-normed hidden states, `[rows, hidden]`.
+/// Reads one token per row and returns the final-normed hidden states, `[rows, hidden]`.
 fn torch_step(
     decoder: &Decoder,
     fused: &FusedOperations,
@@ -271,7 +271,7 @@ mod tests {
         FusedOperations::new(DecodingKernels::emulated().unwrap(), right.to_vec())
     }
 
-    /// Three rows of several lengths.
+    /// Builds an engine of three rows of different lengths.
     fn engine(decoder: &Decoder, fused: FusedOperations) -> Engine<'_> {
         let cache = KvCache::new(decoder, 3, 12, false);
         let mut engine = Engine::Torch { decoder, fused, cache, hidden: Vec::new() };
@@ -282,7 +282,7 @@ mod tests {
         engine
     }
 
-    /// After each of some steps, before the last of which the first row leaves.
+    /// Logits after each of three steps; the first row leaves before the last.
     fn logits(decoder: &Decoder, fused: FusedOperations) -> Vec<Tensor> {
         let _no_grad = tch::no_grad_guard();
         let mut engine = engine(decoder, fused);
@@ -313,7 +313,7 @@ mod tests {
         }
     }
 
-    /// Else libtorch would do everything, and nobody notice.
+    /// Without this test, a kernel that refuses its inputs would go unnoticed: libtorch would compute instead.
     #[test]
     fn every_kernel_takes_what_decoding_gives_it() {
         let _no_grad = tch::no_grad_guard();

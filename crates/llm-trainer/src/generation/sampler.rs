@@ -1,4 +1,4 @@
-//! From hidden states to tokens, by the inverse of the cumulative distribution, in f64.
+//! From hidden states to tokens, by inverting the cumulative distribution, in f64.
 
 use entropy_core::{EntropyBand, LogitsError, kernel::row};
 use rayon::prelude::*;
@@ -12,31 +12,31 @@ use super::response::TokenEntropy;
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Drawn {
     pub(super) token_id: u32,
-    /// In nats, within `kept`.
+    /// Log-probability in nats, normalised over `kept`.
     pub(super) log_prob: f64,
-    /// The ids it was drawn from, ascending; empty for the whole vocabulary.
+    /// Ids it was drawn from, ascending; empty for the full vocabulary.
     pub(super) kept: Vec<u32>,
-    /// Where [`GenerationOptions::measure_entropy`] asks for it.
+    /// Entropies, if [`GenerationOptions::measure_entropy`] is set.
     pub(super) entropy: Option<TokenEntropy>,
 }
 
-/// What a row of tokens is drawn from.
+/// Sampling distribution of each row.
 struct Source {
-    /// Log-probabilities, `[rows, vocab]`; of tokens left out, anything.
+    /// Log-probabilities, `[rows, vocab]`; arbitrary for excluded tokens.
     log_prob: Tensor,
-    /// `[rows, vocab]`, 0 for tokens left out; not normalised.
+    /// Unnormalised probabilities, `[rows, vocab]`; 0 for excluded tokens.
     probability: Tensor,
-    /// A list a row, or none at all.
+    /// Kept ids per row; empty if nothing is excluded.
     kept: Vec<Vec<u32>>,
-    /// One a row.
+    /// Temperature per row.
     temperature: Vec<f64>,
-    /// Whether `log_prob` is normalised over the tokens left out too.
+    /// True if `log_prob` is normalised over the excluded tokens too.
     of_all: bool,
 }
 
-/// Draws one token a row: the first whose cumulative probability exceeds the row's uniform number.
+/// Draws one token per row: the first whose cumulative probability exceeds the row's uniform number.
 ///
-/// `logits` is `[rows, vocab]`, `uniforms` one number of `[0, 1)` a row.
+/// `logits` is `[rows, vocab]`, `uniforms` one number of `[0, 1)` per row.
 ///
 /// # Errors
 ///
@@ -77,7 +77,7 @@ pub(super) fn draw(
     drawn([&tokens, &log_prob], source.kept, &measured, || logits)
 }
 
-/// The softmax at the options' temperature, less what truncation leaves out.
+/// Softmax at the options' temperature, without the tokens that truncation excludes.
 fn at_one_temperature(logits: &Tensor, options: &GenerationOptions) -> Source {
     let log_prob = (logits / options.temperature).log_softmax(-1, Kind::Double);
     let all = log_prob.exp();
@@ -93,7 +93,7 @@ fn at_one_temperature(logits: &Tensor, options: &GenerationOptions) -> Source {
     Source { log_prob, probability, kept, temperature, of_all: options.truncates() }
 }
 
-/// The softmax over the tokens that truncation keeps at the options' temperature, at the temperature that holds the band.
+/// Softmax over the tokens that truncation keeps at the options' temperature, at the temperature that keeps the entropy in the band.
 fn within_band(
     logits: &Tensor,
     band: EntropyBand,
@@ -117,11 +117,11 @@ fn within_band(
     Ok(Source { probability: log_prob.exp(), log_prob, kept, temperature, of_all: false })
 }
 
-/// `tokens` and `log_prob` are `[rows, 1]`; `kept` has a list a row, or none at all.
+/// Collects the rows' tokens. `tokens` and `log_prob` are `[rows, 1]`; `kept` has one list per row, or none at all.
 ///
 /// # Errors
 ///
-/// If a log-probability is NaN: what is wrong with that row of `logits`, `[rows, vocab]`.
+/// If a log-probability is NaN: the fault of that row of `logits`, `[rows, vocab]`.
 pub(super) fn drawn(
     [tokens, log_prob]: [&Tensor; 2],
     kept: Vec<Vec<u32>>,
@@ -143,7 +143,7 @@ pub(super) fn drawn(
     Ok(tokens.into_iter().zip(log_prob).zip(kept).enumerate().map(one).collect())
 }
 
-/// Why a row of `logits` has no log-probabilities.
+/// Returns the reason that a row of `logits` has no log-probabilities.
 fn no_distribution(logits: &Tensor, row: usize) -> LogitsError {
     let row = logits.get(i64::try_from(row).expect("an index of a tensor"));
     let numbers = Vec::<f64>::try_from(row.to_device(Device::Cpu).to_kind(Kind::Double));
@@ -157,7 +157,7 @@ fn rows_of(logits: &Tensor) -> usize {
     usize::try_from(logits.size()[0]).expect("a size of a tensor")
 }
 
-/// `probability`, `[rows, vocab]`, with 0 where `top_k`, then `top_p`, then `min_p` leave a token out; not normalised.
+/// Returns `probability`, `[rows, vocab]`, with 0 where `top_k`, then `top_p`, then `min_p` exclude a token; not normalised.
 ///
 /// Source of the order: the sampler of Hugging Face transformers.
 fn truncated(probability: &Tensor, options: &GenerationOptions) -> Tensor {
@@ -183,7 +183,7 @@ fn truncated(probability: &Tensor, options: &GenerationOptions) -> Tensor {
     probability
 }
 
-/// Where each row of `probability` is above 0; an empty list where that is everywhere.
+/// Indices of each row where `probability` is above 0; an empty list where all are.
 fn kept_ids(probability: &Tensor) -> Vec<Vec<u32>> {
     let [rows, vocab] = [0, 1].map(|dimension| probability.size()[dimension]);
     let at = |index: i64| usize::try_from(index).expect("an index of a tensor");
