@@ -1,36 +1,35 @@
-//! Matrix products in bf16 where libtorch has none worth the name.
+//! Matrix products in bf16 where libtorch has no fast ones.
 //!
-//! On a processor of x86-64 without AVX-512 libtorch multiplies matrices of bf16 by loops of its own, which take up to a hundred
-//! times as long as its products of f32. There numbers are widened for a product, summed in f32 and rounded once, as the
-//! instructions for bf16 do it.
+//! On x86-64 without AVX-512, libtorch multiplies bf16 matrices with simple loops, up to a hundred times slower than f32 products.
+//! There the inputs are widened to f32, the products summed in f32, and the result rounded once, as the bf16 instructions do.
 
 use tch::{Device, Kind, Tensor};
 use torch_ext::own_operation;
 use training_run::config::{Dtype, ModelSection};
 
-/// Rows that repay widening the weights of a map, of which libtorch takes fewer by dot products of bf16, in vectors.
+/// Fewest rows for which widening the weights of a linear map pays; for fewer, libtorch has vectorised bf16 dot products.
 const REPAY_LINEAR: usize = 32;
 
-/// The same of a product with a matrix as it lies, not transposed, for which libtorch has no vectors.
+/// Fewest rows for which widening pays with a matrix that is not transposed, where libtorch has no vectorised code.
 const REPAY_MATMUL: usize = 8;
 
-/// Whether libtorch has no kernels for products of the kind of `x` where it lies.
+/// Returns true if libtorch has no fast products for the kind and device of `x`.
 pub(crate) fn lacks_kernels(x: &Tensor) -> bool {
     x.kind() == Kind::BFloat16 && x.device() == Device::Cpu && !has_kernels_for_bf16()
 }
 
-/// Whether products of a run with these settings are taken in f32, on this machine's CPU or not.
+/// Returns true if a run with this model section takes its products in f32; `on_cpu` tells that it runs on this machine's CPU.
 pub(crate) fn widens_products(model: &ModelSection, on_cpu: bool) -> bool {
     on_cpu && model.dtype == Dtype::Bf16 && !has_kernels_for_bf16()
 }
 
-/// Of `x`, `[.., width]`.
+/// Returns true if `x`, `[.., width]`, has at least `least` rows.
 fn has_rows(x: &Tensor, least: usize) -> bool {
     let width = x.size().last().map_or(1, |&width| usize::try_from(width).expect("a size"));
     x.numel() >= least * width
 }
 
-/// What libtorch asks for before it gives a product of bf16 to oneDNN.
+/// The processor features that libtorch requires to pass a bf16 product to oneDNN.
 #[cfg(target_arch = "x86_64")]
 fn has_kernels_for_bf16() -> bool {
     is_x86_feature_detected!("avx512bw")
@@ -43,7 +42,7 @@ fn has_kernels_for_bf16() -> bool {
     true
 }
 
-/// `a · b` in their kind, outside of any graph.
+/// Returns `a · b` in their kind, without a graph.
 pub(crate) fn matmul(a: &Tensor, b: &Tensor) -> Tensor {
     if lacks_kernels(a) && has_rows(a, REPAY_MATMUL) {
         wide(a).matmul(&wide(b)).to_kind(a.kind())
@@ -61,7 +60,7 @@ pub(crate) fn linear(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Tens
     }
 }
 
-/// Keeps for the backward pass what it was given, and nothing that is wider.
+/// Saves for the backward pass its narrow inputs only, no widened copy.
 fn widened_linear(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Tensor {
     let map = LearnedMap::of(weight, bias);
     let inputs: Vec<&Tensor> = std::iter::once(x).chain(map.learned(weight, bias)).collect();
@@ -72,7 +71,7 @@ fn widened_linear(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Tensor 
     own_operation(&inputs, forward, pull_back).expect("of its own kind and device")
 }
 
-/// What the backward pass of [`linear`] has to know of its map.
+/// Data of a linear map that the backward pass of [`linear`] needs.
 pub(crate) struct LearnedMap {
     weight: Tensor,
     learns_weight: bool,
@@ -80,7 +79,7 @@ pub(crate) struct LearnedMap {
 }
 
 impl LearnedMap {
-    /// Of a weight, `[out, in]`, and a bias, `[out]`, each learned or not.
+    /// Records a weight, `[out, in]`, and a bias, `[out]`, each trained or not.
     pub(crate) fn of(weight: &Tensor, bias: Option<&Tensor>) -> Self {
         Self {
             weight: weight.detach(),
@@ -89,7 +88,7 @@ impl LearnedMap {
         }
     }
 
-    /// What is learned of the two, weight first.
+    /// Returns the trained ones of the two, weight first.
     pub(crate) fn learned<'a>(
         &self,
         weight: &'a Tensor,
@@ -99,14 +98,14 @@ impl LearnedMap {
         weight.into_iter().chain(bias.filter(|_| self.learns_bias))
     }
 
-    /// Gradients of the input `x`, then of what is [`learned`](Self::learned), of a cotangent of the output.
+    /// Returns the gradients of the input `x`, then of the [`learned`](Self::learned) tensors, for a cotangent of the output.
     pub(crate) fn pull_back(&self, cotangent: &Tensor, x: &Tensor) -> Vec<Tensor> {
         let is_widened = lacks_kernels(x) && has_rows(x, REPAY_LINEAR);
         let kind = if is_widened { Kind::Float } else { x.kind() };
         self.pull_back_in(kind, cotangent, x)
     }
 
-    /// The same by products in `kind`, each rounded once to the kind of `x`.
+    /// Computes these gradients by products in `kind`, each rounded once to the kind of `x`.
     fn pull_back_in(&self, kind: Kind, cotangent: &Tensor, x: &Tensor) -> Vec<Tensor> {
         let by_row = |x: &Tensor| x.flatten(0, -2).to_kind(kind);
         let rows = by_row(cotangent);
@@ -136,7 +135,7 @@ mod tests {
         (Tensor::arange(count, (Kind::Double, Device::Cpu)) * step).sin().view(shape).to_kind(kind)
     }
 
-    /// Value and gradients of a map of `x`, weight and bias.
+    /// Returns value and gradients of a linear map of `x`, weight and bias.
     fn pulled(
         linear: impl Fn(&Tensor, &Tensor, Option<&Tensor>) -> Tensor,
         inputs: &[Tensor; 3],
@@ -149,7 +148,7 @@ mod tests {
         std::iter::once(value.detach()).chain(gradients).collect()
     }
 
-    /// In f32, where nothing is rounded, the same operation as libtorch's; in bf16 that of the same numbers in f64, rounded once.
+    /// In f32, the result equals libtorch's; in bf16, that of the same numbers in f64, rounded once.
     #[test]
     fn a_widened_product_and_its_gradients_are_rounded_once() {
         let of =

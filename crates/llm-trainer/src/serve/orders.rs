@@ -1,4 +1,4 @@
-//! What the model is asked to do: responses, whole or as they come, and other weights.
+//! Requests to the model thread: responses, whole or streamed, and other weights.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use super::server::Server;
 use super::worker::{Event, Order, Work};
 
 impl Server {
-    /// Responses to a prompt, whole or as they come.
+    /// Answers with responses to a prompt, whole or streamed.
     pub(super) async fn generate(
         self: &Arc<Self>,
         style: Style,
@@ -66,7 +66,7 @@ impl Server {
         }
     }
 
-    /// Server-sent events, one a token, ended by `[DONE]`.
+    /// Streams server-sent events, one per token, ended by `[DONE]`.
     fn stream(
         self: &Arc<Self>,
         mut answer: Answer,

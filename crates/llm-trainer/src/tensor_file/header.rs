@@ -16,21 +16,21 @@ use super::error::TensorFileError;
 /// Longest header accepted: about a hundred times that of the largest models.
 const LONGEST_HEADER_BYTES: u64 = 32 << 20;
 
-/// More than any weight has: a longer shape would fill the screen.
+/// Most dimensions of a tensor in an error message: more than any weight has.
 const MOST_DIMENSIONS: usize = 16;
 
-/// Where a tensor lies.
+/// Dtype, shape and byte range of a tensor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) dtype: Dtype,
     pub(super) shape: Vec<u64>,
-    /// First byte, after the header.
+    /// First byte, counted after the header.
     pub(super) first: u64,
-    /// Byte after the last, after the header.
+    /// Byte after the last, counted after the header.
     pub(super) end: u64,
 }
 
-/// The entries of a file of `length` bytes, all checked, and where their data begins.
+/// Reads and checks the entries of a file of `length` bytes; also returns the offset of their data.
 pub(super) fn read_entries(
     path: &Path,
     file: &File,
@@ -80,7 +80,7 @@ fn last_end(entries: &BTreeMap<String, Entry>) -> Option<(&str, u64)> {
     entries.iter().map(|(name, entry)| (name.as_str(), entry.end)).max_by_key(|&(_, end)| end)
 }
 
-/// What is wrong with kinds, shapes and places, and what would have been right.
+/// Returns the first fault of dtypes, shapes and byte ranges, and what was expected.
 fn first_fault(entries: &BTreeMap<String, Entry>) -> Option<(String, String)> {
     let mut by_place: Vec<(&String, &Entry)> = entries.iter().collect();
     by_place.sort_by_key(|(_, entry)| (entry.first, entry.end));
@@ -110,7 +110,7 @@ fn first_fault(entries: &BTreeMap<String, Entry>) -> Option<(String, String)> {
     None
 }
 
-/// A name as it can stand in a line: hostile ones hold line feeds, or megabytes.
+/// Shortens and escapes a name for an error message: hostile ones contain line feeds, or megabytes.
 pub(super) fn shown(name: &str) -> String {
     const LONGEST: usize = 120;
     let mut shown: String = name.chars().take(LONGEST).flat_map(char::escape_debug).collect();
@@ -120,7 +120,7 @@ pub(super) fn shown(name: &str) -> String {
     shown
 }
 
-/// The tensors of a header; what is beside them is passed over.
+/// The tensors of a header; other entries are skipped.
 struct Header(BTreeMap<String, Entry>);
 
 #[derive(Deserialize)]
