@@ -12,7 +12,7 @@ use super::{Chunk, Elsewhere, Lists, Restriction};
 use crate::model::TensorGroup;
 
 impl Chunk {
-    /// Computes the chunk of this rank's shard. `logits`, `[length, own tokens]`, are divided by the temperature in place; `targets`,
+    /// Computes the chunk of this rank's shard. `logits`, `[length, own tokens]`, are already divided by the temperature; `targets`,
     /// `[length, 1]`, and `lists` hold ids of the full vocabulary.
     pub(super) fn of_part(
         logits: &Tensor,

@@ -15,8 +15,8 @@ pub fn statistics_kind(hidden: &Tensor) -> Kind {
 
 /// The gradient of the head's weight, `[vocab, hidden]`, summed over micro-batches.
 ///
-/// For a bf16 model the sum is in `f32`, twice as large as all its other gradients together. So the first product stays in its own
-/// kind until there is a second, which a small mini-batch does not have.
+/// For a bf16 model the sum is in `f32`, twice as wide as its other gradients. So the first product stays in its own kind until there
+/// is a second, which a small mini-batch does not have.
 #[derive(Debug)]
 pub struct WeightGradient {
     state: State,

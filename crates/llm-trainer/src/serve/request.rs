@@ -192,7 +192,7 @@ impl Reader {
         Ok(tokens)
     }
 
-    /// Returns the requested tokens, or the room that the longest prompt leaves.
+    /// Returns the requested length in tokens, or the default, if it fits behind the longest prompt.
     fn longest_response(
         &self,
         style: Style,

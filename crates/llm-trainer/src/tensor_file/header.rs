@@ -16,7 +16,7 @@ use super::error::TensorFileError;
 /// Longest header accepted: about a hundred times that of the largest models.
 const LONGEST_HEADER_BYTES: u64 = 32 << 20;
 
-/// Most dimensions of a tensor in an error message: more than any weight has.
+/// Most dimensions accepted: more than any weight has. A longer shape would fill the screen.
 const MOST_DIMENSIONS: usize = 16;
 
 /// Dtype, shape and byte range of a tensor.
