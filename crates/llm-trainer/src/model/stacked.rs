@@ -1,9 +1,9 @@
-//! Tensors that lie one after another in memory and are used as one: products of the same input are then one product.
+//! Tensors concatenated in memory and used as one: several products of one input become one.
 
 use tch::Tensor;
 use torch_ext::own_operation;
 
-/// Puts tensors, `[rows, ..]` that differ in `rows` alone, one after another in one piece of memory, and each in its place there.
+/// Concatenates tensors, `[rows, ..]` that differ in `rows` alone, in memory, and makes each a view of its part.
 pub(super) fn stack(parts: &mut [&mut Tensor]) {
     let _no_grad = tch::no_grad_guard();
     if stacked(&parts.iter().map(|part| &**part).collect::<Vec<_>>()).is_some() {
@@ -19,8 +19,8 @@ pub(super) fn stack(parts: &mut [&mut Tensor]) {
     }
 }
 
-/// Tensors that lie one after another as one, `[Σ rows, ..]`, over the same memory; the gradient of each arrives at it. `None` where
-/// they do not lie so.
+/// Returns adjacent tensors as one, `[Σ rows, ..]`, sharing their memory; each receives its own gradient. `None` if they are
+/// not adjacent.
 pub(super) fn stacked(parts: &[&Tensor]) -> Option<Tensor> {
     let (first, rest) = parts.split_first()?;
     let mut shape = first.size();
@@ -43,7 +43,7 @@ pub(super) fn stacked(parts: &[&Tensor]) -> Option<Tensor> {
     own_operation(parts, || whole, move |cotangent| by_rows(cotangent, &rows)).ok()
 }
 
-/// The address behind the last number; `None` where there are gaps between numbers.
+/// Address after the last number; `None` if there are gaps between numbers.
 fn end_of(part: &Tensor) -> Option<usize> {
     let bytes = part.numel() * part.kind().elt_size_in_bytes();
     part.is_contiguous().then(|| part.data_ptr() as usize + bytes)
@@ -97,7 +97,7 @@ mod tests {
         assert_eq!(again.each_ref().map(Tensor::data_ptr), addresses, "nothing moves twice");
     }
 
-    /// One product, and as many gradients as there are parts, each that of a product of its own.
+    /// One product gives each part the gradient of a product of its own.
     #[test]
     fn gradients_arrive_at_the_parts() {
         let cotangent = wave(6, 9, 0.2);
@@ -126,7 +126,7 @@ mod tests {
         assert!(stacked(&[]).is_none());
     }
 
-    /// As parameters that are cut over ranks are given memory.
+    /// Parameters sharded over ranks get their memory this way.
     #[test]
     fn views_that_data_was_set_to_are_one() {
         let whole = wave(9, 5, 0.4).view([-1]);

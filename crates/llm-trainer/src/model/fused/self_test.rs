@@ -1,4 +1,4 @@
-//! Whether a kernel of our own computes what libtorch's operators do: these in f64 on the host, from the same numbers in bf16. A device that
+//! Tests of the project's own kernels against libtorch's operators, in f64 on the host, from the same bf16 numbers. A device that
 //! computes nothing would agree with itself.
 
 use model_files::model_config::ModelConfig;
@@ -15,7 +15,7 @@ use crate::model::shape::size;
 /// Rows that decode together.
 const ROWS: i64 = 5;
 
-/// `kernel` as [`FusedOperations::rotate_and_store`](super::FusedOperations::rotate_and_store).
+/// Tests `kernel`, called as [`FusedOperations::rotate_and_store`](super::FusedOperations::rotate_and_store).
 pub(super) fn test_rotation(
     device: Device,
     config: &ModelConfig,
@@ -55,7 +55,7 @@ pub(super) fn test_rotation(
     Ok(of_query.max(of_keys))
 }
 
-/// `kernel` as [`FusedOperations::add_and_normalise`](super::FusedOperations::add_and_normalise).
+/// Tests `kernel`, called as [`FusedOperations::add_and_normalise`](super::FusedOperations::add_and_normalise).
 pub(super) fn test_norm(
     device: Device,
     config: &ModelConfig,
@@ -81,7 +81,7 @@ pub(super) fn test_norm(
     Ok(largest)
 }
 
-/// `kernel` as [`FusedOperations::gate`](super::FusedOperations::gate).
+/// Tests `kernel`, called as [`FusedOperations::gate`](super::FusedOperations::gate).
 pub(super) fn test_gate(
     device: Device,
     config: &ModelConfig,
@@ -92,7 +92,7 @@ pub(super) fn test_gate(
     largest_error(&found, &gated(&double(&both)), 2.0)
 }
 
-/// Numbers between -1 and 1 in bf16, without a pattern.
+/// Returns numbers between -1 and 1 in bf16, without a pattern.
 fn wave(shape: &[i64], step: f64) -> Tensor {
     let count = shape.iter().product::<i64>();
     let numbers = Tensor::arange(count, (Kind::Double, Device::Cpu)) * step;
@@ -130,7 +130,7 @@ mod tests {
         }
     }
 
-    /// What a kernel that fails says.
+    /// Returns an error of a kernel.
     fn failure() -> KernelError {
         DecodingKernels::on(CPU).unwrap_err()
     }
