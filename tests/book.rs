@@ -17,13 +17,13 @@ pub struct PageCommand {
 }
 
 impl PageCommand {
-    /// The words as one text, to be compared with.
+    /// Returns the words joined by spaces, for comparisons.
     pub fn text(&self) -> String {
         self.words.join(" ")
     }
 
-    /// What `program` is given, `program` itself first: alone, behind `launch … --`, `torchrun` or `srun`, or behind
-    /// `cargo run -p program --`. Empty where the command is about something else.
+    /// Arguments of each call of `program`, itself first: called alone, behind `launch … --`, `torchrun` or `srun`, or behind
+    /// `cargo run -p program --`. Empty where the command does not call it.
     pub fn calls_of(&self, program: &str) -> Vec<Vec<String>> {
         if self.words[0] == "cargo" {
             let package = self.words.windows(2).any(|pair| pair == ["-p", program]);
@@ -57,7 +57,7 @@ pub fn block(page: &str, text: &str) -> (usize, String) {
     block
 }
 
-/// Compares a page of `docs/` with what the code prints; `UPDATE_DOCS=1` rewrites the page first.
+/// Compares a page of `docs/` with the output of the code; `UPDATE_DOCS=1` rewrites the page first.
 ///
 /// # Panics
 ///
@@ -238,11 +238,11 @@ fn words_in(script: &str, folder: &Path) -> Result<Vec<Vec<String>>, String> {
 pub struct Link {
     /// The page that has it.
     pub page: String,
-    /// As it stands there.
+    /// Target as the page writes it.
     pub target: String,
     /// The file it leads to, relative to the root; the page itself for a bare `#anchor`.
     pub file: String,
-    /// What it says behind `#`; else empty.
+    /// Anchor behind `#`, or empty.
     pub anchor: String,
 }
 

@@ -33,7 +33,7 @@ fn make_targets() -> BTreeSet<String> {
     names
 }
 
-/// What is wrong with a call of Cargo: a package, example, bench or test that is not there.
+/// Returns the fault of a call of Cargo: a package, example, bench or test that does not exist.
 fn fault_of_cargo(command: &PageCommand) -> Option<String> {
     let words = &command.words;
     let after = |flag: &str| {

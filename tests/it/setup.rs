@@ -1,4 +1,4 @@
-//! What `scripts/setup-libtorch.sh` fetches, and when: run beside a Python whose pip only writes down what it is asked for.
+//! Downloads of `scripts/setup-libtorch.sh`, run beside a Python whose pip only records its arguments.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -86,14 +86,14 @@ impl Checkout {
         command.envs(variables.iter().copied()).output().expect("bash runs")
     }
 
-    /// What the script says; it must succeed.
+    /// Runs the script, which must succeed, and returns its output.
     fn says(&self, variables: &[(&str, &str)]) -> String {
         let output = self.run(variables);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).expect("text")
     }
 
-    /// Names of the wheels that pip was asked for since the last question.
+    /// Names of the wheels that pip was asked for since the last call.
     fn asked(&self) -> Vec<String> {
         let text = fs::read_to_string(self.path("asked")).unwrap_or_default();
         let _none_yet = fs::remove_file(self.path("asked"));

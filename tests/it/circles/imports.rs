@@ -92,7 +92,7 @@ impl Imports {
     }
 }
 
-/// Whether an import passes on something of a child module.
+/// Returns true if an import re-exports from a child module.
 fn re_exports_child(module: &Module, import: &Import) -> bool {
     import.is_public
         && (import.path.first())
@@ -100,7 +100,7 @@ fn re_exports_child(module: &Module, import: &Import) -> bool {
 }
 
 impl Module {
-    /// Whether this is the path of an import whose name begins no path of the code.
+    /// Returns true if this is the path of a private import whose name begins no path in the code.
     fn imports_unused(&self, path: &[String]) -> bool {
         let import = self.imports.iter().find(|import| import.path == path);
         let begins = |import: &Import| self.paths.iter().any(|path| path[0] == import.name);

@@ -26,7 +26,7 @@ pub(super) struct Module {
     pub(super) items: BTreeSet<String>,
     /// Paths and single names in its code: `["super", "Node"]`.
     pub(super) paths: BTreeSet<Vec<String>>,
-    /// Whether it is compiled for tests alone.
+    /// True if it is compiled for tests alone.
     pub(super) is_test: bool,
 }
 

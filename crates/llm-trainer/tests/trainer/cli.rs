@@ -241,7 +241,7 @@ fn a_file_that_is_no_gguf_is_refused_and_nothing_is_written() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "only the file itself");
 }
 
-/// Findings of `data check --json` on five rows of two sources.
+/// Runs `data check --json` on five rows of two sources.
 fn data_check(folder: &Path, more: &[&str]) -> Output {
     let rows = [
         r#"{"problem": "Which is a city?", "answer": "(B)", "data_source": "choices"}"#,
@@ -349,7 +349,7 @@ fn presets_are_listed_where_none_is_named() {
     }
 }
 
-/// As under `… | head -0`.
+/// Closes standard output at once, as `… | head -0` does.
 #[test]
 fn a_command_that_nobody_reads_ends_quietly() {
     let folder = tempfile::tempdir().unwrap();

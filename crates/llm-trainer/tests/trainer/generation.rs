@@ -167,7 +167,7 @@ fn log_probs_on_the_cpu_are_the_same_bits_in_any_slot() {
     }
 }
 
-/// The same tokens from the same noise, and log-probabilities that differ by the order of sums.
+/// Both draw the same tokens from the same noise; log-probabilities differ by the order of sums.
 #[test]
 fn own_products_agree_with_libtorch() {
     for model in MODELS {

@@ -57,7 +57,7 @@ impl Victim {
         fs::write(self.path().join("model.safetensors"), bytes).expect("a temporary folder");
     }
 
-    /// What is said when one entry of the header is another.
+    /// Returns the error after one entry of the header was changed.
     fn with_entry(&self, name: &str, change: impl FnOnce(&mut Value)) -> String {
         let mut header = self.header.clone();
         change(header.get_mut(name).expect("it is there"));
@@ -177,7 +177,7 @@ fn weights_that_are_not_finite_are_counted_and_named() {
     }
 }
 
-/// Any byte of the header may be any other: it loads, or says in a line why not.
+/// A changed byte of the header gives a model that loads, or a one-line error.
 #[test]
 fn a_damaged_header_never_panics() {
     let victim = Victim::new();
@@ -250,7 +250,7 @@ fn an_index_stays_in_its_directory() {
     with("inside.safetensors").unwrap();
 }
 
-/// As `huggingface_hub` keeps what it downloads.
+/// Links as `huggingface_hub` creates them in its download cache.
 #[test]
 fn links_of_the_download_cache_are_followed() {
     let folder = tempfile::tempdir().unwrap();

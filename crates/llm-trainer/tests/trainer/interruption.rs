@@ -66,7 +66,7 @@ fn a_run_told_to_end_saves_and_goes_on_to_the_same_end() {
     assert!(end(whole.path()).unwrap() == end(parts.path()).unwrap(), "the weights differ");
 }
 
-/// As a terminal's Ctrl-C does it: to the loop and to the run. The loop ends because its command died of the signal.
+/// A terminal's Ctrl-C goes to the loop and to the run. The loop ends because its command died of the signal.
 #[test]
 fn an_interrupted_run_ends_the_loop_that_it_is_in() {
     let folder = tempfile::tempdir().unwrap();

@@ -24,7 +24,7 @@ fn run(options: &[&str], script: &str) -> Output {
     ended(&mut shell(options, script))
 }
 
-/// What a command wrote, and how it ended.
+/// Runs a command to its end and returns its output.
 fn ended(command: &mut Command) -> Output {
     finish(vec![Process::start(command)]).remove(0)
 }
@@ -33,7 +33,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Ranks write in no order.
+/// Lines in sorted order: ranks write in no order.
 fn sorted_lines(bytes: &[u8]) -> Vec<String> {
     let mut lines: Vec<String> = text(bytes).lines().map(str::to_owned).collect();
     lines.sort();

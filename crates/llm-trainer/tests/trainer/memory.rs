@@ -1,4 +1,4 @@
-//! A run and the memory there is: refused before it starts, ended by one line where it runs out.
+//! Runs with too little memory: refused before they start, or ended by a one-line error.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -28,7 +28,7 @@ fn endless(ranks: usize, folder: &Path) -> Vec<Command> {
     commands(ranks, folder, &settings).iter().map(confined).collect()
 }
 
-/// The same command in a process that may have 8 GiB of addresses; whatever the plan says, it starts.
+/// Limits the command to an address space of 8 GiB; it starts whatever the plan says.
 fn confined(command: &Command) -> Command {
     let mut limited = Command::new("bash");
     limited.args(["-c", "ulimit -v 8388608; exec \"$0\" \"$@\""]).arg(command.get_program());

@@ -52,7 +52,7 @@ fn a_run_with_its_state_on_the_host_is_the_same_to_the_bit() {
     }
 }
 
-/// What was written with the state in one memory is read into the other.
+/// A checkpoint written with the state in one memory is read into the other.
 #[test]
 fn a_run_goes_on_with_its_state_elsewhere() {
     let [whole, parts] = [(); 2].map(|()| tempfile::tempdir().unwrap());

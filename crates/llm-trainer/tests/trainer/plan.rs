@@ -59,7 +59,7 @@ fn planned(root: &Path, ranks: usize, overrides: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).expect("one JSON object")
 }
 
-/// What tensors take at most, in bytes.
+/// Planned peak of all tensors, in bytes.
 fn tensor_bytes(plan: &Value) -> f64 {
     let sum = |items: &Value| -> f64 {
         let items = items.as_array().expect("a list of buffers").iter();
@@ -238,7 +238,7 @@ fn a_plan_ends_with_days_and_gpu_hours_of_the_whole_run() {
     assert!((of("days,") * 24.0 * 8.0 / of("GPU") - 1.0).abs() < 0.01, "{last}");
 }
 
-/// What is chosen is a list of settings, and a plan with them fits.
+/// The command prints a list of settings, and a plan with them fits.
 #[test]
 fn settings_that_fit_are_printed_one_a_line() {
     let asked = ["--preset", "qwen2.5-7b-kl-cov", "--gpus", "8", "--gpu", "h100"];

@@ -59,8 +59,8 @@ fn a_branch_of_another_run_goes_on_bit_for_bit_and_survives_a_crash_at_once() {
     assert!(twice.contains("holds a run with a checkpoint of step 4, expected none"), "{twice}");
 }
 
-/// What leaves the results as they are may change where the run stands: bits for most, rounding for what is summed in
-/// another order.
+/// Settings that do not affect the results may change on resumption: most keep all bits, those that reorder sums
+/// change rounding.
 #[test]
 fn a_run_goes_on_in_its_folder_with_other_steps_intervals_and_batches() {
     let [whole, parts] = [(); 2].map(|()| tempfile::tempdir().unwrap());

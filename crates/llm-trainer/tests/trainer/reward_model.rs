@@ -151,7 +151,7 @@ fn an_update_equals_plain_autograd_for_any_micro_batch() {
     }
 }
 
-/// What is met while learning is what a mini-batch was before its own step, and no later.
+/// The log-ratios from learning are those of each mini-batch before its own step, and no later.
 #[test]
 fn each_mini_batch_is_judged_by_the_model_that_it_finds() {
     let sequences = sequences();

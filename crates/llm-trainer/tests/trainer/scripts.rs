@@ -105,7 +105,7 @@ fn scripts() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts")
 }
 
-/// What the program has said of the run; it has begun none.
+/// Checks the printed plan of a run that was not started.
 fn planned(output: &Output, ranks: usize, parts: &[&str]) {
     assert_success(output);
     let text = String::from_utf8_lossy(&output.stdout);

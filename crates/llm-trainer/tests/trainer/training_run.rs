@@ -59,7 +59,7 @@ pub(crate) fn train(root: &Path, overrides: &[&str]) -> Output {
     train_by(Command::new(env!("CARGO_BIN_EXE_llm-trainer")), root, overrides)
 }
 
-/// As [`train`], with a command that runs the binary in its own way.
+/// Runs as [`train`] does, by a command that starts the binary in its own way.
 pub(crate) fn train_by(command: Command, root: &Path, overrides: &[&str]) -> Output {
     arranged(command, root, overrides).output().expect("the binary of this crate runs")
 }

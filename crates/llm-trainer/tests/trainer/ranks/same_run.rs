@@ -16,7 +16,7 @@ const ROUNDING: f64 = 1e-12;
 /// f64 throughout, so that rounding cannot hide behind itself.
 pub(super) const WIDE: &str = "model.dtype=f64";
 
-/// What was sampled, how it was judged and what it was worth; an advantage may be made of log-probabilities, and round.
+/// Compares samples, verdicts and rewards exactly. Advantages may depend on log-probabilities, so they may differ by rounding.
 fn assert_same_samples(one: &Path, many: &Path, steps: u64) {
     for step in 1..=steps {
         let file = format!("run/samples/step-{step}.jsonl");

@@ -77,7 +77,7 @@ fn a_bias_of_the_output_is_added_once() {
     is_the_run_of_one(&settings, &cases);
 }
 
-/// Of a correction one factor is cut and the other whole; the model beneath may be the reference, and is cut as the policy is.
+/// One factor of a low-rank correction is split, the other replicated. The base model may be the reference, and is split as the policy is.
 #[test]
 fn an_adapter_is_cut_with_its_model() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! What a run sends is what its plan says, to the byte but for messages, and does not grow with the number of micro-batches.
+//! Traffic of a run: equal to its plan to the byte, except for messages, and independent of the number of micro-batches.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ const SETTINGS: [&str; 5] = [
     "model.dtype=f32",
 ];
 
-/// What ranks tell each other in words and single numbers, at most, in a step.
+/// Most bytes of messages and single numbers per step.
 const MESSAGES: f64 = 4096.0;
 
 /// With prompts and responses of these lengths.
@@ -35,7 +35,7 @@ fn planned(root: &Path, settings: &[&str], [prompt, response]: [usize; 2]) -> Tr
     Traffic::new(&setup.with_ranks(1, 2).expect("two ranks"))
 }
 
-/// Bytes that one kind of operation of the plan, or all, makes of a step.
+/// Bytes of a step that the plan assigns to operations of these kinds, or to all.
 fn of(traffic: &Traffic, kinds: &[&str]) -> f64 {
     let kinds = |name: &str| kinds.iter().any(|kind| name.starts_with(kind));
     let found = traffic.collectives.iter().filter(|collective| kinds(collective.name));

@@ -1,4 +1,4 @@
-//! What is answered is what the model draws and says elsewhere.
+//! Answers of the server: equal to results of the model outside it.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ fn greedy_tokens_are_the_recorded_ones() {
     assert!(answer["choices"][0]["logprobs"].is_null());
 }
 
-/// The same tokens with the same log-probabilities to the bit, whatever other requests decode beside them.
+/// The server draws the same tokens, with bit-identical log-probabilities, whatever other requests decode beside them.
 #[test]
 fn samples_are_those_of_generate_whatever_decodes_beside_them() {
     let server = Server::tiny(&["--rows", "5"]);
