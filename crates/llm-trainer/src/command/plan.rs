@@ -36,7 +36,7 @@ pub struct Args {
     /// Machines
     #[arg(long, default_value_t = 1, value_name = "M")]
     nodes: usize,
-    /// ZeRO stage, 0 to 3: what is sharded over the ranks, as `--set parallel.zero=STAGE` [default: the run's]
+    /// Stage of sharding over the ranks, 0 to 3, as `--set parallel.zero=STAGE` [default: the run's]
     #[arg(long, value_name = "STAGE")]
     zero: Option<u8>,
     /// Devices that hold one model together, as `--set parallel.tensor=N` [default: the run's]
