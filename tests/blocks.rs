@@ -226,10 +226,10 @@ pub fn faults_of_blocks(
         let output = run_block(program, binary, &script, &folder);
         let output = output.unwrap_or_else(|error| panic!("{page}, {text}: {error}"));
         let _ = std::fs::remove_dir_all(&folder);
-        let (wrote, said) =
+        let (wrote, messages) =
             (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         if output.status.code() != Some(code) {
-            faults.push(format!("{page}, {text}: {}, expected {code}: {said}", output.status));
+            faults.push(format!("{page}, {text}: {}, expected {code}: {messages}", output.status));
         } else if !wrote.contains(says) {
             faults.push(format!("{page}, {text}: expected {says:?} in {wrote}"));
         }

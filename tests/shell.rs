@@ -34,8 +34,8 @@ pub fn output(program: &str, arguments: &[&str]) -> String {
 /// The message of bash.
 pub fn accepts(script: &str) -> Result<(), String> {
     let output = bash(&["-n", "-s"], script);
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    if output.status.success() && said.is_empty() { Ok(()) } else { Err(said) }
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    if output.status.success() && message.is_empty() { Ok(()) } else { Err(message) }
 }
 
 /// Returns bash's completions of the last of `words`, with the completion script loaded, by the function that `complete -p`

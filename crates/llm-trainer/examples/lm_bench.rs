@@ -54,8 +54,8 @@ fn main() -> ExitCode {
 }
 
 fn in_own_process(measurement: &str) -> Result<()> {
-    let own = std::env::current_exe().context("where this program is")?;
-    let status = Command::new(own).args(["--here", measurement]).status()?;
+    let program = std::env::current_exe().context("where this program is")?;
+    let status = Command::new(program).args(["--here", measurement]).status()?;
     ensure!(status.success(), "{measurement}: {status}");
     Ok(())
 }
@@ -262,15 +262,15 @@ fn decode(decoder: &Decoder, prompt: usize, options: &GenerationOptions) -> Resu
         Ok(())
     })?;
     // The first generation warms up.
-    let at = |token: usize| median_of(drawn[1..].iter().map(|times| times[token]));
+    let median_at = |token: usize| median_of(drawn[1..].iter().map(|times| times[token]));
     let steps = drawn[1..].iter().map(|times| times[new_tokens - 1] - times[1]);
     let step = median_of(steps) / (new_tokens - 2) as f64;
     Ok(format!(
         "\"first_ms\":{:.1},\"second_ms\":{:.1},\"all_ms\":{:.1},\"decode_ms_per_step\":{step:.2},\
          \"decode_tok_s\":{:.1}",
-        at(0),
-        at(1),
-        at(new_tokens - 1),
+        median_at(0),
+        median_at(1),
+        median_at(new_tokens - 1),
         rows as f64 * 1e3 / step
     ))
 }

@@ -71,7 +71,7 @@ impl CpuDecoder {
         let config = decoder.config();
         let threads = usize::try_from(tch::get_num_threads()).unwrap_or(1).max(1);
         let parts = decoder.parts();
-        let mut own = Self {
+        let mut cpu_decoder = Self {
             arch: Arch::new(),
             threads: rayon::ThreadPoolBuilder::new().num_threads(threads).build().ok()?,
             rounds: decoder.kind() == Kind::BFloat16,
@@ -87,10 +87,10 @@ impl CpuDecoder {
             },
             frequency: numbers(&parts.frequency),
         };
-        if packs && own.rounds && packing_fits(decoder) {
-            own.pack();
+        if packs && cpu_decoder.rounds && packing_fits(decoder) {
+            cpu_decoder.pack();
         }
-        Some(own)
+        Some(cpu_decoder)
     }
 
     /// Makes the packed copies.
@@ -171,11 +171,11 @@ impl CpuDecoder {
         let all =
             self.with_bias(all, &block.query_key_value, block.query_key_value_bias.as_deref());
         let mut query = vec![0.0; rows.len() * queries * width];
-        let own = all.par_chunks_exact((queries + 2 * keys) * width);
+        let projected = all.par_chunks_exact((queries + 2 * keys) * width);
         let turned = query.par_chunks_exact_mut(queries * width);
-        let each = own.zip(turned).zip(rows.par_iter_mut()).zip(angles);
-        each.with_min_len(WORTH_A_TASK).for_each(|(((own, turned), row), angles)| {
-            let (own_query, rest) = own.split_at(queries * width);
+        let each = projected.zip(turned).zip(rows.par_iter_mut()).zip(angles);
+        each.with_min_len(WORTH_A_TASK).for_each(|(((projected, turned), row), angles)| {
+            let (own_query, rest) = projected.split_at(queries * width);
             let (own_key, own_value) = rest.split_at(keys * width);
             turned.copy_from_slice(own_query);
             for head in turned.chunks_exact_mut(width) {
@@ -357,8 +357,8 @@ mod tests {
     fn a_packed_decoder_gives_the_bits_of_one_that_is_not() {
         for is_tied in [true, false] {
             let decoder = model(is_tied);
-            let mut own = CpuDecoder::new(&decoder, false).unwrap();
-            let read = |own: &CpuDecoder, rows: usize| -> Vec<u32> {
+            let mut cpu_decoder = CpuDecoder::new(&decoder, false).unwrap();
+            let read = |cpu_decoder: &CpuDecoder, rows: usize| -> Vec<u32> {
                 let mut memories = vec![
                     KeyValueCache {
                         keys: vec![Vec::new(); 2],
@@ -369,14 +369,14 @@ mod tests {
                 ];
                 let mut last = Vec::new();
                 for token_id in [3, 141, 59, 26] {
-                    last = own.step(&vec![token_id; rows], &mut memories);
+                    last = cpu_decoder.step(&vec![token_id; rows], &mut memories);
                 }
-                last.extend(numbers(&own.logits(&last)));
+                last.extend(numbers(&cpu_decoder.logits(&last)));
                 last.into_iter().map(f32::to_bits).collect()
             };
-            let before = [1, 2, 3].map(|rows| read(&own, rows));
-            own.pack();
-            assert!([1, 2, 3].map(|rows| read(&own, rows)) == before);
+            let before = [1, 2, 3].map(|rows| read(&cpu_decoder, rows));
+            cpu_decoder.pack();
+            assert!([1, 2, 3].map(|rows| read(&cpu_decoder, rows)) == before);
         }
     }
 }

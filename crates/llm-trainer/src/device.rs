@@ -102,8 +102,8 @@ pub fn resolve_beside(
     let machine = Machine::here();
     // In this order: a GPU is asked about only where one is wanted.
     let hidden = hidden();
-    let found = if hidden.is_none() { Some(devices(&machine)) } else { None };
-    choose(choice, (local, count), &machine, found.ok_or(hidden.unwrap_or_default()))
+    let usable = if hidden.is_none() { Some(devices(&machine)) } else { None };
+    choose(choice, (local, count), &machine, usable.ok_or(hidden.unwrap_or_default()))
 }
 
 /// Chooses from `found`: the number of devices, or the value of the variable that hides them.

@@ -144,10 +144,10 @@ pub fn token_statistics_backward<'a>(
             d_logits /= temperature;
         }
         let d_logits = d_logits.to_kind(hidden.kind());
-        let own = matmul(&d_logits, head.weight);
+        let product = matmul(&d_logits, head.weight);
         d_hidden.push(match head.group {
-            None => own,
-            Some(group) => group.sum(&own),
+            None => product,
+            Some(group) => group.sum(&product),
         });
         if let Some(d_weight) = &mut d_weight {
             d_weight.add(&d_logits);
@@ -227,12 +227,12 @@ impl Lists {
             ids.extend(list.iter().map(|&id| i64::from(id)).chain(std::iter::repeat_n(0, filling)));
             absent.extend((0..widest).map(|place| place >= list.len()));
         }
-        let whole: Vec<bool> = lists.iter().map(|list| list.is_empty()).collect();
+        let is_full: Vec<bool> = lists.iter().map(|list| list.is_empty()).collect();
         let width = i64::try_from(widest).expect("a list of ids");
         Self {
             ids: Tensor::from_slice(&ids).view([-1, width]).to_device(device),
             absent: Tensor::from_slice(&absent).view([-1, width]).to_device(device),
-            whole: Tensor::from_slice(&whole).view([-1, 1]).to_device(device),
+            whole: Tensor::from_slice(&is_full).view([-1, 1]).to_device(device),
         }
     }
 }
@@ -242,9 +242,9 @@ impl Restriction {
     fn new(log_prob: &Tensor, lists: &[&[u32]]) -> Self {
         let kind = log_prob.kind();
         let Lists { ids, absent, whole } = Lists::new(lists, log_prob.device());
-        let own = log_prob.gather(1, &ids, false).masked_fill(&absent, f64::NEG_INFINITY);
-        let log_mass = own.logsumexp([1i64].as_slice(), true).masked_fill(&whole, 0.0);
-        Self { log_prob: own - &log_mass, ids, log_mass, whole: whole.to_kind(kind) }
+        let kept_log_prob = log_prob.gather(1, &ids, false).masked_fill(&absent, f64::NEG_INFINITY);
+        let log_mass = kept_log_prob.logsumexp([1i64].as_slice(), true).masked_fill(&whole, 0.0);
+        Self { log_prob: kept_log_prob - &log_mass, ids, log_mass, whole: whole.to_kind(kind) }
     }
 
     /// Returns `-g_t π_k` for the kept tokens, 0 elsewhere.

@@ -57,9 +57,9 @@ pub(crate) fn largest_difference(
     /// Tolerance for bf16: 8 bits of fraction, and sums of some dozen terms.
     const TOLERANCE: f64 = 2e-2;
     let mut largest = 0_f64;
-    for (found, exact) in pairs {
-        let (found, exact) = (on_host(&found)?, exact.to_device(Device::Cpu));
-        let off = (found.to_kind(Kind::Float) - &exact).abs().max().double_value(&[]);
+    for (computed, exact) in pairs {
+        let (computed, exact) = (on_host(&computed)?, exact.to_device(Device::Cpu));
+        let off = (computed.to_kind(Kind::Float) - &exact).abs().max().double_value(&[]);
         let relative = off / exact.abs().max().double_value(&[]);
         if relative.is_nan() || relative >= TOLERANCE {
             return Err(format!(
@@ -77,11 +77,11 @@ pub(crate) fn largest_difference(
 ///
 /// If all of it is zero: nothing was computed, as no expected value is zero everywhere.
 pub(crate) fn on_host(found: &Tensor) -> Result<Tensor, String> {
-    let found = found.to_device(Device::Cpu);
-    if found.abs().max().double_value(&[]) == 0.0 {
+    let computed = found.to_device(Device::Cpu);
+    if computed.abs().max().double_value(&[]) == 0.0 {
         return Err("answers are zero everywhere: nothing was computed".to_owned());
     }
-    Ok(found)
+    Ok(computed)
 }
 
 /// Returns the largest relative error of `found`, in bf16, against `exact`, in f64 on the host.
@@ -121,8 +121,8 @@ pub(crate) fn reference(
     assert_eq!(key_ends.last().map(|&end| i64::from(end)), key.size().first().copied());
     let groups = query.size()[1] / key.size()[1];
     let by_head = |x: &Tensor, from: i32, length: i32, repeats: i64| {
-        let own = x.narrow(0, i64::from(from), i64::from(length)).transpose(0, 1);
-        own.repeat_interleave_self_int(repeats, 0, None)
+        let sequence = x.narrow(0, i64::from(from), i64::from(length)).transpose(0, 1);
+        sequence.repeat_interleave_self_int(repeats, 0, None)
     };
     let (mut mixed, mut longest) = (Vec::new(), [0, 0]);
     for (index, (query_of, key_of)) in query_ends.windows(2).zip(key_ends.windows(2)).enumerate() {

@@ -220,8 +220,8 @@ mod tests {
 
         let less = needed - 8;
         check.look_at_offload(Some(MemoryRoom { total_bytes: less, free_bytes: less }), 8);
-        let said = check.admit().unwrap_err().to_string();
-        assert!(said.contains("of the host's memory at most, expected at most"), "{said}");
-        assert!(said.contains("set parallel."), "{said}");
+        let message = check.admit().unwrap_err().to_string();
+        assert!(message.contains("of the host's memory at most, expected at most"), "{message}");
+        assert!(message.contains("set parallel."), "{message}");
     }
 }

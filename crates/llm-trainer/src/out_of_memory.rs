@@ -71,10 +71,10 @@ fn of_payload(payload: &(dyn Any + Send)) -> Option<OutOfMemory> {
 /// Extracts the message from its beginning to the end of the line, which a panic writes as an escape.
 fn of_text(text: &str) -> Option<OutOfMemory> {
     let start = BEGINNINGS.iter().filter_map(|beginning| text.find(beginning)).min()?;
-    let said = text[start..].split(['\n', '"']).next()?.split("\\n").next()?;
+    let line = text[start..].split(['\n', '"']).next()?.split("\\n").next()?;
     // Hints of libtorch on its own settings.
-    let said = said.split(" If reserved but unallocated memory").next()?;
-    Some(OutOfMemory { said: said.trim_end().trim_end_matches('.').to_owned() })
+    let message = line.split(" If reserved but unallocated memory").next()?;
+    Some(OutOfMemory { said: message.trim_end().trim_end_matches('.').to_owned() })
 }
 
 #[cfg(test)]

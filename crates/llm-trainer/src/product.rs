@@ -143,27 +143,27 @@ mod tests {
     ) -> Vec<Tensor> {
         let [x, weight, bias] = inputs.each_ref().map(|x| x.detach().set_requires_grad(true));
         let value = linear(&x, &weight, Some(&bias));
-        let found = vector_jacobian_product(&[&value], &[cotangent], &[&x, &weight, &bias]);
-        let gradients = found.unwrap().into_iter().map(|gradient| gradient.unwrap());
+        let pulled_back = vector_jacobian_product(&[&value], &[cotangent], &[&x, &weight, &bias]);
+        let gradients = pulled_back.unwrap().into_iter().map(|gradient| gradient.unwrap());
         std::iter::once(value.detach()).chain(gradients).collect()
     }
 
     /// In f32, the result equals libtorch's; in bf16, that of the same numbers in f64, rounded once.
     #[test]
     fn a_widened_product_and_its_gradients_are_rounded_once() {
-        let of =
+        let inputs_of =
             |kind| [wave(&[3, 5, 24], 0.3, kind), wave(&[7, 24], 1.1, kind), wave(&[7], 0.9, kind)];
         let plain = |x: &Tensor, weight: &Tensor, bias: Option<&Tensor>| x.linear(weight, bias);
         for kind in [Kind::Float, Kind::BFloat16] {
-            let (inputs, cotangent) = (of(kind), wave(&[3, 5, 7], 0.7, kind));
+            let (inputs, cotangent) = (inputs_of(kind), wave(&[3, 5, 7], 0.7, kind));
             let exact = inputs.each_ref().map(|x| x.to_kind(Kind::Double));
             let exact = pulled(plain, &exact, &cotangent.to_kind(Kind::Double));
-            for (found, exact) in pulled(widened_linear, &inputs, &cotangent).iter().zip(exact) {
-                assert_eq!(found.kind(), kind);
+            for (computed, exact) in pulled(widened_linear, &inputs, &cotangent).iter().zip(exact) {
+                assert_eq!(computed.kind(), kind);
                 // Half a unit in the last of the eight places of bf16, and the sums in f32.
                 let unit = if kind == Kind::Float { 2e-6 } else { 2f64.powi(-8) * 1.001 };
                 let bound = exact.abs() * unit + 2e-6;
-                let off = (found.to_kind(Kind::Double) - &exact).abs();
+                let off = (computed.to_kind(Kind::Double) - &exact).abs();
                 assert!(bool::try_from(off.le_tensor(&bound).all()).unwrap(), "{kind:?}");
             }
         }
@@ -174,10 +174,10 @@ mod tests {
         let x = wave(&[2, 4], 0.3, Kind::BFloat16).set_requires_grad(true);
         let weight = wave(&[3, 4], 1.1, Kind::BFloat16);
         let value = widened_linear(&x, &weight, None);
-        let found =
+        let computed =
             vector_jacobian_product(&[&value], &[&value.ones_like()], &[&x]).unwrap().remove(0);
         let exact = weight.to_kind(Kind::Double).sum_dim_intlist([0i64].as_slice(), true, None);
-        let off = (found.unwrap().to_kind(Kind::Double) - exact).abs().max().double_value(&[]);
+        let off = (computed.unwrap().to_kind(Kind::Double) - exact).abs().max().double_value(&[]);
         assert!(off < 2f64.powi(-8), "{off}");
     }
 
@@ -187,10 +187,10 @@ mod tests {
             (wave(&[40, 24], 0.3, Kind::BFloat16), wave(&[24, 50], 1.1, Kind::BFloat16));
         let exact = hidden.to_kind(Kind::Double).matmul(&weight.to_kind(Kind::Double));
         for rows in [1, 7, 8, 40] {
-            let found = matmul(&hidden.narrow(0, 0, rows), &weight);
-            assert_eq!(found.kind(), Kind::BFloat16);
+            let computed = matmul(&hidden.narrow(0, 0, rows), &weight);
+            assert_eq!(computed.kind(), Kind::BFloat16);
             let exact = exact.narrow(0, 0, rows);
-            let off = (found.to_kind(Kind::Double) - &exact).abs().max().double_value(&[]);
+            let off = (computed.to_kind(Kind::Double) - &exact).abs().max().double_value(&[]);
             assert!(
                 off < exact.abs().max().double_value(&[]) * 2f64.powi(-8),
                 "{rows} rows: {off}"
@@ -200,9 +200,9 @@ mod tests {
 
     #[test]
     fn kernels_are_missing_for_bf16_on_the_cpu_alone() {
-        let of = |kind| Tensor::zeros([2, 4, 3], (kind, Device::Cpu));
-        assert!(!lacks_kernels(&of(Kind::Float)) && !lacks_kernels(&of(Kind::Double)));
-        assert_eq!(lacks_kernels(&of(Kind::BFloat16)), !has_kernels_for_bf16());
-        assert!(has_rows(&of(Kind::Float), 8) && !has_rows(&of(Kind::Float), 9));
+        let zeros = |kind| Tensor::zeros([2, 4, 3], (kind, Device::Cpu));
+        assert!(!lacks_kernels(&zeros(Kind::Float)) && !lacks_kernels(&zeros(Kind::Double)));
+        assert_eq!(lacks_kernels(&zeros(Kind::BFloat16)), !has_kernels_for_bf16());
+        assert!(has_rows(&zeros(Kind::Float), 8) && !has_rows(&zeros(Kind::Float), 9));
     }
 }

@@ -30,12 +30,13 @@ impl Imports {
     pub(super) fn of(modules: &Crate) -> Self {
         let files = modules.modules.iter().map(|module| module.file.clone()).collect();
         let mut imports = Self { files, of: BTreeMap::new() };
-        for (at, module) in modules.modules.iter().enumerate().filter(|(_, module)| !module.is_test)
+        for (index, module) in
+            modules.modules.iter().enumerate().filter(|(_, module)| !module.is_test)
         {
             let named = module.imports.iter().filter(|import| !re_exports_child(module, import));
             let named = named.filter(|import| import.name != "*").map(|import| &import.path);
             for path in named.chain(&module.paths) {
-                let target = match modules.resolve(at, path, 0) {
+                let target = match modules.resolve(index, path, 0) {
                     Some(Place::Item(target)) => target,
                     // A module that only an attribute names further.
                     Some(Place::Module(target)) if module.imports_unused(path) => target,

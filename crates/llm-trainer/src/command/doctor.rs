@@ -156,9 +156,9 @@ fn self_test(device: Device) -> anyhow::Result<f64> {
         (grad_w, exact_x.f_tr()?.f_matmul(&exact_g)?),
     ];
     let mut largest = 0_f64;
-    for (found, exact) in pairs {
-        let found = on_host(found).map_err(Error::msg)?.to_kind(Kind::Double);
-        let error = (found - exact).abs().max().double_value(&[]);
+    for (computed, exact) in pairs {
+        let computed = on_host(computed).map_err(Error::msg)?.to_kind(Kind::Double);
+        let error = (computed - exact).abs().max().double_value(&[]);
         // Asked in this way, NaN is wrong too.
         ensure!(error < TOLERANCE, "error is {error}, expected below {TOLERANCE}");
         largest = largest.max(error);
@@ -191,8 +191,9 @@ mod tests {
     fn of_each_operation_it_says_what_does_it_and_why() {
         let mut out = Vec::new();
         let mut say = |outcome| {
-            let (of, kernel) = (("kernel", Device::Cuda(1)), ("the gate", "a kernel of our own"));
-            say_which(&mut out, of, kernel, &outcome).unwrap();
+            let (target, kernel) =
+                (("kernel", Device::Cuda(1)), ("the gate", "a kernel of our own"));
+            say_which(&mut out, target, kernel, &outcome).unwrap();
         };
         say(Ok(0.00374));
         say(Err("NVRTC does not compile it:\nkernels.cu(3)".to_owned()));

@@ -196,16 +196,16 @@ fn print(
 impl SamplingOptions {
     /// Returns the sampling fields that were given.
     fn overrides(&self) -> anyhow::Result<Table> {
-        let whole = |value: Option<u32>| value.map(|value| Value::Integer(value.into()));
+        let integer = |value: Option<u32>| value.map(|value| Value::Integer(value.into()));
         let number = |value: Option<f64>| value.map(Value::Float);
         let stops = (!self.stops.is_empty()).then(|| Value::try_from(&self.stops)).transpose()?;
         let fields = [
-            ("samples", whole(self.samples)),
+            ("samples", integer(self.samples)),
             ("temperature", number(self.temperature)),
             ("top_p", number(self.top_p)),
-            ("top_k", whole(self.top_k)),
+            ("top_k", integer(self.top_k)),
             ("min_p", number(self.min_p)),
-            ("max_response_tokens", whole(self.max_response_tokens)),
+            ("max_response_tokens", integer(self.max_response_tokens)),
             ("entropy_floor", number(self.band.entropy_floor)),
             ("entropy_ceiling", number(self.band.entropy_ceiling)),
             ("stop", stops),

@@ -93,8 +93,8 @@ impl PlanOptions {
         ];
         for (option, tokens, longest) in lengths {
             let fits = tokens.is_none_or(|tokens| (1..=longest).contains(&tokens));
-            let found = tokens.unwrap_or(longest);
-            anyhow::ensure!(fits, "{option} is {found}, expected 1 to the longest, {longest}");
+            let length = tokens.unwrap_or(longest);
+            anyhow::ensure!(fits, "{option} is {length}, expected 1 to the longest, {longest}");
         }
         setup.mean_prompt_tokens = self.mean_prompt_tokens.unwrap_or(setup.mean_prompt_tokens);
         setup.mean_response_tokens =

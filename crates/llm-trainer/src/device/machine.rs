@@ -67,8 +67,8 @@ mod tests {
     fn a_device_or_a_driver_is_seen_by_its_files() {
         assert_eq!(Machine::below(tree(&[]).path()), Machine::default());
         for sign in SIGNS {
-            let found = Machine::below(tree(&[(sign, "")]).path());
-            assert_eq!(found, Machine { sign: Some(format!("/{sign}")), driver: None });
+            let machine = Machine::below(tree(&[(sign, "")]).path());
+            assert_eq!(machine, Machine { sign: Some(format!("/{sign}")), driver: None });
         }
     }
 
@@ -86,9 +86,9 @@ mod tests {
             ),
         ] {
             let files = [("dev/nvidia0", ""), ("proc/driver/nvidia/version", text)];
-            let found = Machine::below(tree(&files).path());
-            assert_eq!(found.sign.as_deref(), Some("/dev/nvidia0"));
-            assert_eq!(found.driver.as_deref(), Some(version));
+            let machine = Machine::below(tree(&files).path());
+            assert_eq!(machine.sign.as_deref(), Some("/dev/nvidia0"));
+            assert_eq!(machine.driver.as_deref(), Some(version));
         }
         assert_eq!(driver_version("NVRM version: none"), None);
         assert_eq!(driver_version(""), None);

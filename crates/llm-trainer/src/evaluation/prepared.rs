@@ -192,9 +192,9 @@ impl PreparedSet {
         generated: &Generated,
         tokenizer: &TextTokenizer,
     ) -> anyhow::Result<Response> {
-        let whole = tokenizer.decode(&generated.token_ids)?;
+        let decoded = tokenizer.decode(&generated.token_ids)?;
         let stops = self.options.stop_strings.as_ref();
-        let text = stops.map_or(whole.as_str(), |stops| stops.cut(&whole)).to_owned();
+        let text = stops.map_or(decoded.as_str(), |stops| stops.cut(&decoded)).to_owned();
         let Judged { verdict, answer, normal_form } = judge(&self.truths[problem], &text);
         let question = &self.prompts[problem].question;
         let tokens = generated.token_ids.len();

@@ -107,13 +107,19 @@ impl<'a> Engine<'a> {
         Kernels { products, cuda }: Kernels,
     ) -> Self {
         // The CPU's own products know whole models alone.
-        let own = match products {
+        let cpu_decoder = match products {
             Products::Own { packs } if decoder.group().is_none() => CpuDecoder::new(decoder, packs),
             _ => None,
         };
-        if let Some(own) = own {
-            let own = Box::new(own);
-            return Self::Cpu { decoder, own, rows: Vec::new(), hidden: Vec::new(), capacity };
+        if let Some(cpu_decoder) = cpu_decoder {
+            let boxed = Box::new(cpu_decoder);
+            return Self::Cpu {
+                decoder,
+                own: boxed,
+                rows: Vec::new(),
+                hidden: Vec::new(),
+                capacity,
+            };
         }
         let cuda = cuda && may_use_kernels();
         let fused = if cuda {
@@ -286,15 +292,15 @@ mod tests {
     fn logits(decoder: &Decoder, fused: FusedOperations) -> Vec<Tensor> {
         let _no_grad = tch::no_grad_guard();
         let mut engine = engine(decoder, fused);
-        let mut found = Vec::new();
+        let mut collected = Vec::new();
         for token_ids in [&[4, 8, 15][..], &[16, 23, 42], &[99, 100]] {
             if token_ids.len() == 2 {
                 engine.swap_remove(0);
             }
             engine.step(token_ids);
-            found.push(engine.logits());
+            collected.push(engine.logits());
         }
-        found
+        collected
     }
 
     #[test]
@@ -303,12 +309,15 @@ mod tests {
         let plain = logits(&decoder, FusedOperations::default());
         // These round as libtorch does.
         for right in [Operation::Rotation, Operation::Gate] {
-            let found = logits(&decoder, fused(&[right]));
-            assert!(found.iter().zip(&plain).all(|(found, plain)| found.equal(plain)), "{right:?}");
+            let computed = logits(&decoder, fused(&[right]));
+            assert!(
+                computed.iter().zip(&plain).all(|(computed, plain)| computed.equal(plain)),
+                "{right:?}"
+            );
         }
         // A norm may be rounded to the other side, as its squares are summed in another order.
-        for (found, plain) in logits(&decoder, fused(&Operation::ALL)).iter().zip(&plain) {
-            let off = (found - plain).abs().max().double_value(&[]);
+        for (computed, plain) in logits(&decoder, fused(&Operation::ALL)).iter().zip(&plain) {
+            let off = (computed - plain).abs().max().double_value(&[]);
             assert!(off <= 0.02 * plain.abs().max().double_value(&[]), "{off}");
         }
     }

@@ -83,9 +83,9 @@ pub(super) fn check(
         ("max_new_tokens", options.max_new_tokens),
         ("rows", options.rows),
     ];
-    for (option, found) in counts {
-        if found == 0 {
-            return fault(option, found.to_string(), "at least 1");
+    for (option, count) in counts {
+        if count == 0 {
+            return fault(option, count.to_string(), "at least 1");
         }
     }
     let [temperature, top_p, min_p] = options.sampling().checks();

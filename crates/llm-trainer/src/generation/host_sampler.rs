@@ -79,22 +79,22 @@ fn first_beyond(probability: &[f64], share: f64) -> usize {
         ends_here
     };
     let part = sums.iter().position(&mut passes).map(|part| part * PART);
-    let found = part.and_then(|start| {
+    let index = part.and_then(|start| {
         let within = probability[start..].iter().take(PART).position(&mut passes);
         within.map(|place| start + place)
     });
     // Where rounding leaves a little beyond the end, the last that is possible.
     let end = part.map_or(probability.len(), |start| probability.len().min(start + PART));
     let last = || probability[..end].iter().rposition(|own| *own > 0.0);
-    found.or_else(last).expect("some token is possible")
+    index.or_else(last).expect("some token is possible")
 }
 
 /// Sums in several lanes, so that the compiler vectorises it.
 fn sum(numbers: &[f64]) -> f64 {
     const LANES: usize = 8;
-    let (whole, rest) = numbers.as_chunks::<LANES>();
+    let (vectors, rest) = numbers.as_chunks::<LANES>();
     let mut lanes = [0.0; LANES];
-    for numbers in whole {
+    for numbers in vectors {
         for (lane, number) in lanes.iter_mut().zip(numbers) {
             *lane += number;
         }
@@ -122,19 +122,19 @@ mod tests {
     fn assert_draws_as_libtorch(logits: &[f32], uniforms: &[f64], options: &GenerationOptions) {
         let rows = Tensor::from_slice(logits).view([i64::try_from(uniforms.len()).unwrap(), -1]);
         let expected = draw(&rows, uniforms, options).unwrap();
-        let found = draw_on_host(logits, uniforms, options).unwrap();
-        for (found, expected) in found.iter().zip(&expected) {
-            assert_eq!((found.token_id, &found.kept), (expected.token_id, &expected.kept));
-            assert!((found.log_prob - expected.log_prob).abs() < 1e-12, "{found:?} {expected:?}");
-            assert_eq!(found.entropy.is_some(), options.measure_entropy);
-            if let (Some(found), Some(expected)) = (found.entropy, expected.entropy) {
-                assert!((found.drawn_from - expected.drawn_from).abs() < 1e-11, "{found:?}");
-                let whole = [found, expected].map(|entropy| entropy.at_temperature_1);
-                assert!((whole[0] - whole[1]).abs() < 1e-11, "{whole:?}");
-                assert!((found.temperature - expected.temperature).abs() < 1e-15);
+        let tokens = draw_on_host(logits, uniforms, options).unwrap();
+        for (token, expected) in tokens.iter().zip(&expected) {
+            assert_eq!((token.token_id, &token.kept), (expected.token_id, &expected.kept));
+            assert!((token.log_prob - expected.log_prob).abs() < 1e-12, "{token:?} {expected:?}");
+            assert_eq!(token.entropy.is_some(), options.measure_entropy);
+            if let (Some(entropy), Some(expected)) = (token.entropy, expected.entropy) {
+                assert!((entropy.drawn_from - expected.drawn_from).abs() < 1e-11, "{entropy:?}");
+                let entropies = [entropy, expected].map(|entropy| entropy.at_temperature_1);
+                assert!((entropies[0] - entropies[1]).abs() < 1e-11, "{entropies:?}");
+                assert!((entropy.temperature - expected.temperature).abs() < 1e-15);
             }
         }
-        assert_eq!(found.len(), expected.len());
+        assert_eq!(tokens.len(), expected.len());
     }
 
     proptest! {

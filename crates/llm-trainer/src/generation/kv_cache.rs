@@ -63,8 +63,8 @@ impl KvCache {
         let length = prefilled.first().map_or(0, |(key, _)| key.size()[2]);
         let caches = self.keys.iter().zip(&self.values);
         for ((keys, values), (key, value)) in caches.zip(prefilled) {
-            for (cache, own) in [(keys, key), (values, value)] {
-                cache.narrow(0, place, length).copy_(&own.squeeze_dim(0).transpose(0, 1));
+            for (cache, tensor) in [(keys, key), (values, value)] {
+                cache.narrow(0, place, length).copy_(&tensor.squeeze_dim(0).transpose(0, 1));
             }
         }
         self.lengths.push(length);

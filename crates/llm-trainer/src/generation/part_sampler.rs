@@ -53,11 +53,11 @@ struct Parts<'a> {
 impl<'a> Parts<'a> {
     fn new(group: &'a TensorGroup, logits: &Tensor) -> Self {
         // A part may have impossible tokens only.
-        let own = logits.amax([-1i64].as_slice(), true).clamp_min(f64::MIN);
-        let shifted = logits - &own;
+        let own_largest = logits.amax([-1i64].as_slice(), true).clamp_min(f64::MIN);
+        let shifted = logits - &own_largest;
         let cumulative = shifted.exp().cumsum(-1, Kind::Double);
         let total = cumulative.narrow(-1, cumulative.size()[1] - 1, 1);
-        let all = group.gather(&Tensor::cat(&[own, total], 1));
+        let all = group.gather(&Tensor::cat(&[own_largest, total], 1));
         let largest = all.narrow(2, 0, 1);
         let of_all = largest.amax([0i64].as_slice(), true);
         let scales = (&largest - of_all).exp();
@@ -124,11 +124,11 @@ mod tests {
         for temperature in [0.0, 0.5, 1.0] {
             let options = GenerationOptions { temperature, ..GenerationOptions::default() };
             for &uniform in &uniforms {
-                let whole = draw(&logits, &[uniform], &options).unwrap().remove(0);
+                let full = draw(&logits, &[uniform], &options).unwrap().remove(0);
                 let parts = draw_from_parts(&group, &logits, &[uniform], &options);
                 let parts = parts.unwrap().remove(0);
-                assert_eq!(whole.token_id, parts.token_id, "{uniform} at {temperature}");
-                assert!((whole.log_prob - parts.log_prob).abs() < 1e-14, "{whole:?} {parts:?}");
+                assert_eq!(full.token_id, parts.token_id, "{uniform} at {temperature}");
+                assert!((full.log_prob - parts.log_prob).abs() < 1e-14, "{full:?} {parts:?}");
             }
         }
     }

@@ -71,8 +71,9 @@ pub(super) fn draw(
         log_prob -= total.log();
     }
     if options.measure_entropy {
-        let own = if source.of_all { source.log_prob - total.log() } else { source.log_prob };
-        measured.drawn_from(&(source.probability / &total), &own, source.temperature);
+        let all_log_prob =
+            if source.of_all { source.log_prob - total.log() } else { source.log_prob };
+        measured.drawn_from(&(source.probability / &total), &all_log_prob, source.temperature);
     }
     drawn([&tokens, &log_prob], source.kept, &measured, || logits)
 }
@@ -186,15 +187,15 @@ fn truncated(probability: &Tensor, options: &GenerationOptions) -> Tensor {
 /// Indices of each row where `probability` is above 0; an empty list where all are.
 fn kept_ids(probability: &Tensor) -> Vec<Vec<u32>> {
     let [rows, vocab] = [0, 1].map(|dimension| probability.size()[dimension]);
-    let at = |index: i64| usize::try_from(index).expect("an index of a tensor");
-    let mut lists = vec![Vec::new(); at(rows)];
+    let to_usize = |index: i64| usize::try_from(index).expect("an index of a tensor");
+    let mut lists = vec![Vec::new(); to_usize(rows)];
     let places: Vec<i64> =
         probability.nonzero().reshape(-1).try_into().expect("pairs of row and column");
     for place in places.chunks_exact(2) {
-        lists[at(place[0])].push(id_of(place[1]));
+        lists[to_usize(place[0])].push(id_of(place[1]));
     }
     for list in &mut lists {
-        if list.len() == at(vocab) {
+        if list.len() == to_usize(vocab) {
             list.clear();
         }
     }
@@ -332,10 +333,10 @@ mod tests {
             (GenerationOptions { temperature: 0.0, ..half.clone() }, vec![0.1, 0.2, 0.4, 0.3]),
         ];
         for (options, weights) in cases {
-            let found = draw_one(&logits(), 0.3, &measure(options.clone())).entropy.unwrap();
-            assert!((found.drawn_from - entropy_of(&weights)).abs() < 1e-6, "{found:?}");
-            assert!((found.at_temperature_1 - entropy_of(&[0.1, 0.2, 0.4, 0.3])).abs() < 1e-6);
-            assert!((found.temperature - options.temperature).abs() < 1e-15);
+            let entropy = draw_one(&logits(), 0.3, &measure(options.clone())).entropy.unwrap();
+            assert!((entropy.drawn_from - entropy_of(&weights)).abs() < 1e-6, "{entropy:?}");
+            assert!((entropy.at_temperature_1 - entropy_of(&[0.1, 0.2, 0.4, 0.3])).abs() < 1e-6);
+            assert!((entropy.temperature - options.temperature).abs() < 1e-15);
             let silent = draw_one(&logits(), 0.3, &options);
             assert_eq!(
                 (silent.entropy, silent.token_id),
@@ -362,13 +363,13 @@ mod tests {
         let wanted = entropy_of(&[0.75, 0.25]);
         let band = EntropyBand::new(Some(wanted), Some(wanted)).ok();
         let options = GenerationOptions { band, measure_entropy: true, ..Default::default() };
-        let found = draw(&logits, &[0.5, 0.5], &options).unwrap();
-        let first = found[0].entropy.unwrap();
-        assert!((first.drawn_from - wanted).abs() < 1e-9 && found[0].token_id == 0);
+        let tokens = draw(&logits, &[0.5, 0.5], &options).unwrap();
+        let first = tokens[0].entropy.unwrap();
+        assert!((first.drawn_from - wanted).abs() < 1e-9 && tokens[0].token_id == 0);
         assert!((first.temperature - 2.0 / 3f64.ln()).abs() < 1e-9, "{first:?}");
-        assert!((found[0].log_prob - 0.75f64.ln()).abs() < 1e-9);
+        assert!((tokens[0].log_prob - 0.75f64.ln()).abs() < 1e-9);
         // Even odds have one entropy at any temperature: the reach is spent.
-        let second = found[1].entropy.unwrap();
+        let second = tokens[1].entropy.unwrap();
         assert!((second.temperature - 0.1).abs() < 1e-15);
         assert!((second.drawn_from - 2f64.ln()).abs() < 1e-12);
     }
@@ -379,13 +380,13 @@ mod tests {
         let band = EntropyBand::new(None, Some(wanted)).ok();
         let options =
             GenerationOptions { top_k: 2, band, measure_entropy: true, ..Default::default() };
-        let found = draw_one(&logits(), 0.1, &options);
-        assert_eq!((found.token_id, found.kept), (2, vec![2, 3]));
-        let entropy = found.entropy.unwrap();
+        let token = draw_one(&logits(), 0.1, &options);
+        assert_eq!((token.token_id, token.kept), (2, vec![2, 3]));
+        let entropy = token.entropy.unwrap();
         // 0.4 : 0.3 has a larger entropy than 3 : 2, at T = ln(4/3) / ln(3/2) it has that.
         assert!((entropy.temperature - (4.0f64 / 3.0).ln() / 1.5f64.ln()).abs() < 1e-6);
         assert!(
-            (found.log_prob - 0.6f64.ln()).abs() < 1e-6
+            (token.log_prob - 0.6f64.ln()).abs() < 1e-6
                 && (entropy.drawn_from - wanted).abs() < 1e-9
         );
     }

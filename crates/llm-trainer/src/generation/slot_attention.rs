@@ -145,13 +145,13 @@ fn test_kernel(
     let positions = Tensor::from_slice(&LENGTHS) - 1;
     let counts = Tensor::arange(rows + 2, (Kind::Int, device));
     let there = [&query, &keys, &values].map(|x| x.to_device(device));
-    let found = Seen::fused(&LENGTHS, &positions.to_device(device), CAPACITY, &counts)
+    let attended = Seen::fused(&LENGTHS, &positions.to_device(device), CAPACITY, &counts)
         .attend_by(kernel, there.each_ref())
         .map_err(|error| error.to_string())?;
     let [query, keys, values] = [&query, &keys, &values].map(|x| x.to_kind(Kind::Float));
     // On the host: a device that computes nothing would agree with itself.
     let exact = Seen::plain(&LENGTHS, &positions, CAPACITY).attend(&query, &keys, &values);
-    largest_difference([(found, exact)])
+    largest_difference([(attended, exact)])
 }
 
 #[cfg(test)]

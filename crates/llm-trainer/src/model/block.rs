@@ -104,14 +104,14 @@ impl Block {
         attend: impl FnOnce(Heads) -> Tensor,
         group: Option<&TensorGroup>,
     ) {
-        let whole = |projection: &Projection, input: &Operand| match group {
+        let projected = |projection: &Projection, input: &Operand| match group {
             None => projection.forward(input),
             Some(group) => projection.with_bias(group.sum(&projection.forward_part(input))),
         };
         let heads = self.attention.heads(&residual.normalised(&self.attention_norm, fused));
-        residual.add(whole(&self.attention.output, &Operand::plain(attend(heads))));
+        residual.add(projected(&self.attention.output, &Operand::plain(attend(heads))));
         let raised = self.mlp.raise(&residual.normalised(&self.mlp_norm, fused), fused);
-        residual.add(whole(&self.mlp.down, &raised));
+        residual.add(projected(&self.mlp.down, &raised));
     }
 
     /// Tensor-parallel backward pass: from a cotangent of the output to that of the input `x`, both `[rows, len, hidden]`.
@@ -151,8 +151,8 @@ impl Block {
                 // Added to the sum over the ranks, it has the whole gradient on each.
                 let _constant = pull((&bias.expand_as(cotangent), cotangent), before)?;
             }
-            let whole = group.sum(&pull((part, cotangent), input)?.detach());
-            let of_norm = pull((norm, &whole), before)?;
+            let gradient = group.sum(&pull((part, cotangent), input)?.detach());
+            let of_norm = pull((norm, &gradient), before)?;
             Ok(tch::no_grad(|| cotangent + of_norm))
         };
         let of_middle = through((&raised, down), &mlp_input, &middle_norm, &middle, cotangent)?;

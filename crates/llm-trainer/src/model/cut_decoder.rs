@@ -49,10 +49,10 @@ impl Decoder {
         let mut wanted = Vec::new();
         let mut decoder = Self::assemble(config, device, kind, |name, shape| {
             wanted.push(name.to_owned());
-            let own = |whole: Tensor| {
+            let shard_of = |whole: Tensor| {
                 group.part_of(name).map_or(whole.shallow_clone(), |part| part.of(&whole))
             };
-            files.tensor(name, shape, kind).map(|tensor| place(&own(tensor), device, kind))
+            files.tensor(name, shape, kind).map(|tensor| place(&shard_of(tensor), device, kind))
         })?;
         files.check_nothing_else(&wanted)?;
         decoder.source = Some(directory.canonicalize().unwrap_or_else(|_| directory.to_owned()));
@@ -70,18 +70,18 @@ impl Decoder {
     /// [`RankError`] if a rank does not take part.
     pub fn gather_whole(&self, keeps: bool) -> Result<Self, RankError> {
         let _no_grad = tch::no_grad_guard();
-        let own: HashMap<String, &Tensor> = self.trained_parameters().into_iter().collect();
+        let shards: HashMap<String, &Tensor> = self.trained_parameters().into_iter().collect();
         let nothing = || Tensor::zeros([0], (self.kind(), Device::Cpu));
-        let whole = |name: &str, own: &Tensor| {
-            let whole = self.whole_parameter(name, own);
-            if keeps { place(&whole, Device::Cpu, self.kind()) } else { nothing() }
+        let gathered_or_empty = |name: &str, shard: &Tensor| {
+            let full = self.whole_parameter(name, shard);
+            if keeps { place(&full, Device::Cpu, self.kind()) } else { nothing() }
         };
         let gathered: Result<Self, std::convert::Infallible> =
             Self::assemble(self.config().clone(), Device::Cpu, self.kind(), |name, _| {
-                Ok(own.get(name).map_or_else(nothing, |own| whole(name, own)))
+                Ok(shards.get(name).map_or_else(nothing, |shard| gathered_or_empty(name, shard)))
             });
         let Ok(mut gathered) = gathered;
-        gathered.take_adapter(self, whole);
+        gathered.take_adapter(self, gathered_or_empty);
         self.check_blocks()?;
         gathered.source.clone_from(&self.source);
         Ok(gathered)
@@ -176,8 +176,8 @@ impl Decoder {
     /// trains its own row.
     pub(crate) fn taught_rows(&self, ids: &Tensor) -> Option<(Tensor, Tensor)> {
         let padding = self.config().pad_token_id.map(|padding| ids.not_equal(i64::from(padding)));
-        let own = self.group.as_ref().map(|group| group.own_ids(ids, self.own_tokens()));
-        let (rows, taught) = match (own, padding) {
+        let local_ids = self.group.as_ref().map(|group| group.own_ids(ids, self.own_tokens()));
+        let (rows, taught) = match (local_ids, padding) {
             (None, None) => return None,
             (None, Some(taught)) => (ids.shallow_clone(), taught),
             (Some((rows, here)), None) => (rows, here),
@@ -194,8 +194,11 @@ impl Decoder {
 
     /// Logits of final-normed hidden states, `[.., hidden]`, over the full vocabulary, without a graph.
     pub(crate) fn logits(&self, hidden: &Tensor) -> Tensor {
-        let own = matmul(hidden, &self.head().tr());
-        self.group.as_ref().map_or_else(|| own.shallow_clone(), |group| group.gather_columns(&own))
+        let shard_logits = matmul(hidden, &self.head().tr());
+        self.group.as_ref().map_or_else(
+            || shard_logits.shallow_clone(),
+            |group| group.gather_columns(&shard_logits),
+        )
     }
 
     /// Number of query heads on this rank.

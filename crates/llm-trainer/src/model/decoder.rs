@@ -336,10 +336,10 @@ impl Decoder {
     ///
     /// If a token id is not below the vocabulary's size.
     pub fn embed(&self, token_ids: &Tensor) -> Tensor {
-        let own = self.embed_own(token_ids);
+        let embedded = self.embed_own(token_ids);
         match &self.group {
-            None => own,
-            Some(group) => group.sum(&own),
+            None => embedded,
+            Some(group) => group.sum(&embedded),
         }
     }
 

@@ -44,12 +44,12 @@ mod tests {
         let cotangent = wave(4, 0.7).view([3, 5, 4]);
         let both = wave(8, 0.3).view([3, 5, 8]).set_requires_grad(true);
         let gradient = |value: &Tensor| {
-            let found = vector_jacobian_product(&[value], &[&cotangent], &[&both]).unwrap();
-            found.into_iter().next().flatten().unwrap()
+            let gradients = vector_jacobian_product(&[value], &[&cotangent], &[&both]).unwrap();
+            gradients.into_iter().next().flatten().unwrap()
         };
         let [gate, up] = halves(&both);
-        let (exact, found) = (gate.silu() * up, gated(&both));
-        assert!(found.detach().equal(&exact.detach()));
-        assert!(gradient(&found).equal(&gradient(&exact)));
+        let (exact, computed) = (gate.silu() * up, gated(&both));
+        assert!(computed.detach().equal(&exact.detach()));
+        assert!(gradient(&computed).equal(&gradient(&exact)));
     }
 }

@@ -127,8 +127,8 @@ fn pull_back_made(value: &Tensor, cotangent: &Tensor, learned: &[&Tensor]) -> Ve
     if learned.is_empty() {
         return Vec::new();
     }
-    let found = vector_jacobian_product(&[value], &[cotangent], learned);
-    let gradients = found.expect("a graph of one operation").into_iter();
+    let pulled_back = vector_jacobian_product(&[value], &[cotangent], learned);
+    let gradients = pulled_back.expect("a graph of one operation").into_iter();
     gradients.map(|gradient| gradient.expect("of what the value is made of")).collect()
 }
 
@@ -160,8 +160,8 @@ mod tests {
         let leaves: Vec<&Tensor> = inputs.iter().filter(|input| input.requires_grad()).collect();
         let value = map(&inputs);
         let cotangent = wave(&[3, 5, 6], 0.2);
-        let found = vector_jacobian_product(&[&value], &[&cotangent], &leaves).unwrap();
-        let gradients = found.into_iter().map(Option::unwrap_or_default);
+        let pulled_back = vector_jacobian_product(&[&value], &[&cotangent], &leaves).unwrap();
+        let gradients = pulled_back.into_iter().map(Option::unwrap_or_default);
         std::iter::once(value.detach()).chain(gradients).collect()
     }
 
@@ -212,11 +212,12 @@ mod tests {
     fn without_a_graph_it_is_the_map_alone() {
         let [x, weight, map, bias] = four([false; 4]);
         let exact = linear(&norm(&weight).forward(&x), &map, Some(&bias));
-        let found = Operand::normed(&x, &norm(&weight)).linear(&map, Some(&bias));
-        assert!(found.equal(&exact) && !found.requires_grad());
+        let computed = Operand::normed(&x, &norm(&weight)).linear(&map, Some(&bias));
+        assert!(computed.equal(&exact) && !computed.requires_grad());
         let [x, weight, map, bias] = four([true; 4]);
-        let found = tch::no_grad(|| Operand::normed(&x, &norm(&weight)).linear(&map, Some(&bias)));
-        assert!(found.equal(&exact) && !found.requires_grad());
+        let computed =
+            tch::no_grad(|| Operand::normed(&x, &norm(&weight)).linear(&map, Some(&bias)));
+        assert!(computed.equal(&exact) && !computed.requires_grad());
     }
 
     /// The recomputed tensor is freed after the map has been applied.

@@ -64,10 +64,10 @@ fn in_one_kernel(
     (query, key, value): (&Tensor, &Tensor, &Tensor),
     kernel: impl RaggedKernel,
 ) -> Result<Tensor, TorchError> {
-    let whole = Ragged { boundaries, longest: lengths.iter().copied().max().unwrap_or(0) };
+    let ragged = Ragged { boundaries, longest: lengths.iter().copied().max().unwrap_or(0) };
     let by_token = |x: &Tensor| x.squeeze_dim(0).transpose(0, 1);
     let (query, key, value) = (by_token(query), by_token(key), by_token(value));
-    let mixed = kernel([&query, &key, &value], whole, whole, None)?;
+    let mixed = kernel([&query, &key, &value], ragged, ragged, None)?;
     Ok(mixed.transpose(0, 1).unsqueeze(0))
 }
 
@@ -81,8 +81,8 @@ fn by_length(lengths: &[i64], query: &Tensor, key: &Tensor, value: &Tensor) -> T
         let unpacked = |x: &Tensor| {
             x.narrow(2, start, tokens).squeeze_dim(0).unflatten(1, [-1, length]).transpose(0, 1)
         };
-        let own = causal_attention(&unpacked(query), &unpacked(key), &unpacked(value));
-        mixed.push(own.transpose(0, 1).flatten(1, 2).unsqueeze(0));
+        let attended = causal_attention(&unpacked(query), &unpacked(key), &unpacked(value));
+        mixed.push(attended.transpose(0, 1).flatten(1, 2).unsqueeze(0));
         start += tokens;
     }
     if mixed.len() == 1 { mixed.remove(0) } else { Tensor::cat(&mixed, 2) }
@@ -114,18 +114,19 @@ fn test_kernel(device: Device, kernel: impl RaggedKernel) -> Result<f64, String>
     let cotangent = wave(6, 0.11);
     let there = inputs.each_ref().map(|x| x.to_device(device));
     let cotangent_there = cotangent.to_device(device);
-    let found = with_gradients(&there, &cotangent_there, Kind::BFloat16, |[query, key, value]| {
-        let boundaries = boundaries(&lengths).to_device(device);
-        in_one_kernel((&boundaries, &lengths), (query, key, value), kernel)
-    });
+    let computed =
+        with_gradients(&there, &cotangent_there, Kind::BFloat16, |[query, key, value]| {
+            let boundaries = boundaries(&lengths).to_device(device);
+            in_one_kernel((&boundaries, &lengths), (query, key, value), kernel)
+        });
     // On the host: a device that computes nothing would agree with itself.
     let exact = with_gradients(&inputs, &cotangent, Kind::Float, |[query, key, value]| {
         Ok(by_length(&lengths, query, key, value))
     });
     let words = |error: TorchError| error.to_string();
-    let (found, exact) = (found.map_err(words)?, exact.map_err(words)?);
+    let (computed, exact) = (computed.map_err(words)?, exact.map_err(words)?);
     let pairs: Option<Vec<_>> =
-        found.into_iter().zip(exact).map(|(found, exact)| found.zip(exact)).collect();
+        computed.into_iter().zip(exact).map(|(computed, exact)| computed.zip(exact)).collect();
     largest_difference(pairs.ok_or("a gradient is missing")?)
 }
 
@@ -185,7 +186,7 @@ mod tests {
             in_one_kernel((&boundaries(&lengths), &lengths), (&query, &key, &value), reference);
         let packed = PackedLengths::new(lengths, Device::Cpu, Kind::Double);
         assert_eq!(packed.tokens(), 14);
-        let found = packed.attend(&query, &key, &value);
-        assert!((found - exact.unwrap()).abs().max().double_value(&[]) < 1e-14);
+        let attended = packed.attend(&query, &key, &value);
+        assert!((attended - exact.unwrap()).abs().max().double_value(&[]) < 1e-14);
     }
 }

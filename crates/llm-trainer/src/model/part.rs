@@ -89,43 +89,43 @@ mod tests {
 
     #[test]
     fn matrices_are_cut_and_norms_are_not() {
-        let of = |name| Cut::of(&format!("model.layers.3.{name}")).dimension;
-        assert_eq!(of("self_attn.q_proj.bias"), Some(0));
-        assert_eq!(of("mlp.up_proj.weight"), Some(0));
-        assert_eq!(of("self_attn.o_proj.weight"), Some(1));
-        assert_eq!(of("self_attn.o_proj.bias"), None);
-        assert_eq!(of("mlp.down_proj.weight"), Some(1));
-        assert_eq!(of("input_layernorm.weight"), None);
-        let of = |name| Cut::of(name).dimension;
-        assert_eq!(of("model.embed_tokens.weight"), Some(0));
-        assert_eq!(of("lm_head.weight"), Some(0));
-        assert_eq!(of("model.norm.weight"), None);
+        let dimension_of = |name| Cut::of(&format!("model.layers.3.{name}")).dimension;
+        assert_eq!(dimension_of("self_attn.q_proj.bias"), Some(0));
+        assert_eq!(dimension_of("mlp.up_proj.weight"), Some(0));
+        assert_eq!(dimension_of("self_attn.o_proj.weight"), Some(1));
+        assert_eq!(dimension_of("self_attn.o_proj.bias"), None);
+        assert_eq!(dimension_of("mlp.down_proj.weight"), Some(1));
+        assert_eq!(dimension_of("input_layernorm.weight"), None);
+        let dimension_of = |name| Cut::of(name).dimension;
+        assert_eq!(dimension_of("model.embed_tokens.weight"), Some(0));
+        assert_eq!(dimension_of("lm_head.weight"), Some(0));
+        assert_eq!(dimension_of("model.norm.weight"), None);
     }
 
     /// The replicated factor of a low-rank correction has a partial gradient where the other factor is split by rows.
     #[test]
     fn one_factor_of_a_correction_is_cut() {
-        let of = |name| {
+        let cut_of = |name| {
             let cut = Cut::of(&format!("base_model.model.model.layers.3.{name}.weight"));
             (cut.dimension, cut.by_key_heads, cut.has_partial_gradient)
         };
-        assert_eq!(of("mlp.gate_proj.lora_A"), (None, false, true));
-        assert_eq!(of("mlp.gate_proj.lora_B"), (Some(0), false, false));
-        assert_eq!(of("self_attn.v_proj.lora_A"), (None, false, true));
-        assert_eq!(of("self_attn.v_proj.lora_B"), (Some(0), true, false));
-        assert_eq!(of("self_attn.o_proj.lora_A"), (Some(1), false, false));
-        assert_eq!(of("self_attn.o_proj.lora_B"), (None, false, true));
+        assert_eq!(cut_of("mlp.gate_proj.lora_A"), (None, false, true));
+        assert_eq!(cut_of("mlp.gate_proj.lora_B"), (Some(0), false, false));
+        assert_eq!(cut_of("self_attn.v_proj.lora_A"), (None, false, true));
+        assert_eq!(cut_of("self_attn.v_proj.lora_B"), (Some(0), true, false));
+        assert_eq!(cut_of("self_attn.o_proj.lora_A"), (Some(1), false, false));
+        assert_eq!(cut_of("self_attn.o_proj.lora_B"), (None, false, true));
     }
 
     #[test]
     fn parts_make_the_whole_again() {
-        let whole = Tensor::arange(24, tch::kind::INT64_CPU).view([4, 6]);
+        let full = Tensor::arange(24, tch::kind::INT64_CPU).view([4, 6]);
         for dimension in [0, 1] {
             let parts = [0, 1].map(|index| Part { dimension, index, count: 2 });
-            let own = parts.map(|part| part.of(&whole));
-            assert!(Tensor::cat(&own, dimension).equal(&whole));
-            assert_eq!(parts[1].shape(&[4, 6]), own[1].size());
-            assert_eq!(parts[1].whole_shape(&own[1].size()), [4, 6]);
+            let shards = parts.map(|part| part.of(&full));
+            assert!(Tensor::cat(&shards, dimension).equal(&full));
+            assert_eq!(parts[1].shape(&[4, 6]), shards[1].size());
+            assert_eq!(parts[1].whole_shape(&shards[1].size()), [4, 6]);
         }
     }
 }

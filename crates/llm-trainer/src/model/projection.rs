@@ -152,17 +152,17 @@ mod tests {
 
     fn assert_same(found: &[Tensor], exact: &[Tensor]) {
         assert_eq!(found.len(), exact.len());
-        for (found, exact) in found.iter().zip(exact) {
-            assert!((found - exact).abs().max().double_value(&[]) < 1e-14);
+        for (computed, exact) in found.iter().zip(exact) {
+            assert!((computed - exact).abs().max().double_value(&[]) < 1e-14);
         }
     }
 
     #[test]
     fn one_product_is_three() {
-        let found = stacked_three();
-        assert!(Projection::as_one(&found.each_ref()).is_some());
+        let maps = stacked_three();
+        assert!(Projection::as_one(&maps.each_ref()).is_some());
         assert!(Projection::as_one(&three().each_ref()).is_none());
-        assert_same(&forward_and_gradients(found), &forward_and_gradients(three()));
+        assert_same(&forward_and_gradients(maps), &forward_and_gradients(three()));
     }
 
     #[test]

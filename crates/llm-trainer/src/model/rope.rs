@@ -177,7 +177,7 @@ mod tests {
         let y = angles.rotate(&x, 1);
         for (row, position) in [0.0, 3.0, 1000.0].into_iter().enumerate() {
             for pair in 0..32 {
-                let at = |tensor: &Tensor, dim: usize| {
+                let element = |tensor: &Tensor, dim: usize| {
                     tensor.double_value(&[
                         0,
                         i64::try_from(row).unwrap(),
@@ -186,9 +186,11 @@ mod tests {
                     ])
                 };
                 let angle = position * 500_000f64.powf(-(pair as f64) / 32.0);
-                let (a, b) = (at(&x, pair), at(&x, pair + 32));
-                assert!((at(&y, pair) - (a * angle.cos() - b * angle.sin())).abs() < 2e-4);
-                assert!((at(&y, pair + 32) - (b * angle.cos() + a * angle.sin())).abs() < 2e-4);
+                let (a, b) = (element(&x, pair), element(&x, pair + 32));
+                assert!((element(&y, pair) - (a * angle.cos() - b * angle.sin())).abs() < 2e-4);
+                assert!(
+                    (element(&y, pair + 32) - (b * angle.cos() + a * angle.sin())).abs() < 2e-4
+                );
             }
         }
     }
@@ -211,12 +213,12 @@ mod tests {
             Tensor::cat(&[Tensor::cat(&turned, 3), still], 2)
         };
         let gradient = |value: &Tensor| {
-            let found = torch_ext::vector_jacobian_product(&[value], &[&cotangent], &[&x]);
-            found.unwrap().into_iter().next().flatten().unwrap()
+            let pulled_back = torch_ext::vector_jacobian_product(&[value], &[&cotangent], &[&x]);
+            pulled_back.unwrap().into_iter().next().flatten().unwrap()
         };
-        let (found, exact) = (angles.rotate(&x, 2), plain());
-        assert!(found.detach().equal(&exact.detach()));
-        let difference = gradient(&found) - gradient(&exact);
+        let (rotated, exact) = (angles.rotate(&x, 2), plain());
+        assert!(rotated.detach().equal(&exact.detach()));
+        let difference = gradient(&rotated) - gradient(&exact);
         assert!(difference.abs().max().double_value(&[]) < 1e-15);
         let narrow = angles.rotate(&x.to_kind(Kind::BFloat16), 2);
         let exact =

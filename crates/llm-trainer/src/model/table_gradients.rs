@@ -35,9 +35,9 @@ impl HeadSum {
         if weight.kind() != kind {
             return Ok(Some(Self { sum: WeightGradient::empty(), in_place: false }));
         }
-        let own = weight.grad();
-        if own.defined() {
-            return Ok(Some(Self { sum: WeightGradient::over(&own), in_place: true }));
+        let gradient = weight.grad();
+        if gradient.defined() {
+            return Ok(Some(Self { sum: WeightGradient::over(&gradient), in_place: true }));
         }
         let sum = Tensor::zeros(weight.size(), (kind, weight.device()));
         torch_ext::set_gradient(weight, Some(&sum))?;

@@ -105,14 +105,14 @@ impl TensorGroup {
     }
 
     fn reduce(&self, own: &Tensor, op: ReduceOp) -> Tensor {
-        let own = own.contiguous();
+        let reduced = own.contiguous();
         if self.has_failed() {
-            return own;
+            return reduced;
         }
-        if let Err(error) = self.ranks.reduce_in_place("part of the model", &own, op) {
+        if let Err(error) = self.ranks.reduce_in_place("part of the model", &reduced, op) {
             self.fail(error);
         }
-        own
+        reduced
     }
 
     /// Gathers the tensors of all ranks in a new first dimension.
@@ -125,8 +125,8 @@ impl TensorGroup {
         } else {
             self.ranks.gather_shards("part of the model", &flat).map_err(|e| self.fail(e)).ok()
         };
-        let whole = gathered.unwrap_or_else(|| flat.repeat([self.count()]));
-        whole.view(shape.as_slice())
+        let all = gathered.unwrap_or_else(|| flat.repeat([self.count()]));
+        all.view(shape.as_slice())
     }
 
     /// Gathers a tensor that is split by its last dimension.
@@ -179,8 +179,8 @@ mod tests {
             "/tests/fixtures/tiny_qwen2_tied/config.json"
         )));
         let group = TensorGroup::new(&Ranks::single(), &config.unwrap()).unwrap();
-        let (own, here) = group.own_ids(&Tensor::from_slice(&[0i64, 7, 8]), 8);
-        assert_eq!(Vec::<i64>::try_from(&own).unwrap(), [0, 7, 7]);
+        let (local_ids, here) = group.own_ids(&Tensor::from_slice(&[0i64, 7, 8]), 8);
+        assert_eq!(Vec::<i64>::try_from(&local_ids).unwrap(), [0, 7, 7]);
         assert_eq!(Vec::<bool>::try_from(&here).unwrap(), [true, true, false]);
     }
 }

@@ -43,11 +43,11 @@ pub fn listen(
     decoder: Decoder,
     (tokenizer, eos_ids, template): (TextTokenizer, Vec<u32>, Option<ChatTemplate>),
 ) -> anyhow::Result<Listening> {
-    let at = |what: String| move |error: std::io::Error| anyhow::anyhow!("{what}: {error}");
-    let listener = std::net::TcpListener::bind(address).map_err(at(address.to_string()))?;
+    let with_name = |what: String| move |error: std::io::Error| anyhow::anyhow!("{what}: {error}");
+    let listener = std::net::TcpListener::bind(address).map_err(with_name(address.to_string()))?;
     listener.set_nonblocking(true)?;
     if let Some(root) = &mut settings.reload_root {
-        *root = root.canonicalize().map_err(at(root.display().to_string()))?;
+        *root = root.canonicalize().map_err(with_name(root.display().to_string()))?;
     }
     let reader = Reader {
         tokenizer,

@@ -116,16 +116,16 @@ impl Server {
             ApiError::field("path", &expected)
         };
         // Links and `..` resolved: what is loaded lies below the root.
-        let found = root.join(Path::new(&path)).canonicalize().map_err(|_| outside())?;
-        if !found.starts_with(root) || !found.is_dir() {
+        let folder = root.join(Path::new(&path)).canonicalize().map_err(|_| outside())?;
+        if !folder.starts_with(root) || !folder.is_dir() {
             return Err(outside());
         }
         let (sender, done) = oneshot::channel();
-        self.order(Order::Reload(found.clone(), sender))?;
+        self.order(Order::Reload(folder.clone(), sender))?;
         match done.await {
             Ok(Ok(())) => Ok(whole(
                 StatusCode::OK,
-                &json!({"status": "ok", "path": found.display().to_string()}),
+                &json!({"status": "ok", "path": folder.display().to_string()}),
             )),
             Ok(Err(problem)) => {
                 Err(ApiError::field("path", &format!("cannot be loaded: {problem}")))

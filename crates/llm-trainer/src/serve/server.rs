@@ -174,8 +174,8 @@ impl Server {
 
     pub(super) fn count(&self, answer: &Answer) {
         let usage = answer.usage();
-        let of = |name: &str| usage[name].as_u64().unwrap_or(0);
-        Counts::add(&self.counts.prompt_tokens, of("prompt_tokens"));
-        Counts::add(&self.counts.drawn_tokens, of("completion_tokens"));
+        let count_of = |name: &str| usage[name].as_u64().unwrap_or(0);
+        Counts::add(&self.counts.prompt_tokens, count_of("prompt_tokens"));
+        Counts::add(&self.counts.drawn_tokens, count_of("completion_tokens"));
     }
 }

@@ -21,8 +21,8 @@ impl TextSoFar {
         stops: Option<&StopStrings>,
     ) -> Result<String, TokenizerError> {
         self.token_ids.push(token_id);
-        let whole = tokenizer.decode(&self.token_ids)?;
-        let cut = stops.map_or(whole.as_str(), |stops| stops.cut(&whole));
+        let decoded = tokenizer.decode(&self.token_ids)?;
+        let cut = stops.map_or(decoded.as_str(), |stops| stops.cut(&decoded));
         let safe = if is_last {
             cut
         } else {

@@ -73,9 +73,9 @@ enum End {
 pub(super) fn run(mut decoder: Decoder, mut orders: Receiver<Order>, room: Room) {
     while let End::Reload(path, reply) = serve(&decoder, &mut orders, room) {
         let loaded = load_like(&decoder, &path);
-        let said = loaded.map(|loaded| decoder = loaded);
+        let outcome = loaded.map(|loaded| decoder = loaded);
         // Whoever asked may have gone; the weights are there all the same.
-        let _heard = reply.send(said);
+        let _heard = reply.send(outcome);
     }
 }
 

@@ -50,8 +50,8 @@ pub(super) fn read_entries(
     let header_bytes = u64::from_le_bytes(prefix);
     let room = (length - 8).min(LONGEST_HEADER_BYTES);
     if header_bytes > room {
-        let found = format!("header of {header_bytes} bytes in a file of {length}");
-        return Err(malformed(found, &format!("at most {room}: truncated, or not safetensors")));
+        let problem = format!("header of {header_bytes} bytes in a file of {length}");
+        return Err(malformed(problem, &format!("at most {room}: truncated, or not safetensors")));
     }
     let mut text = vec![0; usize::try_from(header_bytes).expect("within the bound")];
     file.read_exact_at(&mut text, 8).map_err(system)?;
@@ -88,22 +88,22 @@ fn first_fault(entries: &BTreeMap<String, Entry>) -> Option<(String, String)> {
     for (name, Entry { dtype, shape, first, end }) in by_place {
         let name = shown(name);
         if *first != next {
-            let found = format!("tensor `{name}` begins at byte {first} of the data");
-            return Some((found, format!("{next}: tensors neither overlap nor leave gaps")));
+            let problem = format!("tensor `{name}` begins at byte {first} of the data");
+            return Some((problem, format!("{next}: tensors neither overlap nor leave gaps")));
         }
         if shape.len() > MOST_DIMENSIONS {
-            let found = format!("tensor `{name}` has {} dimensions", shape.len());
-            return Some((found, format!("at most {MOST_DIMENSIONS}")));
+            let problem = format!("tensor `{name}` has {} dimensions", shape.len());
+            return Some((problem, format!("at most {MOST_DIMENSIONS}")));
         }
         let elements = shape.iter().try_fold(1_u64, |product, &size| product.checked_mul(size));
         let bits = elements.and_then(|count| count.checked_mul(dtype.bitsize() as u64));
-        let found = || format!("tensor `{name}` runs from byte {first} to {end} of the data");
+        let problem = || format!("tensor `{name}` runs from byte {first} to {end} of the data");
         let Some(bits) = bits else {
-            return Some((found(), format!("fewer elements than its shape {shape:?}")));
+            return Some((problem(), format!("fewer elements than its shape {shape:?}")));
         };
         if end < first || (end - first).checked_mul(8) != Some(bits) {
             let expected = format!("{} bytes by its {dtype:?} and shape {shape:?}", bits / 8);
-            return Some((found(), expected));
+            return Some((problem(), expected));
         }
         next = *end;
     }

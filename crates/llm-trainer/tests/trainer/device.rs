@@ -65,9 +65,9 @@ fn auto_is_an_error_where_a_gpu_is_that_cannot_be_used() {
 fn no_visible_device_is_the_cpu_and_is_said() {
     let output = on(generate("auto"), gpu_machine().path(), "");
     assert_success(&output);
-    let said = String::from_utf8_lossy(&output.stderr);
+    let message = String::from_utf8_lossy(&output.stderr);
     let first = "cpu, as CUDA_VISIBLE_DEVICES is \"\"; dtype f32; 1 thread; 1 rank\n";
-    assert_eq!(said, format!("{FIRST}{first}"));
+    assert_eq!(message, format!("{FIRST}{first}"));
     let text = error(&on(generate("cuda"), gpu_machine().path(), ""));
     assert!(text.starts_with("error: device is cuda, but CUDA_VISIBLE_DEVICES is \"\""), "{text}");
 }
@@ -100,7 +100,7 @@ fn the_first_line_of_a_run_says_where_it_runs() {
     let auto = train_command(folder.path(), &["model.device=auto", "training.steps=1"]);
     let output = on(auto, folder.path(), NONE_OF_THEM);
     assert_success(&output);
-    let said = String::from_utf8_lossy(&output.stderr);
+    let message = String::from_utf8_lossy(&output.stderr);
     let first = "cpu, as no NVIDIA device or driver is here; dtype f32; 1 thread; 1 rank\n";
-    assert!(said.starts_with(&format!("{FIRST}{first}")), "{said}");
+    assert!(message.starts_with(&format!("{FIRST}{first}")), "{message}");
 }

@@ -215,8 +215,11 @@ fn forms_of_master_weights_need_narrow_parameters() {
     let folder = tempfile::tempdir().unwrap();
     let output = train(folder.path(), &["optimizer.master=split"]);
     assert_eq!(output.status.code(), Some(2));
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("`optimizer.master` is \"split\", expected \"f32\" unless"), "{said}");
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        message.contains("`optimizer.master` is \"split\", expected \"f32\" unless"),
+        "{message}"
+    );
 }
 
 #[test]

@@ -105,14 +105,14 @@ fn a_run_goes_on_in_its_folder_with_other_steps_intervals_and_batches() {
 fn what_changes_the_results_is_refused_by_field_with_the_way_to_a_copy() {
     let folder = tempfile::tempdir().unwrap();
     assert_success(&train(folder.path(), &["training.steps=1", "optimizer.schedule=cosine"]));
-    for (override_, said) in [
+    for (override_, phrase) in [
         ("rollout.group_size=4", "`rollout.group_size` is 3 there, 4 now"),
         ("training.steps=2", "`training.steps` is 1 there, 2 now"),
     ] {
         let output =
             train(folder.path(), &["training.steps=1", "optimizer.schedule=cosine", override_]);
         let text = refused(&output);
-        assert!(text.contains(said) && text.contains("with --resume "), "{text}");
+        assert!(text.contains(phrase) && text.contains("with --resume "), "{text}");
     }
 }
 
@@ -129,8 +129,8 @@ fn a_branch_may_have_other_settings() {
         "algorithm.thermostat.high=0.9",
     ];
     assert_success(&resume(branch.path(), origin.to_str().unwrap(), &overrides));
-    let found: Vec<u64> = steps(branch.path()).iter().map(StepMetrics::step).collect();
-    assert_eq!(found, [1, 2, 3, 4]);
+    let step_numbers: Vec<u64> = steps(branch.path()).iter().map(StepMetrics::step).collect();
+    assert_eq!(step_numbers, [1, 2, 3, 4]);
     let other = tempfile::tempdir().unwrap();
     let narrow =
         refused(&resume(other.path(), origin.to_str().unwrap(), &["optimizer.moments=bf16"]));

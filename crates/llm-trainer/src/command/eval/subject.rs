@@ -83,6 +83,8 @@ impl Subject {
 
 /// Returns the last part of a path after following symbolic links and dots.
 fn last_name(path: &Path) -> String {
-    let whole = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
-    whole.file_name().map_or_else(|| "model".to_owned(), |name| name.to_string_lossy().into_owned())
+    let canonical = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+    canonical
+        .file_name()
+        .map_or_else(|| "model".to_owned(), |name| name.to_string_lossy().into_owned())
 }

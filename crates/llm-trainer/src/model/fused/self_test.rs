@@ -34,8 +34,8 @@ pub(super) fn test_rotation(
     let mut exact_cache = cache.each_ref().map(double);
     let mut exact = None;
     let _mixed = Heads { all: double(&all), counts }.mix(&angles, |query, key, value| {
-        for (cache, own) in exact_cache.iter_mut().zip([key, value]) {
-            let _stored = cache.index_copy_(0, &places, &own.squeeze_dim(2));
+        for (cache, entry) in exact_cache.iter_mut().zip([key, value]) {
+            let _stored = cache.index_copy_(0, &places, &entry.squeeze_dim(2));
         }
         exact = Some(query.copy());
         query.shallow_clone()
@@ -88,8 +88,8 @@ pub(super) fn test_gate(
     kernel: impl FnOnce(&Tensor) -> Result<Tensor, KernelError>,
 ) -> Result<f64, String> {
     let both = wave(&[ROWS, 1, 2 * size(config.intermediate_size)], 0.37) * 4;
-    let found = kernel(&both.to_device(device)).map_err(words)?;
-    largest_error(&found, &gated(&double(&both)), 2.0)
+    let computed = kernel(&both.to_device(device)).map_err(words)?;
+    largest_error(&computed, &gated(&double(&both)), 2.0)
 }
 
 /// Returns numbers between -1 and 1 in bf16, without a pattern.

@@ -231,8 +231,8 @@ fn a_split_master_weight_is_cut_as_a_whole_one() {
 /// so on, is every time the run of one process.
 pub(super) fn goes_on_as_one(settings: &[&str], stages: &[&[(usize, &[&str])]]) {
     let settings = [settings, &[WIDE, "checkpoint.every=1", "checkpoint.keep=0"]].concat();
-    let whole = tempfile::tempdir().expect("a temporary folder");
-    assert_success(&train(whole.path(), &settings));
+    let uninterrupted = tempfile::tempdir().expect("a temporary folder");
+    assert_success(&train(uninterrupted.path(), &settings));
     for stages in stages {
         let parts = tempfile::tempdir().expect("a temporary folder");
         let on = |(ranks, further): (usize, &[&str])| {
@@ -244,9 +244,9 @@ pub(super) fn goes_on_as_one(settings: &[&str], stages: &[&[(usize, &[&str])]]) 
             let outputs = on(stage);
             let text = String::from_utf8_lossy(&outputs[0].stdout);
             assert!(text.contains(&format!("going on after step {from} of 4")), "{text}");
-            assert_same_samples(whole.path(), parts.path(), 4);
-            assert_close_metrics(whole.path(), parts.path());
-            assert!(distance_of_parameters(whole.path(), parts.path()) < ROUNDING);
+            assert_same_samples(uninterrupted.path(), parts.path(), 4);
+            assert_close_metrics(uninterrupted.path(), parts.path());
+            assert!(distance_of_parameters(uninterrupted.path(), parts.path()) < ROUNDING);
         }
     }
 }
@@ -291,9 +291,9 @@ fn the_first_rank_writes_for_all() {
     let outputs = train_on(2, folder.path(), &["evaluation.every=0"]);
     assert!(String::from_utf8_lossy(&outputs[0].stdout).contains("4 steps done"));
     assert!(outputs[1].stdout.is_empty() && outputs[1].stderr.is_empty(), "{outputs:?}");
-    let said = String::from_utf8_lossy(&outputs[0].stderr);
+    let message = String::from_utf8_lossy(&outputs[0].stderr);
     let first = "llm-trainer: device cpu; dtype f32; 1 thread; 2 ranks\n";
-    assert!(said.starts_with(first), "{said}");
+    assert!(message.starts_with(first), "{message}");
     let metrics = std::fs::read_to_string(folder.path().join("run/metrics.jsonl")).unwrap();
     assert_eq!(metrics.lines().count(), 4);
     let log = std::fs::read_to_string(folder.path().join("run/logs/rank-1.log")).unwrap();

@@ -100,11 +100,11 @@ fn an_adapter_of_two_ranks_merges_as_that_of_one() {
     train_on(2, many.path(), &[&settings[..], &["parallel.tensor=2"]].concat());
     let adapter =
         |root: &Path| tensors(&root.join("run/checkpoints/step-4/adapter_model.safetensors"));
-    let (own, other) = (adapter(one.path()), adapter(many.path()));
-    assert_eq!(own.len(), 2 * 2 * 7);
-    assert!(distance_of(&own, &other) < 1e-12);
+    let (single, other) = (adapter(one.path()), adapter(many.path()));
+    assert_eq!(single.len(), 2 * 2 * 7);
+    assert!(distance_of(&single, &other) < 1e-12);
     // It has learned something: nothing is merged where `B` is zero.
-    let learned = own.iter().filter(|(name, _)| name.contains("lora_B"));
+    let learned = single.iter().filter(|(name, _)| name.contains("lora_B"));
     assert!(learned.clone().count() == 14 && learned.into_iter().all(|(_, b)| norm(b) > 1e-4));
     let merged = |root: &Path| -> BTreeMap<String, Tensor> {
         let base = directory("tiny_qwen2_tied");
@@ -114,11 +114,12 @@ fn an_adapter_of_two_ranks_merges_as_that_of_one() {
         let parameters = model.named_parameters().into_iter();
         parameters.map(|(name, parameter)| (name, parameter.copy())).collect()
     };
-    let (whole, cut) = (merged(one.path()), merged(many.path()));
-    assert!(distance_of(&whole, &cut) < 1e-12);
+    let (full, cut) = (merged(one.path()), merged(many.path()));
+    assert!(distance_of(&full, &cut) < 1e-12);
     let base = tensors(&directory("tiny_qwen2_tied").join("model.safetensors"));
-    let moved = |(name, own): &(&String, &Tensor)| norm(&(*own - &base[*name])) > 1e-5 * norm(own);
-    assert_eq!(whole.iter().filter(moved).count(), 2 * 7, "seven matrices a block");
+    let moved =
+        |(name, tensor): &(&String, &Tensor)| norm(&(*tensor - &base[*name])) > 1e-5 * norm(tensor);
+    assert_eq!(full.iter().filter(moved).count(), 2 * 7, "seven matrices a block");
 }
 
 fn tensors(path: &Path) -> BTreeMap<String, Tensor> {

@@ -38,8 +38,8 @@ fn planned(root: &Path, settings: &[&str], [prompt, response]: [usize; 2]) -> Tr
 /// Bytes of a step that the plan assigns to operations of these kinds, or to all.
 fn of(traffic: &Traffic, kinds: &[&str]) -> f64 {
     let kinds = |name: &str| kinds.iter().any(|kind| name.starts_with(kind));
-    let found = traffic.collectives.iter().filter(|collective| kinds(collective.name));
-    found.map(|collective| collective.bytes_sent as f64).sum()
+    let matching = traffic.collectives.iter().filter(|collective| kinds(collective.name));
+    matching.map(|collective| collective.bytes_sent as f64).sum()
 }
 
 /// A run of two ranks: parameters and gradients gathered, scattered and summed; the least and the most of two budgets.
@@ -112,11 +112,11 @@ fn a_model_on_two_ranks_sends_its_residual_stream() {
             planned(folder.path(), &settings, [4, response]).bytes_sent_per_step() as f64
         };
         let (least, most) = (of_length(longer - 1), of_length(longer));
-        let found = metric("parallel/bytes_sent");
+        let sent = metric("parallel/bytes_sent");
         // Beside the residual stream some numbers of each token, and messages.
         assert!(
-            least < found && found < 1.03 * most + MESSAGES,
-            "{further:?}: {least} {found} {most}"
+            least < sent && sent < 1.03 * most + MESSAGES,
+            "{further:?}: {least} {sent} {most}"
         );
         assert!(most < 1.25 * least, "{least} {most}");
     }

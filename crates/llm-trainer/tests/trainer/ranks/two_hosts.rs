@@ -28,12 +28,12 @@ impl Hosts {
                 return None;
             }
         }
-        let own = std::fs::read_link("/proc/self/ns/net").expect("Linux");
+        let host_network = std::fs::read_link("/proc/self/ns/net").expect("Linux");
         let host = || {
             let mut command = Command::new("unshare");
             let host = command.args(["-n", "sleep", "infinity"]).spawn().expect("it was tried");
             let network = format!("/proc/{}/ns/net", host.id());
-            while std::fs::read_link(&network).is_ok_and(|network| network == own) {
+            while std::fs::read_link(&network).is_ok_and(|network| network == host_network) {
                 std::thread::sleep(Duration::from_millis(5));
             }
             host
