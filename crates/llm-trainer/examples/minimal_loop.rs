@@ -117,7 +117,7 @@ pub(crate) fn run(model: &Path, steps: u64, out: &mut impl Write) -> anyhow::Res
             };
             let batch = TokenBatch::new(columns, &lengths)?;
             let plan = loss.plan(&batch, &Aggregation::TokenMean, &mut selection)?;
-            // Loss and its gradient by each token's log-probability, pulled back through the model; then a step.
+            // Loss and its gradient with respect to each token's log-probability, backward through the model; then a step.
             let output = loss.evaluate(&batch, plan.part(0..batch.len()));
             recording.backward(&Cotangent { log_prob: output.grad_log_prob, entropy: None })?;
             optimizer.step(LEARNING_RATE)?;

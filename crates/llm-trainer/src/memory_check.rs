@@ -92,7 +92,7 @@ impl MemoryCheck {
     fn look_at_gpu(&mut self, device: Device) {
         if let Some(room) = memory_of(device) {
             let Device::Cuda(index) = device else { return };
-            // The driver's context, of which the plan has an assumption, is there once a device is asked.
+            // The device query has created the driver's context, for which the plan counts an assumed size as well.
             let room = room.free_bytes + DRIVER_BYTES;
             self.room = Some((room, format!("what is free on cuda:{index} and the driver's part")));
         }

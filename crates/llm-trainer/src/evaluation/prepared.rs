@@ -265,7 +265,7 @@ impl Waiting<'_> {
 
 impl Listener for Waiting<'_> {
     fn finished(&mut self, index: usize, response: Generated) {
-        // Counted from the first problem of all, of which some have been handed over.
+        // Indices count from the first problem, and some responses have already been passed on.
         let gone = self.total - self.generated.len();
         self.generated[index - gone] = Some(response);
         if self.failed.is_none() {

@@ -106,7 +106,7 @@ impl<'a> Engine<'a> {
         capacity: usize,
         Kernels { products, cuda }: Kernels,
     ) -> Self {
-        // The CPU's own products know whole models alone.
+        // The CPU kernels support unsplit models only.
         let cpu_decoder = match products {
             Products::Own { packs } if decoder.group().is_none() => CpuDecoder::new(decoder, packs),
             _ => None,
@@ -142,7 +142,7 @@ impl<'a> Engine<'a> {
         let mut x = decoder.embed(&ids);
         for index in 0..decoder.block_count() {
             x = decoder.block(index, &x, &angles, |query, key, value| {
-                // Views of what the queries are a part of; those need not be kept.
+                // Copies: views would keep the fused projection alive, queries included.
                 cache.push((key.copy(), value.copy()));
                 causal_attention(query, key, value)
             });

@@ -52,7 +52,7 @@ struct Parts<'a> {
 
 impl<'a> Parts<'a> {
     fn new(group: &'a TensorGroup, logits: &Tensor) -> Self {
-        // A part may have impossible tokens only.
+        // All tokens of a shard may be impossible.
         let own_largest = logits.amax([-1i64].as_slice(), true).clamp_min(f64::MIN);
         let shifted = logits - &own_largest;
         let cumulative = shifted.exp().cumsum(-1, Kind::Double);

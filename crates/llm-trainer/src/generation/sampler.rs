@@ -283,7 +283,7 @@ mod tests {
                 vec![2],
                 0.16,
             ),
-            // All are kept: nothing to remember.
+            // All tokens are kept, so there is no sampling mask.
             (GenerationOptions { min_p: 0.01, ..half }, vec![], 0.30),
         ];
         for (options, kept, mass) in cases {

@@ -48,7 +48,7 @@ impl Heads {
     ) -> Tensor {
         let [queries, keys, _] = self.counts;
         let turned = angles.rotate(&self.all, queries + keys).transpose(1, 2);
-        // By one operation, for the gradients of the parts are then put together once.
+        // One split, so that autograd concatenates the gradients of the three once.
         let three = turned.split_with_sizes(self.counts, 1);
         let [query, key, value] = three.try_into().expect("as many parts as sizes");
         by_position(&attend(&query, &key, &value))

@@ -148,7 +148,7 @@ impl Block {
                            before: &Tensor,
                            cotangent: &Tensor| {
             if let Some(bias) = projection.bias.as_ref().filter(|bias| bias.requires_grad()) {
-                // Added to the sum over the ranks, it has the whole gradient on each.
+                // The bias is added after the sum over the ranks, so each rank has its full gradient.
                 let _constant = pull((&bias.expand_as(cotangent), cotangent), before)?;
             }
             let gradient = group.sum(&pull((part, cotangent), input)?.detach());

@@ -174,7 +174,7 @@ impl Decoder {
             kind: self.kind,
             source: self.source.clone(),
             adapter: None,
-            // Its weights are the same tensors, whole at the same times.
+            // Its weights are the same tensors, gathered at the same times.
             sharded: self.sharded.as_ref().map(Rc::clone),
             gradients: None,
             group: self.group.as_ref().map(Rc::clone),

@@ -1,9 +1,9 @@
-//! The gate of a feed-forward half, and its gradient.
+//! The gated activation of the MLP, and its gradient.
 
 use tch::Tensor;
 use torch_ext::own_operation;
 
-/// `silu(gate) · up` of gate and up one after another, `[.., 2 · intermediate]`, which alone is kept for the backward pass.
+/// Returns `silu(gate) · up` for the concatenation of gate and up, `[.., 2 · intermediate]`, the only tensor saved for the backward pass.
 pub(super) fn gated(both: &Tensor) -> Tensor {
     let kept = both.detach();
     let forward = || {
@@ -14,7 +14,7 @@ pub(super) fn gated(both: &Tensor) -> Tensor {
     own_operation(&[both], forward, pull_back).expect("of its own kind and device")
 }
 
-/// The gradient of gate and up, one after another, of a cotangent of what [`gated`] makes of them.
+/// Returns the gradient of the concatenated gate and up, for a cotangent of the result of [`gated`].
 pub(super) fn pull_back_gated(both: &Tensor, cotangent: &Tensor) -> Tensor {
     let [gate, up] = halves(both);
     let gradient = both.empty_like();

@@ -76,7 +76,7 @@ impl Decoder {
     /// pass. The parameters must be gathered.
     pub fn shard_gradients(&mut self, ranks: &Ranks) {
         let mut blocks: Vec<Vec<Tensor>> = Vec::new();
-        // The embedding and a head of its own are summed as blocks are.
+        // Embedding and untied head are reduced as blocks are.
         blocks.resize_with(self.block_count() + 2, Vec::new);
         for (name, parameter) in self.trained_parameters() {
             if let Some(block) = self.unit_of(&name).and_then(|unit| blocks.get_mut(unit)) {

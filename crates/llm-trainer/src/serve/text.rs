@@ -3,7 +3,7 @@
 use model_files::stop_strings::StopStrings;
 use model_files::text_tokenizer::{TextTokenizer, TokenizerError};
 
-/// Tells text as soon as no later token can change it: whole characters, and nothing that may become a stop string.
+/// Emits text as soon as no later token can change it: complete characters, and nothing that may become a stop string.
 #[derive(Debug, Default)]
 pub(super) struct TextSoFar {
     token_ids: Vec<u32>,

@@ -74,7 +74,7 @@ pub(super) fn run(mut decoder: Decoder, mut orders: Receiver<Order>, room: Room)
     while let End::Reload(path, reply) = serve(&decoder, &mut orders, room) {
         let loaded = load_like(&decoder, &path);
         let outcome = loaded.map(|loaded| decoder = loaded);
-        // Whoever asked may have gone; the weights are there all the same.
+        // The client may be gone; the weights are loaded all the same.
         let _heard = reply.send(outcome);
     }
 }

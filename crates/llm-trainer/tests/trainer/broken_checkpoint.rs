@@ -71,7 +71,7 @@ fn samples(root: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     all
 }
 
-/// A file of the checkpoint, what is done to it, and a part of what is said.
+/// A file of the checkpoint, the damage to it, and a phrase of the warning.
 type Damage = (&'static str, fn(&Path), &'static str);
 
 /// The run goes on after the checkpoint before, and comes to the same end.

@@ -188,7 +188,7 @@ fn a_method_that_cannot_act_is_said_at_the_start() {
     assert!(!String::from_utf8_lossy(&output.stderr).contains("does nothing"));
 }
 
-/// More entropy than any policy has is asked for, or less: the weight climbs, or there is none.
+/// With a target above the entropy of any policy the weight rises; with a target below it, the weight is zero.
 #[test]
 fn the_weight_of_the_entropy_bonus_moves_by_what_the_entropy_is() {
     let settings = |target: f64| {

@@ -1,4 +1,4 @@
-//! Groups that are asked for until they teach something, and responses that are too long, in whole runs.
+//! Full runs that resample groups until they are informative, and that meet responses of excessive length.
 
 use crate::training_run::{assert_success, column, comparable_metrics, steps, train, weights};
 

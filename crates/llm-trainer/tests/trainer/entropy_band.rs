@@ -1,4 +1,4 @@
-//! Entropy of each token while generating, and the band it can be held in.
+//! Entropy of each token while generating, and the band that bounds it.
 
 use std::process::{Command, Output};
 

@@ -69,7 +69,7 @@ fn log_probs_of_samples_equal_full_recomputation() {
     }
 }
 
-/// Log-probabilities within the tokens kept, by one pass over the whole sequence and the definition of the truncation.
+/// Compares with log-probabilities over the kept tokens, by one pass over the full sequence and the definition of the truncation.
 #[test]
 fn truncated_samples_remember_what_they_were_drawn_from() {
     let decoder = decoder("tiny_qwen2_tied");

@@ -1,4 +1,4 @@
-//! The chunked head against formulas over the whole matrix, and its pull-back against autograd.
+//! The chunked head against formulas over the full matrix, and its backward pass against autograd.
 
 use llm_trainer::head::{
     Targets, TokenCotangent, WeightGradient, token_statistics, token_statistics_backward,
@@ -27,7 +27,7 @@ fn case() -> Case {
     }
 }
 
-/// The case as leaves of autograd, and the gradients of log-probability and entropy to pull back.
+/// The case as leaves of autograd, and cotangents of log-probability and entropy for the backward pass.
 fn to_differentiate(case: &Case) -> (Case, Tensor, Tensor) {
     let attached = Case {
         hidden: case.hidden.detach().set_requires_grad(true),

@@ -110,7 +110,7 @@ fn the_entropy_of_each_difficulty_is_held_as_in_one() {
     is_the_run_of_one(&BY_DIFFICULTY, &[(2, &["training.micro_batch_tokens=30"])]);
 }
 
-/// The optimiser's state cut over the ranks, or gradients and blocks too; 3 does not divide the parameters of a block.
+/// Optimiser state is sharded over the ranks, or gradients and blocks too; 3 does not divide the parameters of a block.
 #[test]
 fn what_is_cut_over_ranks_takes_the_steps_of_the_whole() {
     let narrow = "training.micro_batch_tokens=20";
@@ -143,7 +143,7 @@ fn everything_that_looks_at_all_tokens_looks_at_those_of_all_ranks() {
     is_the_run_of_one(&settings, &[(3, &[])]);
 }
 
-/// Adapters, with and without their state cut; responses saved by one and replayed by the other.
+/// Adapters, with and without sharded state; responses saved by one run and replayed by the other.
 #[test]
 fn adapters_train_over_ranks_and_saved_responses_are_replayed_there() {
     // With the usual 1e-8 AdamW makes a step of the rounding of a gradient that is nearly zero, as an adapter's are at first: on
@@ -167,7 +167,7 @@ fn adapters_train_over_ranks_and_saved_responses_are_replayed_there() {
     assert!(distance_of_parameters(saved.path(), replayed.path()) < ROUNDING);
 }
 
-/// Its passes are dealt out and its gradients summed like the policy's.
+/// Its batch is partitioned over the ranks and its gradients are summed like the policy's.
 #[test]
 fn an_implicit_reward_model_learns_the_same_from_all_ranks() {
     let cases: [(usize, &[&str]); 3] =
@@ -177,7 +177,7 @@ fn an_implicit_reward_model_learns_the_same_from_all_ranks() {
 
 #[test]
 fn a_run_goes_on_with_another_number_of_ranks_and_stage() {
-    // With shards, 3 ranks read those of 2, 1 puts those of 3 together, and 2 cut what 1 has written.
+    // With shards, 3 ranks read those of 2, 1 rank merges those of 3, and 2 ranks reshard the file of 1.
     let stages: [&[(usize, &[&str])]; 2] = [
         &[(2, &[]), (1, &[])],
         &[
@@ -190,7 +190,7 @@ fn a_run_goes_on_with_another_number_of_ranks_and_stage() {
     goes_on_as_one(&[], &stages);
 }
 
-/// However state, gradients and parameters are cut, and where a run goes on with another number of ranks.
+/// Holds for every sharding of state, gradients and parameters, and if a run resumes with another number of ranks.
 #[test]
 fn a_split_master_weight_is_cut_as_a_whole_one() {
     let run = |settings: &[&str], stages: &[(usize, &str)]| {
